@@ -1,0 +1,1 @@
+//! TCP streams and UDP datagrams out of frames.

@@ -1,0 +1,12 @@
+//! moulsniff: a passive dissector for the protocols of online worlds.
+//!
+//! Data flows one way, and each room knows only what stands before it:
+//!
+//! ```text
+//! capture file ─▶ frames ─▶ streams in order ─▶ session (handshake, keys, plaintext) ─▶ tables ─▶ tree ─▶ output
+//!   capture/        flow/                         proto/<name>/                        table/    tree     out/
+//! ```
+
+pub mod capture;
+pub mod flow;
+pub mod keys;

@@ -1,0 +1,3 @@
+//! The program `moulsniff`.
+
+fn main() {}
