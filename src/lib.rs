@@ -10,3 +10,4 @@
 pub mod capture;
 pub mod flow;
 pub mod keys;
+pub mod proto;

@@ -1,0 +1,2 @@
+//! One room per protocol.
+pub mod moul;

@@ -1,0 +1,2 @@
+//! MOUL, the network protocol of Myst Online.
+pub mod sdl;
