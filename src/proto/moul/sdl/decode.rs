@@ -7,12 +7,15 @@ use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::Names;
 use super::store::Store;
 use crate::table::{Call, Cursor, Frame, NativeFn, Run, Stop};
-use crate::tree::{Kind, Node, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_text, mark};
+use crate::tree::{Kind, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_text, mark};
 use std::sync::Arc;
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [(&str, NativeFn); 3] =
-    [("sdl_variables", variables), ("sdl_nested", nested), ("sdl_creatable", creatable)];
+pub const NATIVES: [(&str, NativeFn); 3] = [
+    ("sdl_variables", variables),
+    ("sdl_nested", nested),
+    ("sdl_creatable", creatable),
+];
 
 /// Records within records.
 const MAX_DEPTH: u32 = 24;
@@ -28,7 +31,9 @@ struct Reading {
 
 /// The first list of a record: variables with values. Its argument is the version of the descriptor that was named before it.
 fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = Names::of(run) else { return Err(Stop::Unknown) };
+    let Some(names) = Names::of(run) else {
+        return Err(Stop::Unknown);
+    };
     let Some(descriptor) = descriptor(run, cursor, names, call) else {
         return Ok(without_descriptor(run, cursor, names, call));
     };
@@ -45,11 +50,20 @@ fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 /// The second list: variables with records. Several readings are possible in rare cases; the first that ends where the
 /// region ends is taken.
 fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = Names::of(run) else { return Err(Stop::Unknown) };
-    if cursor.left() == 0 {
+    let Some(names) = Names::of(run) else {
+        return Err(Stop::Unknown);
+    };
+    let undecoded = run
+        .tree
+        .nodes()
+        .last()
+        .is_some_and(|node| node.kind == Kind::Undecoded);
+    if undecoded {
         return Ok(0);
     }
-    let Some(descriptor) = descriptor(run, cursor, names, call) else { return Ok(0) };
+    let Some(descriptor) = descriptor(run, cursor, names, call) else {
+        return Ok(0);
+    };
     let (start, before) = (*cursor, run.tree.checkpoint());
     let mut doubts = Reading::default();
     for (number, reading) in readings().enumerate() {
@@ -63,7 +77,13 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
         if result.is_ok() && cursor.left_bits() == 0 {
             if reading.wrapped {
                 let node = before.node();
-                run.problem(Severity::Note, node, "a list longer than 255, whose count has 8 bits; all of it is there", 0, 0);
+                run.problem(
+                    Severity::Note,
+                    node,
+                    "a list longer than 255, whose count has 8 bits; all of it is there",
+                    0,
+                    0,
+                );
             }
             return Ok(0);
         }
@@ -105,14 +125,28 @@ fn nested_as(
 
 /// An object of a class that is known already, in a region with its length before it.
 fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = Names::of(run) else { return Err(Stop::Unknown) };
-    let length = run.field(cursor, names.size, names.size32, mark::SPAN, Frame::default())?;
+    let Some(names) = Names::of(run) else {
+        return Err(Stop::Unknown);
+    };
+    let length = run.field(
+        cursor,
+        run.tables.count_name(),
+        names.size32,
+        mark::SPAN,
+        Frame::default(),
+    )?;
     let outer = cursor.narrow(usize::try_from(length).unwrap_or(usize::MAX))?;
     let [class, ..] = call.args;
     let tables = run.tables;
-    let family = tables.families().iter().find(|family| family.name == "plCreatable");
+    let family = tables
+        .families()
+        .iter()
+        .find(|family| family.name == "plCreatable");
     let member = family.and_then(|family| {
-        let at = family.members.binary_search_by_key(&class, |member| member.0).ok()?;
+        let at = family
+            .members
+            .binary_search_by_key(&class, |member| member.0)
+            .ok()?;
         tables.layout(family.members.get(at)?.1)
     });
     match member {
@@ -126,10 +160,17 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 }
 
 /// The descriptor a state names just before its record; looked for in what the protocol put beside the evaluator.
-fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names, call: &Call) -> Option<Arc<Descriptor>> {
+fn descriptor(
+    run: &mut Run<'_>,
+    cursor: &Cursor<'_>,
+    names: Names,
+    call: &Call,
+) -> Option<Arc<Descriptor>> {
     let name = descriptor_name(run, cursor, names)?;
     let [version, ..] = call.args;
-    store(run)?.find(&name, u32::try_from(version).ok()?).cloned()
+    store(run)?
+        .find(&name, u32::try_from(version).ok()?)
+        .cloned()
 }
 
 fn store<'a>(run: &'a Run<'_>) -> Option<&'a Store> {
@@ -137,9 +178,11 @@ fn store<'a>(run: &'a Run<'_>) -> Option<&'a Store> {
 }
 
 fn descriptor_name(run: &Run<'_>, cursor: &Cursor<'_>, names: Names) -> Option<String> {
-    let nodes = run.tree.nodes().iter().rev();
-    let node = nodes.take(64).find(|node| node.name == names.descriptor_name && !node.has(mark::SPAN))?;
-    let Kind::Text(kind) = node.kind else { return None };
+    let mut nodes = run.tree.nodes().iter().rev();
+    let node = nodes.find(|node| node.name == names.descriptor_name && !node.has(mark::SPAN))?;
+    let Kind::Text(kind) = node.kind else {
+        return None;
+    };
     if kind == TextKind::Owned {
         return Some(run.tree.owned(node.value).to_owned());
     }
@@ -153,7 +196,12 @@ fn descriptor_name(run: &Run<'_>, cursor: &Cursor<'_>, names: Names) -> Option<S
 
 /// A record whose descriptor is not known. Counts have the size of the number of variables, so nothing can be told apart, except where
 /// all that is left is two zeros of the same size: then both lists are empty.
-fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, call: &Call) -> u64 {
+fn without_descriptor(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    names: Names,
+    call: &Call,
+) -> u64 {
     let size = match cursor.rest() {
         [0, 0] => Some(names.size8),
         [0, 0, 0, 0] => Some(names.size16),
@@ -164,13 +212,22 @@ fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, 
         for name in [call.name, names.nested] {
             let node = run.open(cursor, name, call.ty, call.marks);
             // Both zeros were seen to be there.
-            let _ = run.field(cursor, run.tables.count_name(), size, mark::SPAN, Frame::default());
+            let _ = run.field(
+                cursor,
+                run.tables.count_name(),
+                size,
+                mark::SPAN,
+                Frame::default(),
+            );
             run.tree.close(node, cursor.pos());
         }
         return 0;
     }
     let text = match descriptor_name(run, cursor, names) {
-        Some(name) => format!("no state descriptor `{name}` of version {} is known", call.args[0]),
+        Some(name) => format!(
+            "no state descriptor `{name}` of version {} is known",
+            call.args[0]
+        ),
         None => "no state descriptor is named".to_owned(),
     };
     let node = run.tree.len();
@@ -181,7 +238,10 @@ fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, 
 
 /// The bytes do not go on as the descriptor says: what was read stays, the rest is undecoded.
 fn misfit(run: &mut Run<'_>, cursor: &mut Cursor<'_>, node: u32, descriptor: &Descriptor) {
-    let text = format!("not a record of `{}`, version {}, as its descriptor says", descriptor.name, descriptor.version);
+    let text = format!(
+        "not a record of `{}`, version {}, as its descriptor says",
+        descriptor.name, descriptor.version
+    );
     rest(run, cursor);
     say(run, Severity::Warning, node, &text);
 }
@@ -192,7 +252,14 @@ fn rest(run: &mut Run<'_>, cursor: &mut Cursor<'_>) {
 
 fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: &str) {
     let text = Text::Owned(run.tree.own_text(text));
-    run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
+    run.tree.problem(Problem {
+        severity,
+        node,
+        text,
+        a: 0,
+        b: 0,
+        bytes: None,
+    });
 }
 
 /// What reading a record needs besides the bytes.
@@ -207,69 +274,117 @@ struct Reader<'r, 'a> {
 
 impl<'r, 'a> Reader<'r, 'a> {
     fn new(run: &'r mut Run<'a>, names: Names, reading: Reading) -> Self {
-        Reader { run, names, reading, doubts: Reading::default(), depth: 0 }
+        Reader {
+            run,
+            names,
+            reading,
+            doubts: Reading::default(),
+            depth: 0,
+        }
     }
 
-    fn field(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> Result<u64, Stop> {
-        if self.run.tree.len() >= self.run.state.limits.nodes {
+    fn field(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        ty: TypeRef,
+        marks: u8,
+    ) -> Result<u64, Stop> {
+        let (start, node) = (cursor.pos(), self.run.tree.len());
+        if node >= self.run.state.limits.nodes {
             return Err(Stop::Limit);
         }
-        self.run.field(cursor, name, ty, marks, Frame::default())
+        let result = self.run.field(cursor, name, ty, marks, Frame::default());
+        if result.is_err() && self.run.tree.len() == node {
+            cursor.seek(start);
+        }
+        result
     }
 
     /// A count or a place: as many bytes as its largest possible value needs.
     fn sized(&mut self, cursor: &mut Cursor<'_>, name: Sym, largest: usize) -> Result<usize, Stop> {
-        let ty = match largest {
-            0..=0xff => self.names.size8,
-            0x100..=0xffff => self.names.size16,
-            _ => self.names.size32,
-        };
-        self.field(cursor, name, ty, mark::SPAN).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+        let ty = self.names.sized(largest);
+        self.field(cursor, name, ty, mark::SPAN)
+            .map(|n| usize::try_from(n).unwrap_or(usize::MAX))
     }
 
-    fn simple_list(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor) -> Result<(), Stop> {
-        let largest = descriptor.variables.len();
-        let all = descriptor.simple().count();
+    fn simple_list(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        descriptor: &Descriptor,
+    ) -> Result<(), Stop> {
+        let largest = descriptor.variables().len();
         let count = self.sized(cursor, self.run.tables.count_name(), largest)?;
+        let largest = (count != descriptor.simple_count()).then_some(largest);
         for number in 0..count {
-            let (node, place) = self.variable(cursor, (count != all).then_some(largest), number)?;
-            let (variable, simple) = descriptor.simple().nth(place).ok_or(Stop::Bad)?;
-            let result = self.simple(cursor, node, variable, simple);
+            let start = cursor.pos();
+            let node = self.run.open(cursor, Sym::ELEMENT, self.names.simple, 0);
+            let place = self.place(cursor, largest, number).unwrap_or(usize::MAX);
+            let Some((variable, simple)) = descriptor.simple(place) else {
+                return self.no_such_place(cursor, node, start);
+            };
+            self.name(node, variable);
+            let result = self.simple(cursor, variable, simple);
             self.run.tree.close(node, cursor.pos());
             result?;
         }
         Ok(())
     }
 
-    fn nested_list(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor) -> Result<(), Stop> {
-        let largest = descriptor.variables.len();
-        let all = descriptor.nested().count();
+    fn nested_list(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        descriptor: &Descriptor,
+    ) -> Result<(), Stop> {
+        let largest = descriptor.variables().len();
         let count = self.sized(cursor, self.run.tables.count_name(), largest)?;
+        let largest = (count != descriptor.nested_count()).then_some(largest);
         for number in 0..count {
-            let (node, place) = self.variable(cursor, (count != all).then_some(largest), number)?;
-            let (variable, of) = descriptor.nested().nth(place).ok_or(Stop::Bad)?;
-            let result = self.nested(cursor, node, variable, of);
+            let start = cursor.pos();
+            let node = self
+                .run
+                .open(cursor, Sym::ELEMENT, self.names.nested_type, 0);
+            let place = self.place(cursor, largest, number).unwrap_or(usize::MAX);
+            let Some((variable, of)) = descriptor.nested(place) else {
+                return self.no_such_place(cursor, node, start);
+            };
+            self.name(node, variable);
+            let result = self.nested(cursor, variable, of);
             self.run.tree.close(node, cursor.pos());
             result?;
         }
         Ok(())
     }
 
-    /// Opens a variable's node; its place in the descriptor stands first unless all are there.
-    fn variable(&mut self, cursor: &mut Cursor<'_>, largest: Option<usize>, number: usize) -> Result<(u32, usize), Stop> {
-        let node = self.run.open(cursor, Sym::ELEMENT, self.names.variable, 0);
-        let place = match largest {
-            Some(largest) => self.sized(cursor, self.names.index, largest).inspect_err(|_| self.run.tree.cut(node))?,
-            None => number,
-        };
-        Ok((node, place))
+    /// A variable's place in the descriptor, which stands before it unless all variables are there.
+    fn place(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        largest: Option<usize>,
+        number: usize,
+    ) -> Result<usize, Stop> {
+        match largest {
+            Some(largest) => self.sized(cursor, self.names.index, largest),
+            None => Ok(number),
+        }
     }
 
-    fn name(&mut self, node: u32, variable: &Variable, ty: TypeRef) {
+    /// The descriptor has no variable at that place, or the region ends before it: as if nothing of it had been read.
+    fn no_such_place(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        start: usize,
+    ) -> Result<(), Stop> {
+        self.run.tree.cut(node);
+        cursor.seek(start);
+        Err(Stop::Bad)
+    }
+
+    fn name(&mut self, node: u32, variable: &Variable) {
         let name = self.run.tree.dynamic_name(&variable.name);
         if let Some(node) = self.run.tree.get_mut(node) {
             node.name = name;
-            node.ty = ty;
         }
     }
 
@@ -277,13 +392,22 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn header(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let flags = self.field(cursor, self.names.save_flags, self.names.var_flags, 0)?;
         if flags & 2 != 0 {
-            self.field(cursor, self.names.notification_info, self.names.notification, 0)?;
+            self.field(
+                cursor,
+                self.names.notification_info,
+                self.names.notification,
+                0,
+            )?;
         }
         Ok(())
     }
 
-    fn simple(&mut self, cursor: &mut Cursor<'_>, node: u32, variable: &Variable, simple: SimpleType) -> Result<(), Stop> {
-        self.name(node, variable, self.names.variable);
+    fn simple(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        variable: &Variable,
+        simple: SimpleType,
+    ) -> Result<(), Stop> {
         self.header(cursor)?;
         let flags = self.field(cursor, self.names.save_flags2, self.names.var_flags, 0)?;
         if flags & 4 != 0 {
@@ -292,25 +416,35 @@ impl<'r, 'a> Reader<'r, 'a> {
         if flags & 8 != 0 {
             return Ok(());
         }
-        let ty = self.names.of(simple);
-        match variable.count {
-            Some(1) if ty.is_some() => {
-                let Some(ty) = ty else { return Ok(()) };
-                self.field(cursor, self.run.tables.value_name(), ty, 0).map(|_| ())
-            }
-            count => self.values(cursor, count, ty),
+        let ty = self.names.of_type(simple);
+        match (variable.count, ty) {
+            (Some(1), Some(ty)) => self
+                .field(cursor, self.run.tables.value_name(), ty, 0)
+                .map(|_| ()),
+            (count, ty) => self.values(cursor, count, ty),
         }
     }
 
     /// A list of values; those of no type on the wire are counted and nothing more.
-    fn values(&mut self, cursor: &mut Cursor<'_>, count: Option<u32>, ty: Option<TypeRef>) -> Result<(), Stop> {
+    fn values(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: Option<u32>,
+        ty: Option<TypeRef>,
+    ) -> Result<(), Stop> {
         let count = match count {
             Some(count) => u64::from(count),
-            None => self.field(cursor, self.run.tables.count_name(), self.names.size32, mark::SPAN)?,
+            None => self.field(
+                cursor,
+                self.run.tables.count_name(),
+                self.names.size32,
+                mark::SPAN,
+            )?,
         };
         let Some(ty) = ty else { return Ok(()) };
         let list = self.list(cursor, self.run.tables.value_name());
-        let result = (0..count).try_for_each(|_| self.field(cursor, Sym::ELEMENT, ty, 0).map(|_| ()));
+        let result =
+            (0..count).try_for_each(|_| self.field(cursor, Sym::ELEMENT, ty, 0).map(|_| ()));
         self.run.tree.close(list, cursor.pos());
         result
     }
@@ -323,8 +457,12 @@ impl<'r, 'a> Reader<'r, 'a> {
         node
     }
 
-    fn nested(&mut self, cursor: &mut Cursor<'_>, node: u32, variable: &Variable, of: &NestedType) -> Result<(), Stop> {
-        self.name(node, variable, self.names.variable);
+    fn nested(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        variable: &Variable,
+        of: &NestedType,
+    ) -> Result<(), Stop> {
         self.header(cursor)?;
         self.field(cursor, self.names.save_flags2, self.names.size8, 0)?;
         let total = match variable.count {
@@ -349,14 +487,29 @@ impl<'r, 'a> Reader<'r, 'a> {
         result
     }
 
-    fn records(&mut self, cursor: &mut Cursor<'_>, of: &NestedType, count: usize, largest: Option<usize>) -> Result<(), Stop> {
+    fn records(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        of: &NestedType,
+        count: usize,
+        largest: Option<usize>,
+    ) -> Result<(), Stop> {
         if count == 0 {
             return Ok(());
         }
-        let found = store(self.run).map(|store| (store.nested(of, false).cloned(), store.nested(of, true).cloned()));
+        let found = store(self.run).map(|store| {
+            (
+                store.nested(of, false).cloned(),
+                store.nested(of, true).cloned(),
+            )
+        });
         let (seen, newest) = found.unwrap_or_default();
         self.doubts.newest |= seen != newest;
-        let chosen = if self.reading.newest { newest } else { seen.or(newest) };
+        let chosen = if self.reading.newest {
+            newest
+        } else {
+            seen.or(newest)
+        };
         let Some(descriptor) = chosen else {
             let text = format!("no state descriptor `{}` is known", of.name);
             let node = self.run.tree.len().saturating_sub(1);
@@ -370,7 +523,12 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// A record without a stream header, the element of a list.
-    fn record(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor, largest: Option<usize>) -> Result<(), Stop> {
+    fn record(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        descriptor: &Descriptor,
+        largest: Option<usize>,
+    ) -> Result<(), Stop> {
         if self.depth >= MAX_DEPTH {
             return Err(Stop::Limit);
         }
@@ -382,9 +540,14 @@ impl<'r, 'a> Reader<'r, 'a> {
         result
     }
 
-    fn record_parts(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor, largest: Option<usize>) -> Result<(), Stop> {
+    fn record_parts(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        descriptor: &Descriptor,
+        largest: Option<usize>,
+    ) -> Result<(), Stop> {
         if let Some(largest) = largest {
-            let ty = self.names.size_for(largest);
+            let ty = self.names.sized(largest);
             self.field(cursor, self.names.index, ty, 0)?;
         }
         self.field(cursor, self.names.flags, self.names.record_flags, 0)?;
@@ -392,17 +555,17 @@ impl<'r, 'a> Reader<'r, 'a> {
         if version != 6 {
             return Err(Stop::Bad);
         }
-        let node = self.run.open(cursor, self.names.variables, self.names.variables_type, 0);
+        let node = self
+            .run
+            .open(cursor, self.names.variables, self.names.lists, 0);
         let result = self.simple_list(cursor, descriptor);
         self.run.tree.close(node, cursor.pos());
         result?;
-        let node = self.run.open(cursor, self.names.nested, self.names.variables_type, 0);
+        let node = self
+            .run
+            .open(cursor, self.names.nested, self.names.lists, 0);
         let result = self.nested_list(cursor, descriptor);
         self.run.tree.close(node, cursor.pos());
         result
     }
 }
-
-/// Adds the note that a value is not on the wire, for the one type that has none.
-#[allow(dead_code)]
-fn unused(_: &Node) {}

@@ -38,7 +38,10 @@ impl fmt::Display for DecryptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Short { stated, there } => {
-                write!(f, "an encrypted file of {stated} bytes, cut off after {there}")
+                write!(
+                    f,
+                    "an encrypted file of {stated} bytes, cut off after {there}"
+                )
             }
         }
     }
@@ -61,10 +64,15 @@ pub fn cipher(bytes: &[u8]) -> Option<Cipher> {
 /// # Errors
 /// Where the file is cut off.
 pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, DecryptError> {
-    let Some(cipher) = cipher(bytes) else { return Ok(None) };
+    let Some(cipher) = cipher(bytes) else {
+        return Ok(None);
+    };
     let rest = bytes.get(MAGIC..).unwrap_or_default();
     let Some((size, body)) = rest.split_first_chunk::<4>() else {
-        return Err(DecryptError::Short { stated: 0, there: 0 });
+        return Err(DecryptError::Short {
+            stated: 0,
+            there: 0,
+        });
     };
     let stated = u32::from_le_bytes(*size);
     let wanted = usize::try_from(stated).unwrap_or(usize::MAX);
@@ -75,7 +83,10 @@ pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, Decr
     }
     let mut plain = Vec::with_capacity(wanted.next_multiple_of(8));
     for &[a, b, c, d, e, f, g, h] in blocks.iter().take(wanted.div_ceil(8)) {
-        let block = [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])];
+        let block = [
+            u32::from_le_bytes([a, b, c, d]),
+            u32::from_le_bytes([e, f, g, h]),
+        ];
         for word in match cipher {
             Cipher::Xxtea => xxtea(block, key),
             Cipher::Xtea => xtea(block, key),
@@ -130,11 +141,19 @@ fn stir(value: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    #![allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing
+    )]
     use super::*;
 
     fn bytes(hex: &str) -> Vec<u8> {
-        hex.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+        hex.as_bytes()
+            .chunks(2)
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+            .collect()
     }
 
     /// The beginning of a file as a DIRTSAND server sent it, its size cut to fit.
@@ -146,7 +165,10 @@ mod tests {
     fn what_a_server_sends_is_read_with_the_key_of_the_login() {
         let key = [0x31415926, 0x53589793, 0x23846264, 0x33832795];
         let plain = decrypt_file(key, &bytes(DROIDS)).unwrap().unwrap();
-        assert_eq!(String::from_utf8(plain).unwrap(), "# /*==LICENSE==*\n# \n# CyanWorlds.com Engine ");
+        assert_eq!(
+            String::from_utf8(plain).unwrap(),
+            "# /*==LICENSE==*\n# \n# CyanWorlds.com Engine "
+        );
     }
 
     #[test]
@@ -157,7 +179,10 @@ mod tests {
 
     #[test]
     fn a_plain_file_is_left_alone() {
-        assert_eq!(decrypt_file(CLIENT_KEY, b"STATEDESC a { VERSION 1 }"), Ok(None));
+        assert_eq!(
+            decrypt_file(CLIENT_KEY, b"STATEDESC a { VERSION 1 }"),
+            Ok(None)
+        );
         assert_eq!(decrypt_file(CLIENT_KEY, b""), Ok(None));
     }
 
@@ -165,7 +190,10 @@ mod tests {
     fn a_file_cut_anywhere_is_an_error() {
         let whole = bytes(WHAT);
         for end in 12..whole.len() {
-            assert!(decrypt_file(CLIENT_KEY, &whole[..end]).is_err(), "cut at {end}");
+            assert!(
+                decrypt_file(CLIENT_KEY, &whole[..end]).is_err(),
+                "cut at {end}"
+            );
         }
     }
 
@@ -174,6 +202,12 @@ mod tests {
         let mut file = b"notthedroids".to_vec();
         file.extend_from_slice(&u32::MAX.to_le_bytes());
         file.extend_from_slice(&[0; 8]);
-        assert_eq!(decrypt_file(CLIENT_KEY, &file), Err(DecryptError::Short { stated: u32::MAX, there: 8 }));
+        assert_eq!(
+            decrypt_file(CLIENT_KEY, &file),
+            Err(DecryptError::Short {
+                stated: u32::MAX,
+                there: 8
+            })
+        );
     }
 }

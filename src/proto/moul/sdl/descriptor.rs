@@ -12,25 +12,62 @@ pub struct Descriptor {
     pub name: Arc<str>,
     /// The version, which a record on the wire carries in 16 bits.
     pub version: u32,
-    /// The variables in the order of the file: a record refers to them by position.
-    pub variables: Vec<Variable>,
+    /// The variables in the order of the file.
+    variables: Vec<Variable>,
+    /// Which of them hold values: a record's first list counts these.
+    simple: Vec<usize>,
+    /// Which of them hold records: a record's second list counts these.
+    nested: Vec<usize>,
 }
 
 impl Descriptor {
-    /// The variables that hold values, in order: a record's first list counts these.
-    pub fn simple(&self) -> impl Iterator<Item = (&Variable, SimpleType)> {
-        self.variables.iter().filter_map(|variable| match &variable.kind {
-            Kind::Simple(simple) => Some((variable, *simple)),
-            Kind::Nested { .. } => None,
-        })
+    /// A descriptor with its variables in order.
+    pub fn new(name: Arc<str>, version: u32, variables: Vec<Variable>) -> Self {
+        let (nested, simple) = (0..variables.len()).partition(|at| {
+            variables
+                .get(*at)
+                .is_some_and(|variable| matches!(variable.kind, Kind::Nested(_)))
+        });
+        Descriptor {
+            name,
+            version,
+            variables,
+            simple,
+            nested,
+        }
     }
 
-    /// The variables that hold records of another descriptor, in order: a record's second list counts these.
-    pub fn nested(&self) -> impl Iterator<Item = (&Variable, &NestedType)> {
-        self.variables.iter().filter_map(|variable| match &variable.kind {
-            Kind::Simple(_) => None,
+    /// The variables in the order of the file.
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// How many variables hold values.
+    pub fn simple_count(&self) -> usize {
+        self.simple.len()
+    }
+
+    /// How many variables hold records of another descriptor.
+    pub fn nested_count(&self) -> usize {
+        self.nested.len()
+    }
+
+    /// The variable at a place among those that hold values.
+    pub fn simple(&self, place: usize) -> Option<(&Variable, SimpleType)> {
+        let variable = self.variables.get(*self.simple.get(place)?)?;
+        match &variable.kind {
+            Kind::Simple(simple) => Some((variable, *simple)),
+            Kind::Nested(_) => None,
+        }
+    }
+
+    /// The variable at a place among those that hold records.
+    pub fn nested(&self, place: usize) -> Option<(&Variable, &NestedType)> {
+        let variable = self.variables.get(*self.nested.get(place)?)?;
+        match &variable.kind {
             Kind::Nested(nested) => Some((variable, nested)),
-        })
+            Kind::Simple(_) => None,
+        }
     }
 }
 
@@ -133,17 +170,48 @@ const NAMES: [(&str, SimpleType); 19] = [
 ];
 
 impl SimpleType {
+    /// All types, in the order of their numbers as `usize`.
+    pub const ALL: [SimpleType; 18] = [
+        Self::Int,
+        Self::Float,
+        Self::Bool,
+        Self::String32,
+        Self::Key,
+        Self::Creatable,
+        Self::Double,
+        Self::Time,
+        Self::Byte,
+        Self::Short,
+        Self::AgeTimeOfDay,
+        Self::Vector3,
+        Self::Point3,
+        Self::Rgb,
+        Self::Rgba,
+        Self::Quaternion,
+        Self::Rgb8,
+        Self::Rgba8,
+    ];
+
     /// The type of that name, in any case; whatever begins with QUAT is a quaternion, as in clients.
     pub fn named(name: &str) -> Option<Self> {
-        if name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("QUAT")) {
+        if name
+            .get(..4)
+            .is_some_and(|start| start.eq_ignore_ascii_case("QUAT"))
+        {
             return Some(Self::Quaternion);
         }
-        NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, simple)| *simple)
+        NAMES
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, simple)| *simple)
     }
 
     /// The name descriptors use.
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(_, simple)| *simple == self).map_or("", |(name, _)| name)
+        NAMES
+            .iter()
+            .find(|(_, simple)| *simple == self)
+            .map_or("", |(name, _)| name)
     }
 
     /// The names of the parts of a vector; none for a single value.
@@ -160,7 +228,12 @@ impl SimpleType {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    #![allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing
+    )]
     use super::*;
 
     #[test]

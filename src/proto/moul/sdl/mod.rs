@@ -3,7 +3,11 @@
 //! A descriptor ([`descriptor`]) comes from a text ([`parse`]), which may be encrypted ([`decrypt`]); a [`store`] keeps them by name and version.
 //! This room knows no connection: it is handed files and regions of bytes.
 
+mod decode;
 pub mod decrypt;
 pub mod descriptor;
+mod names;
 pub mod parse;
 pub mod store;
+
+pub use decode::NATIVES;

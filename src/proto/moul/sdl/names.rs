@@ -12,7 +12,6 @@ const TYPES: usize = 18;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Names {
     pub(super) descriptor_name: Sym,
-    pub(super) size: Sym,
     pub(super) index: Sym,
     pub(super) save_flags: Sym,
     pub(super) save_flags2: Sym,
@@ -35,6 +34,7 @@ pub(super) struct Names {
     pub(super) nested_type: TypeRef,
     pub(super) record: TypeRef,
     pub(super) records_type: TypeRef,
+    pub(super) lists: TypeRef,
     values: [Option<TypeRef>; TYPES],
 }
 
@@ -43,8 +43,14 @@ impl Names {
     pub(super) fn of(run: &mut Run<'_>) -> Option<Names> {
         let tables = run.tables;
         let here = std::ptr::from_ref(tables).addr();
-        let store = run.state.context.as_mut().and_then(|context| context.downcast_mut::<Store>());
-        let Some(store) = store else { return Self::look_up(tables) };
+        let store = run
+            .state
+            .context
+            .as_mut()
+            .and_then(|context| context.downcast_mut::<Store>());
+        let Some(store) = store else {
+            return Self::look_up(tables);
+        };
         match store.names {
             Some((of, names)) if of == here => Some(names),
             _ => {
@@ -66,7 +72,6 @@ impl Names {
         }
         Some(Names {
             descriptor_name: sym("descriptor_name")?,
-            size: sym("object_count")?,
             index: sym("index")?,
             save_flags: sym("save_flags")?,
             save_flags2: sym("save_flags2")?,
@@ -89,6 +94,7 @@ impl Names {
             nested_type: ty("SDL_Nested")?,
             record: ty("SDL_Record")?,
             records_type: ty("SDL_Records")?,
+            lists: ty("SDL_Variables")?,
             values,
         })
     }

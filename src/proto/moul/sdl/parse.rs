@@ -30,7 +30,11 @@ impl fmt::Display for SdlError {
         if self.line == 0 {
             return write!(f, "{}: {}", self.file, self.text);
         }
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.text)
+        write!(
+            f,
+            "{}:{}:{}: {}",
+            self.file, self.line, self.column, self.text
+        )
     }
 }
 
@@ -47,7 +51,11 @@ pub struct Parsed {
 
 /// Reads a descriptor file. `file` is for errors alone.
 pub fn parse(file: &str, text: &str) -> Parsed {
-    let mut parser = Parser { tokens: Tokens::new(text), file, ahead: None };
+    let mut parser = Parser {
+        tokens: Tokens::new(text),
+        file,
+        ahead: None,
+    };
     let mut parsed = Parsed::default();
     loop {
         match parser.descriptor(&parsed.descriptors) {
@@ -102,7 +110,11 @@ struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     fn new(text: &'a str) -> Self {
-        Tokens { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1, column: 1 }
+        Tokens {
+            rest: text.strip_prefix('\u{feff}').unwrap_or(text),
+            line: 1,
+            column: 1,
+        }
     }
 
     fn next(&mut self) -> Token<'a> {
@@ -116,7 +128,10 @@ impl<'a> Tokens<'a> {
                 What::Mark(mark)
             }
             Some(_) => {
-                let end = self.rest.find(|c| is_separator(c) || is_mark(c) || c == '#').unwrap_or(self.rest.len());
+                let end = self
+                    .rest
+                    .find(|c| is_separator(c) || is_mark(c) || c == '#')
+                    .unwrap_or(self.rest.len());
                 What::Word(self.take(end))
             }
         };
@@ -135,7 +150,10 @@ impl<'a> Tokens<'a> {
 
     fn skip(&mut self) {
         loop {
-            let end = self.rest.find(|c| !is_separator(c)).unwrap_or(self.rest.len());
+            let end = self
+                .rest
+                .find(|c| !is_separator(c))
+                .unwrap_or(self.rest.len());
             self.take(end);
             if !self.rest.starts_with('#') {
                 return;
@@ -186,7 +204,12 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, token: Token<'_>, text: impl Into<String>) -> SdlError {
-        SdlError { file: self.file.to_owned(), line: token.line, column: token.column, text: text.into() }
+        SdlError {
+            file: self.file.to_owned(),
+            line: token.line,
+            column: token.column,
+            text: text.into(),
+        }
     }
 
     fn expected(&self, token: Token<'_>, what: &str) -> SdlError {
@@ -195,7 +218,11 @@ impl<'a> Parser<'a> {
 
     fn mark(&mut self, mark: char) -> Result<(), SdlError> {
         let token = self.next();
-        if token.what == What::Mark(mark) { Ok(()) } else { Err(self.expected(token, &format!("`{mark}`"))) }
+        if token.what == What::Mark(mark) {
+            Ok(())
+        } else {
+            Err(self.expected(token, &format!("`{mark}`")))
+        }
     }
 
     fn word(&mut self, what: &str) -> Result<&'a str, SdlError> {
@@ -228,7 +255,10 @@ impl<'a> Parser<'a> {
             return Err(self.expected(token, "`STATEDESC`"));
         }
         if before.len() >= MAX_DESCRIPTORS {
-            return Err(self.error(token, format!("more than {MAX_DESCRIPTORS} descriptors in one file")));
+            return Err(self.error(
+                token,
+                format!("more than {MAX_DESCRIPTORS} descriptors in one file"),
+            ));
         }
         let name = Arc::from(self.word("the descriptor's name")?);
         self.mark('{')?;
@@ -237,23 +267,25 @@ impl<'a> Parser<'a> {
             return Err(self.expected(token, "`VERSION`, which comes first in a descriptor"));
         }
         let version = self.number("the version, a number from 0")?;
-        let mut descriptor = Descriptor { name, version, variables: Vec::new() };
-        self.variables(&mut descriptor, before)?;
-        Ok(Some(descriptor))
+        let variables = self.variables(before)?;
+        Ok(Some(Descriptor::new(name, version, variables)))
     }
 
-    fn variables(&mut self, descriptor: &mut Descriptor, before: &[Descriptor]) -> Result<(), SdlError> {
+    fn variables(&mut self, before: &[Descriptor]) -> Result<Vec<Variable>, SdlError> {
+        let mut variables = Vec::new();
         loop {
             let token = self.next();
             match token.what {
-                What::Mark('}') => return Ok(()),
+                What::Mark('}') => return Ok(variables),
                 What::Mark(';') => {}
                 what if what.is("VAR") => {
-                    if descriptor.variables.len() >= MAX_VARIABLES {
-                        return Err(self.error(token, format!("more than {MAX_VARIABLES} variables in one descriptor")));
+                    if variables.len() >= MAX_VARIABLES {
+                        return Err(self.error(
+                            token,
+                            format!("more than {MAX_VARIABLES} variables in one descriptor"),
+                        ));
                     }
-                    let variable = self.variable(before)?;
-                    descriptor.variables.push(variable);
+                    variables.push(self.variable(before)?);
                 }
                 _ => return Err(self.expected(token, "`VAR`, an option of a variable, or `}`")),
             }
@@ -263,12 +295,19 @@ impl<'a> Parser<'a> {
     /// `type name[count] options`
     fn variable(&mut self, before: &[Descriptor]) -> Result<Variable, SdlError> {
         let token = self.next();
-        let What::Word(word) = token.what else { return Err(self.expected(token, "a type")) };
+        let What::Word(word) = token.what else {
+            return Err(self.expected(token, "a type"));
+        };
         let kind = match word.strip_prefix('$') {
             Some(name) if !name.is_empty() => Kind::Nested(nested(name, before)),
             _ => match SimpleType::named(word) {
                 Some(simple) => Kind::Simple(simple),
-                None => return Err(self.error(token, format!("no type is called `{}`", word.escape_debug()))),
+                None => {
+                    return Err(self.error(
+                        token,
+                        format!("no type is called `{}`", word.escape_debug()),
+                    ));
+                }
             },
         };
         let name = Arc::from(self.word("the variable's name")?);
@@ -278,7 +317,13 @@ impl<'a> Parser<'a> {
             _ => self.number("the number of elements, or `]`")?,
         };
         self.mark(']')?;
-        let mut variable = Variable { name, kind, count: (count > 0).then_some(count), default: None, options: Vec::new() };
+        let mut variable = Variable {
+            name,
+            kind,
+            count: (count > 0).then_some(count),
+            default: None,
+            options: Vec::new(),
+        };
         self.options(&mut variable)?;
         Ok(variable)
     }
@@ -295,7 +340,11 @@ impl<'a> Parser<'a> {
                     let option = Arc::from(self.word("an option's name")?);
                     variable.options.push(option);
                 }
-                What::Word(word) if ["INTERNAL", "PHASED"].iter().any(|old| word.eq_ignore_ascii_case(old)) => {
+                What::Word(word)
+                    if ["INTERNAL", "PHASED"]
+                        .iter()
+                        .any(|old| word.eq_ignore_ascii_case(old)) =>
+                {
                     self.next();
                     variable.options.push(Arc::from(word));
                 }
@@ -321,13 +370,17 @@ impl<'a> Parser<'a> {
         while open || values.len() < parts {
             let token = self.peek();
             match token.what {
-                What::Word(word) if open || values.is_empty() || number_like(word) => values.push(word),
+                What::Word(word) if open || values.is_empty() || number_like(word) => {
+                    values.push(word)
+                }
                 What::Quoted(text) if open || values.is_empty() => values.push(text),
                 What::Mark(')') if open => {
                     self.next();
                     break;
                 }
-                _ if open || values.is_empty() => return Err(self.expected(token, "a default value")),
+                _ if open || values.is_empty() => {
+                    return Err(self.expected(token, "a default value"));
+                }
                 _ => break,
             }
             self.next();
@@ -337,8 +390,13 @@ impl<'a> Parser<'a> {
 }
 
 fn nested(name: &str, before: &[Descriptor]) -> NestedType {
-    let same = before.iter().filter(|descriptor| descriptor.name.eq_ignore_ascii_case(name));
-    NestedType { name: Arc::from(name), seen: same.map(|descriptor| descriptor.version).max() }
+    let same = before
+        .iter()
+        .filter(|descriptor| descriptor.name.eq_ignore_ascii_case(name));
+    NestedType {
+        name: Arc::from(name),
+        seen: same.map(|descriptor| descriptor.version).max(),
+    }
 }
 
 /// The whole part of a decimal number: readers cut what follows the point.
