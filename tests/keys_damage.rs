@@ -1,5 +1,6 @@
-//! Key files that were cut, mistyped, re-encoded or edited by hand: an error that says where, or the keys that
-//! are whole and a note about the rest. Never a panic, never a wrong key without a word.
+//! Key files that were cut, mistyped, re-encoded or edited by hand: an error that says where, or
+//! the keys that are whole and a note about the rest. Never a panic, never a wrong key without a
+//! word.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! What `keys check` tells of a key file: format, servers, sizes, what looks wrong. Never a secret: a key is
-//! named by the first digits of its public modulus.
+//! What `keys check` tells of a key file: format, servers, sizes, what looks wrong. Never a secret:
+//! a key is named by the first digits of its public modulus.
 
 use super::error::{KeyError, printable};
 use super::file::{Format, opens_nothing, read_any, read_bytes};
@@ -75,8 +75,8 @@ pub struct SessionReport {
     pub by_handshake: bool,
 }
 
-/// Reads the file and reports on it. A file that opens nothing is reported on as well, with its `problem`; an error is
-/// only what could not be read or understood.
+/// Reads the file and reports on it. A file that opens nothing is reported on as well, with its
+/// `problem`; an error is only what could not be read or understood.
 pub fn check(path: &Path) -> Result<Report, KeyError> {
     Report::new(&path.display().to_string(), &read_bytes(path)?)
 }

@@ -1,5 +1,5 @@
-//! What can be wrong with a key file, in one line. It must never hold a byte of a key, so it is built from
-//! fixed texts, counts and positions alone.
+//! What can be wrong with a key file, in one line. It must never hold a byte of a key, so it is
+//! built from fixed texts, counts and positions alone.
 
 use std::fmt;
 

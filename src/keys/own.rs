@@ -1,5 +1,5 @@
-//! Reads `shard.keys`, moulsniff's own text format: a line for a shard's private key or for one session's key.
-//! `docs/keys.md` describes it; `write` writes it.
+//! Reads `shard.keys`, moulsniff's own text format: a line for a shard's private key or for one
+//! session's key. `docs/keys.md` describes it; `write` writes it.
 
 use super::derive::SessionKey;
 use super::error::{KeyError, Place};

@@ -1,4 +1,5 @@
-//! A shard's long-term key: modulus and private exponent, checked when they come in. It knows no file format.
+//! A shard's long-term key: modulus and private exponent, checked when they come in. It knows no
+//! file format.
 
 use super::prime;
 use super::service::Service;
@@ -75,7 +76,8 @@ impl PrivateKey {
         self.exponent.bits()
     }
 
-    /// A short name for the key that gives nothing away: the first eight hex digits of N, which every client has too.
+    /// A short name for the key that gives nothing away: the first eight hex digits of N, which
+    /// every client has too.
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.modulus)
     }
@@ -134,7 +136,8 @@ impl PublicHalf {
         self.modulus.bits()
     }
 
-    /// The first eight hex digits of N, the same as [`PrivateKey::fingerprint`] of the key it belongs to.
+    /// The first eight hex digits of N, the same as [`PrivateKey::fingerprint`] of the key it
+    /// belongs to.
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.modulus)
     }

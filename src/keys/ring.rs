@@ -1,5 +1,5 @@
-//! All keys of all files, in the order they are worth trying. It hands out keys with the name of the file they
-//! came from; whether one fits is found by decrypting, which is not done here.
+//! All keys of all files, in the order they are worth trying. It hands out keys with the name of
+//! the file they came from; whether one fits is found by decrypting, which is not done here.
 
 use super::file::KeyFile;
 use super::private::PrivateKey;
@@ -42,8 +42,8 @@ pub struct SessionCandidate<'a> {
 }
 
 impl KeyRing {
-    /// Adds a file's keys. A key that is there already is not added again; the first file keeps the credit, and a
-    /// server named later is learned.
+    /// Adds a file's keys. A key that is there already is not added again; the first file keeps the
+    /// credit, and a server named later is learned.
     pub fn add(&mut self, file: KeyFile) {
         let (name, keys, sessions) = file.into_parts();
         let at = self.files.len();
@@ -107,8 +107,9 @@ impl KeyRing {
         self.sessions.iter().map(|(_, line)| line)
     }
 
-    /// Every private key in the order it is worth trying for a connection to `service`: those for it, those whose server is
-    /// not known, all others. Where `service` is not known either: in the order of the files.
+    /// Every private key in the order it is worth trying for a connection to `service`: those for
+    /// it, those whose server is not known, all others. Where `service` is not known either: in the
+    /// order of the files.
     pub fn candidates(&self, service: Option<Service>) -> impl Iterator<Item = Candidate<'_>> {
         let rank = move |key: &PrivateKey| match (service, key.service()) {
             (None, _) => 0,
@@ -124,8 +125,8 @@ impl KeyRing {
         })
     }
 
-    /// The session keys that may belong to a session, the surest first: known by y, by the seed, by the ends of the
-    /// connection, by nothing. At most 64.
+    /// The session keys that may belong to a session, the surest first: known by y, by the seed, by
+    /// the ends of the connection, by nothing. At most 64.
     pub fn sessions(&self, hint: &SessionHint<'_>) -> Vec<SessionCandidate<'_>> {
         let lists = [
             hint.y.and_then(|y| self.by_y.get(kept(y))),
