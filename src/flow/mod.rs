@@ -8,12 +8,15 @@
 //! Memory is bounded by [`Limits`] however long the capture and whatever is in it. Payload that comes in order is
 //! handed on from the frame itself, without a copy.
 
+mod conn;
+mod delivery;
 mod fragments;
 mod half;
 mod icmp;
 mod ip;
 mod link;
 mod pieces;
+mod segment;
 mod sink;
 mod table;
 mod tcp;
@@ -25,9 +28,10 @@ use crate::capture::{Frame, Time};
 use fragments::{Bounds, Fragments};
 use ip::Packet;
 use link::NoIp;
+use segment::Segment;
 pub use sink::{Cause, Dir, End, FlowSink, Moment, Note, Opening, Stream, StreamId, Totals};
 use table::Key;
-use tcp::{Segment, Tcp};
+use tcp::Tcp;
 use udp::{Datagram, Udp};
 
 const PROTOCOL_ICMP: u8 = 1;
@@ -326,4 +330,13 @@ fn nanos(time: Time) -> i64 {
     time.seconds
         .saturating_mul(1_000_000_000)
         .saturating_add(i64::from(time.nanos))
+}
+
+/// How much time went by, in nanoseconds; none where a capture does not say when a frame was captured.
+#[inline]
+fn elapsed(from: Time, to: Time) -> i64 {
+    match (nanos(from), nanos(to)) {
+        (0, _) | (_, 0) => 0,
+        (from, to) => to.saturating_sub(from),
+    }
 }

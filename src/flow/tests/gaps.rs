@@ -198,7 +198,7 @@ fn one_direction_alone() {
         wait 11s                    |
         > 115 ack 502 '!'           |
         wait 11s                    |
-        > 116 ack 503 '?'           | > gap 5+5 Acknowledged @3; > 10 'again' @3; > 15 '!' @4; > 16 '?'
+        > 116 ack 503 '?'           | > gap 5+5 Unanswered @3; > 10 'again' @3; > 15 '!' @4; > 16 '?'
         > 117 fin ack 510           | > end Fin
         end                         | < gap 0+10 Ended; < end CaptureEnd
         ",
