@@ -8,6 +8,9 @@ use std::fmt;
 /// The longest modulus and exponent the protocol has room for, in bits.
 pub(super) const MAX_BITS: u64 = 512;
 
+/// Private keys in one file at most. All of them may have to be tried on every connection.
+pub(super) const MAX_KEYS: usize = 1000;
+
 /// A modulus below this is a mistake and not a weak key.
 const MIN_BITS: u64 = 128;
 

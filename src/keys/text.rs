@@ -2,7 +2,7 @@
 //! key. It knows no particular format.
 
 use super::error::{KeyError, Place};
-use super::private::{PrivateKey, PublicHalf, check_modulus};
+use super::private::{MAX_KEYS, PrivateKey, PublicHalf, check_modulus};
 use super::service::Service;
 use super::session::SessionLine;
 use base64::Engine;
@@ -78,8 +78,10 @@ pub(super) fn bare(value: &str) -> &str {
 /// A 512-bit number in base-64, big-endian, as DIRTSAND, MOULArs and NAGUS write it: 64 bytes, no more and no less, so that
 /// a value cut short is noticed. Blanks inside are ignored. The error names what was expected and how many bytes there were.
 pub(super) fn number(value: &str) -> Result<BigUint, String> {
-    let config =
-        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    // Bits left over after the last byte are let pass, as Python and DIRTSAND do: the length tells a value cut short.
+    let config = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
     let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config);
     let digits: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     match engine.decode(&digits) {
@@ -235,6 +237,10 @@ impl<'a> Pairs<'a> {
     /// The keys that are whole; halves and services without a key are noted. `expected`: services a file of this format
     /// has keys for.
     pub(super) fn finish(self, expected: &[Service]) -> Result<Contents, KeyError> {
+        if self.keys.len() > MAX_KEYS {
+            let text = format!("expected at most {MAX_KEYS} private keys");
+            return Err(KeyError::new(self.file, Place::Whole, text));
+        }
         let mut contents = Contents {
             notes: self.notes,
             ..Contents::default()
