@@ -25,8 +25,20 @@ const MAX_DEPTH: u32 = 24;
 struct Reading {
     /// Nested records have the newest version there is, not the newest that stood before them in their file.
     newest: bool,
-    /// A list's count has wrapped at 256 and all its records are there.
-    wrapped: bool,
+    /// How lists of more than 255 records are counted.
+    long: Long,
+}
+
+/// How the count of a list that has room for more than 255 records is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Long {
+    /// In 8 bits, with a place in 8 bits before each record: what clients read.
+    #[default]
+    Byte,
+    /// In 8 bits, of which nothing is left, and all records are there: what clients write.
+    Wrapped,
+    /// In as many bits as the list's length needs, and so are the places: libHSPlasma.
+    Wide,
 }
 
 /// The first list of a record: variables with values. Its argument is the version of the descriptor that was named before it.
@@ -65,28 +77,17 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
         return Ok(0);
     };
     let (start, before) = (*cursor, run.tree.checkpoint());
-    let mut doubts = Reading::default();
-    for (number, reading) in readings().enumerate() {
-        if number > 0 && !possible(reading, doubts) {
+    let mut doubts = (false, false);
+    for reading in readings() {
+        if (reading.newest && !doubts.0) || (reading.long != Long::Byte && !doubts.1) {
             continue;
         }
         let (result, met) = nested_as(run, cursor, names, call, &descriptor, reading);
-        if number == 0 {
-            doubts = met;
-        }
         if result.is_ok() && cursor.left_bits() == 0 {
-            if reading.wrapped {
-                let node = before.node();
-                run.problem(
-                    Severity::Note,
-                    node,
-                    "a list longer than 255, whose count has 8 bits; all of it is there",
-                    0,
-                    0,
-                );
-            }
+            say_long(run, before.node(), reading.long);
             return Ok(0);
         }
+        doubts = (doubts.0 || met.0, doubts.1 || met.1);
         run.tree.back_to(before);
         *cursor = start;
     }
@@ -99,13 +100,22 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
 
 /// All readings, the usual one first.
 fn readings() -> impl Iterator<Item = Reading> {
-    [(false, false), (true, false), (false, true), (true, true)]
+    [Long::Byte, Long::Wrapped, Long::Wide]
         .into_iter()
-        .map(|(newest, wrapped)| Reading { newest, wrapped })
+        .flat_map(|long| [false, true].map(|newest| Reading { newest, long }))
 }
 
-fn possible(reading: Reading, doubts: Reading) -> bool {
-    (!reading.newest || doubts.newest) && (!reading.wrapped || doubts.wrapped)
+fn say_long(run: &mut Run<'_>, node: u32, long: Long) {
+    let text = match long {
+        Long::Byte => return,
+        Long::Wrapped => {
+            "a list of more than 255 records with a count of 8 bits; all of it is there"
+        }
+        Long::Wide => {
+            "a list of more than 255 records with counts and places as libHSPlasma writes them"
+        }
+    };
+    run.problem(Severity::Note, node, text, 0, 0);
 }
 
 fn nested_as(
@@ -115,7 +125,7 @@ fn nested_as(
     call: &Call,
     descriptor: &Descriptor,
     reading: Reading,
-) -> (Result<(), Stop>, Reading) {
+) -> (Result<(), Stop>, (bool, bool)) {
     let mut reader = Reader::new(run, names, reading);
     let node = reader.run.open(cursor, call.name, call.ty, call.marks);
     let result = reader.nested_list(cursor, descriptor);
@@ -151,7 +161,7 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     });
     match member {
         Some(layout) => {
-            run.bounded(cursor, call.name, &[layout.ty], false);
+            run.bounded(cursor, call.name, &[layout.ty], false, Frame::default());
         }
         None => rest(run, cursor),
     }
@@ -267,8 +277,8 @@ struct Reader<'r, 'a> {
     run: &'r mut Run<'a>,
     names: Names,
     reading: Reading,
-    /// Which other readings would have made a difference.
-    doubts: Reading,
+    /// Whether the newest version is another one somewhere, and whether a list has room for more than 255 records.
+    doubts: (bool, bool),
     depth: u32,
 }
 
@@ -278,7 +288,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             run,
             names,
             reading,
-            doubts: Reading::default(),
+            doubts: (false, false),
             depth: 0,
         }
     }
@@ -464,7 +474,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         of: &NestedType,
     ) -> Result<(), Stop> {
         self.header(cursor)?;
-        self.field(cursor, self.names.save_flags2, self.names.size8, 0)?;
+        self.field(cursor, self.names.save_flags2, self.names.var_flags, 0)?;
         let total = match variable.count {
             Some(count) => count as usize,
             None => {
@@ -472,12 +482,16 @@ impl<'r, 'a> Reader<'r, 'a> {
                 usize::try_from(total).unwrap_or(usize::MAX)
             }
         };
-        // In a list of variable length counts and places have 8 bits, whatever they would need.
-        let largest = variable.count.map_or(0, |count| count as usize);
+        let largest = match (variable.count, self.reading.long) {
+            (Some(count), _) => count as usize,
+            (None, Long::Wide) => total,
+            // In a list of variable length counts and places have 8 bits, whatever they would need.
+            (None, _) => 0,
+        };
         let mut count = self.sized(cursor, self.run.tables.count_name(), largest)?;
-        if variable.count.is_none() && total > 0xff && total & 0xff == count {
-            self.doubts.wrapped = true;
-            if self.reading.wrapped {
+        if variable.count.is_none() && total > 0xff {
+            self.doubts.1 = true;
+            if self.reading.long == Long::Wrapped && total & 0xff == count {
                 count = total;
             }
         }
@@ -504,7 +518,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             )
         });
         let (seen, newest) = found.unwrap_or_default();
-        self.doubts.newest |= seen != newest;
+        self.doubts.0 |= seen != newest;
         let chosen = if self.reading.newest {
             newest
         } else {
