@@ -1,3 +1,7 @@
-//! The program `moulsniff`.
+//! The program `moulsniff`; everything it does is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(moulsniff::cli::main(std::env::args_os()))
+}

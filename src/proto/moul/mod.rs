@@ -1,0 +1,62 @@
+//! MOUL: Myst Online: Uru Live and its fan shards. See `docs/moul.md`.
+//!
+//! The message tables beside this file say what messages hold; the code here knows how a connection begins, how it is
+//! encrypted, and how its messages follow each other.
+
+mod evidence;
+mod half;
+mod recognise;
+mod requests;
+mod session;
+mod unlock;
+
+use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
+use crate::table::{NativeFn, Source, Tables};
+
+/// The protocol.
+pub struct Moul;
+
+/// The port shards listen on by default: a hint, never a proof.
+const PORT: u16 = 14617;
+
+/// The embedded tables, by file.
+macro_rules! tables {
+    ($($file:literal),* $(,)?) => {
+        vec![$(Source { name: concat!("moul/", $file).into(), text: include_str!($file).into() }),*]
+    };
+}
+
+impl Protocol for Moul {
+    fn name(&self) -> &'static str {
+        "moul"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        tables![
+            "enums.table",
+            "connect.table",
+            "gatekeeper.table",
+            "auth.table",
+            "file.table",
+            "game.table",
+            "csr.table",
+            "pending.table",
+        ]
+    }
+
+    fn natives(&self) -> &'static [(&'static str, NativeFn)] {
+        &[]
+    }
+
+    fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        recognise::tcp(opening)
+    }
+
+    fn recognise_udp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        Verdict::No
+    }
+
+    fn session(&self, ends: Ends, _transport: Transport, _tables: &Tables) -> Box<dyn Session> {
+        Box::new(session::MoulSession::new(ends))
+    }
+}
