@@ -4,11 +4,14 @@
 //! encrypted, and how its messages follow each other.
 
 mod evidence;
+mod gamemgr;
 mod half;
 mod recognise;
 mod requests;
+pub mod sdl;
 mod session;
 mod unlock;
+mod vault;
 
 use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
 use crate::table::{NativeFn, Source, Tables};
@@ -18,6 +21,14 @@ pub struct Moul;
 
 /// The port shards listen on by default: a hint, never a proof.
 const PORT: u16 = 14617;
+
+/// The types with code.
+const NATIVES: [(&str, NativeFn); 6] = {
+    let [variables, nested, creatable] = sdl::NATIVES;
+    let [text] = vault::NATIVES;
+    let [game, game_type] = gamemgr::NATIVES;
+    [variables, nested, creatable, text, game, game_type]
+};
 
 /// The embedded tables, by file.
 macro_rules! tables {
@@ -45,7 +56,7 @@ impl Protocol for Moul {
     }
 
     fn natives(&self) -> &'static [(&'static str, NativeFn)] {
-        &[]
+        &NATIVES
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {

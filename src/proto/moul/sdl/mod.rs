@@ -7,6 +7,7 @@ mod decode;
 pub mod decrypt;
 pub mod descriptor;
 mod names;
+pub mod downloads;
 pub mod parse;
 pub mod store;
 
