@@ -11,11 +11,8 @@ use crate::tree::{Kind, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_
 use std::sync::Arc;
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [(&str, NativeFn); 3] = [
-    ("sdl_variables", variables),
-    ("sdl_nested", nested),
-    ("sdl_creatable", creatable),
-];
+pub const NATIVES: [(&str, NativeFn); 3] =
+    [("sdl_variables", variables), ("sdl_nested", nested), ("sdl_creatable", creatable)];
 
 /// Records within records.
 const MAX_DEPTH: u32 = 24;
@@ -65,11 +62,7 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
     let Some(names) = Names::of(run) else {
         return Err(Stop::Unknown);
     };
-    let undecoded = run
-        .tree
-        .nodes()
-        .last()
-        .is_some_and(|node| node.kind == Kind::Undecoded);
+    let undecoded = run.tree.nodes().last().is_some_and(|node| node.kind == Kind::Undecoded);
     if undecoded {
         return Ok(0);
     }
@@ -108,12 +101,8 @@ fn readings() -> impl Iterator<Item = Reading> {
 fn say_long(run: &mut Run<'_>, node: u32, long: Long) {
     let text = match long {
         Long::Byte => return,
-        Long::Wrapped => {
-            "a list of more than 255 records with a count of 8 bits; all of it is there"
-        }
-        Long::Wide => {
-            "a list of more than 255 records with counts and places as libHSPlasma writes them"
-        }
+        Long::Wrapped => "a list of more than 255 records with a count of 8 bits; all of it is there",
+        Long::Wide => "a list of more than 255 records with counts and places as libHSPlasma writes them",
     };
     run.problem(Severity::Note, node, text, 0, 0);
 }
@@ -138,25 +127,13 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     let Some(names) = Names::of(run) else {
         return Err(Stop::Unknown);
     };
-    let length = run.field(
-        cursor,
-        run.tables.count_name(),
-        names.size32,
-        mark::SPAN,
-        Frame::default(),
-    )?;
+    let length = run.field(cursor, run.tables.count_name(), names.size32, mark::SPAN, Frame::default())?;
     let outer = cursor.narrow(usize::try_from(length).unwrap_or(usize::MAX))?;
     let [class, ..] = call.args;
     let tables = run.tables;
-    let family = tables
-        .families()
-        .iter()
-        .find(|family| family.name == "plCreatable");
+    let family = tables.families().iter().find(|family| family.name == "plCreatable");
     let member = family.and_then(|family| {
-        let at = family
-            .members
-            .binary_search_by_key(&class, |member| member.0)
-            .ok()?;
+        let at = family.members.binary_search_by_key(&class, |member| member.0).ok()?;
         tables.layout(family.members.get(at)?.1)
     });
     match member {
@@ -170,17 +147,10 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 }
 
 /// The descriptor a state names just before its record; looked for in what the protocol put beside the evaluator.
-fn descriptor(
-    run: &mut Run<'_>,
-    cursor: &Cursor<'_>,
-    names: Names,
-    call: &Call,
-) -> Option<Arc<Descriptor>> {
+fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names, call: &Call) -> Option<Arc<Descriptor>> {
     let name = descriptor_name(run, cursor, names)?;
     let [version, ..] = call.args;
-    store(run)?
-        .find(&name, u32::try_from(version).ok()?)
-        .cloned()
+    store(run)?.find(&name, u32::try_from(version).ok()?).cloned()
 }
 
 fn store<'a>(run: &'a Run<'_>) -> Option<&'a Store> {
@@ -206,12 +176,7 @@ fn descriptor_name(run: &Run<'_>, cursor: &Cursor<'_>, names: Names) -> Option<S
 
 /// A record whose descriptor is not known. Counts have the size of the number of variables, so nothing can be told apart, except where
 /// all that is left is two zeros of the same size: then both lists are empty.
-fn without_descriptor(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    names: Names,
-    call: &Call,
-) -> u64 {
+fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, call: &Call) -> u64 {
     let size = match cursor.rest() {
         [0, 0] => Some(names.size8),
         [0, 0, 0, 0] => Some(names.size16),
@@ -222,22 +187,13 @@ fn without_descriptor(
         for name in [call.name, names.nested] {
             let node = run.open(cursor, name, call.ty, call.marks);
             // Both zeros were seen to be there.
-            let _ = run.field(
-                cursor,
-                run.tables.count_name(),
-                size,
-                mark::SPAN,
-                Frame::default(),
-            );
+            let _ = run.field(cursor, run.tables.count_name(), size, mark::SPAN, Frame::default());
             run.tree.close(node, cursor.pos());
         }
         return 0;
     }
     let text = match descriptor_name(run, cursor, names) {
-        Some(name) => format!(
-            "no state descriptor `{name}` of version {} is known",
-            call.args[0]
-        ),
+        Some(name) => format!("no state descriptor `{name}` of version {} is known", call.args[0]),
         None => "no state descriptor is named".to_owned(),
     };
     let node = run.tree.len();
@@ -248,10 +204,7 @@ fn without_descriptor(
 
 /// The bytes do not go on as the descriptor says: what was read stays, the rest is undecoded.
 fn misfit(run: &mut Run<'_>, cursor: &mut Cursor<'_>, node: u32, descriptor: &Descriptor) {
-    let text = format!(
-        "not a record of `{}`, version {}, as its descriptor says",
-        descriptor.name, descriptor.version
-    );
+    let text = format!("not a record of `{}`, version {}, as its descriptor says", descriptor.name, descriptor.version);
     rest(run, cursor);
     say(run, Severity::Warning, node, &text);
 }
@@ -262,14 +215,7 @@ fn rest(run: &mut Run<'_>, cursor: &mut Cursor<'_>) {
 
 fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: &str) {
     let text = Text::Owned(run.tree.own_text(text));
-    run.tree.problem(Problem {
-        severity,
-        node,
-        text,
-        a: 0,
-        b: 0,
-        bytes: None,
-    });
+    run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
 }
 
 /// What reading a record needs besides the bytes.
@@ -284,22 +230,10 @@ struct Reader<'r, 'a> {
 
 impl<'r, 'a> Reader<'r, 'a> {
     fn new(run: &'r mut Run<'a>, names: Names, reading: Reading) -> Self {
-        Reader {
-            run,
-            names,
-            reading,
-            doubts: (false, false),
-            depth: 0,
-        }
+        Reader { run, names, reading, doubts: (false, false), depth: 0 }
     }
 
-    fn field(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
-        marks: u8,
-    ) -> Result<u64, Stop> {
+    fn field(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> Result<u64, Stop> {
         let (start, node) = (cursor.pos(), self.run.tree.len());
         if node >= self.run.state.limits.nodes {
             return Err(Stop::Limit);
@@ -314,15 +248,10 @@ impl<'r, 'a> Reader<'r, 'a> {
     /// A count or a place: as many bytes as its largest possible value needs.
     fn sized(&mut self, cursor: &mut Cursor<'_>, name: Sym, largest: usize) -> Result<usize, Stop> {
         let ty = self.names.sized(largest);
-        self.field(cursor, name, ty, mark::SPAN)
-            .map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+        self.field(cursor, name, ty, mark::SPAN).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
     }
 
-    fn simple_list(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        descriptor: &Descriptor,
-    ) -> Result<(), Stop> {
+    fn simple_list(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor) -> Result<(), Stop> {
         let largest = descriptor.variables().len();
         let count = self.sized(cursor, self.run.tables.count_name(), largest)?;
         let largest = (count != descriptor.simple_count()).then_some(largest);
@@ -341,19 +270,13 @@ impl<'r, 'a> Reader<'r, 'a> {
         Ok(())
     }
 
-    fn nested_list(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        descriptor: &Descriptor,
-    ) -> Result<(), Stop> {
+    fn nested_list(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor) -> Result<(), Stop> {
         let largest = descriptor.variables().len();
         let count = self.sized(cursor, self.run.tables.count_name(), largest)?;
         let largest = (count != descriptor.nested_count()).then_some(largest);
         for number in 0..count {
             let start = cursor.pos();
-            let node = self
-                .run
-                .open(cursor, Sym::ELEMENT, self.names.nested_type, 0);
+            let node = self.run.open(cursor, Sym::ELEMENT, self.names.nested_type, 0);
             let place = self.place(cursor, largest, number).unwrap_or(usize::MAX);
             let Some((variable, of)) = descriptor.nested(place) else {
                 return self.no_such_place(cursor, node, start);
@@ -367,12 +290,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// A variable's place in the descriptor, which stands before it unless all variables are there.
-    fn place(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        largest: Option<usize>,
-        number: usize,
-    ) -> Result<usize, Stop> {
+    fn place(&mut self, cursor: &mut Cursor<'_>, largest: Option<usize>, number: usize) -> Result<usize, Stop> {
         match largest {
             Some(largest) => self.sized(cursor, self.names.index, largest),
             None => Ok(number),
@@ -380,12 +298,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// The descriptor has no variable at that place, or the region ends before it: as if nothing of it had been read.
-    fn no_such_place(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        node: u32,
-        start: usize,
-    ) -> Result<(), Stop> {
+    fn no_such_place(&mut self, cursor: &mut Cursor<'_>, node: u32, start: usize) -> Result<(), Stop> {
         self.run.tree.cut(node);
         cursor.seek(start);
         Err(Stop::Bad)
@@ -402,22 +315,12 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn header(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let flags = self.field(cursor, self.names.save_flags, self.names.var_flags, 0)?;
         if flags & 2 != 0 {
-            self.field(
-                cursor,
-                self.names.notification_info,
-                self.names.notification,
-                0,
-            )?;
+            self.field(cursor, self.names.notification_info, self.names.notification, 0)?;
         }
         Ok(())
     }
 
-    fn simple(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        variable: &Variable,
-        simple: SimpleType,
-    ) -> Result<(), Stop> {
+    fn simple(&mut self, cursor: &mut Cursor<'_>, variable: &Variable, simple: SimpleType) -> Result<(), Stop> {
         self.header(cursor)?;
         let flags = self.field(cursor, self.names.save_flags2, self.names.var_flags, 0)?;
         if flags & 4 != 0 {
@@ -428,33 +331,20 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
         let ty = self.names.of_type(simple);
         match (variable.count, ty) {
-            (Some(1), Some(ty)) => self
-                .field(cursor, self.run.tables.value_name(), ty, 0)
-                .map(|_| ()),
+            (Some(1), Some(ty)) => self.field(cursor, self.run.tables.value_name(), ty, 0).map(|_| ()),
             (count, ty) => self.values(cursor, count, ty),
         }
     }
 
     /// A list of values; those of no type on the wire are counted and nothing more.
-    fn values(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        count: Option<u32>,
-        ty: Option<TypeRef>,
-    ) -> Result<(), Stop> {
+    fn values(&mut self, cursor: &mut Cursor<'_>, count: Option<u32>, ty: Option<TypeRef>) -> Result<(), Stop> {
         let count = match count {
             Some(count) => u64::from(count),
-            None => self.field(
-                cursor,
-                self.run.tables.count_name(),
-                self.names.size32,
-                mark::SPAN,
-            )?,
+            None => self.field(cursor, self.run.tables.count_name(), self.names.size32, mark::SPAN)?,
         };
         let Some(ty) = ty else { return Ok(()) };
         let list = self.list(cursor, self.run.tables.value_name());
-        let result =
-            (0..count).try_for_each(|_| self.field(cursor, Sym::ELEMENT, ty, 0).map(|_| ()));
+        let result = (0..count).try_for_each(|_| self.field(cursor, Sym::ELEMENT, ty, 0).map(|_| ()));
         self.run.tree.close(list, cursor.pos());
         result
     }
@@ -467,12 +357,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         node
     }
 
-    fn nested(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        variable: &Variable,
-        of: &NestedType,
-    ) -> Result<(), Stop> {
+    fn nested(&mut self, cursor: &mut Cursor<'_>, variable: &Variable, of: &NestedType) -> Result<(), Stop> {
         self.header(cursor)?;
         self.field(cursor, self.names.save_flags2, self.names.var_flags, 0)?;
         let total = match variable.count {
@@ -511,19 +396,10 @@ impl<'r, 'a> Reader<'r, 'a> {
         if count == 0 {
             return Ok(());
         }
-        let found = store(self.run).map(|store| {
-            (
-                store.nested(of, false).cloned(),
-                store.nested(of, true).cloned(),
-            )
-        });
+        let found = store(self.run).map(|store| (store.nested(of, false).cloned(), store.nested(of, true).cloned()));
         let (seen, newest) = found.unwrap_or_default();
         self.doubts.0 |= seen != newest;
-        let chosen = if self.reading.newest {
-            newest
-        } else {
-            seen.or(newest)
-        };
+        let chosen = if self.reading.newest { newest } else { seen.or(newest) };
         let Some(descriptor) = chosen else {
             let text = format!("no state descriptor `{}` is known", of.name);
             let node = self.run.tree.len().saturating_sub(1);
@@ -537,12 +413,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// A record without a stream header, the element of a list.
-    fn record(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        descriptor: &Descriptor,
-        largest: Option<usize>,
-    ) -> Result<(), Stop> {
+    fn record(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor, largest: Option<usize>) -> Result<(), Stop> {
         if self.depth >= MAX_DEPTH {
             return Err(Stop::Limit);
         }
@@ -569,17 +440,17 @@ impl<'r, 'a> Reader<'r, 'a> {
         if version != 6 {
             return Err(Stop::Bad);
         }
-        let node = self
-            .run
-            .open(cursor, self.names.variables, self.names.lists, 0);
+        let node = self.run.open(cursor, self.names.variables, self.names.lists, 0);
         let result = self.simple_list(cursor, descriptor);
         self.run.tree.close(node, cursor.pos());
         result?;
-        let node = self
-            .run
-            .open(cursor, self.names.nested, self.names.lists, 0);
+        let node = self.run.open(cursor, self.names.nested, self.names.lists, 0);
         let result = self.nested_list(cursor, descriptor);
         self.run.tree.close(node, cursor.pos());
         result
     }
 }
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

@@ -38,10 +38,7 @@ impl fmt::Display for DecryptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Short { stated, there } => {
-                write!(
-                    f,
-                    "an encrypted file of {stated} bytes, cut off after {there}"
-                )
+                write!(f, "an encrypted file of {stated} bytes, cut off after {there}")
             }
         }
     }
@@ -69,10 +66,7 @@ pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, Decr
     };
     let rest = bytes.get(MAGIC..).unwrap_or_default();
     let Some((size, body)) = rest.split_first_chunk::<4>() else {
-        return Err(DecryptError::Short {
-            stated: 0,
-            there: 0,
-        });
+        return Err(DecryptError::Short { stated: 0, there: 0 });
     };
     let stated = u32::from_le_bytes(*size);
     let wanted = usize::try_from(stated).unwrap_or(usize::MAX);
@@ -83,10 +77,7 @@ pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, Decr
     }
     let mut plain = Vec::with_capacity(wanted.next_multiple_of(8));
     for &[a, b, c, d, e, f, g, h] in blocks.iter().take(wanted.div_ceil(8)) {
-        let block = [
-            u32::from_le_bytes([a, b, c, d]),
-            u32::from_le_bytes([e, f, g, h]),
-        ];
+        let block = [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])];
         for word in match cipher {
             Cipher::Xxtea => xxtea(block, key),
             Cipher::Xtea => xtea(block, key),
@@ -141,12 +132,7 @@ fn stir(value: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     fn bytes(hex: &str) -> Vec<u8> {
@@ -159,16 +145,14 @@ mod tests {
     /// The beginning of a file as a DIRTSAND server sent it, its size cut to fit.
     const DROIDS: &str = "6e6f7474686564726f6964732c0000002f467aea63ce486c494be13aff23aa7db0f9a31cc8c7148e3b9b88809e9c6abedf07a06a9b3ca09a50829e916ef06706";
     /// Encrypted by another implementation, the last block filled with 0x55.
-    const WHAT: &str = "77686174646f796f757365651a000000caea0a82ecaf05050f84d31b0eafd745b5ba75db0fca46f11113496697c472f1";
+    const WHAT: &str =
+        "77686174646f796f757365651a000000caea0a82ecaf05050f84d31b0eafd745b5ba75db0fca46f11113496697c472f1";
 
     #[test]
     fn what_a_server_sends_is_read_with_the_key_of_the_login() {
         let key = [0x31415926, 0x53589793, 0x23846264, 0x33832795];
         let plain = decrypt_file(key, &bytes(DROIDS)).unwrap().unwrap();
-        assert_eq!(
-            String::from_utf8(plain).unwrap(),
-            "# /*==LICENSE==*\n# \n# CyanWorlds.com Engine "
-        );
+        assert_eq!(String::from_utf8(plain).unwrap(), "# /*==LICENSE==*\n# \n# CyanWorlds.com Engine ");
     }
 
     #[test]
@@ -179,10 +163,7 @@ mod tests {
 
     #[test]
     fn a_plain_file_is_left_alone() {
-        assert_eq!(
-            decrypt_file(CLIENT_KEY, b"STATEDESC a { VERSION 1 }"),
-            Ok(None)
-        );
+        assert_eq!(decrypt_file(CLIENT_KEY, b"STATEDESC a { VERSION 1 }"), Ok(None));
         assert_eq!(decrypt_file(CLIENT_KEY, b""), Ok(None));
     }
 
@@ -190,10 +171,7 @@ mod tests {
     fn a_file_cut_anywhere_is_an_error() {
         let whole = bytes(WHAT);
         for end in 12..whole.len() {
-            assert!(
-                decrypt_file(CLIENT_KEY, &whole[..end]).is_err(),
-                "cut at {end}"
-            );
+            assert!(decrypt_file(CLIENT_KEY, &whole[..end]).is_err(), "cut at {end}");
         }
     }
 
@@ -202,12 +180,6 @@ mod tests {
         let mut file = b"notthedroids".to_vec();
         file.extend_from_slice(&u32::MAX.to_le_bytes());
         file.extend_from_slice(&[0; 8]);
-        assert_eq!(
-            decrypt_file(CLIENT_KEY, &file),
-            Err(DecryptError::Short {
-                stated: u32::MAX,
-                there: 8
-            })
-        );
+        assert_eq!(decrypt_file(CLIENT_KEY, &file), Err(DecryptError::Short { stated: u32::MAX, there: 8 }));
     }
 }

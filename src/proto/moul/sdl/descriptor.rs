@@ -23,18 +23,9 @@ pub struct Descriptor {
 impl Descriptor {
     /// A descriptor with its variables in order.
     pub fn new(name: Arc<str>, version: u32, variables: Vec<Variable>) -> Self {
-        let (nested, simple) = (0..variables.len()).partition(|at| {
-            variables
-                .get(*at)
-                .is_some_and(|variable| matches!(variable.kind, Kind::Nested(_)))
-        });
-        Descriptor {
-            name,
-            version,
-            variables,
-            simple,
-            nested,
-        }
+        let (nested, simple) = (0..variables.len())
+            .partition(|at| variables.get(*at).is_some_and(|variable| matches!(variable.kind, Kind::Nested(_))));
+        Descriptor { name, version, variables, simple, nested }
     }
 
     /// The variables in the order of the file.
@@ -194,24 +185,15 @@ impl SimpleType {
 
     /// The type of that name, in any case; whatever begins with QUAT is a quaternion, as in clients.
     pub fn named(name: &str) -> Option<Self> {
-        if name
-            .get(..4)
-            .is_some_and(|start| start.eq_ignore_ascii_case("QUAT"))
-        {
+        if name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("QUAT")) {
             return Some(Self::Quaternion);
         }
-        NAMES
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(name))
-            .map(|(_, simple)| *simple)
+        NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, simple)| *simple)
     }
 
     /// The name descriptors use.
     pub fn name(self) -> &'static str {
-        NAMES
-            .iter()
-            .find(|(_, simple)| *simple == self)
-            .map_or("", |(name, _)| name)
+        NAMES.iter().find(|(_, simple)| *simple == self).map_or("", |(name, _)| name)
     }
 
     /// The names of the parts of a vector; none for a single value.
@@ -228,12 +210,7 @@ impl SimpleType {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     #[test]

@@ -36,7 +36,14 @@ struct Open {
 impl Downloads {
     /// Takes a message of the auth service that is in `tree`. Where it completes a descriptor file, the store has it from then on: the
     /// file's name and what came of it.
-    pub fn observe(&mut self, message: &str, tables: &Tables, tree: &Tree, captured: &[u8], store: &mut Store) -> Option<(String, Added)> {
+    pub fn observe(
+        &mut self,
+        message: &str,
+        tables: &Tables,
+        tree: &Tree,
+        captured: &[u8],
+        store: &mut Store,
+    ) -> Option<(String, Added)> {
         let fields = Fields { tables, tree, captured };
         match message {
             "Auth2Cli_AcctLoginReply" => self.login(&fields),
@@ -145,5 +152,83 @@ impl<'a> Fields<'a> {
         let mut text = String::new();
         decode_text(kind, self.tree.bytes(node.buffer, self.captured).get(at..at.checked_add(len)?)?, &mut text);
         Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+    use crate::proto::{load_tables, protocol_named};
+    use crate::table::{Evaluator, Outcome};
+
+    struct Bench {
+        tables: Tables,
+        downloads: Downloads,
+        store: Store,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
+            Bench { tables, downloads: Downloads::default(), store: Store::new() }
+        }
+
+        /// Lets it see a message: sender (0 client, 1 server), number and what follows.
+        fn see(&mut self, sender: usize, number: u16, body: &[u8]) -> Option<(String, Added)> {
+            let bytes = [&number.to_le_bytes()[..], body].concat();
+            let mut tree = Tree::new();
+            let service = self.tables.service_named("auth").unwrap();
+            let outcome = Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
+            let Outcome::Message(id, _) = outcome else { panic!("{outcome:?}") };
+            let name = self.tables.name(self.tables.message(id).unwrap().name);
+            self.downloads.observe(name, &self.tables, &tree, &bytes, &mut self.store)
+        }
+
+        fn request(&mut self, transaction: u32, name: &str) {
+            let units: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let count = name.len() as u16;
+            let body = [&transaction.to_le_bytes()[..], &count.to_le_bytes(), &units].concat();
+            assert_eq!(self.see(0, 38, &body), None);
+        }
+
+        fn chunk(&mut self, transaction: u32, size: usize, offset: usize, data: &[u8]) -> Option<(String, Added)> {
+            let numbers = [transaction, 0, size as u32, offset as u32, data.len() as u32];
+            let body = [numbers.iter().flat_map(|n| n.to_le_bytes()).collect(), data.to_vec()].concat();
+            self.see(1, 37, &body)
+        }
+    }
+
+    const FILE: &[u8] = b"STATEDESC a { VERSION 1 }";
+
+    #[test]
+    fn a_file_is_known_once_its_last_chunk_has_come() {
+        let mut bench = Bench::new();
+        bench.request(7, "SDL\\a.sdl");
+        bench.request(8, "Python\\python.pak");
+        assert_eq!(bench.chunk(8, 4, 0, b"data"), None);
+        assert_eq!(bench.chunk(7, FILE.len(), 0, &FILE[..10]), None);
+        let (name, added) = bench.chunk(7, FILE.len(), 10, &FILE[10..]).unwrap();
+        assert_eq!((name.as_str(), added.descriptors), ("SDL\\a.sdl", 1));
+        assert!(bench.store.find("a", 1).is_some());
+    }
+
+    #[test]
+    fn a_file_with_a_part_missing_is_given_up() {
+        let mut bench = Bench::new();
+        bench.request(7, "SDL\\a.sdl");
+        assert_eq!(bench.chunk(7, FILE.len(), 5, &FILE[5..]), None);
+        assert_eq!(bench.chunk(7, FILE.len(), 0, FILE), None);
+        assert!(bench.store.is_empty());
+    }
+
+    #[test]
+    fn the_key_of_the_login_opens_the_file_and_is_never_shown() {
+        let mut bench = Bench::new();
+        let key = [0x3141_5926u32, 0x5358_9793, 0x2384_6264, 0x3383_2795];
+        let login = [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[0; 24], &key.map(u32::to_le_bytes).concat()].concat();
+        assert_eq!(bench.see(1, 4, &login), None);
+        assert_eq!(bench.downloads.key, Some(key));
+        assert!(!format!("{:?}", bench.downloads).contains("826366246"));
     }
 }

@@ -4,10 +4,12 @@
 //! This room knows no connection: it is handed files and regions of bytes.
 
 mod decode;
+#[cfg(test)]
+mod decode_states;
 pub mod decrypt;
 pub mod descriptor;
-mod names;
 pub mod downloads;
+mod names;
 pub mod parse;
 pub mod store;
 

@@ -43,11 +43,7 @@ impl Names {
     pub(super) fn of(run: &mut Run<'_>) -> Option<Names> {
         let tables = run.tables;
         let here = std::ptr::from_ref(tables).addr();
-        let store = run
-            .state
-            .context
-            .as_mut()
-            .and_then(|context| context.downcast_mut::<Store>());
+        let store = run.state.context.as_mut().and_then(|context| context.downcast_mut::<Store>());
         let Some(store) = store else {
             return Self::look_up(tables);
         };

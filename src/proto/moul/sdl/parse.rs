@@ -30,11 +30,7 @@ impl fmt::Display for SdlError {
         if self.line == 0 {
             return write!(f, "{}: {}", self.file, self.text);
         }
-        write!(
-            f,
-            "{}:{}:{}: {}",
-            self.file, self.line, self.column, self.text
-        )
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.text)
     }
 }
 
@@ -51,11 +47,7 @@ pub struct Parsed {
 
 /// Reads a descriptor file. `file` is for errors alone.
 pub fn parse(file: &str, text: &str) -> Parsed {
-    let mut parser = Parser {
-        tokens: Tokens::new(text),
-        file,
-        ahead: None,
-    };
+    let mut parser = Parser { tokens: Tokens::new(text), file, ahead: None };
     let mut parsed = Parsed::default();
     loop {
         match parser.descriptor(&parsed.descriptors) {
@@ -110,11 +102,7 @@ struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     fn new(text: &'a str) -> Self {
-        Tokens {
-            rest: text.strip_prefix('\u{feff}').unwrap_or(text),
-            line: 1,
-            column: 1,
-        }
+        Tokens { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1, column: 1 }
     }
 
     fn next(&mut self) -> Token<'a> {
@@ -128,10 +116,7 @@ impl<'a> Tokens<'a> {
                 What::Mark(mark)
             }
             Some(_) => {
-                let end = self
-                    .rest
-                    .find(|c| is_separator(c) || is_mark(c) || c == '#')
-                    .unwrap_or(self.rest.len());
+                let end = self.rest.find(|c| is_separator(c) || is_mark(c) || c == '#').unwrap_or(self.rest.len());
                 What::Word(self.take(end))
             }
         };
@@ -150,10 +135,7 @@ impl<'a> Tokens<'a> {
 
     fn skip(&mut self) {
         loop {
-            let end = self
-                .rest
-                .find(|c| !is_separator(c))
-                .unwrap_or(self.rest.len());
+            let end = self.rest.find(|c| !is_separator(c)).unwrap_or(self.rest.len());
             self.take(end);
             if !self.rest.starts_with('#') {
                 return;
@@ -204,12 +186,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, token: Token<'_>, text: impl Into<String>) -> SdlError {
-        SdlError {
-            file: self.file.to_owned(),
-            line: token.line,
-            column: token.column,
-            text: text.into(),
-        }
+        SdlError { file: self.file.to_owned(), line: token.line, column: token.column, text: text.into() }
     }
 
     fn expected(&self, token: Token<'_>, what: &str) -> SdlError {
@@ -218,11 +195,7 @@ impl<'a> Parser<'a> {
 
     fn mark(&mut self, mark: char) -> Result<(), SdlError> {
         let token = self.next();
-        if token.what == What::Mark(mark) {
-            Ok(())
-        } else {
-            Err(self.expected(token, &format!("`{mark}`")))
-        }
+        if token.what == What::Mark(mark) { Ok(()) } else { Err(self.expected(token, &format!("`{mark}`"))) }
     }
 
     fn word(&mut self, what: &str) -> Result<&'a str, SdlError> {
@@ -255,10 +228,7 @@ impl<'a> Parser<'a> {
             return Err(self.expected(token, "`STATEDESC`"));
         }
         if before.len() >= MAX_DESCRIPTORS {
-            return Err(self.error(
-                token,
-                format!("more than {MAX_DESCRIPTORS} descriptors in one file"),
-            ));
+            return Err(self.error(token, format!("more than {MAX_DESCRIPTORS} descriptors in one file")));
         }
         let name = Arc::from(self.word("the descriptor's name")?);
         self.mark('{')?;
@@ -280,10 +250,7 @@ impl<'a> Parser<'a> {
                 What::Mark(';') => {}
                 what if what.is("VAR") => {
                     if variables.len() >= MAX_VARIABLES {
-                        return Err(self.error(
-                            token,
-                            format!("more than {MAX_VARIABLES} variables in one descriptor"),
-                        ));
+                        return Err(self.error(token, format!("more than {MAX_VARIABLES} variables in one descriptor")));
                     }
                     variables.push(self.variable(before)?);
                 }
@@ -303,10 +270,7 @@ impl<'a> Parser<'a> {
             _ => match SimpleType::named(word) {
                 Some(simple) => Kind::Simple(simple),
                 None => {
-                    return Err(self.error(
-                        token,
-                        format!("no type is called `{}`", word.escape_debug()),
-                    ));
+                    return Err(self.error(token, format!("no type is called `{}`", word.escape_debug())));
                 }
             },
         };
@@ -317,13 +281,8 @@ impl<'a> Parser<'a> {
             _ => self.number("the number of elements, or `]`")?,
         };
         self.mark(']')?;
-        let mut variable = Variable {
-            name,
-            kind,
-            count: (count > 0).then_some(count),
-            default: None,
-            options: Vec::new(),
-        };
+        let mut variable =
+            Variable { name, kind, count: (count > 0).then_some(count), default: None, options: Vec::new() };
         self.options(&mut variable)?;
         Ok(variable)
     }
@@ -340,11 +299,7 @@ impl<'a> Parser<'a> {
                     let option = Arc::from(self.word("an option's name")?);
                     variable.options.push(option);
                 }
-                What::Word(word)
-                    if ["INTERNAL", "PHASED"]
-                        .iter()
-                        .any(|old| word.eq_ignore_ascii_case(old)) =>
-                {
+                What::Word(word) if ["INTERNAL", "PHASED"].iter().any(|old| word.eq_ignore_ascii_case(old)) => {
                     self.next();
                     variable.options.push(Arc::from(word));
                 }
@@ -370,9 +325,7 @@ impl<'a> Parser<'a> {
         while open || values.len() < parts {
             let token = self.peek();
             match token.what {
-                What::Word(word) if open || values.is_empty() || number_like(word) => {
-                    values.push(word)
-                }
+                What::Word(word) if open || values.is_empty() || number_like(word) => values.push(word),
                 What::Quoted(text) if open || values.is_empty() => values.push(text),
                 What::Mark(')') if open => {
                     self.next();
@@ -390,13 +343,8 @@ impl<'a> Parser<'a> {
 }
 
 fn nested(name: &str, before: &[Descriptor]) -> NestedType {
-    let same = before
-        .iter()
-        .filter(|descriptor| descriptor.name.eq_ignore_ascii_case(name));
-    NestedType {
-        name: Arc::from(name),
-        seen: same.map(|descriptor| descriptor.version).max(),
-    }
+    let same = before.iter().filter(|descriptor| descriptor.name.eq_ignore_ascii_case(name));
+    NestedType { name: Arc::from(name), seen: same.map(|descriptor| descriptor.version).max() }
 }
 
 /// The whole part of a decimal number: readers cut what follows the point.

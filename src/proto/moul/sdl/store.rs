@@ -56,15 +56,9 @@ impl Store {
     pub fn add_file(&mut self, name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Added {
         let parsed = match text(name, bytes, key) {
             Ok(text) => parse(name, &text),
-            Err(error) => Parsed {
-                descriptors: Vec::new(),
-                error: Some(error),
-            },
+            Err(error) => Parsed { descriptors: Vec::new(), error: Some(error) },
         };
-        let mut added = Added {
-            error: parsed.error,
-            ..Added::default()
-        };
+        let mut added = Added { error: parsed.error, ..Added::default() };
         for descriptor in parsed.descriptors {
             match self.add(descriptor) {
                 Ok(replaced) => {
@@ -81,10 +75,7 @@ impl Store {
     }
 
     fn add(&mut self, descriptor: Descriptor) -> Result<Option<(Arc<str>, u32)>, String> {
-        let versions = self
-            .by_name
-            .entry(descriptor.name.to_ascii_lowercase())
-            .or_default();
+        let versions = self.by_name.entry(descriptor.name.to_ascii_lowercase()).or_default();
         let (name, version) = (Arc::clone(&descriptor.name), descriptor.version);
         match versions.get_mut(&version) {
             Some(known) => {
@@ -92,9 +83,7 @@ impl Store {
                 *known = Arc::new(descriptor);
                 Ok(differs.then_some((name, version)))
             }
-            None if self.count >= MAX_DESCRIPTORS => {
-                Err(format!("more than {MAX_DESCRIPTORS} descriptors"))
-            }
+            None if self.count >= MAX_DESCRIPTORS => Err(format!("more than {MAX_DESCRIPTORS} descriptors")),
             None => {
                 versions.insert(version, Arc::new(descriptor));
                 self.count = self.count.saturating_add(1);
@@ -110,9 +99,7 @@ impl Store {
 
     /// The newest version known of the descriptor of that name.
     pub fn newest(&self, name: &str) -> Option<&Arc<Descriptor>> {
-        self.versions(name)?
-            .last_key_value()
-            .map(|(_, descriptor)| descriptor)
+        self.versions(name)?.last_key_value().map(|(_, descriptor)| descriptor)
     }
 
     /// The descriptor a nested variable's records have: the newest that stood before the variable in its own file, as clients have
@@ -135,10 +122,7 @@ impl Store {
 /// The text of a file: decrypted where it is encrypted, and held against what a descriptor file can contain.
 fn text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlError> {
     if bytes.len() > MAX_FILE {
-        return Err(whole_file(
-            name,
-            format!("{} bytes, more than any descriptor file has", bytes.len()),
-        ));
+        return Err(whole_file(name, format!("{} bytes, more than any descriptor file has", bytes.len())));
     }
     if cipher(bytes).is_none() {
         return plain(bytes).ok_or_else(|| whole_file(name, "not a text".to_owned()));
@@ -154,18 +138,13 @@ fn text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlEr
             Err(error) => return Err(whole_file(name, error.to_string())),
         }
     }
-    Err(whole_file(
-        name,
-        "encrypted with a key that is not known".to_owned(),
-    ))
+    Err(whole_file(name, "encrypted with a key that is not known".to_owned()))
 }
 
 /// Text, in UTF-8 or else Latin-1 (comments have been seen in both); `None` for what holds control characters and is none.
 fn plain(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
-    if bytes.iter().any(|byte| {
-        *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x08 | 0x1a)
-    }) {
+    if bytes.iter().any(|byte| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x08 | 0x1a)) {
         return None;
     }
     match std::str::from_utf8(bytes) {
@@ -175,22 +154,12 @@ fn plain(bytes: &[u8]) -> Option<String> {
 }
 
 fn whole_file(name: &str, text: String) -> SdlError {
-    SdlError {
-        file: name.to_owned(),
-        line: 0,
-        column: 0,
-        text,
-    }
+    SdlError { file: name.to_owned(), line: 0, column: 0, text }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     fn store(text: &str) -> Store {
@@ -201,8 +170,7 @@ mod tests {
 
     #[test]
     fn descriptors_are_found_by_name_in_any_case_and_by_version() {
-        let store =
-            store("STATEDESC City { VERSION 1 } STATEDESC City { VERSION 43 VAR INT a[1] }");
+        let store = store("STATEDESC City { VERSION 1 } STATEDESC City { VERSION 43 VAR INT a[1] }");
         assert_eq!(store.len(), 2);
         assert_eq!(store.find("city", 43).unwrap().variables().len(), 1);
         assert_eq!(store.find("CITY", 1).unwrap().variables().len(), 0);
@@ -224,16 +192,9 @@ mod tests {
     #[test]
     fn a_mistake_keeps_what_stands_before_it() {
         let mut store = Store::new();
-        let added = store.add_file(
-            "a.sdl",
-            b"STATEDESC a { VERSION 1 }\nSTATEDESC b { VERSION x }",
-            None,
-        );
+        let added = store.add_file("a.sdl", b"STATEDESC a { VERSION 1 }\nSTATEDESC b { VERSION x }", None);
         assert_eq!(added.descriptors, 1);
-        assert_eq!(
-            added.error.unwrap().to_string(),
-            "a.sdl:2:23: expected the version, a number from 0, found `x`"
-        );
+        assert_eq!(added.error.unwrap().to_string(), "a.sdl:2:23: expected the version, a number from 0, found `x`");
     }
 
     #[test]
@@ -257,10 +218,7 @@ mod tests {
         let mut wrong_key = b"notthedroids\x40\0\0\0".to_vec();
         wrong_key.extend((0..64).map(|byte: u8| byte.wrapping_mul(37)));
         let added = store.add_file("x", &wrong_key, Some([1, 2, 3, 4]));
-        assert_eq!(
-            added.error.unwrap().to_string(),
-            "x: encrypted with a key that is not known"
-        );
+        assert_eq!(added.error.unwrap().to_string(), "x: encrypted with a key that is not known");
         assert!(store.is_empty());
     }
 }
