@@ -1,5 +1,7 @@
 //! MOUL: Myst Online: Uru Live and its fan shards. See `docs/moul.md`.
 
+mod units;
+
 use super::{Ends, Opening, Protocol, Session, Transport, Verdict};
 use crate::table::{NativeFn, Source, Tables};
 
@@ -19,11 +21,17 @@ impl Protocol for Moul {
     }
 
     fn sources(&self) -> Vec<Source> {
-        tables![]
+        tables![
+            "enums.table",
+            "connect.table",
+            "gatekeeper.table",
+            "file.table",
+            "csr.table",
+        ]
     }
 
     fn natives(&self) -> &'static [(&'static str, NativeFn)] {
-        &[]
+        &[("u32_units", units::u32_units)]
     }
 
     fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &Tables) -> Verdict {

@@ -173,7 +173,7 @@ impl Evaluator {
             tree,
             state: self,
         };
-        run.bounded(&mut cursor, name, &[ty], true)
+        run.bounded(&mut cursor, name, &[ty], true, Frame::default())
     }
 
     fn begin(&mut self) {
@@ -206,6 +206,7 @@ impl Run<'_> {
                 super::ast::Role::LengthAfter => {
                     length = Some(value.saturating_add(cursor.pos() as u64 / 8))
                 }
+                super::ast::Role::Other => {}
             }
         }
         let Some(id) = tables.message_id(service, sender, number) else {
