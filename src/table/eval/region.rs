@@ -54,16 +54,13 @@ impl Run<'_> {
     }
 
     /// Reads the rest of the cursor's region as the first of some types that fits it exactly, else as the first; what is left over is
-    /// undecoded. Returns the bit the type ended at; the cursor goes to the region's end. The types' own counts and arguments may use
-    /// the fields of `frame`.
+    /// undecoded. Returns the bit the type ended at; the cursor goes to the region's end.
     pub fn bounded(
         &mut self,
         cursor: &mut Cursor<'_>,
         name: Sym,
         inner: &[TypeRef],
-        dialects: bool,
-        frame: Frame,
-    ) -> usize {
+        dialects: bool, frame: Frame) -> usize {
         let start = *cursor;
         let before = self.tree.checkpoint();
         let mut asked = 0;
@@ -118,13 +115,7 @@ impl Run<'_> {
     }
 
     /// Reads a type in the region; whether it fills it exactly without an error. What went wrong becomes a problem.
-    fn attempt(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
-        frame: Frame,
-    ) -> bool {
+    fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, frame: Frame) -> bool {
         let node = self.tree.len();
         let problems = self.tree.problems().len();
         let depth = self.state.depth;
@@ -218,9 +209,7 @@ impl Run<'_> {
         cursor: &mut Cursor<'_>,
         name: Sym,
         inner: &[TypeRef],
-        (keep, size): (usize, usize),
-        frame: Frame,
-    ) {
+        (keep, size): (usize, usize), frame: Frame) {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
         let limit = self.state.limits.decompressed;
