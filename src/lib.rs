@@ -8,5 +8,11 @@
 //! ```
 
 pub mod capture;
+pub mod examples;
 pub mod flow;
 pub mod keys;
+mod near;
+pub mod out;
+pub mod proto;
+pub mod table;
+pub mod tree;

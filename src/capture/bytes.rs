@@ -1,0 +1,70 @@
+//! Whole numbers out of a capture's headers, in either byte order.
+//!
+//! Only what the two formats need: 16 and 32 and 64 bits at the front of a slice. Nothing here knows a format.
+
+/// The byte order a file or a section was written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Little,
+    Big,
+}
+
+impl Order {
+    /// Two bytes as a number.
+    pub(super) fn u16(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            Self::Little => u16::from_le_bytes(bytes),
+            Self::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    /// Four bytes as a number.
+    #[inline]
+    pub(super) fn u32(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(bytes),
+            Self::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    /// A number as its four bytes.
+    pub(super) fn bytes32(self, number: u32) -> [u8; 4] {
+        match self {
+            Self::Little => number.to_le_bytes(),
+            Self::Big => number.to_be_bytes(),
+        }
+    }
+
+    /// Eight bytes as a signed number.
+    pub(super) fn i64(self, bytes: [u8; 8]) -> i64 {
+        match self {
+            Self::Little => i64::from_le_bytes(bytes),
+            Self::Big => i64::from_be_bytes(bytes),
+        }
+    }
+
+    /// The 16-bit number `at` bytes into `data`; nothing where the data ends before it does.
+    pub(super) fn u16_at(self, data: &[u8], at: usize) -> Option<u16> {
+        let bytes = data.get(at..)?.first_chunk::<2>()?;
+        Some(self.u16(*bytes))
+    }
+
+    /// The 32-bit number `at` bytes into `data`; nothing where the data ends before it does.
+    pub(super) fn u32_at(self, data: &[u8], at: usize) -> Option<u32> {
+        let bytes = data.get(at..)?.first_chunk::<4>()?;
+        Some(self.u32(*bytes))
+    }
+
+    /// The first `N` 32-bit numbers of `data`; nothing where there are fewer.
+    #[inline]
+    pub(super) fn words<const N: usize>(self, data: &[u8]) -> Option<[u32; N]> {
+        let (words, _) = data.as_chunks::<4>();
+        let words = words.first_chunk::<N>()?;
+        Some(words.map(|word| self.u32(word)))
+    }
+}
+
+/// `length` rounded up to the next multiple of four, as pcapng pads everything.
+pub(super) fn padded(length: u64) -> u64 {
+    length.next_multiple_of(4)
+}

@@ -1,0 +1,242 @@
+//! What can go wrong with a capture, each on one line: the file, the position, what was expected.
+//!
+//! Only the container is judged here. Damage in the traffic is never an error of this kind.
+
+use std::fmt;
+use std::io;
+
+/// Why a capture could not be read, or not to its end. Its text is one line, fit for a person.
+#[derive(Debug)]
+pub struct CaptureError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    file: String,
+    at: u64,
+    packing: Option<Packing>,
+    problem: Problem,
+}
+
+/// How a capture file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// RFC 1952, one or more members.
+    Gzip,
+    /// RFC 8878, one or more frames.
+    Zstd,
+}
+
+/// What is wrong, without the file and the position.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The file could not be opened.
+    Open(io::Error),
+    /// The path names a folder.
+    Folder,
+    /// There is not one byte.
+    Empty,
+    /// The first bytes are those of no capture.
+    NotACapture {
+        /// The first bytes, at most 16.
+        first: Vec<u8>,
+        /// What they look like instead.
+        looks_like: Option<&'static str>,
+    },
+    /// The bytes end within something: the file is cut.
+    Cut {
+        /// What was begun.
+        expected: &'static str,
+        /// How many bytes it has.
+        wanted: u64,
+        /// How many there were.
+        got: u64,
+    },
+    /// A length field no program would write.
+    TooLong {
+        /// What has the length.
+        what: &'static str,
+        /// The length it claims.
+        length: u64,
+        /// The length allowed.
+        limit: u64,
+    },
+    /// Something else that cannot be: what was expected and what was found.
+    Damaged(String),
+    /// The compressed data ends early.
+    PackingCut,
+    /// The compressed data is damaged: the decoder's own words.
+    PackingDamaged(String),
+    /// The operating system refused to read on.
+    Read(io::Error),
+    /// The operating system refused to write the output.
+    Write(io::Error),
+}
+
+/// A problem and where it is: everything but the file's name.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) at: u64,
+    pub(super) problem: Problem,
+}
+
+/// Shorthand of everything that reads below the level of a named file.
+pub(super) type Step<T> = Result<T, Fault>;
+
+impl CaptureError {
+    pub(super) fn new(file: &str, packing: Option<Packing>, at: u64, problem: Problem) -> Self {
+        Self(Box::new(Inner {
+            file: printable(file),
+            at,
+            packing,
+            problem,
+        }))
+    }
+
+    /// The name of the file, as it was given.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.0.file
+    }
+
+    /// The byte position, from 0; of a compressed file, in its unpacked data.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.0.at
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn problem(&self) -> &Problem {
+        &self.0.problem
+    }
+}
+
+impl Fault {
+    pub(super) fn new(at: u64, problem: Problem) -> Self {
+        Self { at, problem }
+    }
+
+    pub(super) fn cut(at: u64, expected: &'static str, wanted: u64, got: u64) -> Self {
+        Self::new(
+            at,
+            Problem::Cut {
+                expected,
+                wanted,
+                got,
+            },
+        )
+    }
+
+    pub(super) fn damaged(at: u64, text: impl Into<String>) -> Self {
+        Self::new(at, Problem::Damaged(text.into()))
+    }
+}
+
+impl std::error::Error for CaptureError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0.problem {
+            Problem::Open(error) | Problem::Read(error) | Problem::Write(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &*self.0;
+        write!(f, "{}: ", inner.file)?;
+        match &inner.problem {
+            Problem::Open(_) | Problem::Folder | Problem::Write(_) => {}
+            _ => write!(f, "at byte {}{}: ", inner.at, inner.unpacked())?,
+        }
+        write!(f, "{}", inner.problem)
+    }
+}
+
+impl Inner {
+    fn unpacked(&self) -> &'static str {
+        match self.packing {
+            Some(_) => " of the unpacked data",
+            None => "",
+        }
+    }
+}
+
+impl fmt::Display for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(error) => match error.kind() {
+                io::ErrorKind::NotFound => write!(f, "expected a capture file: no such file"),
+                io::ErrorKind::PermissionDenied => {
+                    write!(f, "expected a capture file: permission denied")
+                }
+                _ => write!(f, "expected a capture file: {}", one_line(error)),
+            },
+            Self::Folder => write!(f, "expected a capture file: this is a folder"),
+            Self::Empty => write!(f, "expected a capture, got 0 bytes: the file is empty"),
+            Self::NotACapture { first, looks_like } => not_a_capture(f, first, *looks_like),
+            Self::Cut {
+                expected,
+                wanted,
+                got,
+            } => write!(
+                f,
+                "expected {expected} of {wanted} bytes, got {got}: the file is cut"
+            ),
+            Self::TooLong {
+                what,
+                length,
+                limit,
+            } => write!(
+                f,
+                "expected {what} of at most {limit} bytes, its length field says {length}"
+            ),
+            Self::Damaged(text) => f.write_str(text),
+            Self::PackingCut => {
+                write!(
+                    f,
+                    "expected more compressed data, got none: the file is cut"
+                )
+            }
+            Self::PackingDamaged(text) => write!(f, "the compressed data is damaged: {text}"),
+            Self::Read(error) => write!(f, "reading failed: {}", one_line(error)),
+            Self::Write(error) => write!(f, "writing failed: {}", one_line(error)),
+        }
+    }
+}
+
+fn not_a_capture(
+    f: &mut fmt::Formatter<'_>,
+    first: &[u8],
+    looks_like: Option<&str>,
+) -> fmt::Result {
+    write!(f, "expected a pcap or pcapng capture, got")?;
+    for byte in first {
+        write!(f, " {byte:02x}")?;
+    }
+    match looks_like {
+        Some(what) => write!(f, ": this looks like {what}"),
+        None => Ok(()),
+    }
+}
+
+fn one_line(error: &io::Error) -> String {
+    printable(&error.to_string())
+}
+
+/// Text that cannot break the promise of one line, whatever a file is called.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}

@@ -1,0 +1,151 @@
+//! One reusable buffer over a plain reader: bytes are looked at in place and read only when they are needed.
+//!
+//! It asks its reader for more only while what the caller wants is not there yet, so a pipe is never waited
+//! on for bytes nobody needs. It knows no format.
+
+use super::error::{Fault, Packing, Problem, Step};
+use std::io::{self, Read};
+
+/// The buffer a capture is read through; it grows only for a block that does not fit.
+const BUFFER: usize = 256 * 1024;
+
+/// A reader and the bytes read from it that nobody has taken yet.
+pub(super) struct Input {
+    source: Box<dyn Read + Send>,
+    packing: Option<Packing>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    taken: u64,
+}
+
+/// Where bytes stand that were taken; good until more are wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    start: usize,
+    length: usize,
+}
+
+impl Input {
+    pub(super) fn new(source: Box<dyn Read + Send>, packing: Option<Packing>) -> Self {
+        Self {
+            source,
+            packing,
+            buffer: vec![0; BUFFER],
+            start: 0,
+            end: 0,
+            taken: 0,
+        }
+    }
+
+    /// How many bytes were taken so far: the position of the next one.
+    pub(super) fn position(&self) -> u64 {
+        self.taken
+    }
+
+    /// How the bytes were compressed before they came here.
+    pub(super) fn packing(&self) -> Option<Packing> {
+        self.packing
+    }
+
+    /// Everything read and not yet taken.
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Reads until `count` bytes are there, and tells how many are: fewer only at the very end.
+    #[inline]
+    pub(super) fn want(&mut self, count: usize) -> Step<usize> {
+        let have = self.end.saturating_sub(self.start);
+        if have >= count {
+            return Ok(have);
+        }
+        self.read_until(count)
+    }
+
+    /// Reads as much as the buffer holds, and tells whether that is everything there is. Waits for a pipe's
+    /// writer: for plain files alone.
+    pub(super) fn fill(&mut self) -> Step<bool> {
+        Ok(self.want(BUFFER)? < BUFFER)
+    }
+
+    /// Takes `total` bytes that were seen to be there; `from` and `length` tell where in them the place is.
+    #[inline]
+    pub(super) fn take(&mut self, total: usize, from: usize, length: usize) -> Place {
+        let place = Place {
+            start: self.start.saturating_add(from),
+            length,
+        };
+        let total = total.min(self.end.saturating_sub(self.start));
+        self.start = self.start.saturating_add(total);
+        self.taken = self.taken.saturating_add(total as u64);
+        place
+    }
+
+    /// The bytes of a place that was just taken.
+    #[inline]
+    pub(super) fn at(&self, place: Place) -> &[u8] {
+        let end = place.start.saturating_add(place.length);
+        self.buffer.get(place.start..end).unwrap_or_default()
+    }
+
+    /// Takes `count` bytes without ever holding them all, giving them to `sink` piece by piece. Tells how many
+    /// there were: fewer only at the very end.
+    pub(super) fn pass(
+        &mut self,
+        count: u64,
+        mut sink: impl FnMut(&[u8]) -> Step<()>,
+    ) -> Step<u64> {
+        let mut left = count;
+        while left > 0 {
+            let have = self.want(1)?;
+            let piece = usize::try_from(left).unwrap_or(usize::MAX).min(have);
+            if piece == 0 {
+                break;
+            }
+            let place = self.take(piece, 0, piece);
+            sink(self.at(place))?;
+            left = left.saturating_sub(piece as u64);
+        }
+        Ok(count.saturating_sub(left))
+    }
+
+    /// Gives the reader and what was read from it back, as one reader.
+    pub(super) fn into_reader(self) -> Box<dyn Read + Send> {
+        let head = self.bytes().to_vec();
+        Box::new(io::Cursor::new(head).chain(self.source))
+    }
+
+    #[cold]
+    fn read_until(&mut self, count: usize) -> Step<usize> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end = self.end.saturating_sub(self.start);
+        self.start = 0;
+        while self.end < count {
+            if self.end == self.buffer.len() {
+                // Doubled and not grown to `count` at once: a length field alone costs nothing, only bytes do.
+                let larger = self.buffer.len().saturating_mul(2);
+                self.buffer.resize(larger, 0);
+            }
+            let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+            match self.source.read(room) {
+                Ok(0) => break,
+                Ok(n) => self.end = self.end.saturating_add(n).min(self.buffer.len()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.fault(error)),
+            }
+        }
+        Ok(self.end)
+    }
+
+    fn fault(&self, error: io::Error) -> Fault {
+        let at = self.taken.saturating_add(self.end as u64);
+        let problem = match (self.packing, error.raw_os_error(), error.kind()) {
+            (None, _, _) | (_, Some(_), _) => Problem::Read(error),
+            (Some(_), None, io::ErrorKind::UnexpectedEof) => Problem::PackingCut,
+            (Some(packing), None, _) => Problem::PackingDamaged(format!("{packing}: {error}")),
+        };
+        Fault::new(at, problem)
+    }
+}

@@ -1,0 +1,162 @@
+//! One capture file or pipe: what format it has, and what it holds, one thing at a time.
+//!
+//! The format is told by the first bytes. Numbers across files are `run`'s.
+
+use super::error::{CaptureError, Fault, Problem, Step};
+use super::input::{Input, Place};
+use super::pcap::{Found, Pcap, is_pcap};
+use super::pcapng::{Block, Pcapng, SECTION};
+use super::source::{Opened, Source};
+use super::unpack::{packing_of, unpack};
+use std::io::Read;
+
+/// How many bytes are shown of what is no capture.
+const SHOWN: usize = 16;
+
+/// A capture being read.
+pub(super) struct Reader {
+    name: String,
+    plain: bool,
+    input: Input,
+    format: Format,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Format {
+    /// Not one byte was looked at yet.
+    Unknown,
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+impl Reader {
+    /// Opens a source; not one byte is read yet. `count` wraps what is opened, to count its bytes.
+    pub(super) fn open(
+        source: Source,
+        count: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
+    ) -> Result<Self, CaptureError> {
+        let Opened {
+            name,
+            reader,
+            plain,
+        } = source.open()?;
+        Ok(Self {
+            name,
+            plain,
+            input: Input::new(count(reader), None),
+            format: Format::Unknown,
+        })
+    }
+
+    /// What errors call the file.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes the next frame or secrets; nothing at the end.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file; everything before it was given out.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<Block>, CaptureError> {
+        self.step().map_err(|fault| self.error(fault))
+    }
+
+    #[inline]
+    fn step(&mut self) -> Step<Option<Block>> {
+        match &mut self.format {
+            Format::Pcapng(pcapng) => return pcapng.next(&mut self.input),
+            Format::Pcap(pcap) => return pcap.next(&mut self.input).map(|f| f.map(Block::Frame)),
+            Format::Unknown => {}
+        }
+        self.begin()?;
+        match &mut self.format {
+            Format::Pcapng(pcapng) => pcapng.next(&mut self.input),
+            Format::Pcap(pcap) => pcap.next(&mut self.input).map(|f| f.map(Block::Frame)),
+            Format::Unknown => Ok(None),
+        }
+    }
+
+    /// Finds out the format and reads the file's header.
+    pub(super) fn begin(&mut self) -> Step<&mut Format> {
+        self.input.want(4)?;
+        if let Some(packing) = packing_of(self.input.bytes()) {
+            let nothing = Input::new(Box::new(std::io::empty()), None);
+            let packed = std::mem::replace(&mut self.input, nothing).into_reader();
+            self.input = Input::new(unpack(packing, packed), Some(packing));
+            self.input.want(4)?;
+        }
+        self.format = if self.input.bytes().starts_with(&SECTION.to_be_bytes()) {
+            Format::Pcapng(Pcapng::new())
+        } else if is_pcap(self.input.bytes()) {
+            Format::Pcap(Pcap::open(&mut self.input, self.plain)?)
+        } else {
+            return Err(self.no_capture());
+        };
+        Ok(&mut self.format)
+    }
+
+    fn no_capture(&mut self) -> Fault {
+        let bytes = self.input.bytes();
+        if bytes.is_empty() {
+            return Fault::new(0, Problem::Empty);
+        }
+        let first = bytes.get(..SHOWN).unwrap_or(bytes).to_vec();
+        let looks_like = looks_like(bytes);
+        Fault::new(0, Problem::NotACapture { first, looks_like })
+    }
+
+    /// The bytes of a place that was just given out.
+    #[inline]
+    pub(super) fn at(&self, place: Place) -> &[u8] {
+        self.input.at(place)
+    }
+
+    /// The input and its format, for who copies blocks.
+    pub(super) fn parts(&mut self) -> (&mut Input, &mut Format) {
+        (&mut self.input, &mut self.format)
+    }
+
+    /// A fault with this file's name.
+    #[cold]
+    pub(super) fn error(&self, fault: Fault) -> CaptureError {
+        CaptureError::new(&self.name, self.input.packing(), fault.at, fault.problem)
+    }
+}
+
+/// What the first bytes may be instead of a capture's.
+fn looks_like(first: &[u8]) -> Option<&'static str> {
+    Some(match first {
+        [0x0a, 0x0d, 0x0d] | [0xd4, 0xc3, 0xb2] | [0xa1, 0xb2, _] => {
+            "a capture cut in its first bytes"
+        }
+        [b'B', b'Z', b'h', ..] => "bzip2, which must be unpacked first",
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz, which must be unpacked first",
+        [0x04, 0x22, 0x4d, 0x18, ..] => "lz4, which must be unpacked first",
+        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => "something compressed twice",
+        [b'P', b'K', 3, 4, ..] => "a zip archive",
+        [b's', b'n', b'o', b'o', b'p', 0, ..] => "a snoop capture",
+        [b'G', b'M', b'B', b'U', ..] | [b'R', b'T', b'S', b'S', ..] => "a Network Monitor capture",
+        [0x7f, b'E', b'L', b'F', ..] => "a program",
+        _ if first.iter().take(SHOWN).all(|&byte| is_text(byte)) => "text",
+        _ => return None,
+    })
+}
+
+fn is_text(byte: u8) -> bool {
+    byte >= 0x20 && byte != 0x7f || byte.is_ascii_whitespace()
+}
+
+impl Found {
+    /// A frame with a number, over the reader's bytes.
+    #[inline]
+    pub(super) fn frame<'a>(&self, number: u64, reader: &'a Reader) -> super::Frame<'a> {
+        super::Frame {
+            number,
+            time: self.time,
+            link: self.link,
+            data: reader.at(self.place),
+            wire_len: self.wire_len,
+        }
+    }
+}

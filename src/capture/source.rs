@@ -1,0 +1,101 @@
+//! Where a capture comes from: a file by its path, or a reader somebody else opened.
+//!
+//! Opening waits until the capture's turn comes; nothing is read here.
+
+use super::error::{CaptureError, Problem};
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// A capture that was named and is not yet read.
+pub struct Source {
+    name: String,
+    origin: Origin,
+}
+
+enum Origin {
+    Path(PathBuf),
+    Reader(Box<dyn Read + Send>),
+}
+
+/// A source that is open.
+pub(super) struct Opened {
+    pub(super) name: String,
+    pub(super) reader: Box<dyn Read + Send>,
+    /// A plain file: reading ahead never waits for a writer.
+    pub(super) plain: bool,
+}
+
+impl Source {
+    /// A file (or a named pipe) by its path.
+    pub fn path(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self {
+            name: path.to_string_lossy().into_owned(),
+            origin: Origin::Path(path),
+        }
+    }
+
+    /// A reader, standard input for one; `name` is what errors call it.
+    pub fn reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
+        Self {
+            name: name.into(),
+            origin: Origin::Reader(reader),
+        }
+    }
+
+    /// What errors call it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its size in bytes, as it lies on the disk; nothing where it is no plain file.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        match &self.origin {
+            Origin::Path(path) => {
+                let facts = std::fs::metadata(path).ok()?;
+                facts.is_file().then_some(facts.len())
+            }
+            Origin::Reader(_) => None,
+        }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// No such file, no permission, a folder.
+    pub(super) fn open(self) -> Result<Opened, CaptureError> {
+        let name = self.name;
+        let path = match self.origin {
+            Origin::Reader(reader) => {
+                return Ok(Opened {
+                    name,
+                    reader,
+                    plain: false,
+                });
+            }
+            Origin::Path(path) => path,
+        };
+        let fail = |problem| CaptureError::new(&name, None, 0, problem);
+        let file = File::open(path).map_err(|e| fail(Problem::Open(e)))?;
+        let facts = file.metadata().map_err(|e| fail(Problem::Open(e)))?;
+        if facts.is_dir() {
+            return Err(fail(Problem::Folder));
+        }
+        Ok(Opened {
+            plain: facts.is_file(),
+            name,
+            reader: Box::new(file),
+        })
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

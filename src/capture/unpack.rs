@@ -1,0 +1,30 @@
+//! Compressed captures, told by their first bytes and unpacked as they are read.
+//!
+//! Knows gzip (RFC 1952) and zstd (RFC 8878) and nothing of what is inside.
+
+use super::error::Packing;
+use super::zstd::Zstd;
+use flate2::bufread::MultiGzDecoder;
+use std::io::{BufReader, Read};
+
+/// How many compressed bytes are read at a time.
+const BUFFER: usize = 64 * 1024;
+
+/// How data that begins so is compressed, if it is.
+pub(super) fn packing_of(first: &[u8]) -> Option<Packing> {
+    match first {
+        [0x1f, 0x8b, ..] => Some(Packing::Gzip),
+        // A zstd frame, or a skippable one before it (as pzstd writes).
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Packing::Zstd),
+        _ => None,
+    }
+}
+
+/// A reader of what `packed` holds. Reads give what is unpacked so far and wait for no more than that.
+pub(super) fn unpack(packing: Packing, packed: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
+    let packed = BufReader::with_capacity(BUFFER, packed);
+    match packing {
+        Packing::Gzip => Box::new(MultiGzDecoder::new(packed)),
+        Packing::Zstd => Box::new(Zstd::new(packed)),
+    }
+}

@@ -1,0 +1,159 @@
+//! Runs the examples that stand beside messages and structures in the tables: the bytes must give exactly the fields.
+
+use crate::out::json::{JsonWriter, Style};
+use crate::table::{
+    Direction, Evaluator, Example, ExampleOf, Outcome, TableError, Tables, parse_hex,
+};
+use crate::tree::{Severity, Sym, Tree};
+
+/// Runs all examples of the tables; the errors name the places of those that fail.
+pub fn run_examples(tables: &Tables) -> (usize, Vec<TableError>) {
+    let mut evaluator = Evaluator::default();
+    let mut tree = Tree::new();
+    let mut failed = Vec::new();
+    for example in tables.examples() {
+        if let Err(why) = run(tables, example, &mut evaluator, &mut tree) {
+            failed.push(error_at(tables, example, why));
+        }
+    }
+    (tables.examples().len(), failed)
+}
+
+fn error_at(tables: &Tables, example: &Example, why: String) -> TableError {
+    match tables.sources().get(example.file as usize) {
+        Some(source) => TableError::at(&source.name, &source.text, example.at, why),
+        None => TableError::at("", "", 0, why),
+    }
+}
+
+fn run(
+    tables: &Tables,
+    example: &Example,
+    evaluator: &mut Evaluator,
+    tree: &mut Tree,
+) -> Result<(), String> {
+    let bytes = parse_hex(&example.hex)
+        .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?;
+    let expected: serde_json::Value = serde_json::from_str(&example.json)
+        .map_err(|e| format!("the example's fields are no JSON: {e}"))?;
+    match example.of {
+        ExampleOf::Message(id) => {
+            let def = tables.message(id).ok_or("no such message")?;
+            let sender = usize::from(def.direction == Direction::Server);
+            match evaluator.message(tables, def.service, sender, &bytes, tree) {
+                Outcome::Message(found, n) if found == id && n == bytes.len() => {}
+                Outcome::Message(found, n) if found == id => {
+                    return Err(format!(
+                        "the example's bytes are {}, the message ends after {n}",
+                        bytes.len()
+                    ));
+                }
+                Outcome::Need(n) => {
+                    return Err(format!(
+                        "the example's bytes are {}, the message needs {n}",
+                        bytes.len()
+                    ));
+                }
+                other => {
+                    return Err(format!(
+                        "the example's bytes do not give the message: {other:?}"
+                    ));
+                }
+            }
+        }
+        ExampleOf::Layout(id) => {
+            let layout = tables.layout(id).ok_or("no such structure")?;
+            let end = evaluator.value(tables, layout.ty, Sym::ELEMENT, &bytes, 0, tree);
+            if end != bytes.len() * 8 {
+                return Err(format!(
+                    "the example's bytes are {}, the structure ends after {}{}",
+                    bytes.len(),
+                    end / 8,
+                    errors(tables, tree)
+                ));
+            }
+        }
+    }
+    let mut out = Vec::new();
+    JsonWriter::new(Style::default()).fields(tables, tree, &bytes, &mut out);
+    let got: serde_json::Value =
+        serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
+    match difference("", &expected, &got) {
+        Some(text) => Err(text),
+        None if tree
+            .problems()
+            .iter()
+            .any(|p| p.severity == Severity::Error) =>
+        {
+            Err(format!(
+                "the example gives its fields, but an error{}",
+                errors(tables, tree)
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+fn errors(tables: &Tables, tree: &Tree) -> String {
+    tree.problems()
+        .iter()
+        .map(|p| {
+            let path = crate::out::problem_path(tree, tables, p.node);
+            format!("; {path}: {}", crate::out::problem_text(p, tables, tree))
+        })
+        .collect()
+}
+
+/// The first place where two JSON values differ. Numbers are compared as they read, not as they are written.
+fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value) -> Option<String> {
+    use serde_json::Value;
+    match (expected, got) {
+        (Value::Object(e), Value::Object(g)) => {
+            for (key, value) in e {
+                match g.get(key) {
+                    Some(found) => {
+                        if let Some(text) = difference(&format!("{path}.{key}"), value, found) {
+                            return Some(text);
+                        }
+                    }
+                    None => {
+                        return Some(format!(
+                            "expected {path}.{key} = {value}, it is absent; there is {}",
+                            short(got)
+                        ));
+                    }
+                }
+            }
+            let more = g.iter().find(|(key, _)| !e.contains_key(*key));
+            more.map(|(key, value)| format!("{path}.{key} = {} is not expected", short(value)))
+        }
+        (Value::Array(e), Value::Array(g)) => {
+            if e.len() != g.len() {
+                return Some(format!(
+                    "{path}: expected {} elements, got {}",
+                    e.len(),
+                    g.len()
+                ));
+            }
+            e.iter()
+                .zip(g)
+                .enumerate()
+                .find_map(|(i, (e, g))| difference(&format!("{path}[{i}]"), e, g))
+        }
+        (Value::Number(e), Value::Number(g)) if e.as_f64() == g.as_f64() => None,
+        _ if expected == got => None,
+        _ => Some(format!(
+            "{path}: expected {}, got {}",
+            short(expected),
+            short(got)
+        )),
+    }
+}
+
+fn short(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(200) {
+        Some((i, _)) => format!("{}…", text.get(..i).unwrap_or("")),
+        None => text,
+    }
+}

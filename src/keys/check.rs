@@ -1,0 +1,241 @@
+//! What `keys check` tells of a key file: format, servers, sizes, what looks wrong. Never a secret: a key is
+//! named by the first digits of its public modulus.
+
+use super::error::KeyError;
+use super::file::{Format, opens_nothing, read_any, read_bytes};
+use super::prime::{is_probable_prime, is_safe_prime};
+use super::private::{PrivateKey, PublicHalf, doubts_about};
+use super::service::Service;
+use super::session::SessionLine;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// What a key file holds.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The file's name.
+    pub file: String,
+    /// What kind of file it is.
+    pub format: Format,
+    /// Its private keys.
+    pub keys: Vec<KeyReport>,
+    /// Public halves that have no private one beside them.
+    pub public: Vec<PublicReport>,
+    /// Its session keys.
+    pub sessions: Vec<SessionReport>,
+    /// What a user should know.
+    pub notes: Vec<String>,
+    /// Why it opens nothing, if it does not: the error a run with this file ends with.
+    pub problem: Option<KeyError>,
+}
+
+/// What can be said of a private key.
+#[derive(Clone, Debug)]
+pub struct KeyReport {
+    /// The server it is for; `None` is tried for every one.
+    pub service: Option<Service>,
+    /// The first eight hex digits of N.
+    pub fingerprint: String,
+    /// Bits of N.
+    pub modulus_bits: u64,
+    /// Bits of the private exponent.
+    pub exponent_bits: u64,
+    /// Whether N is a prime, as far as eight rounds of Miller-Rabin can tell.
+    pub prime: bool,
+    /// Whether (N − 1) / 2 is one, too.
+    pub safe_prime: bool,
+    /// Whether K is below N. It need not be.
+    pub exponent_below_modulus: bool,
+    /// The generator, where the file tells it.
+    pub generator: Option<u64>,
+}
+
+/// What can be said of a public half.
+#[derive(Clone, Debug)]
+pub struct PublicReport {
+    /// The server it is for.
+    pub service: Option<Service>,
+    /// The first eight hex digits of N.
+    pub fingerprint: String,
+    /// Bits of N.
+    pub modulus_bits: u64,
+}
+
+/// What can be said of a session key.
+#[derive(Clone, Debug)]
+pub struct SessionReport {
+    /// The server's kind.
+    pub service: Option<Service>,
+    /// The client's end.
+    pub client: Option<SocketAddr>,
+    /// The server's end.
+    pub server: Option<SocketAddr>,
+    /// Whether it is known by the client's y or the server's seed.
+    pub by_handshake: bool,
+}
+
+/// Reads the file and reports on it. A file that opens nothing is reported on as well, with its `problem`; an error is
+/// only what could not be read or understood.
+pub fn check(path: &Path) -> Result<Report, KeyError> {
+    Report::new(&path.display().to_string(), &read_bytes(path)?)
+}
+
+impl Report {
+    /// Reports on a file's bytes.
+    pub fn new(name: &str, bytes: &[u8]) -> Result<Report, KeyError> {
+        let (format, contents) = read_any(name, bytes)?;
+        let problem = opens_nothing(name, format, &contents);
+        let mut notes = contents.notes;
+        for key in &contents.keys {
+            notes.extend(
+                doubts_about(key.modulus())
+                    .map(|doubt| format!("{}: {doubt}", server(key.service()))),
+            );
+        }
+        Ok(Report {
+            file: name.to_owned(),
+            format,
+            keys: contents.keys.iter().map(KeyReport::new).collect(),
+            public: contents.public.iter().map(PublicReport::new).collect(),
+            sessions: contents.sessions.iter().map(SessionReport::new).collect(),
+            notes,
+            problem,
+        })
+    }
+
+    /// Whether the file opens anything.
+    pub fn opens(&self) -> bool {
+        self.problem.is_none()
+    }
+}
+
+impl KeyReport {
+    fn new(key: &PrivateKey) -> KeyReport {
+        KeyReport {
+            service: key.service(),
+            fingerprint: key.fingerprint(),
+            modulus_bits: key.modulus_bits(),
+            exponent_bits: key.exponent_bits(),
+            prime: is_probable_prime(key.modulus()),
+            safe_prime: is_safe_prime(key.modulus()),
+            exponent_below_modulus: key.exponent() < key.modulus(),
+            generator: key.generator(),
+        }
+    }
+}
+
+impl PublicReport {
+    fn new(half: &PublicHalf) -> PublicReport {
+        PublicReport {
+            service: half.service(),
+            fingerprint: half.fingerprint(),
+            modulus_bits: half.modulus_bits(),
+        }
+    }
+}
+
+impl SessionReport {
+    fn new(line: &SessionLine) -> SessionReport {
+        SessionReport {
+            service: line.service,
+            client: line.client,
+            server: line.server,
+            by_handshake: line.y.is_some() || line.seed.is_some(),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.file.escape_debug(), self.format)?;
+        for key in &self.keys {
+            writeln!(f, "  {key}")?;
+        }
+        for half in &self.public {
+            writeln!(f, "  {half}")?;
+        }
+        for session in &self.sessions {
+            writeln!(f, "  {session}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "  note: {note}")?;
+        }
+        match &self.problem {
+            Some(problem) => writeln!(f, "  opens nothing: {}", problem.text()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for KeyReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prime = match (self.safe_prime, self.prime) {
+            (true, _) => "safe prime",
+            (_, true) => "prime",
+            _ => "NOT a prime",
+        };
+        let KeyReport {
+            fingerprint,
+            modulus_bits,
+            exponent_bits,
+            ..
+        } = self;
+        write!(
+            f,
+            "{:<10}  N {fingerprint}…, {modulus_bits} bits, {prime}",
+            server(self.service)
+        )?;
+        write!(f, "; private exponent of {exponent_bits} bits")?;
+        if !self.exponent_below_modulus {
+            f.write_str(", larger than N")?;
+        }
+        match (self.generator, self.service) {
+            (Some(g), Some(service)) if g != service.generator() => {
+                write!(
+                    f,
+                    "; g {g}, where {service} usually has {}",
+                    service.generator()
+                )
+            }
+            (Some(g), _) => write!(f, "; g {g}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for PublicReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PublicReport {
+            service,
+            fingerprint,
+            modulus_bits,
+        } = self;
+        write!(
+            f,
+            "{:<10}  N {fingerprint}…, {modulus_bits} bits; no private exponent",
+            server(*service)
+        )
+    }
+}
+
+impl fmt::Display for SessionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<10}  one session", server(self.service))?;
+        if let Some(client) = self.client {
+            write!(f, ", client {client}")?;
+        }
+        if let Some(server) = self.server {
+            write!(f, ", server {server}")?;
+        }
+        f.write_str(match (self.by_handshake, self.client.or(self.server)) {
+            (true, _) => ", found by its handshake",
+            (false, Some(_)) => ", found by its addresses",
+            (false, None) => ", known by nothing: tried for every session",
+        })
+    }
+}
+
+fn server(service: Option<Service>) -> &'static str {
+    service.map_or("any server", Service::name)
+}

@@ -1,0 +1,96 @@
+//! What can be wrong with a key file, in one line. It must never hold a byte of a key, so it is built from
+//! fixed texts, counts and positions alone.
+
+use std::fmt;
+
+/// Where in a key file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole.
+    Whole,
+    /// A line and a column of a text file, both from 1; columns count characters.
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// The character in the line, from 1.
+        column: usize,
+    },
+    /// An offset in a binary file, from 0.
+    Byte(usize),
+}
+
+/// A key file that could not be used: which one, where, and what was expected there.
+///
+/// Its `Display` is one line and holds nothing secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyError {
+    file: String,
+    place: Place,
+    text: String,
+}
+
+impl KeyError {
+    /// An error about `file`; control characters in its name are shown as `?`.
+    pub(super) fn new(file: &str, place: Place, text: impl Into<String>) -> KeyError {
+        let file = file
+            .chars()
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect();
+        KeyError {
+            file,
+            place,
+            text: text.into(),
+        }
+    }
+
+    /// The file's name as it was given.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Where in the file.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// What is wrong there, without file and position.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let KeyError { file, place, text } = self;
+        match place {
+            Place::Whole => write!(f, "{file}: {text}"),
+            Place::Line { line, column } => write!(f, "{file}:{line}:{column}: {text}"),
+            Place::Byte(at) => write!(f, "{file}: byte {at}: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for KeyError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_one_line_whatever_the_file_is_called() {
+        let error = KeyError::new(
+            "a\nb.ini",
+            Place::Line {
+                line: 3,
+                column: 14,
+            },
+            "expected base-64",
+        );
+        assert_eq!(error.to_string(), "a?b.ini:3:14: expected base-64");
+        assert_eq!(
+            KeyError::new("k", Place::Byte(5), "x").to_string(),
+            "k: byte 5: x"
+        );
+        assert_eq!(KeyError::new("k", Place::Whole, "x").to_string(), "k: x");
+    }
+}

@@ -1,0 +1,261 @@
+//! A key file of any format, told by what is in it and not by its name.
+
+use super::error::{KeyError, Place};
+use super::ini::{client, client_line, dirtsand, server_line};
+use super::moss::{self, Raw};
+use super::moulars::{self, moulars};
+use super::nagus::{self, nagus};
+use super::own::{self, own};
+use super::private::PrivateKey;
+use super::session::SessionLine;
+use super::text::{Contents, decode, lines};
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// No key file is longer, in bytes; a `shard.keys` of this size holds a hundred thousand sessions.
+const MAX_SIZE: u64 = 16 << 20;
+
+/// What kind of file holds keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// DIRTSAND's `dirtsand.ini`.
+    Dirtsand,
+    /// What `dirtsand --generate-keys` prints.
+    DirtsandGenerator,
+    /// MOULArs's `moulars.toml`.
+    Moulars,
+    /// What MOULArs's key generator prints.
+    MoularsGenerator,
+    /// NAGUS's configuration.
+    Nagus,
+    /// MOSS's server key: DER, written by `make_cyan_dh -s`.
+    MossDer,
+    /// MOSS's file for Wireshark, written by `make_cyan_dh -w`.
+    MossWireshark,
+    /// What `make_cyan_dh -t` prints.
+    MossText,
+    /// MOSS's file for clients, written by `make_cyan_dh -c`: it opens nothing.
+    MossPublic,
+    /// The `server.ini` of H'uru clients: it opens nothing.
+    ClientIni,
+    /// moulsniff's own `shard.keys`.
+    ShardKeys,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Dirtsand => "DIRTSAND configuration",
+            Format::DirtsandGenerator => "output of DIRTSAND's key generator",
+            Format::Moulars => "MOULArs configuration",
+            Format::MoularsGenerator => "output of MOULArs's key generator",
+            Format::Nagus => "NAGUS configuration",
+            Format::MossDer => "MOSS server key (DER)",
+            Format::MossWireshark => "MOSS key for Wireshark (make_cyan_dh -w)",
+            Format::MossText => "output of make_cyan_dh -t",
+            Format::MossPublic => "MOSS key for clients (make_cyan_dh -c)",
+            Format::ClientIni => "client's server.ini",
+            Format::ShardKeys => "moulsniff shard.keys",
+        })
+    }
+}
+
+/// A key file that opens something: at least one private key or session key.
+#[derive(Clone, Debug)]
+pub struct KeyFile {
+    name: String,
+    format: Format,
+    keys: Vec<PrivateKey>,
+    sessions: Vec<SessionLine>,
+    notes: Vec<String>,
+}
+
+impl KeyFile {
+    /// Reads a file from disk. An error is also what a file is that holds no key.
+    pub fn read(path: &Path) -> Result<KeyFile, KeyError> {
+        let name = path.display().to_string();
+        KeyFile::parse(&name, &read_bytes(path)?)
+    }
+
+    /// Reads a file's bytes. `name` is for messages; where nothing else says which server a key is for, its last part
+    /// may (`auth_key.der`).
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<KeyFile, KeyError> {
+        let (format, contents) = read_any(name, bytes)?;
+        match opens_nothing(name, format, &contents) {
+            Some(error) => Err(error),
+            None => {
+                let Contents {
+                    keys,
+                    sessions,
+                    notes,
+                    public: _,
+                } = contents;
+                Ok(KeyFile {
+                    name: name.to_owned(),
+                    format,
+                    keys,
+                    sessions,
+                    notes,
+                })
+            }
+        }
+    }
+
+    /// The name it was read under.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What kind of file it is.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The private keys in it, in the file's order.
+    pub fn keys(&self) -> &[PrivateKey] {
+        &self.keys
+    }
+
+    /// The session keys in it, in the file's order.
+    pub fn sessions(&self) -> &[SessionLine] {
+        &self.sessions
+    }
+
+    /// What a user should know: halves without their other half, signs that the file was cut. Nothing secret.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    pub(super) fn into_parts(self) -> (String, Vec<PrivateKey>, Vec<SessionLine>) {
+        (self.name, self.keys, self.sessions)
+    }
+}
+
+/// A file's bytes, at most 16 MiB of them.
+pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, KeyError> {
+    let name = path.display().to_string();
+    let failed = |error: std::io::Error| {
+        KeyError::new(&name, Place::Whole, format!("cannot be read: {error}"))
+    };
+    let mut bytes = Vec::new();
+    File::open(path)
+        .map_err(failed)?
+        .take(MAX_SIZE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > MAX_SIZE {
+        return Err(KeyError::new(
+            &name,
+            Place::Whole,
+            "not a key file: it has more than 16 MiB",
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Reads any format, those that open nothing included.
+pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, Contents), KeyError> {
+    let whole = |text: &str| KeyError::new(name, Place::Whole, text);
+    if bytes.is_empty() {
+        return Err(whole("the file is empty"));
+    }
+    for magic in ["whatdoyousee", "notthedroids", "BriceIsSmart"] {
+        if bytes.starts_with(magic.as_bytes()) {
+            return Err(whole(
+                "an encrypted file of a client's; clients hold only public halves, a shard's private K is needed",
+            ));
+        }
+    }
+    match decode(bytes) {
+        Some(text) => read_text(name, &text),
+        None => read_binary(name, bytes),
+    }
+}
+
+fn read_text(name: &str, text: &str) -> Result<(Format, Contents), KeyError> {
+    let any = |test: fn(&str) -> bool| lines(text).any(|(_, line)| test(line));
+    let printed_for_clients = any(|line| client_line(line).is_some());
+    let first = lines(text)
+        .map(|(_, line)| line.trim())
+        .find(|line| !line.is_empty() && !line.starts_with('#'));
+    let (format, contents) = if first.is_some_and(own::is_line) {
+        (Format::ShardKeys, own(name, text)?)
+    } else if any(moulars::is_table) {
+        if printed_for_clients || any(|line| line.trim_start().starts_with("---")) {
+            (Format::MoularsGenerator, moulars::generator(name, text)?)
+        } else {
+            (Format::Moulars, moulars(name, text)?)
+        }
+    } else if any(|line| server_line(line).is_some()) {
+        let format = if printed_for_clients || any(|line| line.starts_with("---")) {
+            Format::DirtsandGenerator
+        } else {
+            Format::Dirtsand
+        };
+        (format, dirtsand(name, text)?)
+    } else if any(nagus::is_section) {
+        (Format::Nagus, nagus(name, text)?)
+    } else if printed_for_clients {
+        (Format::ClientIni, client(name, text)?)
+    } else if any(|line| line.starts_with("Private key:")) {
+        (Format::MossText, moss::printed(name, text)?)
+    } else {
+        return Err(KeyError::new(name, Place::Whole, refusal(text)));
+    };
+    Ok((format, contents))
+}
+
+fn read_binary(name: &str, bytes: &[u8]) -> Result<(Format, Contents), KeyError> {
+    let der = moss::is_der(bytes).then(|| moss::der(name, bytes));
+    match der {
+        Some(Ok(contents)) => Ok((Format::MossDer, contents)),
+        der => match (moss::raw(name, bytes), der) {
+            (Ok(Raw::Private(contents)), _) => Ok((Format::MossWireshark, contents)),
+            (Ok(Raw::Public(contents)), _) => Ok((Format::MossPublic, contents)),
+            (Err(_), Some(Err(error))) | (Err(error), _) => Err(error),
+        },
+    }
+}
+
+/// What to say of a text that holds no keys of any kind that is known.
+fn refusal(text: &str) -> &'static str {
+    if text.contains("-----BEGIN ") {
+        "PEM is none of the key formats: MOSS's own DER file is needed"
+    } else if text.contains("kDhNData") {
+        "source code for clients holds only public halves: a shard's private key is needed"
+    } else if text.contains("Key.Auth.") || text.contains("Key.Droid") {
+        "a DIRTSAND configuration without keys: expected Key.Auth.N, Key.Auth.K and so on"
+    } else if text.contains("Server.Auth.") || text.contains("Server.Gate.") {
+        "a client's server.ini opens nothing, this one holds no keys at all: a shard's private K is needed"
+    } else {
+        "not a key file: expected dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's DER or -w file, or shard.keys"
+    }
+}
+
+/// The error a file deserves that was read well and holds no key.
+pub(super) fn opens_nothing(name: &str, format: Format, contents: &Contents) -> Option<KeyError> {
+    if !contents.keys.is_empty() || !contents.sessions.is_empty() {
+        return None;
+    }
+    let text = match format {
+        Format::ClientIni => {
+            "a client's server.ini holds only N and X, the public halves; a shard's private K is needed (Key.Auth.K of dirtsand.ini)"
+        }
+        Format::MossPublic => {
+            "make_cyan_dh -c wrote this for clients: it holds only the prime and the public key; the file of -s or -w is needed"
+        }
+        Format::Dirtsand | Format::DirtsandGenerator => {
+            "no whole key: expected Key.Auth.N and Key.Auth.K, or Game, or Gate"
+        }
+        Format::Moulars | Format::MoularsGenerator => {
+            "no whole key: expected auth.n and auth.k in [crypt_keys], or game, or gate"
+        }
+        Format::Nagus => {
+            "no whole key: expected key_n and key_a in [server.auth], [server.game] or [server.gatekeeper]"
+        }
+        _ => "no key in this file: expected a line `private` or `session`",
+    };
+    Some(KeyError::new(name, Place::Whole, text))
+}

@@ -1,0 +1,102 @@
+//! Files of single lines: DIRTSAND's `dirtsand.ini`, what its key generator prints, and the `server.ini` of
+//! H'uru clients. It knows neither sections nor multi-line values.
+
+use super::error::KeyError;
+use super::service::Service;
+use super::text::{Contents, Pairs, Part, lines, place_of};
+
+/// Services whose keys DIRTSAND and MOULArs have.
+pub(super) const THREE: [Service; 3] = [Service::GateKeeper, Service::Auth, Service::Game];
+
+/// Reads `Key.Auth.N = base64` and its like; `#` begins a comment anywhere, unknown lines are passed over, as
+/// DIRTSAND does. Clients' lines among them, as the key generator prints, are held against the keys.
+pub(super) fn dirtsand(file: &str, text: &str) -> Result<Contents, KeyError> {
+    let mut pairs = Pairs::new(file);
+    for (at, line) in lines(text) {
+        if let Some((service, part, value)) = server_line(line) {
+            let part = match part {
+                Part::N | Part::K => part,
+                Part::X | Part::G => continue,
+            };
+            pairs.put(service, part, value, place_of(at, line, value.trim_start()))?;
+        } else if let Some((service, part, value)) = client_line(line) {
+            pairs.put_public(service, part, value);
+        }
+    }
+    pairs.finish(&THREE)
+}
+
+/// Reads `Server.Auth.N "base64"` and its like: public halves, which open nothing.
+pub(super) fn client(file: &str, text: &str) -> Result<Contents, KeyError> {
+    let mut pairs = Pairs::new(file);
+    for (at, line) in lines(text) {
+        if let Some((service, part, value)) = client_line(line)
+            && part != Part::G
+        {
+            pairs.put(service, part, value, place_of(at, line, value))?;
+        }
+    }
+    pairs.finish(&[])
+}
+
+/// `Key.SERVICE.PART = VALUE`; the value begins behind the `=`.
+pub(super) fn server_line(line: &str) -> Option<(Service, Part, &str)> {
+    let (name, value) = without_comment(line).split_once('=')?;
+    let (service, part) = dotted(name.trim(), "key")?;
+    Some((service, part, value))
+}
+
+/// `Server.SERVICE.PART "VALUE"`.
+pub(super) fn client_line(line: &str) -> Option<(Service, Part, &str)> {
+    let line = without_comment(line).trim();
+    let (name, value) = line.split_once(|c: char| c.is_whitespace() || c == '=')?;
+    let (service, part) = dotted(name, "server")?;
+    let value = value.trim_start_matches(|c: char| c.is_whitespace() || c == '=');
+    Some((service, part, value))
+}
+
+fn without_comment(line: &str) -> &str {
+    line.split('#').next().unwrap_or(line)
+}
+
+fn dotted(name: &str, first: &str) -> Option<(Service, Part)> {
+    let mut words = name.split('.');
+    if !words.next()?.eq_ignore_ascii_case(first) {
+        return None;
+    }
+    let service = Service::from_word(words.next()?)?;
+    let part = Part::from_word(words.next()?)?;
+    words.next().is_none().then_some((service, part))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing
+    )]
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_apart() {
+        assert_eq!(
+            server_line("Key.Auth.N = ab=="),
+            Some((Service::Auth, Part::N, " ab=="))
+        );
+        assert_eq!(
+            server_line("  Key.Gate.K=x # y"),
+            Some((Service::GateKeeper, Part::K, "x "))
+        );
+        assert_eq!(server_line("#Key.Auth.N = ab"), None);
+        assert_eq!(server_line("Key.Droid = 3141"), None);
+        assert_eq!(server_line("Key.Auth.N.Z = 1"), None);
+        assert_eq!(
+            client_line("Server.Game.X \"q==\""),
+            Some((Service::Game, Part::X, "\"q==\""))
+        );
+        assert_eq!(client_line("Server.Port 14617"), None);
+        assert_eq!(client_line("Server.Gate.Host \"127.0.0.1\""), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! MOULArs's `moulars.toml` and what its key generator prints. It looks at `[crypt_keys]` and nothing else.
+
+use super::error::{KeyError, Place};
+use super::ini::{THREE, client_line};
+use super::service::Service;
+use super::text::{Contents, Pairs, Part, lines};
+use toml::de::{DeTable, DeValue};
+
+/// Reads `auth.n`, `auth.k` and so on of `[crypt_keys]`, however TOML lets them be written.
+pub(super) fn moulars(file: &str, text: &str) -> Result<Contents, KeyError> {
+    let mut pairs = Pairs::new(file);
+    read_table(file, text, text, 0, &mut pairs)?;
+    pairs.finish(&THREE)
+}
+
+/// Reads the server's part out of the key generator's output and holds the clients' part against it.
+pub(super) fn generator(file: &str, text: &str) -> Result<Contents, KeyError> {
+    let mut pairs = Pairs::new(file);
+    let (start, end) = server_part(text);
+    let part = text.get(start..end).unwrap_or_default();
+    read_table(file, text, part, start, &mut pairs)?;
+    for (_, line) in lines(text.get(end..).unwrap_or_default()) {
+        if let Some((service, part, value)) = client_line(line) {
+            pairs.put_public(service, part, value);
+        }
+    }
+    pairs.finish(&THREE)
+}
+
+/// Whether a line begins the table of keys.
+pub(super) fn is_table(line: &str) -> bool {
+    let line = line.trim_start().trim_start_matches('[').trim_start();
+    line.starts_with("crypt_keys")
+}
+
+/// From the line `[crypt_keys]` to the next line that is neither empty, nor a comment, nor a value.
+fn server_part(text: &str) -> (usize, usize) {
+    let mut start = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim();
+        match start {
+            None if is_table(line) => start = Some(at),
+            Some(start) if bare.starts_with("--") || client_line(line).is_some() => {
+                return (start, at);
+            }
+            _ => {}
+        }
+        at += line.len();
+    }
+    (start.unwrap_or(at), at)
+}
+
+/// Reads `part` of `text`, which begins at `base`.
+fn read_table(
+    file: &str,
+    text: &str,
+    part: &str,
+    base: usize,
+    pairs: &mut Pairs<'_>,
+) -> Result<(), KeyError> {
+    // The parser's own messages may quote the file, keys included: only its positions are used.
+    let bad = |error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        KeyError::new(
+            file,
+            place(text, base.saturating_add(at)),
+            "expected TOML (the file may be cut off here)",
+        )
+    };
+    let table = DeTable::parse(part).map_err(bad)?;
+    let Some(keys) = table
+        .get_ref()
+        .get("crypt_keys")
+        .and_then(|keys| keys.get_ref().as_table())
+    else {
+        return Ok(());
+    };
+    for (name, pair) in keys.iter() {
+        let (Some(service), Some(pair)) = (
+            Service::from_word(name.get_ref()),
+            pair.get_ref().as_table(),
+        ) else {
+            continue;
+        };
+        for (name, value) in pair.iter() {
+            let Some(part) = Part::from_word(name.get_ref()) else {
+                continue;
+            };
+            let place = place(text, base.saturating_add(value.span().start));
+            match value.get_ref() {
+                DeValue::String(value) => pairs.put(service, part, value, place)?,
+                _ => return Err(KeyError::new(file, place, "expected a string of base-64")),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The line and column of a byte.
+fn place(text: &str, at: usize) -> Place {
+    let at = (0..=at.min(text.len()))
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    Place::Line { line, column }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing
+    )]
+    use super::*;
+
+    #[test]
+    fn positions_are_lines_and_characters() {
+        assert_eq!(place("ab\ncd", 4), Place::Line { line: 2, column: 2 });
+        assert_eq!(place("é\né=", 6), Place::Line { line: 2, column: 3 });
+        assert_eq!(place("é", 1), Place::Line { line: 1, column: 1 });
+        assert_eq!(place("", 99), Place::Line { line: 1, column: 1 });
+    }
+
+    #[test]
+    fn every_way_to_write_the_table_is_read() {
+        let value = format!("{}==", "A".repeat(85) + "Q");
+        let refused = |text: String| match moulars("m.toml", &text) {
+            Err(error) => error.to_string(),
+            Ok(contents) => contents.notes.join("; "),
+        };
+        // The number is too small a modulus: that it is refused shows that it was found.
+        for text in [
+            format!("[crypt_keys]\nauth.n = \"{value}\"\nauth.k = '{value}'"),
+            format!("[crypt_keys.auth]\nn = \"{value}\"\nk = '{value}'"),
+            format!("crypt_keys = {{ auth = {{ n = \"{value}\", k = '{value}' }} }}"),
+            format!("crypt_keys.auth.n = \"\"\"\n{value}\"\"\"\ncrypt_keys.auth.k = '{value}'"),
+        ] {
+            assert!(
+                refused(text.clone()).contains("found 1 bits"),
+                "{text}: {}",
+                refused(text.clone())
+            );
+        }
+    }
+
+    #[test]
+    fn errors_point_and_do_not_quote() {
+        let error = moulars("m.toml", "[crypt_keys]\nauth.n = \"c2VjcmV0\nauth.k = 1\n")
+            .err()
+            .unwrap();
+        assert!(error.to_string().starts_with("m.toml:2:"), "{error}");
+        assert!(!error.to_string().contains("c2Vj"), "{error}");
+        let error = moulars("m.toml", "[crypt_keys]\nauth.n = 15\n")
+            .err()
+            .unwrap();
+        assert_eq!(
+            error.to_string(),
+            "m.toml:2:10: expected a string of base-64"
+        );
+    }
+}

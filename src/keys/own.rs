@@ -1,0 +1,280 @@
+//! Reads `shard.keys`, moulsniff's own text format: a line for a shard's private key or for one session's key.
+//! `docs/keys.md` describes it; `write` writes it.
+
+use super::derive::SessionKey;
+use super::error::{KeyError, Place};
+use super::private::{PrivateKey, check_modulus};
+use super::service::Service;
+use super::session::{KeystreamStart, SessionLine};
+use super::text::{Contents, lines, number, place_of};
+use num_bigint::BigUint;
+use std::net::SocketAddr;
+
+/// The word the first line begins with.
+pub(super) const HEADER: &str = "moulsniff-keys";
+
+/// Whether a line belongs to this format and no other.
+pub(super) fn is_line(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    match words.next() {
+        Some(HEADER) => true,
+        Some("private" | "session") => {
+            words.all(|word| service_word(word).is_some() || word.contains('='))
+        }
+        _ => false,
+    }
+}
+
+/// Reads the lines in any order. The header may be missing in a file written by hand.
+pub(super) fn own(file: &str, text: &str) -> Result<Contents, KeyError> {
+    let mut contents = Contents::default();
+    let mut promised = None;
+    for (at, line) in lines(text) {
+        let mut words = words(at, line);
+        let Some(first) = words.next() else { continue };
+        let line = Line {
+            file,
+            first: first.place,
+        };
+        match first.text {
+            HEADER => promised = add(promised, line.header(words)?),
+            "private" => contents.keys.push(line.private(words)?),
+            "session" => contents.sessions.push(line.session(words)?),
+            _ => {
+                return Err(line.wrong(
+                    first.place,
+                    "expected `private`, `session` or a comment (`#`)",
+                ));
+            }
+        }
+    }
+    let found = contents.keys.len() + contents.sessions.len();
+    match promised {
+        Some(promised) if promised != found => {
+            contents.notes.push(format!(
+                "{promised} entries were written, {found} are there: was the file cut or edited?"
+            ));
+        }
+        None if !text.ends_with('\n') => contents
+            .notes
+            .push("the last line has no end: was the file cut?".into()),
+        _ => {}
+    }
+    Ok(contents)
+}
+
+/// Two files put together promise as much as both.
+fn add(before: Option<usize>, now: Option<usize>) -> Option<usize> {
+    match (before, now) {
+        (Some(before), Some(now)) => before.checked_add(now),
+        (before, now) => before.or(now),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Word<'a> {
+    text: &'a str,
+    place: Place,
+}
+
+/// The words of a line up to its comment.
+fn words(number: usize, line: &str) -> impl Iterator<Item = Word<'_>> {
+    let words = line
+        .split_whitespace()
+        .take_while(|word| !word.starts_with('#'));
+    words.map(move |text| Word {
+        text,
+        place: place_of(number, line, text),
+    })
+}
+
+/// `Some(None)` for `any`.
+fn service_word(word: &str) -> Option<Option<Service>> {
+    if word == "any" {
+        Some(None)
+    } else {
+        Service::from_word(word).map(Some)
+    }
+}
+
+/// One line being read; its errors point into it.
+struct Line<'a> {
+    file: &'a str,
+    first: Place,
+}
+
+impl<'a> Line<'a> {
+    fn wrong(&self, place: Place, text: impl Into<String>) -> KeyError {
+        KeyError::new(self.file, place, text)
+    }
+
+    /// The number of entries the header promises.
+    fn header(&self, mut words: impl Iterator<Item = Word<'a>>) -> Result<Option<usize>, KeyError> {
+        let version = words.next();
+        if version.is_none_or(|version| version.text != "1") {
+            let place = version.map_or(self.first, |version| version.place);
+            return Err(self.wrong(place, "expected version 1 of this format"));
+        }
+        let mut promised = None;
+        for word in words {
+            let count = word
+                .text
+                .strip_prefix("entries=")
+                .and_then(|count| count.parse().ok());
+            let count =
+                count.ok_or_else(|| self.wrong(word.place, "expected `entries=` and a number"))?;
+            promised = Some(count);
+        }
+        Ok(promised)
+    }
+
+    /// The service word, if it stands next, and the `name=value` words.
+    fn fields<const N: usize>(
+        &self,
+        words: impl Iterator<Item = Word<'a>>,
+        names: [&str; N],
+    ) -> Result<(Option<Service>, [Option<Word<'a>>; N]), KeyError> {
+        let mut values = [None; N];
+        let mut service = None;
+        let known = || {
+            format!(
+                "expected a server (gatekeeper, auth, game, csr, any) or one of {}=",
+                names.join("=, ")
+            )
+        };
+        for (at, word) in words.enumerate() {
+            if at == 0
+                && let Some(found) = service_word(word.text)
+            {
+                service = found;
+                continue;
+            }
+            let (name, text) = word
+                .text
+                .split_once('=')
+                .ok_or_else(|| self.wrong(word.place, known()))?;
+            let slot = names
+                .iter()
+                .position(|known| *known == name)
+                .and_then(|at| values.get_mut(at));
+            let slot = slot.ok_or_else(|| self.wrong(word.place, known()))?;
+            if slot
+                .replace(Word {
+                    text,
+                    place: shifted(word.place, name.len() + 1),
+                })
+                .is_some()
+            {
+                return Err(self.wrong(word.place, "expected each value once in a line"));
+            }
+        }
+        Ok((service, values))
+    }
+
+    fn private(&self, words: impl Iterator<Item = Word<'a>>) -> Result<PrivateKey, KeyError> {
+        let (service, [g, n, k]) = self.fields(words, ["g", "n", "k"])?;
+        let missing = |name: &str| self.wrong(self.first, format!("expected {name}= in this line"));
+        let (n, k) = (
+            n.ok_or_else(|| missing("n"))?,
+            k.ok_or_else(|| missing("k"))?,
+        );
+        let modulus = self.number(n)?;
+        let exponent = self.number(k)?;
+        check_modulus(&modulus).map_err(|text| self.wrong(n.place, text))?;
+        let generator = g.map(|g| self.decimal(g)).transpose()?;
+        PrivateKey::new(service, generator, modulus, exponent)
+            .map_err(|text| self.wrong(k.place, text))
+    }
+
+    fn session(&self, words: impl Iterator<Item = Word<'a>>) -> Result<SessionLine, KeyError> {
+        let names = [
+            "client",
+            "server",
+            "y",
+            "seed",
+            "client-start",
+            "server-start",
+            "rc4",
+        ];
+        let (service, [client, server, y, seed, client_start, server_start, rc4]) =
+            self.fields(words, names)?;
+        let rc4 =
+            rc4.ok_or_else(|| self.wrong(self.first, "expected rc4= in this line: was it cut?"))?;
+        Ok(SessionLine {
+            key: SessionKey::new(self.seven(rc4)?),
+            service,
+            client: client.map(|end| self.end(end)).transpose()?,
+            server: server.map(|end| self.end(end)).transpose()?,
+            y: y.map(|y| self.hex(y, "of 1 to 64 bytes", |length| (1..=64).contains(&length)))
+                .transpose()?,
+            seed: seed.map(|seed| self.seven(seed)).transpose()?,
+            client_start: client_start
+                .map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
+            server_start: server_start
+                .map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
+        })
+    }
+
+    fn number(&self, word: Word<'_>) -> Result<BigUint, KeyError> {
+        number(word.text).map_err(|text| self.wrong(word.place, text))
+    }
+
+    fn decimal(&self, word: Word<'_>) -> Result<u64, KeyError> {
+        word.text
+            .parse()
+            .map_err(|_| self.wrong(word.place, "expected a decimal number"))
+    }
+
+    fn end(&self, word: Word<'_>) -> Result<SocketAddr, KeyError> {
+        let text = "expected address:port, IPv6 in brackets";
+        word.text.parse().map_err(|_| self.wrong(word.place, text))
+    }
+
+    fn start(&self, word: Word<'_>) -> Result<KeystreamStart, KeyError> {
+        let start = match word.text.split_once(':') {
+            None if word.text == "search" => Some(KeystreamStart::Search),
+            Some(("seq", number)) => number.parse().ok().map(KeystreamStart::Sequence),
+            Some(("used", number)) => number.parse().ok().map(KeystreamStart::Used),
+            _ => None,
+        };
+        start.ok_or_else(|| {
+            self.wrong(
+                word.place,
+                "expected `search`, `seq:NUMBER` or `used:NUMBER`",
+            )
+        })
+    }
+
+    fn seven(&self, word: Word<'_>) -> Result<[u8; 7], KeyError> {
+        let bytes = self.hex(word, "of 7 bytes", |length| length == 7)?;
+        bytes
+            .try_into()
+            .map_err(|_| self.wrong(word.place, "expected hex of 7 bytes"))
+    }
+
+    fn hex(
+        &self,
+        word: Word<'_>,
+        expected: &str,
+        fits: impl Fn(usize) -> bool,
+    ) -> Result<Vec<u8>, KeyError> {
+        let (pairs, odd) = word.text.as_bytes().as_chunks::<2>();
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let bytes: Option<Vec<u8>> = pairs
+            .iter()
+            .map(|[high, low]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok())
+            .collect();
+        let bytes = bytes.filter(|bytes| odd.is_empty() && fits(bytes.len()));
+        bytes.ok_or_else(|| self.wrong(word.place, format!("expected hex {expected}")))
+    }
+}
+
+fn shifted(place: Place, by: usize) -> Place {
+    match place {
+        Place::Line { line, column } => Place::Line {
+            line,
+            column: column.saturating_add(by),
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,170 @@
+//! All keys of all files, in the order they are worth trying. It hands out keys with the name of the file they
+//! came from; whether one fits is found by decrypting, which is not done here.
+
+use super::file::KeyFile;
+use super::private::PrivateKey;
+use super::service::Service;
+use super::session::{Fit, SessionHint, SessionLine, Y_KEPT};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+/// How many session keys are handed out for one session at most.
+const MOST: usize = 64;
+
+/// The keys a run has. Grows with every file added; nothing is ever taken out.
+#[derive(Clone, Debug, Default)]
+pub struct KeyRing {
+    files: Vec<String>,
+    keys: Vec<(usize, PrivateKey)>,
+    sessions: Vec<(usize, SessionLine)>,
+    by_y: HashMap<Vec<u8>, Vec<usize>>,
+    by_seed: HashMap<[u8; 7], Vec<usize>>,
+    by_end: HashMap<SocketAddr, Vec<usize>>,
+    anonymous: Vec<usize>,
+}
+
+/// A private key to try.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// The key.
+    pub key: &'a PrivateKey,
+    /// The file it came from, as it was named.
+    pub file: &'a str,
+}
+
+/// A session key to try.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionCandidate<'a> {
+    /// The key and what it is known by.
+    pub line: &'a SessionLine,
+    /// The file it came from, as it was named.
+    pub file: &'a str,
+}
+
+impl KeyRing {
+    /// Adds a file's keys. A key that is there already is not added again; the first file keeps the credit, and a
+    /// server named later is learned.
+    pub fn add(&mut self, file: KeyFile) {
+        let (name, keys, sessions) = file.into_parts();
+        let at = self.files.len();
+        self.files.push(name);
+        for key in keys {
+            match self
+                .keys
+                .iter_mut()
+                .find(|(_, known)| known.same_numbers(&key))
+            {
+                Some((_, known)) if known.service().is_none() => known.set_service(key.service()),
+                Some((_, known)) if key.service().is_none() || known.service() == key.service() => {
+                }
+                _ => self.keys.push((at, key)),
+            }
+        }
+        for line in sessions {
+            self.index(&line);
+            self.sessions.push((at, line));
+        }
+    }
+
+    fn index(&mut self, line: &SessionLine) {
+        let at = self.sessions.len();
+        if let Some(y) = &line.y {
+            self.by_y.entry(kept(y).to_vec()).or_default().push(at);
+        }
+        if let Some(seed) = line.seed {
+            self.by_seed.entry(seed).or_default().push(at);
+        }
+        if let Some(end) = line.client.or(line.server) {
+            self.by_end.entry(end).or_default().push(at);
+        }
+        if line.is_anonymous() {
+            self.anonymous.push(at);
+        }
+    }
+
+    /// Whether there is nothing to try.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.sessions.is_empty()
+    }
+
+    /// The names of all files added, in order.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(String::as_str)
+    }
+
+    /// How many private keys there are.
+    pub fn key_count(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Every private key, in the order the files gave them.
+    pub fn keys(&self) -> impl Iterator<Item = &PrivateKey> {
+        self.keys.iter().map(|(_, key)| key)
+    }
+
+    /// Every session key, in the order the files gave them.
+    pub fn session_lines(&self) -> impl Iterator<Item = &SessionLine> {
+        self.sessions.iter().map(|(_, line)| line)
+    }
+
+    /// Every private key in the order it is worth trying for a connection to `service`: those for it, those whose server is
+    /// not known, all others. Where `service` is not known either: in the order of the files.
+    pub fn candidates(&self, service: Option<Service>) -> impl Iterator<Item = Candidate<'_>> {
+        let rank = move |key: &PrivateKey| match (service, key.service()) {
+            (None, _) => 0,
+            (Some(wanted), Some(found)) if wanted == found => 0,
+            (Some(_), None) => 1,
+            _ => 2,
+        };
+        (0..3).flat_map(move |wanted| {
+            self.keys
+                .iter()
+                .filter(move |(_, key)| rank(key) == wanted)
+                .map(|(file, key)| self.candidate(*file, key))
+        })
+    }
+
+    /// The session keys that may belong to a session, the surest first: known by y, by the seed, by the ends of the
+    /// connection, by nothing. At most 64.
+    pub fn sessions(&self, hint: &SessionHint<'_>) -> Vec<SessionCandidate<'_>> {
+        let lists = [
+            hint.y.and_then(|y| self.by_y.get(kept(y))),
+            hint.seed.and_then(|seed| self.by_seed.get(&seed)),
+            hint.client.and_then(|end| self.by_end.get(&end)),
+            hint.server.and_then(|end| self.by_end.get(&end)),
+            Some(&self.anonymous),
+        ];
+        let mut found: Vec<(Fit, usize)> = Vec::new();
+        for at in lists.into_iter().flatten().flatten() {
+            let fit = self.sessions.get(*at).and_then(|(_, line)| line.fits(hint));
+            found.extend(fit.map(|fit| (fit, *at)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        let lines = found
+            .into_iter()
+            .filter_map(|(_, at)| self.sessions.get(at));
+        lines
+            .take(MOST)
+            .map(|(file, line)| SessionCandidate {
+                line,
+                file: self.file(*file),
+            })
+            .collect()
+    }
+
+    fn candidate<'a>(&'a self, file: usize, key: &'a PrivateKey) -> Candidate<'a> {
+        Candidate {
+            key,
+            file: self.file(file),
+        }
+    }
+
+    fn file(&self, at: usize) -> &str {
+        self.files.get(at).map_or("", String::as_str)
+    }
+}
+
+fn kept(y: &[u8]) -> &[u8] {
+    y.get(..Y_KEPT).unwrap_or(y)
+}

@@ -1,0 +1,327 @@
+//! JSON: one object a line. The format is promised in `docs/json.md`.
+//!
+//! Written by hand into one buffer that is used again, since this is where most of the time goes: `serde_json` would build
+//! a tree of its own for each message.
+
+mod spans;
+mod value;
+
+use super::record::{Body, Counts, Record, format_time, problem_path, problem_text};
+use crate::proto::{Event, EventKind, Message};
+use crate::table::Tables;
+use crate::tree::Tree;
+
+/// What the JSON writer was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style {
+    /// `fields` as an array of spans.
+    pub spans: bool,
+    /// Secrets hidden.
+    pub redact: bool,
+}
+
+/// Writes records as JSON lines into a buffer.
+#[derive(Default)]
+pub struct JsonWriter {
+    style: Style,
+    time: (i64, String),
+}
+
+impl JsonWriter {
+    /// A writer of a style.
+    pub fn new(style: Style) -> Self {
+        JsonWriter {
+            style,
+            time: (i64::MIN, String::new()),
+        }
+    }
+
+    /// Appends a record and a line feed.
+    pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"record\":");
+        number(out, record.number);
+        out.extend_from_slice(b",\"time\":\"");
+        self.write_time(record.at.time, out);
+        out.extend_from_slice(b"\",\"frame\":");
+        number(out, record.at.frame);
+        out.extend_from_slice(b",\"transport\":\"");
+        out.extend_from_slice(record.transport.word().as_bytes());
+        out.extend_from_slice(b"\",\"stream\":");
+        number(out, u64::from(record.stream));
+        out.extend_from_slice(b",\"src\":\"");
+        endpoint(out, record.src);
+        out.extend_from_slice(b"\",\"dst\":\"");
+        endpoint(out, record.dst);
+        out.extend_from_slice(b"\",\"from\":\"");
+        out.extend_from_slice(record.from.word().as_bytes());
+        out.extend_from_slice(b"\",\"protocol\":\"");
+        out.extend_from_slice(record.protocol.as_bytes());
+        out.extend_from_slice(b"\",\"service\":\"");
+        out.extend_from_slice(record.service.as_bytes());
+        out.extend_from_slice(b"\",");
+        match &record.body {
+            Body::Message {
+                message,
+                tables,
+                tree,
+            } => self.message_body(message, tables, tree, out),
+            Body::Event(event) => event_body(event, out),
+            Body::StreamEnd { text, counts } => stream_end(text, *counts, out),
+        }
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// Appends the keys of a message, from `message` on.
+    pub fn message_body(
+        &self,
+        message: &Message<'_>,
+        tables: &Tables,
+        tree: &Tree,
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(b"\"message\":");
+        string(out, message.name);
+        if let Some(n) = message.number {
+            out.extend_from_slice(b",\"type\":");
+            number(out, n);
+        }
+        out.extend_from_slice(b",\"offset\":");
+        number(out, message.offset);
+        out.extend_from_slice(b",\"length\":");
+        number(out, message.bytes.len() as u64);
+        if let Some(reply) = message.reply {
+            out.extend_from_slice(b",\"reply_to\":");
+            number(out, reply.record);
+            out.extend_from_slice(b",\"elapsed_ms\":");
+            milliseconds(out, reply.nanos);
+        }
+        out.extend_from_slice(b",\"fields\":");
+        self.fields(tables, tree, message.bytes, out);
+        problems(tables, tree, message.bytes, out);
+    }
+
+    /// Appends the fields of the tree's first node, as the style asks.
+    pub fn fields(&self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+        let view = value::View {
+            tables,
+            tree,
+            bytes,
+            redact: self.style.redact,
+        };
+        if self.style.spans {
+            spans::spans_of(&view, 0, out)
+        } else {
+            value::object(&view, 0, out)
+        }
+    }
+
+    /// Appends one value of the tree, as the style asks.
+    pub fn value(&self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
+        let view = value::View {
+            tables,
+            tree,
+            bytes,
+            redact: self.style.redact,
+        };
+        value::value(&view, node, out);
+    }
+
+    fn write_time(&mut self, time: crate::capture::Time, out: &mut Vec<u8>) {
+        if self.time.0 != time.seconds {
+            self.time = (time.seconds, String::new());
+            format_time(crate::capture::Time { digits: 0, ..time }, &mut self.time.1);
+            self.time.1.pop();
+        }
+        out.extend_from_slice(self.time.1.as_bytes());
+        if time.digits > 0 {
+            let mut digits = *b".000000000";
+            let mut rest = time.nanos;
+            for place in digits.iter_mut().skip(1).rev() {
+                *place = b'0' + (rest % 10) as u8;
+                rest /= 10;
+            }
+            out.extend_from_slice(
+                digits
+                    .get(..1 + usize::from(time.digits.min(9)))
+                    .unwrap_or(&digits),
+            );
+        }
+        out.push(b'Z');
+    }
+}
+
+/// Appends `,"problems":[…]` where there are any.
+pub fn problems(tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+    if tree.problems().is_empty() {
+        return;
+    }
+    out.extend_from_slice(b",\"problems\":[");
+    for (i, problem) in tree.problems().iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"{\"severity\":\"");
+        out.extend_from_slice(problem.severity.word().as_bytes());
+        out.extend_from_slice(b"\",\"field\":");
+        string(out, &problem_path(tree, tables, problem.node));
+        out.extend_from_slice(b",\"text\":");
+        string(out, &problem_text(problem, tables, tree));
+        if let Some((buffer, start, len)) = problem.bytes {
+            out.extend_from_slice(b",\"bytes\":\"");
+            let all = tree.bytes(buffer, bytes);
+            hex(
+                out,
+                all.get(start as usize..(start + len) as usize)
+                    .unwrap_or(&[]),
+            );
+            out.push(b'"');
+        }
+        out.push(b'}');
+    }
+    out.push(b']');
+}
+
+fn event_body(event: &Event, out: &mut Vec<u8>) {
+    let name = match &event.kind {
+        EventKind::Key { .. } => "key",
+        EventKind::NoKey => "no_key",
+        EventKind::WrongKey => "wrong_key",
+        EventKind::Gap => "gap",
+        EventKind::Undecoded => "undecoded",
+        EventKind::Resync { .. } => "resync",
+        EventKind::Limit { .. } => "limit",
+        EventKind::Open => "open",
+        EventKind::Close => "close",
+        EventKind::Remark => "remark",
+    };
+    out.extend_from_slice(b"\"event\":\"");
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'"');
+    for (key, value) in [("offset", event.offset), ("length", event.length)] {
+        if let Some(n) = value {
+            out.extend_from_slice(format!(",\"{key}\":").as_bytes());
+            number(out, n);
+        }
+    }
+    match &event.kind {
+        EventKind::Key { key_file } => {
+            out.extend_from_slice(b",\"key_file\":");
+            string(out, key_file);
+        }
+        EventKind::Resync { passed_over } => {
+            out.extend_from_slice(b",\"passed_over\":");
+            number(out, *passed_over);
+        }
+        EventKind::Limit { limit } => {
+            out.extend_from_slice(b",\"limit\":");
+            string(out, limit);
+        }
+        _ => {}
+    }
+    out.extend_from_slice(b",\"text\":");
+    string(out, &event.text);
+}
+
+fn stream_end(text: &str, counts: Counts, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"event\":\"stream_end\",\"bytes\":");
+    write_counts(counts, out);
+    out.extend_from_slice(b",\"text\":");
+    string(out, text);
+}
+
+/// Appends byte counts as an object.
+pub fn write_counts(c: Counts, out: &mut Vec<u8>) {
+    let all = [
+        ("payload", c.payload),
+        ("explained", c.explained),
+        ("opaque", c.opaque),
+        ("undecoded", c.undecoded),
+        ("closed", c.closed),
+        ("lost", c.lost),
+    ];
+    for (i, (key, n)) in all.into_iter().enumerate() {
+        out.extend_from_slice(if i == 0 { b"{\"" } else { b",\"" });
+        out.extend_from_slice(key.as_bytes());
+        out.extend_from_slice(b"\":");
+        number(out, n);
+    }
+    out.push(b'}');
+}
+
+/// Appends an integer.
+pub fn number(out: &mut Vec<u8>, n: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
+}
+
+/// Appends nanoseconds as milliseconds with at most three decimals.
+fn milliseconds(out: &mut Vec<u8>, nanos: i64) {
+    let micros = nanos / 1000;
+    let text = format!("{}", micros as f64 / 1000.0);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn endpoint(out: &mut Vec<u8>, at: std::net::SocketAddr) {
+    use std::io::Write;
+    let _ = write!(out, "{at}");
+}
+
+/// Appends bytes as lower-case hex.
+pub fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(bytes.len() * 2);
+    for b in bytes {
+        let pair = [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]];
+        out.extend_from_slice(&pair);
+    }
+}
+
+/// Appends a JSON string with its quotes.
+pub fn string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    escaped(out, text);
+    out.push(b'"');
+}
+
+/// Appends a text as it stands between the quotes of a JSON string.
+pub fn escaped(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest
+        .iter()
+        .position(|b| *b < 0x20 || *b == b'"' || *b == b'\\')
+    {
+        let (plain, from) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        let Some((special, after)) = from.split_first() else {
+            break;
+        };
+        match special {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            other => out.extend_from_slice(format!("\\u{other:04x}").as_bytes()),
+        }
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_escaped() {
+        let mut out = Vec::new();
+        string(&mut out, "a\"b\\\n\u{1}é");
+        assert_eq!(String::from_utf8_lossy(&out), r#""a\"b\\\n\u0001é""#);
+    }
+
+    #[test]
+    fn milliseconds_have_three_decimals_at_most() {
+        let mut out = Vec::new();
+        milliseconds(&mut out, 3_400_999);
+        assert_eq!(String::from_utf8_lossy(&out), "3.4");
+    }
+}

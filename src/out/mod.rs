@@ -1,0 +1,6 @@
+//! Outputs: sinks over records and trees, and nothing else. A new protocol changes none of them.
+
+pub mod json;
+mod record;
+
+pub use record::{Body, Counts, Record, format_time, problem_path, problem_text};

@@ -1,0 +1,275 @@
+//! Protocols: one folder each, and what they all have in common: how a protocol is recognised, what a session is handed, and what it gives back.
+//!
+//! A session sees both directions of one connection in capture order. It does no I/O and reads no clock: bytes in, messages and events out.
+//! It knows nothing of captures, packets or outputs.
+
+pub mod moul;
+mod registry;
+
+pub use registry::{PROTOCOLS, protocol_named};
+
+use std::net::SocketAddr;
+
+use crate::capture::Time;
+use crate::keys::KeyRing;
+use crate::table::{Evaluator, NativeFn, Source, TableError, Tables};
+use crate::tree::Tree;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Who opened the connection.
+    Client,
+    /// Who was called.
+    Server,
+}
+
+impl Side {
+    /// 0 for the client, 1 for the server.
+    pub fn index(self) -> usize {
+        match self {
+            Side::Client => 0,
+            Side::Server => 1,
+        }
+    }
+
+    /// The other side.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+
+    /// `client` or `server`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Side::Client => "client",
+            Side::Server => "server",
+        }
+    }
+}
+
+/// The frame that brought something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// The frame's number.
+    pub frame: u64,
+    /// Its time.
+    pub time: Time,
+}
+
+/// The two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ends {
+    /// The client's address and port.
+    pub client: SocketAddr,
+    /// The server's.
+    pub server: SocketAddr,
+}
+
+/// The first bytes of a TCP connection, or the datagrams of a UDP one, before its protocol is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    /// What the client sent so far.
+    pub client: &'a [u8],
+    /// What the server sent so far.
+    pub server: &'a [u8],
+    /// Both ends; where no SYN was captured, which is the client is a guess.
+    pub ends: Ends,
+    /// Whether the bytes begin with the connection (a SYN was captured).
+    pub whole: bool,
+    /// Whether no more bytes will come, or more than enough were waited for.
+    pub last: bool,
+}
+
+/// Whether a protocol knows a connection as its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is not.
+    No,
+    /// More bytes would tell.
+    Maybe,
+    /// It is; the sides are as guessed, or the other way round.
+    Yes {
+        /// Whether what was taken for the client is the server.
+        swapped: bool,
+    },
+}
+
+/// A message on its way out: what the tree does not say itself.
+#[derive(Clone, Debug)]
+pub struct Message<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its number as on the wire.
+    pub number: Option<u64>,
+    /// Its service.
+    pub service: &'a str,
+    /// Who sent it.
+    pub from: Side,
+    /// Offset of its first byte in its direction, or in the datagram.
+    pub offset: u64,
+    /// Its bytes, which the tree's captured buffer counts in.
+    pub bytes: &'a [u8],
+    /// The record it answers and the time since.
+    pub reply: Option<Reply>,
+}
+
+/// A reply's request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reply {
+    /// The request's record number.
+    pub record: u64,
+    /// Nanoseconds since the request.
+    pub nanos: i64,
+}
+
+/// What happened to a connection that is no message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A session key was found and proved.
+    Key {
+        /// The file it came from.
+        key_file: String,
+    },
+    /// No key for this connection was given.
+    NoKey,
+    /// Every key was tried, none gave a message.
+    WrongKey,
+    /// Bytes that were never captured.
+    Gap,
+    /// Bytes that could not be given to a message.
+    Undecoded,
+    /// Framing was found again.
+    Resync {
+        /// Bytes between the loss of framing and here.
+        passed_over: u64,
+    },
+    /// A bound was reached.
+    Limit {
+        /// Which.
+        limit: &'static str,
+    },
+    /// A circuit or link was opened.
+    Open,
+    /// A circuit or link was closed.
+    Close,
+    /// Something worth saying that is none of the others.
+    Remark,
+}
+
+/// An event of one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// The service, where it is known.
+    pub service: String,
+    /// In which direction.
+    pub from: Side,
+    /// The offset of the bytes it is about, in that direction.
+    pub offset: Option<u64>,
+    /// How many bytes.
+    pub length: Option<u64>,
+    /// For people.
+    pub text: String,
+}
+
+/// Where a session's messages and events go.
+pub trait Emit {
+    /// A message, whose fields are in the tree. Returns its record number.
+    fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64;
+    /// An event.
+    fn event(&mut self, at: Moment, event: Event);
+    /// Payload bytes that stayed closed for want of a key.
+    fn closed(&mut self, from: Side, bytes: u64);
+    /// Plaintext of a stream, for those who want to follow it: offset in the direction and bytes.
+    fn plaintext(&mut self, _from: Side, _offset: u64, _bytes: &[u8]) {}
+}
+
+/// What somebody asked of the protocols.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whether City of Heroes packets carry cookies: `None` decides by what fits.
+    pub ouro_cookies: Option<bool>,
+    /// Largest message that is put together, in bytes.
+    pub max_message: usize,
+}
+
+/// What a session works with: lent for one call.
+pub struct Context<'a> {
+    /// The protocol's tables.
+    pub tables: &'a Tables,
+    /// The evaluator.
+    pub evaluator: &'a mut Evaluator,
+    /// The tree every message is read into.
+    pub tree: &'a mut Tree,
+    /// The keys that were given.
+    pub keys: &'a KeyRing,
+    /// What was asked for.
+    pub options: &'a Options,
+    /// Where messages and events go.
+    pub emit: &'a mut dyn Emit,
+}
+
+/// One connection of a protocol.
+pub trait Session: Send {
+    /// The next bytes of a direction, in order; `offset` is that of the first.
+    fn data(
+        &mut self,
+        from: Side,
+        offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    );
+    /// Bytes of a direction that were never captured.
+    fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>);
+    /// A direction ended.
+    fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>);
+    /// The service, as far as it is known.
+    fn service(&self) -> &str;
+}
+
+/// A protocol: its tables, how it is recognised, and its sessions.
+pub trait Protocol: Sync {
+    /// Its name as in the JSON.
+    fn name(&self) -> &'static str;
+    /// Its embedded tables.
+    fn sources(&self) -> Vec<Source>;
+    /// Its types with code.
+    fn natives(&self) -> &'static [(&'static str, NativeFn)];
+    /// Whether a TCP connection is its own.
+    fn recognise_tcp(&self, opening: &Opening<'_>, tables: &Tables) -> Verdict;
+    /// Whether a datagram's conversation is its own.
+    fn recognise_udp(&self, opening: &Opening<'_>, tables: &Tables) -> Verdict;
+    /// A session for a connection that was recognised (or is to be decoded as this protocol).
+    fn session(&self, ends: Ends, transport: Transport, tables: &Tables) -> Box<dyn Session>;
+}
+
+/// TCP or UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// A stream of bytes.
+    Tcp,
+    /// Datagrams: each is one call of [`Session::data`].
+    Udp,
+}
+
+impl Transport {
+    /// `tcp` or `udp`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Transport::Tcp => "tcp",
+            Transport::Udp => "udp",
+        }
+    }
+}
+
+/// Compiles a protocol's tables, with further sources on top.
+pub fn load_tables(protocol: &dyn Protocol, further: &[Source]) -> Result<Tables, TableError> {
+    let mut sources = protocol.sources();
+    sources.extend(further.iter().cloned());
+    Tables::load(protocol.name(), sources, protocol.natives())
+}

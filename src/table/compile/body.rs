@@ -1,0 +1,472 @@
+//! Bodies of structures into steps, and the names their expressions may use.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::ast::*;
+use super::super::error::TableError;
+use super::super::program::*;
+use super::Compiler;
+use super::types::blank;
+use crate::tree::{TypeRef, mark};
+
+/// A name that expressions may use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Var {
+    pub(super) slot: u16,
+    pub(super) symbols: Option<EnumId>,
+    pub(super) signed: bool,
+}
+
+/// The names of one structure.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    pub(super) vars: HashMap<String, Var>,
+    /// Names that some expression uses: only these keep their values.
+    wanted: HashSet<String>,
+    slots: u16,
+}
+
+impl Scope {
+    fn declare(&mut self, name: &str, symbols: Option<EnumId>, signed: bool) -> u16 {
+        if !self.wanted.contains(name) {
+            return NO_SLOT;
+        }
+        let slot = match self.vars.get(name) {
+            Some(var) => var.slot,
+            None => {
+                self.slots += 1;
+                self.slots - 1
+            }
+        };
+        self.vars.insert(
+            name.to_string(),
+            Var {
+                slot,
+                symbols,
+                signed,
+            },
+        );
+        slot
+    }
+
+    /// Which names of this scope the entries of an inner structure use without declaring them.
+    pub(super) fn free_names(&self, entries: &[Entry]) -> Vec<String> {
+        let mut used = HashSet::new();
+        refs_of_entries(entries, &mut used);
+        let mut own = HashSet::new();
+        declared(entries, &mut own);
+        let mut free: Vec<String> = used
+            .into_iter()
+            .filter(|n| self.vars.contains_key(n) && !own.contains(n))
+            .collect();
+        free.sort();
+        free
+    }
+}
+
+impl Compiler<'_> {
+    pub(super) fn new_layout(&mut self, name: &str) -> LayoutId {
+        let id = LayoutId(self.out.layouts.len() as u32);
+        let name_sym = self.name(name);
+        let ty = TypeRef(self.out.types.len() as u32);
+        let text = if name.is_empty() {
+            "struct".to_string()
+        } else {
+            name.to_string()
+        };
+        self.out.types.push(TypeDef {
+            read: Read::Layout {
+                layout: id,
+                args: Vec::new(),
+            },
+            text,
+            ..blank()
+        });
+        let params = match self.item_named(name) {
+            Some((
+                Item {
+                    kind: ItemKind::Struct(s),
+                    ..
+                },
+                _,
+            )) => s.params.len() as u16,
+            _ => 0,
+        };
+        self.out.layouts.push(Layout {
+            name: name_sym,
+            ty,
+            start: 0,
+            slots: 0,
+            params,
+            min_bits: 0,
+        });
+        id
+    }
+
+    /// Compiles a declared structure: its ancestors' entries first.
+    pub(super) fn fill_layout(&mut self, id: LayoutId, body: &StructAst) -> Result<(), TableError> {
+        let mut chain: Vec<(StructAst, usize)> = vec![(body.clone(), self.file)];
+        let mut parent = body.parent.clone().map(|p| (p, self.file));
+        while let Some(((name, at), file)) = parent {
+            self.file = file;
+            let Some((
+                Item {
+                    kind: ItemKind::Struct(s),
+                    ..
+                },
+                its_file,
+            )) = self.item_named(&name)
+            else {
+                return self.error(at, format!("there is no structure `{name}` to extend"));
+            };
+            if chain.len() > 32 {
+                return self.error(
+                    at,
+                    format!("`{name}` extends itself, or more than 32 others"),
+                );
+            }
+            parent = s.parent.clone().map(|p| (p, its_file));
+            chain.push((s, its_file));
+        }
+        chain.reverse();
+        let mut scope = Scope::default();
+        for (s, _) in &chain {
+            refs_of_entries(&s.entries, &mut scope.wanted);
+            scope.wanted.extend(s.params.iter().cloned());
+        }
+        let own_file = chain.last().map_or(self.file, |c| c.1);
+        for param in &body.params {
+            scope.declare(param, None, false);
+        }
+        let mut ops = Vec::new();
+        for (s, file) in &chain {
+            self.file = *file;
+            if s.params.iter().any(|p| !body.params.contains(p)) {
+                return self.error(0, "a structure with parameters can be extended only by one that names the same parameters");
+            }
+            self.entries(&s.entries, &mut scope, &mut ops)?;
+        }
+        self.file = own_file;
+        self.store(id, ops, &scope, body.params.len());
+        Ok(())
+    }
+
+    /// Compiles a structure without a name: the names it uses of the outer one are its parameters.
+    pub(super) fn fill_inline(
+        &mut self,
+        id: LayoutId,
+        body: &StructAst,
+        outer: &Scope,
+    ) -> Result<(), TableError> {
+        let mut scope = Scope::default();
+        refs_of_entries(&body.entries, &mut scope.wanted);
+        scope.wanted.extend(body.params.iter().cloned());
+        for param in &body.params {
+            let var = outer.vars.get(param);
+            scope.declare(
+                param,
+                var.and_then(|v| v.symbols),
+                var.is_some_and(|v| v.signed),
+            );
+        }
+        let mut ops = Vec::new();
+        self.entries(&body.entries, &mut scope, &mut ops)?;
+        self.store(id, ops, &scope, body.params.len());
+        Ok(())
+    }
+
+    /// Jumps were compiled relative to the structure's first step; here they get their final places.
+    fn store(&mut self, id: LayoutId, mut ops: Vec<Op>, scope: &Scope, params: usize) {
+        ops.push(Op::End);
+        let base = self.out.ops.len() as u32;
+        for op in &mut ops {
+            match op {
+                Op::Branch { otherwise, .. } => *otherwise += base,
+                Op::Jump(to) => *to += base,
+                Op::Switch {
+                    targets, otherwise, ..
+                } => {
+                    *otherwise += base;
+                    targets.iter_mut().for_each(|t| t.1 += base);
+                }
+                _ => {}
+            }
+        }
+        self.out.ops.extend(ops);
+        if let Some(layout) = self.out.layouts.get_mut(id.0 as usize) {
+            layout.start = base;
+            layout.slots = scope.slots;
+            layout.params = params as u16;
+        }
+    }
+
+    fn entries(
+        &mut self,
+        entries: &[Entry],
+        scope: &mut Scope,
+        ops: &mut Vec<Op>,
+    ) -> Result<(), TableError> {
+        for entry in entries {
+            self.entry(entry, scope, ops)?;
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        entry: &Entry,
+        scope: &mut Scope,
+        ops: &mut Vec<Op>,
+    ) -> Result<(), TableError> {
+        match entry {
+            Entry::Field {
+                name,
+                at,
+                span,
+                of,
+                mods,
+                ..
+            } => self.field(name, *at, *span, of, mods, scope, ops)?,
+            Entry::If { arms, otherwise } => self.choice(arms, otherwise, scope, ops)?,
+            Entry::Match {
+                on,
+                arms,
+                otherwise,
+            } => self.matching(on, arms, otherwise, scope, ops)?,
+            Entry::Say { severity, text } => {
+                let text = self.name(text);
+                ops.push(Op::Say {
+                    severity: *severity,
+                    text,
+                });
+            }
+            Entry::Undecoded => ops.push(Op::Undecoded),
+            Entry::Remember { kind, key, value } => {
+                let kind = self.name(kind);
+                let key = self.expr(key, scope, None)?;
+                let value = self.expr(value, scope, None)?;
+                ops.push(Op::Remember { kind, key, value });
+            }
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)] // the parts of one field as it was written
+    fn field(
+        &mut self,
+        name: &str,
+        at: usize,
+        span: bool,
+        of: &TypeAst,
+        mods: &Mods,
+        scope: &mut Scope,
+        ops: &mut Vec<Op>,
+    ) -> Result<(), TableError> {
+        let ty = self.type_(of, mods, scope)?;
+        let def = self.out.types.get(ty.0 as usize);
+        let symbols = def.and_then(|d| d.symbols);
+        let signed = matches!(def.map(|d| &d.read), Some(Read::Int { signed: true, .. }));
+        let scalar = matches!(
+            def.map(|d| &d.read),
+            Some(Read::Int { .. } | Read::Bool | Read::Ipv4 { .. } | Read::Native { .. })
+        );
+        let slot = scope.declare(name, symbols, signed);
+        if slot != NO_SLOT && !scalar {
+            return self.error(
+                at,
+                format!("`{name}` is used in an expression, so it has to be a number"),
+            );
+        }
+        if slot != NO_SLOT && slot >= 64 {
+            return self.error(
+                at,
+                "more than 64 fields of this structure are used in expressions",
+            );
+        }
+        let name = self.name(name);
+        ops.push(Op::Field {
+            name,
+            ty,
+            slot,
+            marks: if span { mark::SPAN } else { 0 },
+        });
+        Ok(())
+    }
+
+    fn choice(
+        &mut self,
+        arms: &[(Expr, Vec<Entry>)],
+        otherwise: &[Entry],
+        scope: &mut Scope,
+        ops: &mut Vec<Op>,
+    ) -> Result<(), TableError> {
+        let mut to_end = Vec::new();
+        for (i, (cond, body)) in arms.iter().enumerate() {
+            let test = self.test(cond, scope)?;
+            let branch = ops.len();
+            ops.push(Op::Branch { test, otherwise: 0 });
+            self.entries(body, scope, ops)?;
+            if i + 1 < arms.len() || !otherwise.is_empty() {
+                to_end.push(ops.len());
+                ops.push(Op::Jump(0));
+            }
+            let here = ops.len() as u32;
+            if let Some(Op::Branch { otherwise, .. }) = ops.get_mut(branch) {
+                *otherwise = here;
+            }
+        }
+        self.entries(otherwise, scope, ops)?;
+        land(&to_end, ops);
+        Ok(())
+    }
+
+    fn matching(
+        &mut self,
+        on: &Expr,
+        arms: &[(Vec<Expr>, Vec<Entry>)],
+        otherwise: &[Entry],
+        scope: &mut Scope,
+        ops: &mut Vec<Op>,
+    ) -> Result<(), TableError> {
+        let symbols = self.symbols_of(on, scope);
+        let value = self.expr(on, scope, None)?;
+        let switch = ops.len();
+        ops.push(Op::Jump(0));
+        let mut targets: Vec<(i128, u32)> = Vec::new();
+        let mut to_end = Vec::new();
+        for (values, body) in arms {
+            let here = ops.len() as u32;
+            for v in values {
+                let id = self.expr(v, scope, symbols)?;
+                let Some(Ex::Const(n)) = self.out.exprs.get(id.0 as usize) else {
+                    return self.error(v.at, "`match` chooses by numbers and names of enum values");
+                };
+                if targets.iter().any(|t| t.0 == *n) {
+                    return self.error(v.at, "this value stands in `match` twice");
+                }
+                targets.push((*n, here));
+            }
+            self.entries(body, scope, ops)?;
+            to_end.push(ops.len());
+            ops.push(Op::Jump(0));
+        }
+        let default = ops.len() as u32;
+        self.entries(otherwise, scope, ops)?;
+        land(&to_end, ops);
+        targets.sort_by_key(|t| t.0);
+        if let Some(op) = ops.get_mut(switch) {
+            *op = Op::Switch {
+                on: value,
+                targets,
+                otherwise: default,
+            };
+        }
+        Ok(())
+    }
+}
+
+fn land(jumps: &[usize], ops: &mut [Op]) {
+    let here = ops.len() as u32;
+    for at in jumps {
+        if let Some(op) = ops.get_mut(*at) {
+            *op = Op::Jump(here);
+        }
+    }
+}
+
+fn declared(entries: &[Entry], out: &mut HashSet<String>) {
+    for entry in entries {
+        match entry {
+            Entry::Field { name, .. } => {
+                out.insert(name.clone());
+            }
+            Entry::If { arms, otherwise } => {
+                arms.iter().for_each(|a| declared(&a.1, out));
+                declared(otherwise, out);
+            }
+            Entry::Match {
+                arms, otherwise, ..
+            } => {
+                arms.iter().for_each(|a| declared(&a.1, out));
+                declared(otherwise, out);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn refs_of_entries(entries: &[Entry], out: &mut HashSet<String>) {
+    for entry in entries {
+        match entry {
+            Entry::Field { of, .. } => refs_of_type(of, out),
+            Entry::If { arms, otherwise } => {
+                for (cond, body) in arms {
+                    refs_of_expr(cond, out);
+                    refs_of_entries(body, out);
+                }
+                refs_of_entries(otherwise, out);
+            }
+            Entry::Match {
+                on,
+                arms,
+                otherwise,
+            } => {
+                refs_of_expr(on, out);
+                arms.iter().for_each(|a| refs_of_entries(&a.1, out));
+                refs_of_entries(otherwise, out);
+            }
+            Entry::Remember { key, value, .. } => {
+                refs_of_expr(key, out);
+                refs_of_expr(value, out);
+            }
+            Entry::Say { .. } | Entry::Undecoded => {}
+        }
+    }
+}
+
+fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
+    match &ty.kind {
+        TypeKind::Named { args, .. } => args.iter().for_each(|a| refs_of_expr(a, out)),
+        TypeKind::Inline(entries) => refs_of_entries(entries, out),
+        TypeKind::Many { of, len, .. } => {
+            refs_of_type(of, out);
+            if let LenAst::Expr(e) = len {
+                refs_of_expr(e, out);
+            }
+        }
+        TypeKind::As {
+            region,
+            zlib,
+            inner,
+        } => {
+            refs_of_type(region, out);
+            inner.iter().for_each(|t| refs_of_type(t, out));
+            if let Some((a, b)) = zlib {
+                refs_of_expr(a, out);
+                refs_of_expr(b, out);
+            }
+        }
+        TypeKind::NullOr { present, of } => {
+            refs_of_type(present, out);
+            refs_of_type(of, out);
+        }
+    }
+}
+
+fn refs_of_expr(e: &Expr, out: &mut HashSet<String>) {
+    match &e.kind {
+        ExprKind::Name(name) => {
+            out.insert(name.clone());
+        }
+        ExprKind::Binary(_, a, b) => {
+            refs_of_expr(a, out);
+            refs_of_expr(b, out);
+        }
+        ExprKind::Not(a) | ExprKind::Recall(_, a) => refs_of_expr(a, out),
+        ExprKind::In(a, list) => {
+            refs_of_expr(a, out);
+            list.iter().for_each(|e| refs_of_expr(e, out));
+        }
+        _ => {}
+    }
+}

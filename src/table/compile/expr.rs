@@ -1,0 +1,140 @@
+//! Expressions into their compiled form: names become slots or numbers.
+
+use super::super::ast::*;
+use super::super::error::TableError;
+use super::super::program::*;
+use super::Compiler;
+use super::body::Scope;
+
+impl Compiler<'_> {
+    /// An expression; names that are no field are values of `symbols`, or of the one enum that has them.
+    pub(super) fn expr(
+        &mut self,
+        e: &Expr,
+        scope: &Scope,
+        symbols: Option<EnumId>,
+    ) -> Result<ExprId, TableError> {
+        let ex = match &e.kind {
+            ExprKind::Int(n) => Ex::Const(*n),
+            ExprKind::Name(name) => match scope.vars.get(name) {
+                Some(var) => Ex::Slot {
+                    slot: var.slot,
+                    signed: var.signed,
+                },
+                None => Ex::Const(self.constant(e.at, name, symbols)?),
+            },
+            ExprKind::Path(of, name) => match self.enum_ids.get(of).copied() {
+                Some(id) => Ex::Const(self.constant(e.at, name, Some(id))?),
+                None => return self.error(e.at, format!("there is no enum `{of}`")),
+            },
+            ExprKind::Binary(op, a, b) => {
+                let (sa, sb) = (self.symbols_of(a, scope), self.symbols_of(b, scope));
+                let left = self.expr(a, scope, sb.or(symbols))?;
+                let right = self.expr(b, scope, sa.or(symbols))?;
+                self.folded(*op, left, right)
+            }
+            ExprKind::Not(a) => Ex::Not(self.expr(a, scope, symbols)?),
+            ExprKind::In(a, list) => {
+                let own = self.symbols_of(a, scope);
+                let value = self.expr(a, scope, None)?;
+                let list = list
+                    .iter()
+                    .map(|v| self.expr(v, scope, own))
+                    .collect::<Result<_, _>>()?;
+                Ex::In(value, list)
+            }
+            ExprKind::Remaining => Ex::Remaining,
+            ExprKind::More => Ex::More,
+            ExprKind::Dialect(name) => match self.dialect_ids.get(name) {
+                Some(id) => Ex::Dialect(*id),
+                None => return self.error(e.at, format!("there is no dialect `{name}`")),
+            },
+            ExprKind::Recall(kind, key) => {
+                let kind = self.name(kind);
+                Ex::Recall(kind, self.expr(key, scope, None)?)
+            }
+        };
+        let id = ExprId(self.out.exprs.len() as u32);
+        self.out.exprs.push(ex);
+        Ok(id)
+    }
+
+    /// A condition, in a short form where there is one.
+    pub(super) fn test(&mut self, e: &Expr, scope: &Scope) -> Result<Test, TableError> {
+        let id = self.expr(e, scope, None)?;
+        let get = |id: &ExprId| self.out.exprs.get(id.0 as usize);
+        if let Some(Ex::Binary(op, a, b)) = get(&id)
+            && let (
+                Some(Ex::Slot {
+                    slot,
+                    signed: false,
+                }),
+                Some(Ex::Const(n)),
+            ) = (get(a), get(b))
+            && let Ok(n) = u64::try_from(*n)
+        {
+            match op {
+                BinaryOp::Has => return Ok(Test::Has(*slot, n)),
+                BinaryOp::Eq => return Ok(Test::Equals(*slot, n)),
+                _ => {}
+            }
+        }
+        Ok(Test::General(id))
+    }
+
+    /// The enum whose names may stand beside an expression.
+    pub(super) fn symbols_of(&self, e: &Expr, scope: &Scope) -> Option<EnumId> {
+        match &e.kind {
+            ExprKind::Name(name) => scope.vars.get(name).and_then(|v| v.symbols),
+            ExprKind::Binary(BinaryOp::BitAnd, a, b) => self
+                .symbols_of(a, scope)
+                .or_else(|| self.symbols_of(b, scope)),
+            _ => None,
+        }
+    }
+
+    fn folded(&self, op: BinaryOp, a: ExprId, b: ExprId) -> Ex {
+        let constant = |id: ExprId| match self.out.exprs.get(id.0 as usize) {
+            Some(Ex::Const(n)) => Some(*n),
+            _ => None,
+        };
+        match (constant(a), constant(b)) {
+            (Some(x), Some(y)) => {
+                super::super::eval::binary(op, x, y).map_or(Ex::Binary(op, a, b), Ex::Const)
+            }
+            _ => Ex::Binary(op, a, b),
+        }
+    }
+
+    fn constant(&self, at: usize, name: &str, symbols: Option<EnumId>) -> Result<i128, TableError> {
+        let find = |id: EnumId| {
+            let def = self.out.enums.get(id.0 as usize)?;
+            def.values
+                .iter()
+                .find(|v| v.name == name)
+                .map(|v| i128::from(v.value))
+        };
+        if let Some(value) = symbols.and_then(find) {
+            return Ok(value);
+        }
+        match self.value_owners.get(name).map(Vec::as_slice) {
+            Some([one]) => find(*one).map_or_else(
+                || {
+                    self.error(
+                        at,
+                        format!("`{name}` shares its number with another name; use that one"),
+                    )
+                },
+                Ok,
+            ),
+            Some(_) => self.error(
+                at,
+                format!("several enums have a value `{name}`: write ENUM.{name}"),
+            ),
+            None => self.error(
+                at,
+                format!("`{name}` is no field before this place, and no value of an enum"),
+            ),
+        }
+    }
+}

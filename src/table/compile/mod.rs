@@ -1,0 +1,566 @@
+//! Declarations into the flat form the evaluator runs: names resolved, every mistake found and placed.
+//!
+//! Knows the language, not what any protocol means by it.
+
+mod body;
+mod expr;
+mod types;
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::ast::*;
+use super::error::TableError;
+use super::eval::NativeFn;
+use super::parse::{ParsedFile, parse_file, parse_type};
+use super::program::*;
+use super::{Fixed, Tables};
+use crate::tree::{Sym, TypeRef};
+
+/// A table file: its name for errors, and its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// As errors name it.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Where something was declared: file and item.
+type Place = (usize, usize);
+
+#[derive(Default)]
+pub(super) struct Compiler<'s> {
+    pub(super) sources: &'s [Source],
+    pub(super) files: Vec<ParsedFile>,
+    pub(super) out: Program,
+    name_ids: HashMap<String, Sym>,
+    /// Structs, classes, enums, families and aliases by name.
+    by_name: HashMap<String, Place>,
+    pub(super) layout_ids: HashMap<String, LayoutId>,
+    pub(super) enum_ids: HashMap<String, EnumId>,
+    pub(super) family_ids: HashMap<String, FamilyId>,
+    pub(super) native_ids: HashMap<String, u32>,
+    pub(super) dialect_ids: HashMap<String, u32>,
+    service_ids: HashMap<String, ServiceId>,
+    /// Names of enum values with all enums that have them.
+    pub(super) value_owners: HashMap<String, Vec<EnumId>>,
+    pub(super) plain_types: HashMap<(String, u8), TypeRef>,
+    alias_depth: usize,
+    /// The file that is being compiled, for errors.
+    pub(super) file: usize,
+}
+
+/// Compiles all files of one protocol; a message or structure declared again replaces the earlier one.
+pub(super) fn compile(
+    protocol: &str,
+    sources: &[Source],
+    natives: &[(&str, NativeFn)],
+) -> Result<(Program, Fixed, HashMap<String, TypeRef>), TableError> {
+    let mut c = Compiler {
+        sources,
+        ..Compiler::default()
+    };
+    for source in sources {
+        let file = parse_file(&source.name, &source.text)?;
+        if file.protocol != protocol {
+            let message = format!(
+                "these are tables of the protocol `{}`, not of `{protocol}`",
+                file.protocol
+            );
+            return Err(TableError::at(&source.name, &source.text, 0, message));
+        }
+        c.files.push(file);
+    }
+    c.name(""); // Sym::ELEMENT
+    c.name("undecoded"); // Sym::UNDECODED
+    let fixed = c.fixed();
+    for (name, function) in natives {
+        c.native_ids
+            .insert((*name).to_string(), c.out.natives.len() as u32);
+        c.out.natives.push(((*name).to_string(), *function));
+    }
+    c.declare()?;
+    c.enums()?;
+    c.layouts_and_families()?;
+    c.services_and_messages()?;
+    let by_name = c.named_types()?;
+    c.finish();
+    Ok((c.out, fixed, by_name))
+}
+
+/// Compiles one more type into tables that are there already.
+pub(super) fn add_type(tables: Tables, text: &str) -> Result<(Tables, TypeRef), TableError> {
+    let line = format!("type asked_for = {text}\n");
+    // The type is checked alone first, so that a mistake is shown in what was typed.
+    parse_type(text)?;
+    let mut sources = tables.sources.clone();
+    sources.push(Source {
+        name: "type".into(),
+        text: format!("protocol {}\n{line}", tables.protocol),
+    });
+    let natives: Vec<(String, NativeFn)> = tables.program.natives.clone();
+    let natives: Vec<(&str, NativeFn)> = natives.iter().map(|(n, f)| (n.as_str(), *f)).collect();
+    let tables = Tables::load(&tables.protocol, sources, &natives)?;
+    let ty = tables.type_named("asked_for");
+    ty.map(|ty| (tables, ty))
+        .ok_or_else(|| TableError::at("type", text, 0, "this is no type"))
+}
+
+impl Compiler<'_> {
+    pub(super) fn name(&mut self, text: &str) -> Sym {
+        if let Some(sym) = self.name_ids.get(text) {
+            return *sym;
+        }
+        let sym = Sym(self.out.names.len() as u32);
+        let json = format!("{}:", serde_json::Value::from(text));
+        self.out.names.push(Name {
+            text: text.to_string(),
+            json,
+        });
+        self.name_ids.insert(text.to_string(), sym);
+        sym
+    }
+
+    pub(super) fn error<T>(&self, at: usize, message: impl Into<String>) -> Result<T, TableError> {
+        match self.sources.get(self.file) {
+            Some(source) => Err(TableError::at(&source.name, &source.text, at, message)),
+            None => Err(TableError::at("type", "", at, message)),
+        }
+    }
+
+    /// All items of all files in order, as places.
+    fn places(&self) -> Vec<Place> {
+        self.files
+            .iter()
+            .enumerate()
+            .flat_map(|(f, file)| (0..file.items.len()).map(move |i| (f, i)))
+            .collect()
+    }
+
+    pub(super) fn item(&self, place: Place) -> Option<Item> {
+        self.files.get(place.0)?.items.get(place.1).cloned()
+    }
+
+    pub(super) fn item_named(&self, name: &str) -> Option<(Item, usize)> {
+        let place = *self.by_name.get(name)?;
+        Some((self.item(place)?, place.0))
+    }
+
+    /// Every name is taken once in a file; a later file may replace what an earlier one declared.
+    fn declare(&mut self) -> Result<(), TableError> {
+        let mut seen: HashMap<(String, bool), usize> = HashMap::new();
+        for place in self.places() {
+            let Some(item) = self.item(place) else {
+                continue;
+            };
+            self.file = place.0;
+            let message = matches!(item.kind, ItemKind::Message(_));
+            if let Some(before) = seen.insert((item.name.clone(), message), place.0)
+                && before == place.0
+                && !message
+            {
+                return self.error(
+                    item.at,
+                    format!("`{}` is declared twice in this file", item.name),
+                );
+            }
+            match item.kind {
+                ItemKind::Dialect => {
+                    let sym = self.name(&format!(
+                        "in the form `{}`: {}",
+                        item.name,
+                        item.doc.replace('\n', " ")
+                    ));
+                    if self.out.dialects.len() >= 32 {
+                        return self.error(item.at, "there may be 32 dialects at most");
+                    }
+                    self.dialect_ids
+                        .insert(item.name.clone(), self.out.dialects.len() as u32);
+                    self.out.dialects.push(sym);
+                }
+                ItemKind::Message(_) | ItemKind::Service(_) => {}
+                _ => {
+                    self.by_name.insert(item.name.clone(), place);
+                }
+            }
+            self.declaration(&item, place);
+        }
+        Ok(())
+    }
+
+    fn declaration(&mut self, item: &Item, place: Place) {
+        let kind = match &item.kind {
+            ItemKind::Service(_) => "service",
+            ItemKind::Message(_) => "message",
+            ItemKind::Struct(s) if s.family.is_some() => "class",
+            ItemKind::Struct(_) => "struct",
+            ItemKind::Enum { flags: true, .. } => "flags",
+            ItemKind::Enum { .. } => "enum",
+            ItemKind::Family { .. } => "family",
+            ItemKind::Alias { .. } => "type",
+            ItemKind::Dialect => "dialect",
+        };
+        self.out.declarations.push(Declaration {
+            name: item.name.clone(),
+            kind,
+            doc: item.doc.clone(),
+            file: place.0 as u32,
+            range: (item.start, item.end),
+        });
+    }
+
+    fn fixed(&mut self) -> Fixed {
+        let plain = |c: &mut Self, text: &str| {
+            c.out.types.push(TypeDef {
+                read: Read::Bytes(Len {
+                    from: LenFrom::Rest,
+                    bytes: true,
+                }),
+                text: text.into(),
+                ..types::blank()
+            });
+            TypeRef(c.out.types.len() as u32 - 1)
+        };
+        let (undecoded, bytes) = (plain(self, "undecoded"), plain(self, "bytes[*]"));
+        Fixed {
+            count: self.name("count"),
+            present: self.name("present"),
+            value: self.name("value"),
+            text: self.name("text"),
+            padding: self.name("padding"),
+            bytes,
+            undecoded,
+        }
+    }
+
+    /// Types that can be asked for by name: all that need no parameters.
+    fn named_types(&mut self) -> Result<HashMap<String, TypeRef>, TableError> {
+        let mut out = HashMap::new();
+        for (name, place) in self.sorted_names() {
+            self.file = place.0;
+            let Some(item) = self.item(place) else {
+                continue;
+            };
+            let parameters = matches!(&item.kind, ItemKind::Struct(s) if !s.params.is_empty());
+            if parameters {
+                continue;
+            }
+            let kind = TypeKind::Named {
+                name: name.clone(),
+                args: Vec::new(),
+            };
+            let ty = self.plain_type(&TypeAst { at: item.at, kind })?;
+            out.insert(name, ty);
+        }
+        Ok(out)
+    }
+
+    fn enums(&mut self) -> Result<(), TableError> {
+        let named: Vec<(String, Place)> = self.sorted_names();
+        for (name, place) in named {
+            let Some(Item {
+                kind:
+                    ItemKind::Enum {
+                        flags,
+                        base,
+                        values,
+                    },
+                doc,
+                ..
+            }) = self.item(place)
+            else {
+                continue;
+            };
+            self.file = place.0;
+            let id = EnumId(self.out.enums.len() as u32);
+            self.enum_ids.insert(name.clone(), id);
+            let base = self.plain_type(&base)?;
+            let mask = match self.out.types.get(base.0 as usize).map(|t| &t.read) {
+                Some(Read::Int { size: 8, .. }) => u64::MAX,
+                Some(Read::Int { size, .. }) => (1u64 << (u32::from(*size) * 8)) - 1,
+                _ => u64::MAX,
+            };
+            let mut list: Vec<EnumValue> = Vec::new();
+            for v in values {
+                if list.iter().any(|w| w.name == v.name) {
+                    return self.error(v.at, format!("`{}` has this name already", name));
+                }
+                self.value_owners
+                    .entry(v.name.clone())
+                    .or_default()
+                    .push(id);
+                list.push(EnumValue {
+                    value: v.value & mask,
+                    name: v.name,
+                    text: v.text,
+                    doc: v.doc,
+                });
+            }
+            // Where two names share a number the first one declared is shown.
+            list.sort_by_key(|v| v.value);
+            list.dedup_by_key(|v| v.value);
+            self.out.enums.push(EnumDef {
+                name,
+                flags,
+                doc,
+                values: list,
+                base,
+            });
+        }
+        Ok(())
+    }
+
+    fn sorted_names(&self) -> Vec<(String, Place)> {
+        let sorted: BTreeMap<Place, String> =
+            self.by_name.iter().map(|(n, p)| (*p, n.clone())).collect();
+        sorted.into_iter().map(|(p, n)| (n, p)).collect()
+    }
+
+    fn layouts_and_families(&mut self) -> Result<(), TableError> {
+        let named = self.sorted_names();
+        for (name, place) in &named {
+            self.file = place.0;
+            match self.item(*place).map(|i| i.kind) {
+                Some(ItemKind::Struct(_)) => {
+                    let id = self.new_layout(name);
+                    self.layout_ids.insert(name.clone(), id);
+                }
+                Some(ItemKind::Family { field, of, null }) => {
+                    let id = FamilyId(self.out.families.len() as u32);
+                    self.family_ids.insert(name.clone(), id);
+                    let of = self.plain_type(&of)?;
+                    let field = self.name(&field);
+                    self.out.families.push(Family {
+                        name: name.clone(),
+                        field,
+                        of,
+                        null,
+                        members: Vec::new(),
+                    });
+                }
+                _ => {}
+            }
+        }
+        for (name, place) in &named {
+            let Some(Item {
+                kind: ItemKind::Struct(body),
+                at,
+                ..
+            }) = self.item(*place)
+            else {
+                continue;
+            };
+            self.file = place.0;
+            let Some(id) = self.layout_ids.get(name).copied() else {
+                continue;
+            };
+            if let Some((family, family_at)) = &body.family {
+                self.join_family(name, at, family, *family_at, id)?;
+            }
+            self.fill_layout(id, &body)?;
+            self.examples(&body, ExampleOf::Layout(id));
+        }
+        Ok(())
+    }
+
+    fn join_family(
+        &mut self,
+        name: &str,
+        at: usize,
+        family: &str,
+        family_at: usize,
+        id: LayoutId,
+    ) -> Result<(), TableError> {
+        let Some(family_id) = self.family_ids.get(family).copied() else {
+            return self.error(family_at, format!("there is no family `{family}`"));
+        };
+        let Some(def) = self.out.families.get(family_id.0 as usize) else {
+            return Ok(());
+        };
+        let symbols = self
+            .out
+            .types
+            .get(def.of.0 as usize)
+            .and_then(|t| t.symbols);
+        let number = symbols
+            .and_then(|e| self.out.enums.get(e.0 as usize))
+            .and_then(|e| e.values.iter().find(|v| v.name == name))
+            .map(|v| v.value);
+        let Some(number) = number else {
+            return self.error(
+                at,
+                format!("the enum of the family `{family}` has no value named `{name}`"),
+            );
+        };
+        if let Some(def) = self.out.families.get_mut(family_id.0 as usize) {
+            def.members.push((number, id));
+        }
+        Ok(())
+    }
+
+    fn services_and_messages(&mut self) -> Result<(), TableError> {
+        for place in self.places() {
+            let Some(Item {
+                kind: ItemKind::Service(s),
+                name,
+                doc,
+                ..
+            }) = self.item(place)
+            else {
+                continue;
+            };
+            self.file = place.0;
+            let mut header = Vec::new();
+            for field in &s.header {
+                let ty = self.plain_type(&field.of)?;
+                let name = if field.role == Role::Number {
+                    "type"
+                } else {
+                    "length"
+                };
+                if !matches!(
+                    self.out.types.get(ty.0 as usize).map(|t| &t.read),
+                    Some(Read::Int { .. })
+                ) {
+                    return self.error(field.at, "a message's number and length are integers");
+                }
+                header.push((field.role, self.name(name), ty));
+            }
+            let service = Service {
+                name: name.clone(),
+                number: s.number,
+                header,
+                messages: Default::default(),
+                doc,
+            };
+            if let Some(id) = self.service_ids.get(&name) {
+                if let Some(slot) = self.out.services.get_mut(id.0 as usize) {
+                    *slot = service;
+                }
+                continue;
+            }
+            self.service_ids
+                .insert(name, ServiceId(self.out.services.len() as u32));
+            self.out.services.push(service);
+        }
+        let mut answers = Vec::new();
+        let mut ids: HashMap<String, MessageId> = HashMap::new();
+        for place in self.places() {
+            let Some(Item {
+                kind: ItemKind::Message(m),
+                name,
+                at,
+                doc,
+                ..
+            }) = self.item(place)
+            else {
+                continue;
+            };
+            self.file = place.0;
+            let id = self.message(&name, at, doc, &m)?;
+            ids.insert(name, id);
+            answers.push((place.0, id, m.answers));
+        }
+        for (file, id, names) in answers {
+            self.file = file;
+            let mut list = Vec::new();
+            for (name, at) in names {
+                match ids.get(&name) {
+                    Some(asked) => list.push(*asked),
+                    None => return self.error(at, format!("there is no message `{name}`")),
+                }
+            }
+            if let Some(m) = self.out.messages.get_mut(id.0 as usize) {
+                m.answers = list;
+            }
+        }
+        Ok(())
+    }
+
+    fn message(
+        &mut self,
+        name: &str,
+        at: usize,
+        doc: String,
+        m: &MessageAst,
+    ) -> Result<MessageId, TableError> {
+        let Some(service) = self.service_ids.get(&m.service).copied() else {
+            return self.error(at, format!("there is no service `{}`", m.service));
+        };
+        let layout = match &m.body {
+            None => None,
+            Some(body) => {
+                let layout = self.new_layout(name);
+                self.fill_layout(layout, body)?;
+                Some(layout)
+            }
+        };
+        let id = MessageId(self.out.messages.len() as u32);
+        let number = match &m.number {
+            NumberAst::Int(n) => Some(*n),
+            NumberAst::Text(_) => None,
+        };
+        if let Some(body) = &m.body {
+            self.examples(body, ExampleOf::Message(id));
+        }
+        let name = self.name(name);
+        let def = MessageDef {
+            name,
+            service,
+            direction: m.direction,
+            number,
+            layout,
+            answers: Vec::new(),
+            doc,
+        };
+        self.out.messages.push(def);
+        let lists = self
+            .out
+            .services
+            .get_mut(service.0 as usize)
+            .map(|s| &mut s.messages);
+        let (Some([client, server]), Some(number)) = (lists, number) else {
+            return Ok(id);
+        };
+        for (list, side) in [(client, Direction::Client), (server, Direction::Server)] {
+            if m.direction != Direction::Both && m.direction != side {
+                continue;
+            }
+            match list.iter_mut().find(|(n, _)| *n == number) {
+                Some(slot) => slot.1 = id,
+                None => list.push((number, id)),
+            }
+        }
+        Ok(id)
+    }
+
+    fn examples(&mut self, body: &StructAst, of: ExampleOf) {
+        for e in &body.examples {
+            self.out.examples.push(Example {
+                of,
+                hex: e.hex.clone(),
+                json: e.json.clone(),
+                file: self.file as u32,
+                at: e.at,
+            });
+        }
+    }
+
+    /// Sorts what is looked up by number, and computes how long everything is at least.
+    fn finish(&mut self) {
+        for family in &mut self.out.families {
+            family.members.sort_by_key(|m| m.0);
+        }
+        for service in &mut self.out.services {
+            for list in &mut service.messages {
+                list.sort_by_key(|m| m.0);
+            }
+        }
+        types::fill_minimums(&mut self.out);
+    }
+
+    pub(super) fn deeper_alias(&mut self, by: isize) -> usize {
+        self.alias_depth = self.alias_depth.saturating_add_signed(by);
+        self.alias_depth
+    }
+}

@@ -1,0 +1,607 @@
+//! Types into their compiled form.
+
+use super::super::ast::*;
+use super::super::error::TableError;
+use super::super::program::*;
+use super::Compiler;
+use super::body::Scope;
+use crate::tree::{TextKind, TypeRef, mark};
+
+impl Compiler<'_> {
+    /// A type that stands alone (an enum's base, a header's field): no expressions, no fields around it.
+    pub(in crate::table) fn plain_type(&mut self, ast: &TypeAst) -> Result<TypeRef, TableError> {
+        let mut scope = Scope::default();
+        self.type_(ast, &Mods::default(), &mut scope)
+    }
+
+    /// A type at a field, with its modifiers.
+    pub(super) fn type_(
+        &mut self,
+        ast: &TypeAst,
+        mods: &Mods,
+        scope: &mut Scope,
+    ) -> Result<TypeRef, TableError> {
+        if let TypeKind::Named { name, args } = &ast.kind {
+            return self.named(ast, name, args, mods, scope);
+        }
+        let read = match &ast.kind {
+            TypeKind::Named { .. } => return self.error(ast.at, "a name"),
+            TypeKind::Inline(entries) => self.inline(ast.at, entries, scope)?,
+            TypeKind::Many { of, len, bytes } => self.many(of, len, *bytes, mods, scope)?,
+            TypeKind::As {
+                region,
+                zlib,
+                inner,
+            } => self.region(ast.at, region, zlib, inner, mods, scope)?,
+            TypeKind::NullOr { present, of } => Read::NullOr {
+                present: self.type_(present, &Mods::default(), scope)?,
+                of: self.type_(of, &Mods::default(), scope)?,
+            },
+        };
+        let def = TypeDef {
+            read,
+            text: self.type_text(ast),
+            ..blank()
+        };
+        self.add(def, mods, scope)
+    }
+
+    fn named(
+        &mut self,
+        ast: &TypeAst,
+        name: &str,
+        args: &[Expr],
+        mods: &Mods,
+        scope: &mut Scope,
+    ) -> Result<TypeRef, TableError> {
+        if let Some(read) = builtin(name) {
+            let def = TypeDef {
+                read,
+                text: name.to_string(),
+                ..blank()
+            };
+            return self.add(def, mods, scope);
+        }
+        if matches!(name, "bytes" | "utf8" | "utf16" | "latin1") {
+            return self.error(
+                ast.at,
+                format!("`{name}` needs a length in brackets, such as {name}[u32] or {name}[*]"),
+            );
+        }
+        if let Some(native) = self.native_ids.get(name).copied() {
+            let args = self.args(args, scope)?;
+            let def = TypeDef {
+                read: Read::Native { native, args },
+                text: self.type_text(ast),
+                ..blank()
+            };
+            return self.add(def, mods, scope);
+        }
+        if let Some(id) = self.enum_ids.get(name).copied() {
+            return self.enum_type(id, name, args, mods, scope);
+        }
+        if let Some(family) = self.family_ids.get(name).copied() {
+            let def = TypeDef {
+                read: Read::Family(family),
+                text: name.to_string(),
+                ..blank()
+            };
+            return self.add(def, mods, scope);
+        }
+        if let Some(layout) = self.layout_ids.get(name).copied() {
+            let want = self
+                .out
+                .layouts
+                .get(layout.0 as usize)
+                .map_or(0, |l| usize::from(l.params));
+            if want != args.len() {
+                return self.error(
+                    ast.at,
+                    format!("`{name}` takes {want} parameters, not {}", args.len()),
+                );
+            }
+            let args = self.args(args, scope)?;
+            let def = TypeDef {
+                read: Read::Layout { layout, args },
+                text: name.to_string(),
+                ..blank()
+            };
+            return self.add(def, mods, scope);
+        }
+        if let Some((
+            Item {
+                kind: ItemKind::Alias { of, mods: own },
+                ..
+            },
+            file,
+        )) = self.item_named(name)
+        {
+            return self.alias(ast.at, name, &of, &own, file, mods, scope);
+        }
+        let near = self.near(name);
+        self.error(ast.at, format!("there is no type `{name}`{near}"))
+    }
+
+    #[allow(clippy::too_many_arguments)] // what an alias adds, and where it stands: all of it is needed for a good error
+    fn alias(
+        &mut self,
+        at: usize,
+        name: &str,
+        of: &TypeAst,
+        own: &Mods,
+        file: usize,
+        mods: &Mods,
+        scope: &mut Scope,
+    ) -> Result<TypeRef, TableError> {
+        if self.deeper_alias(1) > 16 {
+            return self.error(at, format!("`{name}` is defined by itself"));
+        }
+        let here = std::mem::replace(&mut self.file, file);
+        let merged = merge(own, mods);
+        let result = self.type_(of, &merged, scope);
+        self.file = here;
+        self.deeper_alias(-1);
+        let ty = result?;
+        if let Some(def) = self.out.types.get(ty.0 as usize).cloned() {
+            let renamed = TypeDef {
+                text: name.to_string(),
+                ..def
+            };
+            return Ok(self.push(renamed));
+        }
+        Ok(ty)
+    }
+
+    fn enum_type(
+        &mut self,
+        id: EnumId,
+        name: &str,
+        args: &[Expr],
+        mods: &Mods,
+        scope: &mut Scope,
+    ) -> Result<TypeRef, TableError> {
+        let base = match args {
+            [] => self.out.enums.get(id.0 as usize).map(|e| e.base),
+            [
+                Expr {
+                    kind: ExprKind::Name(base),
+                    at,
+                },
+            ] => Some(self.plain_type(&TypeAst {
+                at: *at,
+                kind: TypeKind::Named {
+                    name: base.clone(),
+                    args: vec![],
+                },
+            })?),
+            [other, ..] => {
+                return self.error(
+                    other.at,
+                    "an enum takes one integer type, such as Flags(u8)",
+                );
+            }
+        };
+        let read = base
+            .and_then(|b| self.out.types.get(b.0 as usize))
+            .map(|t| t.read.clone());
+        let Some(read @ (Read::Int { .. } | Read::Native { .. })) = read else {
+            return self.error(
+                args.first().map_or(0, |a| a.at),
+                format!("the enum `{name}` is read from an integer type"),
+            );
+        };
+        let text = match args {
+            [
+                Expr {
+                    kind: ExprKind::Name(base),
+                    ..
+                },
+            ] => format!("{name}({base})"),
+            _ => name.to_string(),
+        };
+        self.add(
+            TypeDef {
+                read,
+                text,
+                symbols: Some(id),
+                ..blank()
+            },
+            mods,
+            scope,
+        )
+    }
+
+    fn inline(
+        &mut self,
+        at: usize,
+        entries: &[Entry],
+        scope: &mut Scope,
+    ) -> Result<Read, TableError> {
+        let layout = self.new_layout("");
+        let free = scope.free_names(entries);
+        let body = StructAst {
+            entries: entries.to_vec(),
+            params: free.clone(),
+            ..StructAst::default()
+        };
+        self.fill_inline(layout, &body, scope)?;
+        let names: Vec<Expr> = free
+            .into_iter()
+            .map(|n| Expr {
+                at,
+                kind: ExprKind::Name(n),
+            })
+            .collect();
+        let args = self.args(&names, scope)?;
+        Ok(Read::Layout { layout, args })
+    }
+
+    fn many(
+        &mut self,
+        of: &TypeAst,
+        len: &LenAst,
+        bytes: bool,
+        mods: &Mods,
+        scope: &mut Scope,
+    ) -> Result<Read, TableError> {
+        let len = self.len(len, bytes, scope)?;
+        let word = match &of.kind {
+            TypeKind::Named { name, .. } => name.as_str(),
+            _ => "",
+        };
+        let text = match word {
+            "bytes" => return Ok(Read::Bytes(len)),
+            "utf8" => TextKind::Utf8,
+            "utf16" => TextKind::Utf16,
+            "latin1" => TextKind::Latin1,
+            _ => {
+                if matches!(len.from, LenFrom::Zero) {
+                    return self.error(of.at, "only text can end with a zero unit ([z])");
+                }
+                return Ok(Read::List {
+                    of: self.type_(of, &Mods::default(), scope)?,
+                    len,
+                });
+            }
+        };
+        Ok(Read::Text {
+            kind: text,
+            len,
+            terminated: mods.terminated,
+        })
+    }
+
+    fn len(&mut self, len: &LenAst, bytes: bool, scope: &mut Scope) -> Result<Len, TableError> {
+        let from = match len {
+            LenAst::Rest => LenFrom::Rest,
+            LenAst::Zero => LenFrom::Zero,
+            LenAst::Inline(name) => {
+                let kind = TypeKind::Named {
+                    name: name.clone(),
+                    args: vec![],
+                };
+                LenFrom::Inline(self.plain_type(&TypeAst { at: 0, kind })?)
+            }
+            LenAst::Expr(Expr {
+                kind: ExprKind::Int(n),
+                at,
+            }) => match u32::try_from(*n) {
+                Ok(n) => LenFrom::Const(n),
+                Err(_) => return self.error(*at, "a length has 32 bits at most"),
+            },
+            LenAst::Expr(e) => LenFrom::Expr(self.expr(e, scope, None)?),
+        };
+        Ok(Len { from, bytes })
+    }
+
+    fn region(
+        &mut self,
+        at: usize,
+        region: &TypeAst,
+        zlib: &Option<(Expr, Expr)>,
+        inner: &[TypeAst],
+        mods: &Mods,
+        scope: &mut Scope,
+    ) -> Result<Read, TableError> {
+        let TypeKind::Many { of, len, bytes } = &region.kind else {
+            return self.error(at, "a region is written bytes[N] as TYPE");
+        };
+        if !matches!(&of.kind, TypeKind::Named { name, .. } if name == "bytes") {
+            return self.error(at, "a region is written bytes[N] as TYPE");
+        }
+        let len = self.len(len, *bytes, scope)?;
+        let zlib = match zlib {
+            Some((keep, size)) => {
+                Some((self.expr(keep, scope, None)?, self.expr(size, scope, None)?))
+            }
+            None => None,
+        };
+        let inside = Mods {
+            terminated: mods.terminated,
+            ..Mods::default()
+        };
+        let mut types = Vec::new();
+        for ty in inner {
+            let ty_ref = self.type_(ty, &inside, scope)?;
+            let read = self.out.types.get(ty_ref.0 as usize).map(|t| &t.read);
+            if zlib.is_some() && !matches!(read, Some(Read::Layout { .. } | Read::Family(_))) {
+                return self.error(ty.at, "a compressed region holds a structure or a family");
+            }
+            types.push(ty_ref);
+        }
+        Ok(Read::Region {
+            len,
+            inner: types,
+            dialects: mods.dialects,
+            zlib,
+        })
+    }
+
+    fn args(&mut self, args: &[Expr], scope: &mut Scope) -> Result<Vec<ExprId>, TableError> {
+        args.iter().map(|a| self.expr(a, scope, None)).collect()
+    }
+
+    fn add(
+        &mut self,
+        mut def: TypeDef,
+        mods: &Mods,
+        scope: &mut Scope,
+    ) -> Result<TypeRef, TableError> {
+        if mods.secret {
+            def.marks |= mark::SECRET;
+        }
+        if mods.opaque {
+            def.marks |= mark::OPAQUE;
+        }
+        def.transaction = mods.transaction;
+        def.max = mods.max;
+        if let Some(id) = &mods.id {
+            def.id = Some(self.name(id));
+        }
+        if let Some((word, at)) = &mods.shown {
+            if !super::super::SHOWN.contains(&word.as_str()) {
+                return self.error(
+                    *at,
+                    format!("`shown` knows {}", super::super::SHOWN.join(", ")),
+                );
+            }
+            def.shown = Some(self.name(word));
+        }
+        if let Some(e) = &mods.expect {
+            let id = self.expr(e, scope, def.symbols)?;
+            match self.out.exprs.get(id.0 as usize) {
+                Some(Ex::Const(n)) => def.expect = Some(*n as u64),
+                _ => return self.error(e.at, "what is expected (`= N`) is a number"),
+            }
+        }
+        Ok(self.push(def))
+    }
+
+    fn push(&mut self, def: TypeDef) -> TypeRef {
+        let simple = matches!(
+            def.read,
+            Read::Int { .. }
+                | Read::Float { .. }
+                | Read::Bool
+                | Read::Uuid { .. }
+                | Read::Ipv4 { .. }
+        );
+        let bare = simple
+            && def.shown.is_none()
+            && def.id.is_none()
+            && def.max.is_none()
+            && def.expect.is_none()
+            && !def.transaction;
+        let key = (def.text.clone(), def.marks);
+        if bare && let Some(ty) = self.plain_types.get(&key) {
+            return *ty;
+        }
+        let ty = TypeRef(self.out.types.len() as u32);
+        self.out.types.push(def);
+        if bare {
+            self.plain_types.insert(key, ty);
+        }
+        ty
+    }
+
+    /// A type as the language writes it, from its own words.
+    fn type_text(&self, ast: &TypeAst) -> String {
+        match &ast.kind {
+            TypeKind::Named { name, args } if args.is_empty() => name.clone(),
+            TypeKind::Named { name, args } => {
+                format!(
+                    "{name}({})",
+                    args.iter().map(expr_text).collect::<Vec<_>>().join(", ")
+                )
+            }
+            TypeKind::Inline(_) => "struct".into(),
+            TypeKind::Many { of, len, bytes } => {
+                let len = match len {
+                    LenAst::Rest => "*".into(),
+                    LenAst::Zero => "z".into(),
+                    LenAst::Inline(name) => name.clone(),
+                    LenAst::Expr(e) => expr_text(e),
+                };
+                format!(
+                    "{}[{len}{}]",
+                    self.type_text(of),
+                    if *bytes { " bytes" } else { "" }
+                )
+            }
+            TypeKind::As { region, inner, .. } => {
+                let inner: Vec<_> = inner.iter().map(|t| self.type_text(t)).collect();
+                format!("{} as {}", self.type_text(region), inner.join(" | "))
+            }
+            TypeKind::NullOr { present, of } => format!(
+                "null_or({}) {}",
+                self.type_text(present),
+                self.type_text(of)
+            ),
+        }
+    }
+
+    fn near(&self, name: &str) -> String {
+        let known = [
+            "u8", "u16", "u32", "u64", "i32", "bool", "uuid", "ipv4", "utf16", "bytes", "f32",
+            "f64",
+        ];
+        let declared = self
+            .layout_ids
+            .keys()
+            .chain(self.enum_ids.keys())
+            .chain(self.family_ids.keys())
+            .chain(self.native_ids.keys());
+        crate::near::suggestion(name, known.into_iter().chain(declared.map(String::as_str)))
+    }
+}
+
+fn expr_text(e: &Expr) -> String {
+    match &e.kind {
+        ExprKind::Int(n) => n.to_string(),
+        ExprKind::Name(n) => n.clone(),
+        ExprKind::Path(a, b) => format!("{a}.{b}"),
+        ExprKind::Remaining => "remaining".into(),
+        _ => "…".into(),
+    }
+}
+
+fn merge(own: &Mods, outer: &Mods) -> Mods {
+    Mods {
+        max: outer.max.or(own.max),
+        expect: outer.expect.clone().or_else(|| own.expect.clone()),
+        shown: outer.shown.clone().or_else(|| own.shown.clone()),
+        id: outer.id.clone().or_else(|| own.id.clone()),
+        secret: own.secret || outer.secret,
+        opaque: own.opaque || outer.opaque,
+        transaction: own.transaction || outer.transaction,
+        terminated: own.terminated || outer.terminated,
+        dialects: own.dialects || outer.dialects,
+    }
+}
+
+pub(super) fn blank() -> TypeDef {
+    TypeDef {
+        read: Read::Bool,
+        text: String::new(),
+        symbols: None,
+        shown: None,
+        id: None,
+        marks: 0,
+        transaction: false,
+        max: None,
+        expect: None,
+        min_bits: 0,
+    }
+}
+
+fn builtin(name: &str) -> Option<Read> {
+    let (plain, big) = match name.strip_suffix("be") {
+        Some(plain) => (plain, true),
+        None => (name, false),
+    };
+    Some(match plain {
+        "u8" | "i8" if !big => Read::Int {
+            size: 1,
+            signed: plain == "i8",
+            big,
+        },
+        "u16" | "i16" => Read::Int {
+            size: 2,
+            signed: plain == "i16",
+            big,
+        },
+        "u32" | "i32" => Read::Int {
+            size: 4,
+            signed: plain == "i32",
+            big,
+        },
+        "u64" | "i64" => Read::Int {
+            size: 8,
+            signed: plain == "i64",
+            big,
+        },
+        "f32" => Read::Float { size: 4, big },
+        "f64" => Read::Float { size: 8, big },
+        "bool" if !big => Read::Bool,
+        "uuid" => Read::Uuid { plain: big },
+        "ipv4" => Read::Ipv4 { big },
+        _ => return None,
+    })
+}
+
+/// How many bits each type and layout has at least. Types refer to each other, perhaps in circles, so this goes
+/// round until nothing grows any more, a bounded number of times.
+pub(super) fn fill_minimums(p: &mut Program) {
+    for _ in 0..8 {
+        let mut grown = false;
+        for i in 0..p.types.len() {
+            let Some(def) = p.types.get(i) else { continue };
+            let bits = minimum(p, &def.read).min(1 << 24);
+            grown |= bits > def.min_bits;
+            if let Some(def) = p.types.get_mut(i) {
+                def.min_bits = bits;
+            }
+        }
+        for i in 0..p.layouts.len() {
+            let bits = p
+                .layouts
+                .get(i)
+                .map_or(0, |l| layout_minimum(p, l))
+                .min(1 << 24);
+            if let Some(layout) = p.layouts.get_mut(i) {
+                grown |= bits > layout.min_bits;
+                layout.min_bits = bits;
+            }
+        }
+        if !grown {
+            return;
+        }
+    }
+}
+
+fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
+    let steps = p.ops.get(layout.start as usize..).unwrap_or(&[]);
+    let mut bits = 0u32;
+    for op in steps {
+        match op {
+            Op::Field { ty, .. } => {
+                bits = bits.saturating_add(p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits))
+            }
+            Op::Say { .. } | Op::Remember { .. } => {}
+            // What comes behind a choice is counted too late to matter.
+            _ => return bits,
+        }
+    }
+    bits
+}
+
+fn minimum(p: &Program, read: &Read) -> u32 {
+    let of = |ty: &TypeRef| p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits);
+    let len = |len: &Len, unit: u32| match len.from {
+        LenFrom::Const(n) => n.saturating_mul(if len.bytes { 8 } else { unit }),
+        LenFrom::Inline(ty) => of(&ty),
+        LenFrom::Zero => unit,
+        LenFrom::Expr(_) | LenFrom::Rest => 0,
+    };
+    match read {
+        Read::Int { size, .. } | Read::Float { size, .. } => u32::from(*size) * 8,
+        Read::Bool => 8,
+        Read::Uuid { .. } => 128,
+        Read::Ipv4 { .. } => 32,
+        Read::Bytes(l) | Read::Region { len: l, .. } => len(l, 8),
+        Read::Text {
+            kind: TextKind::Utf16 | TextKind::Inverted16,
+            len: l,
+            ..
+        } => len(l, 16),
+        Read::Text { len: l, .. } => len(l, 8),
+        Read::List {
+            of: element,
+            len: l,
+        } => len(l, of(element)),
+        Read::Layout { layout, .. } => p.layouts.get(layout.0 as usize).map_or(0, |l| l.min_bits),
+        Read::Family(f) => p.families.get(f.0 as usize).map_or(0, |f| of(&f.of)),
+        Read::NullOr { present, .. } => of(present),
+        Read::Native { .. } => 0,
+    }
+}

@@ -1,0 +1,198 @@
+//! The one cursor that does all reading of message bytes: it cannot run over its end, and it counts in bits.
+
+use crate::tree::Buffer;
+
+/// Reading went past the end: where the end would have to be, in bits from the buffer's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Short(pub usize);
+
+/// A position in a buffer, and the end of the region it may read.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursor<'a> {
+    data: &'a [u8],
+    pos: usize,
+    limit: usize,
+    buffer: Buffer,
+}
+
+impl<'a> Cursor<'a> {
+    /// The largest buffer whose positions fit the tree's 32 bits.
+    pub const MAX_BYTES: usize = (u32::MAX / 8) as usize;
+
+    /// At the start of a buffer, over all of it.
+    pub fn new(data: &'a [u8], buffer: Buffer) -> Self {
+        let data = data.get(..Self::MAX_BYTES).unwrap_or(data);
+        Cursor {
+            data,
+            pos: 0,
+            limit: data.len() * 8,
+            buffer,
+        }
+    }
+
+    /// The same, beginning at a bit.
+    pub fn at_bit(mut self, bit: usize) -> Self {
+        self.pos = bit.min(self.limit);
+        self
+    }
+
+    /// Which buffer this is.
+    pub fn buffer(&self) -> Buffer {
+        self.buffer
+    }
+
+    /// Position in bits from the buffer's start.
+    #[inline]
+    pub fn pos(&self) -> usize {
+        self.pos
+    }
+
+    /// End of the region, in bits from the buffer's start.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Bits left in the region.
+    #[inline]
+    pub fn left_bits(&self) -> usize {
+        self.limit - self.pos
+    }
+
+    /// Whole bytes left in the region.
+    #[inline]
+    pub fn left(&self) -> usize {
+        self.left_bits() / 8
+    }
+
+    /// Ends the region `bytes` from here; returns the old end for [`Cursor::restore`].
+    pub fn narrow(&mut self, bytes: usize) -> Result<usize, Short> {
+        let end = self.end_of(bytes)?;
+        Ok(std::mem::replace(&mut self.limit, end))
+    }
+
+    /// Puts the region's end back.
+    pub fn restore(&mut self, limit: usize) {
+        self.limit = limit.min(self.data.len() * 8);
+    }
+
+    /// Goes to a bit of the region (backwards too).
+    pub fn seek(&mut self, bit: usize) {
+        self.pos = bit.min(self.limit);
+    }
+
+    #[inline]
+    fn end_of(&self, bytes: usize) -> Result<usize, Short> {
+        let end = bytes
+            .checked_mul(8)
+            .and_then(|bits| bits.checked_add(self.pos))
+            .ok_or(Short(usize::MAX))?;
+        if end > self.limit {
+            Err(Short(end))
+        } else {
+            Ok(end)
+        }
+    }
+
+    /// The next `N` bytes. At a bit that begins no byte, they are put together from the bits.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
+        let end = self.end_of(N)?;
+        let at = self.pos >> 3;
+        let bytes = match self.data.get(at..).and_then(|rest| rest.first_chunk::<N>()) {
+            Some(bytes) if self.pos & 7 == 0 => *bytes,
+            _ => self.unaligned(),
+        };
+        self.pos = end;
+        Ok(bytes)
+    }
+
+    #[cold]
+    fn unaligned<const N: usize>(&self) -> [u8; N] {
+        let mut copy = *self;
+        std::array::from_fn(|_| copy.bits(8).unwrap_or(0) as u8)
+    }
+
+    /// The next `n` bytes as they lie, without moving; only at a byte's start (else `None`).
+    pub fn peek(&self, n: usize) -> Result<Option<&'a [u8]>, Short> {
+        let end = self.end_of(n)?;
+        if self.pos & 7 != 0 {
+            return Ok(None);
+        }
+        Ok(self.data.get(self.pos >> 3..end >> 3))
+    }
+
+    /// The bytes of the region from here on.
+    pub fn rest(&self) -> &'a [u8] {
+        self.data
+            .get(self.pos.div_ceil(8)..self.limit >> 3)
+            .unwrap_or(&[])
+    }
+
+    /// Moves `n` bytes on; returns the first byte's offset in the buffer.
+    #[inline]
+    pub fn skip(&mut self, n: usize) -> Result<usize, Short> {
+        let end = self.end_of(n)?;
+        let at = self.pos >> 3;
+        self.pos = end;
+        Ok(at)
+    }
+
+    /// The next `n` bits (at most 64), least significant first.
+    pub fn bits(&mut self, n: u32) -> Result<u64, Short> {
+        let end = self.pos.saturating_add(n as usize);
+        if end > self.limit {
+            return Err(Short(end));
+        }
+        let mut value = 0u64;
+        let mut got = 0u32;
+        while got < n.min(64) {
+            let byte = u64::from(self.data.get(self.pos >> 3).copied().unwrap_or(0));
+            let shift = (self.pos & 7) as u32;
+            let take = (8 - shift).min(n - got);
+            value |= ((byte >> shift) & ((1 << take) - 1)) << got;
+            got += take;
+            self.pos += take as usize;
+        }
+        self.pos = end;
+        Ok(value)
+    }
+
+    /// Moves to the next byte's start; returns how many bits were passed over.
+    pub fn align(&mut self) -> usize {
+        let to = self.pos.next_multiple_of(8).min(self.limit);
+        let passed = to - self.pos;
+        self.pos = to;
+        passed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn bits_come_least_significant_first() {
+        let mut c = Cursor::new(&[0x31, 0xff], Buffer::CAPTURED);
+        assert_eq!(c.bits(7), Ok(0x31));
+        assert_eq!(c.bits(1), Ok(0));
+        assert_eq!(c.bits(9), Err(Short(17)));
+        assert_eq!(c.bits(8), Ok(0xff));
+    }
+
+    #[test]
+    fn bytes_may_begin_at_any_bit() {
+        let mut c = Cursor::new(&[0x10, 0x32, 0x04], Buffer::CAPTURED).at_bit(4);
+        assert_eq!(c.array::<2>(), Ok([0x21, 0x43]));
+    }
+
+    #[test]
+    fn a_region_has_an_end() {
+        let mut c = Cursor::new(&[1, 2, 3], Buffer::CAPTURED);
+        let limit = c.narrow(2).unwrap();
+        assert_eq!(c.array::<3>(), Err(Short(24)));
+        assert_eq!(c.array::<2>(), Ok([1, 2]));
+        c.restore(limit);
+        assert_eq!(c.left(), 1);
+    }
+}

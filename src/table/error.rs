@@ -1,0 +1,65 @@
+//! What is wrong in a table file: where, what, and what would be right.
+
+use std::fmt;
+
+/// A mistake in a message table.
+#[derive(Debug, Clone)]
+pub struct TableError {
+    /// The file's name as it was given.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// The line's text.
+    pub text: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl TableError {
+    /// The error at a byte offset of a file's text.
+    pub fn at(file: &str, source: &str, offset: usize, message: impl Into<String>) -> Self {
+        let offset = offset.min(source.len());
+        let before = source.get(..offset).unwrap_or(source);
+        let line = before.matches('\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |i| i + 1);
+        let text = source
+            .get(start..)
+            .unwrap_or("")
+            .lines()
+            .next()
+            .unwrap_or("")
+            .to_string();
+        let column = before.get(start..).map_or(1, |s| s.chars().count() + 1);
+        TableError {
+            file: file.to_string(),
+            line,
+            column,
+            text,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}:{}: {}",
+            self.file, self.line, self.column, self.message
+        )?;
+        let shown = self.text.trim_end();
+        if !shown.trim().is_empty() {
+            let pad: String = shown
+                .chars()
+                .take(self.column - 1)
+                .map(|c| if c == '\t' { '\t' } else { ' ' })
+                .collect();
+            write!(f, "\n  {shown}\n  {pad}^")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for TableError {}

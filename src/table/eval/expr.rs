@@ -1,0 +1,108 @@
+//! Expressions: numbers out of kept values. What is absent makes every comparison false.
+
+use super::super::ast::BinaryOp;
+use super::super::cursor::Cursor;
+use super::super::program::*;
+use super::{Frame, Run};
+
+impl Run<'_> {
+    /// Whether a condition holds.
+    #[inline]
+    pub(super) fn test(&mut self, test: Test, frame: Frame, cursor: &Cursor<'_>) -> bool {
+        match test {
+            Test::Has(slot, mask) => self
+                .slot(frame, slot)
+                .is_some_and(|v| mask != 0 && v & mask == mask),
+            Test::Equals(slot, value) => self.slot(frame, slot) == Some(value),
+            Test::General(id) => self.expr(id, frame, cursor).is_some_and(|v| v != 0),
+        }
+    }
+
+    #[inline]
+    fn slot(&self, frame: Frame, slot: u16) -> Option<u64> {
+        if frame.present & (1 << (slot & 63)) == 0 {
+            return None;
+        }
+        self.state
+            .slots
+            .get(frame.base + usize::from(slot))
+            .copied()
+    }
+
+    /// The value of an expression; `None` where something it needs is absent, or the result has no place in 64 bits.
+    pub(super) fn expr(&mut self, id: ExprId, frame: Frame, cursor: &Cursor<'_>) -> Option<i128> {
+        let tables = self.tables;
+        match tables.ex(id)? {
+            Ex::Const(n) => Some(*n),
+            Ex::Slot { slot, signed } => {
+                let value = self.slot(frame, *slot)?;
+                Some(if *signed {
+                    i128::from(value as i64)
+                } else {
+                    i128::from(value)
+                })
+            }
+            Ex::Binary(BinaryOp::And, a, b) => {
+                let left = self.expr(*a, frame, cursor).is_some_and(|v| v != 0);
+                Some(i128::from(
+                    left && self.expr(*b, frame, cursor).is_some_and(|v| v != 0),
+                ))
+            }
+            Ex::Binary(BinaryOp::Or, a, b) => {
+                let left = self.expr(*a, frame, cursor).is_some_and(|v| v != 0);
+                Some(i128::from(
+                    left || self.expr(*b, frame, cursor).is_some_and(|v| v != 0),
+                ))
+            }
+            Ex::Binary(op, a, b) => {
+                let (a, b) = (self.expr(*a, frame, cursor)?, self.expr(*b, frame, cursor)?);
+                binary(*op, a, b)
+            }
+            Ex::Not(a) => Some(i128::from(
+                !self.expr(*a, frame, cursor).is_some_and(|v| v != 0),
+            )),
+            Ex::In(a, list) => {
+                let value = self.expr(*a, frame, cursor)?;
+                let found = list
+                    .iter()
+                    .any(|v| self.expr(*v, frame, cursor) == Some(value));
+                Some(i128::from(found))
+            }
+            Ex::Remaining => Some(cursor.left() as i128),
+            Ex::More => Some(i128::from(cursor.left_bits() > 0)),
+            Ex::Dialect(n) => {
+                self.state.consulted |= 1 << n;
+                Some(i128::from(self.state.dialects & (1 << n) != 0))
+            }
+            Ex::Recall(kind, key) => {
+                let key = self.expr(*key, frame, cursor)?;
+                self.state.memory.recall(*kind, key as u64).map(i128::from)
+            }
+        }
+    }
+}
+
+/// A binary operation on numbers; `None` where the result is no number of 64 bits.
+pub fn binary(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
+    let shift = u32::try_from(b).ok().filter(|b| *b < 64);
+    let value = match op {
+        BinaryOp::Add => a.checked_add(b)?,
+        BinaryOp::Sub => a.checked_sub(b)?,
+        BinaryOp::Mul => a.checked_mul(b)?,
+        BinaryOp::Div => a.checked_div(b)?,
+        BinaryOp::BitAnd => a & b,
+        BinaryOp::Shl => a.checked_shl(shift?)?,
+        BinaryOp::Shr => a >> shift?,
+        BinaryOp::Eq => i128::from(a == b),
+        BinaryOp::Ne => i128::from(a != b),
+        BinaryOp::Lt => i128::from(a < b),
+        BinaryOp::Le => i128::from(a <= b),
+        BinaryOp::Gt => i128::from(a > b),
+        BinaryOp::Ge => i128::from(a >= b),
+        BinaryOp::Has => i128::from(b != 0 && a & b == b),
+        BinaryOp::And => i128::from(a != 0 && b != 0),
+        BinaryOp::Or => i128::from(a != 0 || b != 0),
+    };
+    let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
+    range.contains(&value).then_some(value)
+}

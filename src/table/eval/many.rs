@@ -1,0 +1,365 @@
+//! What has a length: bytes, text, lists.
+
+use super::super::cursor::Cursor;
+use super::super::program::*;
+use super::{Frame, Run, Stop};
+use crate::tree::{Kind, Node, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_text, mark};
+
+/// How many units a length stands for.
+pub(super) enum Count {
+    Units(u64),
+    Bytes(u64),
+    Rest,
+    Zero,
+}
+
+impl Run<'_> {
+    /// Finds out a length, reading the count where it stands in the bytes.
+    pub(super) fn count(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        len: Len,
+        frame: Frame,
+    ) -> Result<Count, Stop> {
+        let n = match len.from {
+            LenFrom::Const(n) => u64::from(n),
+            LenFrom::Rest => return Ok(Count::Rest),
+            LenFrom::Zero => return Ok(Count::Zero),
+            LenFrom::Inline(ty) => {
+                self.field(cursor, self.tables.count_name(), ty, mark::SPAN, frame)?
+            }
+            LenFrom::Expr(id) => match self.expr(id, frame, cursor).map(u64::try_from) {
+                Some(Ok(n)) => n,
+                _ => {
+                    let node = self.tree.len().saturating_sub(1);
+                    self.problem(
+                        Severity::Error,
+                        node,
+                        "a length below zero or without a value",
+                        0,
+                        0,
+                    );
+                    return Err(Stop::Bad);
+                }
+            },
+        };
+        Ok(if len.bytes {
+            Count::Bytes(n)
+        } else {
+            Count::Units(n)
+        })
+    }
+
+    /// A length in bytes, where a unit has `unit` bytes; absurd ones are cut to what no buffer can hold.
+    pub(super) fn byte_len(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> usize {
+        match count {
+            Count::Units(n) => usize::try_from(*n)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(unit),
+            Count::Bytes(n) => usize::try_from(*n).unwrap_or(usize::MAX),
+            Count::Rest => cursor.left() / unit * unit,
+            Count::Zero => 0,
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)] // one field's parts
+    pub(super) fn bytes(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        ty: TypeRef,
+        def: &TypeDef,
+        len: Len,
+        marks: u8,
+        frame: Frame,
+    ) -> Result<u64, Stop> {
+        let count = self.count(cursor, len, frame)?;
+        let n = self.byte_len(cursor, &count, 1);
+        let start = cursor.pos();
+        let at = cursor.skip(n)?;
+        let node = self.tree.leaf(Node {
+            value: Node::place(at, n),
+            name,
+            ty,
+            start: start as u32,
+            bits: (n * 8) as u32,
+            end: 0,
+            buffer: cursor.buffer(),
+            kind: Kind::Bytes,
+            marks,
+        });
+        self.check_max(def, node, n as u64);
+        Ok(0)
+    }
+
+    #[allow(clippy::too_many_arguments)] // one field's parts
+    pub(super) fn text(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        ty: TypeRef,
+        def: &TypeDef,
+        (kind, len, terminated): (TextKind, Len, bool),
+        marks: u8,
+        frame: Frame,
+    ) -> Result<u64, Stop> {
+        let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) {
+            2
+        } else {
+            1
+        };
+        let count = self.count(cursor, len, frame)?;
+        let start = cursor.pos();
+        let (n, content) = match count {
+            Count::Zero => {
+                let content =
+                    zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
+                (content + unit, content)
+            }
+            _ => {
+                let n = self.byte_len(cursor, &count, unit);
+                (n, n)
+            }
+        };
+        let bytes = cursor.peek(n)?;
+        let at = cursor.skip(n)?;
+        let node = self.text_node(cursor, name, ty, kind, (start, at, n, content), marks);
+        let bytes = bytes.unwrap_or(&[]);
+        if matches!(len.from, LenFrom::Const(_)) {
+            self.fixed_text(node, bytes, unit);
+        } else if terminated {
+            self.terminated_text(node, bytes, unit);
+        }
+        self.check_text(node, kind, bytes);
+        self.check_max(def, node, (n / unit) as u64);
+        Ok(0)
+    }
+
+    /// Adds a text's node: where the whole of it is, and where its content is.
+    pub fn text_node(
+        &mut self,
+        cursor: &Cursor<'_>,
+        name: Sym,
+        ty: TypeRef,
+        kind: TextKind,
+        (start, at, n, content): (usize, usize, usize, usize),
+        marks: u8,
+    ) -> u32 {
+        self.tree.leaf(Node {
+            value: Node::place(at, content),
+            name,
+            ty,
+            start: start as u32,
+            bits: (n * 8) as u32,
+            end: 0,
+            buffer: cursor.buffer(),
+            kind: Kind::Text(kind),
+            marks,
+        })
+    }
+
+    /// A text of fixed size ends at its first zero; what comes after is shown as padding.
+    fn fixed_text(&mut self, node: u32, bytes: &[u8], unit: usize) {
+        let Some(content) = zero_at(bytes, unit) else {
+            return;
+        };
+        let Some(text) = self.tree.get_mut(node) else {
+            return;
+        };
+        let (at, _) = text.content();
+        text.value = Node::place(at, content);
+        let used = content + unit;
+        if used == bytes.len() {
+            return;
+        }
+        let (mut head, mut pad) = (*text, *text);
+        head.bits = (used * 8) as u32;
+        head.name = self.tables.text_name();
+        head.marks |= mark::SPAN;
+        pad.start += head.bits;
+        pad.bits -= head.bits;
+        pad.name = self.tables.padding_name();
+        pad.ty = self.tables.padding_type();
+        pad.kind = Kind::Bytes;
+        pad.value = Node::place(at + used, bytes.len() - used);
+        pad.marks |= mark::SPAN;
+        self.tree.leaf(head);
+        self.tree.leaf(pad);
+        let end = self.tree.len();
+        if let Some(text) = self.tree.get_mut(node) {
+            text.end = end;
+        }
+    }
+
+    fn terminated_text(&mut self, node: u32, bytes: &[u8], unit: usize) {
+        let content = bytes.len().saturating_sub(unit);
+        let ends = bytes
+            .get(content..)
+            .is_some_and(|z| !z.is_empty() && z.iter().all(|b| *b == 0));
+        if !ends {
+            if !bytes.is_empty() {
+                self.problem(Severity::Note, node, "no zero at the text's end", 0, 0);
+            }
+            return;
+        }
+        if let Some(text) = self.tree.get_mut(node) {
+            let (at, _) = text.content();
+            text.value = Node::place(at, content);
+        }
+    }
+
+    /// Says where a text is not valid; its bytes go with the problem.
+    pub fn check_text(&mut self, node: u32, kind: TextKind, whole: &[u8]) {
+        let Some(text) = self.tree.get(node) else {
+            return;
+        };
+        let (at, len) = text.content();
+        let bytes = whole.get(..len).unwrap_or(whole);
+        let plain = match kind {
+            TextKind::Utf8 => bytes.is_ascii() || std::str::from_utf8(bytes).is_ok(),
+            TextKind::Latin1 | TextKind::Owned => true,
+            TextKind::Inverted8 => bytes.iter().all(|b| b & 0x80 != 0),
+            TextKind::Utf16 => {
+                len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| u[1] & 0xf8 == 0xd8)
+            }
+            TextKind::Inverted16 => {
+                len % 2 == 0
+                    && !bytes
+                        .as_chunks::<2>()
+                        .0
+                        .iter()
+                        .any(|u| !u[1] & 0xf8 == 0xd8)
+            }
+        };
+        let buffer = text.buffer;
+        if plain || decode_text(kind, bytes, &mut String::new()) {
+            return;
+        }
+        self.tree.problem(Problem {
+            severity: Severity::Warning,
+            node,
+            text: Text::Fixed("not valid text"),
+            a: 0,
+            b: 0,
+            bytes: Some((buffer, at as u32, len as u32)),
+        });
+    }
+
+    #[allow(clippy::too_many_arguments)] // one field's parts
+    pub(super) fn list(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        ty: TypeRef,
+        def: &TypeDef,
+        (of, len): (TypeRef, Len),
+        marks: u8,
+        frame: Frame,
+    ) -> Result<u64, Stop> {
+        let count = self.count(cursor, len, frame)?;
+        let node = self.open(cursor, name, ty, marks);
+        if let Some(n) = self.tree.get_mut(node) {
+            n.kind = Kind::List;
+        }
+        let result = self.elements(cursor, node, of, &count, frame);
+        self.tree.close(node, cursor.pos());
+        if let Count::Units(n) = count {
+            self.check_max(def, node, n);
+        }
+        result.map(|()| 0)
+    }
+
+    fn elements(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        of: TypeRef,
+        count: &Count,
+        frame: Frame,
+    ) -> Result<(), Stop> {
+        let end = match count {
+            Count::Units(n) => return self.counted_elements(cursor, node, of, *n, frame),
+            Count::Bytes(n) => cursor.pos().saturating_add(
+                usize::try_from(*n)
+                    .unwrap_or(usize::MAX / 8)
+                    .saturating_mul(8),
+            ),
+            Count::Rest | Count::Zero => cursor.limit(),
+        };
+        if end > cursor.limit() {
+            return Err(Stop::Short(end));
+        }
+        while cursor.pos() < end {
+            self.element(cursor, node, of, frame)?;
+        }
+        Ok(())
+    }
+
+    fn counted_elements(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        of: TypeRef,
+        n: u64,
+        frame: Frame,
+    ) -> Result<(), Stop> {
+        let least = self.tables.type_def(of).map_or(0, |d| d.min_bits as usize);
+        let wanted = cursor.pos().saturating_add(
+            usize::try_from(n)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(least),
+        );
+        if self.state.regions == 0 && wanted > cursor.limit() {
+            return Err(Stop::Short(wanted));
+        }
+        for _ in 0..n {
+            self.element(cursor, node, of, frame)?;
+        }
+        Ok(())
+    }
+
+    fn element(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        of: TypeRef,
+        frame: Frame,
+    ) -> Result<(), Stop> {
+        if self.tree.len() >= self.state.limits.nodes {
+            self.problem(
+                Severity::Error,
+                node,
+                "more than {a} values in one message",
+                i64::from(self.state.limits.nodes),
+                0,
+            );
+            return Err(Stop::Limit);
+        }
+        let before = cursor.pos();
+        self.field(cursor, Sym::ELEMENT, of, 0, frame)?;
+        if cursor.pos() == before {
+            self.problem(
+                Severity::Error,
+                node,
+                "a list whose elements have no length",
+                0,
+                0,
+            );
+            return Err(Stop::Bad);
+        }
+        Ok(())
+    }
+}
+
+/// Where the first zero unit begins.
+fn zero_at(bytes: &[u8], unit: usize) -> Option<usize> {
+    if unit == 1 {
+        return memchr::memchr(0, bytes);
+    }
+    bytes
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .position(|u| *u == [0, 0])
+        .map(|i| i * 2)
+}

@@ -1,0 +1,472 @@
+//! The evaluator: runs a layout over bytes and writes the tree.
+//!
+//! It knows no protocol. Running out of bytes is a normal answer where a message is read from a stream (its layout is the
+//! only thing that says how long it is), and a problem in its place where a region ends too early.
+
+mod expr;
+mod leaf;
+mod many;
+mod region;
+
+pub use expr::binary;
+
+use super::cursor::{Cursor, Short};
+use super::program::*;
+use super::{Tables, memory::Memory};
+use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, Tree, TypeRef, mark};
+
+/// Why reading stopped before a layout's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The bytes or the region ended: the end would have to be at this bit.
+    Short(usize),
+    /// From here on no layout is known.
+    Unknown,
+    /// The bytes cannot be what the layout says; the problem is in the tree.
+    Bad,
+    /// A bound was reached; the problem is in the tree.
+    Limit,
+}
+
+impl From<Short> for Stop {
+    fn from(short: Short) -> Self {
+        Stop::Short(short.0)
+    }
+}
+
+/// What reading a message gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// A whole message of so many bytes is in the tree.
+    Message(MessageId, usize),
+    /// At least so many bytes are needed, counted from the message's first.
+    Need(usize),
+    /// No message has this number.
+    Unknown(u64),
+    /// The message's name is known, its layout is not; where its header says so, it has this many bytes.
+    NoLayout(MessageId, Option<usize>),
+    /// The bytes cannot be this message.
+    Malformed(MessageId),
+}
+
+/// A type with code: reads at the cursor, adds its nodes (exactly one without the span mark), returns the value expressions see.
+pub type NativeFn = fn(&mut Run<'_>, &mut Cursor<'_>, &Call) -> Result<u64, Stop>;
+
+/// How a type with code was called.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// The name its node gets.
+    pub name: Sym,
+    /// The type its node gets.
+    pub ty: TypeRef,
+    /// Marks its node gets.
+    pub marks: u8,
+    /// Up to four arguments; those not given are 0.
+    pub args: [u64; 4],
+    /// Depth of structures above it.
+    pub depth: u32,
+}
+
+/// Bounds of one message.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Nodes in the tree.
+    pub nodes: u32,
+    /// Structures within structures.
+    pub depth: u32,
+    /// Bytes that one compressed region may become.
+    pub decompressed: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            nodes: 400_000,
+            depth: 96,
+            decompressed: 16 << 20,
+        }
+    }
+}
+
+/// What the evaluator keeps from message to message.
+pub struct Evaluator {
+    slots: Vec<u64>,
+    dialects: u32,
+    consulted: u32,
+    regions: u32,
+    depth: u32,
+    inflate: flate2::Decompress,
+    /// Bounds.
+    pub limits: Limits,
+    /// What tables asked to remember.
+    pub memory: Memory,
+}
+
+impl Default for Evaluator {
+    fn default() -> Self {
+        Evaluator {
+            slots: Vec::new(),
+            dialects: 0,
+            consulted: 0,
+            regions: 0,
+            depth: 0,
+            inflate: flate2::Decompress::new(true),
+            limits: Limits::default(),
+            memory: Memory::default(),
+        }
+    }
+}
+
+/// The kept values of one structure.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Frame {
+    base: usize,
+    present: u64,
+}
+
+/// One run of the evaluator: tables, tree and state together.
+pub struct Run<'a> {
+    /// The tables.
+    pub tables: &'a Tables,
+    /// The tree that grows.
+    pub tree: &'a mut Tree,
+    /// The evaluator's state.
+    pub state: &'a mut Evaluator,
+}
+
+impl Evaluator {
+    /// Reads the message that begins at `bytes`, of a service and a sender (0 client, 1 server), into a cleared tree.
+    pub fn message(
+        &mut self,
+        tables: &Tables,
+        service: ServiceId,
+        sender: usize,
+        bytes: &[u8],
+        tree: &mut Tree,
+    ) -> Outcome {
+        tree.clear();
+        self.begin();
+        let mut run = Run {
+            tables,
+            tree,
+            state: self,
+        };
+        run.message(service, sender, bytes)
+    }
+
+    /// Reads a type over all of `bytes`, from a bit on, into a cleared tree; what is left over is undecoded. Returns the bit it ended at.
+    pub fn value(
+        &mut self,
+        tables: &Tables,
+        ty: TypeRef,
+        name: Sym,
+        bytes: &[u8],
+        bit: usize,
+        tree: &mut Tree,
+    ) -> usize {
+        tree.clear();
+        self.begin();
+        self.regions = 1;
+        let mut cursor = Cursor::new(bytes, Buffer::CAPTURED).at_bit(bit);
+        let mut run = Run {
+            tables,
+            tree,
+            state: self,
+        };
+        run.bounded(&mut cursor, name, &[ty], true)
+    }
+
+    fn begin(&mut self) {
+        self.slots.clear();
+        self.dialects = 0;
+        self.consulted = 0;
+        self.regions = 0;
+        self.depth = 0;
+    }
+}
+
+impl Run<'_> {
+    fn message(&mut self, service: ServiceId, sender: usize, bytes: &[u8]) -> Outcome {
+        let tables = self.tables;
+        let Some(service) = tables.service(service) else {
+            return Outcome::Unknown(0);
+        };
+        let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
+        let root = self.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
+        let (mut number, mut length) = (0, None);
+        for (role, name, ty) in &service.header {
+            let value = match self.field(&mut cursor, *name, *ty, mark::SPAN, Frame::default()) {
+                Ok(value) => value,
+                Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
+                Err(_) => return Outcome::Unknown(0),
+            };
+            match role {
+                super::ast::Role::Number => number = value,
+                super::ast::Role::LengthWhole => length = Some(value),
+                super::ast::Role::LengthAfter => {
+                    length = Some(value.saturating_add(cursor.pos() as u64 / 8))
+                }
+            }
+        }
+        let Some(id) = tables.message_id(service, sender, number) else {
+            return Outcome::Unknown(number);
+        };
+        let Some(def) = tables.message(id) else {
+            return Outcome::Unknown(number);
+        };
+        if let Some(node) = self.tree.get_mut(root) {
+            node.name = def.name;
+        }
+        let whole = length.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        let Some(layout) = def.layout.and_then(|l| tables.layout(l)) else {
+            return Outcome::NoLayout(id, whole);
+        };
+        if let Some(node) = self.tree.get_mut(root) {
+            node.ty = layout.ty;
+        }
+        match whole {
+            None => self.stream_message(id, layout, root, &mut cursor),
+            Some(whole) => self.framed_message(id, layout, root, whole, &mut cursor),
+        }
+    }
+
+    fn stream_message(
+        &mut self,
+        id: MessageId,
+        layout: &Layout,
+        root: u32,
+        cursor: &mut Cursor<'_>,
+    ) -> Outcome {
+        match self.steps(layout, &[], root, cursor) {
+            Ok(()) => {
+                self.tree.close(root, cursor.pos());
+                Outcome::Message(id, cursor.pos().div_ceil(8))
+            }
+            Err(Stop::Short(bits)) => Outcome::Need(bits.div_ceil(8)),
+            Err(_) => Outcome::Malformed(id),
+        }
+    }
+
+    fn framed_message(
+        &mut self,
+        id: MessageId,
+        layout: &Layout,
+        root: u32,
+        whole: usize,
+        cursor: &mut Cursor<'_>,
+    ) -> Outcome {
+        let header = cursor.pos() / 8;
+        let Some(rest) = whole.checked_sub(header) else {
+            return Outcome::Malformed(id);
+        };
+        if cursor.narrow(rest).is_err() {
+            return Outcome::Need(whole);
+        }
+        self.state.regions += 1;
+        let result = self.steps(layout, &[], root, cursor);
+        self.say_stop(result.err(), root, cursor);
+        self.undecoded(cursor);
+        self.tree.close(root, cursor.pos());
+        Outcome::Message(id, whole)
+    }
+
+    /// Opens a structure's node at the cursor.
+    pub fn open(&mut self, cursor: &Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> u32 {
+        self.tree.leaf(Node {
+            value: 0,
+            name,
+            ty,
+            start: cursor.pos() as u32,
+            bits: 0,
+            end: 0,
+            buffer: cursor.buffer(),
+            kind: Kind::Struct,
+            marks,
+        })
+    }
+
+    /// Adds a problem with a fixed text.
+    pub fn problem(&mut self, severity: Severity, node: u32, text: &'static str, a: i64, b: i64) {
+        self.tree.problem(Problem::new(severity, node, text, a, b));
+    }
+
+    /// A structure as a field: its node, then its steps.
+    fn structure(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        layout: LayoutId,
+        args: &[u64],
+        marks: u8,
+    ) -> Result<u64, Stop> {
+        let tables = self.tables;
+        let Some(layout) = tables.layout(layout) else {
+            return Err(Stop::Unknown);
+        };
+        let node = self.open(cursor, name, layout.ty, marks);
+        let result = self.steps(layout, args, node, cursor);
+        self.tree.close(node, cursor.pos());
+        result.map(|()| 0)
+    }
+
+    /// The steps of a layout; the structure's node is open.
+    pub(super) fn steps(
+        &mut self,
+        layout: &Layout,
+        args: &[u64],
+        node: u32,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(), Stop> {
+        if self.state.depth >= self.state.limits.depth {
+            self.problem(
+                Severity::Error,
+                node,
+                "nested more than {a} deep",
+                i64::from(self.state.limits.depth),
+                0,
+            );
+            return Err(Stop::Limit);
+        }
+        let base = self.state.slots.len();
+        self.state.slots.resize(base + usize::from(layout.slots), 0);
+        let mut frame = Frame { base, present: 0 };
+        for (i, arg) in args.iter().enumerate().take(usize::from(layout.params)) {
+            self.keep(&mut frame, i as u16, *arg);
+        }
+        self.state.depth += 1;
+        let result = self.run_steps(layout.start, &mut frame, node, cursor);
+        self.state.depth -= 1;
+        self.state.slots.truncate(base);
+        result
+    }
+
+    #[inline]
+    fn keep(&mut self, frame: &mut Frame, slot: u16, value: u64) {
+        if let Some(place) = self.state.slots.get_mut(frame.base + usize::from(slot)) {
+            *place = value;
+            frame.present |= 1 << (slot & 63);
+        }
+    }
+
+    fn run_steps(
+        &mut self,
+        start: u32,
+        frame: &mut Frame,
+        node: u32,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(), Stop> {
+        let tables = self.tables;
+        let mut pc = start as usize;
+        while let Some(op) = tables.op(pc) {
+            pc += 1;
+            match op {
+                Op::Field {
+                    name,
+                    ty,
+                    slot,
+                    marks,
+                } => {
+                    let value = self.field(cursor, *name, *ty, *marks, *frame)?;
+                    if *slot != NO_SLOT {
+                        self.keep(frame, *slot, value);
+                    }
+                }
+                Op::Branch { test, otherwise } => {
+                    if !self.test(*test, *frame, cursor) {
+                        pc = *otherwise as usize;
+                    }
+                }
+                Op::Jump(to) => pc = *to as usize,
+                Op::Switch {
+                    on,
+                    targets,
+                    otherwise,
+                } => {
+                    let value = self.expr(*on, *frame, cursor);
+                    let found = value.and_then(|v| targets.binary_search_by_key(&v, |t| t.0).ok());
+                    pc = found
+                        .and_then(|i| targets.get(i))
+                        .map_or(*otherwise, |t| t.1) as usize;
+                }
+                Op::Say { severity, text } => {
+                    let text = crate::tree::Text::Table(*text);
+                    self.tree.problem(Problem {
+                        severity: *severity,
+                        node,
+                        text,
+                        a: 0,
+                        b: 0,
+                        bytes: None,
+                    });
+                }
+                Op::Undecoded => return Err(Stop::Unknown),
+                Op::Remember { kind, key, value } => {
+                    let pair = (
+                        self.expr(*key, *frame, cursor),
+                        self.expr(*value, *frame, cursor),
+                    );
+                    if let (Some(key), Some(value)) = pair {
+                        self.state.memory.learn(*kind, key as u64, value as u64);
+                    }
+                }
+                Op::End => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Evaluates arguments of a type.
+    fn args(&mut self, args: &[ExprId], frame: Frame, cursor: &Cursor<'_>) -> [u64; 4] {
+        let mut values = [0; 4];
+        for (place, arg) in values.iter_mut().zip(args) {
+            *place = self.expr(*arg, frame, cursor).unwrap_or(0) as u64;
+        }
+        values
+    }
+
+    /// What made reading stop becomes a problem of the node it happened in.
+    pub(super) fn say_stop(&mut self, stop: Option<Stop>, node: u32, cursor: &Cursor<'_>) {
+        match stop {
+            Some(Stop::Short(bits)) => {
+                let missing = bits.saturating_sub(cursor.limit()).div_ceil(8);
+                let left = cursor.left() as i64;
+                self.problem(
+                    Severity::Error,
+                    node,
+                    "the region ends {a} bytes too early; {b} bytes before its end",
+                    missing as i64,
+                    left,
+                );
+            }
+            Some(Stop::Unknown) => self.problem(
+                Severity::Note,
+                node,
+                "no layout is known from here on",
+                0,
+                0,
+            ),
+            Some(Stop::Bad | Stop::Limit) | None => {}
+        }
+    }
+
+    /// Shows the rest of the region as undecoded, if there is any.
+    pub(super) fn undecoded(&mut self, cursor: &mut Cursor<'_>) {
+        let bits = cursor.left_bits();
+        if bits == 0 {
+            return;
+        }
+        let start = cursor.pos();
+        cursor.seek(cursor.limit());
+        self.tree.leaf(Node {
+            value: Node::place(start / 8, bits.div_ceil(8)),
+            name: Sym::UNDECODED,
+            ty: self.tables.undecoded_type(),
+            start: start as u32,
+            bits: bits as u32,
+            end: 0,
+            buffer: cursor.buffer(),
+            kind: Kind::Undecoded,
+            marks: 0,
+        });
+    }
+}

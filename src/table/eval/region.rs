@@ -1,0 +1,339 @@
+//! Regions: bytes of known length read as something of their own, in the form that fits them.
+
+use super::super::cursor::Cursor;
+use super::super::program::*;
+use super::{Frame, Run, Stop};
+use crate::tree::{Kind, Made, Problem, Severity, Sym, Text, TypeRef, mark};
+
+impl Run<'_> {
+    pub(super) fn region(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        def: &TypeDef,
+        marks: u8,
+        frame: Frame,
+    ) -> Result<u64, Stop> {
+        let Read::Region {
+            len,
+            inner,
+            dialects,
+            zlib,
+        } = &def.read
+        else {
+            return Err(Stop::Unknown);
+        };
+        let count = self.count(cursor, *len, frame)?;
+        let n = self.byte_len(cursor, &count, 1);
+        let outer = cursor.narrow(n)?;
+        self.state.regions += 1;
+        let node = self.tree.len();
+        match zlib {
+            None => {
+                self.bounded(cursor, name, inner, *dialects);
+            }
+            Some((keep, size)) => {
+                let keep = self.expr(*keep, frame, cursor).unwrap_or(0);
+                let size = self.expr(*size, frame, cursor).unwrap_or(0);
+                self.inflated(
+                    cursor,
+                    name,
+                    inner,
+                    (keep.max(0) as usize, size.max(0) as usize),
+                );
+            }
+        }
+        self.state.regions -= 1;
+        if let Some(n) = self.tree.get_mut(node) {
+            n.marks |= marks;
+        }
+        self.check_max(def, node, n as u64);
+        cursor.restore(outer);
+        Ok(0)
+    }
+
+    /// Reads the rest of the cursor's region as the first of some types that fits it exactly, else as the first; what is left over is
+    /// undecoded. Returns the bit the type ended at; the cursor goes to the region's end.
+    pub fn bounded(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        inner: &[TypeRef],
+        dialects: bool,
+    ) -> usize {
+        let start = *cursor;
+        let before = self.tree.checkpoint();
+        let mut asked = 0;
+        let spoken = self.state.dialects;
+        for (i, ty) in inner.iter().enumerate() {
+            let outer_asked = std::mem::replace(&mut self.state.consulted, 0);
+            let fits = self.attempt(cursor, name, *ty);
+            if i == 0 {
+                asked = self.state.consulted;
+            }
+            self.state.consulted |= outer_asked;
+            if fits {
+                if i > 0 {
+                    self.problem(
+                        Severity::Note,
+                        before_node(before),
+                        "read in its form number {a}, which fits the bytes",
+                        i as i64 + 1,
+                        0,
+                    );
+                }
+                return cursor.pos();
+            }
+            if inner.len() > 1 || (dialects && asked != 0) {
+                self.tree.back_to(before);
+                *cursor = start;
+            }
+        }
+        if dialects && asked != 0 {
+            for choice in subsets(asked) {
+                self.state.dialects = spoken | choice;
+                let fits = inner
+                    .first()
+                    .is_some_and(|ty| self.attempt(cursor, name, *ty));
+                self.state.dialects = spoken;
+                if fits {
+                    self.say_dialects(before_node(before), choice);
+                    return cursor.pos();
+                }
+                self.tree.back_to(before);
+                *cursor = start;
+            }
+        }
+        if inner.len() > 1 || (dialects && asked != 0) {
+            if let Some(ty) = inner.first() {
+                self.attempt(cursor, name, *ty);
+            }
+        }
+        let end = cursor.pos();
+        self.leave(cursor, before_node(before));
+        end
+    }
+
+    /// Reads a type in the region; whether it fills it exactly without an error. What went wrong becomes a problem.
+    fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef) -> bool {
+        let node = self.tree.len();
+        let problems = self.tree.problems().len();
+        let depth = self.state.depth;
+        let result = self.field(cursor, name, ty, 0, Frame::default());
+        self.state.depth = depth;
+        let innermost = self
+            .tree
+            .len()
+            .saturating_sub(1)
+            .max(node.min(self.tree.len().saturating_sub(1)));
+        if result.is_err() {
+            if self.tree.len() == node {
+                self.open_empty(cursor, name, ty);
+            }
+            self.say_stop(
+                result.err(),
+                innermost.max(node).min(self.tree.len().saturating_sub(1)),
+                cursor,
+            );
+        }
+        let clean = self
+            .tree
+            .problems()
+            .get(problems..)
+            .unwrap_or(&[])
+            .iter()
+            .all(|p| p.severity != Severity::Error);
+        result.is_ok() && cursor.left_bits() == 0 && clean
+    }
+
+    /// Where a type failed before it had a node, an empty structure stands for it.
+    fn open_empty(&mut self, cursor: &Cursor<'_>, name: Sym, ty: TypeRef) {
+        let node = self.open(cursor, name, ty, 0);
+        self.tree.close(node, cursor.pos());
+    }
+
+    /// Shows what is left of a region: inside the structure that was read there, or behind the value.
+    fn leave(&mut self, cursor: &mut Cursor<'_>, node: u32) {
+        let left = cursor.left_bits();
+        if left == 0 {
+            return;
+        }
+        let structure = self
+            .tree
+            .get(node)
+            .is_some_and(|n| n.kind == Kind::Struct && n.buffer == cursor.buffer());
+        let said = self
+            .tree
+            .problems()
+            .iter()
+            .any(|p| p.node >= node && p.severity == Severity::Error)
+            || self.tree.problems().iter().any(|p| {
+                p.node >= node && p.text == Text::Fixed("no layout is known from here on")
+            });
+        self.undecoded(cursor);
+        if !said {
+            let last = self.tree.len() - 1;
+            self.problem(
+                Severity::Warning,
+                last,
+                "{a} bytes that no field claims",
+                left.div_ceil(8) as i64,
+                0,
+            );
+        }
+        if structure {
+            self.tree.close(node, cursor.pos());
+        }
+    }
+
+    fn say_dialects(&mut self, node: u32, chosen: u32) {
+        let tables = self.tables;
+        for i in (0..32).filter(|i| chosen & (1 << i) != 0) {
+            if let Some(text) = tables.dialect(i) {
+                let text = Text::Table(text);
+                self.tree.problem(Problem {
+                    severity: Severity::Note,
+                    node,
+                    text,
+                    a: 0,
+                    b: 0,
+                    bytes: None,
+                });
+            }
+        }
+    }
+
+    /// A compressed region: its content is a buffer of its own.
+    fn inflated(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        inner: &[TypeRef],
+        (keep, size): (usize, usize),
+    ) {
+        let (start, raw) = (cursor.pos(), cursor.rest());
+        let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
+        let limit = self.state.limits.decompressed;
+        let good = inflate(&mut self.state.inflate, raw, keep, limit, &mut bytes);
+        let node = self.tree.len();
+        let mut inside = Cursor::new(&bytes, buffer);
+        self.bounded(&mut inside, name, inner, false);
+        let found = bytes.len();
+        self.tree.put_buffer(buffer, bytes);
+        cursor.seek(cursor.limit());
+        if let Some(n) = self.tree.get_mut(node) {
+            n.start = start as u32;
+            n.bits = (cursor.pos() - start) as u32;
+            n.buffer = cursor.buffer();
+            n.marks |= mark::OWN_BUFFER;
+        }
+        match good {
+            Inflated::Broken => {
+                self.problem(
+                    Severity::Error,
+                    node,
+                    "the compressed bytes are damaged after {a} bytes of content",
+                    found as i64,
+                    0,
+                );
+            }
+            Inflated::Limit => {
+                self.problem(
+                    Severity::Error,
+                    node,
+                    "more than {a} bytes of decompressed content are not kept",
+                    limit as i64,
+                    0,
+                );
+            }
+            Inflated::LeftOver(n) => {
+                self.problem(
+                    Severity::Warning,
+                    node,
+                    "{a} bytes behind the compressed content",
+                    n as i64,
+                    0,
+                );
+            }
+            Inflated::Whole => {}
+        }
+        if size != 0 && found != size {
+            self.problem(
+                Severity::Note,
+                node,
+                "{a} bytes of content, where {b} were announced",
+                found as i64,
+                size as i64,
+            );
+        }
+    }
+}
+
+fn before_node(at: crate::tree::Checkpoint) -> u32 {
+    at.node()
+}
+
+/// The non-empty subsets of at most four set bits, single ones first.
+fn subsets(bits: u32) -> impl Iterator<Item = u32> {
+    let singles: Vec<u32> = (0..32)
+        .map(|i| 1 << i)
+        .filter(|b| bits & b != 0)
+        .take(4)
+        .collect();
+    let count = 1u32 << singles.len();
+    let mut all: Vec<u32> = (1..count)
+        .map(|pick| {
+            singles
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| pick & (1 << i) != 0)
+                .map(|(_, b)| b)
+                .sum()
+        })
+        .collect();
+    all.sort_by_key(|s: &u32| s.count_ones());
+    all.into_iter()
+}
+
+enum Inflated {
+    Whole,
+    LeftOver(usize),
+    Broken,
+    Limit,
+}
+
+fn inflate(
+    zlib: &mut flate2::Decompress,
+    raw: &[u8],
+    keep: usize,
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> Inflated {
+    let (plain, packed) = raw.split_at_checked(keep).unwrap_or((raw, &[]));
+    out.extend_from_slice(plain);
+    zlib.reset(true);
+    loop {
+        if out.len() >= limit {
+            return Inflated::Limit;
+        }
+        out.reserve((packed.len() * 4).clamp(256, 1 << 16));
+        let consumed = zlib.total_in() as usize;
+        let (before_in, before_out) = (consumed, out.len());
+        let input = packed.get(consumed..).unwrap_or(&[]);
+        match zlib.decompress_vec(input, out, flate2::FlushDecompress::Finish) {
+            Ok(flate2::Status::StreamEnd) => {
+                let left = packed.len().saturating_sub(zlib.total_in() as usize);
+                return if left == 0 {
+                    Inflated::Whole
+                } else {
+                    Inflated::LeftOver(left)
+                };
+            }
+            Ok(_) if zlib.total_in() as usize == before_in && out.len() == before_out => {
+                return Inflated::Broken;
+            }
+            Ok(_) => {}
+            Err(_) => return Inflated::Broken,
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Table text into tokens. Knows characters, not the language.
+
+use super::error::TableError;
+
+/// What a token is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Tok {
+    /// A name or a keyword.
+    Ident(String),
+    /// An integer.
+    Int(u64),
+    /// A quoted text, escapes resolved.
+    Str(String),
+    /// A sign of one or two characters.
+    Sign(&'static str),
+    /// A `///` line, without the slashes.
+    Doc(String),
+    /// The end of the file.
+    End,
+}
+
+impl Tok {
+    /// How an error names it.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Tok::Ident(s) => format!("`{s}`"),
+            Tok::Int(n) => format!("the number {n}"),
+            Tok::Str(s) => format!("the text \"{s}\""),
+            Tok::Sign(s) => format!("`{s}`"),
+            Tok::Doc(_) => "an explanation (///)".into(),
+            Tok::End => "the end of the file".into(),
+        }
+    }
+}
+
+/// A token and where it begins (byte offset).
+#[derive(Debug, Clone)]
+pub(super) struct Token {
+    pub(super) tok: Tok,
+    pub(super) at: usize,
+}
+
+const SIGNS: [&str; 27] = [
+    "<<", ">>", "==", "!=", "<=", ">=", "=>", "{", "}", "(", ")", "[", "]", ":", ",", "=", "<",
+    ">", "+", "-", "*", "/", "&", "|", ".", "?", "%",
+];
+
+/// Reads tokens one at a time.
+pub(super) struct Lexer<'a> {
+    file: &'a str,
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Lexer<'a> {
+    /// Begins at the start of a file.
+    pub(super) fn new(file: &'a str, text: &'a str) -> Self {
+        let at = if text.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        };
+        Lexer { file, text, at }
+    }
+
+    /// An error at an offset of this file.
+    pub(super) fn error(&self, at: usize, message: impl Into<String>) -> TableError {
+        TableError::at(self.file, self.text, at, message)
+    }
+
+    /// The text between two offsets.
+    pub(super) fn source(&self, from: usize, to: usize) -> &'a str {
+        self.text.get(from..to).unwrap_or("")
+    }
+
+    /// The next token.
+    pub(super) fn token(&mut self) -> Result<Token, TableError> {
+        self.skip_blanks();
+        let at = self.at;
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else {
+            return Ok(Token { tok: Tok::End, at });
+        };
+        if let Some(doc) = rest.strip_prefix("///") {
+            let line = doc.lines().next().unwrap_or("");
+            self.at += 3 + line.len();
+            return Ok(Token {
+                tok: Tok::Doc(line.trim().to_string()),
+                at,
+            });
+        }
+        if first == '"' {
+            return self.quoted();
+        }
+        if first.is_ascii_digit() {
+            return self.integer();
+        }
+        if first.is_alphabetic() || first == '_' {
+            let word: &str = rest
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next()
+                .unwrap_or(rest);
+            self.at += word.len();
+            return Ok(Token {
+                tok: Tok::Ident(word.to_string()),
+                at,
+            });
+        }
+        for sign in SIGNS {
+            if rest.starts_with(sign) {
+                self.at += sign.len();
+                return Ok(Token {
+                    tok: Tok::Sign(sign),
+                    at,
+                });
+            }
+        }
+        Err(self.error(at, format!("the character `{first}` has no meaning here")))
+    }
+
+    /// The raw JSON object that begins at `at`, and the lexer goes on behind it.
+    pub(super) fn json(&mut self, at: usize) -> Result<&'a str, TableError> {
+        let mut depth = 0usize;
+        let (mut quoted, mut escaped) = (false, false);
+        for (i, c) in self.text.get(at..).unwrap_or("").char_indices() {
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if quoted => escaped = true,
+                '"' => quoted = !quoted,
+                '{' | '[' if !quoted => depth += 1,
+                '}' | ']' if !quoted => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        self.at = at + i + 1;
+                        return Ok(self.source(at, self.at));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Err(self.error(
+            at,
+            "this JSON object is not closed before the end of the file",
+        ))
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    fn skip_blanks(&mut self) {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start();
+            self.at += rest.len() - trimmed.len();
+            if trimmed.starts_with("//") && !trimmed.starts_with("///") {
+                self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn quoted(&mut self) -> Result<Token, TableError> {
+        let at = self.at;
+        let mut out = String::new();
+        let mut chars = self.rest().char_indices().skip(1);
+        while let Some((i, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.at += i + 1;
+                    return Ok(Token {
+                        tok: Tok::Str(out),
+                        at,
+                    });
+                }
+                '\n' => break,
+                '\\' => match chars.next() {
+                    Some((_, 'n')) => out.push('\n'),
+                    Some((_, c @ ('"' | '\\'))) => out.push(c),
+                    _ => {
+                        return Err(
+                            self.error(at + i, "only \\n, \\\" and \\\\ may follow a backslash")
+                        );
+                    }
+                },
+                c => out.push(c),
+            }
+        }
+        Err(self.error(at, "this text has no closing quote on its line"))
+    }
+
+    fn integer(&mut self) -> Result<Token, TableError> {
+        let at = self.at;
+        let rest = self.rest();
+        let word = rest
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .next()
+            .unwrap_or(rest);
+        self.at += word.len();
+        let digits = word.replace('_', "");
+        let value = match digits
+            .strip_prefix("0x")
+            .or_else(|| digits.strip_prefix("0X"))
+        {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        match value {
+            Ok(n) => Ok(Token {
+                tok: Tok::Int(n),
+                at,
+            }),
+            Err(_) => Err(self.error(at, format!("`{word}` is no integer of 64 bits (12, 0x1f)"))),
+        }
+    }
+}

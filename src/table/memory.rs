@@ -1,0 +1,40 @@
+//! What tables asked to remember from message to message (`remember KIND key = value`), in bounded space.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::tree::Sym;
+
+/// Numbers known of numbered things; the oldest are forgotten first.
+#[derive(Default)]
+pub struct Memory {
+    known: HashMap<(Sym, u64), u64>,
+    order: VecDeque<(Sym, u64)>,
+    /// Whether nothing is to be learned now, because what is read may not be there (a trial).
+    pub frozen: bool,
+}
+
+impl Memory {
+    /// More things than this are not remembered.
+    pub const LIMIT: usize = 4096;
+
+    /// Learns, or learns anew.
+    pub fn learn(&mut self, kind: Sym, key: u64, value: u64) {
+        if self.frozen {
+            return;
+        }
+        if self.known.insert((kind, key), value).is_some() {
+            return;
+        }
+        self.order.push_back((kind, key));
+        if self.order.len() > Self::LIMIT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+
+    /// What is known.
+    pub fn recall(&self, kind: Sym, key: u64) -> Option<u64> {
+        self.known.get(&(kind, key)).copied()
+    }
+}

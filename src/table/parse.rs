@@ -1,0 +1,448 @@
+//! Table text into declarations. Resolves nothing: that is `check` and `compile`.
+
+use super::ast::*;
+use super::error::TableError;
+use super::lex::{Lexer, Tok, Token};
+use crate::tree::Severity;
+
+/// A parsed file: the protocol it speaks of and its declarations.
+pub(super) struct ParsedFile {
+    pub(super) protocol: String,
+    pub(super) items: Vec<Item>,
+}
+
+/// Parses a whole table file.
+pub(super) fn parse_file(file: &str, text: &str) -> Result<ParsedFile, TableError> {
+    let mut p = Parser::new(file, text)?;
+    p.docs()?;
+    p.keyword("protocol", "a table file begins with `protocol NAME`")?;
+    let protocol = p.name("the protocol's name")?.0;
+    let mut items = Vec::new();
+    loop {
+        let doc = p.docs()?;
+        if p.now.tok == Tok::End {
+            return Ok(ParsedFile { protocol, items });
+        }
+        items.push(p.item(doc)?);
+    }
+}
+
+/// Parses a type alone (`packint(1)`, `plUoid`), for types asked for by name.
+pub(super) fn parse_type(text: &str) -> Result<TypeAst, TableError> {
+    let mut p = Parser::new("type", text)?;
+    let ty = p.type_()?;
+    match p.now.tok {
+        Tok::End => Ok(ty),
+        _ => Err(p.wrong("the end of the type")),
+    }
+}
+
+/// A recursive descent parser with one token of look-ahead. Nesting is bounded, since files may come from anywhere.
+pub(super) struct Parser<'a> {
+    pub(super) lex: Lexer<'a>,
+    pub(super) now: Token,
+    next: Token,
+    depth: usize,
+}
+
+const MAX_DEPTH: usize = 64;
+
+impl<'a> Parser<'a> {
+    fn new(file: &'a str, text: &'a str) -> Result<Self, TableError> {
+        let mut lex = Lexer::new(file, text);
+        let now = lex.token()?;
+        let next = lex.token()?;
+        Ok(Parser {
+            lex,
+            now,
+            next,
+            depth: 0,
+        })
+    }
+
+    pub(super) fn advance(&mut self) -> Result<Token, TableError> {
+        let next = self.lex.token()?;
+        let now = std::mem::replace(&mut self.next, next);
+        Ok(std::mem::replace(&mut self.now, now))
+    }
+
+    pub(super) fn wrong(&self, expected: &str) -> TableError {
+        self.lex.error(
+            self.now.at,
+            format!("expected {expected}, found {}", self.now.tok.shown()),
+        )
+    }
+
+    pub(super) fn deeper<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T, TableError>,
+    ) -> Result<T, TableError> {
+        if self.depth >= MAX_DEPTH {
+            return Err(self
+                .lex
+                .error(self.now.at, format!("nested more than {MAX_DEPTH} deep")));
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        matches!(&self.now.tok, Tok::Ident(w) if w == word)
+    }
+
+    pub(super) fn next_is(&self, sign: &str) -> bool {
+        matches!(&self.next.tok, Tok::Sign(s) if *s == sign)
+    }
+
+    pub(super) fn eat_word(&mut self, word: &str) -> Result<bool, TableError> {
+        let yes = self.is_word(word);
+        if yes {
+            self.advance()?;
+        }
+        Ok(yes)
+    }
+
+    pub(super) fn is_sign(&self, sign: &str) -> bool {
+        matches!(&self.now.tok, Tok::Sign(s) if *s == sign)
+    }
+
+    pub(super) fn eat(&mut self, sign: &str) -> Result<bool, TableError> {
+        let yes = self.is_sign(sign);
+        if yes {
+            self.advance()?;
+        }
+        Ok(yes)
+    }
+
+    pub(super) fn need(&mut self, sign: &str) -> Result<usize, TableError> {
+        if self.is_sign(sign) {
+            Ok(self.advance()?.at)
+        } else {
+            Err(self.wrong(&format!("`{sign}`")))
+        }
+    }
+
+    pub(super) fn name(&mut self, what: &str) -> Result<(String, usize), TableError> {
+        match &self.now.tok {
+            Tok::Ident(word) => {
+                let word = word.clone();
+                Ok((word, self.advance()?.at))
+            }
+            _ => Err(self.wrong(what)),
+        }
+    }
+
+    pub(super) fn int(&mut self, what: &str) -> Result<u64, TableError> {
+        match self.now.tok {
+            Tok::Int(n) => {
+                self.advance()?;
+                Ok(n)
+            }
+            _ => Err(self.wrong(what)),
+        }
+    }
+
+    pub(super) fn string(&mut self, what: &str) -> Result<String, TableError> {
+        match &self.now.tok {
+            Tok::Str(s) => {
+                let s = s.clone();
+                self.advance()?;
+                Ok(s)
+            }
+            _ => Err(self.wrong(what)),
+        }
+    }
+
+    fn keyword(&mut self, word: &str, message: &str) -> Result<(), TableError> {
+        if self.eat_word(word)? {
+            Ok(())
+        } else {
+            Err(self.wrong(message))
+        }
+    }
+
+    pub(super) fn docs(&mut self) -> Result<String, TableError> {
+        let mut out = String::new();
+        while let Tok::Doc(line) = &self.now.tok {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(line);
+            self.advance()?;
+        }
+        Ok(out)
+    }
+
+    fn item(&mut self, doc: String) -> Result<Item, TableError> {
+        let start = self.now.at;
+        let (word, _) = self.name(
+            "a declaration (service, message, struct, class, enum, flags, family, type, dialect)",
+        )?;
+        let ((name, at), kind) = match word.as_str() {
+            "service" => self.service()?,
+            "message" => self.message()?,
+            "struct" | "class" => self.structure(word == "class")?,
+            "enum" | "flags" => self.enumeration(word == "flags")?,
+            "family" => self.family()?,
+            "type" => {
+                let name = self.name("the type's new name")?;
+                self.need("=")?;
+                let of = self.type_()?;
+                (
+                    name,
+                    ItemKind::Alias {
+                        of,
+                        mods: self.mods()?,
+                    },
+                )
+            }
+            "dialect" => (self.name("the dialect's name")?, ItemKind::Dialect),
+            other => {
+                let message = format!(
+                    "`{other}` begins no declaration; one of service, message, struct, class, enum, flags, family, type, dialect does"
+                );
+                return Err(self.lex.error(start, message));
+            }
+        };
+        Ok(Item {
+            name,
+            at,
+            start,
+            end: self.now.at,
+            doc,
+            kind,
+        })
+    }
+
+    fn service(&mut self) -> Result<((String, usize), ItemKind), TableError> {
+        let name = self.name("the service's name")?;
+        let number = if self.eat("=")? {
+            Some(self.int("the service's number")?)
+        } else {
+            None
+        };
+        let mut header = Vec::new();
+        if self.eat("{")? {
+            while !self.eat("}")? {
+                let (field, at) = self.name("`number` or `length`")?;
+                self.need(":")?;
+                let of = self.type_()?;
+                let role = match field.as_str() {
+                    "number" => Role::Number,
+                    "length" if self.eat_word("whole")? => Role::LengthWhole,
+                    "length" if self.eat_word("after")? => Role::LengthAfter,
+                    "length" => {
+                        return Err(self.wrong("`whole` or `after` behind the length's type"));
+                    }
+                    _ => {
+                        return Err(self
+                            .lex
+                            .error(at, "a message's header has `number` and `length`"));
+                    }
+                };
+                header.push(HeaderField { at, role, of });
+                self.eat(",")?;
+            }
+        }
+        Ok((name, ItemKind::Service(ServiceAst { number, header })))
+    }
+
+    fn message(&mut self) -> Result<((String, usize), ItemKind), TableError> {
+        let (service, _) = self.name("the message's service")?;
+        let (word, at) = self.name("`client`, `server` or `both`")?;
+        let direction = match word.as_str() {
+            "client" => Direction::Client,
+            "server" => Direction::Server,
+            "both" => Direction::Both,
+            _ => {
+                return Err(self.lex.error(
+                    at,
+                    format!("expected `client`, `server` or `both`, found `{word}`"),
+                ));
+            }
+        };
+        let number = match &self.now.tok {
+            Tok::Int(n) => NumberAst::Int(*n),
+            Tok::Str(s) => NumberAst::Text(s.clone()),
+            _ => return Err(self.wrong("the message's number (or its quoted name)")),
+        };
+        self.advance()?;
+        let name = self.message_name(&number)?;
+        let mut answers = Vec::new();
+        let mut parent = None;
+        loop {
+            if self.eat_word("answers")? {
+                answers.push(self.name("the message that this one answers")?);
+                while self.eat(",")? {
+                    answers.push(self.name("a message")?);
+                }
+            } else if self.eat_word("extends")? {
+                parent = Some(self.name("the struct whose fields come first")?);
+            } else {
+                break;
+            }
+        }
+        let body = if self.eat_word("unknown")? {
+            None
+        } else {
+            Some(self.body(parent)?)
+        };
+        Ok((
+            name,
+            ItemKind::Message(MessageAst {
+                service,
+                direction,
+                number,
+                answers,
+                body,
+            }),
+        ))
+    }
+
+    /// The name behind the number; a message whose number is a text may leave it out.
+    fn message_name(&mut self, number: &NumberAst) -> Result<(String, usize), TableError> {
+        let clause = ["answers", "extends", "unknown"]
+            .iter()
+            .any(|w| self.is_word(w));
+        match (number, &self.now.tok) {
+            (NumberAst::Text(text), _) if clause || self.is_sign("{") => {
+                Ok((text.clone(), self.now.at))
+            }
+            (_, Tok::Str(s)) => {
+                let s = s.clone();
+                Ok((s, self.advance()?.at))
+            }
+            _ => self.name("the message's name"),
+        }
+    }
+
+    fn structure(&mut self, class: bool) -> Result<((String, usize), ItemKind), TableError> {
+        let name = self.name("the structure's name")?;
+        let family = if class {
+            self.keyword("of", "`of` and the family the class belongs to")?;
+            Some(self.name("the family's name")?)
+        } else {
+            None
+        };
+        let mut params = Vec::new();
+        if self.eat("(")? {
+            while !self.eat(")")? {
+                params.push(self.name("a parameter's name")?.0);
+                self.eat(",")?;
+            }
+        }
+        let parent = if self.eat_word("extends")? {
+            Some(self.name("the structure whose fields come first")?)
+        } else {
+            None
+        };
+        let mut body = self.body(parent)?;
+        body.family = family;
+        body.params = params;
+        Ok((name, ItemKind::Struct(body)))
+    }
+
+    fn body(&mut self, parent: Option<(String, usize)>) -> Result<StructAst, TableError> {
+        self.need("{")?;
+        let mut body = StructAst {
+            parent,
+            ..StructAst::default()
+        };
+        while !self.eat("}")? {
+            let doc = self.docs()?;
+            if self.is_word("example") && !self.next_is(":") {
+                body.examples.push(self.example()?);
+            } else if !self.is_sign("}") {
+                body.entries.push(self.entry(doc)?);
+            }
+            self.eat(",")?;
+        }
+        Ok(body)
+    }
+
+    fn example(&mut self) -> Result<ExampleAst, TableError> {
+        let at = self.advance()?.at;
+        let hex = self.string("the example's bytes as quoted hex")?;
+        if !self.is_sign("{") {
+            return Err(self.wrong("the example's fields as a JSON object"));
+        }
+        let json = self.lex.json(self.now.at)?.to_string();
+        self.now = self.lex.token()?;
+        self.next = self.lex.token()?;
+        Ok(ExampleAst { at, hex, json })
+    }
+
+    fn enumeration(&mut self, flags: bool) -> Result<((String, usize), ItemKind), TableError> {
+        let name = self.name("the enum's name")?;
+        self.need(":")?;
+        let base = self.type_()?;
+        self.need("{")?;
+        let mut values = Vec::new();
+        while !self.eat("}")? {
+            let doc = self.docs()?;
+            if self.is_sign("}") {
+                continue;
+            }
+            let (name, at) = self.name("a value's name")?;
+            self.need("=")?;
+            let negative = self.eat("-")?;
+            let mut value = self.int("the value")?;
+            if self.eat("<<")? {
+                let by = self.int("how many bits to shift")?;
+                value = value.checked_shl(by as u32).unwrap_or(0);
+            }
+            if negative {
+                value = value.wrapping_neg();
+            }
+            let text = if matches!(self.now.tok, Tok::Str(_)) {
+                self.string("")?
+            } else {
+                String::new()
+            };
+            values.push(EnumValueAst {
+                name,
+                at,
+                value,
+                text,
+                doc,
+            });
+            self.eat(",")?;
+        }
+        Ok((
+            name,
+            ItemKind::Enum {
+                flags,
+                base,
+                values,
+            },
+        ))
+    }
+
+    fn family(&mut self) -> Result<((String, usize), ItemKind), TableError> {
+        let name = self.name("the family's name")?;
+        self.need("{")?;
+        let (field, _) = self.name("the name of the field that tells the class")?;
+        self.need(":")?;
+        let of = self.type_()?;
+        self.eat(",")?;
+        let null = if self.eat_word("null")? {
+            Some(self.int("the number that stands for no object")?)
+        } else {
+            None
+        };
+        self.eat(",")?;
+        self.need("}")?;
+        Ok((name, ItemKind::Family { field, of, null }))
+    }
+
+    pub(super) fn severity(&self) -> Option<Severity> {
+        match &self.now.tok {
+            Tok::Ident(w) if w == "note" => Some(Severity::Note),
+            Tok::Ident(w) if w == "warning" => Some(Severity::Warning),
+            Tok::Ident(w) if w == "error" => Some(Severity::Error),
+            _ => None,
+        }
+    }
+}

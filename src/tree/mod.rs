@@ -1,0 +1,347 @@
+//! The tree: what a message turned out to hold, flat, in an arena that is used again for the next message.
+//!
+//! The tree is the only product of decoding. It knows bytes, positions and values; it knows neither tables nor
+//! protocols nor outputs: names and types are numbers here ([`Sym`], [`TypeRef`]) that the tables give meaning to.
+
+mod problem;
+mod value;
+
+pub use problem::{Problem, Severity, Text};
+pub use value::{Kind, TextKind, decode_text};
+
+/// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from there on one of the tree's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sym(pub u32);
+
+impl Sym {
+    /// First number of the names that came from the traffic itself (see [`Tree::dynamic_name`]).
+    pub const DYNAMIC: u32 = 1 << 31;
+    /// Stands for the element of a list, whose name is its position.
+    pub const ELEMENT: Sym = Sym(0);
+    /// The name of bytes that no field claims.
+    pub const UNDECODED: Sym = Sym(1);
+}
+
+/// A type of the tables, by its place in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TypeRef(pub u32);
+
+/// The buffer a node's positions count in: [`Buffer::CAPTURED`], or one the decoding made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer(pub u16);
+
+impl Buffer {
+    /// The message's bytes as they were captured (and decrypted, where the stream is).
+    pub const CAPTURED: Buffer = Buffer(0);
+}
+
+/// What turned captured bytes into a buffer of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// zlib and its like.
+    Decompressed,
+    /// A cipher within the message.
+    Decrypted,
+    /// Zero coding.
+    Expanded,
+}
+
+impl Made {
+    /// The word the JSON uses (`"buffer"` of a region).
+    pub fn word(self) -> &'static str {
+        match self {
+            Made::Decompressed => "decompressed",
+            Made::Decrypted => "decrypted",
+            Made::Expanded => "expanded",
+        }
+    }
+}
+
+/// Marks of a node, as bits.
+pub mod mark {
+    /// Among the spans, not among the fields: a count, a length, padding.
+    pub const SPAN: u8 = 1;
+    /// Hidden where the output is to be shown around.
+    pub const SECRET: u8 = 2;
+    /// Without structure by nature: file contents, voice, images.
+    pub const OPAQUE: u8 = 4;
+    /// Not certain: decided without proof.
+    pub const GUESS: u8 = 8;
+    /// The children count in a buffer of their own (the `buffer` of the first child).
+    pub const OWN_BUFFER: u8 = 16;
+}
+
+/// One value with its place: 32 bytes, copied freely.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// What it holds; for text and bytes the place of the content in `buffer`: start in bytes << 32 | length in bytes.
+    pub value: u64,
+    /// Its name.
+    pub name: Sym,
+    /// Its type in the tables.
+    pub ty: TypeRef,
+    /// First bit in `buffer`.
+    pub start: u32,
+    /// Length in bits.
+    pub bits: u32,
+    /// Index after its last descendant: the next sibling's, where there is one.
+    pub end: u32,
+    /// Which buffer `start` counts in.
+    pub buffer: Buffer,
+    /// How `value` is to be read.
+    pub kind: Kind,
+    /// Bits of [`mark`].
+    pub marks: u8,
+}
+
+impl Node {
+    /// Whether a [`mark`] is set.
+    pub fn has(&self, mark: u8) -> bool {
+        self.marks & mark != 0
+    }
+
+    /// Start and length in bytes of the content of a text or of bytes.
+    pub fn content(&self) -> (usize, usize) {
+        (
+            (self.value >> 32) as usize,
+            (self.value & 0xffff_ffff) as usize,
+        )
+    }
+
+    /// Packs the place of a content for [`Node::value`].
+    pub fn place(start: usize, len: usize) -> u64 {
+        ((start as u64) << 32) | (len as u64 & 0xffff_ffff)
+    }
+}
+
+/// A message's nodes, problems and made buffers. Cleared, not freed, between messages.
+#[derive(Default)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    problems: Vec<Problem>,
+    made: Vec<(Vec<u8>, Made)>,
+    made_used: usize,
+    text: String,
+    names: Vec<(u32, u32)>,
+}
+
+/// How a tree looked at some moment, to come back to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Checkpoint {
+    nodes: usize,
+    problems: usize,
+    made: usize,
+    text: usize,
+    names: usize,
+}
+
+impl Checkpoint {
+    /// The index the next node had then.
+    pub fn node(&self) -> u32 {
+        self.nodes as u32
+    }
+}
+
+impl Tree {
+    /// An empty tree.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Empties it, keeping what was allocated.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.problems.clear();
+        self.made_used = 0;
+        self.text.clear();
+        self.names.clear();
+    }
+
+    /// All nodes, each before its children; the first is the message.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The node at an index.
+    pub fn get(&self, index: u32) -> Option<&Node> {
+        self.nodes.get(index as usize)
+    }
+
+    /// The node at an index, to be changed.
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut Node> {
+        self.nodes.get_mut(index as usize)
+    }
+
+    /// How many nodes there are: the index the next one will have.
+    pub fn len(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// Whether there is no node yet.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Adds a node without children; returns its index.
+    #[inline]
+    pub fn leaf(&mut self, mut node: Node) -> u32 {
+        let index = self.nodes.len() as u32;
+        node.end = index + 1;
+        self.nodes.push(node);
+        index
+    }
+
+    /// Ends a node: all nodes added since are its descendants, and it reaches to `end_bit`.
+    #[inline]
+    pub fn close(&mut self, index: u32, end_bit: usize) {
+        let end = self.nodes.len() as u32;
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.end = end;
+            node.bits = (end_bit as u32).saturating_sub(node.start);
+        }
+    }
+
+    /// Forgets the nodes from an index on.
+    pub fn cut(&mut self, index: u32) {
+        self.nodes.truncate(index as usize);
+    }
+
+    /// The children of a node, with their indices.
+    pub fn children(&self, parent: u32) -> Children<'_> {
+        let end = self.get(parent).map_or(0, |n| n.end);
+        Children {
+            tree: self,
+            next: parent + 1,
+            end,
+        }
+    }
+
+    /// What went wrong or is worth saying, in the order it was met.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Adds a problem. A message keeps at most [`Tree::MAX_PROBLEMS`].
+    pub fn problem(&mut self, problem: Problem) {
+        if self.problems.len() < Self::MAX_PROBLEMS {
+            self.problems.push(problem);
+        }
+    }
+
+    /// More problems than this are not kept for one message.
+    pub const MAX_PROBLEMS: usize = 256;
+
+    /// Where the tree stands now.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            nodes: self.nodes.len(),
+            problems: self.problems.len(),
+            made: self.made_used,
+            text: self.text.len(),
+            names: self.names.len(),
+        }
+    }
+
+    /// Forgets all that came since a checkpoint.
+    pub fn back_to(&mut self, to: Checkpoint) {
+        self.nodes.truncate(to.nodes);
+        self.problems.truncate(to.problems);
+        self.made_used = to.made.min(self.made_used);
+        self.text.truncate(to.text);
+        self.names.truncate(to.names);
+    }
+
+    /// Opens the next made buffer: its number, and an empty vector to fill (with the capacity of earlier messages).
+    /// Hand the bytes back with [`Tree::put_buffer`].
+    pub fn open_buffer(&mut self, made: Made) -> (Buffer, Vec<u8>) {
+        if self.made.len() == self.made_used {
+            self.made.push((Vec::new(), made));
+        }
+        let mut bytes = Vec::new();
+        if let Some(entry) = self.made.get_mut(self.made_used) {
+            entry.1 = made;
+            bytes = std::mem::take(&mut entry.0);
+            bytes.clear();
+        }
+        self.made_used += 1;
+        (
+            Buffer(self.made_used.min(usize::from(u16::MAX)) as u16),
+            bytes,
+        )
+    }
+
+    /// Stores a made buffer under the number [`Tree::open_buffer`] gave.
+    pub fn put_buffer(&mut self, buffer: Buffer, bytes: Vec<u8>) {
+        if let Some(entry) = usize::from(buffer.0)
+            .checked_sub(1)
+            .and_then(|i| self.made.get_mut(i))
+        {
+            entry.0 = bytes;
+        }
+    }
+
+    /// The bytes of a buffer, where `captured` are the message's own.
+    pub fn bytes<'a>(&'a self, buffer: Buffer, captured: &'a [u8]) -> &'a [u8] {
+        match usize::from(buffer.0).checked_sub(1) {
+            None => captured,
+            Some(i) => self.made.get(i).map_or(&[], |(bytes, _)| bytes),
+        }
+    }
+
+    /// How a buffer was made; `None` for the captured bytes.
+    pub fn made(&self, buffer: Buffer) -> Option<Made> {
+        usize::from(buffer.0)
+            .checked_sub(1)
+            .and_then(|i| self.made.get(i))
+            .map(|(_, made)| *made)
+    }
+
+    /// Keeps a text of the tree's own (decoded from an escaped or foreign form); returns the place for [`Node::value`].
+    pub fn own_text(&mut self, text: &str) -> u64 {
+        let start = self.text.len();
+        self.text.push_str(text);
+        Node::place(start, text.len())
+    }
+
+    /// A text kept by [`Tree::own_text`].
+    pub fn owned(&self, place: u64) -> &str {
+        let start = (place >> 32) as usize;
+        let len = (place & 0xffff_ffff) as usize;
+        self.text.get(start..start + len).unwrap_or("")
+    }
+
+    /// A name that came from the traffic (a key, a variable).
+    pub fn dynamic_name(&mut self, name: &str) -> Sym {
+        let start = self.text.len() as u32;
+        self.text.push_str(name);
+        self.names.push((start, name.len() as u32));
+        Sym(Sym::DYNAMIC + (self.names.len() as u32 - 1))
+    }
+
+    /// The text of a dynamic name.
+    pub fn dynamic(&self, name: Sym) -> Option<&str> {
+        let (start, len) = *self.names.get(name.0.checked_sub(Sym::DYNAMIC)? as usize)?;
+        self.text.get(start as usize..(start + len) as usize)
+    }
+}
+
+/// Iterates over the children of a node.
+pub struct Children<'a> {
+    tree: &'a Tree,
+    next: u32,
+    end: u32,
+}
+
+impl<'a> Iterator for Children<'a> {
+    type Item = (u32, &'a Node);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.end {
+            return None;
+        }
+        let index = self.next;
+        let node = self.tree.get(index)?;
+        self.next = node.end.max(index + 1);
+        Some((index, node))
+    }
+}

@@ -1,0 +1,147 @@
+//! The kinds of values, and how text on the wire becomes text.
+
+/// How the bytes of a text are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextKind {
+    /// UTF-8.
+    Utf8,
+    /// ISO-8859-1.
+    Latin1,
+    /// UTF-16, little-endian.
+    Utf16,
+    /// UTF-8, every byte inverted.
+    Inverted8,
+    /// UTF-16, little-endian, every unit inverted.
+    Inverted16,
+    /// Kept in the tree already decoded; the node's place counts there.
+    Owned,
+}
+
+/// How a node's value is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An object; its fields are the children.
+    Struct,
+    /// A list; its elements are the children.
+    List,
+    /// No object where one could be.
+    Null,
+    /// An unsigned integer up to 32 bits.
+    Unsigned,
+    /// A signed integer up to 32 bits, sign-extended.
+    Signed,
+    /// An unsigned integer of 64 bits.
+    Unsigned64,
+    /// A signed integer of 64 bits.
+    Signed64,
+    /// A float of 32 bits, as its bits.
+    F32,
+    /// A float of 64 bits, as its bits.
+    F64,
+    /// 0 or 1; anything else is shown as the number it is.
+    Bool,
+    /// 16 bytes in Microsoft's order, at the node's place.
+    Uuid,
+    /// 16 bytes as written, at the node's place.
+    UuidBe,
+    /// An IPv4 address, its first number in the highest 8 bits.
+    Ipv4,
+    /// Text; the value is the content's place.
+    Text(TextKind),
+    /// Bytes; the value is the content's place.
+    Bytes,
+    /// A number too long or too particular for the others, as decimal text kept in the tree.
+    Number,
+    /// Bytes that no field claims.
+    Undecoded,
+}
+
+/// Appends the text that some bytes are, and says whether they were valid. What is not valid becomes U+FFFD.
+pub fn decode_text(kind: TextKind, bytes: &[u8], out: &mut String) -> bool {
+    match kind {
+        TextKind::Utf8 => decode_utf8(bytes, out),
+        TextKind::Latin1 => {
+            out.extend(bytes.iter().map(|b| char::from(*b)));
+            true
+        }
+        TextKind::Utf16 => decode_utf16(bytes, 0, out),
+        TextKind::Inverted16 => decode_utf16(bytes, 0xffff, out),
+        TextKind::Inverted8 => {
+            if bytes.iter().all(|b| *b & 0x80 != 0) {
+                out.extend(bytes.iter().map(|b| char::from(!*b)));
+                return true;
+            }
+            let plain: Vec<u8> = bytes.iter().map(|b| !*b).collect();
+            decode_utf8(&plain, out)
+        }
+        TextKind::Owned => true,
+    }
+}
+
+fn decode_utf8(bytes: &[u8], out: &mut String) -> bool {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            out.push_str(text);
+            true
+        }
+        Err(_) => {
+            out.push_str(&String::from_utf8_lossy(bytes));
+            false
+        }
+    }
+}
+
+fn decode_utf16(bytes: &[u8], flip: u16, out: &mut String) -> bool {
+    let (pairs, odd) = bytes.as_chunks::<2>();
+    let units = pairs.iter().map(|pair| u16::from_le_bytes(*pair) ^ flip);
+    let mut valid = odd.is_empty();
+    for unit in char::decode_utf16(units) {
+        out.push(unit.unwrap_or_else(|_| {
+            valid = false;
+            char::REPLACEMENT_CHARACTER
+        }));
+    }
+    valid
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(kind: TextKind, bytes: &[u8]) -> (String, bool) {
+        let mut out = String::new();
+        let valid = decode_text(kind, bytes, &mut out);
+        (out, valid)
+    }
+
+    #[test]
+    fn every_kind_of_text() {
+        assert_eq!(text(TextKind::Utf8, "Zé".as_bytes()), ("Zé".into(), true));
+        assert_eq!(text(TextKind::Latin1, &[0x5a, 0xe9]), ("Zé".into(), true));
+        assert_eq!(
+            text(TextKind::Utf16, &[0x5a, 0, 0xe9, 0]),
+            ("Zé".into(), true)
+        );
+        assert_eq!(
+            text(TextKind::Inverted8, &[!0x5a, !0x41]),
+            ("ZA".into(), true)
+        );
+        assert_eq!(
+            text(TextKind::Inverted16, &[!0x5a, 0xff]),
+            ("Z".into(), true)
+        );
+    }
+
+    #[test]
+    fn what_is_not_valid_is_said() {
+        assert_eq!(
+            text(TextKind::Utf8, &[0x41, 0xff]),
+            ("A\u{fffd}".into(), false)
+        );
+        assert_eq!(
+            text(TextKind::Utf16, &[0x00, 0xd8]),
+            ("\u{fffd}".into(), false)
+        );
+        assert_eq!(text(TextKind::Utf16, &[0x41, 0, 7]), ("A".into(), false));
+    }
+}
