@@ -1,5 +1,7 @@
 //! MOUL: Myst Online: Uru Live and its fan shards. See `docs/moul.md`.
 
+pub mod natives;
+
 use super::{Ends, Opening, Protocol, Session, Transport, Verdict};
 use crate::table::{NativeFn, Source, Tables};
 
@@ -19,11 +21,24 @@ impl Protocol for Moul {
     }
 
     fn sources(&self) -> Vec<Source> {
-        tables![]
+        tables![
+            "enums.table",
+            "creatables.table",
+            "plasma_types.table",
+            "netmessages.table",
+            "messages_core.table",
+            "messages_anim.table",
+            "messages_avatar.table",
+            "messages_camera.table",
+            "messages_input.table",
+            "messages_net.table",
+            "messages_physics.table",
+            "messages_sound.table",
+        ]
     }
 
     fn natives(&self) -> &'static [(&'static str, NativeFn)] {
-        &[]
+        &natives::NATIVES
     }
 
     fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &Tables) -> Verdict {

@@ -268,7 +268,13 @@ impl Compiler<'_> {
         let signed = matches!(def.map(|d| &d.read), Some(Read::Int { signed: true, .. }));
         let scalar = matches!(
             def.map(|d| &d.read),
-            Some(Read::Int { .. } | Read::Bool | Read::Ipv4 { .. } | Read::Native { .. })
+            Some(
+                Read::Int { .. }
+                    | Read::Bool
+                    | Read::Ipv4 { .. }
+                    | Read::Native { .. }
+                    | Read::NullOr { .. }
+            )
         );
         let slot = scope.declare(name, symbols, signed);
         if slot != NO_SLOT && !scalar {
