@@ -1,4 +1,4 @@
-//! The types of MOUL that need code: Plasma's inverted texts.
+//! The types of MOUL that need code: Plasma's texts, which are inverted, and in one encoding or another.
 //!
 //! Each becomes one text, with its count and its bytes among the spans. What a text means, and where it stands, is no business
 //! of this file.
@@ -7,7 +7,11 @@ use crate::table::{Call, Cursor, NativeFn, Run, Stop};
 use crate::tree::{Kind, Node, Problem, Severity, Text, TextKind, TypeRef, mark};
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [(&str, NativeFn); 2] = [("safe_string", safe_string), ("safe_wstring", safe_wstring)];
+pub const NATIVES: [(&str, NativeFn); 3] = [
+    ("safe_string", safe_string),
+    ("safe_wstring", safe_wstring),
+    ("p_string", p_string),
+];
 
 /// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one inverted.
 ///
@@ -35,11 +39,42 @@ fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
         run.problem(Severity::Note, node, "a count as it was written before 2003", 0, 0);
     }
     if let Some(note) = note {
-        let bytes = Some((cursor.buffer(), at as u32, len as u32));
-        run.tree.problem(Problem { severity: Severity::Note, node, text: Text::Fixed(note), a: 0, b: 0, bytes });
+        say(run, cursor, node, note, (at, len));
     }
     Ok(0)
 }
+
+/// Notes what is particular about a text, with its bytes.
+fn say(
+    run: &mut Run<'_>,
+    cursor: &Cursor<'_>,
+    node: u32,
+    note: &'static str,
+    (at, len): (usize, usize),
+) {
+    let bytes = Some((cursor.buffer(), at as u32, len as u32));
+    let (severity, text) = (Severity::Note, Text::Fixed(note));
+    run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes });
+}
+
+/// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it reads it and others write it.
+fn p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let count = u16::from_le_bytes(cursor.array()?);
+    let len = usize::from(count);
+    let bytes = cursor.peek(len)?.unwrap_or_default();
+    let at = cursor.skip(len)?;
+    let valid = std::str::from_utf8(bytes).is_ok();
+    let kind = if valid { TextKind::Utf8 } else { TextKind::Latin1 };
+    let place = Node::place(at, len);
+    let node = Spans { start, count, pad: 0, place, len, tail: 0, kind }.add(run, cursor, call);
+    if !valid {
+        say(run, cursor, node, LATIN_1, (at, len));
+    }
+    Ok(0)
+}
+
+const LATIN_1: &str = "not UTF-8: read as Latin-1";
 
 /// How the bytes of a SafeString are to be read. Every known program inverts what it writes, and readers take a first byte
 /// without its highest bit for a text that is not inverted: so a name that begins with a letter beyond ASCII is sent right
@@ -57,7 +92,7 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
     if taken_for_plain && std::str::from_utf8(bytes).is_ok() {
         return (TextKind::Utf8, Some("not inverted"));
     }
-    (TextKind::Owned, Some("not UTF-8: read as Latin-1"))
+    (TextKind::Owned, Some(LATIN_1))
 }
 
 /// A SafeWString: a u16 count of UTF-16 units, its four highest bits set, then the units, every one inverted, then a zero unit.
@@ -153,6 +188,7 @@ mod tests {
         dialect old
         dialect ended
         struct Text { text: safe_string(dialect old) }
+        struct Plain { text: p_string }
         struct Wide { text: safe_wstring(dialect ended) }
         struct Region { inner: bytes[*] as Two dialects }
         struct Two { a: safe_string(dialect old), b: safe_wstring(dialect ended), last: u8 }";
@@ -209,6 +245,13 @@ mod tests {
     #[test]
     fn what_is_not_utf_8_is_latin_1() {
         assert_eq!(read("Text", &safe(b"cDoor~\xdcn\xefcode")), one("cDoor~Ünïcode", 15, 1));
+    }
+
+    #[test]
+    fn plain_texts_are_utf_8_or_latin_1() {
+        assert_eq!(read("Plain", "\x07\0Nämé!".as_bytes()), one("Nämé!", 9, 0));
+        assert_eq!(read("Plain", b"\x04\0N\xe4m\xe9"), one("Nämé", 6, 1));
+        assert_eq!(read("Plain", &[0, 0]), one("", 2, 0));
     }
 
     #[test]

@@ -274,6 +274,7 @@ impl Compiler<'_> {
                     | Read::Ipv4 { .. }
                     | Read::Native { .. }
                     | Read::NullOr { .. }
+                    | Read::Family(_)
             )
         );
         let slot = scope.declare(name, symbols, signed);
