@@ -23,7 +23,14 @@ struct Reader {
 impl Reader {
     fn new() -> Self {
         let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap_or_else(|e| panic!("{e}"));
-        Reader { tables, evaluator: Evaluator::default(), tree: Tree::new(), bytes: Vec::new(), wrong: Vec::new(), compared: 0 }
+        Reader {
+            tables,
+            evaluator: Evaluator::default(),
+            tree: Tree::new(),
+            bytes: Vec::new(),
+            wrong: Vec::new(),
+            compared: 0,
+        }
     }
 
     fn instance(&mut self, instance: &Value) {
@@ -50,7 +57,10 @@ impl Reader {
         let (at, len) = (field["off"].as_u64().unwrap() + base, field["len"].as_u64().unwrap());
         if let Some(fields) = field["fields"].as_array() {
             fields.iter().for_each(|f| self.field(class, f, buffer, base));
-        } else if field.get("content_fields").is_some() || field.get("inner_fields").is_some() || field.get("inflated_fields").is_some() {
+        } else if field.get("content_fields").is_some()
+            || field.get("inner_fields").is_some()
+            || field.get("inflated_fields").is_some()
+        {
             self.region(class, field, (at, len), buffer);
         } else if len > 0 && !self.agrees(field, (at, len), buffer) {
             let found: Vec<String> = self.at(buffer, at, len).map(|n| format!("{:?} {}", n.kind, n.value)).collect();
@@ -65,7 +75,8 @@ impl Reader {
         if field["content"] == "sdl" {
             return;
         }
-        let inner = ["content_fields", "inner_fields", "inflated_fields"].iter().find_map(|k| field[*k].as_array()).unwrap();
+        let inner =
+            ["content_fields", "inner_fields", "inflated_fields"].iter().find_map(|k| field[*k].as_array()).unwrap();
         let own = self
             .tree
             .nodes()
@@ -89,9 +100,11 @@ impl Reader {
     fn agrees(&self, field: &Value, (at, len): (u64, u64), buffer: Buffer) -> bool {
         let value = &field["value"];
         match field["type"].as_str().unwrap() {
-            "hsBitVector" => field["words"].as_array().unwrap().iter().enumerate().all(|(i, word)| {
-                self.at(buffer, at + 4 + 4 * i as u64, 4).any(|n| n.value == word.as_u64().unwrap())
-            }),
+            "hsBitVector" => {
+                field["words"].as_array().unwrap().iter().enumerate().all(|(i, word)| {
+                    self.at(buffer, at + 4 + 4 * i as u64, 4).any(|n| n.value == word.as_u64().unwrap())
+                })
+            }
             "f32" | "f64" => {
                 let bits = u64::from_str_radix(field["bits"].as_str().unwrap(), 16).unwrap();
                 self.at(buffer, at, len).any(|n| n.value == bits && matches!(n.kind, Kind::F32 | Kind::F64))

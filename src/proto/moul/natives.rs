@@ -7,11 +7,8 @@ use crate::table::{Call, Cursor, NativeFn, Run, Stop};
 use crate::tree::{Kind, Node, Problem, Severity, Text, TextKind, TypeRef, mark};
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [(&str, NativeFn); 3] = [
-    ("safe_string", safe_string),
-    ("safe_wstring", safe_wstring),
-    ("p_string", p_string),
-];
+pub const NATIVES: [(&str, NativeFn); 3] =
+    [("safe_string", safe_string), ("safe_wstring", safe_wstring), ("p_string", p_string)];
 
 /// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one inverted.
 ///
@@ -45,13 +42,7 @@ fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
 }
 
 /// Notes what is particular about a text, with its bytes.
-fn say(
-    run: &mut Run<'_>,
-    cursor: &Cursor<'_>,
-    node: u32,
-    note: &'static str,
-    (at, len): (usize, usize),
-) {
+fn say(run: &mut Run<'_>, cursor: &Cursor<'_>, node: u32, note: &'static str, (at, len): (usize, usize)) {
     let bytes = Some((cursor.buffer(), at as u32, len as u32));
     let (severity, text) = (Severity::Note, Text::Fixed(note));
     run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes });
@@ -148,7 +139,14 @@ impl Spans {
         let node = run.tree.leaf(whole);
         let (tables, marks) = (run.tables, call.marks | mark::SPAN);
         let count_type = tables.type_named("SafeCount").unwrap_or(call.ty);
-        let count = Node { value: u64::from(self.count), name: tables.count_name(), ty: count_type, kind: Kind::Unsigned, marks, ..whole };
+        let count = Node {
+            value: u64::from(self.count),
+            name: tables.count_name(),
+            ty: count_type,
+            kind: Kind::Unsigned,
+            marks,
+            ..whole
+        };
         let text = Node { name: tables.text_name(), marks, ..whole };
         let mut from = self.start;
         from = part(run, count, from, 2);
@@ -204,7 +202,8 @@ mod tests {
         let mut tree = Tree::new();
         let ty = tables.type_named(of).unwrap();
         let end = Evaluator::default().value(&tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
-        let texts = tree.nodes().iter().filter(|n| !n.has(mark::SPAN)).filter_map(|n| text_of(&tree, n, bytes)).collect();
+        let texts =
+            tree.nodes().iter().filter(|n| !n.has(mark::SPAN)).filter_map(|n| text_of(&tree, n, bytes)).collect();
         (texts, end / 8, tree.problems().len())
     }
 
