@@ -6,6 +6,7 @@
 mod evidence;
 mod gamemgr;
 mod half;
+mod natives;
 mod recognise;
 mod requests;
 pub mod sdl;
@@ -23,11 +24,12 @@ pub struct Moul;
 const PORT: u16 = 14617;
 
 /// The types with code.
-const NATIVES: [(&str, NativeFn); 6] = {
+const NATIVES: [(&str, NativeFn); 9] = {
+    let [string, wstring, p_string] = natives::NATIVES;
     let [variables, nested, creatable] = sdl::NATIVES;
     let [text] = vault::NATIVES;
     let [game, game_type] = gamemgr::NATIVES;
-    [variables, nested, creatable, text, game, game_type]
+    [string, wstring, p_string, variables, nested, creatable, text, game, game_type]
 };
 
 /// The embedded tables, by file.
@@ -51,7 +53,20 @@ impl Protocol for Moul {
             "file.table",
             "game.table",
             "csr.table",
-            "pending.table",
+            "creatables.table",
+            "plasma_types.table",
+            "netmessages.table",
+            "messages_core.table",
+            "messages_anim.table",
+            "messages_avatar.table",
+            "messages_camera.table",
+            "messages_input.table",
+            "messages_net.table",
+            "messages_physics.table",
+            "messages_sound.table",
+            "sdl.table",
+            "vault.table",
+            "gamemgr.table",
         ]
     }
 
