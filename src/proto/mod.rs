@@ -290,7 +290,11 @@ impl LazyTables {
         protocol: &'static dyn Protocol,
         further: Vec<Source>,
     ) -> Result<LazyTables, TableError> {
-        let lazy = LazyTables { protocol, further, compiled: OnceLock::new() };
+        let lazy = LazyTables {
+            protocol,
+            further,
+            compiled: OnceLock::new(),
+        };
         if !lazy.further.is_empty() {
             let tables = load_tables(protocol, &lazy.further)?;
             let _ = lazy.compiled.set(tables);
@@ -311,7 +315,8 @@ impl LazyTables {
     /// The compiled tables. The embedded ones are known to compile: a test holds them to it.
     pub fn get(&self) -> &Tables {
         self.compiled.get_or_init(|| {
-            load_tables(self.protocol, &self.further).unwrap_or_else(|_| Tables::none(self.protocol.name()))
+            load_tables(self.protocol, &self.further)
+                .unwrap_or_else(|_| Tables::none(self.protocol.name()))
         })
     }
 }

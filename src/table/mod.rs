@@ -64,7 +64,15 @@ struct Fixed {
 impl Default for Fixed {
     fn default() -> Self {
         let none = Sym::ELEMENT;
-        Fixed { count: none, present: none, value: none, text: none, padding: none, bytes: TypeRef(0), undecoded: TypeRef(0) }
+        Fixed {
+            count: none,
+            present: none,
+            value: none,
+            text: none,
+            padding: none,
+            bytes: TypeRef(0),
+            undecoded: TypeRef(0),
+        }
     }
 }
 

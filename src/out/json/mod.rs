@@ -151,8 +151,23 @@ impl JsonWriter {
 }
 
 /// Appends one value without children.
-pub fn scalar(tables: &Tables, tree: &Tree, bytes: &[u8], node: &crate::tree::Node, out: &mut Vec<u8>) {
-    value::scalar(&value::View { tables, tree, bytes, redact: false }, node, out);
+pub fn scalar(
+    tables: &Tables,
+    tree: &Tree,
+    bytes: &[u8],
+    node: &crate::tree::Node,
+    out: &mut Vec<u8>,
+) {
+    value::scalar(
+        &value::View {
+            tables,
+            tree,
+            bytes,
+            redact: false,
+        },
+        node,
+        out,
+    );
 }
 
 /// Appends `,"problems":[…]` where there are any.

@@ -22,7 +22,11 @@ impl Run<'_> {
         };
         let start = cursor.pos();
         let (value, kind) = match &def.read {
-            Read::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,
+            Read::Int {
+                size,
+                signed,
+                order,
+            } => integer(cursor, *size, *signed, *order)?,
             Read::Bool => (u64::from(cursor.array::<1>()?[0]), Kind::Bool),
             Read::Float { size: 4, big } => {
                 let raw = cursor.array::<4>()?;
@@ -269,7 +273,12 @@ impl Run<'_> {
 }
 
 #[inline]
-fn integer(cursor: &mut Cursor<'_>, size: u8, signed: bool, order: Order) -> Result<(u64, Kind), Stop> {
+fn integer(
+    cursor: &mut Cursor<'_>,
+    size: u8,
+    signed: bool,
+    order: Order,
+) -> Result<(u64, Kind), Stop> {
     let value = match (size, order) {
         (1, _) => u64::from(cursor.array::<1>()?[0]),
         (2, Order::Big) => u64::from(u16::from_be_bytes(cursor.array()?)),
@@ -281,9 +290,23 @@ fn integer(cursor: &mut Cursor<'_>, size: u8, signed: bool, order: Order) -> Res
         _ => u64::from_le_bytes(cursor.array()?),
     };
     if !signed {
-        return Ok((value, if size == 8 { Kind::Unsigned64 } else { Kind::Unsigned }));
+        return Ok((
+            value,
+            if size == 8 {
+                Kind::Unsigned64
+            } else {
+                Kind::Unsigned
+            },
+        ));
     }
     let above = 64 - u32::from(size) * 8;
     let value = ((value << above) as i64 >> above) as u64;
-    Ok((value, if size == 8 { Kind::Signed64 } else { Kind::Signed }))
+    Ok((
+        value,
+        if size == 8 {
+            Kind::Signed64
+        } else {
+            Kind::Signed
+        },
+    ))
 }

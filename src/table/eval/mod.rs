@@ -177,11 +177,22 @@ impl Evaluator {
     }
 
     /// Reads a structure that begins a stream's bytes, into a cleared tree: how many bytes it has, or how many are needed at least.
-    pub fn stream_value(&mut self, tables: &Tables, ty: TypeRef, name: Sym, bytes: &[u8], tree: &mut Tree) -> Result<usize, Stop> {
+    pub fn stream_value(
+        &mut self,
+        tables: &Tables,
+        ty: TypeRef,
+        name: Sym,
+        bytes: &[u8],
+        tree: &mut Tree,
+    ) -> Result<usize, Stop> {
         tree.clear();
         self.begin();
         let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
-        let mut run = Run { tables, tree, state: self };
+        let mut run = Run {
+            tables,
+            tree,
+            state: self,
+        };
         run.field(&mut cursor, name, ty, 0, Frame::default())?;
         Ok(cursor.pos().div_ceil(8))
     }

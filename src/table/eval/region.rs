@@ -60,7 +60,9 @@ impl Run<'_> {
         cursor: &mut Cursor<'_>,
         name: Sym,
         inner: &[TypeRef],
-        dialects: bool, frame: Frame) -> usize {
+        dialects: bool,
+        frame: Frame,
+    ) -> usize {
         let start = *cursor;
         let before = self.tree.checkpoint();
         let mut asked = 0;
@@ -209,7 +211,9 @@ impl Run<'_> {
         cursor: &mut Cursor<'_>,
         name: Sym,
         inner: &[TypeRef],
-        (keep, size): (usize, usize), frame: Frame) {
+        (keep, size): (usize, usize),
+        frame: Frame,
+    ) {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
         let limit = self.state.limits.decompressed;
