@@ -2,12 +2,7 @@
 //! frame, for odd files made by editcap and mergecap. Where these are not installed, each test says so and
 //! passes.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use moulsniff::capture::{Capture, Frame, Output, PcapngWriter, Source, Time, inject, strip};
 use std::fs;
@@ -29,12 +24,9 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn installed() -> bool {
-    let there = ["tshark", "editcap", "mergecap"].iter().all(|tool| {
-        Command::new(tool)
-            .arg("--version")
-            .output()
-            .is_ok_and(|out| out.status.success())
-    });
+    let there = ["tshark", "editcap", "mergecap"]
+        .iter()
+        .all(|tool| Command::new(tool).arg("--version").output().is_ok_and(|out| out.status.success()));
     if !there {
         println!("skipped: tshark, editcap or mergecap is not installed");
     }
@@ -104,11 +96,7 @@ fn write_frames(file: &Path, link: u16, digits: u8, count: u32) {
             number: 0,
             time: Time {
                 seconds: 1_700_000_000 + i64::from(number),
-                nanos: if digits == NANOS {
-                    nanos
-                } else {
-                    nanos / 1000 * 1000
-                },
+                nanos: if digits == NANOS { nanos } else { nanos / 1000 * 1000 },
                 digits,
             },
             link,
@@ -130,15 +118,7 @@ fn every_kind_of_pcap_editcap_writes() {
         let from = folder.join(format!("{name}.pcapng"));
         write_frames(&from, ETHERNET, digits, 40);
         compare(&from, 40);
-        for kind in [
-            "pcap",
-            "nsecpcap",
-            "pcapng",
-            "modpcap",
-            "rh6_1pcap",
-            "suse6_3pcap",
-            "nokiapcap",
-        ] {
+        for kind in ["pcap", "nsecpcap", "pcapng", "modpcap", "rh6_1pcap", "suse6_3pcap", "nokiapcap"] {
             let to = folder.join(format!("{name}.{kind}"));
             let arguments = ["-F", kind, from.to_str().unwrap(), to.to_str().unwrap()];
             run("editcap", &arguments);
@@ -157,10 +137,7 @@ fn a_single_packet_is_enough_to_tell_the_kind() {
     write_frames(&from, ETHERNET, MICROS, 1);
     for kind in ["pcap", "modpcap", "rh6_1pcap", "suse6_3pcap"] {
         let to = folder.join(kind);
-        run(
-            "editcap",
-            &["-F", kind, from.to_str().unwrap(), to.to_str().unwrap()],
-        );
+        run("editcap", &["-F", kind, from.to_str().unwrap(), to.to_str().unwrap()]);
         compare(&to, 1);
     }
 }
@@ -199,10 +176,7 @@ fn merged_files_of_different_link_types_and_clocks() {
     write_frames(&ethernet, ETHERNET, MICROS, 20);
     write_frames(&raw, RAW, NANOS, 20);
     let names = [ethernet.to_str().unwrap(), raw.to_str().unwrap()];
-    for (number, mode) in [&["-a"][..], &["-I", "none"], &["-I", "all"], &[]]
-        .iter()
-        .enumerate()
-    {
+    for (number, mode) in [&["-a"][..], &["-I", "none"], &["-I", "all"], &[]].iter().enumerate() {
         let to = folder.join(format!("{number}.pcapng"));
         let output = ["-w", to.to_str().unwrap()];
         run("mergecap", &[mode, &output[..], &names[..]].concat());
@@ -244,13 +218,9 @@ fn clocks_of_every_resolution() {
     }
     // Powers of ten and of two, as far as tshark's own arithmetic holds: it multiplies the rest of a second
     // by 10^9 in 64 bits.
-    let resolutions = [
-        0, 1, 3, 4, 6, 7, 9, 0x80, 0x81, 0x8a, 0x94, 0x9e, 0xa0, 0xa2,
-    ];
-    let clocks: Vec<(u8, i64)> = resolutions
-        .into_iter()
-        .flat_map(|resolution| [0, 86_400, -7].map(|offset| (resolution, offset)))
-        .collect();
+    let resolutions = [0, 1, 3, 4, 6, 7, 9, 0x80, 0x81, 0x8a, 0x94, 0x9e, 0xa0, 0xa2];
+    let clocks: Vec<(u8, i64)> =
+        resolutions.into_iter().flat_map(|resolution| [0, 86_400, -7].map(|offset| (resolution, offset))).collect();
     let file = folder("clocks").join("clocks.pcapng");
     fs::write(&file, clocked(&clocks)).unwrap();
     compare(&file, 3 * clocks.len());
@@ -278,11 +248,7 @@ fn clocked(clocks: &[(u8, i64)]) -> Vec<u8> {
             power if resolution & 0x80 != 0 => 1u64 << power,
             power => 10u64.pow(u32::from(power)),
         };
-        for (seconds, rest) in [
-            (1_000_000, 0),
-            (1_000_000, per_second / 3),
-            (2_000_000, per_second - 1),
-        ] {
+        for (seconds, rest) in [(1_000_000, 0), (1_000_000, per_second / 3), (2_000_000, per_second - 1)] {
             let [high, low] = halves(seconds * per_second + rest);
             block(6, &[index, high, low, 4, 4, 0x6162_6364]);
         }
@@ -299,15 +265,7 @@ fn files_that_were_injected_and_stripped() {
     let from = folder.join("from.pcapng");
     write_frames(&from, ETHERNET, NANOS, 30);
     let pcap = folder.join("from.pcap");
-    run(
-        "editcap",
-        &[
-            "-F",
-            "nsecpcap",
-            from.to_str().unwrap(),
-            pcap.to_str().unwrap(),
-        ],
-    );
+    run("editcap", &["-F", "nsecpcap", from.to_str().unwrap(), pcap.to_str().unwrap()]);
     for file in [&from, &pcap] {
         let with = folder.join("with.pcapng");
         let mut out = fs::File::create(&with).unwrap();
@@ -319,12 +277,7 @@ fn files_that_were_injected_and_stripped() {
         // editcap keeps them.
         let kept = folder.join("kept.pcapng");
         run("editcap", &[with.to_str().unwrap(), kept.to_str().unwrap()]);
-        assert!(
-            fs::read(&kept)
-                .unwrap()
-                .windows(7)
-                .any(|w| w == b"# keys\n")
-        );
+        assert!(fs::read(&kept).unwrap().windows(7).any(|w| w == b"# keys\n"));
 
         let without = folder.join("without.pcapng");
         let mut out = fs::File::create(&without).unwrap();
@@ -332,12 +285,7 @@ fn files_that_were_injected_and_stripped() {
         let done = strip(Source::path(&kept), output, 0x4d4f_554c).unwrap();
         assert_eq!(done.removed, 1);
         compare(&without, 30);
-        assert!(
-            !fs::read(&without)
-                .unwrap()
-                .windows(7)
-                .any(|w| w == b"# keys\n")
-        );
+        assert!(!fs::read(&without).unwrap().windows(7).any(|w| w == b"# keys\n"));
     }
 }
 
@@ -353,15 +301,7 @@ fn secrets_editcap_puts_in_are_found() {
     fs::write(&keys, "CLIENT_RANDOM 00 11\n").unwrap();
     let to = folder.join("to.pcapng");
     let inject = format!("tls,{}", keys.display());
-    run(
-        "editcap",
-        &[
-            "--inject-secrets",
-            &inject,
-            from.to_str().unwrap(),
-            to.to_str().unwrap(),
-        ],
-    );
+    run("editcap", &["--inject-secrets", &inject, from.to_str().unwrap(), to.to_str().unwrap()]);
     compare(&to, 5);
     let mut capture = Capture::open(&to).unwrap();
     let mut found = Vec::new();

@@ -1,12 +1,7 @@
 //! Captures that are cut, damaged or none at all: everything before the damage comes out, then one error,
 //! then the end; and no byte anywhere makes the reader stumble.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::bytes::Order::{Big, Little};
 use super::testing::*;
@@ -16,11 +11,7 @@ use std::io::Write;
 const MICROS: u32 = 0xa1b2_c3d4;
 
 fn pcap() -> Vec<u8> {
-    PcapFile::new(Little, MICROS)
-        .packet(1, 2, b"one")
-        .packet(2, 3, b"")
-        .packet(3, 4, b"three")
-        .bytes
+    PcapFile::new(Little, MICROS).packet(1, 2, b"one").packet(2, 3, b"").packet(3, 4, b"three").bytes
 }
 
 /// A bit of everything, in two byte orders.
@@ -103,13 +94,7 @@ fn compressed_files_cut_at_any_byte_give_what_was_unpacked() {
             assert!(all.errors.len() <= 1, "cut at {end}: {all:?}");
             if is_gzip {
                 let unpacked = read(&still_readable(&packed[..end]));
-                assert_eq!(
-                    all.frames,
-                    unpacked.frames,
-                    "cut at {end} of {}: {:?}",
-                    packed.len(),
-                    all.errors
-                );
+                assert_eq!(all.frames, unpacked.frames, "cut at {end} of {}: {:?}", packed.len(), all.errors);
             }
         }
         let all = read(&packed[..packed.len() - 1]);
@@ -198,27 +183,15 @@ fn only_error(bytes: &[u8]) -> String {
 fn what_is_no_capture_is_said_to_be_none() {
     let cases: [(&[u8], &str); 10] = [
         (b"", "expected a capture, got 0 bytes: the file is empty"),
-        (
-            b"\0\x01\x02\x03\x04",
-            "expected a pcap or pcapng capture, got 00 01 02 03 04",
-        ),
-        (
-            b"hi\n",
-            "expected a pcap or pcapng capture, got 68 69 0a: this looks like text",
-        ),
+        (b"\0\x01\x02\x03\x04", "expected a pcap or pcapng capture, got 00 01 02 03 04"),
+        (b"hi\n", "expected a pcap or pcapng capture, got 68 69 0a: this looks like text"),
         (b"\xd4\xc3", "expected a pcap or pcapng capture, got d4 c3"),
         (
             b"\xd4\xc3\xb2",
             "expected a pcap or pcapng capture, got d4 c3 b2: this looks like a capture cut in its first bytes",
         ),
-        (
-            b"\xd4\xc3\xb2\xa1\x02\0",
-            "expected a pcap file header of 24 bytes, got 6: the file is cut",
-        ),
-        (
-            b"\x0a\x0d\x0d\x0a\x1c\0\0\0",
-            "expected a section header of 28 bytes, got 8: the file is cut",
-        ),
+        (b"\xd4\xc3\xb2\xa1\x02\0", "expected a pcap file header of 24 bytes, got 6: the file is cut"),
+        (b"\x0a\x0d\x0d\x0a\x1c\0\0\0", "expected a section header of 28 bytes, got 8: the file is cut"),
         (
             b"BZh91AY&SY",
             "expected a pcap or pcapng capture, got 42 5a 68 39 31 41 59 26 53 59: this looks like bzip2, which must be unpacked first",
@@ -250,27 +223,18 @@ fn what_is_no_capture_is_said_to_be_none() {
 fn errors_say_what_was_expected_and_where() {
     let header = PcapFile::new(Little, MICROS).bytes;
     let cases: [(&[u8], &str); 3] = [
-        (
-            &[0; 7],
-            "x: at byte 24: expected a packet header of 16 bytes, got 7: the file is cut",
-        ),
+        (&[0; 7], "x: at byte 24: expected a packet header of 16 bytes, got 7: the file is cut"),
         (
             b"\0\0\0\0\0\0\0\0\x3c\0\0\0\x3c\0\0\0abc",
             "x: at byte 24: expected a packet of 60 bytes, got 3: the file is cut",
         ),
-        (
-            &[0xff; 16],
-            "x: at byte 24: expected a packet of at most 262144 bytes, its length field says 4294967295",
-        ),
+        (&[0xff; 16], "x: at byte 24: expected a packet of at most 262144 bytes, its length field says 4294967295"),
     ];
     for (rest, expected) in cases {
         assert_eq!(only_error(&[&header, rest].concat()), expected);
     }
     let version = PcapFile::with(Big, MICROS, (1, 9), 0, 1).bytes;
-    assert_eq!(
-        only_error(&version),
-        "x: at byte 4: expected pcap of version 2 or later, got 1.9"
-    );
+    assert_eq!(only_error(&version), "x: at byte 4: expected pcap of version 2 or later, got 1.9");
 }
 
 #[test]
@@ -278,44 +242,20 @@ fn pcapng_errors_say_what_was_expected_and_where() {
     let header = NgFile::new(Big).interface(1, 0).bytes;
     let cases: [(&[u32], &str); 7] = [
         (&[6, 0], "expected a block of at least 12 bytes, got 0"),
-        (
-            &[6, 16, 0, 16],
-            "expected a block of at least 32 bytes, got 16",
-        ),
-        (
-            &[9, 12, 13],
-            "expected a block whose two lengths agree, got 12 and 13",
-        ),
-        (
-            &[6, u32::MAX, 0],
-            "expected a block of at most 16777216 bytes, its length field says 4294967295",
-        ),
-        (
-            &[77, u32::MAX, 0],
-            "expected a block of at most 134217728 bytes, its length field says 4294967295",
-        ),
-        (
-            &[6, 32, 0, 0, 0, 1, 1, 32],
-            "expected a packet of at most 0 bytes in its block, got one of 1",
-        ),
-        (
-            &[10, 20, 1, 1, 20],
-            "expected secrets of at most 0 bytes in their block, got 1",
-        ),
+        (&[6, 16, 0, 16], "expected a block of at least 32 bytes, got 16"),
+        (&[9, 12, 13], "expected a block whose two lengths agree, got 12 and 13"),
+        (&[6, u32::MAX, 0], "expected a block of at most 16777216 bytes, its length field says 4294967295"),
+        (&[77, u32::MAX, 0], "expected a block of at most 134217728 bytes, its length field says 4294967295"),
+        (&[6, 32, 0, 0, 0, 1, 1, 32], "expected a packet of at most 0 bytes in its block, got one of 1"),
+        (&[10, 20, 1, 1, 20], "expected secrets of at most 0 bytes in their block, got 1"),
     ];
     for (words, expected) in cases {
         let words: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
-        assert_eq!(
-            only_error(&[header.as_slice(), &words].concat()),
-            format!("x: at byte 48: {expected}")
-        );
+        assert_eq!(only_error(&[header.as_slice(), &words].concat()), format!("x: at byte 48: {expected}"));
     }
     let mut version = NgFile::new(Big).bytes;
     version[13] = 2;
-    assert_eq!(
-        only_error(&version),
-        "x: at byte 12: expected pcapng of version 1.0, got 2.0"
-    );
+    assert_eq!(only_error(&version), "x: at byte 12: expected pcapng of version 1.0, got 2.0");
     let mut order = NgFile::new(Big).bytes;
     order[8] = 0;
     assert!(only_error(&order).starts_with("x: at byte 8: expected the byte-order magic"));
@@ -329,14 +269,7 @@ fn a_claimed_length_costs_nothing_until_its_bytes_come() {
     file.extend((16u32 << 20).to_le_bytes());
     let mut capture = Capture::new([source("x", &file)]);
     let error = capture.next_frame().unwrap_err();
-    assert!(matches!(
-        error.problem(),
-        Problem::Cut {
-            wanted: 16_777_216,
-            got: 8,
-            ..
-        }
-    ));
+    assert!(matches!(error.problem(), Problem::Cut { wanted: 16_777_216, got: 8, .. }));
     assert_eq!(error.position(), 48);
     assert_eq!(error.file(), "x");
 }
@@ -348,16 +281,11 @@ fn interfaces_without_end_are_refused() {
     for _ in 0..65_537 {
         file.extend(&interface);
     }
-    assert!(
-        only_error(&file).ends_with("expected at most 65536 interfaces in a section, got more")
-    );
+    assert!(only_error(&file).ends_with("expected at most 65536 interfaces in a section, got more"));
 }
 
 #[test]
 fn a_name_cannot_break_the_line() {
     let all = drain(&mut Capture::new([source("a\nb\x1b[31m", b"")]));
-    assert_eq!(
-        all.errors,
-        ["a\u{fffd}b\u{fffd}[31m: at byte 0: expected a capture, got 0 bytes: the file is empty"]
-    );
+    assert_eq!(all.errors, ["a\u{fffd}b\u{fffd}[31m: at byte 0: expected a capture, got 0 bytes: the file is empty"]);
 }

@@ -1,11 +1,6 @@
 //! Putting secrets in and taking them out changes nothing else, and what the writer writes reads back.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::bytes::Order::{Big, Little};
 use super::testing::*;
@@ -41,30 +36,19 @@ fn secrets_go_in_and_out_and_leave_every_other_byte() {
         let (with, done) = injected(&file.bytes, b"[keys]");
         assert_eq!(done.removed, 0);
         let secrets = NgFile::new(order).secrets(KIND, b"[keys]").bytes;
-        let expected = [
-            &file.bytes[..behind],
-            &secrets[header..],
-            &file.bytes[behind..],
-        ];
+        let expected = [&file.bytes[..behind], &secrets[header..], &file.bytes[behind..]];
         assert_eq!(with, expected.concat());
 
         let (without, done) = stripped(&with);
         assert_eq!(done.removed, 1);
         assert_eq!(without, file.bytes);
-        assert_eq!(
-            stripped(&file.bytes),
-            (file.bytes, Rewritten { removed: 0 })
-        );
+        assert_eq!(stripped(&file.bytes), (file.bytes, Rewritten { removed: 0 }));
     }
 }
 
 #[test]
 fn injecting_again_replaces_wherever_the_old_ones_were() {
-    let file = NgFile::new(Big)
-        .secrets(KIND, b"old")
-        .interface(1, 0)
-        .packet(0, 5, b"abc")
-        .secrets(KIND, b"older");
+    let file = NgFile::new(Big).secrets(KIND, b"old").interface(1, 0).packet(0, 5, b"abc").secrets(KIND, b"older");
     let (with, done) = injected(&file.bytes, b"new");
     assert_eq!(done.removed, 2);
     assert_eq!(read(&with).secrets, [(KIND, b"new".to_vec())]);
@@ -74,15 +58,9 @@ fn injecting_again_replaces_wherever_the_old_ones_were() {
 #[test]
 fn secrets_go_in_where_there_is_nothing_else() {
     let header = NgFile::new(Big).bytes;
-    assert_eq!(
-        injected(&header, b"k").0,
-        NgFile::new(Big).secrets(KIND, b"k").bytes
-    );
+    assert_eq!(injected(&header, b"k").0, NgFile::new(Big).secrets(KIND, b"k").bytes);
     let twice = [&header[..], &NgFile::new(Little).bytes].concat();
-    assert_eq!(
-        read(&injected(&twice, b"k").0).secrets,
-        [(KIND, b"k".to_vec())]
-    );
+    assert_eq!(read(&injected(&twice, b"k").0).secrets, [(KIND, b"k".to_vec())]);
 }
 
 #[test]
@@ -119,10 +97,7 @@ fn compressed_captures_come_out_unpacked() {
 
 #[test]
 fn what_comes_before_a_cut_is_written() {
-    let file = NgFile::new(Big)
-        .interface(1, 0)
-        .packet(0, 5, b"abc")
-        .packet(0, 6, b"def");
+    let file = NgFile::new(Big).interface(1, 0).packet(0, 5, b"abc").packet(0, 6, b"def");
     for end in 0..file.bytes.len() {
         let mut out = Vec::new();
         let cut = source("x", &file.bytes[..end]);
@@ -139,46 +114,24 @@ fn what_comes_before_a_cut_is_written() {
 fn an_output_that_fails_is_named() {
     let file = NgFile::new(Big).interface(1, 0);
     let mut nowhere: &mut [u8] = &mut [0; 30];
-    let error = strip(
-        source("x", &file.bytes),
-        Output::new("y", &mut nowhere),
-        KIND,
-    );
-    assert!(
-        error
-            .unwrap_err()
-            .to_string()
-            .starts_with("y: writing failed: ")
-    );
+    let error = strip(source("x", &file.bytes), Output::new("y", &mut nowhere), KIND);
+    assert!(error.unwrap_err().to_string().starts_with("y: writing failed: "));
 }
 
 #[test]
 fn what_is_written_reads_back() {
     let mut writer = PcapngWriter::new(Vec::new()).unwrap();
-    let time = |seconds, nanos, digits| Time {
-        seconds,
-        nanos,
-        digits,
-    };
+    let time = |seconds, nanos, digits| Time { seconds, nanos, digits };
     let frames = [
         (time(1_700_000_000, 123_456_000, 6), 1, &b"micro"[..]),
         (time(1_700_000_000, 123_456_789, 9), 1, b"nano"),
         (time(0, 999_999_000, 6), 101, b""),
         (time(1_700_000_001, 0, 6), 1, b"micro again"),
     ];
-    let secrets = Secrets {
-        kind: KIND,
-        data: b"[keys]",
-    };
+    let secrets = Secrets { kind: KIND, data: b"[keys]" };
     writer.secrets(secrets).unwrap();
     for (time, link, data) in frames {
-        let frame = Frame {
-            number: 77,
-            time,
-            link,
-            data,
-            wire_len: 99,
-        };
+        let frame = Frame { number: 77, time, link, data, wire_len: 99 };
         writer.frame(&frame).unwrap();
     }
     writer.flush().unwrap();
@@ -187,15 +140,7 @@ fn what_is_written_reads_back() {
     assert_eq!(all.secrets, [(KIND, b"[keys]".to_vec())]);
     for ((number, frame), seen) in (1..).zip(frames).zip(&all.frames) {
         let (time, link, data) = frame;
-        let expected = (
-            number,
-            time.seconds,
-            time.nanos,
-            time.digits,
-            link,
-            99,
-            data.to_vec(),
-        );
+        let expected = (number, time.seconds, time.nanos, time.digits, link, 99, data.to_vec());
         assert_eq!(*seen, expected);
     }
     assert_eq!(all.frames.len(), 4);
@@ -205,40 +150,17 @@ fn what_is_written_reads_back() {
 fn a_clock_of_other_digits_is_written_without_loss() {
     let mut writer = PcapngWriter::new(Vec::new()).unwrap();
     for (nanos, digits) in [(123_000_000, 3), (953, 7)] {
-        let frame = Frame {
-            number: 1,
-            time: Time {
-                seconds: 5,
-                nanos,
-                digits,
-            },
-            link: 1,
-            data: b"",
-            wire_len: 0,
-        };
+        let frame = Frame { number: 1, time: Time { seconds: 5, nanos, digits }, link: 1, data: b"", wire_len: 0 };
         writer.frame(&frame).unwrap();
     }
-    let times: Vec<_> = read(&writer.into_inner())
-        .frames
-        .iter()
-        .map(|f| f.2)
-        .collect();
+    let times: Vec<_> = read(&writer.into_inner()).frames.iter().map(|f| f.2).collect();
     assert_eq!(times, [123_000_000, 953]);
 }
 
 #[test]
 fn a_time_the_format_cannot_say_is_refused() {
     for seconds in [-1, i64::MAX] {
-        let frame = Frame {
-            number: 1,
-            time: Time {
-                seconds,
-                ..Time::default()
-            },
-            link: 1,
-            data: b"",
-            wire_len: 0,
-        };
+        let frame = Frame { number: 1, time: Time { seconds, ..Time::default() }, link: 1, data: b"", wire_len: 0 };
         let mut writer = PcapngWriter::new(Vec::new()).unwrap();
         assert!(writer.frame(&frame).is_err());
     }

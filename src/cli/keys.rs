@@ -26,8 +26,8 @@ pub(super) fn run(command: &KeysCommand, _args: &ReadArgs) -> Result<Status, Cli
             }
             Ok(status)
         }
-        KeysCommand::Inject { .. } | KeysCommand::Strip { .. } => Err(CliError::Typed(
-            "keys inject and keys strip are not there yet".into(),
-        )),
+        KeysCommand::Inject { .. } | KeysCommand::Strip { .. } => {
+            Err(CliError::Typed("keys inject and keys strip are not there yet".into()))
+        }
     }
 }

@@ -23,11 +23,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => {
             // clap prints help and version to standard output, mistakes to standard error.
             let _ = error.print();
-            return if error.use_stderr() {
-                Status::Typed as u8
-            } else {
-                Status::Good as u8
-            };
+            return if error.use_stderr() { Status::Typed as u8 } else { Status::Good as u8 };
         }
     };
     match run(&cli) {
@@ -67,8 +63,6 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
 }
 
 fn man() -> Result<Status, CliError> {
-    clap_mangen::Man::new(command())
-        .render(&mut std::io::stdout())
-        .map_err(CliError::writing)?;
+    clap_mangen::Man::new(command()).render(&mut std::io::stdout()).map_err(CliError::writing)?;
     Ok(Status::Good)
 }

@@ -55,11 +55,7 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
             },
             max_message: args.max_message,
         },
-        decode_as: args
-            .decode_as
-            .iter()
-            .map(|d| decode_as(d))
-            .collect::<Result<_, _>>()?,
+        decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
         limits: Default::default(),
     })
 }
@@ -103,11 +99,7 @@ pub(super) fn feed<O: Output>(
 }
 
 fn source(path: &Path) -> Source {
-    if path.as_os_str() == "-" {
-        Source::reader("standard input", Box::new(io::stdin()))
-    } else {
-        Source::path(path)
-    }
+    if path.as_os_str() == "-" { Source::reader("standard input", Box::new(io::stdin())) } else { Source::path(path) }
 }
 
 /// The tables of all protocols, with those that were given on top.
@@ -120,22 +112,14 @@ pub(super) fn tables(files: &[std::path::PathBuf]) -> Result<Vec<LazyTables>, Cl
         let protocol = Tables::protocol_of(&source)?;
         if protocol_named(&protocol).is_none() {
             let known: Vec<&str> = PROTOCOLS.iter().map(|p| p.name()).collect();
-            let message = format!(
-                "{}: there is no protocol `{protocol}`; there are {}",
-                source.name,
-                known.join(", ")
-            );
+            let message = format!("{}: there is no protocol `{protocol}`; there are {}", source.name, known.join(", "));
             return Err(CliError::Typed(message));
         }
         further.push((protocol, source));
     }
     let mut all = Vec::new();
     for protocol in PROTOCOLS {
-        let own = further
-            .iter()
-            .filter(|f| f.0 == protocol.name())
-            .map(|f| f.1.clone())
-            .collect();
+        let own = further.iter().filter(|f| f.0 == protocol.name()).map(|f| f.1.clone()).collect();
         all.push(LazyTables::new(*protocol, own)?);
     }
     Ok(all)
@@ -155,11 +139,8 @@ fn keys(args: &ReadArgs) -> Result<KeyRing, CliError> {
 
 /// `tcp:14000=moul`, or `14000=moul`.
 fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
-    let wrong = |why: &str| {
-        CliError::Typed(format!(
-            "--decode-as {text}: {why}; expected something like tcp:14000=moul"
-        ))
-    };
+    let wrong =
+        |why: &str| CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000=moul"));
     let (place, protocol) = text.split_once('=').ok_or_else(|| wrong("no `=`"))?;
     let (transport, port) = place.split_once(':').unwrap_or(("tcp", place));
     let transport = match transport {
@@ -167,18 +148,12 @@ fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
         "udp" => Transport::Udp,
         other => return Err(wrong(&format!("`{other}` is neither tcp nor udp"))),
     };
-    let port = port
-        .parse()
-        .map_err(|_| wrong(&format!("`{port}` is no port")))?;
+    let port = port.parse().map_err(|_| wrong(&format!("`{port}` is no port")))?;
     if protocol_named(protocol).is_none() {
         let near = crate::near::suggestion(protocol, PROTOCOLS.iter().map(|p| p.name()));
         return Err(wrong(&format!("there is no protocol `{protocol}`{near}")));
     }
-    Ok(DecodeAs {
-        transport,
-        port,
-        protocol: protocol.to_string(),
-    })
+    Ok(DecodeAs { transport, port, protocol: protocol.to_string() })
 }
 
 fn status(args: &ReadArgs, summary: &Summary) -> Status {
@@ -194,28 +169,15 @@ fn say_summary(summary: &Summary) {
     let b = summary.bytes;
     let mut text = format!(
         "{} frames, {} streams recognised, {} messages, {} problems; {} payload bytes: {} explained, {} opaque",
-        summary.flow.frames,
-        summary.streams,
-        summary.messages,
-        summary.problems,
-        b.payload,
-        b.explained,
-        b.opaque
+        summary.flow.frames, summary.streams, summary.messages, summary.problems, b.payload, b.explained, b.opaque
     );
-    for (word, n) in [
-        ("undecoded", b.undecoded),
-        ("closed for want of a key", b.closed),
-        ("lost", b.lost),
-    ] {
+    for (word, n) in [("undecoded", b.undecoded), ("closed for want of a key", b.closed), ("lost", b.lost)] {
         if n > 0 {
             text.push_str(&format!(", {n} {word}"));
         }
     }
     if let Some(link) = summary.flow.unsupported_link {
-        text.push_str(&format!(
-            "; {} frames of link type {link}, which is not supported",
-            summary.flow.unsupported
-        ));
+        text.push_str(&format!("; {} frames of link type {link}, which is not supported", summary.flow.unsupported));
     }
     let _ = writeln!(io::stderr(), "{text}");
 }

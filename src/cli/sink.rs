@@ -28,25 +28,12 @@ pub(super) struct Printer<W: Write> {
 impl<W: Write> Printer<W> {
     pub(super) fn new(args: &ReadArgs, terminal: bool, to: W) -> Self {
         let form = if args.json {
-            Form::Json(JsonWriter::new(JsonStyle {
-                spans: args.spans,
-                redact: args.redact,
-            }))
+            Form::Json(JsonWriter::new(JsonStyle { spans: args.spans, redact: args.redact }))
         } else {
             let paint = Paint::new(coloured(args.color, terminal));
-            Form::Tree(TreeWriter::new(TreeStyle {
-                paint,
-                redact: args.redact,
-                bytes: args.bytes,
-            }))
+            Form::Tree(TreeWriter::new(TreeStyle { paint, redact: args.redact, bytes: args.bytes }))
         };
-        Printer {
-            form,
-            buffer: Vec::new(),
-            to,
-            left: args.count.unwrap_or(u64::MAX),
-            error: None,
-        }
+        Printer { form, buffer: Vec::new(), to, left: args.count.unwrap_or(u64::MAX), error: None }
     }
 
     /// Writes what was gathered.
@@ -54,10 +41,7 @@ impl<W: Write> Printer<W> {
         if self.buffer.is_empty() {
             return;
         }
-        let written = self
-            .to
-            .write_all(&self.buffer)
-            .and_then(|()| self.to.flush());
+        let written = self.to.write_all(&self.buffer).and_then(|()| self.to.flush());
         self.buffer.clear();
         if let Err(error) = written {
             self.error.get_or_insert(error);

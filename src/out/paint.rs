@@ -23,10 +23,7 @@ impl Paint {
     /// Colours, or none.
     pub fn new(colour: bool) -> Paint {
         if !colour {
-            return Paint {
-                ties: vec![Default::default()],
-                ..Paint::default()
-            };
+            return Paint { ties: vec![Default::default()], ..Paint::default() };
         }
         colored::control::set_override(true);
         let paint = Paint {
@@ -35,17 +32,10 @@ impl Paint {
             field: split(&MARK.cyan().to_string()),
             meaning: split(&MARK.green().to_string()),
             bad: split(&MARK.red().to_string()),
-            ties: [
-                MARK.cyan(),
-                MARK.yellow(),
-                MARK.magenta(),
-                MARK.blue(),
-                MARK.green(),
-                MARK.bright_red(),
-            ]
-            .iter()
-            .map(|c| split(&c.to_string()))
-            .collect(),
+            ties: [MARK.cyan(), MARK.yellow(), MARK.magenta(), MARK.blue(), MARK.green(), MARK.bright_red()]
+                .iter()
+                .map(|c| split(&c.to_string()))
+                .collect(),
         };
         colored::control::unset_override();
         paint

@@ -36,15 +36,9 @@ enum HeldWhat {
 
 enum State {
     /// The protocol is not known yet: all pieces, and the first bytes of each direction.
-    Unknown {
-        held: Vec<Held>,
-        first: [Vec<u8>; 2],
-    },
+    Unknown { held: Vec<Held>, first: [Vec<u8>; 2] },
     /// A protocol's session.
-    Known {
-        protocol: usize,
-        session: Box<dyn Session>,
-    },
+    Known { protocol: usize, session: Box<dyn Session> },
     /// None of the protocols.
     Foreign,
 }
@@ -64,17 +58,13 @@ pub(super) struct Connection {
 impl Connection {
     /// A stream of which nothing but its ends is known. Where its beginning was not captured, the higher port is taken for the client's.
     pub(super) fn new(key: StreamKey, stream: Stream, whole: bool) -> Self {
-        let guess =
-            key.transport == Transport::Udp || stream.forward.port() >= stream.backward.port();
+        let guess = key.transport == Transport::Udp || stream.forward.port() >= stream.backward.port();
         Connection {
             key,
             stream,
             whole,
             client_is_forward: whole || guess,
-            state: State::Unknown {
-                held: Vec::new(),
-                first: [Vec::new(), Vec::new()],
-            },
+            state: State::Unknown { held: Vec::new(), first: [Vec::new(), Vec::new()] },
             counts: [Counts::default(); 2],
             ended: [false; 2],
         }
@@ -89,11 +79,7 @@ impl Connection {
     pub(super) fn take<O: Output>(&mut self, piece: Piece<'_>, at: Moment, shop: &mut Shop<O>) {
         if let Piece::End(dir, _) = piece {
             let [forward, backward] = &mut self.ended;
-            *(if dir == Dir::Forward {
-                forward
-            } else {
-                backward
-            }) = true;
+            *(if dir == Dir::Forward { forward } else { backward }) = true;
         }
         match &mut self.state {
             State::Foreign => {}
@@ -108,44 +94,22 @@ impl Connection {
 
     fn ends(&self) -> Ends {
         match self.client_is_forward {
-            true => Ends {
-                client: self.stream.forward,
-                server: self.stream.backward,
-            },
-            false => Ends {
-                client: self.stream.backward,
-                server: self.stream.forward,
-            },
+            true => Ends { client: self.stream.forward, server: self.stream.backward },
+            false => Ends { client: self.stream.backward, server: self.stream.forward },
         }
     }
 
     fn side(&self, dir: Dir) -> Side {
-        if (dir == Dir::Forward) == self.client_is_forward {
-            Side::Client
-        } else {
-            Side::Server
-        }
+        if (dir == Dir::Forward) == self.client_is_forward { Side::Client } else { Side::Server }
     }
 
     /// Asks the protocols whose stream this is; once it is known, all that was held goes to its session.
     fn recognise<O: Output>(&mut self, over: bool, shop: &mut Shop<O>) {
-        let State::Unknown { held, first } = &self.state else {
-            return;
-        };
+        let State::Unknown { held, first } = &self.state else { return };
         let [forward, backward] = first;
-        let (client, server) = if self.client_is_forward {
-            (forward, backward)
-        } else {
-            (backward, forward)
-        };
+        let (client, server) = if self.client_is_forward { (forward, backward) } else { (backward, forward) };
         let last = over || client.len() >= LOOK || server.len() >= LOOK || held.len() >= 256;
-        let opening = Opening {
-            client,
-            server,
-            ends: self.ends(),
-            whole: self.whole,
-            last,
-        };
+        let opening = Opening { client, server, ends: self.ends(), whole: self.whole, last };
         let mut verdict = (Verdict::No, 0);
         let forced = forced_protocol(&opening, self.key.transport, shop);
         for (i, tables) in shop.setup.tables.iter().enumerate() {
@@ -177,25 +141,15 @@ impl Connection {
         if swapped {
             self.client_is_forward = !self.client_is_forward;
         }
-        let Some(tables) = shop.setup.tables.get(protocol) else {
-            return;
-        };
-        let session = tables
-            .protocol()
-            .session(self.ends(), self.key.transport, tables.get());
+        let Some(tables) = shop.setup.tables.get(protocol) else { return };
+        let session = tables.protocol().session(self.ends(), self.key.transport, tables.get());
         shop.summary.streams += 1;
         let before = std::mem::replace(&mut self.state, State::Known { protocol, session });
-        let State::Unknown { held, .. } = before else {
-            return;
-        };
+        let State::Unknown { held, .. } = before else { return };
         for piece in held {
             match &piece.what {
-                HeldWhat::Bytes(bytes) => {
-                    self.hand_on(Piece::Data(piece.dir, piece.offset, bytes), piece.at, shop)
-                }
-                HeldWhat::Gap(len) => {
-                    self.hand_on(Piece::Gap(piece.dir, piece.offset, *len), piece.at, shop)
-                }
+                HeldWhat::Bytes(bytes) => self.hand_on(Piece::Data(piece.dir, piece.offset, bytes), piece.at, shop),
+                HeldWhat::Gap(len) => self.hand_on(Piece::Gap(piece.dir, piece.offset, *len), piece.at, shop),
                 HeldWhat::End(how) => self.hand_on(Piece::End(piece.dir, *how), piece.at, shop),
             }
         }
@@ -206,13 +160,9 @@ impl Connection {
         let side = self.side(match piece {
             Piece::Data(dir, ..) | Piece::Gap(dir, ..) | Piece::End(dir, _) => dir,
         });
-        let State::Known { protocol, session } = &mut self.state else {
-            return;
-        };
-        let (Some(tables), Some(evaluator)) = (
-            shop.setup.tables.get(*protocol),
-            shop.evaluators.get_mut(*protocol),
-        ) else {
+        let State::Known { protocol, session } = &mut self.state else { return };
+        let (Some(tables), Some(evaluator)) = (shop.setup.tables.get(*protocol), shop.evaluators.get_mut(*protocol))
+        else {
             return;
         };
         let mut desk = Desk {
@@ -249,61 +199,25 @@ impl Connection {
 }
 
 /// The protocol somebody asked for by port.
-fn forced_protocol<O: Output>(
-    opening: &Opening<'_>,
-    transport: Transport,
-    shop: &Shop<O>,
-) -> Option<usize> {
+fn forced_protocol<O: Output>(opening: &Opening<'_>, transport: Transport, shop: &Shop<O>) -> Option<usize> {
     let ports = [opening.ends.client.port(), opening.ends.server.port()];
-    let rule = shop
-        .setup
-        .decode_as
-        .iter()
-        .find(|d| d.transport == transport && ports.contains(&d.port))?;
-    shop.setup
-        .tables
-        .iter()
-        .position(|t| t.protocol().name() == rule.protocol)
+    let rule = shop.setup.decode_as.iter().find(|d| d.transport == transport && ports.contains(&d.port))?;
+    shop.setup.tables.iter().position(|t| t.protocol().name() == rule.protocol)
 }
 
-fn hold(
-    held: &mut Vec<Held>,
-    first: &mut [Vec<u8>; 2],
-    piece: Piece<'_>,
-    at: Moment,
-    transport: Transport,
-) {
+fn hold(held: &mut Vec<Held>, first: &mut [Vec<u8>; 2], piece: Piece<'_>, at: Moment, transport: Transport) {
     let [forward, backward] = first;
     match piece {
         Piece::Data(dir, offset, bytes) => {
-            let look = if dir == Dir::Forward {
-                forward
-            } else {
-                backward
-            };
+            let look = if dir == Dir::Forward { forward } else { backward };
             // Of datagrams the first one counts, of a stream all that comes.
             if transport == Transport::Tcp || look.is_empty() {
                 let room = LOOK.saturating_sub(look.len());
                 look.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or(bytes));
             }
-            held.push(Held {
-                dir,
-                offset,
-                what: HeldWhat::Bytes(bytes.to_vec()),
-                at,
-            });
+            held.push(Held { dir, offset, what: HeldWhat::Bytes(bytes.to_vec()), at });
         }
-        Piece::Gap(dir, offset, len) => held.push(Held {
-            dir,
-            offset,
-            what: HeldWhat::Gap(len),
-            at,
-        }),
-        Piece::End(dir, how) => held.push(Held {
-            dir,
-            offset: 0,
-            what: HeldWhat::End(how),
-            at,
-        }),
+        Piece::Gap(dir, offset, len) => held.push(Held { dir, offset, what: HeldWhat::Gap(len), at }),
+        Piece::End(dir, how) => held.push(Held { dir, offset: 0, what: HeldWhat::End(how), at }),
     }
 }

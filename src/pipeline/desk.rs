@@ -77,16 +77,7 @@ impl<O: Output> Emit for Desk<'_, O> {
             c.opaque += opaque;
             c.undecoded += undecoded;
         });
-        self.record(
-            message.from,
-            at,
-            message.service,
-            Body::Message {
-                message,
-                tables,
-                tree,
-            },
-        )
+        self.record(message.from, at, message.service, Body::Message { message, tables, tree })
     }
 
     fn event(&mut self, at: Moment, event: Event) {
@@ -94,9 +85,7 @@ impl<O: Output> Emit for Desk<'_, O> {
         match event.kind {
             EventKind::Gap => self.count(event.from, |c| c.lost += length),
             EventKind::Undecoded => self.count(event.from, |c| c.undecoded += length),
-            EventKind::Resync { passed_over } => {
-                self.count(event.from, |c| c.undecoded += passed_over)
-            }
+            EventKind::Resync { passed_over } => self.count(event.from, |c| c.undecoded += passed_over),
             _ => {}
         }
         self.record(event.from, at, &event.service, Body::Event(&event));
@@ -124,13 +113,7 @@ pub(crate) fn shares(tree: &Tree) -> (u64, u64) {
         at += 1;
         if node.has(mark::OWN_BUFFER) {
             let (opaque, undecoded, all) = content(tree, at as u32, node.end);
-            let part = |n: u64| {
-                if all == 0 {
-                    0
-                } else {
-                    (u64::from(node.bits) * n).div_ceil(all)
-                }
-            };
+            let part = |n: u64| if all == 0 { 0 } else { (u64::from(node.bits) * n).div_ceil(all) };
             bits.0 += part(opaque);
             bits.1 += part(undecoded);
             at = node.end as usize;
@@ -148,15 +131,9 @@ pub(crate) fn shares(tree: &Tree) -> (u64, u64) {
 
 /// Opaque, undecoded and all bits of a made buffer's nodes.
 fn content(tree: &Tree, first: u32, end: u32) -> (u64, u64, u64) {
-    let nodes = tree
-        .nodes()
-        .get(first as usize..end as usize)
-        .unwrap_or(&[]);
+    let nodes = tree.nodes().get(first as usize..end as usize).unwrap_or(&[]);
     let mut sums = (0, 0, 0);
-    for node in nodes
-        .iter()
-        .filter(|n| !matches!(n.kind, Kind::Struct | Kind::List))
-    {
+    for node in nodes.iter().filter(|n| !matches!(n.kind, Kind::Struct | Kind::List)) {
         let bits = u64::from(node.bits);
         sums.2 += bits;
         if node.kind == Kind::Undecoded {

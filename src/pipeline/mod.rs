@@ -86,20 +86,8 @@ impl<O: Output> Pipeline<O> {
     /// A run that has seen nothing yet.
     pub fn new(setup: Setup, out: O) -> Self {
         let evaluators = setup.tables.iter().map(|_| Evaluator::default()).collect();
-        let shop = Shop {
-            setup,
-            evaluators,
-            tree: Tree::new(),
-            out,
-            summary: Summary::default(),
-        };
-        Pipeline {
-            flow: Flow::new(shop.setup.limits),
-            engine: Engine {
-                connections: HashMap::new(),
-                shop,
-            },
-        }
+        let shop = Shop { setup, evaluators, tree: Tree::new(), out, summary: Summary::default() };
+        Pipeline { flow: Flow::new(shop.setup.limits), engine: Engine { connections: HashMap::new(), shop } }
     }
 
     /// The next frame.
@@ -124,10 +112,7 @@ impl<O: Output> Pipeline<O> {
 
     /// The numbers so far.
     pub fn summary(&self) -> Summary {
-        Summary {
-            flow: self.flow.stats(),
-            ..self.engine.shop.summary
-        }
+        Summary { flow: self.flow.stats(), ..self.engine.shop.summary }
     }
 }
 
@@ -148,10 +133,7 @@ struct Engine<O: Output> {
 
 impl<O: Output> Engine<O> {
     fn piece(&mut self, transport: Transport, id: StreamId, piece: Piece<'_>, at: FlowMoment) {
-        let key = StreamKey {
-            transport,
-            number: id.0,
-        };
+        let key = StreamKey { transport, number: id.0 };
         if let Some(connection) = self.connections.get_mut(&key) {
             connection.take(piece, moment(at), &mut self.shop);
         }
@@ -159,10 +141,7 @@ impl<O: Output> Engine<O> {
 
     fn end(&mut self, transport: Transport, id: StreamId, dir: Dir, how: End, at: FlowMoment) {
         self.piece(transport, id, Piece::End(dir, how), at);
-        let key = StreamKey {
-            transport,
-            number: id.0,
-        };
+        let key = StreamKey { transport, number: id.0 };
         if self.connections.get(&key).is_some_and(Connection::is_over) {
             self.connections.remove(&key);
         }
@@ -170,37 +149,20 @@ impl<O: Output> Engine<O> {
 }
 
 fn moment(at: FlowMoment) -> Moment {
-    Moment {
-        frame: at.frame,
-        time: at.time,
-    }
+    Moment { frame: at.frame, time: at.time }
 }
 
 impl<O: Output> FlowSink for Engine<O> {
     fn tcp_open(&mut self, stream: &Stream, opening: FlowOpening, _at: FlowMoment) {
-        let key = StreamKey {
-            transport: Transport::Tcp,
-            number: stream.id.0,
-        };
-        self.connections.insert(
-            key,
-            Connection::new(key, *stream, opening != FlowOpening::Middle),
-        );
+        let key = StreamKey { transport: Transport::Tcp, number: stream.id.0 };
+        self.connections.insert(key, Connection::new(key, *stream, opening != FlowOpening::Middle));
     }
 
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: FlowMoment) {
         self.piece(Transport::Tcp, stream, Piece::Data(dir, offset, bytes), at);
     }
 
-    fn tcp_gap(
-        &mut self,
-        stream: StreamId,
-        dir: Dir,
-        offset: u64,
-        len: u64,
-        _cause: Cause,
-        at: FlowMoment,
-    ) {
+    fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, _cause: Cause, at: FlowMoment) {
         self.piece(Transport::Tcp, stream, Piece::Gap(dir, offset, len), at);
     }
 
@@ -209,19 +171,9 @@ impl<O: Output> FlowSink for Engine<O> {
     }
 
     fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: FlowMoment) {
-        let key = StreamKey {
-            transport: Transport::Udp,
-            number: stream.id.0,
-        };
-        self.connections
-            .entry(key)
-            .or_insert_with(|| Connection::new(key, *stream, false));
-        self.piece(
-            Transport::Udp,
-            stream.id,
-            Piece::Data(dir, u64::from(missing), bytes),
-            at,
-        );
+        let key = StreamKey { transport: Transport::Udp, number: stream.id.0 };
+        self.connections.entry(key).or_insert_with(|| Connection::new(key, *stream, false));
+        self.piece(Transport::Udp, stream.id, Piece::Data(dir, u64::from(missing), bytes), at);
     }
 
     fn udp_end(&mut self, stream: StreamId, how: End, at: FlowMoment) {

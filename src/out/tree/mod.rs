@@ -36,11 +36,7 @@ pub struct TreeWriter {
 impl TreeWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        TreeWriter {
-            style,
-            day: i64::MIN,
-            text: String::new(),
-        }
+        TreeWriter { style, day: i64::MIN, text: String::new() }
     }
 
     /// Appends a record.
@@ -48,20 +44,15 @@ impl TreeWriter {
         self.day_line(record.at.time, out);
         self.head(record, out);
         match &record.body {
-            Body::Message {
-                message,
-                tables,
-                tree,
-            } => {
+            Body::Message { message, tables, tree } => {
                 self.message_line(message, out);
                 self.body(tables, tree, message.bytes, out);
             }
             Body::Event(event) => {
                 let paint = match event.kind {
-                    EventKind::Key { .. }
-                    | EventKind::Open
-                    | EventKind::Close
-                    | EventKind::Remark => &self.style.paint.meaning,
+                    EventKind::Key { .. } | EventKind::Open | EventKind::Close | EventKind::Remark => {
+                        &self.style.paint.meaning
+                    }
                     _ => &self.style.paint.bad,
                 };
                 painted(out, paint, "── ");
@@ -91,30 +82,17 @@ impl TreeWriter {
 
     /// Appends the fields, problems and, where asked for, bytes of a tree.
     pub fn body(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
-        let view = View {
-            tables,
-            tree,
-            bytes,
-            redact: self.style.redact,
-        };
+        let view = View { tables, tree, bytes, redact: self.style.redact };
         let mut tie = 0;
         self.children(&view, 0, 1, &mut tie, out);
         for problem in tree.problems() {
             out.extend_from_slice(b"  ");
-            let paint = if problem.severity == Severity::Note {
-                &self.style.paint.dim
-            } else {
-                &self.style.paint.bad
-            };
+            let paint = if problem.severity == Severity::Note { &self.style.paint.dim } else { &self.style.paint.bad };
             painted(out, paint, "· ");
             painted(out, paint, problem.severity.word());
             let path = problem_path(tree, tables, problem.node);
             let text = problem_text(problem, tables, tree);
-            let _ = if path.is_empty() {
-                writeln!(out, ": {text}")
-            } else {
-                writeln!(out, ": {path}: {text}")
-            };
+            let _ = if path.is_empty() { writeln!(out, ": {text}") } else { writeln!(out, ": {path}: {text}") };
         }
         if self.style.bytes {
             value::dump(&view, &self.style.paint, out);
@@ -129,11 +107,7 @@ impl TreeWriter {
         self.day = day;
         self.text.clear();
         format_time(time, &mut self.text);
-        painted(
-            out,
-            &self.style.paint.dim,
-            self.text.get(..10).unwrap_or(""),
-        );
+        painted(out, &self.style.paint.dim, self.text.get(..10).unwrap_or(""));
         painted(out, &self.style.paint.dim, " (UTC)");
         out.push(b'\n');
     }
@@ -149,10 +123,7 @@ impl TreeWriter {
         out.extend_from_slice(b"  ");
         self.text.clear();
         format_time(record.at.time, &mut self.text);
-        let clock = self
-            .text
-            .get(11..self.text.len().saturating_sub(1))
-            .unwrap_or("");
+        let clock = self.text.get(11..self.text.len().saturating_sub(1)).unwrap_or("");
         out.extend_from_slice(clock.as_bytes());
         out.extend_from_slice(b"  ");
         out.extend_from_slice(record.transport.word().as_bytes());
@@ -182,47 +153,21 @@ impl TreeWriter {
         super::json::number(out, message.offset);
         if let Some(reply) = message.reply {
             let micros = reply.nanos / 1000;
-            let _ = write!(
-                out,
-                "   [reply to record {}, {} ms]",
-                reply.record,
-                micros as f64 / 1000.0
-            );
+            let _ = write!(out, "   [reply to record {}, {} ms]", reply.record, micros as f64 / 1000.0);
         }
         out.push(b'\n');
     }
 
-    fn children(
-        &self,
-        view: &View<'_>,
-        parent: u32,
-        depth: usize,
-        tie: &mut usize,
-        out: &mut Vec<u8>,
-    ) {
+    fn children(&self, view: &View<'_>, parent: u32, depth: usize, tie: &mut usize, out: &mut Vec<u8>) {
         let list = view.tree.get(parent).is_some_and(|n| n.kind == Kind::List);
-        let shown = || {
-            view.tree
-                .children(parent)
-                .filter(|(_, n)| !n.has(mark::SPAN))
-        };
-        let width = if list {
-            0
-        } else {
-            shown()
-                .map(|(_, n)| name_of(view, n.name).chars().count())
-                .max()
-                .unwrap_or(0)
-        };
+        let shown = || view.tree.children(parent).filter(|(_, n)| !n.has(mark::SPAN));
+        let width =
+            if list { 0 } else { shown().map(|(_, n)| name_of(view, n.name).chars().count()).max().unwrap_or(0) };
         for (element, (index, node)) in shown().enumerate() {
             for _ in 0..depth {
                 out.extend_from_slice(b"    ");
             }
-            let paint = if self.style.bytes {
-                self.style.paint.tie(*tie)
-            } else {
-                &self.style.paint.field
-            };
+            let paint = if self.style.bytes { self.style.paint.tie(*tie) } else { &self.style.paint.field };
             out.extend_from_slice(paint.0.as_bytes());
             let name = name_of(view, node.name);
             let used = if list && node.name == Sym::ELEMENT {
@@ -234,15 +179,7 @@ impl TreeWriter {
                 name.chars().count()
             };
             out.extend_from_slice(paint.1.as_bytes());
-            self.value(
-                view,
-                index,
-                node,
-                width.saturating_sub(used),
-                depth,
-                tie,
-                out,
-            );
+            self.value(view, index, node, width.saturating_sub(used), depth, tie, out);
         }
     }
 
@@ -261,11 +198,7 @@ impl TreeWriter {
         let nested = !secret && matches!(node.kind, Kind::Struct | Kind::List);
         if nested && !value::is_short_list(view, index, node) {
             if view.tree.children(index).all(|(_, n)| n.has(mark::SPAN)) {
-                out.extend_from_slice(if node.kind == Kind::List {
-                    b"  none"
-                } else {
-                    b""
-                });
+                out.extend_from_slice(if node.kind == Kind::List { b"  none" } else { b"" });
             }
             out.push(b'\n');
             self.children(view, index, depth + 1, tie, out);
@@ -300,9 +233,7 @@ impl TreeWriter {
 }
 
 fn name_of<'a>(view: &View<'a>, name: Sym) -> &'a str {
-    view.tree
-        .dynamic(name)
-        .unwrap_or_else(|| view.tables.name(name))
+    view.tree.dynamic(name).unwrap_or_else(|| view.tables.name(name))
 }
 
 fn painted(out: &mut Vec<u8>, paint: &(String, String), text: &str) {

@@ -48,10 +48,7 @@ fn unquoted(view: &View<'_>, node: &Node, out: &mut Vec<u8>) {
 
 fn content<'a>(view: &View<'a>, node: &Node) -> &'a [u8] {
     let (start, len) = node.content();
-    view.tree
-        .bytes(node.buffer, view.bytes)
-        .get(start..start + len)
-        .unwrap_or(&[])
+    view.tree.bytes(node.buffer, view.bytes).get(start..start + len).unwrap_or(&[])
 }
 
 fn quoted(text: &str, out: &mut Vec<u8>) {
@@ -84,10 +81,7 @@ fn bytes(all: &[u8], out: &mut Vec<u8>) {
 /// Whether a list is short and flat enough for one line.
 pub(super) fn is_short_list(view: &View<'_>, index: u32, node: &Node) -> bool {
     let numbers = |n: &Node| {
-        matches!(
-            n.kind,
-            Kind::Unsigned | Kind::Signed | Kind::F32 | Kind::F64
-        ) && view.tables.symbols(n.ty).is_none()
+        matches!(n.kind, Kind::Unsigned | Kind::Signed | Kind::F32 | Kind::F64) && view.tables.symbols(n.ty).is_none()
     };
     node.kind == Kind::List
         && node.end - index <= 17
@@ -110,13 +104,7 @@ pub(super) fn short_list(view: &View<'_>, index: u32, out: &mut Vec<u8>) {
 /// Appends the message's bytes, 16 a line, each in the colour of its field; made buffers follow.
 pub(super) fn dump(view: &View<'_>, paint: &Paint, out: &mut Vec<u8>) {
     dump_buffer(view, Buffer::CAPTURED, paint, out);
-    let mut buffers: Vec<u16> = view
-        .tree
-        .nodes()
-        .iter()
-        .map(|n| n.buffer.0)
-        .filter(|b| *b > 0)
-        .collect();
+    let mut buffers: Vec<u16> = view.tree.nodes().iter().map(|n| n.buffer.0).filter(|b| *b > 0).collect();
     buffers.sort_unstable();
     buffers.dedup();
     for buffer in buffers {
@@ -140,20 +128,9 @@ fn dump_buffer(view: &View<'_>, buffer: Buffer, paint: &Paint, out: &mut Vec<u8>
                 out.extend_from_slice(b"   ");
                 continue;
             };
-            let (tie, hidden) = ties
-                .get(row * 16 + i)
-                .copied()
-                .unwrap_or((usize::MAX, false));
-            let colour = if tie == usize::MAX {
-                &paint.dim
-            } else {
-                paint.tie(tie)
-            };
-            let shown = if hidden {
-                "**".to_string()
-            } else {
-                format!("{byte:02x}")
-            };
+            let (tie, hidden) = ties.get(row * 16 + i).copied().unwrap_or((usize::MAX, false));
+            let colour = if tie == usize::MAX { &paint.dim } else { paint.tie(tie) };
+            let shown = if hidden { "**".to_string() } else { format!("{byte:02x}") };
             let _ = write!(out, " {}{shown}{}", colour.0, colour.1);
             let printable = !hidden && (0x20..0x7f).contains(byte);
             text.push_str(&colour.0);
@@ -169,14 +146,10 @@ fn ties(view: &View<'_>, buffer: Buffer, len: usize) -> Vec<(usize, bool)> {
     let mut out = vec![(usize::MAX, false); len];
     let mut tie = 0;
     for (index, node) in view.tree.nodes().iter().enumerate().skip(1) {
-        let leaf = !matches!(node.kind, Kind::Struct | Kind::List)
-            || is_short_list(view, index as u32, node);
+        let leaf = !matches!(node.kind, Kind::Struct | Kind::List) || is_short_list(view, index as u32, node);
         let hidden = view.redact && node.has(mark::SECRET);
         if hidden || (leaf && !node.has(mark::SPAN)) {
-            let (from, to) = (
-                node.start as usize / 8,
-                (node.start + node.bits).div_ceil(8) as usize,
-            );
+            let (from, to) = (node.start as usize / 8, (node.start + node.bits).div_ceil(8) as usize);
             if node.buffer == buffer {
                 for place in out.get_mut(from..to.min(len)).unwrap_or(&mut []) {
                     *place = (tie, hidden || place.1);

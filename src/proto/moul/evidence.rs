@@ -6,27 +6,13 @@ use crate::table::{Service, Tables};
 use crate::tree::{Kind, Severity, TextKind, Tree, decode_text, mark};
 
 /// Evidence that the tree's message is really there, in bits; negative where it is surely not.
-pub(super) fn evidence(
-    tables: &Tables,
-    service: &Service,
-    sender: usize,
-    tree: &Tree,
-    bytes: &[u8],
-) -> i32 {
+pub(super) fn evidence(tables: &Tables, service: &Service, sender: usize, tree: &Tree, bytes: &[u8]) -> i32 {
     let known = service.messages.get(sender).map_or(1, |m| m.len().max(1)) as u32;
     let mut bits = 16 - (u32::BITS - known.leading_zeros()) as i32;
-    if tree
-        .problems()
-        .iter()
-        .any(|p| p.severity == Severity::Error)
-    {
+    if tree.problems().iter().any(|p| p.severity == Severity::Error) {
         return -100;
     }
-    let unusual = tree
-        .problems()
-        .iter()
-        .filter(|p| p.severity == Severity::Warning)
-        .count();
+    let unusual = tree.problems().iter().filter(|p| p.severity == Severity::Warning).count();
     bits -= 12 * unusual as i32;
     for node in tree.nodes().iter().skip(1).take(64) {
         bits += match node.kind {
@@ -39,9 +25,7 @@ pub(super) fn evidence(
             }
             Kind::Unsigned if tables.symbols(node.ty).is_some() => named(tables, node),
             // A count that its content bears out; the message's own number was counted above.
-            Kind::Unsigned if node.has(mark::SPAN) && node.start > 0 => {
-                (node.bits as i32 / 2).min(12)
-            }
+            Kind::Unsigned if node.has(mark::SPAN) && node.start > 0 => (node.bits as i32 / 2).min(12),
             Kind::Unsigned | Kind::Signed if node.has(mark::SPAN) => 0,
             Kind::Unsigned if node.bits == 32 => small(node.value),
             Kind::Signed if node.bits == 32 => small((node.value as i64).unsigned_abs()),
@@ -54,9 +38,7 @@ pub(super) fn evidence(
 
 /// A number that an enum names, or does not.
 fn named(tables: &Tables, node: &crate::tree::Node) -> i32 {
-    let Some(symbols) = tables.symbols(node.ty) else {
-        return 0;
-    };
+    let Some(symbols) = tables.symbols(node.ty) else { return 0 };
     if symbols.flags {
         return if node.value >> 16 == 0 { 8 } else { -4 };
     }
@@ -82,19 +64,8 @@ fn text(kind: TextKind, node: &crate::tree::Node, bytes: &[u8]) -> i32 {
         return 2;
     }
     let mut out = String::new();
-    let valid = decode_text(
-        kind,
-        bytes.get(start..start + len.min(128)).unwrap_or(&[]),
-        &mut out,
-    );
-    let odd = out
-        .chars()
-        .filter(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
-        .count();
+    let valid = decode_text(kind, bytes.get(start..start + len.min(128)).unwrap_or(&[]), &mut out);
+    let odd = out.chars().filter(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')).count();
     let strange = out.chars().filter(|c| *c as u32 > 0x2fff).count();
-    if !valid || odd > 0 || strange * 2 > out.chars().count() {
-        -20
-    } else {
-        (len as i32 * 2).min(24)
-    }
+    if !valid || odd > 0 || strange * 2 > out.chars().count() { -20 } else { (len as i32 * 2).min(24) }
 }

@@ -22,40 +22,27 @@ fn data_of(connection_type: u8) -> Option<(usize, bool)> {
 
 /// Whether a connection begins as MOUL connections do.
 pub(super) fn tcp(opening: &Opening<'_>) -> Verdict {
-    match (
-        connect_packet(opening.client),
-        connect_packet(opening.server),
-    ) {
+    match (connect_packet(opening.client), connect_packet(opening.server)) {
         (Verdict::Yes { .. }, _) => Verdict::Yes { swapped: false },
         (_, Verdict::Yes { .. }) if !opening.whole => Verdict::Yes { swapped: true },
         (Verdict::Maybe, _) if !opening.last => Verdict::Maybe,
         (_, Verdict::Maybe) if !opening.last && !opening.whole => Verdict::Maybe,
-        _ if is_http(opening.client) && opening.ends.server.port() == PORT => {
-            Verdict::Yes { swapped: false }
-        }
+        _ if is_http(opening.client) && opening.ends.server.port() == PORT => Verdict::Yes { swapped: false },
         _ => Verdict::No,
     }
 }
 
 /// Whether bytes begin with a connect packet.
 fn connect_packet(bytes: &[u8]) -> Verdict {
-    let Some((kind, rest)) = bytes.split_first() else {
-        return Verdict::Maybe;
-    };
-    let Some((data, counted)) = data_of(*kind) else {
-        return Verdict::No;
-    };
+    let Some((kind, rest)) = bytes.split_first() else { return Verdict::Maybe };
+    let Some((data, counted)) = data_of(*kind) else { return Verdict::No };
     let header = (HEADER as u16).to_le_bytes();
     if !rest.iter().zip(header).all(|(a, b)| *a == b) {
         return Verdict::No;
     }
     // The build type and the branch are small numbers; the product differs from game to game.
     let small = [bytes.get(8..11), bytes.get(12..15)];
-    if small
-        .into_iter()
-        .flatten()
-        .any(|high| high.iter().any(|b| *b != 0))
-    {
+    if small.into_iter().flatten().any(|high| high.iter().any(|b| *b != 0)) {
         return Verdict::No;
     }
     let length = (data as u32).to_le_bytes();
@@ -68,9 +55,7 @@ fn connect_packet(bytes: &[u8]) -> Verdict {
 
 /// Whether bytes begin with an HTTP request: MOSS answers those on the game's own port.
 pub(super) fn is_http(bytes: &[u8]) -> bool {
-    [&b"GET "[..], b"HEAD ", b"POST "]
-        .iter()
-        .any(|method| bytes.starts_with(method))
+    [&b"GET "[..], b"HEAD ", b"POST "].iter().any(|method| bytes.starts_with(method))
 }
 
 #[cfg(test)]
@@ -79,7 +64,8 @@ mod tests {
     use super::*;
     use crate::table::parse_hex;
 
-    const AUTH: &str = "0a 1f00 96030000 32000000 01000000 219848ea356cd04b9daebb17c585e680 14000000 00000000000000000000000000000000";
+    const AUTH: &str =
+        "0a 1f00 96030000 32000000 01000000 219848ea356cd04b9daebb17c585e680 14000000 00000000000000000000000000000000";
 
     #[test]
     fn a_connect_packet_is_known_when_its_length_is_there() {
@@ -87,10 +73,7 @@ mod tests {
         for cut in 0..35 {
             assert_eq!(connect_packet(&bytes[..cut]), Verdict::Maybe, "{cut} bytes");
         }
-        assert_eq!(
-            connect_packet(&bytes[..35]),
-            Verdict::Yes { swapped: false }
-        );
+        assert_eq!(connect_packet(&bytes[..35]), Verdict::Yes { swapped: false });
     }
 
     #[test]

@@ -27,11 +27,7 @@ pub(super) struct Requests {
 impl Requests {
     /// Remembers a message that may be answered.
     pub(super) fn ask(&mut self, transaction: u64, message: MessageId, record: u64, at: Moment) {
-        let request = Request {
-            message,
-            record,
-            time: at.time,
-        };
+        let request = Request { message, record, time: at.time };
         if self.open.insert(transaction, request).is_some() {
             return;
         }
@@ -44,22 +40,11 @@ impl Requests {
     }
 
     /// The request a message answers. It stays: some requests are answered more than once.
-    pub(super) fn answer(
-        &self,
-        transaction: u64,
-        answers: &[MessageId],
-        at: Moment,
-    ) -> Option<Reply> {
-        let request = self
-            .open
-            .get(&transaction)
-            .filter(|r| answers.contains(&r.message))?;
+    pub(super) fn answer(&self, transaction: u64, answers: &[MessageId], at: Moment) -> Option<Reply> {
+        let request = self.open.get(&transaction).filter(|r| answers.contains(&r.message))?;
         let seconds = at.time.seconds.saturating_sub(request.time.seconds);
         let nanos = i64::from(at.time.nanos) - i64::from(request.time.nanos);
-        Some(Reply {
-            record: request.record,
-            nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos),
-        })
+        Some(Reply { record: request.record, nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos) })
     }
 }
 

@@ -84,11 +84,7 @@ impl MoulSession {
                 false
             }
             Stage::Closed | Stage::Foreign => {
-                let share = if half.stage == Stage::Closed {
-                    Share::Closed
-                } else {
-                    Share::Opaque
-                };
+                let share = if half.stage == Stage::Closed { Share::Closed } else { Share::Opaque };
                 half.advance(waiting);
                 context.emit.account(side, share, waiting as u64);
                 false
@@ -101,26 +97,13 @@ impl MoulSession {
         if is_http(half.waiting()) {
             return self.http(at, context);
         }
-        let Some(ty) = context.tables.type_named("ConnectPacket") else {
-            return false;
-        };
+        let Some(ty) = context.tables.type_named("ConnectPacket") else { return false };
         let bytes = half.waiting();
-        match context
-            .evaluator
-            .stream_value(context.tables, ty, Sym::ELEMENT, bytes, context.tree)
-        {
+        match context.evaluator.stream_value(context.tables, ty, Sym::ELEMENT, bytes, context.tree) {
             Ok(length) => {
                 let kind = bytes.first().copied().map(u64::from);
                 self.enter(kind, context);
-                self.emit(
-                    Side::Client,
-                    "ConnectPacket",
-                    kind,
-                    None,
-                    length,
-                    at,
-                    context,
-                );
+                self.emit(Side::Client, "ConnectPacket", kind, None, length, at, context);
                 true
             }
             Err(Stop::Short(bits)) => {
@@ -137,9 +120,7 @@ impl MoulSession {
     /// The connect packet says which service this is.
     fn enter(&mut self, kind: Option<u64>, context: &Context<'_>) {
         let services = context.tables.services();
-        let found = services
-            .iter()
-            .position(|s| s.number.is_some() && s.number == kind);
+        let found = services.iter().position(|s| s.number.is_some() && s.number == kind);
         self.service = found.map(|i| ServiceId(i as u32));
         let named = found.and_then(|i| services.get(i)).map(|s| s.name.clone());
         self.service_name = named.unwrap_or_else(|| other_service(kind, context));
@@ -157,22 +138,13 @@ impl MoulSession {
         self.service_name = "http".into();
         let line: String = {
             let bytes = self.half(Side::Client).waiting();
-            let line = bytes
-                .split(|b| *b == b'\r' || *b == b'\n')
-                .next()
-                .unwrap_or(bytes);
+            let line = bytes.split(|b| *b == b'\r' || *b == b'\n').next().unwrap_or(bytes);
             String::from_utf8_lossy(line.get(..line.len().min(120)).unwrap_or(line)).into_owned()
         };
         let [client, server] = &mut self.halves;
         client.stage = Stage::Foreign;
         server.stage = Stage::Foreign;
-        self.say(
-            Side::Client,
-            EventKind::Remark,
-            format!("HTTP, left alone: {line}"),
-            at,
-            context,
-        );
+        self.say(Side::Client, EventKind::Remark, format!("HTTP, left alone: {line}"), at, context);
         false
     }
 
@@ -192,13 +164,8 @@ impl MoulSession {
             }
             return true;
         }
-        let Some(service) = context.tables.service_named("handshake") else {
-            return false;
-        };
-        match context
-            .evaluator
-            .message(context.tables, service, side.index(), bytes, context.tree)
-        {
+        let Some(service) = context.tables.service_named("handshake") else { return false };
+        match context.evaluator.message(context.tables, service, side.index(), bytes, context.tree) {
             Outcome::Message(id, length) => {
                 let data = bytes.get(2..length).unwrap_or(&[]).to_vec();
                 let number = bytes.first().copied().map(u64::from);
@@ -245,9 +212,7 @@ impl MoulSession {
     /// Finds the connection's key, once enough is there to prove one.
     fn settle(&mut self, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         let both = self.halves.iter().all(|h| h.stage == Stage::Waiting);
-        let (Some(service), true) = (self.service, both && self.agreed) else {
-            return false;
-        };
+        let (Some(service), true) = (self.service, both && self.agreed) else { return false };
         let [client, server] = &self.halves;
         let bytes = [client.waiting(), server.waiting()];
         if bytes.iter().all(|b| b.is_empty()) {
@@ -285,15 +250,7 @@ impl MoulSession {
         match mode {
             Mode::Encrypted(_, file) => {
                 let text = format!("a key of {file} opens this connection");
-                self.say(
-                    Side::Server,
-                    EventKind::Key {
-                        key_file: file.clone(),
-                    },
-                    text,
-                    at,
-                    context,
-                );
+                self.say(Side::Server, EventKind::Key { key_file: file.clone() }, text, at, context);
             }
             Mode::Clear if self.seed.is_some() => {
                 let text = "not encrypted, in spite of the handshake".to_string();
@@ -318,15 +275,10 @@ impl MoulSession {
     }
 
     fn message(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
-        let Some(service) = self.service else {
-            return false;
-        };
+        let Some(service) = self.service else { return false };
         let half = self.half(side);
         let bytes = half.waiting();
-        match context
-            .evaluator
-            .message(context.tables, service, side.index(), bytes, context.tree)
-        {
+        match context.evaluator.message(context.tables, service, side.index(), bytes, context.tree) {
             Outcome::Message(id, length) => {
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context);
@@ -337,12 +289,9 @@ impl MoulSession {
                 half.need = n.max(bytes.len() + 1);
                 false
             }
-            Outcome::Need(n) => self.lose(
-                side,
-                format!("a message of at least {n} bytes is not put together"),
-                at,
-                context,
-            ),
+            Outcome::Need(n) => {
+                self.lose(side, format!("a message of at least {n} bytes is not put together"), at, context)
+            }
             Outcome::NoLayout(id, Some(length)) if length <= context.options.max_message => {
                 if bytes.len() < length {
                     half.need = length;
@@ -355,27 +304,12 @@ impl MoulSession {
             }
             Outcome::NoLayout(id, _) => {
                 let name = message_name(id, context);
-                self.lose(
-                    side,
-                    format!("{name}, whose layout is not known, ends the framing"),
-                    at,
-                    context,
-                )
+                self.lose(side, format!("{name}, whose layout is not known, ends the framing"), at, context)
             }
-            Outcome::Unknown(number) => self.lose(
-                side,
-                format!("no message has the number {number}"),
-                at,
-                context,
-            ),
+            Outcome::Unknown(number) => self.lose(side, format!("no message has the number {number}"), at, context),
             Outcome::Malformed(id) => {
                 let name = message_name(id, context);
-                self.lose(
-                    side,
-                    format!("this cannot be the {name} its number says"),
-                    at,
-                    context,
-                )
+                self.lose(side, format!("this cannot be the {name} its number says"), at, context)
             }
         }
     }
@@ -415,18 +349,9 @@ impl MoulSession {
         // Where the key had to be settled first, later frames have come by now.
         let at = half.completed(length).unwrap_or(at);
         context.emit.plaintext(side, half.offset(), bytes);
-        let message = Message {
-            name,
-            number,
-            service: &self.service_name,
-            from: side,
-            offset: half.offset(),
-            bytes,
-            reply,
-        };
-        let record = context
-            .emit
-            .message(at, &message, context.tables, context.tree);
+        let message =
+            Message { name, number, service: &self.service_name, from: side, offset: half.offset(), bytes, reply };
+        let record = context.emit.message(at, &message, context.tables, context.tree);
         if let (Some(t), Some(id)) = (transaction, id)
             && let Some(own) = self.requests.get_mut(side.index())
         {
@@ -435,22 +360,8 @@ impl MoulSession {
         self.half(side).advance(length);
     }
 
-    fn say(
-        &mut self,
-        from: Side,
-        kind: EventKind,
-        text: String,
-        at: Moment,
-        context: &mut Context<'_>,
-    ) {
-        let event = Event {
-            kind,
-            service: self.service_name.clone(),
-            from,
-            offset: None,
-            length: None,
-            text,
-        };
+    fn say(&mut self, from: Side, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) {
+        let event = Event { kind, service: self.service_name.clone(), from, offset: None, length: None, text };
         context.emit.event(at, event);
     }
 
@@ -476,14 +387,7 @@ impl MoulSession {
 }
 
 impl Session for MoulSession {
-    fn data(
-        &mut self,
-        from: Side,
-        _offset: u64,
-        bytes: &[u8],
-        at: Moment,
-        context: &mut Context<'_>,
-    ) {
+    fn data(&mut self, from: Side, _offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
         self.half(from).push(bytes, at);
         self.pump(at, context);
     }
@@ -494,21 +398,11 @@ impl Session for MoulSession {
         let half = self.half(from);
         half.skip_keystream(length);
         half.jump(offset + length);
-        if matches!(
-            half.stage,
-            Stage::Messages | Stage::Connect | Stage::Handshake
-        ) {
+        if matches!(half.stage, Stage::Messages | Stage::Connect | Stage::Handshake) {
             half.stage = Stage::Lost;
         }
         let text = format!("{length} bytes were never captured");
-        let event = Event {
-            kind: EventKind::Gap,
-            service,
-            from,
-            offset: Some(offset),
-            length: Some(length),
-            text,
-        };
+        let event = Event { kind: EventKind::Gap, service, from, offset: Some(offset), length: Some(length), text };
         context.emit.event(at, event);
     }
 
@@ -533,14 +427,8 @@ impl Session for MoulSession {
 
 /// The name of a connection type that has no messages of its own here, as in the JSON.
 fn other_service(kind: Option<u64>, context: &Context<'_>) -> String {
-    let types = context
-        .tables
-        .enums()
-        .iter()
-        .find(|e| e.name == "ConnectionType");
-    let name = kind
-        .and_then(|k| types.and_then(|t| t.get(k)))
-        .map_or("unknown", |v| v.name.as_str());
+    let types = context.tables.enums().iter().find(|e| e.name == "ConnectionType");
+    let name = kind.and_then(|k| types.and_then(|t| t.get(k))).map_or("unknown", |v| v.name.as_str());
     let name = name.strip_prefix("kConnType").unwrap_or(name);
     if name == "SimpleNet" {
         return "simplenet".into();
@@ -556,10 +444,7 @@ fn other_service(kind: Option<u64>, context: &Context<'_>) -> String {
 }
 
 fn message_name(id: MessageId, context: &Context<'_>) -> String {
-    context
-        .tables
-        .message(id)
-        .map_or(String::new(), |m| context.tables.name(m.name).to_string())
+    context.tables.message(id).map_or(String::new(), |m| context.tables.name(m.name).to_string())
 }
 
 /// Whether bytes begin with a packet of the key agreement; when too few are there to tell, they may.

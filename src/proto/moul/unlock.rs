@@ -68,10 +68,7 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
 }
 
 fn candidates(lock: &Lock<'_>, deriver: &mut Deriver, context: &Context<'_>) -> Vec<Mode> {
-    let service = context
-        .tables
-        .service(lock.service)
-        .and_then(|s| KeyService::from_word(&s.name));
+    let service = context.tables.service(lock.service).and_then(|s| KeyService::from_word(&s.name));
     let hint = SessionHint {
         service,
         y: lock.y,
@@ -136,9 +133,7 @@ fn trial(lock: &Lock<'_>, mode: &Mode, context: &mut Context<'_>) -> Trial {
 
 fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Context<'_>) -> Trial {
     let tables = context.tables;
-    let Some(def) = tables.service(service) else {
-        return Trial::Fails;
-    };
+    let Some(def) = tables.service(service) else { return Trial::Fails };
     let mut at = 0;
     let mut total = 0;
     context.evaluator.memory.frozen = true;
@@ -151,10 +146,7 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
         if rest.is_empty() || total >= 2 * PROOF {
             break Trial::Fits(total);
         }
-        match context
-            .evaluator
-            .message(tables, service, sender, rest, context.tree)
-        {
+        match context.evaluator.message(tables, service, sender, rest, context.tree) {
             Outcome::Message(_, n) => {
                 let bits = evidence(tables, def, sender, context.tree, rest);
                 if bits < 0 {
@@ -168,9 +160,7 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
             Outcome::Need(_) => break Trial::Pending,
             // A known number whose layout nobody published speaks for the key, and ends what can be tried.
             Outcome::NoLayout(..) => break Trial::Fits(total + 6),
-            Outcome::Unknown(_) | Outcome::Malformed(_) if total >= PROOF => {
-                break Trial::Fits(total);
-            }
+            Outcome::Unknown(_) | Outcome::Malformed(_) if total >= PROOF => break Trial::Fits(total),
             Outcome::Unknown(_) | Outcome::Malformed(_) => break Trial::Fails,
         }
     };

@@ -22,49 +22,24 @@ impl Run<'_> {
         };
         let start = cursor.pos();
         let (value, kind) = match &def.read {
-            Read::Int {
-                size,
-                signed,
-                order,
-            } => integer(cursor, *size, *signed, *order)?,
+            Read::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,
             Read::Bool => (u64::from(cursor.array::<1>()?[0]), Kind::Bool),
             Read::Float { size: 4, big } => {
                 let raw = cursor.array::<4>()?;
-                let bits = if *big {
-                    u32::from_be_bytes(raw)
-                } else {
-                    u32::from_le_bytes(raw)
-                };
+                let bits = if *big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) };
                 (u64::from(bits), Kind::F32)
             }
             Read::Float { big, .. } => {
                 let raw = cursor.array::<8>()?;
-                (
-                    if *big {
-                        u64::from_be_bytes(raw)
-                    } else {
-                        u64::from_le_bytes(raw)
-                    },
-                    Kind::F64,
-                )
+                (if *big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) }, Kind::F64)
             }
             Read::Uuid { plain } => {
                 let at = cursor.skip(16)?;
-                (
-                    Node::place(at, 16),
-                    if *plain { Kind::UuidBe } else { Kind::Uuid },
-                )
+                (Node::place(at, 16), if *plain { Kind::UuidBe } else { Kind::Uuid })
             }
             Read::Ipv4 { big } => {
                 let raw = cursor.array::<4>()?;
-                (
-                    u64::from(if *big {
-                        u32::from_be_bytes(raw)
-                    } else {
-                        u32::from_le_bytes(raw)
-                    }),
-                    Kind::Ipv4,
-                )
+                (u64::from(if *big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }), Kind::Ipv4)
             }
             _ => return self.composite(cursor, name, ty, def, marks | def.marks, frame),
         };
@@ -91,13 +66,7 @@ impl Run<'_> {
     #[cold]
     fn check(&mut self, def: &TypeDef, node: u32, value: u64) {
         if let Some(expect) = def.expect.filter(|e| *e != value) {
-            self.problem(
-                Severity::Note,
-                node,
-                "{a}, where {b} is expected",
-                value as i64,
-                expect as i64,
-            );
+            self.problem(Severity::Note, node, "{a}, where {b} is expected", value as i64, expect as i64);
         }
         self.check_max(def, node, value);
     }
@@ -140,37 +109,19 @@ impl Run<'_> {
                 self.structure(cursor, name, *layout, &args, marks)
             }
             Read::Family(family) => self.object(cursor, name, ty, *family, marks),
-            Read::NullOr { present, of } => {
-                self.null_or(cursor, name, ty, *present, *of, marks, frame)
-            }
+            Read::NullOr { present, of } => self.null_or(cursor, name, ty, *present, *of, marks, frame),
             Read::Native { native, args } => {
                 let args = self.args(args, frame, cursor);
-                let call = Call {
-                    name,
-                    ty,
-                    marks,
-                    args,
-                    depth: self.state.depth,
-                };
+                let call = Call { name, ty, marks, args, depth: self.state.depth };
                 match self.tables.native(*native) {
                     Some(function) => function(self, cursor, &call),
                     None => Err(Stop::Unknown),
                 }
             }
             Read::Bytes(len) => self.bytes(cursor, name, ty, def, *len, marks, frame),
-            Read::Text {
-                kind,
-                len,
-                terminated,
-            } => self.text(
-                cursor,
-                name,
-                ty,
-                def,
-                (*kind, *len, *terminated),
-                marks,
-                frame,
-            ),
+            Read::Text { kind, len, terminated } => {
+                self.text(cursor, name, ty, def, (*kind, *len, *terminated), marks, frame)
+            }
             Read::List { of, len } => self.list(cursor, name, ty, def, (*of, *len), marks, frame),
             Read::Region { .. } => self.region(cursor, name, def, marks, frame),
             _ => Err(Stop::Unknown),
@@ -241,13 +192,7 @@ impl Run<'_> {
     ) -> Result<u64, Stop> {
         let tables = self.tables;
         let node = self.open(cursor, name, ty, marks);
-        let there = self.field(
-            cursor,
-            tables.present_name(),
-            present,
-            crate::tree::mark::SPAN,
-            frame,
-        );
+        let there = self.field(cursor, tables.present_name(), present, crate::tree::mark::SPAN, frame);
         let result = match there {
             Ok(0) => {
                 self.make_null(node, cursor);
@@ -261,9 +206,7 @@ impl Run<'_> {
                         None => Err(Stop::Unknown),
                     }
                 }
-                _ => self
-                    .field(cursor, tables.value_name(), of, 0, frame)
-                    .map(|_| ()),
+                _ => self.field(cursor, tables.value_name(), of, 0, frame).map(|_| ()),
             },
             Err(stop) => Err(stop),
         };
@@ -273,12 +216,7 @@ impl Run<'_> {
 }
 
 #[inline]
-fn integer(
-    cursor: &mut Cursor<'_>,
-    size: u8,
-    signed: bool,
-    order: Order,
-) -> Result<(u64, Kind), Stop> {
+fn integer(cursor: &mut Cursor<'_>, size: u8, signed: bool, order: Order) -> Result<(u64, Kind), Stop> {
     let value = match (size, order) {
         (1, _) => u64::from(cursor.array::<1>()?[0]),
         (2, Order::Big) => u64::from(u16::from_be_bytes(cursor.array()?)),
@@ -290,23 +228,9 @@ fn integer(
         _ => u64::from_le_bytes(cursor.array()?),
     };
     if !signed {
-        return Ok((
-            value,
-            if size == 8 {
-                Kind::Unsigned64
-            } else {
-                Kind::Unsigned
-            },
-        ));
+        return Ok((value, if size == 8 { Kind::Unsigned64 } else { Kind::Unsigned }));
     }
     let above = 64 - u32::from(size) * 8;
     let value = ((value << above) as i64 >> above) as u64;
-    Ok((
-        value,
-        if size == 8 {
-            Kind::Signed64
-        } else {
-            Kind::Signed
-        },
-    ))
+    Ok((value, if size == 8 { Kind::Signed64 } else { Kind::Signed }))
 }
