@@ -57,6 +57,7 @@ struct Fixed {
     value: Sym,
     text: Sym,
     padding: Sym,
+    end: Sym,
     bytes: TypeRef,
     undecoded: TypeRef,
 }
@@ -268,6 +269,10 @@ impl Tables {
 
     pub(crate) fn padding_name(&self) -> Sym {
         self.fixed.padding
+    }
+
+    pub(crate) fn end_name(&self) -> Sym {
+        self.fixed.end
     }
 
     pub(crate) fn padding_type(&self) -> TypeRef {

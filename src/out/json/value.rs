@@ -16,10 +16,7 @@ pub(super) struct View<'a> {
 pub(super) fn object(view: &View<'_>, node: u32, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut first = true;
-    for (index, child) in view.tree.children(node) {
-        if child.has(mark::SPAN) {
-            continue;
-        }
+    for (index, child) in view.tree.members(node) {
         if !first {
             out.push(b',');
         }
@@ -71,10 +68,7 @@ fn value_of(view: &View<'_>, index: u32, node: &Node, out: &mut Vec<u8>) {
 fn list(view: &View<'_>, node: u32, out: &mut Vec<u8>) {
     out.push(b'[');
     let mut first = true;
-    for (index, child) in view.tree.children(node) {
-        if child.has(mark::SPAN) {
-            continue;
-        }
+    for (index, child) in view.tree.members(node) {
         if !first {
             out.push(b',');
         }
@@ -109,7 +103,7 @@ fn named(node: &Node, symbols: &EnumDef, out: &mut Vec<u8>) {
             string(out, &v.name);
         }
         out.push(b']');
-    } else if let Some(v) = symbols.get(raw).or_else(|| symbols.get(node.value)) {
+    } else if let Some(v) = symbols.get(node.value).or_else(|| symbols.get(raw)) {
         out.extend_from_slice(b",\"name\":");
         string(out, &v.name);
     }

@@ -250,13 +250,19 @@ impl Compiler<'_> {
             _ => "",
         };
         let text = match word {
+            "bytes" if matches!(len.from, LenFrom::Zero | LenFrom::To(_)) => {
+                return self.error(of.at, "only text and lists have an end of their own");
+            }
             "bytes" => return Ok(Read::Bytes(len)),
+            "utf16" if matches!(len.from, LenFrom::To(_)) => {
+                return self.error(of.at, "only text of 8 bits is read up to a unit ([to N])");
+            }
             "utf8" => TextKind::Utf8,
             "utf16" => TextKind::Utf16,
             "latin1" => TextKind::Latin1,
             _ => {
-                if matches!(len.from, LenFrom::Zero) {
-                    return self.error(of.at, "only text can end with a zero unit ([z])");
+                if matches!(len.from, LenFrom::To(_)) {
+                    return self.error(of.at, "only text is read up to a unit ([to N])");
                 }
                 return Ok(Read::List {
                     of: self.type_(of, &Mods::default(), scope)?,
@@ -267,7 +273,11 @@ impl Compiler<'_> {
         Ok(Read::Text {
             kind: text,
             len,
-            terminated: mods.terminated,
+            end: match (mods.trimmed, mods.terminated) {
+                (true, _) => TextEnd::Zeros,
+                (_, true) => TextEnd::Zero,
+                _ => TextEnd::Whole,
+            },
         })
     }
 
@@ -275,6 +285,10 @@ impl Compiler<'_> {
         let from = match len {
             LenAst::Rest => LenFrom::Rest,
             LenAst::Zero => LenFrom::Zero,
+            LenAst::To(unit) => match u8::try_from(*unit) {
+                Ok(unit) => LenFrom::To(unit),
+                Err(_) => return self.error(0, "text is read up to a unit of 8 bits"),
+            },
             LenAst::Inline(name) => {
                 let kind = TypeKind::Named {
                     name: name.clone(),
@@ -318,6 +332,7 @@ impl Compiler<'_> {
         };
         let inside = Mods {
             terminated: mods.terminated,
+            trimmed: mods.trimmed,
             ..Mods::default()
         };
         let mut types = Vec::new();
@@ -419,6 +434,7 @@ impl Compiler<'_> {
                 let len = match len {
                     LenAst::Rest => "*".into(),
                     LenAst::Zero => "z".into(),
+                    LenAst::To(unit) => format!("to {unit}"),
                     LenAst::Inline(name) => name.clone(),
                     LenAst::Expr(e) => expr_text(e),
                 };
@@ -475,6 +491,8 @@ fn merge(own: &Mods, outer: &Mods) -> Mods {
         opaque: own.opaque || outer.opaque,
         transaction: own.transaction || outer.transaction,
         terminated: own.terminated || outer.terminated,
+        trimmed: own.trimmed || outer.trimmed,
+        optional: own.optional || outer.optional,
         dialects: own.dialects || outer.dialects,
     }
 }
@@ -581,7 +599,7 @@ fn minimum(p: &Program, read: &Read) -> u32 {
         LenFrom::Const(n) => n.saturating_mul(if len.bytes { 8 } else { unit }),
         LenFrom::Inline(ty) => of(&ty),
         LenFrom::Zero => unit,
-        LenFrom::Expr(_) | LenFrom::Rest => 0,
+        LenFrom::Expr(_) | LenFrom::Rest | LenFrom::To(_) => 0,
     };
     match read {
         Read::Int { size, .. } | Read::Float { size, .. } => u32::from(*size) * 8,
@@ -595,6 +613,13 @@ fn minimum(p: &Program, read: &Read) -> u32 {
             ..
         } => len(l, 16),
         Read::Text { len: l, .. } => len(l, 8),
+        Read::List {
+            len: Len {
+                from: LenFrom::Zero,
+                ..
+            },
+            ..
+        } => 0,
         Read::List {
             of: element,
             len: l,

@@ -176,6 +176,17 @@ impl Evaluator {
         run.bounded(&mut cursor, name, &[ty], true)
     }
 
+    /// A run over a cleared tree, for a protocol that lays out the frame of its messages with its own code.
+    pub fn run<'a>(&'a mut self, tables: &'a Tables, tree: &'a mut Tree) -> Run<'a> {
+        tree.clear();
+        self.begin();
+        Run {
+            tables,
+            tree,
+            state: self,
+        }
+    }
+
     fn begin(&mut self) {
         self.slots.clear();
         self.dialects = 0;
@@ -309,8 +320,8 @@ impl Run<'_> {
         result.map(|()| 0)
     }
 
-    /// The steps of a layout; the structure's node is open.
-    pub(super) fn steps(
+    /// The fields of a layout with its parameters, into a structure's node that is open.
+    pub fn steps(
         &mut self,
         layout: &Layout,
         args: &[u64],
@@ -399,6 +410,13 @@ impl Run<'_> {
                         bytes: None,
                     });
                 }
+                Op::Empty { name, ty } => {
+                    let list = self.open(cursor, *name, *ty, 0);
+                    if let Some(n) = self.tree.get_mut(list) {
+                        n.kind = Kind::List;
+                    }
+                    self.tree.close(list, cursor.pos());
+                }
                 Op::Undecoded => return Err(Stop::Unknown),
                 Op::Remember { kind, key, value } => {
                     let pair = (
@@ -450,7 +468,7 @@ impl Run<'_> {
     }
 
     /// Shows the rest of the region as undecoded, if there is any.
-    pub(super) fn undecoded(&mut self, cursor: &mut Cursor<'_>) {
+    pub fn undecoded(&mut self, cursor: &mut Cursor<'_>) {
         let bits = cursor.left_bits();
         if bits == 0 {
             return;
