@@ -14,8 +14,9 @@ use moulsniff::keys::{
 };
 use std::path::Path;
 
-/// Which file opens the session, its server, y and seed as on the wire, and the RC4 key both programs used. MOULArs's are
-/// worked out with another language's big numbers; two of them have a y of 63 bytes.
+/// Which file opens the session, its server, y and seed as on the wire, and the RC4 key both
+/// programs used. MOULArs's are worked out with another language's big numbers; two of them have a
+/// y of 63 bytes.
 #[rustfmt::skip]
 const SESSIONS: [(&str, Service, &str, &str, &str); 48] = [
     ("dirtsand.ini", Service::GateKeeper, "0c4b6cf1879509a38a96c99187929a980b65a1745b0941b7ba468010b0e7cb17f55705c2ac14063fee790a7568476775536a3974766e2b1b7b412d7692d55449", "50aca9ecadeb7d", "ddf1cbc1ebcae2"),

@@ -1,7 +1,7 @@
-//! What `keys check` tells of a key file: format, servers, sizes, what looks wrong. Never a secret: a key is
-//! named by the first digits of its public modulus.
+//! What `keys check` tells of a key file: format, servers, sizes, what looks wrong. Never a secret:
+//! a key is named by the first digits of its public modulus.
 
-use super::error::KeyError;
+use super::error::{KeyError, printable};
 use super::file::{Format, opens_nothing, read_any, read_bytes};
 use super::prime::{is_probable_prime, is_safe_prime};
 use super::private::{PrivateKey, PublicHalf, doubts_about};
@@ -75,8 +75,8 @@ pub struct SessionReport {
     pub by_handshake: bool,
 }
 
-/// Reads the file and reports on it. A file that opens nothing is reported on as well, with its `problem`; an error is
-/// only what could not be read or understood.
+/// Reads the file and reports on it. A file that opens nothing is reported on as well, with its
+/// `problem`; an error is only what could not be read or understood.
 pub fn check(path: &Path) -> Result<Report, KeyError> {
     Report::new(&path.display().to_string(), &read_bytes(path)?)
 }
@@ -148,7 +148,7 @@ impl SessionReport {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.file.escape_debug(), self.format)?;
+        writeln!(f, "{}: {}", printable(&self.file), self.format)?;
         for key in &self.keys {
             writeln!(f, "  {key}")?;
         }

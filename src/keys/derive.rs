@@ -1,5 +1,5 @@
-//! From a private key, a client's y and a server's seed to the RC4 key of one connection. It knows no handshake
-//! packets: the caller has taken y and seed out of them.
+//! From a private key, a client's y and a server's seed to the RC4 key of one connection. It knows
+//! no handshake packets: the caller has taken y and seed out of them.
 
 use super::private::PrivateKey;
 use super::rc4::Rc4;
@@ -13,7 +13,8 @@ const MAX_Y: usize = 64;
 /// How many sums a [`Deriver`] remembers.
 const REMEMBERED: usize = 64;
 
-/// The RC4 key of one connection, for both directions. It opens that connection and nothing else, and is not shown.
+/// The RC4 key of one connection, for both directions. It opens that connection and nothing else,
+/// and is not shown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionKey([u8; 7]);
 
@@ -40,17 +41,18 @@ impl fmt::Debug for SessionKey {
     }
 }
 
-/// The session key of a connection: the seed, each byte XORed with one of the seven lowest bytes of y^K mod N, lowest
-/// first.
+/// The session key of a connection: the seed, each byte XORed with one of the seven lowest bytes of
+/// y^K mod N, lowest first.
 ///
-/// `y` is the client's number as on the wire, little-endian, 1 to 64 bytes, leading and trailing zeros as they
-/// come; `None` for any other length. A y of value 0 is a number like others and gives the seed itself.
-/// Takes a modular power of 512 bits, about a tenth of a millisecond.
+/// `y` is the client's number as on the wire, little-endian, 1 to 64 bytes, leading and trailing
+/// zeros as they come; `None` for any other length. A y of value 0 is a number like others and
+/// gives the seed itself. Takes a modular power of 512 bits, about a tenth of a millisecond.
 pub fn session_key(key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<SessionKey> {
     shared(key, y).map(|shared| mix(&shared, seed))
 }
 
-/// Derives session keys and remembers the last 64 powers, for captures that hold the same handshake twice.
+/// Derives session keys and remembers the last 64 powers, for captures that hold the same handshake
+/// twice.
 #[derive(Default)]
 pub struct Deriver {
     remembered: VecDeque<Remembered>,

@@ -1,5 +1,5 @@
-//! What can be wrong with a key file, in one line. It must never hold a byte of a key, so it is built from
-//! fixed texts, counts and positions alone.
+//! What can be wrong with a key file, in one line. It must never hold a byte of a key, so it is
+//! built from fixed texts, counts and positions alone.
 
 use std::fmt;
 
@@ -32,12 +32,8 @@ pub struct KeyError {
 impl KeyError {
     /// An error about `file`; control characters in its name are shown as `?`.
     pub(super) fn new(file: &str, place: Place, text: impl Into<String>) -> KeyError {
-        let file = file
-            .chars()
-            .map(|c| if c.is_control() { '?' } else { c })
-            .collect();
         KeyError {
-            file,
+            file: printable(file),
             place,
             text: text.into(),
         }
@@ -71,6 +67,13 @@ impl fmt::Display for KeyError {
 }
 
 impl std::error::Error for KeyError {}
+
+/// A file's name on one line: control characters become `?`.
+pub(super) fn printable(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
+}
 
 #[cfg(test)]
 mod tests {

@@ -79,8 +79,8 @@ impl KeyFile {
         KeyFile::parse(&name, &read_bytes(path)?)
     }
 
-    /// Reads a file's bytes. `name` is for messages; where nothing else says which server a key is for, its last part
-    /// may (`auth_key.der`).
+    /// Reads a file's bytes. `name` is for messages; where nothing else says which server a key is
+    /// for, its last part may (`auth_key.der`).
     pub fn parse(name: &str, bytes: &[u8]) -> Result<KeyFile, KeyError> {
         let (format, contents) = read_any(name, bytes)?;
         match opens_nothing(name, format, &contents) {
@@ -123,7 +123,8 @@ impl KeyFile {
         &self.sessions
     }
 
-    /// What a user should know: halves without their other half, signs that the file was cut. Nothing secret.
+    /// What a user should know: halves without their other half, signs that the file was cut.
+    /// Nothing secret.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

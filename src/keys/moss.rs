@@ -1,5 +1,6 @@
-//! The files of MOSS's `make_cyan_dh`: the server's DER, the `-w` file for Wireshark, the `-c` file for clients, and what
-//! `-t` prints. None says which server it is for; the generator or the file's name may.
+//! The files of MOSS's `make_cyan_dh`: the server's DER, the `-w` file for Wireshark, the `-c` file
+//! for clients, and what `-t` prints. None says which server it is for; the generator or the file's
+//! name may.
 
 use super::error::{KeyError, Place};
 use super::prime::{is_probable_prime, is_safe_prime};
@@ -31,7 +32,8 @@ pub(super) fn is_der(bytes: &[u8]) -> bool {
             || (reader.header(0x30).is_ok() && matches!(bytes.get(reader.at), None | Some(0x02))))
 }
 
-/// Reads the server's key: a SEQUENCE of three INTEGERs, p, g and the private exponent. The lengths vary.
+/// Reads the server's key: a SEQUENCE of three INTEGERs, p, g and the private exponent. The lengths
+/// vary.
 pub(super) fn der(file: &str, bytes: &[u8]) -> Result<Contents, KeyError> {
     let mut reader = Der { file, bytes, at: 0 };
     let length = reader.header(0x30)?;
@@ -65,7 +67,8 @@ pub(super) fn der(file: &str, bytes: &[u8]) -> Result<Contents, KeyError> {
     Ok(contents)
 }
 
-/// Tells the `-w` file from the `-c` file by which byte order makes a prime of the first 64 bytes, and reads it.
+/// Tells the `-w` file from the `-c` file by which byte order makes a prime of the first 64 bytes,
+/// and reads it.
 pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     let wrong = |at: usize, text: &str| KeyError::new(file, Place::Byte(at), text);
     if bytes.len() > 2 * PRIME {
@@ -83,7 +86,8 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     let big = BigUint::from_bytes_be(prime);
     let little = BigUint::from_bytes_le(prime);
     let (big_prime, little_prime) = (is_probable_prime(&big), is_probable_prime(&little));
-    // One random number in some hundreds is a prime by chance, also when read backwards; a safe prime is not met by chance.
+    // One random number in some hundreds is a prime by chance, also when read backwards; a safe
+    // prime is not met by chance.
     let backwards =
         little_prime && (!big_prime || (is_safe_prime(&little) && !is_safe_prime(&big)));
     if backwards && rest.len() == PRIME {
@@ -122,7 +126,8 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     Ok(Raw::Private(contents))
 }
 
-/// Reads what `make_cyan_dh -t` prints: numbers in hex under the names "Prime (modulus)", "Generator" and "Private key".
+/// Reads what `make_cyan_dh -t` prints: numbers in hex under the names "Prime (modulus)",
+/// "Generator" and "Private key".
 pub(super) fn printed(file: &str, text: &str) -> Result<Contents, KeyError> {
     let mut numbers: [(String, Place); 4] = std::array::from_fn(|_| (String::new(), Place::Whole));
     let mut current = None;

@@ -1,4 +1,5 @@
-//! MOULArs's `moulars.toml` and what its key generator prints. It looks at `[crypt_keys]` and nothing else.
+//! MOULArs's `moulars.toml` and what its key generator prints. It looks at `[crypt_keys]` and
+//! nothing else.
 
 use super::error::{KeyError, Place};
 use super::ini::{THREE, client_line};
@@ -13,7 +14,8 @@ pub(super) fn moulars(file: &str, text: &str) -> Result<Contents, KeyError> {
     pairs.finish(&THREE)
 }
 
-/// Reads the server's part out of the key generator's output and holds the clients' part against it.
+/// Reads the server's part out of the key generator's output and holds the clients' part against
+/// it.
 pub(super) fn generator(file: &str, text: &str) -> Result<Contents, KeyError> {
     let mut pairs = Pairs::new(file);
     let (start, end) = server_part(text);

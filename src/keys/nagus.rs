@@ -1,5 +1,5 @@
-//! NAGUS's configuration: what Python's configparser makes of sections, options, and values that go on over
-//! indented lines. It looks at the keys and passes over everything else.
+//! NAGUS's configuration: what Python's configparser makes of sections, options, and values that go
+//! on over indented lines. It looks at the keys and passes over everything else.
 
 use super::error::KeyError;
 use super::error::Place;
@@ -7,7 +7,8 @@ use super::ini::THREE;
 use super::service::Service;
 use super::text::{Contents, Pairs, Part, lines, place_of};
 
-/// Reads `key_g`, `key_n` and `key_a` of `[server.gatekeeper]`, `[server.auth]` and `[server.game]`.
+/// Reads `key_g`, `key_n` and `key_a` of `[server.gatekeeper]`, `[server.auth]` and
+/// `[server.game]`.
 pub(super) fn nagus(file: &str, text: &str) -> Result<Contents, KeyError> {
     let mut pairs = Pairs::new(file);
     let mut encryption_off = false;

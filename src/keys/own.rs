@@ -1,9 +1,9 @@
-//! Reads `shard.keys`, moulsniff's own text format: a line for a shard's private key or for one session's key.
-//! `docs/keys.md` describes it; `write` writes it.
+//! Reads `shard.keys`, moulsniff's own text format: a line for a shard's private key or for one
+//! session's key. `docs/keys.md` describes it; `write` writes it.
 
 use super::derive::SessionKey;
 use super::error::{KeyError, Place};
-use super::private::{PrivateKey, check_modulus};
+use super::private::{MAX_KEYS, PrivateKey, check_modulus};
 use super::service::Service;
 use super::session::{KeystreamStart, SessionLine};
 use super::text::{Contents, lines, number, place_of};
@@ -38,6 +38,12 @@ pub(super) fn own(file: &str, text: &str) -> Result<Contents, KeyError> {
         };
         match first.text {
             HEADER => promised = add(promised, line.header(words)?),
+            "private" if contents.keys.len() >= MAX_KEYS => {
+                return Err(line.wrong(
+                    first.place,
+                    format!("expected at most {MAX_KEYS} private keys"),
+                ));
+            }
             "private" => contents.keys.push(line.private(words)?),
             "session" => contents.sessions.push(line.session(words)?),
             _ => {
@@ -276,5 +282,143 @@ fn shifted(place: Place, by: usize) -> Place {
             column: column.saturating_add(by),
         },
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing
+    )]
+    use super::*;
+
+    fn complaint(text: &str) -> String {
+        own("s.keys", text).err().expect("refused").to_string()
+    }
+
+    #[test]
+    fn a_session_line_may_say_all_or_nothing() {
+        let text = "# by hand\n\
+            session rc4=00112233445566\n\
+            session any rc4=00112233445566 # no server either\n\
+            session gate y=0203 seed=A1a2a3a4a5a6a7 client=[::1]:40000 server=10.0.0.1:14617 \
+            client-start=seq:4294967295 server-start=used:18446744073709551615 rc4=ffeeddccbbaa99\n";
+        let contents = own("s.keys", text).ok().unwrap();
+        let [bare, any, full] = &contents.sessions[..] else {
+            panic!("three sessions")
+        };
+        assert_eq!(bare, any);
+        assert_eq!(
+            *bare,
+            SessionLine::new(SessionKey::new([0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66]))
+        );
+        assert_eq!(full.service, Some(Service::GateKeeper));
+        assert_eq!(full.client.unwrap().to_string(), "[::1]:40000");
+        assert_eq!(full.server.unwrap().to_string(), "10.0.0.1:14617");
+        assert_eq!(full.y, Some(vec![2, 3]));
+        assert_eq!(full.seed, Some([0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7]));
+        assert_eq!(full.client_start, KeystreamStart::Sequence(u32::MAX));
+        assert_eq!(full.server_start, KeystreamStart::Used(u64::MAX));
+        assert!(contents.notes.is_empty());
+    }
+
+    #[test]
+    fn every_mistake_has_its_place_and_what_was_expected() {
+        for (text, expected) in [
+            (
+                "moulsniff-keys 2",
+                "1:16: expected version 1 of this format",
+            ),
+            ("moulsniff-keys", "1:1: expected version 1 of this format"),
+            (
+                "moulsniff-keys 1 entries=x",
+                "1:18: expected `entries=` and a number",
+            ),
+            (
+                "\n  public auth",
+                "2:3: expected `private`, `session` or a comment (`#`)",
+            ),
+            (
+                "session auth",
+                "1:1: expected rc4= in this line: was it cut?",
+            ),
+            (
+                "session file rc4=00112233445566",
+                "1:9: expected a server (gatekeeper, auth, game, csr, any) or one of client=",
+            ),
+            ("session auth key=00112233445566", "1:14: expected a server"),
+            (
+                "session rc4=00112233445566 rc4=00112233445566",
+                "1:28: expected each value once in a line",
+            ),
+            ("session rc4=0011223344556", "1:13: expected hex of 7 bytes"),
+            (
+                "session rc4=0011223344556g",
+                "1:13: expected hex of 7 bytes",
+            ),
+            (
+                "session y= rc4=00112233445566",
+                "1:11: expected hex of 1 to 64 bytes",
+            ),
+            (
+                "session client=10.0.0.1 rc4=00112233445566",
+                "1:16: expected address:port, IPv6 in brackets",
+            ),
+            (
+                "session client-start=7 rc4=00112233445566",
+                "1:22: expected `search`, `seq:NUMBER` or `used:NUMBER`",
+            ),
+            (
+                "session client-start=seq:4294967296 rc4=00112233445566",
+                "1:22: expected `search`",
+            ),
+            ("private auth k=AAAA", "1:1: expected n= in this line"),
+            ("private auth n=AAAA", "1:1: expected k= in this line"),
+            (
+                "private auth n=AAAA k=AAAA",
+                "1:16: expected base-64 of 64 bytes, found 3 bytes",
+            ),
+            (
+                "private auth g=x n=AAAA k=AAAA",
+                "1:20: expected base-64 of 64 bytes, found 3 bytes",
+            ),
+        ] {
+            let found = complaint(text);
+            assert!(
+                found.starts_with(&format!("s.keys:{expected}")),
+                "{text}: {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_promise_of_more_entries_is_noted() {
+        let line = "session rc4=00112233445566\n";
+        let notes = |text: String| own("s.keys", &text).ok().unwrap().notes;
+        assert!(notes(format!("moulsniff-keys 1 entries=1\n{line}")).is_empty());
+        let two = format!("moulsniff-keys 1 entries=1\n{line}");
+        assert!(
+            notes(format!("{two}{two}")).is_empty(),
+            "two files put together"
+        );
+        assert_eq!(
+            notes(format!("moulsniff-keys 1 entries=2\n{line}")).len(),
+            1
+        );
+        assert_eq!(
+            notes(line.trim_end().to_owned()),
+            ["the last line has no end: was the file cut?"]
+        );
+    }
+
+    #[test]
+    fn lines_are_recognised() {
+        assert!(
+            is_line("moulsniff-keys 1") && is_line("private auth n=x") && is_line("session rc4=1")
+        );
+        assert!(!is_line("private matters") && !is_line("[crypt_keys]") && !is_line(""));
     }
 }

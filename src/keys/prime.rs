@@ -1,5 +1,5 @@
-//! Is a number a prime, as a shard's modulus must be? A probable-prime test, for telling files apart and for
-//! `keys check`; nothing here is meant to withstand numbers made to deceive it.
+//! Is a number a prime, as a shard's modulus must be? A probable-prime test, for telling files
+//! apart and for `keys check`; nothing here is meant to withstand numbers made to deceive it.
 
 use num_bigint::BigUint;
 
@@ -13,7 +13,8 @@ const SMALL: [u32; 53] = [
     197, 199, 211, 223, 227, 229, 233, 239, 241, 251,
 ];
 
-/// Whether `number` is prime, as far as eight rounds of Miller-Rabin can tell. About a millisecond for 512 bits.
+/// Whether `number` is prime, as far as eight rounds of Miller-Rabin can tell. About a millisecond
+/// for 512 bits.
 pub(super) fn is_probable_prime(number: &BigUint) -> bool {
     let one = BigUint::from(1u32);
     let two = BigUint::from(2u32);
@@ -43,8 +44,8 @@ pub(super) fn is_probable_prime(number: &BigUint) -> bool {
     })
 }
 
-/// Whether `number` is a prime *p* with (*p* − 1) / 2 prime too, as the key generators of MOSS, DIRTSAND and MOULArs make
-/// them.
+/// Whether `number` is a prime *p* with (*p* − 1) / 2 prime too, as the key generators of MOSS,
+/// DIRTSAND and MOULArs make them.
 pub(super) fn is_safe_prime(number: &BigUint) -> bool {
     is_probable_prime(number) && is_probable_prime(&(number >> 1u32))
 }

@@ -1,4 +1,5 @@
-//! A shard's long-term key: modulus and private exponent, checked when they come in. It knows no file format.
+//! A shard's long-term key: modulus and private exponent, checked when they come in. It knows no
+//! file format.
 
 use super::prime;
 use super::service::Service;
@@ -7,6 +8,9 @@ use std::fmt;
 
 /// The longest modulus and exponent the protocol has room for, in bits.
 pub(super) const MAX_BITS: u64 = 512;
+
+/// Private keys in one file at most. All of them may have to be tried on every connection.
+pub(super) const MAX_KEYS: usize = 1000;
 
 /// A modulus below this is a mistake and not a weak key.
 const MIN_BITS: u64 = 128;
@@ -72,7 +76,8 @@ impl PrivateKey {
         self.exponent.bits()
     }
 
-    /// A short name for the key that gives nothing away: the first eight hex digits of N, which every client has too.
+    /// A short name for the key that gives nothing away: the first eight hex digits of N, which
+    /// every client has too.
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.modulus)
     }
@@ -131,7 +136,8 @@ impl PublicHalf {
         self.modulus.bits()
     }
 
-    /// The first eight hex digits of N, the same as [`PrivateKey::fingerprint`] of the key it belongs to.
+    /// The first eight hex digits of N, the same as [`PrivateKey::fingerprint`] of the key it
+    /// belongs to.
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.modulus)
     }

@@ -51,7 +51,8 @@ impl Service {
             .find(|service| service.generator() == generator)
     }
 
-    /// The service a word of a key file means: `gate` is the gatekeeper's short form. Case is ignored.
+    /// The service a word of a key file means: `gate` is the gatekeeper's short form. Case is
+    /// ignored.
     pub fn from_word(word: &str) -> Option<Service> {
         if word.eq_ignore_ascii_case("gate") {
             return Some(Service::GateKeeper);

@@ -1,5 +1,6 @@
-//! A session's own key with what tells which session it is: the line of a `shard.keys` that opens one connection.
-//! It knows no streams; the caller says what it knows of one and is told which keys could be its.
+//! A session's own key with what tells which session it is: the line of a `shard.keys` that opens
+//! one connection. It knows no streams; the caller says what it knows of one and is told which keys
+//! could be its.
 
 use super::derive::SessionKey;
 use super::service::Service;
@@ -14,8 +15,8 @@ pub enum KeystreamStart {
     /// Not known: after the handshake where the capture has one, else to be searched for.
     #[default]
     Search,
-    /// The keystream's first byte was used on the stream byte with this TCP sequence number (as on the wire).
-    /// It stays true when the capture is cut.
+    /// The keystream's first byte was used on the stream byte with this TCP sequence number (as on
+    /// the wire). It stays true when the capture is cut.
     Sequence(u32),
     /// So many bytes of keystream had been used before the first captured byte of this direction.
     Used(u64),
@@ -32,7 +33,8 @@ pub struct SessionLine {
     pub client: Option<SocketAddr>,
     /// The server's end of the connection.
     pub server: Option<SocketAddr>,
-    /// The client's y as on the wire (little-endian), whole or its first bytes; a file keeps eight of them.
+    /// The client's y as on the wire (little-endian), whole or its first bytes; a file keeps eight
+    /// of them.
     pub y: Option<Vec<u8>>,
     /// The server's seed as on the wire.
     pub seed: Option<[u8; 7]>,
@@ -59,8 +61,9 @@ impl SessionLine {
 
     /// How well this line fits a session, or `None` if it is another session's.
     ///
-    /// y decides where both know it, then the seed; ends may differ then, as addresses get rewritten. Without
-    /// y and seed the ends must agree. A line that is known by nothing fits any session, last of all.
+    /// y decides where both know it, then the seed; ends may differ then, as addresses get
+    /// rewritten. Without y and seed the ends must agree. A line that is known by nothing fits any
+    /// session, last of all.
     pub(super) fn fits(&self, hint: &SessionHint<'_>) -> Option<Fit> {
         let y = agree(self.y.as_deref(), hint.y, same_y);
         let seed = agree(self.seed.as_ref(), hint.seed.as_ref(), |a, b| a == b);

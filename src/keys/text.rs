@@ -1,8 +1,8 @@
-//! What the text formats share: decoding, lines with their numbers, base-64 numbers, and pairing the halves of a
-//! key. It knows no particular format.
+//! What the text formats share: decoding, lines with their numbers, base-64 numbers, and pairing
+//! the halves of a key. It knows no particular format.
 
 use super::error::{KeyError, Place};
-use super::private::{PrivateKey, PublicHalf, check_modulus};
+use super::private::{MAX_KEYS, PrivateKey, PublicHalf, check_modulus};
 use super::service::Service;
 use super::session::SessionLine;
 use base64::Engine;
@@ -18,8 +18,8 @@ pub(super) struct Contents {
     pub(super) notes: Vec<String>,
 }
 
-/// The text of a file: UTF-8 or UTF-16 with or without byte order mark, or an older 8-bit set in its comments.
-/// `None` if it is no text.
+/// The text of a file: UTF-8 or UTF-16 with or without byte order mark, or an older 8-bit set in
+/// its comments. `None` if it is no text.
 pub(super) fn decode(bytes: &[u8]) -> Option<String> {
     if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
         return Some(utf16(rest, u16::from_le_bytes));
@@ -75,11 +75,15 @@ pub(super) fn bare(value: &str) -> &str {
     value
 }
 
-/// A 512-bit number in base-64, big-endian, as DIRTSAND, MOULArs and NAGUS write it: 64 bytes, no more and no less, so that
-/// a value cut short is noticed. Blanks inside are ignored. The error names what was expected and how many bytes there were.
+/// A 512-bit number in base-64, big-endian, as DIRTSAND, MOULArs and NAGUS write it: 64 bytes, no
+/// more and no less, so that a value cut short is noticed. Blanks inside are ignored. The error
+/// names what was expected and how many bytes there were.
 pub(super) fn number(value: &str) -> Result<BigUint, String> {
-    let config =
-        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    // Bits left over after the last byte are let pass, as Python and DIRTSAND do: the length tells
+    // a value cut short.
+    let config = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
     let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config);
     let digits: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     match engine.decode(&digits) {
@@ -118,7 +122,8 @@ impl Part {
     }
 }
 
-/// Collects the parts of keys as a file gives them and pairs them by service. A service's second N begins a second key.
+/// Collects the parts of keys as a file gives them and pairs them by service. A service's second N
+/// begins a second key.
 pub(super) struct Pairs<'a> {
     file: &'a str,
     keys: Vec<Parts>,
@@ -173,7 +178,8 @@ impl<'a> Pairs<'a> {
                 Part::K => parts.k = Some((number, place)),
                 _ => parts.x = Some(number),
             }),
-            // Clients' halves stand beside the servers' in what key generators print; they are not needed.
+            // Clients' halves stand beside the servers' in what key generators print; they are not
+            // needed.
             Err(_) if part == Part::X => self
                 .notes
                 .push(format!("{service}: the public key X cannot be read")),
@@ -205,7 +211,8 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Sets `part` of the service's latest key, or begins a new one if that is whole and has it already.
+    /// Sets `part` of the service's latest key, or begins a new one if that is whole and has it
+    /// already.
     fn keep(&mut self, service: Service, part: Part, set: impl FnOnce(&mut Parts)) {
         let latest = self
             .keys
@@ -232,9 +239,13 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// The keys that are whole; halves and services without a key are noted. `expected`: services a file of this format
-    /// has keys for.
+    /// The keys that are whole; halves and services without a key are noted. `expected`: services a
+    /// file of this format has keys for.
     pub(super) fn finish(self, expected: &[Service]) -> Result<Contents, KeyError> {
+        if self.keys.len() > MAX_KEYS {
+            let text = format!("expected at most {MAX_KEYS} private keys");
+            return Err(KeyError::new(self.file, Place::Whole, text));
+        }
         let mut contents = Contents {
             notes: self.notes,
             ..Contents::default()

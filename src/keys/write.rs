@@ -1,5 +1,5 @@
-//! Writes `shard.keys`, the text that `own` reads. Here, and only here, secrets are turned into text: the caller does
-//! so because the user asked for a file that holds them.
+//! Writes `shard.keys`, the text that `own` reads. Here, and only here, secrets are turned into
+//! text: the caller does so because the user asked for a file that holds them.
 
 use super::own::HEADER;
 use super::private::PrivateKey;
@@ -26,7 +26,8 @@ pub fn shard_keys(keys: &[PrivateKey], sessions: &[SessionLine]) -> String {
     text
 }
 
-/// The lines of private keys, without a header. Whoever has them can read every session with their servers.
+/// The lines of private keys, without a header. Whoever has them can read every session with their
+/// servers.
 pub fn write_private_lines(keys: &[PrivateKey]) -> String {
     let mut text = String::new();
     for key in keys {
@@ -42,7 +43,8 @@ pub fn write_private_lines(keys: &[PrivateKey]) -> String {
     text
 }
 
-/// The lines of session keys, without a header. The key comes last, so that a line that was cut has none.
+/// The lines of session keys, without a header. The key comes last, so that a line that was cut has
+/// none.
 pub fn write_session_lines(sessions: &[SessionLine]) -> String {
     let mut text = String::new();
     for session in sessions {

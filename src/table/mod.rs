@@ -62,6 +62,13 @@ struct Fixed {
     undecoded: TypeRef,
 }
 
+impl Default for Fixed {
+    fn default() -> Self {
+        let none = Sym::ELEMENT;
+        Fixed { count: none, present: none, value: none, text: none, padding: none, end: none, bytes: TypeRef(0), undecoded: TypeRef(0) }
+    }
+}
+
 impl Tables {
     /// Compiles the tables of one protocol; later sources may replace what earlier ones declare. `natives` are the types with code.
     pub fn load(
@@ -89,6 +96,18 @@ impl Tables {
             messages_by_name,
             fixed,
         })
+    }
+
+    /// Tables that know nothing.
+    pub fn none(protocol: &str) -> Tables {
+        Tables {
+            protocol: protocol.to_string(),
+            program: Program::default(),
+            sources: Vec::new(),
+            by_name: HashMap::new(),
+            messages_by_name: HashMap::new(),
+            fixed: Fixed::default(),
+        }
     }
 
     /// The protocol a table file says it belongs to.

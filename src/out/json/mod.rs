@@ -176,6 +176,11 @@ fn links(tree: &Tree, kind: LinkKind, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends one value without children.
+pub fn scalar(tables: &Tables, tree: &Tree, bytes: &[u8], node: &crate::tree::Node, out: &mut Vec<u8>) {
+    value::scalar(&value::View { tables, tree, bytes, redact: false }, node, out);
+}
+
 /// Appends `,"problems":[…]` where there are any.
 pub fn problems(tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
     if tree.problems().is_empty() {

@@ -13,7 +13,7 @@ pub mod template;
 pub use circuit::Counters;
 pub use session::CircuitSession;
 
-use super::{Ends, Opening, Protocol, Session, Transport, Verdict};
+use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
 use crate::table::{NativeFn, Source, Tables};
 
 /// The protocol.
@@ -54,11 +54,11 @@ impl Protocol for SecondLife {
         natives::NATIVES
     }
 
-    fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &Tables) -> Verdict {
+    fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
         Verdict::No
     }
 
-    fn recognise_udp(&self, opening: &Opening<'_>, tables: &Tables) -> Verdict {
+    fn recognise_udp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
         recognise::recognise(opening, tables)
     }
 

@@ -6,8 +6,8 @@
 
 use super::datagram::Frame;
 use super::packet::{self, Packet};
-use crate::proto::{Opening, Verdict};
-use crate::table::{Evaluator, Tables};
+use crate::proto::{LazyTables, Opening, Verdict};
+use crate::table::Evaluator;
 use crate::tree::{Severity, Tree};
 
 /// Numbers of frequent messages that only a viewer sends.
@@ -78,8 +78,12 @@ const SIMULATORS: &[u32] = &[
     0xffff_0199, // MapBlockReply
 ];
 
-/// Bits of evidence from which a conversation is taken for a circuit.
+/// Bits of evidence from which one datagram proves a circuit.
 const CERTAIN: u32 = 40;
+/// Bits that the first datagrams of both sides have to bring each, where neither is proof alone.
+const BOTH: u32 = 33;
+/// Bits from which a datagram is believed where only one side was captured and nothing more will come.
+const AT_LAST: u32 = 39;
 
 /// What one datagram says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,26 +94,15 @@ struct Evidence {
 }
 
 /// Judges a conversation by its first datagrams.
-pub fn recognise(opening: &Opening<'_>, tables: &Tables) -> Verdict {
-    let Some(frame) = Frame::new(tables) else {
+pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
+    let (Some(client), Some(server)) =
+        (judge(opening.client, tables), judge(opening.server, tables))
+    else {
         return Verdict::No;
     };
-    let judge = |datagram: &[u8]| -> Option<Evidence> {
-        if datagram.is_empty() {
-            return Some(Evidence::default());
-        }
-        let plain = evidence(datagram, false, &frame, tables);
-        let behind = if packet::begins_as_socks(datagram) {
-            evidence(datagram, true, &frame, tables)
-        } else {
-            None
-        };
-        plain.max_by_bits(behind)
-    };
-    let (Some(client), Some(server)) = (judge(opening.client), judge(opening.server)) else {
-        return Verdict::No;
-    };
-    if client.bits + server.bits >= CERTAIN {
+    let most = client.bits.max(server.bits);
+    let both = client.bits.min(server.bits) >= BOTH;
+    if most >= CERTAIN || both || opening.last && most >= AT_LAST {
         let swapped = server.viewer || client.simulator;
         let straight = client.viewer || server.simulator;
         return Verdict::Yes {
@@ -123,21 +116,23 @@ pub fn recognise(opening: &Opening<'_>, tables: &Tables) -> Verdict {
     }
 }
 
-trait MaxByBits {
-    fn max_by_bits(self, other: Self) -> Self;
-}
-
-impl MaxByBits for Option<Evidence> {
-    fn max_by_bits(self, other: Self) -> Self {
-        match (self, other) {
-            (Some(a), Some(b)) => Some(if b.bits > a.bits { b } else { a }),
-            (a, b) => a.or(b),
-        }
+/// What a side's first datagram proves: nothing yet where there is none, `None` where it cannot be one of a circuit.
+fn judge(datagram: &[u8], tables: &LazyTables) -> Option<Evidence> {
+    if datagram.is_empty() {
+        return Some(Evidence::default());
+    }
+    let plain = evidence(datagram, false, tables);
+    if !packet::begins_as_socks(datagram) {
+        return plain;
+    }
+    match (plain, evidence(datagram, true, tables)) {
+        (Some(a), Some(b)) => Some(if b.bits > a.bits { b } else { a }),
+        (a, b) => a.or(b),
     }
 }
 
 /// What a datagram proves; `None` where it cannot be one of a circuit.
-fn evidence(datagram: &[u8], socks: bool, frame: &Frame, tables: &Tables) -> Option<Evidence> {
+fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidence> {
     let packet = Packet::parse(datagram, socks)?;
     if packet.flags & 0x0f != 0 || packet.extra != 0 || packet.bad_acks.is_some() {
         return None;
@@ -145,11 +140,23 @@ fn evidence(datagram: &[u8], socks: bool, frame: &Frame, tables: &Tables) -> Opt
     if packet.has(packet::RESENT) && !packet.has(packet::RELIABLE) {
         return None;
     }
+    if !packet.has(packet::ZEROCODED) && !possible(packet::number(packet.coded(datagram))?.0) {
+        return None;
+    }
+    let tables = tables.get();
+    let frame = Frame::new(tables)?;
+    if !frame.plausible(datagram, socks, tables) {
+        return None;
+    }
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
     let read = frame
         .read(datagram, (socks, 0), tables, &mut evaluator, &mut tree)
         .ok()?;
-    let sound = tree.problems().iter().all(|p| p.severity == Severity::Note);
+    // A message whose end is missing proves nothing.
+    let sound = tree
+        .problems()
+        .iter()
+        .all(|p| p.severity == Severity::Note && p.node != 0);
     if !sound {
         return None;
     }
@@ -175,4 +182,13 @@ fn evidence(datagram: &[u8], socks: bool, frame: &Frame, tables: &Tables) -> Opt
         viewer: VIEWERS.contains(&read.number),
         simulator: SIMULATORS.contains(&read.number),
     })
+}
+
+/// Whether a message could have this number at all: a quick look before the tables are asked.
+fn possible(number: u32) -> bool {
+    match number {
+        0..=0xff => (1..0x80).contains(&number),
+        0x100..=0xffff => (0xff01..0xff80).contains(&number),
+        _ => (0xffff_0001..0xffff_1000).contains(&number) || number >= 0xffff_fffa,
+    }
 }

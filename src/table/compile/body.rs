@@ -268,7 +268,14 @@ impl Compiler<'_> {
         let signed = matches!(def.map(|d| &d.read), Some(Read::Int { signed: true, .. }));
         let scalar = matches!(
             def.map(|d| &d.read),
-            Some(Read::Int { .. } | Read::Bool | Read::Ipv4 { .. } | Read::Native { .. })
+            Some(
+                Read::Int { .. }
+                    | Read::Bool
+                    | Read::Ipv4 { .. }
+                    | Read::Native { .. }
+                    | Read::NullOr { .. }
+                    | Read::Family(_)
+            )
         );
         let slot = scope.declare(name, symbols, signed);
         if slot != NO_SLOT && !scalar {

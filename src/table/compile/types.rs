@@ -517,27 +517,13 @@ fn builtin(name: &str) -> Option<Read> {
         Some(plain) => (plain, true),
         None => (name, false),
     };
+    let order = if big { Order::Big } else { Order::Little };
     Some(match plain {
-        "u8" | "i8" if !big => Read::Int {
-            size: 1,
-            signed: plain == "i8",
-            big,
-        },
-        "u16" | "i16" => Read::Int {
-            size: 2,
-            signed: plain == "i16",
-            big,
-        },
-        "u32" | "i32" => Read::Int {
-            size: 4,
-            signed: plain == "i32",
-            big,
-        },
-        "u64" | "i64" => Read::Int {
-            size: 8,
-            signed: plain == "i64",
-            big,
-        },
+        "u8" | "i8" if !big => Read::Int { size: 1, signed: plain == "i8", order },
+        "u16" | "i16" => Read::Int { size: 2, signed: plain == "i16", order },
+        "u32" | "i32" => Read::Int { size: 4, signed: plain == "i32", order },
+        "u64" | "i64" => Read::Int { size: 8, signed: plain == "i64", order },
+        "u32pdp" if !big => Read::Int { size: 4, signed: false, order: Order::Pdp },
         "f32" => Read::Float { size: 4, big },
         "f64" => Read::Float { size: 8, big },
         "bool" if !big => Read::Bool,

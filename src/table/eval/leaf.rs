@@ -22,7 +22,7 @@ impl Run<'_> {
         };
         let start = cursor.pos();
         let (value, kind) = match &def.read {
-            Read::Int { size, signed, big } => integer(cursor, *size, *signed, *big)?,
+            Read::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,
             Read::Bool => (u64::from(cursor.array::<1>()?[0]), Kind::Bool),
             Read::Float { size: 4, big } => {
                 let raw = cursor.array::<4>()?;
@@ -259,72 +259,21 @@ impl Run<'_> {
 }
 
 #[inline]
-fn integer(
-    cursor: &mut Cursor<'_>,
-    size: u8,
-    signed: bool,
-    big: bool,
-) -> Result<(u64, Kind), Stop> {
-    let (value, kind) = match (size, big) {
-        (1, _) => {
-            let raw = cursor.array::<1>()?[0];
-            (
-                if signed {
-                    raw as i8 as i64 as u64
-                } else {
-                    u64::from(raw)
-                },
-                Kind::Unsigned,
-            )
-        }
-        (2, _) => {
-            let raw = cursor.array::<2>()?;
-            let n = if big {
-                u16::from_be_bytes(raw)
-            } else {
-                u16::from_le_bytes(raw)
-            };
-            (
-                if signed {
-                    n as i16 as i64 as u64
-                } else {
-                    u64::from(n)
-                },
-                Kind::Unsigned,
-            )
-        }
-        (4, _) => {
-            let raw = cursor.array::<4>()?;
-            let n = if big {
-                u32::from_be_bytes(raw)
-            } else {
-                u32::from_le_bytes(raw)
-            };
-            (
-                if signed {
-                    n as i32 as i64 as u64
-                } else {
-                    u64::from(n)
-                },
-                Kind::Unsigned,
-            )
-        }
-        _ => {
-            let raw = cursor.array::<8>()?;
-            (
-                if big {
-                    u64::from_be_bytes(raw)
-                } else {
-                    u64::from_le_bytes(raw)
-                },
-                Kind::Unsigned64,
-            )
-        }
+fn integer(cursor: &mut Cursor<'_>, size: u8, signed: bool, order: Order) -> Result<(u64, Kind), Stop> {
+    let value = match (size, order) {
+        (1, _) => u64::from(cursor.array::<1>()?[0]),
+        (2, Order::Big) => u64::from(u16::from_be_bytes(cursor.array()?)),
+        (2, _) => u64::from(u16::from_le_bytes(cursor.array()?)),
+        (4, Order::Little) => u64::from(u32::from_le_bytes(cursor.array()?)),
+        (4, Order::Big) => u64::from(u32::from_be_bytes(cursor.array()?)),
+        (4, Order::Pdp) => u64::from(u32::from_le_bytes(cursor.array()?).rotate_right(16)),
+        (_, Order::Big) => u64::from_be_bytes(cursor.array()?),
+        _ => u64::from_le_bytes(cursor.array()?),
     };
-    let kind = match (kind, signed) {
-        (Kind::Unsigned, true) => Kind::Signed,
-        (Kind::Unsigned64, true) => Kind::Signed64,
-        (kind, _) => kind,
-    };
-    Ok((value, kind))
+    if !signed {
+        return Ok((value, if size == 8 { Kind::Unsigned64 } else { Kind::Unsigned }));
+    }
+    let above = 64 - u32::from(size) * 8;
+    let value = ((value << above) as i64 >> above) as u64;
+    Ok((value, if size == 8 { Kind::Signed64 } else { Kind::Signed }))
 }

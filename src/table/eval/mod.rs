@@ -173,7 +173,17 @@ impl Evaluator {
             tree,
             state: self,
         };
-        run.bounded(&mut cursor, name, &[ty], true)
+        run.bounded(&mut cursor, name, &[ty], true, Frame::default())
+    }
+
+    /// Reads a structure that begins a stream's bytes, into a cleared tree: how many bytes it has, or how many are needed at least.
+    pub fn stream_value(&mut self, tables: &Tables, ty: TypeRef, name: Sym, bytes: &[u8], tree: &mut Tree) -> Result<usize, Stop> {
+        tree.clear();
+        self.begin();
+        let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
+        let mut run = Run { tables, tree, state: self };
+        run.field(&mut cursor, name, ty, 0, Frame::default())?;
+        Ok(cursor.pos().div_ceil(8))
     }
 
     /// A run over a cleared tree, for a protocol that lays out the frame of its messages with its own code.

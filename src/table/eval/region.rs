@@ -30,7 +30,7 @@ impl Run<'_> {
         let node = self.tree.len();
         match zlib {
             None => {
-                self.bounded(cursor, name, inner, *dialects);
+                self.bounded(cursor, name, inner, *dialects, frame);
             }
             Some((keep, size)) => {
                 let keep = self.expr(*keep, frame, cursor).unwrap_or(0);
@@ -40,6 +40,7 @@ impl Run<'_> {
                     name,
                     inner,
                     (keep.max(0) as usize, size.max(0) as usize),
+                    frame,
                 );
             }
         }
@@ -59,15 +60,14 @@ impl Run<'_> {
         cursor: &mut Cursor<'_>,
         name: Sym,
         inner: &[TypeRef],
-        dialects: bool,
-    ) -> usize {
+        dialects: bool, frame: Frame) -> usize {
         let start = *cursor;
         let before = self.tree.checkpoint();
         let mut asked = 0;
         let spoken = self.state.dialects;
         for (i, ty) in inner.iter().enumerate() {
             let outer_asked = std::mem::replace(&mut self.state.consulted, 0);
-            let fits = self.attempt(cursor, name, *ty);
+            let fits = self.attempt(cursor, name, *ty, frame);
             if i == 0 {
                 asked = self.state.consulted;
             }
@@ -94,7 +94,7 @@ impl Run<'_> {
                 self.state.dialects = spoken | choice;
                 let fits = inner
                     .first()
-                    .is_some_and(|ty| self.attempt(cursor, name, *ty));
+                    .is_some_and(|ty| self.attempt(cursor, name, *ty, frame));
                 self.state.dialects = spoken;
                 if fits {
                     self.say_dialects(before_node(before), choice);
@@ -106,7 +106,7 @@ impl Run<'_> {
         }
         if inner.len() > 1 || (dialects && asked != 0) {
             if let Some(ty) = inner.first() {
-                self.attempt(cursor, name, *ty);
+                self.attempt(cursor, name, *ty, frame);
             }
         }
         let end = cursor.pos();
@@ -132,11 +132,11 @@ impl Run<'_> {
     }
 
     /// Reads a type in the region; whether it fills it exactly without an error. What went wrong becomes a problem.
-    fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef) -> bool {
+    fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, frame: Frame) -> bool {
         let node = self.tree.len();
         let problems = self.tree.problems().len();
         let depth = self.state.depth;
-        let result = self.field(cursor, name, ty, 0, Frame::default());
+        let result = self.field(cursor, name, ty, 0, frame);
         self.state.depth = depth;
         let innermost = self
             .tree
@@ -226,15 +226,14 @@ impl Run<'_> {
         cursor: &mut Cursor<'_>,
         name: Sym,
         inner: &[TypeRef],
-        (keep, size): (usize, usize),
-    ) {
+        (keep, size): (usize, usize), frame: Frame) {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
         let limit = self.state.limits.decompressed;
         let good = inflate(&mut self.state.inflate, raw, keep, limit, &mut bytes);
         let node = self.tree.len();
         let mut inside = Cursor::new(&bytes, buffer);
-        self.bounded(&mut inside, name, inner, false);
+        self.bounded(&mut inside, name, inner, false, frame);
         let found = bytes.len();
         self.tree.put_buffer(buffer, bytes);
         cursor.seek(cursor.limit());

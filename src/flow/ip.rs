@@ -1,0 +1,178 @@
+//! IPv4 and IPv6: addresses, what the packet carries, and how much of that the capture cut off.
+//!
+//! It knows extension headers and fragment headers, but puts no fragments together and looks at no transport.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use etherparse::{
+    IpAuthHeaderSlice, IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice,
+    Ipv6RawExtHeaderSlice,
+};
+
+/// An address of either family in 16 bytes; the family is kept beside it.
+pub(super) type Address = [u8; 16];
+
+/// An IP packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet<'a> {
+    pub v6: bool,
+    pub src: Address,
+    pub dst: Address,
+    /// What the payload is, by IANA's protocol numbers.
+    pub protocol: u8,
+    /// What was captured of the payload.
+    pub payload: &'a [u8],
+    /// How many more bytes it had on the wire.
+    pub missing: u32,
+    /// Where the payload is but a part of one.
+    pub fragment: Option<Fragment>,
+}
+
+/// Which part of a datagram a fragment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fragment {
+    pub id: u32,
+    /// In bytes.
+    pub offset: u32,
+    pub more: bool,
+}
+
+/// The packet is no IP or contradicts itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+/// No sane packet has more extension headers.
+const MOST_EXTENSIONS: usize = 16;
+
+/// Reads an IP packet. `wire_len` is how long `data` was before the capture cut it.
+pub(super) fn parse(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
+    match data.first().map(|first| first >> 4) {
+        Some(4) => parse_v4(data, wire_len),
+        Some(6) => parse_v6(data, wire_len),
+        _ => Err(Malformed),
+    }
+}
+
+impl<'a> Packet<'a> {
+    /// Steps over extension headers until a transport or a fragment header that does fragment.
+    pub(super) fn walk_extensions(&mut self) -> Result<(), Malformed> {
+        for _ in 0..MOST_EXTENSIONS {
+            let (next, len, fragment) = match self.extension()? {
+                Some(extension) => extension,
+                None => return Ok(()),
+            };
+            self.protocol = next.0;
+            self.payload = self.payload.get(len..).ok_or(Malformed)?;
+            if fragment.is_some() {
+                self.fragment = fragment;
+                return Ok(());
+            }
+        }
+        Err(Malformed)
+    }
+
+    /// The extension header that comes next: what follows it, its length, and the fragment it announces.
+    fn extension(&self) -> Result<Option<(IpNumber, usize, Option<Fragment>)>, Malformed> {
+        let plain = |next, len| Ok(Some((next, len, None)));
+        match IpNumber(self.protocol) {
+            IpNumber::AUTHENTICATION_HEADER => {
+                let header = IpAuthHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
+                plain(header.next_header(), header.slice().len())
+            }
+            IpNumber::IPV6_HEADER_HOP_BY_HOP
+            | IpNumber::IPV6_ROUTE_HEADER
+            | IpNumber::IPV6_DESTINATION_OPTIONS
+                if self.v6 =>
+            {
+                let header =
+                    Ipv6RawExtHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
+                plain(header.next_header(), header.slice().len())
+            }
+            IpNumber::IPV6_FRAGMENTATION_HEADER if self.v6 => {
+                let header =
+                    Ipv6FragmentHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
+                let fragment = header.is_fragmenting_payload().then(|| Fragment {
+                    id: header.identification(),
+                    offset: u32::from(header.fragment_offset().value()) * 8,
+                    more: header.more_fragments(),
+                });
+                Ok(Some((header.next_header(), header.slice().len(), fragment)))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// An address as the standard library has it.
+pub(super) fn address(v6: bool, bytes: &Address) -> IpAddr {
+    if v6 {
+        return IpAddr::V6(Ipv6Addr::from(*bytes));
+    }
+    let [.., a, b, c, d] = *bytes;
+    IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+}
+
+fn parse_v4(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
+    let header = Ipv4HeaderSlice::from_slice(data).map_err(|_| Malformed)?;
+    let header_len = header.slice().len();
+    // Segmentation offload leaves the length 0 where the capture is taken before the card fills it in.
+    let total = match usize::from(header.total_len()) {
+        0 => wire_len,
+        total if total < header_len => return Err(Malformed),
+        total => total.min(wire_len),
+    };
+    let (payload, missing) = bounded(data, header_len, total)?;
+    let mut packet = Packet {
+        v6: false,
+        src: widen(header.source()),
+        dst: widen(header.destination()),
+        protocol: header.protocol().0,
+        payload,
+        missing,
+        fragment: header.is_fragmenting_payload().then(|| Fragment {
+            id: u32::from(header.identification()),
+            offset: u32::from(header.fragments_offset().value()) * 8,
+            more: header.more_fragments(),
+        }),
+    };
+    if packet.fragment.is_none() {
+        packet.walk_extensions()?;
+    }
+    Ok(packet)
+}
+
+fn parse_v6(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
+    let header = Ipv6HeaderSlice::from_slice(data).map_err(|_| Malformed)?;
+    let header_len = header.slice().len();
+    // 0 is a jumbogram's length (RFC 2675), or offload as in IPv4.
+    let total = match usize::from(header.payload_length()) {
+        0 => wire_len,
+        payload => (header_len + payload).min(wire_len),
+    };
+    let (payload, missing) = bounded(data, header_len, total)?;
+    let mut packet = Packet {
+        v6: true,
+        src: header.source(),
+        dst: header.destination(),
+        protocol: header.next_header().0,
+        payload,
+        missing,
+        fragment: None,
+    };
+    packet.walk_extensions()?;
+    Ok(packet)
+}
+
+/// What was captured of the payload of a packet `total` bytes long, and how much of it was not.
+fn bounded(data: &[u8], header_len: usize, total: usize) -> Result<(&[u8], u32), Malformed> {
+    let payload = data
+        .get(header_len..total.min(data.len()))
+        .ok_or(Malformed)?;
+    let missing = total.saturating_sub(data.len());
+    Ok((payload, u32::try_from(missing).unwrap_or(u32::MAX)))
+}
+
+fn widen(v4: [u8; 4]) -> Address {
+    let [a, b, c, d] = v4;
+    [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d]
+}

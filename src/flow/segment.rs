@@ -1,0 +1,72 @@
+//! The header of a TCP segment. It is not part of any connection yet.
+
+pub(super) const FIN: u8 = 0x01;
+pub(super) const SYN: u8 = 0x02;
+pub(super) const RST: u8 = 0x04;
+pub(super) const ACK: u8 = 0x10;
+
+/// A segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment<'a> {
+    pub src_port: u16,
+    pub dst_port: u16,
+    pub seq: u32,
+    pub ack: u32,
+    pub flags: u8,
+    /// Whether the header's own length makes sense. Where not, only the ports count.
+    pub sound: bool,
+    pub bytes: &'a [u8],
+    /// Length of the payload on the wire.
+    pub len: u64,
+}
+
+impl<'a> Segment<'a> {
+    /// Reads a header (RFC 9293) from the captured bytes of an IP payload that was `missing` bytes longer. `None` where
+    /// not even the fixed fields were captured.
+    #[inline]
+    pub(super) fn parse(data: &'a [u8], missing: u32) -> Option<Self> {
+        let [
+            p0,
+            p1,
+            p2,
+            p3,
+            s0,
+            s1,
+            s2,
+            s3,
+            a0,
+            a1,
+            a2,
+            a3,
+            header,
+            flags,
+            _,
+            _,
+        ] = *data.first_chunk::<16>()?;
+        let header_len = usize::from(header >> 4) * 4;
+        let whole = data.len() as u64 + u64::from(missing);
+        Some(Segment {
+            src_port: u16::from_be_bytes([p0, p1]),
+            dst_port: u16::from_be_bytes([p2, p3]),
+            seq: u32::from_be_bytes([s0, s1, s2, s3]),
+            ack: u32::from_be_bytes([a0, a1, a2, a3]),
+            flags,
+            sound: header_len >= 20 && whole >= header_len as u64,
+            bytes: data.get(header_len..).unwrap_or_default(),
+            len: whole.saturating_sub(header_len as u64),
+        })
+    }
+
+    pub(super) fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    pub(super) fn opens(&self) -> bool {
+        self.flags & (SYN | ACK) == SYN
+    }
+
+    /// Sequence number of the first payload byte.
+    pub(super) fn first(&self) -> u32 {
+        self.seq.wrapping_add(u32::from(self.has(SYN)))
+    }
+}

@@ -1,0 +1,377 @@
+//! Conversations by their pair of ends, in constant time, with the longest idle one at hand.
+//!
+//! It knows nothing of what a conversation is: a value in a slot, and lists through the slots.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::net::SocketAddr;
+
+use super::ip::{self, Address};
+
+/// A pair of ends, the same whichever of them sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key([u64; 5]);
+
+/// Which end of a [`Key`] sent a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Low,
+    High,
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for word in self.0 {
+            state.write_u64(word);
+        }
+    }
+}
+
+impl Key {
+    /// The key of a packet, and which of its ends sent it.
+    pub(super) fn new(v6: bool, src: (&Address, u16), dst: (&Address, u16)) -> (Self, Side) {
+        let words = |bytes: &Address| {
+            let all = u128::from_be_bytes(*bytes);
+            ((all >> 64) as u64, all as u64)
+        };
+        let (src, dst) = ((words(src.0), src.1), (words(dst.0), dst.1));
+        let (low, high, side) = if src <= dst {
+            (src, dst, Side::Low)
+        } else {
+            (dst, src, Side::High)
+        };
+        let ports = u64::from(v6) << 32 | u64::from(low.1) << 16 | u64::from(high.1);
+        (Key([low.0.0, low.0.1, high.0.0, high.0.1, ports]), side)
+    }
+
+    /// The end on one side.
+    pub(super) fn end(&self, side: Side) -> SocketAddr {
+        let [low_a, low_b, high_a, high_b, ports] = self.0;
+        let (a, b, port) = match side {
+            Side::Low => (low_a, low_b, ports >> 16),
+            Side::High => (high_a, high_b, ports),
+        };
+        let bytes = (u128::from(a) << 64 | u128::from(b)).to_be_bytes();
+        SocketAddr::new(ip::address(ports >> 32 & 1 == 1, &bytes), port as u16)
+    }
+}
+
+impl Side {
+    pub(super) fn other(self) -> Self {
+        match self {
+            Side::Low => Side::High,
+            Side::High => Side::Low,
+        }
+    }
+}
+
+/// Where a slot stands in the table.
+pub(super) type SlotId = u32;
+
+/// A list through the slots, oldest first. A slot is in one of the first two, and may be in the third.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum List {
+    /// Conversations that go on, in order of their last packet.
+    Open,
+    /// Conversations that ended, in order of their end.
+    Closed,
+    /// Conversations that wait for something, in order of when that began.
+    Pending,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    first: Option<SlotId>,
+    last: Option<SlotId>,
+    count: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    before: Option<SlotId>,
+    after: Option<SlotId>,
+    linked: bool,
+}
+
+#[derive(Debug)]
+struct Slot<V> {
+    key: Key,
+    value: V,
+    closed: bool,
+    /// Through `Open` or `Closed`, and through `Pending`.
+    links: [Link; 2],
+}
+
+/// The table. Memory grows to the largest number of conversations held at once, and no further.
+#[derive(Debug)]
+pub(super) struct Table<V> {
+    index: HashMap<Key, SlotId>,
+    slots: Vec<Option<Slot<V>>>,
+    free: Vec<SlotId>,
+    lists: [Ends; 3],
+    /// The conversation found last: the next packet is likely to be of the same one.
+    recent: Option<(Key, SlotId)>,
+}
+
+impl<V> Table<V> {
+    pub(super) fn new() -> Self {
+        Table {
+            index: HashMap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            lists: [Ends::default(); 3],
+            recent: None,
+        }
+    }
+
+    pub(super) fn find(&mut self, key: &Key) -> Option<SlotId> {
+        if let Some((recent, slot)) = self.recent
+            && recent == *key
+        {
+            return Some(slot);
+        }
+        let slot = *self.index.get(key)?;
+        self.recent = Some((*key, slot));
+        Some(slot)
+    }
+
+    /// Adds a conversation, as the youngest of the open ones.
+    pub(super) fn insert(&mut self, key: Key, value: V) -> SlotId {
+        let entry = Some(Slot {
+            key,
+            value,
+            closed: false,
+            links: [Link::default(); 2],
+        });
+        let id = match self.free.pop() {
+            Some(id) => {
+                if let Some(slot) = self.slots.get_mut(id as usize) {
+                    *slot = entry;
+                }
+                id
+            }
+            None => {
+                self.slots.push(entry);
+                (self.slots.len() - 1) as SlotId
+            }
+        };
+        self.index.insert(key, id);
+        self.recent = Some((key, id));
+        self.append(List::Open, id);
+        id
+    }
+
+    /// Takes a conversation out.
+    pub(super) fn remove(&mut self, id: SlotId) -> Option<V> {
+        self.unlink(List::Pending, id);
+        self.unlink(self.list_of(id)?, id);
+        let slot = self.slots.get_mut(id as usize)?.take()?;
+        self.index.remove(&slot.key);
+        self.recent = None;
+        self.free.push(id);
+        Some(slot.value)
+    }
+
+    pub(super) fn get(&self, id: SlotId) -> Option<&V> {
+        self.slot(id).map(|slot| &slot.value)
+    }
+
+    pub(super) fn get_mut(&mut self, id: SlotId) -> Option<&mut V> {
+        self.slots
+            .get_mut(id as usize)?
+            .as_mut()
+            .map(|slot| &mut slot.value)
+    }
+
+    pub(super) fn count(&self, list: List) -> usize {
+        self.ends(list).count
+    }
+
+    pub(super) fn oldest(&self, list: List) -> Option<SlotId> {
+        self.ends(list).first
+    }
+
+    /// The next younger one in the list.
+    pub(super) fn after(&self, list: List, id: SlotId) -> Option<SlotId> {
+        self.link(list, id)?.after
+    }
+
+    /// Makes a conversation the youngest of the open ones.
+    pub(super) fn touch(&mut self, id: SlotId) {
+        if self.ends(List::Open).last != Some(id) {
+            self.move_to(id, false);
+        }
+    }
+
+    /// Makes a conversation the youngest of the closed ones.
+    pub(super) fn close(&mut self, id: SlotId) {
+        self.move_to(id, true);
+    }
+
+    /// Says whether a conversation waits for something.
+    pub(super) fn set_pending(&mut self, id: SlotId, pending: bool) {
+        let linked = self.link(List::Pending, id).is_some_and(|link| link.linked);
+        if pending && !linked {
+            self.append(List::Pending, id);
+        } else if !pending && linked {
+            self.unlink(List::Pending, id);
+        }
+    }
+
+    fn move_to(&mut self, id: SlotId, closed: bool) {
+        let Some(list) = self.list_of(id) else { return };
+        self.unlink(list, id);
+        if let Some(slot) = self.slot_mut(id) {
+            slot.closed = closed;
+        }
+        self.append(if closed { List::Closed } else { List::Open }, id);
+    }
+
+    fn list_of(&self, id: SlotId) -> Option<List> {
+        self.slot(id).map(|slot| {
+            if slot.closed {
+                List::Closed
+            } else {
+                List::Open
+            }
+        })
+    }
+
+    fn slot(&self, id: SlotId) -> Option<&Slot<V>> {
+        self.slots.get(id as usize)?.as_ref()
+    }
+
+    fn slot_mut(&mut self, id: SlotId) -> Option<&mut Slot<V>> {
+        self.slots.get_mut(id as usize)?.as_mut()
+    }
+
+    fn ends(&self, list: List) -> Ends {
+        let [open, closed, pending] = self.lists;
+        match list {
+            List::Open => open,
+            List::Closed => closed,
+            List::Pending => pending,
+        }
+    }
+
+    fn ends_mut(&mut self, list: List) -> &mut Ends {
+        let [open, closed, pending] = &mut self.lists;
+        match list {
+            List::Open => open,
+            List::Closed => closed,
+            List::Pending => pending,
+        }
+    }
+
+    fn link(&self, list: List, id: SlotId) -> Option<Link> {
+        let [main, pending] = self.slot(id)?.links;
+        Some(if list == List::Pending { pending } else { main })
+    }
+
+    fn change_link(&mut self, list: List, id: Option<SlotId>, change: impl FnOnce(&mut Link)) {
+        let Some(slot) = id.and_then(|id| self.slot_mut(id)) else {
+            return;
+        };
+        let [main, pending] = &mut slot.links;
+        change(if list == List::Pending { pending } else { main });
+    }
+
+    fn append(&mut self, list: List, id: SlotId) {
+        let last = self.ends(list).last;
+        self.change_link(list, Some(id), |link| {
+            *link = Link {
+                before: last,
+                after: None,
+                linked: true,
+            }
+        });
+        self.change_link(list, last, |link| link.after = Some(id));
+        let ends = self.ends_mut(list);
+        ends.first = ends.first.or(Some(id));
+        ends.last = Some(id);
+        ends.count += 1;
+    }
+
+    fn unlink(&mut self, list: List, id: SlotId) {
+        let Some(link) = self.link(list, id).filter(|link| link.linked) else {
+            return;
+        };
+        self.change_link(list, link.before, |before| before.after = link.after);
+        self.change_link(list, link.after, |after| after.before = link.before);
+        self.change_link(list, Some(id), |link| *link = Link::default());
+        let ends = self.ends_mut(list);
+        if ends.first == Some(id) {
+            ends.first = link.after;
+        }
+        if ends.last == Some(id) {
+            ends.last = link.before;
+        }
+        ends.count -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing
+    )]
+    use super::*;
+
+    fn key(port: u16) -> Key {
+        Key::new(false, (&[1; 16], port), (&[2; 16], 80)).0
+    }
+
+    fn order(table: &Table<u16>, list: List) -> Vec<u16> {
+        let mut at = table.oldest(list);
+        let mut found = Vec::new();
+        while let Some(id) = at {
+            found.push(*table.get(id).unwrap());
+            at = table.after(list, id);
+        }
+        assert_eq!(found.len(), table.count(list));
+        found
+    }
+
+    #[test]
+    fn both_directions_have_the_same_key() {
+        let (there, side) = Key::new(true, (&[1; 16], 4000), (&[2; 16], 80));
+        let (back, other) = Key::new(true, (&[2; 16], 80), (&[1; 16], 4000));
+        assert_eq!(there, back);
+        assert_eq!(side.other(), other);
+        assert_eq!(
+            there.end(side).to_string(),
+            "[101:101:101:101:101:101:101:101]:4000"
+        );
+        let v4 = Key::new(false, (&[1; 16], 4000), (&[2; 16], 80)).0;
+        assert_ne!(
+            v4, there,
+            "the families are apart even where the bytes are equal"
+        );
+    }
+
+    #[test]
+    fn lists_keep_their_order() {
+        let mut table = Table::new();
+        let ids: Vec<_> = (0..5).map(|n| table.insert(key(n), n)).collect();
+        assert_eq!(order(&table, List::Open), [0, 1, 2, 3, 4]);
+        table.touch(ids[1]);
+        table.close(ids[3]);
+        table.set_pending(ids[2], true);
+        table.set_pending(ids[0], true);
+        table.set_pending(ids[2], true);
+        assert_eq!(order(&table, List::Open), [0, 2, 4, 1]);
+        assert_eq!(order(&table, List::Closed), [3]);
+        assert_eq!(order(&table, List::Pending), [2, 0]);
+        assert_eq!(table.remove(ids[0]), Some(0));
+        assert_eq!(table.remove(ids[3]), Some(3));
+        assert_eq!(table.find(&key(0)), None);
+        assert_eq!(order(&table, List::Pending), [2]);
+        let again = table.insert(key(9), 9);
+        assert!(again == ids[0] || again == ids[3], "places are used again");
+        assert_eq!(order(&table, List::Open), [2, 4, 1, 9]);
+        assert_eq!(table.find(&key(2)), Some(ids[2]));
+    }
+}

@@ -1,0 +1,205 @@
+//! Input made to hurt: nothing panics, nothing grows, and what is real still comes out.
+
+use super::*;
+
+#[test]
+fn a_segment_two_gigabytes_ahead_costs_nothing() {
+    let talk = dialogue(
+        "
+        > 99 syn                        | open 0 Syn
+        < 499 syn ack 100               |
+        > 2147483600 ack 500 'far'      | > note Implausible { len: 3 }
+        > 100 ack 500 'hello'           | > 0 'hello'
+        < 500 ack 2147483603            |
+        < 500 ack 105                   |
+        > 3000000000 fin ack 500        |
+        > 105 ack 500 '!'               | > 5 '!'
+        end                             | > end CaptureEnd; < end CaptureEnd
+        ",
+    );
+    assert_eq!(talk.log.totals[0].ignored, 3);
+}
+
+#[test]
+fn a_jump_that_goes_on_is_believed() {
+    dialogue(
+        "
+        > 99 syn                        | open 0 Syn
+        > 100 ack 500 'hello'           | > 0 'hello'
+        > 2000000105 ack 500 'a'        | > note Implausible { len: 1 }
+        > 2000000106 ack 500 'b'        |
+        > 2000000107 ack 500 'c'        |
+        > 2000000108 ack 500 'd'        | > gap 5+2000000003 Limit; > 2000000008 'd'
+        > 2000000109 ack 500 'e'        | > 2000000009 'e'
+        ",
+    );
+}
+
+#[test]
+fn a_fin_that_contradicts_the_data() {
+    let talk = dialogue(
+        "
+        > 99 syn                        | open 0 Syn
+        > 100 ack 500 'hello'           | > 0 'hello'
+        > 102 fin ack 500               |
+        > 110 fin ack 500               |
+        > 105 ack 500 'world, more'     | > 5 'world'; > end Fin
+        ",
+    );
+    assert_eq!(talk.log.totals[0].ignored, 6);
+}
+
+#[test]
+fn every_frame_cut_at_every_byte() {
+    let mut build = Build {
+        port: 4000,
+        seq: 100,
+        ack: 500,
+        flags: 0x18,
+        text: b"hello, world".to_vec(),
+        ..Build::default()
+    };
+    build.flags = 0x18;
+    let mut frames: Vec<(u16, Vec<u8>)> = packets::one_of_each_link(&build.ip());
+    frames.extend(packets::one_of_each_link(&packets::ipv6_with_extensions()));
+    frames.extend(packets::one_of_each_link(&ipv4(
+        17,
+        [1; 4],
+        [2; 4],
+        &udp(1, 2, b"payload"),
+    )));
+    for (link, frame) in frames {
+        for len in 0..=frame.len() {
+            for wire_len in [frame.len(), len, 0] {
+                let mut talk = Talk::new(Limits::default());
+                talk.frame_cut(link, &frame[..len], wire_len);
+                talk.flow.finish(&mut talk.log);
+                let stats = talk.flow.stats();
+                let seen = stats.tcp
+                    + stats.udp
+                    + stats.malformed
+                    + stats.headless
+                    + stats.not_ip
+                    + stats.unsupported
+                    + stats.other_ip;
+                assert!(
+                    seen > 0,
+                    "link type {link}, {len} bytes: counted as nothing"
+                );
+            }
+        }
+    }
+}
+
+/// Numbers that are always the same, and look like chance.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+#[test]
+fn noise_on_every_link_type() {
+    let mut chance = Chance(1);
+    let mut talk = Talk::new(Limits {
+        tcp_streams: 8,
+        tcp_closed: 4,
+        udp_streams: 4,
+        fragmented: 4,
+        ..Limits::default()
+    });
+    for _ in 0..20_000 {
+        let link = [0, 1, 9, 12, 101, 108, 113, 228, 276, 7][chance.below(10) as usize];
+        let mut data: Vec<u8> = (0..chance.below(120))
+            .map(|_| chance.below(256) as u8)
+            .collect();
+        if chance.below(2) == 0 && data.len() > 40 && link == 101 {
+            data[0] = 0x45;
+            data[9] = [6, 17, 1, 4][chance.below(4) as usize];
+            data[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+            data[20] = 0;
+            data[22] = 0;
+        }
+        talk.frame(link, &data);
+    }
+    talk.flow.finish(&mut talk.log);
+    assert_eq!(talk.flow.stats().frames, 20_000);
+}
+
+/// Segments of a known text, in any order, overlapping, repeated, some lost: what comes out is the text, with gaps
+/// exactly where nothing was ever captured.
+#[test]
+fn a_shuffled_stream_comes_out_whole() {
+    for seed in 0..200 {
+        let mut chance = Chance(seed);
+        let text: Vec<u8> = (0..2000u32).map(|n| b'a' + (n * 7 % 26) as u8).collect();
+        let mut covered = vec![false; text.len()];
+        let mut segments = Vec::new();
+        for _ in 0..chance.below(150) + 50 {
+            let from = chance.below(text.len() as u64) as usize;
+            let to = text.len().min(from + 1 + chance.below(60) as usize);
+            covered[from..to].fill(true);
+            segments.push((from, to));
+        }
+        let mut talk = Talk::new(Limits::default());
+        let isn = u32::MAX - 1000;
+        talk.play(&format!("> {isn} syn"));
+        talk.play(&format!("< 499 syn ack {}", isn.wrapping_add(1)));
+        for (from, to) in segments {
+            let seq = isn.wrapping_add(1).wrapping_add(from as u32);
+            talk.play(&format!(
+                "> {seq} ack 500 '{}'",
+                String::from_utf8_lossy(&text[from..to])
+            ));
+        }
+        talk.play("end");
+        let (mut bytes, mut there) = (Vec::new(), Vec::new());
+        for line in talk.log.lines.iter().filter(|line| line.starts_with("> ")) {
+            let words: Vec<&str> = line.split([' ', '+']).collect();
+            if words[1] == "gap" {
+                assert_eq!(words[2].parse::<usize>().unwrap(), bytes.len());
+                let len: usize = words[3].parse().unwrap();
+                bytes.resize(bytes.len() + len, 0);
+                there.resize(bytes.len(), false);
+            } else if let Some(data) = words.get(2).filter(|word| word.starts_with('\'')) {
+                assert_eq!(words[1].parse::<usize>().unwrap(), bytes.len());
+                bytes.extend(data.trim_matches('\'').bytes());
+                there.resize(bytes.len(), true);
+            }
+        }
+        let end = covered
+            .iter()
+            .rposition(|there| *there)
+            .map_or(0, |last| last + 1);
+        assert_eq!(there, covered[..end], "seed {seed}");
+        for (n, (byte, there)) in bytes.iter().zip(&there).enumerate() {
+            assert!(!there || *byte == text[n], "seed {seed}, byte {n}");
+        }
+    }
+}
+
+#[test]
+fn memory_stays_bounded_under_a_flood_of_holes() {
+    let limits = Limits {
+        total_buffer: 20_000,
+        ..Limits::default()
+    };
+    let mut talk = Talk::new(limits);
+    for n in 0..5_000u32 {
+        talk.play(&format!("port {}", 1000 + n % 100));
+        if n < 100 {
+            talk.play("> 99 syn");
+        }
+        talk.play(&format!(
+            "> {} ack 500 'something behind a hole'",
+            200 + 100 * n
+        ));
+        assert!(talk.flow.tcp.waiting() <= 20_000);
+    }
+}
