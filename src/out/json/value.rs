@@ -220,7 +220,10 @@ fn uuid(bytes: &[u8], microsoft: bool, out: &mut Vec<u8>) {
 }
 
 fn float32(f: f32, out: &mut Vec<u8>) {
-    if f.is_finite() {
+    if f.is_finite() && f.abs() > 3e38 {
+        // Read as 64 bits, the shortest form of the largest floats lies beyond what 32 bits can hold.
+        float64(f64::from(f), out);
+    } else if f.is_finite() {
         out.extend_from_slice(zmij::Buffer::new().format_finite(f).as_bytes());
     } else {
         special(f64::from(f), out);
