@@ -2,8 +2,7 @@
 
 use crate::out::json::{JsonWriter, Style};
 use crate::table::{
-    Direction, Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, TableError, Tables,
-    parse_hex,
+    Direction, Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, TableError, Tables, parse_hex,
 };
 use crate::tree::{Severity, Sym, Tree};
 
@@ -27,35 +26,22 @@ fn error_at(tables: &Tables, example: &Example, why: String) -> TableError {
     }
 }
 
-fn run(
-    tables: &Tables,
-    example: &Example,
-    evaluator: &mut Evaluator,
-    tree: &mut Tree,
-) -> Result<(), String> {
-    let bytes = parse_hex(&example.hex)
-        .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?;
-    let expected: serde_json::Value = serde_json::from_str(&example.json)
-        .map_err(|e| format!("the example's fields are no JSON: {e}"))?;
+fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut Tree) -> Result<(), String> {
+    let bytes =
+        parse_hex(&example.hex).ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?;
+    let expected: serde_json::Value =
+        serde_json::from_str(&example.json).map_err(|e| format!("the example's fields are no JSON: {e}"))?;
     match example.of {
         ExampleOf::Message(id) => read_message(tables, id, evaluator, tree, &bytes)?,
         ExampleOf::Layout(id) => read_layout(tables, id, evaluator, tree, &bytes)?,
     }
     let mut out = Vec::new();
     JsonWriter::new(Style::default()).fields(tables, tree, &bytes, &mut out);
-    let got: serde_json::Value =
-        serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
+    let got: serde_json::Value = serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
     match difference("", &expected, &got) {
         Some(text) => Err(text),
-        None if tree
-            .problems()
-            .iter()
-            .any(|p| p.severity == Severity::Error) =>
-        {
-            Err(format!(
-                "the example gives its fields, but an error{}",
-                errors(tables, tree)
-            ))
+        None if tree.problems().iter().any(|p| p.severity == Severity::Error) => {
+            Err(format!("the example gives its fields, but an error{}", errors(tables, tree)))
         }
         None => Ok(()),
     }
@@ -70,9 +56,7 @@ fn read_message(
     bytes: &[u8],
 ) -> Result<(), String> {
     let def = tables.message(id).ok_or("no such message")?;
-    let bare = tables
-        .service(def.service)
-        .is_some_and(|s| s.header.is_empty());
+    let bare = tables.service(def.service).is_some_and(|s| s.header.is_empty());
     if let (true, Some(layout)) = (bare, def.layout) {
         return read_layout(tables, layout, evaluator, tree, bytes);
     }
@@ -80,15 +64,11 @@ fn read_message(
     let n = bytes.len();
     match evaluator.message(tables, def.service, sender, bytes, tree) {
         Outcome::Message(found, end) if found == id && end == n => Ok(()),
-        Outcome::Message(found, end) if found == id => Err(format!(
-            "the example's bytes are {n}, the message ends after {end}"
-        )),
-        Outcome::Need(more) => Err(format!(
-            "the example's bytes are {n}, the message needs {more}"
-        )),
-        other => Err(format!(
-            "the example's bytes do not give the message: {other:?}"
-        )),
+        Outcome::Message(found, end) if found == id => {
+            Err(format!("the example's bytes are {n}, the message ends after {end}"))
+        }
+        Outcome::Need(more) => Err(format!("the example's bytes are {n}, the message needs {more}")),
+        other => Err(format!("the example's bytes do not give the message: {other:?}")),
     }
 }
 
@@ -135,10 +115,7 @@ fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value)
                         }
                     }
                     None => {
-                        return Some(format!(
-                            "expected {path}.{key} = {value}, it is absent; there is {}",
-                            short(got)
-                        ));
+                        return Some(format!("expected {path}.{key} = {value}, it is absent; there is {}", short(got)));
                     }
                 }
             }
@@ -147,24 +124,13 @@ fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value)
         }
         (Value::Array(e), Value::Array(g)) => {
             if e.len() != g.len() {
-                return Some(format!(
-                    "{path}: expected {} elements, got {}",
-                    e.len(),
-                    g.len()
-                ));
+                return Some(format!("{path}: expected {} elements, got {}", e.len(), g.len()));
             }
-            e.iter()
-                .zip(g)
-                .enumerate()
-                .find_map(|(i, (e, g))| difference(&format!("{path}[{i}]"), e, g))
+            e.iter().zip(g).enumerate().find_map(|(i, (e, g))| difference(&format!("{path}[{i}]"), e, g))
         }
         (Value::Number(e), Value::Number(g)) if e.as_f64() == g.as_f64() => None,
         _ if expected == got => None,
-        _ => Some(format!(
-            "{path}: expected {}, got {}",
-            short(expected),
-            short(got)
-        )),
+        _ => Some(format!("{path}: expected {}, got {}", short(expected), short(got))),
     }
 }
 

@@ -54,19 +54,9 @@ impl Variant {
 
 /// The kind that fits these records best; the first where several fit as well. `whole` says that the records
 /// end where `records` does.
-pub(super) fn choose(
-    variants: &[Variant],
-    order: Order,
-    snap_len: u32,
-    records: &[u8],
-    whole: bool,
-) -> Variant {
+pub(super) fn choose(variants: &[Variant], order: Order, snap_len: u32, records: &[u8], whole: bool) -> Variant {
     let score = |variant: &&Variant| misfit(**variant, order, snap_len, records, whole);
-    variants
-        .iter()
-        .min_by_key(score)
-        .copied()
-        .unwrap_or(Variant::Plain)
+    variants.iter().min_by_key(score).copied().unwrap_or(Variant::Plain)
 }
 
 /// How much of the first records makes no sense as this kind.

@@ -40,16 +40,8 @@ impl<'a> Output<'a> {
 ///
 /// # Errors
 /// What reading or writing gives; of a capture that is cut, everything before the cut is written.
-pub fn inject(
-    input: Source,
-    output: Output<'_>,
-    secret_type: u32,
-    payload: &[u8],
-) -> Result<Rewritten, CaptureError> {
-    let secrets = Secrets {
-        kind: secret_type,
-        data: payload,
-    };
+pub fn inject(input: Source, output: Output<'_>, secret_type: u32, payload: &[u8]) -> Result<Rewritten, CaptureError> {
+    let secrets = Secrets { kind: secret_type, data: payload };
     rewrite(input, output, secret_type, Some(secrets))
 }
 
@@ -57,11 +49,7 @@ pub fn inject(
 ///
 /// # Errors
 /// As [`inject`].
-pub fn strip(
-    input: Source,
-    output: Output<'_>,
-    secret_type: u32,
-) -> Result<Rewritten, CaptureError> {
+pub fn strip(input: Source, output: Output<'_>, secret_type: u32) -> Result<Rewritten, CaptureError> {
     rewrite(input, output, secret_type, None)
 }
 
@@ -72,21 +60,15 @@ fn rewrite(
     secrets: Option<Secrets<'_>>,
 ) -> Result<Rewritten, CaptureError> {
     let mut reader = Reader::open(input, |reader| reader)?;
-    let mut copy = Copy {
-        out: output.out,
-        kind,
-        secrets,
-        done: Rewritten::default(),
-    };
+    let mut copy = Copy { out: output.out, kind, secrets, done: Rewritten::default() };
     let copied = copy.run(&mut reader);
     // What was copied before a fault counts, so it must not stay in a buffer.
     let flushed = copy.out.flush().map_err(|e| write_fault(0, e));
     match copied.and(flushed) {
         Ok(()) => Ok(copy.done),
-        Err(Fault {
-            problem: problem @ Problem::Write(_),
-            at,
-        }) => Err(CaptureError::new(output.name, None, at, problem)),
+        Err(Fault { problem: problem @ Problem::Write(_), at }) => {
+            Err(CaptureError::new(output.name, None, at, problem))
+        }
         Err(fault) => Err(reader.error(fault)),
     }
 }
@@ -159,12 +141,8 @@ impl Copy<'_> {
         if let Some(secrets) = self.secrets.take() {
             writer.secrets(secrets).map_err(failed)?;
         }
-        let interface = Interface {
-            link: pcap.link,
-            digits: pcap.clock.digits(),
-            snap_len: pcap.snap_len,
-            fcs_len: pcap.fcs_len,
-        };
+        let interface =
+            Interface { link: pcap.link, digits: pcap.clock.digits(), snap_len: pcap.snap_len, fcs_len: pcap.fcs_len };
         writer.index_of(interface).map_err(failed)?;
         while let Some(found) = pcap.next(input)? {
             let frame = Frame {

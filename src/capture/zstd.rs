@@ -42,12 +42,7 @@ enum Ending {
 
 impl<R: Read> Zstd<R> {
     pub(super) fn new(source: R) -> Self {
-        Self {
-            source,
-            decoder: FrameDecoder::new(),
-            state: State::Between,
-            block: Vec::with_capacity(8),
-        }
+        Self { source, decoder: FrameDecoder::new(), state: State::Between, block: Vec::with_capacity(8) }
     }
 
     /// Begins the next frame, passing over skippable ones. False at the end of the data.
@@ -99,9 +94,7 @@ impl<R: Read> Zstd<R> {
             Ok(false) => {}
             Ok(true) => self.state = State::Draining(Ending::Whole),
             Err(error) => {
-                let closed = self
-                    .decoder
-                    .decode_blocks(EMPTY_LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1));
+                let closed = self.decoder.decode_blocks(EMPTY_LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1));
                 self.state = match closed {
                     Ok(_) => State::Draining(Ending::Broken(error)),
                     Err(_) => State::Draining(Ending::Broken(damaged("expected a block"))),
@@ -183,8 +176,7 @@ impl<R: Read> Read for Zstd<R> {
                     if given > 0 {
                         return Ok(given);
                     }
-                    if let State::Draining(ending) = std::mem::replace(&mut self.state, State::Over)
-                    {
+                    if let State::Draining(ending) = std::mem::replace(&mut self.state, State::Over) {
                         self.end(ending)?;
                     }
                 }

@@ -9,7 +9,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Reads captures, puts TCP streams together, recovers session keys from a shard's private keys, and prints every message as an
 /// annotated tree or as JSON.
 #[derive(Parser, Debug)]
-#[command(name = "moulsniff", version, max_term_width = 110, args_conflicts_with_subcommands = false, subcommand_negates_reqs = true)]
+#[command(
+    name = "moulsniff",
+    version,
+    max_term_width = 110,
+    args_conflicts_with_subcommands = false,
+    subcommand_negates_reqs = true
+)]
 #[command(after_help = "Examples:
   moulsniff capture.pcapng --keys shard.keys
   moulsniff capture.pcapng --keys dirtsand.ini --json | jq 'select(.message == \"Auth2Cli_AcctLoginReply\")'

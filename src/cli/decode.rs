@@ -88,7 +88,9 @@ fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
         Outcome::Need(n) => format!("the message needs {n} bytes at least, {left} are left"),
         Outcome::Unknown(n) => format!("no message of this service and direction has the number {n}"),
         Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
-        Outcome::Malformed(id) | Outcome::Message(id, _) => format!("these bytes cannot be the {} their number says", name(id)),
+        Outcome::Malformed(id) | Outcome::Message(id, _) => {
+            format!("these bytes cannot be the {} their number says", name(id))
+        }
     }
 }
 
@@ -115,7 +117,14 @@ fn find<'a>(all: &'a [LazyTables], name: &str) -> Result<(&'a Tables, ServiceId,
 }
 
 /// One value of any type.
-fn value(all: Vec<LazyTables>, ty: &str, bit: usize, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
+fn value(
+    all: Vec<LazyTables>,
+    ty: &str,
+    bit: usize,
+    bytes: &[u8],
+    args: &ReadArgs,
+    out: &mut Vec<u8>,
+) -> Result<(), CliError> {
     let mut failed = None;
     for lazy in all {
         let further = lazy.further().to_vec();
@@ -136,7 +145,14 @@ fn root(ty: &str) -> String {
     ty.replace('.', "_")
 }
 
-fn print_value(tables: &Tables, ty: crate::tree::TypeRef, (text, bit): (&str, usize), bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) {
+fn print_value(
+    tables: &Tables,
+    ty: crate::tree::TypeRef,
+    (text, bit): (&str, usize),
+    bytes: &[u8],
+    args: &ReadArgs,
+    out: &mut Vec<u8>,
+) {
     let mut tree = Tree::new();
     let name = tables.sym("value").unwrap_or(Sym::ELEMENT);
     let end = Evaluator::default().value(tables, ty, name, bytes, bit, &mut tree);

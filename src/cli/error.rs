@@ -52,7 +52,9 @@ impl CliError {
     pub fn status(&self) -> Status {
         match self {
             CliError::BrokenPipe => Status::Good,
-            CliError::Capture(_) | CliError::Key(_) | CliError::File(..) | CliError::Unreadable(_) => Status::Unreadable,
+            CliError::Capture(_) | CliError::Key(_) | CliError::File(..) | CliError::Unreadable(_) => {
+                Status::Unreadable
+            }
             CliError::Table(_) | CliError::Typed(_) => Status::Typed,
         }
     }

@@ -99,11 +99,7 @@ pub(super) fn feed<O: Output>(
 }
 
 fn source(path: &Path) -> Source {
-    if path.as_os_str() == "-" {
-        Source::reader("standard input", Box::new(io::stdin()))
-    } else {
-        Source::path(path)
-    }
+    if path.as_os_str() == "-" { Source::reader("standard input", Box::new(io::stdin())) } else { Source::path(path) }
 }
 
 /// The tables of all protocols, with those that were given on top.
@@ -143,7 +139,8 @@ fn keys(args: &ReadArgs) -> Result<KeyRing, CliError> {
 
 /// `tcp:14000=moul`, or `14000=moul`.
 fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
-    let wrong = |why: &str| CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000=moul"));
+    let wrong =
+        |why: &str| CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000=moul"));
     let (place, protocol) = text.split_once('=').ok_or_else(|| wrong("no `=`"))?;
     let (transport, port) = place.split_once(':').unwrap_or(("tcp", place));
     let transport = match transport {
@@ -161,7 +158,11 @@ fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
 
 fn status(args: &ReadArgs, summary: &Summary) -> Status {
     let bytes = summary.bytes;
-    if args.strict && (bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0) { Status::Strict } else { Status::Good }
+    if args.strict && (bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0) {
+        Status::Strict
+    } else {
+        Status::Good
+    }
 }
 
 fn say_summary(summary: &Summary) {

@@ -25,7 +25,9 @@ fn list(all: &[LazyTables], word: Option<&str>, out: &mut String) -> Status {
     for lazy in all {
         let tables = lazy.get();
         for service in tables.services() {
-            for def in tables.messages().iter().filter(|m| tables.service(m.service).is_some_and(|s| s.name == service.name)) {
+            for def in
+                tables.messages().iter().filter(|m| tables.service(m.service).is_some_and(|s| s.name == service.name))
+            {
                 let direction = match def.direction {
                     crate::table::Direction::Client => "client",
                     crate::table::Direction::Server => "server",

@@ -25,24 +25,7 @@ impl<'a> Segment<'a> {
     /// not even the fixed fields were captured.
     #[inline]
     pub(super) fn parse(data: &'a [u8], missing: u32) -> Option<Self> {
-        let [
-            p0,
-            p1,
-            p2,
-            p3,
-            s0,
-            s1,
-            s2,
-            s3,
-            a0,
-            a1,
-            a2,
-            a3,
-            header,
-            flags,
-            _,
-            _,
-        ] = *data.first_chunk::<16>()?;
+        let [p0, p1, p2, p3, s0, s1, s2, s3, a0, a1, a2, a3, header, flags, _, _] = *data.first_chunk::<16>()?;
         let header_len = usize::from(header >> 4) * 4;
         let whole = data.len() as u64 + u64::from(missing);
         Some(Segment {

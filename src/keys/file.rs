@@ -86,19 +86,8 @@ impl KeyFile {
         match opens_nothing(name, format, &contents) {
             Some(error) => Err(error),
             None => {
-                let Contents {
-                    keys,
-                    sessions,
-                    notes,
-                    public: _,
-                } = contents;
-                Ok(KeyFile {
-                    name: name.to_owned(),
-                    format,
-                    keys,
-                    sessions,
-                    notes,
-                })
+                let Contents { keys, sessions, notes, public: _ } = contents;
+                Ok(KeyFile { name: name.to_owned(), format, keys, sessions, notes })
             }
         }
     }
@@ -137,21 +126,11 @@ impl KeyFile {
 /// A file's bytes, at most 16 MiB of them.
 pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, KeyError> {
     let name = path.display().to_string();
-    let failed = |error: std::io::Error| {
-        KeyError::new(&name, Place::Whole, format!("cannot be read: {error}"))
-    };
+    let failed = |error: std::io::Error| KeyError::new(&name, Place::Whole, format!("cannot be read: {error}"));
     let mut bytes = Vec::new();
-    File::open(path)
-        .map_err(failed)?
-        .take(MAX_SIZE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    File::open(path).map_err(failed)?.take(MAX_SIZE + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_SIZE {
-        return Err(KeyError::new(
-            &name,
-            Place::Whole,
-            "not a key file: it has more than 16 MiB",
-        ));
+        return Err(KeyError::new(&name, Place::Whole, "not a key file: it has more than 16 MiB"));
     }
     Ok(bytes)
 }
@@ -178,9 +157,7 @@ pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, Contents), K
 fn read_text(name: &str, text: &str) -> Result<(Format, Contents), KeyError> {
     let any = |test: fn(&str) -> bool| lines(text).any(|(_, line)| test(line));
     let printed_for_clients = any(|line| client_line(line).is_some());
-    let first = lines(text)
-        .map(|(_, line)| line.trim())
-        .find(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = lines(text).map(|(_, line)| line.trim()).find(|line| !line.is_empty() && !line.starts_with('#'));
     let (format, contents) = if first.is_some_and(own::is_line) {
         (Format::ShardKeys, own(name, text)?)
     } else if any(moulars::is_table) {

@@ -72,31 +72,17 @@ fn dotted(name: &str, first: &str) -> Option<(Service, Part)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     #[test]
     fn lines_are_taken_apart() {
-        assert_eq!(
-            server_line("Key.Auth.N = ab=="),
-            Some((Service::Auth, Part::N, " ab=="))
-        );
-        assert_eq!(
-            server_line("  Key.Gate.K=x # y"),
-            Some((Service::GateKeeper, Part::K, "x "))
-        );
+        assert_eq!(server_line("Key.Auth.N = ab=="), Some((Service::Auth, Part::N, " ab==")));
+        assert_eq!(server_line("  Key.Gate.K=x # y"), Some((Service::GateKeeper, Part::K, "x ")));
         assert_eq!(server_line("#Key.Auth.N = ab"), None);
         assert_eq!(server_line("Key.Droid = 3141"), None);
         assert_eq!(server_line("Key.Auth.N.Z = 1"), None);
-        assert_eq!(
-            client_line("Server.Game.X \"q==\""),
-            Some((Service::Game, Part::X, "\"q==\""))
-        );
+        assert_eq!(client_line("Server.Game.X \"q==\""), Some((Service::Game, Part::X, "\"q==\"")));
         assert_eq!(client_line("Server.Port 14617"), None);
         assert_eq!(client_line("Server.Gate.Host \"127.0.0.1\""), None);
     }

@@ -161,8 +161,7 @@ impl Connection {
             Piece::Data(dir, ..) | Piece::Gap(dir, ..) | Piece::End(dir, _) => dir,
         });
         let State::Known { protocol, session } = &mut self.state else { return };
-        let (Some(tables), Some(evaluator)) =
-            (shop.setup.tables.get(*protocol), shop.evaluators.get_mut(*protocol))
+        let (Some(tables), Some(evaluator)) = (shop.setup.tables.get(*protocol), shop.evaluators.get_mut(*protocol))
         else {
             return;
         };

@@ -227,14 +227,7 @@ pub struct Context<'a> {
 /// One connection of a protocol.
 pub trait Session: Send {
     /// The next bytes of a direction, in order; `offset` is that of the first.
-    fn data(
-        &mut self,
-        from: Side,
-        offset: u64,
-        bytes: &[u8],
-        at: Moment,
-        context: &mut Context<'_>,
-    );
+    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>);
     /// Bytes of a direction that were never captured.
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>);
     /// A direction ended.
@@ -287,10 +280,7 @@ pub struct LazyTables {
 
 impl LazyTables {
     /// The tables of a protocol with further sources on top; these are checked at once.
-    pub fn new(
-        protocol: &'static dyn Protocol,
-        further: Vec<Source>,
-    ) -> Result<LazyTables, TableError> {
+    pub fn new(protocol: &'static dyn Protocol, further: Vec<Source>) -> Result<LazyTables, TableError> {
         let lazy = LazyTables { protocol, further, compiled: OnceLock::new() };
         if !lazy.further.is_empty() {
             let tables = load_tables(protocol, &lazy.further)?;

@@ -346,10 +346,7 @@ pub struct EnumValue {
 impl EnumDef {
     /// The value with a number.
     pub fn get(&self, value: u64) -> Option<&EnumValue> {
-        self.values
-            .binary_search_by_key(&value, |v| v.value)
-            .ok()
-            .and_then(|i| self.values.get(i))
+        self.values.binary_search_by_key(&value, |v| v.value).ok().and_then(|i| self.values.get(i))
     }
 }
 

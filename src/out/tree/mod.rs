@@ -50,7 +50,9 @@ impl TreeWriter {
             }
             Body::Event(event) => {
                 let paint = match event.kind {
-                    EventKind::Key { .. } | EventKind::Open | EventKind::Close | EventKind::Remark => &self.style.paint.meaning,
+                    EventKind::Key { .. } | EventKind::Open | EventKind::Close | EventKind::Remark => {
+                        &self.style.paint.meaning
+                    }
                     _ => &self.style.paint.bad,
                 };
                 painted(out, paint, "── ");
@@ -159,7 +161,8 @@ impl TreeWriter {
     fn children(&self, view: &View<'_>, parent: u32, depth: usize, tie: &mut usize, out: &mut Vec<u8>) {
         let list = view.tree.get(parent).is_some_and(|n| n.kind == Kind::List);
         let shown = || view.tree.members(parent);
-        let width = if list { 0 } else { shown().map(|(_, n)| name_of(view, n.name).chars().count()).max().unwrap_or(0) };
+        let width =
+            if list { 0 } else { shown().map(|(_, n)| name_of(view, n.name).chars().count()).max().unwrap_or(0) };
         for (element, (index, node)) in shown().enumerate() {
             for _ in 0..depth {
                 out.extend_from_slice(b"    ");

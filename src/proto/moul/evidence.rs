@@ -16,7 +16,13 @@ pub(super) fn evidence(tables: &Tables, service: &Service, sender: usize, tree: 
     bits -= 12 * unusual as i32;
     for node in tree.nodes().iter().skip(1).take(64) {
         bits += match node.kind {
-            Kind::Bool => if node.value <= 1 { 6 } else { -8 },
+            Kind::Bool => {
+                if node.value <= 1 {
+                    6
+                } else {
+                    -8
+                }
+            }
             Kind::Unsigned if tables.symbols(node.ty).is_some() => named(tables, node),
             // A count that its content bears out; the message's own number was counted above.
             Kind::Unsigned if node.has(mark::SPAN) && node.start > 0 => (node.bits as i32 / 2).min(12),

@@ -45,7 +45,16 @@ pub(super) struct Half {
 
 impl Half {
     pub(super) fn new(stage: Stage) -> Self {
-        Half { stage, pending: Vec::new(), start: 0, offset: 0, cipher: None, need: 1, passed: 0, arrivals: VecDeque::new() }
+        Half {
+            stage,
+            pending: Vec::new(),
+            start: 0,
+            offset: 0,
+            cipher: None,
+            need: 1,
+            passed: 0,
+            arrivals: VecDeque::new(),
+        }
     }
 
     /// Takes the next bytes of the stream in, decrypted if they are to be.

@@ -50,5 +50,7 @@ impl Requests {
 
 /// The message's transaction, where its table marks one.
 pub(super) fn transaction(tables: &Tables, tree: &Tree) -> Option<u64> {
-    tree.children(0).find(|(_, node)| tables.type_def(node.ty).is_some_and(|t| t.transaction)).map(|(_, node)| node.value)
+    tree.children(0)
+        .find(|(_, node)| tables.type_def(node.ty).is_some_and(|t| t.transaction))
+        .map(|(_, node)| node.value)
 }

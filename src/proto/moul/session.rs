@@ -289,7 +289,9 @@ impl MoulSession {
                 half.need = n.max(bytes.len() + 1);
                 false
             }
-            Outcome::Need(n) => self.lose(side, format!("a message of at least {n} bytes is not put together"), at, context),
+            Outcome::Need(n) => {
+                self.lose(side, format!("a message of at least {n} bytes is not put together"), at, context)
+            }
             Outcome::NoLayout(id, Some(length)) if length <= context.options.max_message => {
                 if bytes.len() < length {
                     half.need = length;

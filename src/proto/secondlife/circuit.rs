@@ -108,11 +108,7 @@ impl Direction {
         };
         // The viewer wraps at 24 bits, others at 32.
         let ahead = sequence.wrapping_sub(next);
-        let ahead = if ahead < JUMP {
-            ahead
-        } else {
-            ahead & 0x00ff_ffff
-        };
+        let ahead = if ahead < JUMP { ahead } else { ahead & 0x00ff_ffff };
         let behind = next.wrapping_sub(sequence);
         if ahead < JUMP {
             self.counters.lost += u64::from(ahead);
@@ -150,10 +146,7 @@ impl Direction {
 
     /// An acknowledgement from the other side: what it acknowledges, where that is remembered.
     pub fn acknowledge(&mut self, sequence: u32, nanos: i64) -> Option<Sent> {
-        let found = self
-            .window
-            .get_mut(slot(sequence))
-            .filter(|s| s.record != 0 && s.sequence == sequence);
+        let found = self.window.get_mut(slot(sequence)).filter(|s| s.record != 0 && s.sequence == sequence);
         let Some(sent) = found else {
             self.counters.strange_acks += 1;
             return None;
@@ -168,12 +161,8 @@ impl Direction {
 
     /// The reliable datagrams that are still waiting for an acknowledgement, oldest first; they are counted as unacknowledged.
     pub fn waiting(&mut self) -> Vec<Sent> {
-        let mut all: Vec<Sent> = self
-            .window
-            .iter()
-            .filter(|s| s.record != 0 && s.reliable && !s.acked)
-            .copied()
-            .collect();
+        let mut all: Vec<Sent> =
+            self.window.iter().filter(|s| s.record != 0 && s.reliable && !s.acked).copied().collect();
         all.sort_by_key(|s| s.record);
         self.counters.unacknowledged += all.len() as u64;
         self.window.clear();
@@ -181,9 +170,7 @@ impl Direction {
     }
 
     fn get(&self, sequence: u32) -> Option<&Sent> {
-        self.window
-            .get(slot(sequence))
-            .filter(|s| s.record != 0 && s.sequence == sequence)
+        self.window.get(slot(sequence)).filter(|s| s.record != 0 && s.sequence == sequence)
     }
 }
 
@@ -197,13 +184,7 @@ mod tests {
 
     fn send(d: &mut Direction, record: u64, sequence: u32, reliable: bool) -> Arrival {
         let arrival = d.arrive(sequence, false);
-        d.remember(Sent {
-            record,
-            nanos: record as i64 * 1000,
-            sequence,
-            reliable,
-            ..Sent::default()
-        });
+        d.remember(Sent { record, nanos: record as i64 * 1000, sequence, reliable, ..Sent::default() });
         arrival
     }
 
@@ -221,10 +202,7 @@ mod tests {
     fn a_datagram_sent_again_is_tied_to_its_first_sending() {
         let mut d = Direction::default();
         send(&mut d, 1, 7, true);
-        assert!(matches!(
-            d.arrive(7, true),
-            Arrival::Again(Sent { record: 1, .. })
-        ));
+        assert!(matches!(d.arrive(7, true), Arrival::Again(Sent { record: 1, .. })));
         assert_eq!((d.counters.resends, d.counters.duplicates), (1, 0));
         assert!(matches!(d.arrive(7, false), Arrival::Again(_)));
         assert_eq!((d.counters.resends, d.counters.duplicates), (1, 1));
@@ -251,10 +229,7 @@ mod tests {
         assert_eq!(d.acknowledge(1, 3500).map(|s| s.record), Some(1));
         assert_eq!(d.acknowledge(9, 3500), None);
         assert_eq!((d.counters.ack_nanos, d.counters.strange_acks), (2500, 1));
-        assert_eq!(
-            d.waiting().iter().map(|s| s.record).collect::<Vec<_>>(),
-            [2]
-        );
+        assert_eq!(d.waiting().iter().map(|s| s.record).collect::<Vec<_>>(), [2]);
         assert_eq!(d.counters.unacknowledged, 1);
     }
 

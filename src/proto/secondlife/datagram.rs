@@ -47,11 +47,7 @@ struct Found {
 
 impl Found {
     fn read(self, packet: Packet) -> Read {
-        Read {
-            packet,
-            message: self.id,
-            number: self.number,
-        }
+        Read { packet, message: self.id, number: self.number }
     }
 }
 
@@ -88,9 +84,7 @@ impl Frame {
         let mut run = evaluator.run(tables, tree);
         let coded = packet.coded(datagram);
         if !packet.has(packet::ZEROCODED) {
-            let found = self
-                .find(coded, sender, tables)
-                .map_err(|e| (e, Some(packet)))?;
+            let found = self.find(coded, sender, tables).map_err(|e| (e, Some(packet)))?;
             self.fill(&mut run, datagram, &packet, found, None);
             return Ok(found.read(packet));
         }
@@ -143,10 +137,7 @@ impl Frame {
         let def = tables.message(found.id);
         let layout = def.and_then(|d| tables.layout(d.layout?));
         let mut cursor = Cursor::new(datagram, Buffer::CAPTURED);
-        let (name, ty) = (
-            def.map_or(Sym::ELEMENT, |d| d.name),
-            layout.map_or(TypeRef(0), |l| l.ty),
-        );
+        let (name, ty) = (def.map_or(Sym::ELEMENT, |d| d.name), layout.map_or(TypeRef(0), |l| l.ty));
         let root = run.open(&cursor, name, ty, 0);
         self.header(run, root, packet, &mut cursor);
         let args = [found.width as u64, u64::from(packet.extra)];
@@ -213,18 +204,9 @@ impl Frame {
     }
 
     /// The message's number, its extra header and its blocks, over the rest of the cursor's region.
-    fn message(
-        &self,
-        run: &mut Run<'_>,
-        node: u32,
-        args: [u64; 2],
-        layout: Option<&Layout>,
-        cursor: &mut Cursor<'_>,
-    ) {
+    fn message(&self, run: &mut Run<'_>, node: u32, args: [u64; 2], layout: Option<&Layout>, cursor: &mut Cursor<'_>) {
         let tables = run.tables;
-        let start = tables
-            .layout(self.body)
-            .map(|l| run.steps(l, &args, node, cursor));
+        let start = tables.layout(self.body).map(|l| run.steps(l, &args, node, cursor));
         if !matches!(start, Some(Ok(()))) {
             let left = cursor.left() as i64;
             run.problem(
@@ -246,13 +228,7 @@ impl Frame {
 fn say_expansion(run: &mut Run<'_>, node: u32, how: Expansion) {
     match how {
         Expansion::Whole => {}
-        Expansion::NoCount => run.problem(
-            Severity::Note,
-            node,
-            "the last zero of the zero coding has no count",
-            0,
-            0,
-        ),
+        Expansion::NoCount => run.problem(Severity::Note, node, "the last zero of the zero coding has no count", 0, 0),
         Expansion::Limit => run.problem(
             Severity::Error,
             node,

@@ -29,13 +29,7 @@ fn face_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     Ok(value)
 }
 
-fn leaf(
-    run: &mut Run<'_>,
-    cursor: &Cursor<'_>,
-    call: &Call,
-    start: usize,
-    (value, kind): (u64, Kind),
-) {
+fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, (value, kind): (u64, Kind)) {
     run.tree.leaf(Node {
         value,
         name: call.name,

@@ -80,11 +80,7 @@ impl Packet {
     /// The appended acknowledgements, oldest first as they lie.
     pub fn acks<'a>(&self, datagram: &'a [u8]) -> impl Iterator<Item = u32> + use<'a> {
         let bytes = datagram.get(self.end..).unwrap_or(&[]);
-        bytes
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|a| u32::from_be_bytes(*a))
+        bytes.as_chunks::<4>().0.iter().map(|a| u32::from_be_bytes(*a))
     }
 }
 
@@ -165,17 +161,11 @@ mod tests {
     #[test]
     fn every_form_of_zero_coding() {
         assert_eq!(expanded(&[1, 2]), (vec![1, 2], Expansion::Whole));
-        assert_eq!(
-            expanded(&[0xff, 0xff, 0, 1, 3]),
-            (vec![0xff, 0xff, 0, 3], Expansion::Whole)
-        );
+        assert_eq!(expanded(&[0xff, 0xff, 0, 1, 3]), (vec![0xff, 0xff, 0, 3], Expansion::Whole));
         assert_eq!(expanded(&[0, 255]), (zeros(255), Expansion::Whole));
         assert_eq!(expanded(&[0, 0, 1]), (zeros(257), Expansion::Whole));
         assert_eq!(expanded(&[0, 0, 0, 2]), (zeros(514), Expansion::Whole));
-        assert_eq!(
-            expanded(&[7, 0]),
-            ([vec![7], zeros(1)].concat(), Expansion::NoCount)
-        );
+        assert_eq!(expanded(&[7, 0]), ([vec![7], zeros(1)].concat(), Expansion::NoCount));
         assert_eq!(expanded(&[0, 0]), (zeros(257), Expansion::NoCount));
     }
 

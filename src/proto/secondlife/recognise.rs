@@ -95,9 +95,7 @@ struct Evidence {
 
 /// Judges a conversation by its first datagrams.
 pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
-    let (Some(client), Some(server)) =
-        (judge(opening.client, tables), judge(opening.server, tables))
-    else {
+    let (Some(client), Some(server)) = (judge(opening.client, tables), judge(opening.server, tables)) else {
         return Verdict::No;
     };
     let most = client.bits.max(server.bits);
@@ -105,15 +103,9 @@ pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     if most >= CERTAIN || both || opening.last && most >= AT_LAST {
         let swapped = server.viewer || client.simulator;
         let straight = client.viewer || server.simulator;
-        return Verdict::Yes {
-            swapped: swapped && !straight,
-        };
+        return Verdict::Yes { swapped: swapped && !straight };
     }
-    if opening.last {
-        Verdict::No
-    } else {
-        Verdict::Maybe
-    }
+    if opening.last { Verdict::No } else { Verdict::Maybe }
 }
 
 /// What a side's first datagram proves: nothing yet where there is none, `None` where it cannot be one of a circuit.
@@ -149,14 +141,9 @@ fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidenc
         return None;
     }
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
-    let read = frame
-        .read(datagram, (socks, 0), tables, &mut evaluator, &mut tree)
-        .ok()?;
+    let read = frame.read(datagram, (socks, 0), tables, &mut evaluator, &mut tree).ok()?;
     // A message whose end is missing proves nothing.
-    let sound = tree
-        .problems()
-        .iter()
-        .all(|p| p.severity == Severity::Note && p.node != 0);
+    let sound = tree.problems().iter().all(|p| p.severity == Severity::Note && p.node != 0);
     if !sound {
         return None;
     }

@@ -55,11 +55,7 @@ impl CircuitSession {
     pub fn new(tables: &Tables) -> Self {
         CircuitSession {
             frame: Frame::new(tables),
-            names: Names {
-                packets: tables.sym("Packets"),
-                code: tables.sym("Code"),
-                session: tables.sym("SessionID"),
-            },
+            names: Names { packets: tables.sym("Packets"), code: tables.sym("Code"), session: tables.sym("SessionID") },
             socks: None,
             directions: Default::default(),
             opened: false,
@@ -91,14 +87,7 @@ impl CircuitSession {
         behind && !plain
     }
 
-    fn message(
-        &mut self,
-        from: Side,
-        bytes: &[u8],
-        at: Moment,
-        read: Read,
-        context: &mut Context<'_>,
-    ) {
+    fn message(&mut self, from: Side, bytes: &[u8], at: Moment, read: Read, context: &mut Context<'_>) {
         let nanos = nanos(at);
         let reply = self.tie(from, bytes, nanos, &read, context.tree);
         self.life(from, bytes, at, &read, context);
@@ -114,9 +103,7 @@ impl CircuitSession {
             bytes,
             reply,
         };
-        let record = context
-            .emit
-            .message(at, &message, context.tables, context.tree);
+        let record = context.emit.message(at, &message, context.tables, context.tree);
         self.directions[from.index()].remember(Sent {
             record,
             nanos,
@@ -141,22 +128,14 @@ impl CircuitSession {
 
     /// Ties the datagram to those before it: links to its first sending and to what it acknowledges. A PacketAck is the reply
     /// to the first datagram it acknowledges.
-    fn tie(
-        &mut self,
-        from: Side,
-        bytes: &[u8],
-        nanos: i64,
-        read: &Read,
-        tree: &mut Tree,
-    ) -> Option<Reply> {
+    fn tie(&mut self, from: Side, bytes: &[u8], nanos: i64, read: &Read, tree: &mut Tree) -> Option<Reply> {
         let Packet { sequence, .. } = read.packet;
         let resent = read.packet.has(packet::RESENT);
         if let Arrival::Again(first) = self.directions[from.index()].arrive(sequence, resent) {
             let elapsed = nanos.saturating_sub(first.nanos);
             tree.link(LinkKind::SentAgain, 0, first.record, elapsed);
             if !resent {
-                let text =
-                    "record {a} had the same sequence number, and this is not marked as sent again";
+                let text = "record {a} had the same sequence number, and this is not marked as sent again";
                 let node = if read.packet.socks { 9 } else { 2 };
                 let problem = Problem::new(Severity::Note, node, text, first.record as i64, 0);
                 tree.problem(problem);
@@ -179,37 +158,20 @@ impl CircuitSession {
     }
 
     /// Events of a circuit's life.
-    fn life(
-        &mut self,
-        from: Side,
-        bytes: &[u8],
-        at: Moment,
-        read: &Read,
-        context: &mut Context<'_>,
-    ) {
+    fn life(&mut self, from: Side, bytes: &[u8], at: Moment, read: &Read, context: &mut Context<'_>) {
         let first = !std::mem::replace(&mut self.seen.first, true);
         match read.number {
             known::USE_CIRCUIT_CODE if !self.opened => {
                 self.opened = true;
                 let code = find(context.tree, self.names.code).map_or(0, |n| n.value);
-                let session = find(context.tree, self.names.session)
-                    .map(|n| uuid(context.tree, n, bytes))
-                    .unwrap_or_default();
+                let session =
+                    find(context.tree, self.names.session).map(|n| uuid(context.tree, n, bytes)).unwrap_or_default();
                 let text = format!("circuit {code} of session {session} opens");
                 event(EventKind::Open, from, at, text, context);
             }
-            known::CLOSE_CIRCUIT
-            | known::DISABLE_SIMULATOR
-            | known::KICK_USER
-            | known::LOGOUT_REPLY => {
+            known::CLOSE_CIRCUIT | known::DISABLE_SIMULATOR | known::KICK_USER | known::LOGOUT_REPLY => {
                 let name = message_name(context.tables, read.number);
-                event(
-                    EventKind::Close,
-                    from,
-                    at,
-                    format!("the circuit closes: {name}"),
-                    context,
-                );
+                event(EventKind::Close, from, at, format!("the circuit closes: {name}"), context);
             }
             known::REGION_HANDSHAKE => self.seen.handshake = true,
             known::REGION_HANDSHAKE_REPLY => self.seen.handshake_reply = true,
@@ -226,10 +188,8 @@ impl CircuitSession {
     fn missing(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         let waiting = self.directions[from.index()].waiting();
         if !waiting.is_empty() {
-            let mut text = format!(
-                "{} reliable messages were not acknowledged before the capture ended:",
-                waiting.len()
-            );
+            let mut text =
+                format!("{} reliable messages were not acknowledged before the capture ended:", waiting.len());
             for sent in waiting.iter().take(10) {
                 let name = message_name(context.tables, sent.number);
                 let again = match sent.resends {
@@ -256,25 +216,12 @@ impl CircuitSession {
 }
 
 impl Session for CircuitSession {
-    fn data(
-        &mut self,
-        from: Side,
-        _offset: u64,
-        bytes: &[u8],
-        at: Moment,
-        context: &mut Context<'_>,
-    ) {
+    fn data(&mut self, from: Side, _offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
         let Some(frame) = self.frame else {
             return;
         };
         let socks = self.is_socks(bytes, &frame, context.tables);
-        let read = frame.read(
-            bytes,
-            (socks, from.index()),
-            context.tables,
-            context.evaluator,
-            context.tree,
-        );
+        let read = frame.read(bytes, (socks, from.index()), context.tables, context.evaluator, context.tree);
         let (why, packet) = match read {
             Ok(read) => return self.message(from, bytes, at, read, context),
             Err(no) => no,
@@ -314,32 +261,15 @@ impl Session for CircuitSession {
 }
 
 fn event(kind: EventKind, from: Side, at: Moment, text: String, context: &mut Context<'_>) {
-    context.emit.event(
-        at,
-        Event {
-            kind,
-            service: "circuit".into(),
-            from,
-            offset: None,
-            length: None,
-            text,
-        },
-    );
+    context.emit.event(at, Event { kind, service: "circuit".into(), from, offset: None, length: None, text });
 }
 
 fn nanos(at: Moment) -> i64 {
-    at.time
-        .seconds
-        .saturating_mul(1_000_000_000)
-        .saturating_add(i64::from(at.time.nanos))
+    at.time.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(at.time.nanos))
 }
 
 fn message_name(tables: &Tables, number: u32) -> &str {
-    tables
-        .messages()
-        .iter()
-        .find(|m| m.number == Some(u64::from(number)))
-        .map_or("?", |m| tables.name(m.name))
+    tables.messages().iter().find(|m| m.number == Some(u64::from(number))).map_or("?", |m| tables.name(m.name))
 }
 
 fn find(tree: &Tree, name: Option<Sym>) -> Option<&Node> {
@@ -347,16 +277,8 @@ fn find(tree: &Tree, name: Option<Sym>) -> Option<&Node> {
 }
 
 /// What a PacketAck acknowledges, as links; the first of them is what it replies to.
-fn packet_acks(
-    tree: &mut Tree,
-    packets: Option<Sym>,
-    other: &mut Direction,
-    nanos: i64,
-) -> Option<Reply> {
-    let list = tree
-        .nodes()
-        .iter()
-        .position(|n| Some(n.name) == packets && n.kind == Kind::List)?;
+fn packet_acks(tree: &mut Tree, packets: Option<Sym>, other: &mut Direction, nanos: i64) -> Option<Reply> {
+    let list = tree.nodes().iter().position(|n| Some(n.name) == packets && n.kind == Kind::List)?;
     let end = tree.nodes().get(list)?.end;
     let mut reply = None;
     for index in list as u32 + 1..end {
@@ -368,10 +290,7 @@ fn packet_acks(
         };
         let elapsed = nanos.saturating_sub(sent.nanos);
         tree.link(LinkKind::Acknowledges, index, sent.record, elapsed);
-        reply.get_or_insert(Reply {
-            record: sent.record,
-            nanos: elapsed,
-        });
+        reply.get_or_insert(Reply { record: sent.record, nanos: elapsed });
     }
     reply
 }

@@ -13,9 +13,7 @@ use crate::table::{Source, TableError};
 
 /// Whether a text is a message template: its first words that are no comment are `version 2.0`.
 pub fn is_template(text: &str) -> bool {
-    let mut words = text
-        .lines()
-        .flat_map(|line| line.split("//").next().unwrap_or("").split_whitespace());
+    let mut words = text.lines().flat_map(|line| line.split("//").next().unwrap_or("").split_whitespace());
     words.next() == Some("version") && words.next() == Some("2.0")
 }
 
@@ -30,10 +28,7 @@ pub fn to_source(name: &str, text: &str) -> Result<Source, TableError> {
         out: String::from("protocol secondlife\n"),
     };
     reader.file()?;
-    Ok(Source {
-        name: name.to_string(),
-        text: reader.out,
-    })
+    Ok(Source { name: name.to_string(), text: reader.out })
 }
 
 /// The template's words with their places; comments are left out.
@@ -163,11 +158,7 @@ impl<'a> Reader<'a> {
         let word = self.word(expected)?;
         let good = word.starts_with(|c: char| c.is_ascii_alphabetic())
             && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if good {
-            Ok(word)
-        } else {
-            self.wrong(1, expected)
-        }
+        if good { Ok(word) } else { self.wrong(1, expected) }
     }
 
     fn integer(&mut self, expected: &str) -> Result<u64, TableError> {
@@ -236,10 +227,7 @@ struct Known {
 impl Known {
     /// Reads the embedded tables line by line: they keep to one field a line.
     fn embedded() -> Known {
-        let mut known = Known {
-            fields: HashMap::new(),
-            bases: HashMap::new(),
-        };
+        let mut known = Known { fields: HashMap::new(), bases: HashMap::new() };
         for source in SecondLife.sources() {
             let (mut message, mut block) = ("", "");
             for line in source.text.lines() {
@@ -253,9 +241,7 @@ impl Known {
                     [name, ..] if line.starts_with("        ") && name.ends_with(':') => {
                         let name = name.trim_end_matches(':');
                         let ty = line.split_once(": ").map_or("", |l| l.1);
-                        known
-                            .fields
-                            .insert(format!("{message}.{block}.{name}"), ty.to_string());
+                        known.fields.insert(format!("{message}.{block}.{name}"), ty.to_string());
                     }
                     _ => {}
                 }
@@ -312,10 +298,7 @@ mod tests {
     #[test]
     fn a_mistake_is_placed() {
         for (text, expected) in [
-            (
-                "version 2.0 { A Low 1 { B Single { C U33 } } }",
-                "a type of the template",
-            ),
+            ("version 2.0 { A Low 1 { B Single { C U33 } } }", "a type of the template"),
             ("version 2.0 { A Often 1 }", "High, Medium, Low or Fixed"),
             ("version 2.0 { A High 300 }", "fits the frequency"),
             ("version 2.0 { A Low 1", "`}`"),

@@ -6,40 +6,18 @@ use crate::tree::{Severity, Sym, TypeRef};
 
 impl Compiler<'_> {
     /// A field that may be missing at the region's end: a counted list is empty then, anything else is absent, with a note.
-    pub(super) fn optional(
-        &mut self,
-        text: &str,
-        name: Sym,
-        ty: TypeRef,
-        field: Op,
-        ops: &mut Vec<Op>,
-    ) {
+    pub(super) fn optional(&mut self, text: &str, name: Sym, ty: TypeRef, field: Op, ops: &mut Vec<Op>) {
         let read = self.out.types.get(ty.0 as usize).map(|d| &d.read);
-        let counted = matches!(
-            read,
-            Some(Read::List {
-                len: Len {
-                    from: LenFrom::Inline(_),
-                    ..
-                },
-                ..
-            })
-        );
+        let counted = matches!(read, Some(Read::List { len: Len { from: LenFrom::Inline(_), .. }, .. }));
         let start = ops.len() as u32;
-        ops.push(Op::Branch {
-            test: Test::More,
-            otherwise: start + 3,
-        });
+        ops.push(Op::Branch { test: Test::More, otherwise: start + 3 });
         ops.push(field);
         ops.push(Op::Jump(start + 4));
         ops.push(if counted {
             Op::Empty { name, ty }
         } else {
             let text = self.name(&format!("ends before `{text}`"));
-            Op::Say {
-                severity: Severity::Note,
-                text,
-            }
+            Op::Say { severity: Severity::Note, text }
         });
     }
 }
@@ -59,10 +37,7 @@ mod tests {
         }";
 
     fn source(text: &str) -> Source {
-        Source {
-            name: "t".into(),
-            text: text.into(),
-        }
+        Source { name: "t".into(), text: text.into() }
     }
 
     fn read(bytes: &[u8]) -> String {
@@ -86,18 +61,8 @@ mod tests {
             read_with(words, b"a bc d\0\x07"),
             r#"{"Words":["a","bc","d\u0000\u0007"]},"problems":[{"severity":"note","field":"","text":"ends before `After`"}]"#
         );
-        assert_eq!(
-            read_with(words, b"a bc \0\x07"),
-            r#"{"Words":["a","bc"],"After":7}"#
-        );
-        assert!(
-            Tables::load(
-                "p",
-                vec![source("protocol p\nstruct M { a: u8[to 3] }")],
-                &[]
-            )
-            .is_err()
-        );
+        assert_eq!(read_with(words, b"a bc \0\x07"), r#"{"Words":["a","bc"],"After":7}"#);
+        assert!(Tables::load("p", vec![source("protocol p\nstruct M { a: u8[to 3] }")], &[]).is_err());
     }
 
     #[test]
@@ -106,9 +71,6 @@ mod tests {
             read(&[7]),
             r#"{"First":{"a":7},"Some":[]},"problems":[{"severity":"note","field":"","text":"ends before `Last`"}]"#
         );
-        assert_eq!(
-            read(&[7, 1, 8, 4, b'h', b'i', 0, 0]),
-            r#"{"First":{"a":7},"Some":[{"b":8}],"Last":{"text":"hi"}}"#
-        );
+        assert_eq!(read(&[7, 1, 8, 4, b'h', b'i', 0, 0]), r#"{"First":{"a":7},"Some":[{"b":8}],"Last":{"text":"hi"}}"#);
     }
 }

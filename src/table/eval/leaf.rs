@@ -26,41 +26,20 @@ impl Run<'_> {
             Read::Bool => (u64::from(cursor.array::<1>()?[0]), Kind::Bool),
             Read::Float { size: 4, big } => {
                 let raw = cursor.array::<4>()?;
-                let bits = if *big {
-                    u32::from_be_bytes(raw)
-                } else {
-                    u32::from_le_bytes(raw)
-                };
+                let bits = if *big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) };
                 (u64::from(bits), Kind::F32)
             }
             Read::Float { big, .. } => {
                 let raw = cursor.array::<8>()?;
-                (
-                    if *big {
-                        u64::from_be_bytes(raw)
-                    } else {
-                        u64::from_le_bytes(raw)
-                    },
-                    Kind::F64,
-                )
+                (if *big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) }, Kind::F64)
             }
             Read::Uuid { plain } => {
                 let at = cursor.skip(16)?;
-                (
-                    Node::place(at, 16),
-                    if *plain { Kind::UuidBe } else { Kind::Uuid },
-                )
+                (Node::place(at, 16), if *plain { Kind::UuidBe } else { Kind::Uuid })
             }
             Read::Ipv4 { big } => {
                 let raw = cursor.array::<4>()?;
-                (
-                    u64::from(if *big {
-                        u32::from_be_bytes(raw)
-                    } else {
-                        u32::from_le_bytes(raw)
-                    }),
-                    Kind::Ipv4,
-                )
+                (u64::from(if *big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }), Kind::Ipv4)
             }
             _ => return self.composite(cursor, name, ty, def, marks | def.marks, frame),
         };
@@ -87,13 +66,7 @@ impl Run<'_> {
     #[cold]
     fn check(&mut self, def: &TypeDef, node: u32, value: u64) {
         if let Some(expect) = def.expect.filter(|e| *e != value) {
-            self.problem(
-                Severity::Note,
-                node,
-                "{a}, where {b} is expected",
-                value as i64,
-                expect as i64,
-            );
+            self.problem(Severity::Note, node, "{a}, where {b} is expected", value as i64, expect as i64);
         }
         self.check_max(def, node, value);
     }
@@ -136,27 +109,17 @@ impl Run<'_> {
                 self.structure(cursor, name, *layout, &args, marks)
             }
             Read::Family(family) => self.object(cursor, name, ty, *family, marks),
-            Read::NullOr { present, of } => {
-                self.null_or(cursor, name, ty, *present, *of, marks, frame)
-            }
+            Read::NullOr { present, of } => self.null_or(cursor, name, ty, *present, *of, marks, frame),
             Read::Native { native, args } => {
                 let args = self.args(args, frame, cursor);
-                let call = Call {
-                    name,
-                    ty,
-                    marks,
-                    args,
-                    depth: self.state.depth,
-                };
+                let call = Call { name, ty, marks, args, depth: self.state.depth };
                 match self.tables.native(*native) {
                     Some(function) => function(self, cursor, &call),
                     None => Err(Stop::Unknown),
                 }
             }
             Read::Bytes(len) => self.bytes(cursor, name, ty, def, *len, marks, frame),
-            Read::Text { kind, len, end } => {
-                self.text(cursor, name, ty, def, (*kind, *len, *end), marks, frame)
-            }
+            Read::Text { kind, len, end } => self.text(cursor, name, ty, def, (*kind, *len, *end), marks, frame),
             Read::List { of, len } => self.list(cursor, name, ty, def, (*of, *len), marks, frame),
             Read::Region { .. } => self.region(cursor, name, def, marks, frame),
             _ => Err(Stop::Unknown),
@@ -227,13 +190,7 @@ impl Run<'_> {
     ) -> Result<u64, Stop> {
         let tables = self.tables;
         let node = self.open(cursor, name, ty, marks);
-        let there = self.field(
-            cursor,
-            tables.present_name(),
-            present,
-            crate::tree::mark::SPAN,
-            frame,
-        );
+        let there = self.field(cursor, tables.present_name(), present, crate::tree::mark::SPAN, frame);
         let result = match there {
             Ok(0) => {
                 self.make_null(node, cursor);
@@ -247,9 +204,7 @@ impl Run<'_> {
                         None => Err(Stop::Unknown),
                     }
                 }
-                _ => self
-                    .field(cursor, tables.value_name(), of, 0, frame)
-                    .map(|_| ()),
+                _ => self.field(cursor, tables.value_name(), of, 0, frame).map(|_| ()),
             },
             Err(stop) => Err(stop),
         };
