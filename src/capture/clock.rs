@@ -57,9 +57,8 @@ impl Clock {
     pub(super) fn time(self, ticks: u64) -> Time {
         let (seconds, nanos) = match self.scale {
             Scale::Coarse { ticks: unit, nanos } => {
-                let unit = unit.max(1);
-                let rest = (ticks % unit).wrapping_mul(u64::from(nanos));
-                (ticks / unit, rest)
+                let (seconds, rest) = divide(ticks, unit);
+                (seconds, rest.wrapping_mul(u64::from(nanos)))
             }
             Scale::Fine { ticks: unit, per_nano } => (ticks / unit.max(1), ticks % unit.max(1) / per_nano.max(1)),
             Scale::Finest { per_nano } => (0, per_nano.map_or(0, |n| ticks / n.max(1))),
@@ -73,6 +72,17 @@ impl Clock {
             nanos: u32::try_from(nanos).unwrap_or(0),
             digits: self.digits,
         }
+    }
+}
+
+/// Whole seconds and the ticks left over. The two common clocks have arms of their own, since dividing by a
+/// number known beforehand is many times faster.
+#[inline]
+fn divide(ticks: u64, per_second: u64) -> (u64, u64) {
+    match per_second {
+        1_000_000 => (ticks / 1_000_000, ticks % 1_000_000),
+        BILLION => (ticks / BILLION, ticks % BILLION),
+        _ => (ticks / per_second.max(1), ticks % per_second.max(1)),
     }
 }
 

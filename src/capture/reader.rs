@@ -127,13 +127,16 @@ fn looks_like(first: &[u8]) -> Option<&'static str> {
         [b's', b'n', b'o', b'o', b'p', 0, ..] => "a snoop capture",
         [b'G', b'M', b'B', b'U', ..] | [b'R', b'T', b'S', b'S', ..] => "a Network Monitor capture",
         [0x7f, b'E', b'L', b'F', ..] => "a program",
-        _ if first.iter().take(SHOWN).all(|&byte| is_text(byte)) => "text",
+        _ if is_text(first.get(..SHOWN).unwrap_or(first)) => "text",
         _ => return None,
     })
 }
 
-fn is_text(byte: u8) -> bool {
-    byte >= 0x20 && byte != 0x7f || byte.is_ascii_whitespace()
+/// Valid UTF-8 as far as it goes, without control characters but blanks.
+fn is_text(bytes: &[u8]) -> bool {
+    // A last character may be cut.
+    let valid = std::str::from_utf8(bytes).map_or_else(|e| e.error_len().is_none(), |_| true);
+    valid && bytes.iter().all(|b| !b.is_ascii_control() || b.is_ascii_whitespace())
 }
 
 impl Found {

@@ -44,6 +44,7 @@ pub(super) struct ServiceAst {
 
 #[derive(Debug, Clone)]
 pub(super) struct HeaderField {
+    pub(super) name: String,
     pub(super) at: usize,
     pub(super) role: Role,
     pub(super) of: TypeAst,
@@ -58,6 +59,8 @@ pub enum Role {
     LengthWhole,
     /// The length of what follows it.
     LengthAfter,
+    /// Something else that every message of the service has.
+    Other,
 }
 
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@
 
 mod evidence;
 mod half;
+mod natives;
 mod recognise;
 mod requests;
 mod session;
@@ -40,12 +41,23 @@ impl Protocol for Moul {
             "file.table",
             "game.table",
             "csr.table",
+            "creatables.table",
+            "plasma_types.table",
+            "netmessages.table",
+            "messages_core.table",
+            "messages_anim.table",
+            "messages_avatar.table",
+            "messages_camera.table",
+            "messages_input.table",
+            "messages_net.table",
+            "messages_physics.table",
+            "messages_sound.table",
             "pending.table",
         ]
     }
 
     fn natives(&self) -> &'static [(&'static str, NativeFn)] {
-        &[]
+        &natives::NATIVES
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {

@@ -334,9 +334,13 @@ impl Compiler<'_> {
             let mut header = Vec::new();
             for field in &s.header {
                 let ty = self.plain_type(&field.of)?;
-                let name = if field.role == Role::Number { "type" } else { "length" };
+                let name = match field.role {
+                    Role::Number => "type",
+                    Role::LengthWhole | Role::LengthAfter => "length",
+                    Role::Other => &field.name,
+                };
                 if !matches!(self.out.types.get(ty.0 as usize).map(|t| &t.read), Some(Read::Int { .. })) {
-                    return self.error(field.at, "a message's number and length are integers");
+                    return self.error(field.at, "the fields of a message's header are integers");
                 }
                 header.push((field.role, self.name(name), ty));
             }

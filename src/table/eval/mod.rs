@@ -216,6 +216,7 @@ impl Run<'_> {
                 super::ast::Role::Number => number = value,
                 super::ast::Role::LengthWhole => length = Some(value),
                 super::ast::Role::LengthAfter => length = Some(value.saturating_add(cursor.pos() as u64 / 8)),
+                super::ast::Role::Other => {}
             }
         }
         let Some(id) = tables.message_id(service, sender, number) else {
