@@ -5,7 +5,9 @@ use super::ip::{self, Packet};
 use super::table::{Key, Side};
 use super::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// How much of a TCP header must be quoted before Wireshark numbers its stream: up to the window.
+const REDIRECT: u8 = 5;
+/// How much of a TCP header must be quoted before Wireshark numbers its stream: up to the window. Of what a redirect
+/// quotes it reads but 8 bytes.
 const TCP_QUOTED: usize = 16;
 const UDP_QUOTED: usize = 8;
 
@@ -27,6 +29,7 @@ pub(super) fn quoted(packet: &Packet<'_>) -> Option<(u8, Key, Side)> {
         .ok()
         .filter(|inner| inner.fragment.is_none())?;
     let needed = match inner.protocol {
+        PROTOCOL_TCP if packet.protocol == PROTOCOL_ICMP && *kind == REDIRECT => return None,
         PROTOCOL_TCP => TCP_QUOTED,
         PROTOCOL_UDP => UDP_QUOTED,
         _ => return None,

@@ -84,7 +84,7 @@ impl Default for Limits {
             total_buffer: 32 << 20,
             fragmented: 1024,
             fragment_buffer: 4 << 20,
-            fragment_time: 10 * SECOND,
+            fragment_time: 60 * SECOND,
             hole_frames: 32,
             hole_time: SECOND,
             blind_frames: 1024,
