@@ -234,7 +234,8 @@ impl Conn {
         if mine.ended() {
             return mine.beyond(segment.first(), segment.len);
         }
-        if segment.len > 0 {
+        // What a RST carries is a word about its cause (RFC 1122), and no part of the stream.
+        if segment.len > 0 && !segment.has(RST) {
             mine.data(
                 Payload {
                     seq: segment.first(),

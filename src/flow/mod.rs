@@ -240,27 +240,35 @@ impl Flow {
 
     fn fragment<S: FlowSink>(&mut self, packet: &Packet<'_>, fragment: ip::Fragment, sink: &mut S) {
         self.stats.fragments += 1;
-        let Some((protocol, payload)) = self.fragments.add(packet, fragment, nanos(self.now.time))
-        else {
-            return;
-        };
-        self.stats.reassembled += 1;
         let mut whole = Packet {
-            protocol,
-            payload,
-            missing: 0,
             fragment: None,
             ..*packet
         };
+        // A datagram whose first fragment was cut cannot be put together: what there is of it counts.
+        let cut = fragment.offset == 0 && packet.missing > 0;
+        if !cut {
+            let now = nanos(self.now.time);
+            let Some((protocol, payload)) = self.fragments.add(packet, fragment, now) else {
+                return;
+            };
+            self.stats.reassembled += 1;
+            whole = Packet {
+                protocol,
+                payload,
+                missing: 0,
+                ..whole
+            };
+        }
         if whole.walk_extensions().is_err() || whole.fragment.is_some() {
             self.stats.malformed += 1;
             return;
         }
+        let transports = (&mut self.tcp, &mut self.udp);
         transport(
             &whole,
             self.now,
             &mut self.stats,
-            (&mut self.tcp, &mut self.udp),
+            transports,
             &self.limits,
             sink,
         );
