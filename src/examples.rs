@@ -1,9 +1,7 @@
 //! Runs the examples that stand beside messages and structures in the tables: the bytes must give exactly the fields.
 
 use crate::out::json::{JsonWriter, Style};
-use crate::table::{
-    Direction, Evaluator, Example, ExampleOf, Outcome, TableError, Tables, parse_hex,
-};
+use crate::table::{Direction, Evaluator, Example, ExampleOf, Outcome, TableError, Tables, parse_hex};
 use crate::tree::{Severity, Sym, Tree};
 
 /// Runs all examples of the tables; the errors name the places of those that fail.
@@ -26,16 +24,11 @@ fn error_at(tables: &Tables, example: &Example, why: String) -> TableError {
     }
 }
 
-fn run(
-    tables: &Tables,
-    example: &Example,
-    evaluator: &mut Evaluator,
-    tree: &mut Tree,
-) -> Result<(), String> {
-    let bytes = parse_hex(&example.hex)
-        .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?;
-    let expected: serde_json::Value = serde_json::from_str(&example.json)
-        .map_err(|e| format!("the example's fields are no JSON: {e}"))?;
+fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut Tree) -> Result<(), String> {
+    let bytes =
+        parse_hex(&example.hex).ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?;
+    let expected: serde_json::Value =
+        serde_json::from_str(&example.json).map_err(|e| format!("the example's fields are no JSON: {e}"))?;
     match example.of {
         ExampleOf::Message(id) => {
             let def = tables.message(id).ok_or("no such message")?;
@@ -43,21 +36,13 @@ fn run(
             match evaluator.message(tables, def.service, sender, &bytes, tree) {
                 Outcome::Message(found, n) if found == id && n == bytes.len() => {}
                 Outcome::Message(found, n) if found == id => {
-                    return Err(format!(
-                        "the example's bytes are {}, the message ends after {n}",
-                        bytes.len()
-                    ));
+                    return Err(format!("the example's bytes are {}, the message ends after {n}", bytes.len()));
                 }
                 Outcome::Need(n) => {
-                    return Err(format!(
-                        "the example's bytes are {}, the message needs {n}",
-                        bytes.len()
-                    ));
+                    return Err(format!("the example's bytes are {}, the message needs {n}", bytes.len()));
                 }
                 other => {
-                    return Err(format!(
-                        "the example's bytes do not give the message: {other:?}"
-                    ));
+                    return Err(format!("the example's bytes do not give the message: {other:?}"));
                 }
             }
         }
@@ -76,19 +61,11 @@ fn run(
     }
     let mut out = Vec::new();
     JsonWriter::new(Style::default()).fields(tables, tree, &bytes, &mut out);
-    let got: serde_json::Value =
-        serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
+    let got: serde_json::Value = serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
     match difference("", &expected, &got) {
         Some(text) => Err(text),
-        None if tree
-            .problems()
-            .iter()
-            .any(|p| p.severity == Severity::Error) =>
-        {
-            Err(format!(
-                "the example gives its fields, but an error{}",
-                errors(tables, tree)
-            ))
+        None if tree.problems().iter().any(|p| p.severity == Severity::Error) => {
+            Err(format!("the example gives its fields, but an error{}", errors(tables, tree)))
         }
         None => Ok(()),
     }
@@ -117,10 +94,7 @@ fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value)
                         }
                     }
                     None => {
-                        return Some(format!(
-                            "expected {path}.{key} = {value}, it is absent; there is {}",
-                            short(got)
-                        ));
+                        return Some(format!("expected {path}.{key} = {value}, it is absent; there is {}", short(got)));
                     }
                 }
             }
@@ -129,24 +103,13 @@ fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value)
         }
         (Value::Array(e), Value::Array(g)) => {
             if e.len() != g.len() {
-                return Some(format!(
-                    "{path}: expected {} elements, got {}",
-                    e.len(),
-                    g.len()
-                ));
+                return Some(format!("{path}: expected {} elements, got {}", e.len(), g.len()));
             }
-            e.iter()
-                .zip(g)
-                .enumerate()
-                .find_map(|(i, (e, g))| difference(&format!("{path}[{i}]"), e, g))
+            e.iter().zip(g).enumerate().find_map(|(i, (e, g))| difference(&format!("{path}[{i}]"), e, g))
         }
         (Value::Number(e), Value::Number(g)) if e.as_f64() == g.as_f64() => None,
         _ if expected == got => None,
-        _ => Some(format!(
-            "{path}: expected {}, got {}",
-            short(expected),
-            short(got)
-        )),
+        _ => Some(format!("{path}: expected {}, got {}", short(expected), short(got))),
     }
 }
 

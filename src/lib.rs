@@ -8,11 +8,13 @@
 //! ```
 
 pub mod capture;
+pub mod cli;
 pub mod examples;
 pub mod flow;
 pub mod keys;
 mod near;
 pub mod out;
+pub mod pipeline;
 pub mod proto;
 pub mod table;
 pub mod tree;

@@ -4,9 +4,7 @@
 pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let limit = (word.chars().count() / 3).max(1);
     let lower = word.to_lowercase();
-    let best = known
-        .map(|k| (distance(&lower, &k.to_lowercase(), limit), k))
-        .min_by_key(|(d, k)| (*d, k.len()));
+    let best = known.map(|k| (distance(&lower, &k.to_lowercase(), limit), k)).min_by_key(|(d, k)| (*d, k.len()));
     match best {
         Some((d, name)) if d <= limit => format!("; did you mean `{name}`?"),
         _ => String::new(),
@@ -25,9 +23,7 @@ fn distance(a: &str, b: &str, limit: usize) -> usize {
         let mut next = vec![i + 1];
         for (j, cb) in b.iter().enumerate() {
             let at = |r: &[usize], k: usize| r.get(k).copied().unwrap_or(usize::MAX / 2);
-            let mut cost = (at(&row, j) + usize::from(ca != cb))
-                .min(at(&row, j + 1) + 1)
-                .min(at(&next, j) + 1);
+            let mut cost = (at(&row, j) + usize::from(ca != cb)).min(at(&row, j + 1) + 1).min(at(&next, j) + 1);
             let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(cb) && b.get(j - 1) == Some(ca);
             if swapped {
                 cost = cost.min(at(&before, j - 1) + 1);
@@ -46,14 +42,8 @@ mod tests {
     #[test]
     fn the_nearest_name_is_offered() {
         let known = ["trans_id", "node_id", "result"];
-        assert_eq!(
-            suggestion("transid", known.into_iter()),
-            "; did you mean `trans_id`?"
-        );
-        assert_eq!(
-            suggestion("resutl", known.into_iter()),
-            "; did you mean `result`?"
-        );
+        assert_eq!(suggestion("transid", known.into_iter()), "; did you mean `trans_id`?");
+        assert_eq!(suggestion("resutl", known.into_iter()), "; did you mean `result`?");
         assert_eq!(suggestion("colour", known.into_iter()), "");
     }
 }

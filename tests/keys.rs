@@ -1,21 +1,16 @@
 //! Every key file format that shards have, against handshakes of real sessions.
 //!
 //! The files in `keys/` are throw-away keys of a lab, and so are the session keys in this test.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use moulsniff::keys::{
-    Deriver, Format, KeyFile, KeyRing, PrivateKey, Report, Service, SessionHint, session_key,
-    shard_keys,
+    Deriver, Format, KeyFile, KeyRing, PrivateKey, Report, Service, SessionHint, session_key, shard_keys,
 };
 use std::path::Path;
 
-/// Which file opens the session, its server, y and seed as on the wire, and the RC4 key both programs used. MOULArs's are
-/// worked out with another language's big numbers; two of them have a y of 63 bytes.
+/// Which file opens the session, its server, y and seed as on the wire, and the RC4 key both
+/// programs used. MOULArs's are worked out with another language's big numbers; two of them have a
+/// y of 63 bytes.
 #[rustfmt::skip]
 const SESSIONS: [(&str, Service, &str, &str, &str); 48] = [
     ("dirtsand.ini", Service::GateKeeper, "0c4b6cf1879509a38a96c99187929a980b65a1745b0941b7ba468010b0e7cb17f55705c2ac14063fee790a7568476775536a3974766e2b1b7b412d7692d55449", "50aca9ecadeb7d", "ddf1cbc1ebcae2"),
@@ -71,79 +66,24 @@ const SESSIONS: [(&str, Service, &str, &str, &str); 48] = [
 /// The formats that open something, and which sessions each has keys for.
 const FILES: [(&str, Format, &str, &[Service]); 13] = [
     ("dirtsand.ini", Format::Dirtsand, "dirtsand.ini", &THREE),
-    (
-        "dirtsand-generate-keys.txt",
-        Format::DirtsandGenerator,
-        "dirtsand.ini",
-        &THREE,
-    ),
+    ("dirtsand-generate-keys.txt", Format::DirtsandGenerator, "dirtsand.ini", &THREE),
     ("moulars.toml", Format::Moulars, "moulars.toml", &THREE),
-    (
-        "moulars-keygen.txt",
-        Format::MoularsGenerator,
-        "moulars.toml",
-        &THREE,
-    ),
+    ("moulars-keygen.txt", Format::MoularsGenerator, "moulars.toml", &THREE),
     ("nagus.ini", Format::Nagus, "nagus.ini", &THREE),
-    (
-        "moss_auth_key.der",
-        Format::MossDer,
-        "moss_full",
-        &[Service::Auth],
-    ),
-    (
-        "moss_game_key.der",
-        Format::MossDer,
-        "moss_full",
-        &[Service::Game],
-    ),
-    (
-        "moss_gatekeeper_key.der",
-        Format::MossDer,
-        "moss_full",
-        &[Service::GateKeeper],
-    ),
-    (
-        "moss_auth_key.wireshark",
-        Format::MossWireshark,
-        "moss_full",
-        &[Service::Auth],
-    ),
-    (
-        "moss_game_key.wireshark",
-        Format::MossWireshark,
-        "moss_full",
-        &[Service::Game],
-    ),
-    (
-        "moss_gatekeeper_key.wireshark",
-        Format::MossWireshark,
-        "moss_full",
-        &[Service::GateKeeper],
-    ),
-    (
-        "moss_auth_key.txt",
-        Format::MossText,
-        "moss_full",
-        &[Service::Auth],
-    ),
-    (
-        "shard.keys",
-        Format::ShardKeys,
-        "dirtsand.ini",
-        &[Service::Auth],
-    ),
+    ("moss_auth_key.der", Format::MossDer, "moss_full", &[Service::Auth]),
+    ("moss_game_key.der", Format::MossDer, "moss_full", &[Service::Game]),
+    ("moss_gatekeeper_key.der", Format::MossDer, "moss_full", &[Service::GateKeeper]),
+    ("moss_auth_key.wireshark", Format::MossWireshark, "moss_full", &[Service::Auth]),
+    ("moss_game_key.wireshark", Format::MossWireshark, "moss_full", &[Service::Game]),
+    ("moss_gatekeeper_key.wireshark", Format::MossWireshark, "moss_full", &[Service::GateKeeper]),
+    ("moss_auth_key.txt", Format::MossText, "moss_full", &[Service::Auth]),
+    ("shard.keys", Format::ShardKeys, "dirtsand.ini", &[Service::Auth]),
 ];
 
 const THREE: [Service; 3] = [Service::GateKeeper, Service::Auth, Service::Game];
 
 fn bytes(name: &str) -> Vec<u8> {
-    std::fs::read(
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("keys")
-            .join(name),
-    )
-    .unwrap()
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("keys").join(name)).unwrap()
 }
 
 fn parse(name: &str) -> KeyFile {
@@ -151,16 +91,11 @@ fn parse(name: &str) -> KeyFile {
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    (0..text.len() / 2)
-        .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
-        .collect()
+    (0..text.len() / 2).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap()).collect()
 }
 
 fn derive(key: &PrivateKey, y: &str, seed: &str) -> Vec<u8> {
-    session_key(key, &hex(y), &hex(seed).try_into().unwrap())
-        .unwrap()
-        .as_bytes()
-        .to_vec()
+    session_key(key, &hex(y), &hex(seed).try_into().unwrap()).unwrap().as_bytes().to_vec()
 }
 
 #[test]
@@ -168,21 +103,10 @@ fn every_format_gives_the_keys_the_sessions_used() {
     for (name, format, shard, services) in FILES {
         let file = parse(name);
         assert_eq!(file.format(), format, "{name}");
-        assert_eq!(
-            file.notes()
-                .iter()
-                .filter(|note| !note.contains("no key in this file"))
-                .count(),
-            0,
-            "{name}"
-        );
+        assert_eq!(file.notes().iter().filter(|note| !note.contains("no key in this file")).count(), 0, "{name}");
         assert_eq!(file.keys().len(), services.len(), "{name}");
         for service in services {
-            let key = file
-                .keys()
-                .iter()
-                .find(|key| key.service() == Some(*service))
-                .unwrap();
+            let key = file.keys().iter().find(|key| key.service() == Some(*service)).unwrap();
             let mut proofs = 0;
             for (of, server, y, seed, rc4) in SESSIONS {
                 if of == shard && server == *service {
@@ -209,10 +133,7 @@ fn files_for_clients_are_told_what_they_are() {
          the file of -s or -w is needed"
     );
     assert!(
-        KeyFile::read(Path::new("no/such.file"))
-            .unwrap_err()
-            .to_string()
-            .starts_with("no/such.file: cannot be read")
+        KeyFile::read(Path::new("no/such.file")).unwrap_err().to_string().starts_with("no/such.file: cannot be read")
     );
 }
 
@@ -229,20 +150,12 @@ fn one_ring_of_all_files_opens_every_session() {
         let tried: Vec<bool> = ring
             .candidates(Some(service))
             .map(|candidate| {
-                let found = deriver
-                    .session_key(candidate.key, &hex(y), &hex(seed).try_into().unwrap())
-                    .unwrap();
+                let found = deriver.session_key(candidate.key, &hex(y), &hex(seed).try_into().unwrap()).unwrap();
                 found.as_bytes()[..] == hex(rc4)
             })
             .collect();
-        let right = tried
-            .iter()
-            .position(|right| *right)
-            .expect("some key of the ring opens it");
-        assert!(
-            right < 4,
-            "the server's own four keys come first, this was number {right}"
-        );
+        let right = tried.iter().position(|right| *right).expect("some key of the ring opens it");
+        assert!(right < 4, "the server's own four keys come first, this was number {right}");
         assert_eq!(tried.len(), 12);
     }
 }
@@ -266,17 +179,10 @@ fn the_sample_of_our_own_format_finds_its_sessions() {
     let mut found = 0;
     for (_, service, y, seed, rc4) in SESSIONS {
         let y = hex(y);
-        let hint = SessionHint {
-            service: Some(service),
-            y: Some(&y),
-            ..Default::default()
-        };
+        let hint = SessionHint { service: Some(service), y: Some(&y), ..Default::default() };
         for candidate in ring.sessions(&hint) {
             assert_eq!(candidate.line.key.as_bytes()[..], hex(rc4));
-            assert_eq!(
-                candidate.line.seed.map(|seed| seed.to_vec()),
-                Some(hex(seed))
-            );
+            assert_eq!(candidate.line.seed.map(|seed| seed.to_vec()), Some(hex(seed)));
             assert_eq!(candidate.file, "shard.keys");
             found += 1;
         }
@@ -300,10 +206,7 @@ fn reports_and_debug_show_no_secret() {
         ring.add(file.clone());
         let shown = format!("{report}{report:?}{file:?}{ring:?}").to_lowercase();
         for line in secrets(name) {
-            assert!(
-                !shown.contains(&line.to_lowercase()),
-                "{name} shows a secret"
-            );
+            assert!(!shown.contains(&line.to_lowercase()), "{name} shows a secret");
         }
     }
 }
@@ -311,30 +214,11 @@ fn reports_and_debug_show_no_secret() {
 /// The first characters of every secret of a file, as a file might show it.
 fn secrets(name: &str) -> Vec<String> {
     let bytes = bytes(name);
-    let to_hex = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
+    let to_hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     match std::str::from_utf8(&bytes) {
         Ok(text) => {
-            let marks = [
-                "K = ",
-                "k = \"",
-                "key_a = ",
-                " k=",
-                "rc4=",
-                "Private key:\n",
-            ];
-            marks
-                .iter()
-                .flat_map(|mark| {
-                    text.split(mark)
-                        .skip(1)
-                        .map(|rest| rest.chars().take(8).collect())
-                })
-                .collect()
+            let marks = ["K = ", "k = \"", "key_a = ", " k=", "rc4=", "Private key:\n"];
+            marks.iter().flat_map(|mark| text.split(mark).skip(1).map(|rest| rest.chars().take(8).collect())).collect()
         }
         Err(_) => vec![to_hex(&bytes[bytes.len() - 64..][..4])],
     }
@@ -353,10 +237,5 @@ fn a_check_tells_sizes_and_servers() {
     let report = Report::new("server.ini", &bytes("server.ini")).unwrap();
     assert_eq!(report.public.len(), 3);
     assert!(!report.opens());
-    assert!(
-        report
-            .to_string()
-            .ends_with("(Key.Auth.K of dirtsand.ini)\n"),
-        "{report}"
-    );
+    assert!(report.to_string().ends_with("(Key.Auth.K of dirtsand.ini)\n"), "{report}");
 }

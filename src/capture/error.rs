@@ -85,12 +85,7 @@ pub(super) type Step<T> = Result<T, Fault>;
 
 impl CaptureError {
     pub(super) fn new(file: &str, packing: Option<Packing>, at: u64, problem: Problem) -> Self {
-        Self(Box::new(Inner {
-            file: printable(file),
-            at,
-            packing,
-            problem,
-        }))
+        Self(Box::new(Inner { file: printable(file), at, packing, problem }))
     }
 
     /// The name of the file, as it was given.
@@ -118,14 +113,7 @@ impl Fault {
     }
 
     pub(super) fn cut(at: u64, expected: &'static str, wanted: u64, got: u64) -> Self {
-        Self::new(
-            at,
-            Problem::Cut {
-                expected,
-                wanted,
-                got,
-            },
-        )
+        Self::new(at, Problem::Cut { expected, wanted, got })
     }
 
     pub(super) fn damaged(at: u64, text: impl Into<String>) -> Self {
@@ -185,28 +173,15 @@ impl fmt::Display for Problem {
             Self::Folder => write!(f, "expected a capture file: this is a folder"),
             Self::Empty => write!(f, "expected a capture, got 0 bytes: the file is empty"),
             Self::NotACapture { first, looks_like } => not_a_capture(f, first, *looks_like),
-            Self::Cut {
-                expected,
-                wanted,
-                got,
-            } => write!(
-                f,
-                "expected {expected} of {wanted} bytes, got {got}: the file is cut"
-            ),
-            Self::TooLong {
-                what,
-                length,
-                limit,
-            } => write!(
-                f,
-                "expected {what} of at most {limit} bytes, its length field says {length}"
-            ),
+            Self::Cut { expected, wanted, got } => {
+                write!(f, "expected {expected} of {wanted} bytes, got {got}: the file is cut")
+            }
+            Self::TooLong { what, length, limit } => {
+                write!(f, "expected {what} of at most {limit} bytes, its length field says {length}")
+            }
             Self::Damaged(text) => f.write_str(text),
             Self::PackingCut => {
-                write!(
-                    f,
-                    "expected more compressed data, got none: the file is cut"
-                )
+                write!(f, "expected more compressed data, got none: the file is cut")
             }
             Self::PackingDamaged(text) => write!(f, "the compressed data is damaged: {text}"),
             Self::Read(error) => write!(f, "reading failed: {}", one_line(error)),
@@ -215,11 +190,7 @@ impl fmt::Display for Problem {
     }
 }
 
-fn not_a_capture(
-    f: &mut fmt::Formatter<'_>,
-    first: &[u8],
-    looks_like: Option<&str>,
-) -> fmt::Result {
+fn not_a_capture(f: &mut fmt::Formatter<'_>, first: &[u8], looks_like: Option<&str>) -> fmt::Result {
     write!(f, "expected a pcap or pcapng capture, got")?;
     for byte in first {
         write!(f, " {byte:02x}")?;
@@ -236,7 +207,5 @@ fn one_line(error: &io::Error) -> String {
 
 /// Text that cannot break the promise of one line, whatever a file is called.
 fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -28,14 +28,7 @@ pub(super) struct Place {
 
 impl Input {
     pub(super) fn new(source: Box<dyn Read + Send>, packing: Option<Packing>) -> Self {
-        Self {
-            source,
-            packing,
-            buffer: vec![0; BUFFER],
-            start: 0,
-            end: 0,
-            taken: 0,
-        }
+        Self { source, packing, buffer: vec![0; BUFFER], start: 0, end: 0, taken: 0 }
     }
 
     /// How many bytes were taken so far: the position of the next one.
@@ -73,10 +66,7 @@ impl Input {
     /// Takes `total` bytes that were seen to be there; `from` and `length` tell where in them the place is.
     #[inline]
     pub(super) fn take(&mut self, total: usize, from: usize, length: usize) -> Place {
-        let place = Place {
-            start: self.start.saturating_add(from),
-            length,
-        };
+        let place = Place { start: self.start.saturating_add(from), length };
         let total = total.min(self.end.saturating_sub(self.start));
         self.start = self.start.saturating_add(total);
         self.taken = self.taken.saturating_add(total as u64);
@@ -92,11 +82,7 @@ impl Input {
 
     /// Takes `count` bytes without ever holding them all, giving them to `sink` piece by piece. Tells how many
     /// there were: fewer only at the very end.
-    pub(super) fn pass(
-        &mut self,
-        count: u64,
-        mut sink: impl FnMut(&[u8]) -> Step<()>,
-    ) -> Step<u64> {
+    pub(super) fn pass(&mut self, count: u64, mut sink: impl FnMut(&[u8]) -> Step<()>) -> Step<u64> {
         let mut left = count;
         while left > 0 {
             let have = self.want(1)?;

@@ -84,9 +84,6 @@ pub enum Item<'a> {
 
 impl std::fmt::Debug for Secrets<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Secrets")
-            .field("kind", &self.kind)
-            .field("length", &self.data.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Secrets").field("kind", &self.kind).field("length", &self.data.len()).finish_non_exhaustive()
     }
 }

@@ -82,12 +82,7 @@ fn magic(first: &[u8]) -> Option<Magic> {
         0x1c00_01ac => (Clock::NANOS, pcap_variant::PLAIN, 4),
         _ => return None,
     };
-    Some(Magic {
-        order,
-        clock,
-        variants,
-        extra,
-    })
+    Some(Magic { order, clock, variants, extra })
 }
 
 impl Pcap {
@@ -98,31 +93,17 @@ impl Pcap {
         let Some(magic) = magic(input.bytes()) else {
             return Err(Fault::damaged(0, "expected a pcap magic number"));
         };
-        let Some([_, version, _, _, snap_len, network]) = magic.order.words::<6>(input.bytes())
-        else {
-            return Err(Fault::cut(
-                0,
-                "a pcap file header",
-                FILE_HEADER as u64,
-                have as u64,
-            ));
+        let Some([_, version, _, _, snap_len, network]) = magic.order.words::<6>(input.bytes()) else {
+            return Err(Fault::cut(0, "a pcap file header", FILE_HEADER as u64, have as u64));
         };
         let header = FILE_HEADER + magic.extra;
         let have = input.want(header)?;
         if have < header {
-            return Err(Fault::cut(
-                0,
-                "a pcap file header",
-                header as u64,
-                have as u64,
-            ));
+            return Err(Fault::cut(0, "a pcap file header", header as u64, have as u64));
         }
         let (major, minor) = version_of(magic.order, version);
         if major < 2 {
-            return Err(Fault::damaged(
-                4,
-                format!("expected pcap of version 2 or later, got {major}.{minor}"),
-            ));
+            return Err(Fault::damaged(4, format!("expected pcap of version 2 or later, got {major}.{minor}")));
         }
         input.take(header, 0, 0);
         let mut pcap = Self {
@@ -185,12 +166,7 @@ impl Pcap {
             return if have == 0 {
                 Ok(None)
             } else {
-                Err(Fault::cut(
-                    input.position(),
-                    "a packet header",
-                    header as u64,
-                    have as u64,
-                ))
+                Err(Fault::cut(input.position(), "a packet header", header as u64, have as u64))
             };
         }
         let Some([seconds, fraction, first, second]) = self.order.words::<4>(input.bytes()) else {
@@ -204,34 +180,21 @@ impl Pcap {
         if captured > self.limit() {
             return Err(Fault::new(
                 input.position(),
-                Problem::TooLong {
-                    what: "a packet",
-                    length: u64::from(captured),
-                    limit: u64::from(self.limit()),
-                },
+                Problem::TooLong { what: "a packet", length: u64::from(captured), limit: u64::from(self.limit()) },
             ));
         }
         let length = captured as usize;
         let total = header.saturating_add(length);
         let have = input.want(total)?;
         if have < total {
-            return Err(Fault::cut(
-                input.position(),
-                "a packet",
-                length as u64,
-                have.saturating_sub(header) as u64,
-            ));
+            return Err(Fault::cut(input.position(), "a packet", length as u64, have.saturating_sub(header) as u64));
         }
         let padding = self.variant.padding().min(length);
         Ok(Some(Found {
             time: self.time(seconds, fraction),
             link: self.link,
             wire_len: original.saturating_sub(padding as u32),
-            place: input.take(
-                total,
-                header.saturating_add(padding),
-                length.saturating_sub(padding),
-            ),
+            place: input.take(total, header.saturating_add(padding), length.saturating_sub(padding)),
         }))
     }
 
@@ -240,10 +203,7 @@ impl Pcap {
     #[inline]
     fn time(&self, seconds: u32, fraction: u32) -> Time {
         let fraction = self.clock.time(u64::from(fraction));
-        Time {
-            seconds: i64::from(seconds).saturating_add(fraction.seconds),
-            ..fraction
-        }
+        Time { seconds: i64::from(seconds).saturating_add(fraction.seconds), ..fraction }
     }
 }
 

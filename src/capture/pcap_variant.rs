@@ -54,24 +54,16 @@ impl Variant {
 
 /// The kind that fits these records best; the first where several fit as well. `whole` says that the records
 /// end where `records` does.
-pub(super) fn choose(
-    variants: &[Variant],
-    order: Order,
-    snap_len: u32,
-    records: &[u8],
-    whole: bool,
-) -> Variant {
+pub(super) fn choose(variants: &[Variant], order: Order, snap_len: u32, records: &[u8], whole: bool) -> Variant {
     let score = |variant: &&Variant| misfit(**variant, order, snap_len, records, whole);
-    variants
-        .iter()
-        .min_by_key(score)
-        .copied()
-        .unwrap_or(Variant::Plain)
+    variants.iter().min_by_key(score).copied().unwrap_or(Variant::Plain)
 }
 
 /// How much of the first records makes no sense as this kind.
 fn misfit(variant: Variant, order: Order, snap_len: u32, mut records: &[u8], whole: bool) -> u32 {
     let mut misfit = 0u32;
+    // Running over the end of a whole file says more than an odd field.
+    let overrun = if whole { 2 } else { 0 };
     for _ in 0..RECORDS {
         if records.is_empty() {
             break;
@@ -79,14 +71,14 @@ fn misfit(variant: Variant, order: Order, snap_len: u32, mut records: &[u8], who
         let header = records.get(..variant.header()).unwrap_or(records);
         misfit = misfit.saturating_add(oddities(variant, order, snap_len, header));
         let Some((_, rest)) = records.split_at_checked(variant.header()) else {
-            return misfit.saturating_add(u32::from(whole));
+            return misfit.saturating_add(overrun);
         };
         let length = order.u32_at(header, 8).unwrap_or(u32::MAX);
         if length > MAX_CAPTURED {
             break;
         }
         let Some((_, rest)) = rest.split_at_checked(length as usize) else {
-            return misfit.saturating_add(u32::from(whole));
+            return misfit.saturating_add(overrun);
         };
         records = rest;
     }

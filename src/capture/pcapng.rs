@@ -67,10 +67,7 @@ pub(super) enum Block {
 impl Pcapng {
     /// A file of which nothing was read; its first block must be a section header.
     pub(super) fn new() -> Self {
-        Self {
-            order: Order::Little,
-            interfaces: Vec::new(),
-        }
+        Self { order: Order::Little, interfaces: Vec::new() }
     }
 
     /// Takes blocks until one gives something; nothing at the end.
@@ -123,9 +120,7 @@ impl Pcapng {
     #[inline]
     fn packet(&self, input: &mut Input, head: Head) -> Step<Block> {
         head.hold(input, 32)?;
-        let Some([first, high, low, captured, original]) =
-            head.order.words::<5>(head.body(input.bytes()))
-        else {
+        let Some([first, high, low, captured, original]) = head.order.words::<5>(head.body(input.bytes())) else {
             return Err(Fault::damaged(input.position(), "expected a packet block"));
         };
         let index = if head.kind == PACKET {
@@ -139,15 +134,7 @@ impl Pcapng {
         };
         let interface = self.interface(input, index)?;
         let ticks = u64::from(high) << 32 | u64::from(low);
-        found(
-            input,
-            head,
-            28,
-            captured,
-            original,
-            interface.link,
-            interface.clock.time(ticks),
-        )
+        found(input, head, 28, captured, original, interface.link, interface.clock.time(ticks))
     }
 
     /// A Simple Packet Block: no time, always of the first interface, as long as its snap length allows.
@@ -160,10 +147,7 @@ impl Pcapng {
             0 => original,
             limit => original.min(limit),
         };
-        let time = Time {
-            digits: interface.clock.digits(),
-            ..Time::default()
-        };
+        let time = Time { digits: interface.clock.digits(), ..Time::default() };
         found(input, head, 12, captured, original, interface.link, time)
     }
 
@@ -173,10 +157,7 @@ impl Pcapng {
             Some(interface) => Ok(*interface),
             None => Err(Fault::damaged(
                 input.position(),
-                format!(
-                    "expected one of the section's {} interfaces, got number {index}",
-                    self.interfaces.len()
-                ),
+                format!("expected one of the section's {} interfaces, got number {index}", self.interfaces.len()),
             )),
         }
     }
@@ -197,9 +178,7 @@ fn found(
     if captured as usize > room {
         return Err(Fault::damaged(
             input.position(),
-            format!(
-                "expected a packet of at most {room} bytes in its block, got one of {captured}"
-            ),
+            format!("expected a packet of at most {room} bytes in its block, got one of {captured}"),
         ));
     }
     Ok(Block::Frame(Found {
@@ -236,19 +215,10 @@ impl Head {
             return Ok(None);
         }
         let Some([kind, total]) = order.words::<2>(input.bytes()) else {
-            return Err(Fault::cut(
-                input.position(),
-                "a block header",
-                8,
-                have as u64,
-            ));
+            return Err(Fault::cut(input.position(), "a block header", 8, have as u64));
         };
         let head = Self { kind, total, order };
-        let head = if kind == SECTION {
-            head.with_own_order(input)?
-        } else {
-            head
-        };
+        let head = if kind == SECTION { head.with_own_order(input)? } else { head };
         if head.total < 12 {
             return Err(Fault::damaged(
                 input.position(),
@@ -263,20 +233,11 @@ impl Head {
         let orders = [Order::Little, Order::Big];
         let own = orders.into_iter().find_map(|order| {
             let [_, total, magic] = order.words::<3>(input.bytes())?;
-            (magic == ORDER_MAGIC).then_some(Self {
-                total,
-                order,
-                ..self
-            })
+            (magic == ORDER_MAGIC).then_some(Self { total, order, ..self })
         });
         match own {
             Some(head) => Ok(head),
-            None if have < 12 => Err(Fault::cut(
-                input.position(),
-                "a section header",
-                28,
-                have as u64,
-            )),
+            None if have < 12 => Err(Fault::cut(input.position(), "a section header", 28, have as u64)),
             None => Err(Fault::damaged(
                 input.position().saturating_add(8),
                 "expected the byte-order magic 1a2b3c4d of a section, got something else",
@@ -293,10 +254,7 @@ impl Head {
         if self.total < at_least {
             return Err(Fault::damaged(
                 input.position(),
-                format!(
-                    "expected a block of at least {at_least} bytes, got {}",
-                    self.total
-                ),
+                format!("expected a block of at least {at_least} bytes, got {}", self.total),
             ));
         }
         let have = input.want(self.total as usize)?;
@@ -315,11 +273,7 @@ impl Head {
     }
 
     /// Takes the block without holding it, giving it to `sink` piece by piece.
-    pub(super) fn pass(
-        &self,
-        input: &mut Input,
-        mut sink: impl FnMut(&[u8]) -> Step<()>,
-    ) -> Step<()> {
+    pub(super) fn pass(&self, input: &mut Input, mut sink: impl FnMut(&[u8]) -> Step<()>) -> Step<()> {
         let at = input.position();
         if self.total > MAX_BLOCK {
             return Err(self.too_long(input, MAX_BLOCK));
@@ -372,11 +326,7 @@ impl Head {
     fn too_long(&self, input: &Input, limit: u32) -> Fault {
         Fault::new(
             input.position(),
-            Problem::TooLong {
-                what: "a block",
-                length: u64::from(self.total),
-                limit: u64::from(limit),
-            },
+            Problem::TooLong { what: "a block", length: u64::from(self.total), limit: u64::from(limit) },
         )
     }
 }

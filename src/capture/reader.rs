@@ -35,17 +35,8 @@ impl Reader {
         source: Source,
         count: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
     ) -> Result<Self, CaptureError> {
-        let Opened {
-            name,
-            reader,
-            plain,
-        } = source.open()?;
-        Ok(Self {
-            name,
-            plain,
-            input: Input::new(count(reader), None),
-            format: Format::Unknown,
-        })
+        let Opened { name, reader, plain } = source.open()?;
+        Ok(Self { name, plain, input: Input::new(count(reader), None), format: Format::Unknown })
     }
 
     /// What errors call the file.
@@ -127,9 +118,7 @@ impl Reader {
 /// What the first bytes may be instead of a capture's.
 fn looks_like(first: &[u8]) -> Option<&'static str> {
     Some(match first {
-        [0x0a, 0x0d, 0x0d] | [0xd4, 0xc3, 0xb2] | [0xa1, 0xb2, _] => {
-            "a capture cut in its first bytes"
-        }
+        [0x0a, 0x0d, 0x0d] | [0xd4, 0xc3, 0xb2] | [0xa1, 0xb2, _] => "a capture cut in its first bytes",
         [b'B', b'Z', b'h', ..] => "bzip2, which must be unpacked first",
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz, which must be unpacked first",
         [0x04, 0x22, 0x4d, 0x18, ..] => "lz4, which must be unpacked first",
@@ -138,25 +127,22 @@ fn looks_like(first: &[u8]) -> Option<&'static str> {
         [b's', b'n', b'o', b'o', b'p', 0, ..] => "a snoop capture",
         [b'G', b'M', b'B', b'U', ..] | [b'R', b'T', b'S', b'S', ..] => "a Network Monitor capture",
         [0x7f, b'E', b'L', b'F', ..] => "a program",
-        _ if first.iter().take(SHOWN).all(|&byte| is_text(byte)) => "text",
+        _ if is_text(first.get(..SHOWN).unwrap_or(first)) => "text",
         _ => return None,
     })
 }
 
-fn is_text(byte: u8) -> bool {
-    byte >= 0x20 && byte != 0x7f || byte.is_ascii_whitespace()
+/// Valid UTF-8 as far as it goes, without control characters but blanks.
+fn is_text(bytes: &[u8]) -> bool {
+    // A last character may be cut.
+    let valid = std::str::from_utf8(bytes).map_or_else(|e| e.error_len().is_none(), |_| true);
+    valid && bytes.iter().all(|b| !b.is_ascii_control() || b.is_ascii_whitespace())
 }
 
 impl Found {
     /// A frame with a number, over the reader's bytes.
     #[inline]
     pub(super) fn frame<'a>(&self, number: u64, reader: &'a Reader) -> super::Frame<'a> {
-        super::Frame {
-            number,
-            time: self.time,
-            link: self.link,
-            data: reader.at(self.place),
-            wire_len: self.wire_len,
-        }
+        super::Frame { number, time: self.time, link: self.link, data: reader.at(self.place), wire_len: self.wire_len }
     }
 }

@@ -8,7 +8,7 @@ use super::bytes::Order;
 use super::error::{CaptureError, Fault, Problem, Step};
 use super::input::Input;
 use super::pcap::Pcap;
-use super::pcapng::{Head, SECRETS, SECTION};
+use super::pcapng::{Head, INTERFACE, SECRETS, SECTION};
 use super::reader::{Format, Reader};
 use super::source::Source;
 use super::write::{Interface, PcapngWriter, secrets_block};
@@ -35,21 +35,14 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Copies a capture with `payload` in it as secrets of kind `secret_type`: right behind the first section's
-/// header, before everything else. Secrets of this kind that were there before are left out.
+/// Copies a capture with `payload` in it as secrets of kind `secret_type`: behind the first section's header
+/// and the interfaces that follow it, before everything else (editcap 4.0 cannot rewrite a file whose secrets
+/// come before its interfaces). Secrets of this kind that were there before are left out.
 ///
 /// # Errors
 /// What reading or writing gives; of a capture that is cut, everything before the cut is written.
-pub fn inject(
-    input: Source,
-    output: Output<'_>,
-    secret_type: u32,
-    payload: &[u8],
-) -> Result<Rewritten, CaptureError> {
-    let secrets = Secrets {
-        kind: secret_type,
-        data: payload,
-    };
+pub fn inject(input: Source, output: Output<'_>, secret_type: u32, payload: &[u8]) -> Result<Rewritten, CaptureError> {
+    let secrets = Secrets { kind: secret_type, data: payload };
     rewrite(input, output, secret_type, Some(secrets))
 }
 
@@ -57,11 +50,7 @@ pub fn inject(
 ///
 /// # Errors
 /// As [`inject`].
-pub fn strip(
-    input: Source,
-    output: Output<'_>,
-    secret_type: u32,
-) -> Result<Rewritten, CaptureError> {
+pub fn strip(input: Source, output: Output<'_>, secret_type: u32) -> Result<Rewritten, CaptureError> {
     rewrite(input, output, secret_type, None)
 }
 
@@ -72,21 +61,15 @@ fn rewrite(
     secrets: Option<Secrets<'_>>,
 ) -> Result<Rewritten, CaptureError> {
     let mut reader = Reader::open(input, |reader| reader)?;
-    let mut copy = Copy {
-        out: output.out,
-        kind,
-        secrets,
-        done: Rewritten::default(),
-    };
+    let mut copy = Copy { out: output.out, kind, secrets, done: Rewritten::default() };
     let copied = copy.run(&mut reader);
     // What was copied before a fault counts, so it must not stay in a buffer.
-    let flushed = copy.out.flush().map_err(|e| write_fault(0, e));
+    let flushed = copy.out.flush().map_err(write_fault);
     match copied.and(flushed) {
         Ok(()) => Ok(copy.done),
-        Err(Fault {
-            problem: problem @ Problem::Write(_),
-            at,
-        }) => Err(CaptureError::new(output.name, None, at, problem)),
+        Err(Fault { problem: problem @ Problem::Write(_), at }) => {
+            Err(CaptureError::new(output.name, None, at, problem))
+        }
         Err(fault) => Err(reader.error(fault)),
     }
 }
@@ -109,16 +92,30 @@ impl Copy<'_> {
 
     /// Copies a pcapng block by block.
     fn copy(&mut self, input: &mut Input) -> Step<()> {
-        let mut order = Order::Little;
-        while let Some(head) = Head::read(input, order)? {
+        let mut section = None;
+        while let Some(head) = Head::read(input, section.unwrap_or(Order::Little))? {
+            if head.kind != INTERFACE {
+                self.insert(section)?;
+            }
             match head.kind {
                 SECTION => {
-                    order = head.order;
                     self.section(input, head)?;
+                    section = Some(head.order);
                 }
                 SECRETS => self.secrets(input, head)?,
                 _ => head.pass(input, |bytes| write(self.out, bytes))?,
             }
+        }
+        self.insert(section)
+    }
+
+    /// Writes the secrets that are to go in, once, in the byte order of the section.
+    fn insert(&mut self, section: Option<Order>) -> Step<()> {
+        if let Some(order) = section
+            && let Some(secrets) = self.secrets.take()
+        {
+            let block = secrets_block(order, secrets).map_err(write_fault)?;
+            write(self.out, &block)?;
         }
         Ok(())
     }
@@ -132,12 +129,7 @@ impl Copy<'_> {
         let (before, rest) = block.split_at_checked(16).unwrap_or((block, &[]));
         write(self.out, before)?;
         write(self.out, &[0xff; 8])?;
-        write(self.out, rest.get(8..).unwrap_or_default())?;
-        if let Some(secrets) = self.secrets.take() {
-            let block = secrets_block(head.order, secrets).map_err(|e| write_fault(0, e))?;
-            write(self.out, &block)?;
-        }
-        Ok(())
+        write(self.out, rest.get(8..).unwrap_or_default())
     }
 
     fn secrets(&mut self, input: &mut Input, head: Head) -> Step<()> {
@@ -154,18 +146,13 @@ impl Copy<'_> {
 
     /// Turns a pcap into pcapng.
     fn convert(&mut self, input: &mut Input, pcap: &Pcap) -> Step<()> {
-        let failed = |error| write_fault(0, error);
-        let mut writer = PcapngWriter::new(&mut *self.out).map_err(failed)?;
+        let interface =
+            Interface { link: pcap.link, digits: pcap.clock.digits(), snap_len: pcap.snap_len, fcs_len: pcap.fcs_len };
+        let mut writer = PcapngWriter::new(&mut *self.out).map_err(write_fault)?;
+        writer.index_of(interface).map_err(write_fault)?;
         if let Some(secrets) = self.secrets.take() {
-            writer.secrets(secrets).map_err(failed)?;
+            writer.secrets(secrets).map_err(write_fault)?;
         }
-        let interface = Interface {
-            link: pcap.link,
-            digits: pcap.clock.digits(),
-            snap_len: pcap.snap_len,
-            fcs_len: pcap.fcs_len,
-        };
-        writer.index_of(interface).map_err(failed)?;
         while let Some(found) = pcap.next(input)? {
             let frame = Frame {
                 number: 0,
@@ -174,16 +161,16 @@ impl Copy<'_> {
                 data: input.at(found.place),
                 wire_len: found.wire_len,
             };
-            writer.frame_of(interface, &frame).map_err(failed)?;
+            writer.frame_of(interface, &frame).map_err(write_fault)?;
         }
         Ok(())
     }
 }
 
 fn write(out: &mut dyn Write, bytes: &[u8]) -> Step<()> {
-    out.write_all(bytes).map_err(|error| write_fault(0, error))
+    out.write_all(bytes).map_err(write_fault)
 }
 
-fn write_fault(at: u64, error: io::Error) -> Fault {
-    Fault::new(at, Problem::Write(error))
+fn write_fault(error: io::Error) -> Fault {
+    Fault::new(0, Problem::Write(error))
 }

@@ -29,12 +29,7 @@ pub struct Capture {
 impl Capture {
     /// Captures in the order they are to be read.
     pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
-        Self {
-            waiting: sources.into_iter().collect(),
-            current: None,
-            frames: 0,
-            bytes: Arc::default(),
-        }
+        Self { waiting: sources.into_iter().collect(), current: None, frames: 0, bytes: Arc::default() }
     }
 
     /// A single file, opened at once.
@@ -65,13 +60,10 @@ impl Capture {
     pub fn next_item(&mut self) -> Result<Option<Item<'_>>, CaptureError> {
         let found = self.advance(true)?;
         Ok(match (found, &self.current) {
-            (Some(Block::Frame(found)), Some(reader)) => {
-                Some(Item::Frame(found.frame(self.frames, reader)))
+            (Some(Block::Frame(found)), Some(reader)) => Some(Item::Frame(found.frame(self.frames, reader))),
+            (Some(Block::Secrets { kind, place }), Some(reader)) => {
+                Some(Item::Secrets(Secrets { kind, data: reader.at(place) }))
             }
-            (Some(Block::Secrets { kind, place }), Some(reader)) => Some(Item::Secrets(Secrets {
-                kind,
-                data: reader.at(place),
-            })),
             _ => None,
         })
     }

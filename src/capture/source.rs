@@ -30,18 +30,12 @@ impl Source {
     /// A file (or a named pipe) by its path.
     pub fn path(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self {
-            name: path.to_string_lossy().into_owned(),
-            origin: Origin::Path(path),
-        }
+        Self { name: path.to_string_lossy().into_owned(), origin: Origin::Path(path) }
     }
 
     /// A reader, standard input for one; `name` is what errors call it.
     pub fn reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
-        Self {
-            name: name.into(),
-            origin: Origin::Reader(reader),
-        }
+        Self { name: name.into(), origin: Origin::Reader(reader) }
     }
 
     /// What errors call it.
@@ -70,11 +64,7 @@ impl Source {
         let name = self.name;
         let path = match self.origin {
             Origin::Reader(reader) => {
-                return Ok(Opened {
-                    name,
-                    reader,
-                    plain: false,
-                });
+                return Ok(Opened { name, reader, plain: false });
             }
             Origin::Path(path) => path,
         };
@@ -84,18 +74,12 @@ impl Source {
         if facts.is_dir() {
             return Err(fail(Problem::Folder));
         }
-        Ok(Opened {
-            plain: facts.is_file(),
-            name,
-            reader: Box::new(file),
-        })
+        Ok(Opened { plain: facts.is_file(), name, reader: Box::new(file) })
     }
 }
 
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Source")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive()
     }
 }

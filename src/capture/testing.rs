@@ -2,12 +2,7 @@
 //!
 //! They are deliberately not the writer: a reader must not be tested against its own mirror image.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::bytes::Order;
 use super::{Capture, Item, Source};
@@ -41,13 +36,7 @@ impl PcapFile {
         Self::with(order, magic, (2, 4), 65_535, 1)
     }
 
-    pub(super) fn with(
-        order: Order,
-        magic: u32,
-        version: (u16, u16),
-        snap_len: u32,
-        link: u32,
-    ) -> Self {
+    pub(super) fn with(order: Order, magic: u32, version: (u16, u16), snap_len: u32, link: u32) -> Self {
         let mut bytes = order.bytes32(magic).to_vec();
         bytes.extend(order.two(version.0));
         bytes.extend(order.two(version.1));
@@ -82,10 +71,7 @@ pub(super) struct NgFile {
 
 impl NgFile {
     pub(super) fn new(order: Order) -> Self {
-        let empty = Self {
-            order,
-            bytes: Vec::new(),
-        };
+        let empty = Self { order, bytes: Vec::new() };
         empty.section(order)
     }
 

@@ -43,11 +43,7 @@ impl<W: Write> PcapngWriter<W> {
     /// # Errors
     /// What writing gives.
     pub fn new(out: W) -> io::Result<Self> {
-        let mut writer = Self {
-            out,
-            interfaces: Vec::new(),
-            block: Vec::new(),
-        };
+        let mut writer = Self { out, interfaces: Vec::new(), block: Vec::new() };
         writer.begin(SECTION);
         writer.word(ORDER_MAGIC);
         writer.put(&1u16.to_le_bytes());
@@ -198,11 +194,7 @@ fn finish(block: &mut Vec<u8>, order: Order) -> io::Result<()> {
 
 /// A time as ticks since 1970 of so many decimal digits.
 fn ticks(time: Time, digits: u8) -> io::Result<u64> {
-    let (per_second, nanos) = if digits == 9 {
-        (1_000_000_000, 1)
-    } else {
-        (1_000_000, 1_000)
-    };
+    let (per_second, nanos) = if digits == 9 { (1_000_000_000, 1) } else { (1_000_000, 1_000) };
     u64::try_from(time.seconds)
         .ok()
         .and_then(|seconds| seconds.checked_mul(per_second))

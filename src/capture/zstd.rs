@@ -40,14 +40,17 @@ enum Ending {
     Broken(io::Error),
 }
 
+/// What comes after a block that was read.
+enum After {
+    Block,
+    Frame,
+    /// Nothing: the frame's checksum is not whole.
+    Cut,
+}
+
 impl<R: Read> Zstd<R> {
     pub(super) fn new(source: R) -> Self {
-        Self {
-            source,
-            decoder: FrameDecoder::new(),
-            state: State::Between,
-            block: Vec::with_capacity(8),
-        }
+        Self { source, decoder: FrameDecoder::new(), state: State::Between, block: Vec::with_capacity(8) }
     }
 
     /// Begins the next frame, passing over skippable ones. False at the end of the data.
@@ -88,20 +91,19 @@ impl<R: Read> Zstd<R> {
 
     /// Decodes one block; a frame that breaks off is closed, so that what it gave so far comes out.
     fn step(&mut self, checksum: bool) {
-        let decoded = self.read_block(checksum).and_then(|last| {
+        let decoded = self.read_block(checksum).and_then(|after| {
             let block = self.block.as_slice();
             self.decoder
                 .decode_blocks(block, BlockDecodingStrategy::UptoBlocks(1))
                 .map_err(|error| damaged(&error.to_string()))?;
-            Ok(last)
+            Ok(after)
         });
         match decoded {
-            Ok(false) => {}
-            Ok(true) => self.state = State::Draining(Ending::Whole),
+            Ok(After::Block) => {}
+            Ok(After::Frame) => self.state = State::Draining(Ending::Whole),
+            Ok(After::Cut) => self.state = State::Draining(Ending::Broken(cut())),
             Err(error) => {
-                let closed = self
-                    .decoder
-                    .decode_blocks(EMPTY_LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1));
+                let closed = self.decoder.decode_blocks(EMPTY_LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1));
                 self.state = match closed {
                     Ok(_) => State::Draining(Ending::Broken(error)),
                     Err(_) => State::Draining(Ending::Broken(damaged("expected a block"))),
@@ -110,8 +112,8 @@ impl<R: Read> Zstd<R> {
         }
     }
 
-    /// Reads one block whole into `self.block`, with the frame's checksum where it is the last. True for that.
-    fn read_block(&mut self, checksum: bool) -> io::Result<bool> {
+    /// Reads one block whole into `self.block`, with the frame's checksum where it is the last.
+    fn read_block(&mut self, checksum: bool) -> io::Result<After> {
         let mut header = [0; 3];
         self.source.read_exact(&mut header)?;
         let [a, b, c] = header;
@@ -130,10 +132,16 @@ impl<R: Read> Zstd<R> {
         self.block.extend_from_slice(&header);
         let wanted = length.saturating_add(trailer);
         let mut body = (&mut self.source).take(wanted as u64);
-        if body.read_to_end(&mut self.block)? < wanted {
+        let got = body.read_to_end(&mut self.block)?;
+        if got < length {
             return Err(cut());
         }
-        Ok(last)
+        if got < wanted {
+            // The block is whole and only the checksum is cut.
+            self.block.resize(header.len().saturating_add(wanted), 0);
+            return Ok(After::Cut);
+        }
+        Ok(if last { After::Frame } else { After::Block })
     }
 
     fn end(&mut self, ending: Ending) -> io::Result<()> {
@@ -183,8 +191,7 @@ impl<R: Read> Read for Zstd<R> {
                     if given > 0 {
                         return Ok(given);
                     }
-                    if let State::Draining(ending) = std::mem::replace(&mut self.state, State::Over)
-                    {
+                    if let State::Draining(ending) = std::mem::replace(&mut self.state, State::Over) {
                         self.end(ending)?;
                     }
                 }

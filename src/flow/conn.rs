@@ -62,11 +62,7 @@ impl Conn {
     }
 
     fn dir(&self, side: Side) -> Dir {
-        if side == self.forward {
-            Dir::Forward
-        } else {
-            Dir::Backward
-        }
+        if side == self.forward { Dir::Forward } else { Dir::Backward }
     }
 
     fn pair(&mut self, side: Side) -> (&mut Half, &mut Half) {
@@ -77,11 +73,7 @@ impl Conn {
     }
 
     fn out<'s, S>(&self, side: Side, sink: &'s mut S) -> Out<'s, S> {
-        Out {
-            sink,
-            stream: self.id,
-            dir: self.dir(side),
-        }
+        Out { sink, stream: self.id, dir: self.dir(side) }
     }
 
     pub(super) fn cost(&self) -> usize {
@@ -93,9 +85,7 @@ impl Conn {
     }
 
     pub(super) fn pending(&self) -> bool {
-        self.open
-            && !self.ended()
-            && (self.low.waits() || self.high.waits() || self.reset.is_some())
+        self.open && !self.ended() && (self.low.waits() || self.high.waits() || self.reset.is_some())
     }
 
     fn bases(&mut self, side: Side) -> (&mut Option<u32>, &mut Option<u32>) {
@@ -120,11 +110,7 @@ impl Conn {
         let anew = answer && mine.is_some_and(|base| base != segment.seq);
         if anew || (mine.is_none() && segment.measured) {
             let before = segment.seq.wrapping_sub(1);
-            *mine = Some(if segment.has(SYN) {
-                segment.seq
-            } else {
-                before
-            });
+            *mine = Some(if segment.has(SYN) { segment.seq } else { before });
         }
         if segment.has(ACK) && theirs.is_none() && segment.measured {
             *theirs = Some(segment.ack.wrapping_sub(1));
@@ -137,13 +123,7 @@ impl Conn {
     }
 
     /// Tells the consumer of the stream's beginning, and takes from this segment which side is which.
-    pub(super) fn begin<S: FlowSink>(
-        &mut self,
-        side: Side,
-        segment: &Segment<'_>,
-        at: Moment,
-        sink: &mut S,
-    ) {
+    pub(super) fn begin<S: FlowSink>(&mut self, side: Side, segment: &Segment<'_>, at: Moment, sink: &mut S) {
         let (opening, forward) = match segment.flags & (SYN | ACK) {
             SYN => (Opening::Syn, side),
             flags if flags == SYN | ACK => (Opening::SynAck, side.other()),
@@ -156,22 +136,15 @@ impl Conn {
     }
 
     fn stream(&self) -> Stream {
-        Stream {
-            id: self.id,
-            forward: self.key.end(self.forward),
-            backward: self.key.end(self.forward.other()),
-        }
+        Stream { id: self.id, forward: self.key.end(self.forward), backward: self.key.end(self.forward.other()) }
     }
 
     /// What was acknowledged long enough ago is ripe.
     #[inline]
     pub(super) fn look(&mut self, now: Time, limits: &Limits) {
         let both = self.seen_low && self.seen_high;
-        let (frames, time) = if both {
-            (limits.hole_frames, limits.hole_time)
-        } else {
-            (limits.blind_frames, limits.blind_time)
-        };
+        let (frames, time) =
+            if both { (limits.hole_frames, limits.hole_time) } else { (limits.blind_frames, limits.blind_time) };
         let (then_frames, then) = self.looked;
         let waited = elapsed(then, now);
         if self.frames - then_frames >= frames || waited >= time {
@@ -198,8 +171,7 @@ impl Conn {
             }
         } else if segment.len == 0 && !other_seen && segment.flags & (FIN | RST | ACK) == ACK {
             // The last step of a handshake of which the answer was not captured.
-            let handshake = base.is_some_and(|base| base.wrapping_add(1) == segment.seq)
-                && mine.expects(segment.seq);
+            let handshake = base.is_some_and(|base| base.wrapping_add(1) == segment.seq) && mine.expects(segment.seq);
             if handshake && mine.untouched() {
                 theirs.begin(segment.ack);
             }
@@ -236,15 +208,7 @@ impl Conn {
         }
         // What a RST carries is a word about its cause (RFC 1122), and no part of the stream.
         if segment.len > 0 && !segment.has(RST) {
-            mine.data(
-                Payload {
-                    seq: segment.first(),
-                    bytes: segment.bytes,
-                    len: segment.len,
-                },
-                at,
-                &mut out,
-            );
+            mine.data(Payload { seq: segment.first(), bytes: segment.bytes, len: segment.len }, at, &mut out);
         }
         if segment.has(FIN) {
             mine.finish_at(segment.first().wrapping_add(segment.len as u32));
@@ -270,8 +234,7 @@ impl Conn {
         }
         if let Some((frame, time)) = self.reset {
             // Segments that were under way when the RST was sent are captured shortly after it.
-            let over = self.frames - frame >= limits.hole_frames
-                || elapsed(time, now.time) >= limits.hole_time;
+            let over = self.frames - frame >= limits.hole_frames || elapsed(time, now.time) >= limits.hole_time;
             if over {
                 self.end(End::Rst, now, sink);
             }
@@ -318,12 +281,7 @@ impl Conn {
     /// Back to the beginning, under the same number.
     fn forget(&mut self) {
         let (low_base, high_base) = (self.low_base, self.high_base);
-        *self = Conn {
-            low_base,
-            high_base,
-            frames: 1,
-            ..Conn::new(self.id, self.key)
-        };
+        *self = Conn { low_base, high_base, frames: 1, ..Conn::new(self.id, self.key) };
     }
 
     pub(super) fn relieve<S: FlowSink>(&mut self, now: Moment, sink: &mut S) {

@@ -40,16 +40,9 @@ impl Delivery {
 
     /// Delivers the next `len` bytes; those of them that were not captured become a gap.
     #[inline]
-    pub(super) fn deliver<S: FlowSink>(
-        &mut self,
-        bytes: &[u8],
-        len: u64,
-        at: Moment,
-        out: &mut Out<'_, S>,
-    ) {
+    pub(super) fn deliver<S: FlowSink>(&mut self, bytes: &[u8], len: u64, at: Moment, out: &mut Out<'_, S>) {
         if !bytes.is_empty() {
-            out.sink
-                .tcp_data(out.stream, out.dir, self.next - self.start, bytes, at);
+            out.sink.tcp_data(out.stream, out.dir, self.next - self.start, bytes, at);
         }
         let there = bytes.len() as u64;
         self.next += there;
@@ -61,15 +54,8 @@ impl Delivery {
     }
 
     /// The next `len` bytes were never captured.
-    pub(super) fn give_up<S: FlowSink>(
-        &mut self,
-        len: u64,
-        cause: Cause,
-        at: Moment,
-        out: &mut Out<'_, S>,
-    ) {
-        out.sink
-            .tcp_gap(out.stream, out.dir, self.next - self.start, len, cause, at);
+    pub(super) fn give_up<S: FlowSink>(&mut self, len: u64, cause: Cause, at: Moment, out: &mut Out<'_, S>) {
+        out.sink.tcp_gap(out.stream, out.dir, self.next - self.start, len, cause, at);
         self.gap = (self.next, self.next + len);
         self.next += len;
         self.totals.lost += len;
@@ -82,17 +68,9 @@ impl Delivery {
     }
 
     /// Bytes below the next position came again.
-    pub(super) fn count_old<S: FlowSink>(
-        &mut self,
-        position: u64,
-        len: u64,
-        at: Moment,
-        out: &mut Out<'_, S>,
-    ) {
+    pub(super) fn count_old<S: FlowSink>(&mut self, position: u64, len: u64, at: Moment, out: &mut Out<'_, S>) {
         let (gap_start, gap_end) = self.gap;
-        let late = gap_end
-            .min(position + len)
-            .saturating_sub(gap_start.max(position));
+        let late = gap_end.min(position + len).saturating_sub(gap_start.max(position));
         self.totals.late += late;
         self.totals.repeated += len - late;
         if late > 0 {
@@ -112,26 +90,13 @@ impl Delivery {
         let differs = |(a, b): (&u8, &u8)| a != b;
         self.totals.repeated += len;
         if let Some(place) = first.iter().zip(again).position(differs) {
-            self.totals.conflicting +=
-                first.iter().zip(again).filter(|(a, b)| a != b).count() as u64;
-            self.note(
-                TOLD_CONFLICT,
-                Note::Conflict {
-                    offset: offset + place as u64,
-                },
-                at,
-                out,
-            );
+            self.totals.conflicting += first.iter().zip(again).filter(|(a, b)| a != b).count() as u64;
+            self.note(TOLD_CONFLICT, Note::Conflict { offset: offset + place as u64 }, at, out);
         }
     }
 
     /// A segment was too far away.
-    pub(super) fn count_implausible<S: FlowSink>(
-        &mut self,
-        len: u64,
-        at: Moment,
-        out: &mut Out<'_, S>,
-    ) {
+    pub(super) fn count_implausible<S: FlowSink>(&mut self, len: u64, at: Moment, out: &mut Out<'_, S>) {
         self.totals.ignored += len;
         self.note(TOLD_IMPLAUSIBLE, Note::Implausible { len }, at, out);
     }

@@ -75,12 +75,7 @@ impl Fragments {
     }
 
     /// Takes a fragment; gives the datagram's protocol and payload when this was its last missing part.
-    pub(super) fn add(
-        &mut self,
-        packet: &Packet<'_>,
-        fragment: Fragment,
-        now: i64,
-    ) -> Option<(u8, &[u8])> {
+    pub(super) fn add(&mut self, packet: &Packet<'_>, fragment: Fragment, now: i64) -> Option<(u8, &[u8])> {
         let key = Whole {
             v6: packet.v6,
             src: packet.src,
@@ -120,22 +115,12 @@ impl Fragments {
         }
         self.serial += 1;
         self.order.push_back((key, self.serial));
-        self.partial.insert(
-            key,
-            Partial {
-                born: now,
-                serial: self.serial,
-                ..Partial::default()
-            },
-        );
+        self.partial.insert(key, Partial { born: now, serial: self.serial, ..Partial::default() });
     }
 
     fn age(&mut self, now: i64) {
         while let Some((key, serial)) = self.order.front() {
-            let partial = self
-                .partial
-                .get(key)
-                .filter(|partial| partial.serial == *serial);
+            let partial = self.partial.get(key).filter(|partial| partial.serial == *serial);
             if partial.is_some_and(|partial| now.saturating_sub(partial.born) < self.bounds.age) {
                 break;
             }
@@ -147,10 +132,7 @@ impl Fragments {
         let Some((key, serial)) = self.order.pop_front() else {
             return;
         };
-        if self
-            .partial
-            .get(&key)
-            .is_some_and(|partial| partial.serial == serial)
+        if self.partial.get(&key).is_some_and(|partial| partial.serial == serial)
             && let Some(partial) = self.partial.remove(&key)
         {
             self.cost -= partial.pieces.cost();
@@ -164,11 +146,7 @@ impl Fragments {
         // Its entry in `order` is stale now; many of them would be a leak.
         if self.order.len() > 2 * self.partial.len() + 16 {
             let alive = &self.partial;
-            self.order.retain(|(key, serial)| {
-                alive
-                    .get(key)
-                    .is_some_and(|partial| partial.serial == *serial)
-            });
+            self.order.retain(|(key, serial)| alive.get(key).is_some_and(|partial| partial.serial == *serial));
         }
         self.whole.clear();
         while let Some((start, piece)) = partial.pieces.pop() {
@@ -186,18 +164,11 @@ impl Fragments {
 impl Partial {
     fn add(&mut self, packet: &Packet<'_>, fragment: Fragment) {
         let len = u32::try_from(packet.payload.len()).unwrap_or(u32::MAX);
-        let Some(end) = fragment
-            .offset
-            .checked_add(len)
-            .filter(|end| *end <= LONGEST)
-        else {
+        let Some(end) = fragment.offset.checked_add(len).filter(|end| *end <= LONGEST) else {
             return;
         };
         // Bytes beyond the datagram's end, or an end before bytes that are there: the first word stands.
-        let (mut at, limit) = (
-            u64::from(fragment.offset),
-            u64::from(end.min(self.total.unwrap_or(LONGEST))),
-        );
+        let (mut at, limit) = (u64::from(fragment.offset), u64::from(end.min(self.total.unwrap_or(LONGEST))));
         let mut bytes = packet.payload;
         while at < limit {
             match self.pieces.span(at, limit) {
@@ -206,8 +177,7 @@ impl Partial {
                     at = end;
                 }
                 Span::Free { end } => {
-                    self.pieces
-                        .put(at, head(bytes, end - at), end - at, Moment::default());
+                    self.pieces.put(at, head(bytes, end - at), end - at, Moment::default());
                     self.held += (end - at) as u32;
                     bytes = tail(bytes, end - at);
                     at = end;

@@ -128,11 +128,7 @@ impl Half {
     /// How many of `len` bytes from a sequence number on lie beyond what was delivered or given up.
     pub(super) fn beyond(&self, seq: u32, len: u64) -> u64 {
         let position = self.position(seq);
-        if self.told.start == 0 {
-            len
-        } else {
-            (position + len).saturating_sub(self.told.next.max(position))
-        }
+        if self.told.start == 0 { len } else { (position + len).saturating_sub(self.told.next.max(position)) }
     }
 
     /// Whether bytes before this sequence number are still to come.
@@ -160,28 +156,17 @@ impl Half {
     /// the receiver is never seen, what was captured stands in for it.
     pub(super) fn ripen(&mut self, receiver_seen: bool) {
         self.ripe = self.ripe.max(self.ripening);
-        self.ripening = if receiver_seen {
-            self.acked
-        } else {
-            self.reached()
-        };
+        self.ripening = if receiver_seen { self.acked } else { self.reached() };
     }
 
     /// Takes payload: delivers what is next, keeps what is ahead.
     #[inline]
-    pub(super) fn data<S: FlowSink>(
-        &mut self,
-        payload: Payload<'_>,
-        at: Moment,
-        out: &mut Out<'_, S>,
-    ) {
+    pub(super) fn data<S: FlowSink>(&mut self, payload: Payload<'_>, at: Moment, out: &mut Out<'_, S>) {
         self.told.totals.segments += 1;
         self.anchor_at(payload.seq);
         let position = self.position(payload.seq);
-        let in_order = self.phase == Phase::Started
-            && position == self.told.next
-            && self.pieces.is_empty()
-            && self.fin.is_none();
+        let in_order =
+            self.phase == Phase::Started && position == self.told.next && self.pieces.is_empty() && self.fin.is_none();
         if in_order {
             self.told.deliver(payload.bytes, payload.len, at, out);
         } else {
@@ -193,8 +178,7 @@ impl Half {
     pub(super) fn finish_at(&mut self, seq: u32) {
         self.anchor_at(seq);
         let position = self.position(seq);
-        let plausible = position >= self.reached()
-            && position <= self.reached().max(self.acked).max(ORIGIN) + WINDOW;
+        let plausible = position >= self.reached() && position <= self.reached().max(self.acked).max(ORIGIN) + WINDOW;
         if plausible && self.fin.is_none() {
             self.fin = Some(position);
             self.high = position;
@@ -202,12 +186,7 @@ impl Half {
     }
 
     /// Delivers what can be delivered and gives up what patience has run out for. True when the FIN is reached.
-    pub(super) fn settle<S: FlowSink>(
-        &mut self,
-        now: Moment,
-        limits: &Limits,
-        out: &mut Out<'_, S>,
-    ) -> bool {
+    pub(super) fn settle<S: FlowSink>(&mut self, now: Moment, limits: &Limits, out: &mut Out<'_, S>) -> bool {
         if !self.waits() {
             return false;
         }
@@ -262,8 +241,7 @@ impl Half {
     fn give_up_tail<S: FlowSink>(&mut self, now: Moment, out: &mut Out<'_, S>) {
         let sent = self.fin.unwrap_or(self.acked);
         if self.fin.is_none() && sent == self.told.next + 1 {
-            out.sink
-                .tcp_note(out.stream, out.dir, Note::FinAssumed, now);
+            out.sink.tcp_note(out.stream, out.dir, Note::FinAssumed, now);
         } else {
             self.skip_to(sent, Cause::Ended, now, out);
         }
@@ -286,11 +264,7 @@ impl Half {
 
     /// Where the stream stands: sequence numbers are taken for the nearest position.
     fn here(&self) -> u64 {
-        if self.phase >= Phase::Started {
-            self.told.next
-        } else {
-            ORIGIN
-        }
+        if self.phase >= Phase::Started { self.told.next } else { ORIGIN }
     }
 
     /// The furthest position captured.
@@ -300,13 +274,7 @@ impl Half {
 
     /// The slow path: out of order, repeated, cut off by a FIN, or before the start is known.
     #[inline(never)]
-    fn place<S: FlowSink>(
-        &mut self,
-        position: u64,
-        payload: Payload<'_>,
-        at: Moment,
-        out: &mut Out<'_, S>,
-    ) {
+    fn place<S: FlowSink>(&mut self, position: u64, payload: Payload<'_>, at: Moment, out: &mut Out<'_, S>) {
         let Some(position) = self.plausible(position, payload, at, out) else {
             return;
         };
@@ -317,11 +285,7 @@ impl Half {
         }
         if self.phase == Phase::Anchored {
             // A keep-alive repeats a byte that is older than the capture.
-            let sent = if self.high == 0 {
-                self.acked.max(ORIGIN)
-            } else {
-                self.acked
-            };
+            let sent = if self.high == 0 { self.acked.max(ORIGIN) } else { self.acked };
             if payload.len == 1 && end <= sent {
                 self.told.totals.repeated += 1;
             } else {
@@ -338,14 +302,7 @@ impl Half {
     }
 
     /// Delivers or keeps what is new among the bytes from one position to another.
-    fn fill<S: FlowSink>(
-        &mut self,
-        mut here: u64,
-        end: u64,
-        mut bytes: &[u8],
-        at: Moment,
-        out: &mut Out<'_, S>,
-    ) {
+    fn fill<S: FlowSink>(&mut self, mut here: u64, end: u64, mut bytes: &[u8], at: Moment, out: &mut Out<'_, S>) {
         // Offsets of a stream joined in the middle count from what was captured of it so far.
         let start = match (self.phase, self.pieces.first()) {
             (Phase::Anchored, Some((first, _))) => first,
@@ -355,18 +312,15 @@ impl Half {
             let until = match self.pieces.span(here, end) {
                 Span::Taken { end, bytes: first } => {
                     let place = (here - start, end - here);
-                    self.told
-                        .count_overlap(place, (first, head(bytes, end - here)), at, out);
+                    self.told.count_overlap(place, (first, head(bytes, end - here)), at, out);
                     end
                 }
                 Span::Free { end } if self.phase == Phase::Started && here == self.told.next => {
-                    self.told
-                        .deliver(head(bytes, end - here), end - here, at, out);
+                    self.told.deliver(head(bytes, end - here), end - here, at, out);
                     end
                 }
                 Span::Free { end } => {
-                    self.pieces
-                        .put(here, head(bytes, end - here), end - here, at);
+                    self.pieces.put(here, head(bytes, end - here), end - here, at);
                     self.high = self.high.max(end);
                     end
                 }
@@ -389,11 +343,7 @@ impl Half {
             return Some(position);
         }
         let (expected, count) = self.stray;
-        let count = if count > 0 && expected == payload.seq {
-            count + 1
-        } else {
-            1
-        };
+        let count = if count > 0 && expected == payload.seq { count + 1 } else { 1 };
         self.stray = (payload.seq.wrapping_add(payload.len as u32), count);
         if count <= JUMP_PROOF || self.phase != Phase::Started {
             self.told.count_implausible(payload.len, at, out);
@@ -401,9 +351,7 @@ impl Half {
         }
         self.stray = (0, 0);
         self.flush(Cause::Limit, at, out);
-        let next = self
-            .anchor
-            .wrapping_add(self.told.next.wrapping_sub(ORIGIN) as u32);
+        let next = self.anchor.wrapping_add(self.told.next.wrapping_sub(ORIGIN) as u32);
         let jump = u64::from(payload.seq.wrapping_sub(next));
         self.told.give_up(jump, Cause::Limit, at, out);
         Some(self.told.next)
@@ -416,18 +364,9 @@ impl Half {
     }
 
     /// Gives up what lies before a position.
-    fn skip_to<S: FlowSink>(
-        &mut self,
-        position: u64,
-        cause: Cause,
-        now: Moment,
-        out: &mut Out<'_, S>,
-    ) {
+    fn skip_to<S: FlowSink>(&mut self, position: u64, cause: Cause, now: Moment, out: &mut Out<'_, S>) {
         if position > self.told.next {
-            let at = self
-                .pieces
-                .first()
-                .map_or(now, |(_, at)| self.told.not_before(at));
+            let at = self.pieces.first().map_or(now, |(_, at)| self.told.not_before(at));
             self.told.give_up(position - self.told.next, cause, at, out);
         }
     }
@@ -471,19 +410,14 @@ impl Half {
     /// Delivers waiting pieces that are next. `filled` is the frame that brought what they waited for; without
     /// one each keeps its own frame.
     fn drain<S: FlowSink>(&mut self, filled: Option<Moment>, out: &mut Out<'_, S>) {
-        while let Some((start, at)) = self
-            .pieces
-            .first()
-            .filter(|(start, _)| *start <= self.told.next)
-        {
+        while let Some((start, at)) = self.pieces.first().filter(|(start, _)| *start <= self.told.next) {
             let Some((_, piece)) = self.pieces.pop() else {
                 break;
             };
             let old = self.told.next - start;
             if old < piece.len {
                 let at = filled.unwrap_or(self.told.not_before(at));
-                self.told
-                    .deliver(tail(&piece.bytes, old), piece.len - old, at, out);
+                self.told.deliver(tail(&piece.bytes, old), piece.len - old, at, out);
             }
         }
     }

@@ -25,9 +25,7 @@ pub(super) fn quoted(packet: &Packet<'_>) -> Option<(u8, Key, Side)> {
         return None;
     }
     // The quoted packet says how long it was; what of it is quoted looks like a packet that was cut.
-    let inner = ip::parse(quote, usize::from(u16::MAX) + 40)
-        .ok()
-        .filter(|inner| inner.fragment.is_none())?;
+    let inner = ip::parse(quote, usize::from(u16::MAX) + 40).ok().filter(|inner| inner.fragment.is_none())?;
     let needed = match inner.protocol {
         PROTOCOL_TCP if packet.protocol == PROTOCOL_ICMP && *kind == REDIRECT => return None,
         PROTOCOL_TCP => TCP_QUOTED,

@@ -5,8 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use etherparse::{
-    IpAuthHeaderSlice, IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice,
-    Ipv6RawExtHeaderSlice,
+    IpAuthHeaderSlice, IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice,
 };
 
 /// An address of either family in 16 bytes; the family is kept beside it.
@@ -79,18 +78,14 @@ impl<'a> Packet<'a> {
                 let header = IpAuthHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
                 plain(header.next_header(), header.slice().len())
             }
-            IpNumber::IPV6_HEADER_HOP_BY_HOP
-            | IpNumber::IPV6_ROUTE_HEADER
-            | IpNumber::IPV6_DESTINATION_OPTIONS
+            IpNumber::IPV6_HEADER_HOP_BY_HOP | IpNumber::IPV6_ROUTE_HEADER | IpNumber::IPV6_DESTINATION_OPTIONS
                 if self.v6 =>
             {
-                let header =
-                    Ipv6RawExtHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
+                let header = Ipv6RawExtHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
                 plain(header.next_header(), header.slice().len())
             }
             IpNumber::IPV6_FRAGMENTATION_HEADER if self.v6 => {
-                let header =
-                    Ipv6FragmentHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
+                let header = Ipv6FragmentHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
                 let fragment = header.is_fragmenting_payload().then(|| Fragment {
                     id: header.identification(),
                     offset: u32::from(header.fragment_offset().value()) * 8,
@@ -165,9 +160,7 @@ fn parse_v6(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
 
 /// What was captured of the payload of a packet `total` bytes long, and how much of it was not.
 fn bounded(data: &[u8], header_len: usize, total: usize) -> Result<(&[u8], u32), Malformed> {
-    let payload = data
-        .get(header_len..total.min(data.len()))
-        .ok_or(Malformed)?;
+    let payload = data.get(header_len..total.min(data.len())).ok_or(Malformed)?;
     let missing = total.saturating_sub(data.len());
     Ok((payload, u32::try_from(missing).unwrap_or(u32::MAX)))
 }

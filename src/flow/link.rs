@@ -77,11 +77,7 @@ fn by_ethertype(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NoIp> {
 fn loopback(data: &[u8]) -> Result<&[u8], NoIp> {
     let (family, rest) = data.split_first_chunk::<4>().ok_or(NoIp::Short)?;
     let known = |family: u32| family == 2 || FAMILIES_IPV6.contains(&family);
-    if known(u32::from_be_bytes(*family)) || known(u32::from_le_bytes(*family)) {
-        Ok(rest)
-    } else {
-        Err(NoIp::Other)
-    }
+    if known(u32::from_be_bytes(*family)) || known(u32::from_le_bytes(*family)) { Ok(rest) } else { Err(NoIp::Other) }
 }
 
 /// PPP (RFC 1661, RFC 1662): address and control may be left out, and the protocol is one byte where that is odd.
@@ -93,9 +89,5 @@ fn ppp(data: &[u8]) -> Result<&[u8], NoIp> {
         [high, low, rest @ ..] => (u16::from_be_bytes([*high, *low]), rest),
         [_] => return Err(NoIp::Short),
     };
-    if matches!(protocol, 0x0021 | 0x0057) {
-        Ok(rest)
-    } else {
-        Err(NoIp::Other)
-    }
+    if matches!(protocol, 0x0021 | 0x0057) { Ok(rest) } else { Err(NoIp::Other) }
 }

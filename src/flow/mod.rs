@@ -149,11 +149,7 @@ impl Flow {
     /// A flow that has seen nothing yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        let bounds = Bounds {
-            datagrams: limits.fragmented,
-            bytes: limits.fragment_buffer,
-            age: limits.fragment_time,
-        };
+        let bounds = Bounds { datagrams: limits.fragmented, bytes: limits.fragment_buffer, age: limits.fragment_time };
         Flow {
             limits,
             stats: Stats::default(),
@@ -166,10 +162,7 @@ impl Flow {
 
     /// Takes the next frame of the capture, and hands on what it makes deliverable.
     pub fn frame<S: FlowSink>(&mut self, frame: &Frame<'_>, sink: &mut S) {
-        self.now = Moment {
-            frame: frame.number,
-            time: frame.time,
-        };
+        self.now = Moment { frame: frame.number, time: frame.time };
         self.stats.frames += 1;
         self.stats.bytes += frame.data.len() as u64;
         let cut = (frame.wire_len as usize).saturating_sub(frame.data.len());
@@ -240,10 +233,7 @@ impl Flow {
 
     fn fragment<S: FlowSink>(&mut self, packet: &Packet<'_>, fragment: ip::Fragment, sink: &mut S) {
         self.stats.fragments += 1;
-        let mut whole = Packet {
-            fragment: None,
-            ..*packet
-        };
+        let mut whole = Packet { fragment: None, ..*packet };
         // A datagram whose first fragment was cut cannot be put together: what there is of it counts.
         let cut = fragment.offset == 0 && packet.missing > 0;
         if !cut {
@@ -252,26 +242,14 @@ impl Flow {
                 return;
             };
             self.stats.reassembled += 1;
-            whole = Packet {
-                protocol,
-                payload,
-                missing: 0,
-                ..whole
-            };
+            whole = Packet { protocol, payload, missing: 0, ..whole };
         }
         if whole.walk_extensions().is_err() || whole.fragment.is_some() {
             self.stats.malformed += 1;
             return;
         }
         let transports = (&mut self.tcp, &mut self.udp);
-        transport(
-            &whole,
-            self.now,
-            &mut self.stats,
-            transports,
-            &self.limits,
-            sink,
-        );
+        transport(&whole, self.now, &mut self.stats, transports, &self.limits, sink);
     }
 }
 
@@ -291,11 +269,7 @@ fn transport<S: FlowSink>(
                 return stats.count_unreadable(packet);
             };
             stats.tcp += 1;
-            let ends = Key::new(
-                packet.v6,
-                (&packet.src, segment.src_port),
-                (&packet.dst, segment.dst_port),
-            );
+            let ends = Key::new(packet.v6, (&packet.src, segment.src_port), (&packet.dst, segment.dst_port));
             tcp.segment(ends, &segment, at, (limits, stats), sink);
         }
         PROTOCOL_UDP => {
@@ -303,11 +277,7 @@ fn transport<S: FlowSink>(
                 return stats.count_unreadable(packet);
             };
             stats.udp += 1;
-            let ends = Key::new(
-                packet.v6,
-                (&packet.src, datagram.src_port),
-                (&packet.dst, datagram.dst_port),
-            );
+            let ends = Key::new(packet.v6, (&packet.src, datagram.src_port), (&packet.dst, datagram.dst_port));
             udp.datagram(ends, &datagram, at, (limits, stats), sink);
         }
         PROTOCOL_ICMP | PROTOCOL_ICMPV6 => {
@@ -335,9 +305,7 @@ impl Stats {
 /// A time as nanoseconds since 1970, for differences.
 #[inline]
 fn nanos(time: Time) -> i64 {
-    time.seconds
-        .saturating_mul(1_000_000_000)
-        .saturating_add(i64::from(time.nanos))
+    time.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nanos))
 }
 
 /// How much time went by, in nanoseconds; none where a capture does not say when a frame was captured.

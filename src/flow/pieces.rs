@@ -52,9 +52,7 @@ impl Pieces {
 
     /// Position and moment of the first piece.
     pub(super) fn first(&self) -> Option<(u64, Moment)> {
-        self.map
-            .first_key_value()
-            .map(|(start, piece)| (*start, piece.at))
+        self.map.first_key_value().map(|(start, piece)| (*start, piece.at))
     }
 
     /// What stands at `position`, looking no further than `end`.
@@ -64,17 +62,10 @@ impl Pieces {
             if inside < piece.len {
                 let from = usize::try_from(inside).unwrap_or(usize::MAX);
                 let bytes = piece.bytes.get(from..).unwrap_or_default();
-                return Span::Taken {
-                    end: end.min(start + piece.len),
-                    bytes,
-                };
+                return Span::Taken { end: end.min(start + piece.len), bytes };
             }
         }
-        let next = self
-            .map
-            .range(position..)
-            .next()
-            .map_or(end, |(start, _)| *start);
+        let next = self.map.range(position..).next().map_or(end, |(start, _)| *start);
         Span::Free { end: end.min(next) }
     }
 
@@ -97,28 +88,17 @@ impl Pieces {
 
 /// The first `len` bytes, or all of them.
 pub(super) fn head(bytes: &[u8], len: u64) -> &[u8] {
-    usize::try_from(len)
-        .ok()
-        .and_then(|len| bytes.get(..len))
-        .unwrap_or(bytes)
+    usize::try_from(len).ok().and_then(|len| bytes.get(..len)).unwrap_or(bytes)
 }
 
 /// What stands after the first `len` bytes.
 pub(super) fn tail(bytes: &[u8], len: u64) -> &[u8] {
-    usize::try_from(len)
-        .ok()
-        .and_then(|len| bytes.get(len..))
-        .unwrap_or_default()
+    usize::try_from(len).ok().and_then(|len| bytes.get(len..)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     #[test]
@@ -127,31 +107,12 @@ mod tests {
         pieces.put(10, b"abcd", 4, Moment::default());
         pieces.put(20, b"xy", 5, Moment::default());
         assert_eq!(pieces.span(0, 100), Span::Free { end: 10 });
-        assert_eq!(
-            pieces.span(12, 100),
-            Span::Taken {
-                end: 14,
-                bytes: b"cd"
-            }
-        );
+        assert_eq!(pieces.span(12, 100), Span::Taken { end: 14, bytes: b"cd" });
         assert_eq!(pieces.span(14, 18), Span::Free { end: 18 });
-        assert_eq!(
-            pieces.span(23, 100),
-            Span::Taken {
-                end: 25,
-                bytes: b""
-            },
-            "the cut part has no bytes"
-        );
+        assert_eq!(pieces.span(23, 100), Span::Taken { end: 25, bytes: b"" }, "the cut part has no bytes");
         assert_eq!(pieces.span(25, 100), Span::Free { end: 100 });
-        assert_eq!(
-            pieces.pop().map(|(start, piece)| (start, piece.len)),
-            Some((10, 4))
-        );
-        assert_eq!(
-            pieces.pop().map(|(start, piece)| (start, piece.len)),
-            Some((20, 5))
-        );
+        assert_eq!(pieces.pop().map(|(start, piece)| (start, piece.len)), Some((10, 4)));
+        assert_eq!(pieces.pop().map(|(start, piece)| (start, piece.len)), Some((20, 5)));
         assert_eq!(pieces.cost(), 0);
     }
 }

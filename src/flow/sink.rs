@@ -172,15 +172,7 @@ pub trait FlowSink {
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: Moment);
 
     /// `len` bytes that were never captured. `at` is the frame with the bytes behind them, where there are any.
-    fn tcp_gap(
-        &mut self,
-        stream: StreamId,
-        dir: Dir,
-        offset: u64,
-        len: u64,
-        cause: Cause,
-        at: Moment,
-    );
+    fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, cause: Cause, at: Moment);
 
     /// Something odd.
     fn tcp_note(&mut self, stream: StreamId, dir: Dir, note: Note, at: Moment) {

@@ -35,11 +35,7 @@ impl Key {
             ((all >> 64) as u64, all as u64)
         };
         let (src, dst) = ((words(src.0), src.1), (words(dst.0), dst.1));
-        let (low, high, side) = if src <= dst {
-            (src, dst, Side::Low)
-        } else {
-            (dst, src, Side::High)
-        };
+        let (low, high, side) = if src <= dst { (src, dst, Side::Low) } else { (dst, src, Side::High) };
         let ports = u64::from(v6) << 32 | u64::from(low.1) << 16 | u64::from(high.1);
         (Key([low.0.0, low.0.1, high.0.0, high.0.1, ports]), side)
     }
@@ -115,13 +111,7 @@ pub(super) struct Table<V> {
 
 impl<V> Table<V> {
     pub(super) fn new() -> Self {
-        Table {
-            index: HashMap::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            lists: [Ends::default(); 3],
-            recent: None,
-        }
+        Table { index: HashMap::new(), slots: Vec::new(), free: Vec::new(), lists: [Ends::default(); 3], recent: None }
     }
 
     pub(super) fn find(&mut self, key: &Key) -> Option<SlotId> {
@@ -137,12 +127,7 @@ impl<V> Table<V> {
 
     /// Adds a conversation, as the youngest of the open ones.
     pub(super) fn insert(&mut self, key: Key, value: V) -> SlotId {
-        let entry = Some(Slot {
-            key,
-            value,
-            closed: false,
-            links: [Link::default(); 2],
-        });
+        let entry = Some(Slot { key, value, closed: false, links: [Link::default(); 2] });
         let id = match self.free.pop() {
             Some(id) => {
                 if let Some(slot) = self.slots.get_mut(id as usize) {
@@ -177,10 +162,7 @@ impl<V> Table<V> {
     }
 
     pub(super) fn get_mut(&mut self, id: SlotId) -> Option<&mut V> {
-        self.slots
-            .get_mut(id as usize)?
-            .as_mut()
-            .map(|slot| &mut slot.value)
+        self.slots.get_mut(id as usize)?.as_mut().map(|slot| &mut slot.value)
     }
 
     pub(super) fn count(&self, list: List) -> usize {
@@ -228,13 +210,7 @@ impl<V> Table<V> {
     }
 
     fn list_of(&self, id: SlotId) -> Option<List> {
-        self.slot(id).map(|slot| {
-            if slot.closed {
-                List::Closed
-            } else {
-                List::Open
-            }
-        })
+        self.slot(id).map(|slot| if slot.closed { List::Closed } else { List::Open })
     }
 
     fn slot(&self, id: SlotId) -> Option<&Slot<V>> {
@@ -278,13 +254,7 @@ impl<V> Table<V> {
 
     fn append(&mut self, list: List, id: SlotId) {
         let last = self.ends(list).last;
-        self.change_link(list, Some(id), |link| {
-            *link = Link {
-                before: last,
-                after: None,
-                linked: true,
-            }
-        });
+        self.change_link(list, Some(id), |link| *link = Link { before: last, after: None, linked: true });
         self.change_link(list, last, |link| link.after = Some(id));
         let ends = self.ends_mut(list);
         ends.first = ends.first.or(Some(id));
@@ -312,12 +282,7 @@ impl<V> Table<V> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     fn key(port: u16) -> Key {
@@ -341,15 +306,9 @@ mod tests {
         let (back, other) = Key::new(true, (&[2; 16], 80), (&[1; 16], 4000));
         assert_eq!(there, back);
         assert_eq!(side.other(), other);
-        assert_eq!(
-            there.end(side).to_string(),
-            "[101:101:101:101:101:101:101:101]:4000"
-        );
+        assert_eq!(there.end(side).to_string(), "[101:101:101:101:101:101:101:101]:4000");
         let v4 = Key::new(false, (&[1; 16], 4000), (&[2; 16], 80)).0;
-        assert_ne!(
-            v4, there,
-            "the families are apart even where the bytes are equal"
-        );
+        assert_ne!(v4, there, "the families are apart even where the bytes are equal");
     }
 
     #[test]

@@ -27,12 +27,7 @@ pub(super) struct Tcp {
 
 impl Tcp {
     pub(super) fn new() -> Self {
-        Tcp {
-            table: Table::new(),
-            streams: 0,
-            waiting: 0,
-            hand: None,
-        }
+        Tcp { table: Table::new(), streams: 0, waiting: 0, hand: None }
     }
 
     /// How many streams there were.
@@ -96,13 +91,7 @@ impl Tcp {
     }
 
     /// Numbers a conversation that is only spoken of, in an ICMP error.
-    pub(super) fn mention<S: FlowSink>(
-        &mut self,
-        key: Key,
-        at: Moment,
-        room: (&Limits, &mut Stats),
-        sink: &mut S,
-    ) {
+    pub(super) fn mention<S: FlowSink>(&mut self, key: Key, at: Moment, room: (&Limits, &mut Stats), sink: &mut S) {
         if self.table.find(&key).is_none() {
             self.create(key);
             self.make_room(at, room, sink);
@@ -155,10 +144,7 @@ impl Tcp {
         sink: &mut S,
     ) -> (SlotId, bool) {
         if let Some(id) = self.table.find(&key) {
-            let replaced = self
-                .table
-                .get_mut(id)
-                .is_some_and(|conn| conn.replaced_by(side, segment));
+            let replaced = self.table.get_mut(id).is_some_and(|conn| conn.replaced_by(side, segment));
             if !replaced {
                 return (id, false);
             }
@@ -174,12 +160,7 @@ impl Tcp {
     }
 
     /// Ends the longest idle stream where there are too many, and forgets the longest closed one.
-    fn make_room<S: FlowSink>(
-        &mut self,
-        at: Moment,
-        (limits, stats): (&Limits, &mut Stats),
-        sink: &mut S,
-    ) {
+    fn make_room<S: FlowSink>(&mut self, at: Moment, (limits, stats): (&Limits, &mut Stats), sink: &mut S) {
         if self.table.count(List::Open) > limits.tcp_streams.max(1)
             && let Some(oldest) = self.table.oldest(List::Open)
         {
@@ -241,13 +222,7 @@ impl Tcp {
     }
 
     /// Makes room: those that have waited longest give up their holes first, then the one that came last.
-    fn relieve<S: FlowSink>(
-        &mut self,
-        current: SlotId,
-        now: Moment,
-        limits: &Limits,
-        sink: &mut S,
-    ) {
+    fn relieve<S: FlowSink>(&mut self, current: SlotId, now: Moment, limits: &Limits, sink: &mut S) {
         let mut next = self.table.oldest(List::Pending);
         for _ in 0..RELIEF_STEPS {
             let Some(id) = next else { break };

@@ -57,10 +57,7 @@ pub(super) struct Udp {
 
 impl Udp {
     pub(super) fn new() -> Self {
-        Udp {
-            table: Table::new(),
-            streams: 0,
-        }
+        Udp { table: Table::new(), streams: 0 }
     }
 
     /// How many streams there were.
@@ -86,23 +83,10 @@ impl Udp {
             return;
         };
         if !conversation.open {
-            *conversation = Conversation {
-                open: true,
-                ..Conversation::new(conversation.stream.id, key, side)
-            };
+            *conversation = Conversation { open: true, ..Conversation::new(conversation.stream.id, key, side) };
         }
-        let dir = if side == conversation.forward {
-            Dir::Forward
-        } else {
-            Dir::Backward
-        };
-        sink.udp(
-            &conversation.stream,
-            dir,
-            datagram.bytes,
-            datagram.missing,
-            at,
-        );
+        let dir = if side == conversation.forward { Dir::Forward } else { Dir::Backward };
+        sink.udp(&conversation.stream, dir, datagram.bytes, datagram.missing, at);
     }
 
     /// Numbers a conversation that is only spoken of, in an ICMP error.
@@ -125,10 +109,7 @@ impl Udp {
         while let Some(id) = next {
             next = self.table.after(List::Open, id);
             open.extend(
-                self.table
-                    .get(id)
-                    .filter(|conversation| conversation.open)
-                    .map(|conversation| conversation.stream.id),
+                self.table.get(id).filter(|conversation| conversation.open).map(|conversation| conversation.stream.id),
             );
         }
         open.sort_unstable();
@@ -162,15 +143,7 @@ impl Udp {
 
 impl Conversation {
     fn new(id: StreamId, key: Key, side: Side) -> Self {
-        let stream = Stream {
-            id,
-            forward: key.end(side),
-            backward: key.end(side.other()),
-        };
-        Conversation {
-            stream,
-            forward: side,
-            open: false,
-        }
+        let stream = Stream { id, forward: key.end(side), backward: key.end(side.other()) };
+        Conversation { stream, forward: side, open: false }
     }
 }

@@ -1,5 +1,5 @@
-//! What `keys check` tells of a key file: format, servers, sizes, what looks wrong. Never a secret: a key is
-//! named by the first digits of its public modulus.
+//! What `keys check` tells of a key file: format, servers, sizes, what looks wrong. Never a secret:
+//! a key is named by the first digits of its public modulus.
 
 use super::error::{KeyError, printable};
 use super::file::{Format, opens_nothing, read_any, read_bytes};
@@ -75,8 +75,8 @@ pub struct SessionReport {
     pub by_handshake: bool,
 }
 
-/// Reads the file and reports on it. A file that opens nothing is reported on as well, with its `problem`; an error is
-/// only what could not be read or understood.
+/// Reads the file and reports on it. A file that opens nothing is reported on as well, with its
+/// `problem`; an error is only what could not be read or understood.
 pub fn check(path: &Path) -> Result<Report, KeyError> {
     Report::new(&path.display().to_string(), &read_bytes(path)?)
 }
@@ -88,10 +88,7 @@ impl Report {
         let problem = opens_nothing(name, format, &contents);
         let mut notes = contents.notes;
         for key in &contents.keys {
-            notes.extend(
-                doubts_about(key.modulus())
-                    .map(|doubt| format!("{}: {doubt}", server(key.service()))),
-            );
+            notes.extend(doubts_about(key.modulus()).map(|doubt| format!("{}: {doubt}", server(key.service()))));
         }
         Ok(Report {
             file: name.to_owned(),
@@ -127,11 +124,7 @@ impl KeyReport {
 
 impl PublicReport {
     fn new(half: &PublicHalf) -> PublicReport {
-        PublicReport {
-            service: half.service(),
-            fingerprint: half.fingerprint(),
-            modulus_bits: half.modulus_bits(),
-        }
+        PublicReport { service: half.service(), fingerprint: half.fingerprint(), modulus_bits: half.modulus_bits() }
     }
 }
 
@@ -175,28 +168,15 @@ impl fmt::Display for KeyReport {
             (_, true) => "prime",
             _ => "NOT a prime",
         };
-        let KeyReport {
-            fingerprint,
-            modulus_bits,
-            exponent_bits,
-            ..
-        } = self;
-        write!(
-            f,
-            "{:<10}  N {fingerprint}…, {modulus_bits} bits, {prime}",
-            server(self.service)
-        )?;
+        let KeyReport { fingerprint, modulus_bits, exponent_bits, .. } = self;
+        write!(f, "{:<10}  N {fingerprint}…, {modulus_bits} bits, {prime}", server(self.service))?;
         write!(f, "; private exponent of {exponent_bits} bits")?;
         if !self.exponent_below_modulus {
             f.write_str(", larger than N")?;
         }
         match (self.generator, self.service) {
             (Some(g), Some(service)) if g != service.generator() => {
-                write!(
-                    f,
-                    "; g {g}, where {service} usually has {}",
-                    service.generator()
-                )
+                write!(f, "; g {g}, where {service} usually has {}", service.generator())
             }
             (Some(g), _) => write!(f, "; g {g}"),
             _ => Ok(()),
@@ -206,16 +186,8 @@ impl fmt::Display for KeyReport {
 
 impl fmt::Display for PublicReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PublicReport {
-            service,
-            fingerprint,
-            modulus_bits,
-        } = self;
-        write!(
-            f,
-            "{:<10}  N {fingerprint}…, {modulus_bits} bits; no private exponent",
-            server(*service)
-        )
+        let PublicReport { service, fingerprint, modulus_bits } = self;
+        write!(f, "{:<10}  N {fingerprint}…, {modulus_bits} bits; no private exponent", server(*service))
     }
 }
 

@@ -1,5 +1,5 @@
-//! From a private key, a client's y and a server's seed to the RC4 key of one connection. It knows no handshake
-//! packets: the caller has taken y and seed out of them.
+//! From a private key, a client's y and a server's seed to the RC4 key of one connection. It knows
+//! no handshake packets: the caller has taken y and seed out of them.
 
 use super::private::PrivateKey;
 use super::rc4::Rc4;
@@ -13,7 +13,8 @@ const MAX_Y: usize = 64;
 /// How many sums a [`Deriver`] remembers.
 const REMEMBERED: usize = 64;
 
-/// The RC4 key of one connection, for both directions. It opens that connection and nothing else, and is not shown.
+/// The RC4 key of one connection, for both directions. It opens that connection and nothing else,
+/// and is not shown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionKey([u8; 7]);
 
@@ -40,17 +41,18 @@ impl fmt::Debug for SessionKey {
     }
 }
 
-/// The session key of a connection: the seed, each byte XORed with one of the seven lowest bytes of y^K mod N, lowest
-/// first.
+/// The session key of a connection: the seed, each byte XORed with one of the seven lowest bytes of
+/// y^K mod N, lowest first.
 ///
-/// `y` is the client's number as on the wire, little-endian, 1 to 64 bytes, leading and trailing zeros as they
-/// come; `None` for any other length. A y of value 0 is a number like others and gives the seed itself.
-/// Takes a modular power of 512 bits, about a tenth of a millisecond.
+/// `y` is the client's number as on the wire, little-endian, 1 to 64 bytes, leading and trailing
+/// zeros as they come; `None` for any other length. A y of value 0 is a number like others and
+/// gives the seed itself. Takes a modular power of 512 bits, about a tenth of a millisecond.
 pub fn session_key(key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<SessionKey> {
     shared(key, y).map(|shared| mix(&shared, seed))
 }
 
-/// Derives session keys and remembers the last 64 powers, for captures that hold the same handshake twice.
+/// Derives session keys and remembers the last 64 powers, for captures that hold the same handshake
+/// twice.
 #[derive(Default)]
 pub struct Deriver {
     remembered: VecDeque<Remembered>,
@@ -64,16 +66,8 @@ struct Remembered {
 
 impl Deriver {
     /// As [`session_key`].
-    pub fn session_key(
-        &mut self,
-        key: &PrivateKey,
-        y: &[u8],
-        seed: &[u8; 7],
-    ) -> Option<SessionKey> {
-        let known = self
-            .remembered
-            .iter()
-            .find(|known| known.y == y && known.key.same_numbers(key));
+    pub fn session_key(&mut self, key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<SessionKey> {
+        let known = self.remembered.iter().find(|known| known.y == y && known.key.same_numbers(key));
         if let Some(known) = known {
             return Some(mix(&known.shared, seed));
         }
@@ -81,11 +75,7 @@ impl Deriver {
         if self.remembered.len() >= REMEMBERED {
             self.remembered.pop_front();
         }
-        self.remembered.push_back(Remembered {
-            key: key.clone(),
-            y: y.to_vec(),
-            shared,
-        });
+        self.remembered.push_back(Remembered { key: key.clone(), y: y.to_vec(), shared });
         Some(mix(&shared, seed))
     }
 }
@@ -101,9 +91,7 @@ fn shared(key: &PrivateKey, y: &[u8]) -> Option<[u8; 7]> {
     if y.is_empty() || y.len() > MAX_Y {
         return None;
     }
-    let power = BigUint::from_bytes_le(y)
-        .modpow(key.exponent(), key.modulus())
-        .to_bytes_le();
+    let power = BigUint::from_bytes_le(y).modpow(key.exponent(), key.modulus()).to_bytes_le();
     let mut lowest = [0; 7];
     for (low, byte) in lowest.iter_mut().zip(power) {
         *low = byte;
@@ -121,12 +109,7 @@ fn mix(shared: &[u8; 7], seed: &[u8; 7]) -> SessionKey {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     /// N = 2^128 − 159, a prime, and a small exponent: sums that can be checked by hand.
@@ -138,12 +121,7 @@ mod tests {
     #[test]
     fn seed_and_shared_secret_are_mixed_lowest_byte_first() {
         // 0x0201 squared is 0x040401.
-        let key = session_key(
-            &small_key(2),
-            &[0x01, 0x02],
-            &[0x10, 0x20, 0x30, 0, 0, 0, 0xff],
-        )
-        .unwrap();
+        let key = session_key(&small_key(2), &[0x01, 0x02], &[0x10, 0x20, 0x30, 0, 0, 0, 0xff]).unwrap();
         assert_eq!(key.as_bytes(), &[0x11, 0x24, 0x34, 0, 0, 0, 0xff]);
     }
 
@@ -152,10 +130,7 @@ mod tests {
         let key = small_key(0xabcd);
         let seed = [1, 2, 3, 4, 5, 6, 7];
         let bare = session_key(&key, &[9, 8, 7], &seed);
-        assert_eq!(
-            bare,
-            session_key(&key, &[9, 8, 7, 0, 0, 0, 0, 0, 0, 0], &seed)
-        );
+        assert_eq!(bare, session_key(&key, &[9, 8, 7, 0, 0, 0, 0, 0, 0, 0], &seed));
         assert_ne!(bare, session_key(&key, &[0, 9, 8, 7], &seed));
     }
 
@@ -163,16 +138,10 @@ mod tests {
     fn a_y_of_zero_gives_the_seed_and_an_impossible_length_nothing() {
         let key = small_key(3);
         let seed = [7; 7];
-        assert_eq!(
-            session_key(&key, &[0; 64], &seed).unwrap().as_bytes(),
-            &seed
-        );
+        assert_eq!(session_key(&key, &[0; 64], &seed).unwrap().as_bytes(), &seed);
         assert_eq!(session_key(&key, &[], &seed), None);
         assert_eq!(session_key(&key, &[1; 65], &seed), None);
-        assert!(
-            session_key(&key, &[0xff; 64], &seed).is_some(),
-            "a y larger than N"
-        );
+        assert!(session_key(&key, &[0xff; 64], &seed).is_some(), "a y larger than N");
     }
 
     #[test]
@@ -183,10 +152,7 @@ mod tests {
             for y in 1..=100u8 {
                 for key in [&key, &other] {
                     let seed = [round; 7];
-                    assert_eq!(
-                        deriver.session_key(key, &[y, 1], &seed),
-                        session_key(key, &[y, 1], &seed)
-                    );
+                    assert_eq!(deriver.session_key(key, &[y, 1], &seed), session_key(key, &[y, 1], &seed));
                 }
             }
         }
@@ -197,9 +163,6 @@ mod tests {
 
     #[test]
     fn session_keys_are_not_shown() {
-        assert_eq!(
-            format!("{:?}", SessionKey::new([0xab; 7])),
-            "SessionKey(<session key>)"
-        );
+        assert_eq!(format!("{:?}", SessionKey::new([0xab; 7])), "SessionKey(<session key>)");
     }
 }

@@ -1,5 +1,5 @@
-//! What can be wrong with a key file, in one line. It must never hold a byte of a key, so it is built from
-//! fixed texts, counts and positions alone.
+//! What can be wrong with a key file, in one line. It must never hold a byte of a key, so it is
+//! built from fixed texts, counts and positions alone.
 
 use std::fmt;
 
@@ -32,11 +32,7 @@ pub struct KeyError {
 impl KeyError {
     /// An error about `file`; control characters in its name are shown as `?`.
     pub(super) fn new(file: &str, place: Place, text: impl Into<String>) -> KeyError {
-        KeyError {
-            file: printable(file),
-            place,
-            text: text.into(),
-        }
+        KeyError { file: printable(file), place, text: text.into() }
     }
 
     /// The file's name as it was given.
@@ -70,9 +66,7 @@ impl std::error::Error for KeyError {}
 
 /// A file's name on one line: control characters become `?`.
 pub(super) fn printable(name: &str) -> String {
-    name.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -81,19 +75,9 @@ mod tests {
 
     #[test]
     fn it_is_one_line_whatever_the_file_is_called() {
-        let error = KeyError::new(
-            "a\nb.ini",
-            Place::Line {
-                line: 3,
-                column: 14,
-            },
-            "expected base-64",
-        );
+        let error = KeyError::new("a\nb.ini", Place::Line { line: 3, column: 14 }, "expected base-64");
         assert_eq!(error.to_string(), "a?b.ini:3:14: expected base-64");
-        assert_eq!(
-            KeyError::new("k", Place::Byte(5), "x").to_string(),
-            "k: byte 5: x"
-        );
+        assert_eq!(KeyError::new("k", Place::Byte(5), "x").to_string(), "k: byte 5: x");
         assert_eq!(KeyError::new("k", Place::Whole, "x").to_string(), "k: x");
     }
 }

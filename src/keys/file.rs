@@ -79,26 +79,15 @@ impl KeyFile {
         KeyFile::parse(&name, &read_bytes(path)?)
     }
 
-    /// Reads a file's bytes. `name` is for messages; where nothing else says which server a key is for, its last part
-    /// may (`auth_key.der`).
+    /// Reads a file's bytes. `name` is for messages; where nothing else says which server a key is
+    /// for, its last part may (`auth_key.der`).
     pub fn parse(name: &str, bytes: &[u8]) -> Result<KeyFile, KeyError> {
         let (format, contents) = read_any(name, bytes)?;
         match opens_nothing(name, format, &contents) {
             Some(error) => Err(error),
             None => {
-                let Contents {
-                    keys,
-                    sessions,
-                    notes,
-                    public: _,
-                } = contents;
-                Ok(KeyFile {
-                    name: name.to_owned(),
-                    format,
-                    keys,
-                    sessions,
-                    notes,
-                })
+                let Contents { keys, sessions, notes, public: _ } = contents;
+                Ok(KeyFile { name: name.to_owned(), format, keys, sessions, notes })
             }
         }
     }
@@ -123,7 +112,8 @@ impl KeyFile {
         &self.sessions
     }
 
-    /// What a user should know: halves without their other half, signs that the file was cut. Nothing secret.
+    /// What a user should know: halves without their other half, signs that the file was cut.
+    /// Nothing secret.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -136,21 +126,11 @@ impl KeyFile {
 /// A file's bytes, at most 16 MiB of them.
 pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, KeyError> {
     let name = path.display().to_string();
-    let failed = |error: std::io::Error| {
-        KeyError::new(&name, Place::Whole, format!("cannot be read: {error}"))
-    };
+    let failed = |error: std::io::Error| KeyError::new(&name, Place::Whole, format!("cannot be read: {error}"));
     let mut bytes = Vec::new();
-    File::open(path)
-        .map_err(failed)?
-        .take(MAX_SIZE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    File::open(path).map_err(failed)?.take(MAX_SIZE + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_SIZE {
-        return Err(KeyError::new(
-            &name,
-            Place::Whole,
-            "not a key file: it has more than 16 MiB",
-        ));
+        return Err(KeyError::new(&name, Place::Whole, "not a key file: it has more than 16 MiB"));
     }
     Ok(bytes)
 }
@@ -177,9 +157,7 @@ pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, Contents), K
 fn read_text(name: &str, text: &str) -> Result<(Format, Contents), KeyError> {
     let any = |test: fn(&str) -> bool| lines(text).any(|(_, line)| test(line));
     let printed_for_clients = any(|line| client_line(line).is_some());
-    let first = lines(text)
-        .map(|(_, line)| line.trim())
-        .find(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = lines(text).map(|(_, line)| line.trim()).find(|line| !line.is_empty() && !line.starts_with('#'));
     let (format, contents) = if first.is_some_and(own::is_line) {
         (Format::ShardKeys, own(name, text)?)
     } else if any(moulars::is_table) {

@@ -1,5 +1,5 @@
-//! Files of single lines: DIRTSAND's `dirtsand.ini`, what its key generator prints, and the `server.ini` of
-//! H'uru clients. It knows neither sections nor multi-line values.
+//! Files of single lines: DIRTSAND's `dirtsand.ini`, what its key generator prints, and the
+//! `server.ini` of H'uru clients. It knows neither sections nor multi-line values.
 
 use super::error::KeyError;
 use super::service::Service;
@@ -8,8 +8,9 @@ use super::text::{Contents, Pairs, Part, lines, place_of};
 /// Services whose keys DIRTSAND and MOULArs have.
 pub(super) const THREE: [Service; 3] = [Service::GateKeeper, Service::Auth, Service::Game];
 
-/// Reads `Key.Auth.N = base64` and its like; `#` begins a comment anywhere, unknown lines are passed over, as
-/// DIRTSAND does. Clients' lines among them, as the key generator prints, are held against the keys.
+/// Reads `Key.Auth.N = base64` and its like; `#` begins a comment anywhere, unknown lines are
+/// passed over, as DIRTSAND does. Clients' lines among them, as the key generator prints, are held
+/// against the keys.
 pub(super) fn dirtsand(file: &str, text: &str) -> Result<Contents, KeyError> {
     let mut pairs = Pairs::new(file);
     for (at, line) in lines(text) {
@@ -71,31 +72,17 @@ fn dotted(name: &str, first: &str) -> Option<(Service, Part)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     #[test]
     fn lines_are_taken_apart() {
-        assert_eq!(
-            server_line("Key.Auth.N = ab=="),
-            Some((Service::Auth, Part::N, " ab=="))
-        );
-        assert_eq!(
-            server_line("  Key.Gate.K=x # y"),
-            Some((Service::GateKeeper, Part::K, "x "))
-        );
+        assert_eq!(server_line("Key.Auth.N = ab=="), Some((Service::Auth, Part::N, " ab==")));
+        assert_eq!(server_line("  Key.Gate.K=x # y"), Some((Service::GateKeeper, Part::K, "x ")));
         assert_eq!(server_line("#Key.Auth.N = ab"), None);
         assert_eq!(server_line("Key.Droid = 3141"), None);
         assert_eq!(server_line("Key.Auth.N.Z = 1"), None);
-        assert_eq!(
-            client_line("Server.Game.X \"q==\""),
-            Some((Service::Game, Part::X, "\"q==\""))
-        );
+        assert_eq!(client_line("Server.Game.X \"q==\""), Some((Service::Game, Part::X, "\"q==\"")));
         assert_eq!(client_line("Server.Port 14617"), None);
         assert_eq!(client_line("Server.Gate.Host \"127.0.0.1\""), None);
     }

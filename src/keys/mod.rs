@@ -1,12 +1,12 @@
 //! Key files of MOUL shards, the derivation of session keys, and the cipher.
 //!
-//! A shard's private key, a client's `y` and the server's seed give the RC4 key of one connection; this room
-//! reads the private keys out of the files shard admins have, holds them in a [`KeyRing`], and does that
-//! sum. It knows nothing of captures, tables or messages: bytes come in, keys and plain bytes go out, and
-//! whether a key was the right one is for the caller to prove.
+//! A shard's private key, a client's `y` and the server's seed give the RC4 key of one connection;
+//! this room reads the private keys out of the files shard admins have, holds them in a
+//! [`KeyRing`], and does that sum. It knows nothing of captures, tables or messages: bytes come in,
+//! keys and plain bytes go out, and whether a key was the right one is for the caller to prove.
 //!
-//! Secrets stay inside: no type here that holds one shows it through `Debug`, `Display` or an error.
-//! The formats are described in `docs/keys.md`.
+//! Secrets stay inside: no type here that holds one shows it through `Debug`, `Display` or an
+//! error. The formats are described in `docs/keys.md`.
 
 mod check;
 mod derive;

@@ -1,5 +1,6 @@
-//! The files of MOSS's `make_cyan_dh`: the server's DER, the `-w` file for Wireshark, the `-c` file for clients, and what
-//! `-t` prints. None says which server it is for; the generator or the file's name may.
+//! The files of MOSS's `make_cyan_dh`: the server's DER, the `-w` file for Wireshark, the `-c` file
+//! for clients, and what `-t` prints. None says which server it is for; the generator or the file's
+//! name may.
 
 use super::error::{KeyError, Place};
 use super::prime::{is_probable_prime, is_safe_prime};
@@ -21,26 +22,19 @@ pub(super) enum Raw {
 
 /// Whether a binary file begins like a SEQUENCE whose first element is an INTEGER.
 pub(super) fn is_der(bytes: &[u8]) -> bool {
-    let mut reader = Der {
-        file: "",
-        bytes,
-        at: 0,
-    };
+    let mut reader = Der { file: "", bytes, at: 0 };
     bytes.first() == Some(&0x30)
-        && (bytes.len() < 4
-            || (reader.header(0x30).is_ok() && matches!(bytes.get(reader.at), None | Some(0x02))))
+        && (bytes.len() < 4 || (reader.header(0x30).is_ok() && matches!(bytes.get(reader.at), None | Some(0x02))))
 }
 
-/// Reads the server's key: a SEQUENCE of three INTEGERs, p, g and the private exponent. The lengths vary.
+/// Reads the server's key: a SEQUENCE of three INTEGERs, p, g and the private exponent. The lengths
+/// vary.
 pub(super) fn der(file: &str, bytes: &[u8]) -> Result<Contents, KeyError> {
     let mut reader = Der { file, bytes, at: 0 };
     let length = reader.header(0x30)?;
     let end = reader.at.saturating_add(length);
     let Some(sequence) = bytes.get(..end) else {
-        let text = format!(
-            "expected {end} bytes as the SEQUENCE says, found {}: the file is cut off",
-            bytes.len()
-        );
+        let text = format!("expected {end} bytes as the SEQUENCE says, found {}: the file is cut off", bytes.len());
         return Err(KeyError::new(file, Place::Byte(bytes.len()), text));
     };
     reader.bytes = sequence;
@@ -57,46 +51,31 @@ pub(super) fn der(file: &str, bytes: &[u8]) -> Result<Contents, KeyError> {
     }
     let mut contents = with_generator(file, p, u64::try_from(&g).ok(), exponent)?;
     if bytes.len() > end {
-        contents.notes.push(format!(
-            "{} bytes after the key are passed over",
-            bytes.len() - end
-        ));
+        contents.notes.push(format!("{} bytes after the key are passed over", bytes.len() - end));
     }
     Ok(contents)
 }
 
-/// Tells the `-w` file from the `-c` file by which byte order makes a prime of the first 64 bytes, and reads it.
+/// Tells the `-w` file from the `-c` file by which byte order makes a prime of the first 64 bytes,
+/// and reads it.
 pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     let wrong = |at: usize, text: &str| KeyError::new(file, Place::Byte(at), text);
     if bytes.len() > 2 * PRIME {
-        return Err(wrong(
-            2 * PRIME,
-            "not a key file: expected text, MOSS's DER, or the 128 bytes of make_cyan_dh -w",
-        ));
+        return Err(wrong(2 * PRIME, "not a key file: expected text, MOSS's DER, or the 128 bytes of make_cyan_dh -w"));
     }
     let Some((prime, rest)) = bytes.split_at_checked(PRIME) else {
-        return Err(wrong(
-            bytes.len(),
-            "not a key file, or cut off: make_cyan_dh writes more than 64 bytes",
-        ));
+        return Err(wrong(bytes.len(), "not a key file, or cut off: make_cyan_dh writes more than 64 bytes"));
     };
     let big = BigUint::from_bytes_be(prime);
     let little = BigUint::from_bytes_le(prime);
     let (big_prime, little_prime) = (is_probable_prime(&big), is_probable_prime(&little));
-    // One random number in some hundreds is a prime by chance, also when read backwards; a safe prime is not met by chance.
-    let backwards =
-        little_prime && (!big_prime || (is_safe_prime(&little) && !is_safe_prime(&big)));
+    // One random number in some hundreds is a prime by chance, also when read backwards; a safe
+    // prime is not met by chance.
+    let backwards = little_prime && (!big_prime || (is_safe_prime(&little) && !is_safe_prime(&big)));
     if backwards && rest.len() == PRIME {
         let public_key = Some(BigUint::from_bytes_le(rest));
-        let half = PublicHalf {
-            service: Service::from_file_name(file),
-            modulus: little,
-            public_key,
-        };
-        return Ok(Raw::Public(Contents {
-            public: vec![half],
-            ..Contents::default()
-        }));
+        let half = PublicHalf { service: Service::from_file_name(file), modulus: little, public_key };
+        return Ok(Raw::Public(Contents { public: vec![half], ..Contents::default() }));
     }
     if !big_prime {
         return Err(wrong(
@@ -105,10 +84,7 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
         ));
     }
     if rest.is_empty() {
-        return Err(wrong(
-            PRIME,
-            "expected the private exponent after the prime: the file is cut off",
-        ));
+        return Err(wrong(PRIME, "expected the private exponent after the prime: the file is cut off"));
     }
     let exponent = BigUint::from_bytes_be(rest);
     let mut contents = contents(file, Service::from_file_name(file), None, big, exponent)?;
@@ -122,29 +98,21 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     Ok(Raw::Private(contents))
 }
 
-/// Reads what `make_cyan_dh -t` prints: numbers in hex under the names "Prime (modulus)", "Generator" and "Private key".
+/// Reads what `make_cyan_dh -t` prints: numbers in hex under the names "Prime (modulus)",
+/// "Generator" and "Private key".
 pub(super) fn printed(file: &str, text: &str) -> Result<Contents, KeyError> {
     let mut numbers: [(String, Place); 4] = std::array::from_fn(|_| (String::new(), Place::Whole));
     let mut current = None;
     for (number, line) in lines(text) {
         let heading = ["prime", "generator", "private key", "public key"];
         let lower = line.trim().to_ascii_lowercase();
-        if let Some(found) = heading
-            .iter()
-            .position(|heading| lower.starts_with(heading))
-        {
+        if let Some(found) = heading.iter().position(|heading| lower.starts_with(heading)) {
             current = numbers.get_mut(found);
             if let Some((digits, place)) = current.as_mut() {
                 digits.clear();
-                *place = Place::Line {
-                    line: number,
-                    column: 1,
-                };
+                *place = Place::Line { line: number, column: 1 };
             }
-        } else if lower
-            .chars()
-            .all(|c| c.is_ascii_hexdigit() || c.is_whitespace())
-        {
+        } else if lower.chars().all(|c| c.is_ascii_hexdigit() || c.is_whitespace()) {
             if let Some((digits, _)) = current.as_mut() {
                 digits.extend(lower.split_whitespace());
             }
@@ -154,52 +122,29 @@ pub(super) fn printed(file: &str, text: &str) -> Result<Contents, KeyError> {
     }
     let [p, g, k, x] = numbers;
     let hex = |(digits, place): &(String, Place), name: &str| {
-        BigUint::parse_bytes(digits.as_bytes(), 16).ok_or_else(|| {
-            KeyError::new(
-                file,
-                *place,
-                format!("expected {name} in hex, as make_cyan_dh -t prints it"),
-            )
-        })
+        BigUint::parse_bytes(digits.as_bytes(), 16)
+            .ok_or_else(|| KeyError::new(file, *place, format!("expected {name} in hex, as make_cyan_dh -t prints it")))
     };
     let generator = u64::try_from(hex(&g, "the generator")?).ok();
-    let (p, k, k_digits) = (
-        hex(&p, "the prime")?,
-        hex(&k, "the private key")?,
-        k.0.len(),
-    );
+    let (p, k, k_digits) = (hex(&p, "the prime")?, hex(&k, "the private key")?, k.0.len());
     let mut contents = with_generator(file, p, generator, k)?;
-    if let (Ok(x), Some(g), Some(key)) =
-        (hex(&x, "the public key"), generator, contents.keys.first())
-    {
+    if let (Ok(x), Some(g), Some(key)) = (hex(&x, "the public key"), generator, contents.keys.first()) {
         if key.public_key(g) != x {
-            contents.notes.push(
-                "the public key does not belong to prime and private key: cut or mistyped?".into(),
-            );
+            contents.notes.push("the public key does not belong to prime and private key: cut or mistyped?".into());
         }
     } else if k_digits < 2 * PRIME {
-        contents.notes.push(
-            "the private key is short: right if it is so short, wrong if the text was cut".into(),
-        );
+        contents.notes.push("the private key is short: right if it is so short, wrong if the text was cut".into());
     }
     Ok(contents)
 }
 
-fn with_generator(
-    file: &str,
-    p: BigUint,
-    g: Option<u64>,
-    exponent: BigUint,
-) -> Result<Contents, KeyError> {
+fn with_generator(file: &str, p: BigUint, g: Option<u64>, exponent: BigUint) -> Result<Contents, KeyError> {
     let by_generator = g.and_then(Service::from_generator);
     let by_name = Service::from_file_name(file);
     let (service, note) = match (by_generator, by_name) {
-        (Some(g), Some(name)) if g != name => (
-            None,
-            Some(format!(
-                "the generator is {g}'s, the file's name says {name}: tried for every server"
-            )),
-        ),
+        (Some(g), Some(name)) if g != name => {
+            (None, Some(format!("the generator is {g}'s, the file's name says {name}: tried for every server")))
+        }
         (service, name) => (service.or(name), None),
     };
     let mut contents = contents(file, service, g, p, exponent)?;
@@ -214,12 +159,9 @@ fn contents(
     p: BigUint,
     exponent: BigUint,
 ) -> Result<Contents, KeyError> {
-    let key = PrivateKey::new(service, generator, p, exponent)
-        .map_err(|text| KeyError::new(file, Place::Whole, text))?;
-    Ok(Contents {
-        keys: vec![key],
-        ..Contents::default()
-    })
+    let key =
+        PrivateKey::new(service, generator, p, exponent).map_err(|text| KeyError::new(file, Place::Whole, text))?;
+    Ok(Contents { keys: vec![key], ..Contents::default() })
 }
 
 /// Reads definite-length DER, as OpenSSL writes it.
@@ -236,8 +178,7 @@ impl Der<'_> {
 
     fn byte(&mut self) -> Result<u8, KeyError> {
         let byte = self.bytes.get(self.at).copied();
-        let byte = byte
-            .ok_or_else(|| self.wrong("expected more DER: the file or its SEQUENCE ends here"))?;
+        let byte = byte.ok_or_else(|| self.wrong("expected more DER: the file or its SEQUENCE ends here"))?;
         self.at += 1;
         Ok(byte)
     }
@@ -245,11 +186,7 @@ impl Der<'_> {
     /// The length of the element that begins here with `tag`.
     fn header(&mut self, tag: u8) -> Result<usize, KeyError> {
         if self.bytes.get(self.at).is_some_and(|found| *found != tag) {
-            let name = if tag == 0x30 {
-                "a SEQUENCE (30)"
-            } else {
-                "an INTEGER (02)"
-            };
+            let name = if tag == 0x30 { "a SEQUENCE (30)" } else { "an INTEGER (02)" };
             return Err(self.wrong(format!("expected {name} of DER")));
         }
         self.byte()?;
@@ -274,9 +211,7 @@ impl Der<'_> {
                 Ok(BigUint::from_bytes_be(digits))
             }
             Some(_) => Err(self.wrong(format!("expected the INTEGER {name}, found an empty one"))),
-            None => Err(self.wrong(format!(
-                "expected the INTEGER {name} to end within its SEQUENCE"
-            ))),
+            None => Err(self.wrong(format!("expected the INTEGER {name} to end within its SEQUENCE"))),
         }
     }
 }

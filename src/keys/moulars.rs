@@ -1,4 +1,5 @@
-//! MOULArs's `moulars.toml` and what its key generator prints. It looks at `[crypt_keys]` and nothing else.
+//! MOULArs's `moulars.toml` and what its key generator prints. It looks at `[crypt_keys]` and
+//! nothing else.
 
 use super::error::{KeyError, Place};
 use super::ini::{THREE, client_line};
@@ -13,7 +14,8 @@ pub(super) fn moulars(file: &str, text: &str) -> Result<Contents, KeyError> {
     pairs.finish(&THREE)
 }
 
-/// Reads the server's part out of the key generator's output and holds the clients' part against it.
+/// Reads the server's part out of the key generator's output and holds the clients' part against
+/// it.
 pub(super) fn generator(file: &str, text: &str) -> Result<Contents, KeyError> {
     let mut pairs = Pairs::new(file);
     let (start, end) = server_part(text);
@@ -52,35 +54,18 @@ fn server_part(text: &str) -> (usize, usize) {
 }
 
 /// Reads `part` of `text`, which begins at `base`.
-fn read_table(
-    file: &str,
-    text: &str,
-    part: &str,
-    base: usize,
-    pairs: &mut Pairs<'_>,
-) -> Result<(), KeyError> {
+fn read_table(file: &str, text: &str, part: &str, base: usize, pairs: &mut Pairs<'_>) -> Result<(), KeyError> {
     // The parser's own messages may quote the file, keys included: only its positions are used.
     let bad = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
-        KeyError::new(
-            file,
-            place(text, base.saturating_add(at)),
-            "expected TOML (the file may be cut off here)",
-        )
+        KeyError::new(file, place(text, base.saturating_add(at)), "expected TOML (the file may be cut off here)")
     };
     let table = DeTable::parse(part).map_err(bad)?;
-    let Some(keys) = table
-        .get_ref()
-        .get("crypt_keys")
-        .and_then(|keys| keys.get_ref().as_table())
-    else {
+    let Some(keys) = table.get_ref().get("crypt_keys").and_then(|keys| keys.get_ref().as_table()) else {
         return Ok(());
     };
     for (name, pair) in keys.iter() {
-        let (Some(service), Some(pair)) = (
-            Service::from_word(name.get_ref()),
-            pair.get_ref().as_table(),
-        ) else {
+        let (Some(service), Some(pair)) = (Service::from_word(name.get_ref()), pair.get_ref().as_table()) else {
             continue;
         };
         for (name, value) in pair.iter() {
@@ -99,30 +84,16 @@ fn read_table(
 
 /// The line and column of a byte.
 fn place(text: &str, at: usize) -> Place {
-    let at = (0..=at.min(text.len()))
-        .rev()
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(0);
+    let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let before = text.get(..at).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .count()
-        + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     Place::Line { line, column }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     #[test]
@@ -147,27 +118,16 @@ mod tests {
             format!("crypt_keys = {{ auth = {{ n = \"{value}\", k = '{value}' }} }}"),
             format!("crypt_keys.auth.n = \"\"\"\n{value}\"\"\"\ncrypt_keys.auth.k = '{value}'"),
         ] {
-            assert!(
-                refused(text.clone()).contains("found 1 bits"),
-                "{text}: {}",
-                refused(text.clone())
-            );
+            assert!(refused(text.clone()).contains("found 1 bits"), "{text}: {}", refused(text.clone()));
         }
     }
 
     #[test]
     fn errors_point_and_do_not_quote() {
-        let error = moulars("m.toml", "[crypt_keys]\nauth.n = \"c2VjcmV0\nauth.k = 1\n")
-            .err()
-            .unwrap();
+        let error = moulars("m.toml", "[crypt_keys]\nauth.n = \"c2VjcmV0\nauth.k = 1\n").err().unwrap();
         assert!(error.to_string().starts_with("m.toml:2:"), "{error}");
         assert!(!error.to_string().contains("c2Vj"), "{error}");
-        let error = moulars("m.toml", "[crypt_keys]\nauth.n = 15\n")
-            .err()
-            .unwrap();
-        assert_eq!(
-            error.to_string(),
-            "m.toml:2:10: expected a string of base-64"
-        );
+        let error = moulars("m.toml", "[crypt_keys]\nauth.n = 15\n").err().unwrap();
+        assert_eq!(error.to_string(), "m.toml:2:10: expected a string of base-64");
     }
 }

@@ -1,5 +1,5 @@
-//! NAGUS's configuration: what Python's configparser makes of sections, options, and values that go on over
-//! indented lines. It looks at the keys and passes over everything else.
+//! NAGUS's configuration: what Python's configparser makes of sections, options, and values that go
+//! on over indented lines. It looks at the keys and passes over everything else.
 
 use super::error::KeyError;
 use super::error::Place;
@@ -7,7 +7,8 @@ use super::ini::THREE;
 use super::service::Service;
 use super::text::{Contents, Pairs, Part, lines, place_of};
 
-/// Reads `key_g`, `key_n` and `key_a` of `[server.gatekeeper]`, `[server.auth]` and `[server.game]`.
+/// Reads `key_g`, `key_n` and `key_a` of `[server.gatekeeper]`, `[server.auth]` and
+/// `[server.game]`.
 pub(super) fn nagus(file: &str, text: &str) -> Result<Contents, KeyError> {
     let mut pairs = Pairs::new(file);
     let mut encryption_off = false;
@@ -15,10 +16,7 @@ pub(super) fn nagus(file: &str, text: &str) -> Result<Contents, KeyError> {
         if option.section == "server" && option.name == "encryption" {
             encryption_off = option.value.trim() == "none";
         }
-        let service = option
-            .section
-            .strip_prefix("server.")
-            .and_then(Service::from_word);
+        let service = option.section.strip_prefix("server.").and_then(Service::from_word);
         let part = option.name.strip_prefix("key_").and_then(Part::from_word);
         match (service, part) {
             (Some(service), Some(part)) => pairs.put(service, part, option.value, option.place),
@@ -27,9 +25,7 @@ pub(super) fn nagus(file: &str, text: &str) -> Result<Contents, KeyError> {
     })?;
     let mut contents = pairs.finish(&THREE)?;
     if encryption_off {
-        contents
-            .notes
-            .push("encryption = none: this server talks in clear".into());
+        contents.notes.push("encryption = none: this server talks in clear".into());
     }
     Ok(contents)
 }
@@ -56,27 +52,13 @@ struct Open<'a> {
     section: &'a str,
 }
 
-fn each_option(
-    text: &str,
-    mut take: impl FnMut(OptionLine<'_>) -> Result<(), KeyError>,
-) -> Result<(), KeyError> {
+fn each_option(text: &str, mut take: impl FnMut(OptionLine<'_>) -> Result<(), KeyError>) -> Result<(), KeyError> {
     let mut current = "";
     let mut open: Option<Open<'_>> = None;
     let mut close = |open: Option<Open<'_>>| match open {
         Some(open) => {
-            let Open {
-                name,
-                value,
-                place,
-                section,
-                ..
-            } = open;
-            take(OptionLine {
-                section,
-                name: &name,
-                value: &value,
-                place,
-            })
+            let Open { name, value, place, section, .. } = open;
+            take(OptionLine { section, name: &name, value: &value, place })
         }
         None => Ok(()),
     };
@@ -116,22 +98,13 @@ fn section(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     fn options(text: &str) -> Vec<(String, String, String)> {
         let mut all = Vec::new();
         each_option(text, |option| {
-            all.push((
-                option.section.to_owned(),
-                option.name.to_owned(),
-                option.value.to_owned(),
-            ));
+            all.push((option.section.to_owned(), option.name.to_owned(), option.value.to_owned()));
             Ok(())
         })
         .unwrap();
@@ -140,13 +113,10 @@ mod tests {
 
     #[test]
     fn a_value_goes_on_while_lines_are_indented_deeper() {
-        let text = "[a]\nconfig =\n\t{\n\t# remark\n\t\tkey_n = no option,\n\t}\nKey_N = x\n  y\n[b] # end\nz=1\n\n  w = 2\n";
-        let expected = [
-            ("a", "config", "\n{\nkey_n = no option,\n}"),
-            ("a", "key_n", "x\ny"),
-            ("b", "z", "1"),
-            ("b", "w", "2"),
-        ];
+        let text =
+            "[a]\nconfig =\n\t{\n\t# remark\n\t\tkey_n = no option,\n\t}\nKey_N = x\n  y\n[b] # end\nz=1\n\n  w = 2\n";
+        let expected =
+            [("a", "config", "\n{\nkey_n = no option,\n}"), ("a", "key_n", "x\ny"), ("b", "z", "1"), ("b", "w", "2")];
         let expected = expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned()));
         assert_eq!(options(text), expected);
     }
@@ -155,8 +125,6 @@ mod tests {
     fn sections_with_keys_are_known() {
         assert!(is_section("[server.auth]"));
         assert!(is_section("[server.gatekeeper]\r"));
-        assert!(
-            !is_section("[server]") && !is_section("[server.status]") && !is_section("server.auth")
-        );
+        assert!(!is_section("[server]") && !is_section("[server.status]") && !is_section("server.auth"));
     }
 }

@@ -1,5 +1,5 @@
-//! Reads `shard.keys`, moulsniff's own text format: a line for a shard's private key or for one session's key.
-//! `docs/keys.md` describes it; `write` writes it.
+//! Reads `shard.keys`, moulsniff's own text format: a line for a shard's private key or for one
+//! session's key. `docs/keys.md` describes it; `write` writes it.
 
 use super::derive::SessionKey;
 use super::error::{KeyError, Place};
@@ -18,9 +18,7 @@ pub(super) fn is_line(line: &str) -> bool {
     let mut words = line.split_whitespace();
     match words.next() {
         Some(HEADER) => true,
-        Some("private" | "session") => {
-            words.all(|word| service_word(word).is_some() || word.contains('='))
-        }
+        Some("private" | "session") => words.all(|word| service_word(word).is_some() || word.contains('=')),
         _ => false,
     }
 }
@@ -32,38 +30,27 @@ pub(super) fn own(file: &str, text: &str) -> Result<Contents, KeyError> {
     for (at, line) in lines(text) {
         let mut words = words(at, line);
         let Some(first) = words.next() else { continue };
-        let line = Line {
-            file,
-            first: first.place,
-        };
+        let line = Line { file, first: first.place };
         match first.text {
             HEADER => promised = add(promised, line.header(words)?),
             "private" if contents.keys.len() >= MAX_KEYS => {
-                return Err(line.wrong(
-                    first.place,
-                    format!("expected at most {MAX_KEYS} private keys"),
-                ));
+                return Err(line.wrong(first.place, format!("expected at most {MAX_KEYS} private keys")));
             }
             "private" => contents.keys.push(line.private(words)?),
             "session" => contents.sessions.push(line.session(words)?),
             _ => {
-                return Err(line.wrong(
-                    first.place,
-                    "expected `private`, `session` or a comment (`#`)",
-                ));
+                return Err(line.wrong(first.place, "expected `private`, `session` or a comment (`#`)"));
             }
         }
     }
     let found = contents.keys.len() + contents.sessions.len();
     match promised {
         Some(promised) if promised != found => {
-            contents.notes.push(format!(
-                "{promised} entries were written, {found} are there: was the file cut or edited?"
-            ));
+            contents
+                .notes
+                .push(format!("{promised} entries were written, {found} are there: was the file cut or edited?"));
         }
-        None if !text.ends_with('\n') => contents
-            .notes
-            .push("the last line has no end: was the file cut?".into()),
+        None if !text.ends_with('\n') => contents.notes.push("the last line has no end: was the file cut?".into()),
         _ => {}
     }
     Ok(contents)
@@ -85,22 +72,13 @@ struct Word<'a> {
 
 /// The words of a line up to its comment.
 fn words(number: usize, line: &str) -> impl Iterator<Item = Word<'_>> {
-    let words = line
-        .split_whitespace()
-        .take_while(|word| !word.starts_with('#'));
-    words.map(move |text| Word {
-        text,
-        place: place_of(number, line, text),
-    })
+    let words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
+    words.map(move |text| Word { text, place: place_of(number, line, text) })
 }
 
 /// `Some(None)` for `any`.
 fn service_word(word: &str) -> Option<Option<Service>> {
-    if word == "any" {
-        Some(None)
-    } else {
-        Service::from_word(word).map(Some)
-    }
+    if word == "any" { Some(None) } else { Service::from_word(word).map(Some) }
 }
 
 /// One line being read; its errors point into it.
@@ -123,12 +101,8 @@ impl<'a> Line<'a> {
         }
         let mut promised = None;
         for word in words {
-            let count = word
-                .text
-                .strip_prefix("entries=")
-                .and_then(|count| count.parse().ok());
-            let count =
-                count.ok_or_else(|| self.wrong(word.place, "expected `entries=` and a number"))?;
+            let count = word.text.strip_prefix("entries=").and_then(|count| count.parse().ok());
+            let count = count.ok_or_else(|| self.wrong(word.place, "expected `entries=` and a number"))?;
             promised = Some(count);
         }
         Ok(promised)
@@ -142,12 +116,7 @@ impl<'a> Line<'a> {
     ) -> Result<(Option<Service>, [Option<Word<'a>>; N]), KeyError> {
         let mut values = [None; N];
         let mut service = None;
-        let known = || {
-            format!(
-                "expected a server (gatekeeper, auth, game, csr, any) or one of {}=",
-                names.join("=, ")
-            )
-        };
+        let known = || format!("expected a server (gatekeeper, auth, game, csr, any) or one of {}=", names.join("=, "));
         for (at, word) in words.enumerate() {
             if at == 0
                 && let Some(found) = service_word(word.text)
@@ -155,22 +124,10 @@ impl<'a> Line<'a> {
                 service = found;
                 continue;
             }
-            let (name, text) = word
-                .text
-                .split_once('=')
-                .ok_or_else(|| self.wrong(word.place, known()))?;
-            let slot = names
-                .iter()
-                .position(|known| *known == name)
-                .and_then(|at| values.get_mut(at));
+            let (name, text) = word.text.split_once('=').ok_or_else(|| self.wrong(word.place, known()))?;
+            let slot = names.iter().position(|known| *known == name).and_then(|at| values.get_mut(at));
             let slot = slot.ok_or_else(|| self.wrong(word.place, known()))?;
-            if slot
-                .replace(Word {
-                    text,
-                    place: shifted(word.place, name.len() + 1),
-                })
-                .is_some()
-            {
+            if slot.replace(Word { text, place: shifted(word.place, name.len() + 1) }).is_some() {
                 return Err(self.wrong(word.place, "expected each value once in a line"));
             }
         }
@@ -180,44 +137,27 @@ impl<'a> Line<'a> {
     fn private(&self, words: impl Iterator<Item = Word<'a>>) -> Result<PrivateKey, KeyError> {
         let (service, [g, n, k]) = self.fields(words, ["g", "n", "k"])?;
         let missing = |name: &str| self.wrong(self.first, format!("expected {name}= in this line"));
-        let (n, k) = (
-            n.ok_or_else(|| missing("n"))?,
-            k.ok_or_else(|| missing("k"))?,
-        );
+        let (n, k) = (n.ok_or_else(|| missing("n"))?, k.ok_or_else(|| missing("k"))?);
         let modulus = self.number(n)?;
         let exponent = self.number(k)?;
         check_modulus(&modulus).map_err(|text| self.wrong(n.place, text))?;
         let generator = g.map(|g| self.decimal(g)).transpose()?;
-        PrivateKey::new(service, generator, modulus, exponent)
-            .map_err(|text| self.wrong(k.place, text))
+        PrivateKey::new(service, generator, modulus, exponent).map_err(|text| self.wrong(k.place, text))
     }
 
     fn session(&self, words: impl Iterator<Item = Word<'a>>) -> Result<SessionLine, KeyError> {
-        let names = [
-            "client",
-            "server",
-            "y",
-            "seed",
-            "client-start",
-            "server-start",
-            "rc4",
-        ];
-        let (service, [client, server, y, seed, client_start, server_start, rc4]) =
-            self.fields(words, names)?;
-        let rc4 =
-            rc4.ok_or_else(|| self.wrong(self.first, "expected rc4= in this line: was it cut?"))?;
+        let names = ["client", "server", "y", "seed", "client-start", "server-start", "rc4"];
+        let (service, [client, server, y, seed, client_start, server_start, rc4]) = self.fields(words, names)?;
+        let rc4 = rc4.ok_or_else(|| self.wrong(self.first, "expected rc4= in this line: was it cut?"))?;
         Ok(SessionLine {
             key: SessionKey::new(self.seven(rc4)?),
             service,
             client: client.map(|end| self.end(end)).transpose()?,
             server: server.map(|end| self.end(end)).transpose()?,
-            y: y.map(|y| self.hex(y, "of 1 to 64 bytes", |length| (1..=64).contains(&length)))
-                .transpose()?,
+            y: y.map(|y| self.hex(y, "of 1 to 64 bytes", |length| (1..=64).contains(&length))).transpose()?,
             seed: seed.map(|seed| self.seven(seed)).transpose()?,
-            client_start: client_start
-                .map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
-            server_start: server_start
-                .map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
+            client_start: client_start.map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
+            server_start: server_start.map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
         })
     }
 
@@ -226,9 +166,7 @@ impl<'a> Line<'a> {
     }
 
     fn decimal(&self, word: Word<'_>) -> Result<u64, KeyError> {
-        word.text
-            .parse()
-            .map_err(|_| self.wrong(word.place, "expected a decimal number"))
+        word.text.parse().map_err(|_| self.wrong(word.place, "expected a decimal number"))
     }
 
     fn end(&self, word: Word<'_>) -> Result<SocketAddr, KeyError> {
@@ -243,33 +181,19 @@ impl<'a> Line<'a> {
             Some(("used", number)) => number.parse().ok().map(KeystreamStart::Used),
             _ => None,
         };
-        start.ok_or_else(|| {
-            self.wrong(
-                word.place,
-                "expected `search`, `seq:NUMBER` or `used:NUMBER`",
-            )
-        })
+        start.ok_or_else(|| self.wrong(word.place, "expected `search`, `seq:NUMBER` or `used:NUMBER`"))
     }
 
     fn seven(&self, word: Word<'_>) -> Result<[u8; 7], KeyError> {
         let bytes = self.hex(word, "of 7 bytes", |length| length == 7)?;
-        bytes
-            .try_into()
-            .map_err(|_| self.wrong(word.place, "expected hex of 7 bytes"))
+        bytes.try_into().map_err(|_| self.wrong(word.place, "expected hex of 7 bytes"))
     }
 
-    fn hex(
-        &self,
-        word: Word<'_>,
-        expected: &str,
-        fits: impl Fn(usize) -> bool,
-    ) -> Result<Vec<u8>, KeyError> {
+    fn hex(&self, word: Word<'_>, expected: &str, fits: impl Fn(usize) -> bool) -> Result<Vec<u8>, KeyError> {
         let (pairs, odd) = word.text.as_bytes().as_chunks::<2>();
         let digit = |byte: u8| char::from(byte).to_digit(16);
-        let bytes: Option<Vec<u8>> = pairs
-            .iter()
-            .map(|[high, low]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok())
-            .collect();
+        let bytes: Option<Vec<u8>> =
+            pairs.iter().map(|[high, low]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()).collect();
         let bytes = bytes.filter(|bytes| odd.is_empty() && fits(bytes.len()));
         bytes.ok_or_else(|| self.wrong(word.place, format!("expected hex {expected}")))
     }
@@ -277,22 +201,14 @@ impl<'a> Line<'a> {
 
 fn shifted(place: Place, by: usize) -> Place {
     match place {
-        Place::Line { line, column } => Place::Line {
-            line,
-            column: column.saturating_add(by),
-        },
+        Place::Line { line, column } => Place::Line { line, column: column.saturating_add(by) },
         other => other,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     fn complaint(text: &str) -> String {
@@ -307,14 +223,9 @@ mod tests {
             session gate y=0203 seed=A1a2a3a4a5a6a7 client=[::1]:40000 server=10.0.0.1:14617 \
             client-start=seq:4294967295 server-start=used:18446744073709551615 rc4=ffeeddccbbaa99\n";
         let contents = own("s.keys", text).ok().unwrap();
-        let [bare, any, full] = &contents.sessions[..] else {
-            panic!("three sessions")
-        };
+        let [bare, any, full] = &contents.sessions[..] else { panic!("three sessions") };
         assert_eq!(bare, any);
-        assert_eq!(
-            *bare,
-            SessionLine::new(SessionKey::new([0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66]))
-        );
+        assert_eq!(*bare, SessionLine::new(SessionKey::new([0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66])));
         assert_eq!(full.service, Some(Service::GateKeeper));
         assert_eq!(full.client.unwrap().to_string(), "[::1]:40000");
         assert_eq!(full.server.unwrap().to_string(), "10.0.0.1:14617");
@@ -328,69 +239,30 @@ mod tests {
     #[test]
     fn every_mistake_has_its_place_and_what_was_expected() {
         for (text, expected) in [
-            (
-                "moulsniff-keys 2",
-                "1:16: expected version 1 of this format",
-            ),
+            ("moulsniff-keys 2", "1:16: expected version 1 of this format"),
             ("moulsniff-keys", "1:1: expected version 1 of this format"),
-            (
-                "moulsniff-keys 1 entries=x",
-                "1:18: expected `entries=` and a number",
-            ),
-            (
-                "\n  public auth",
-                "2:3: expected `private`, `session` or a comment (`#`)",
-            ),
-            (
-                "session auth",
-                "1:1: expected rc4= in this line: was it cut?",
-            ),
+            ("moulsniff-keys 1 entries=x", "1:18: expected `entries=` and a number"),
+            ("\n  public auth", "2:3: expected `private`, `session` or a comment (`#`)"),
+            ("session auth", "1:1: expected rc4= in this line: was it cut?"),
             (
                 "session file rc4=00112233445566",
                 "1:9: expected a server (gatekeeper, auth, game, csr, any) or one of client=",
             ),
             ("session auth key=00112233445566", "1:14: expected a server"),
-            (
-                "session rc4=00112233445566 rc4=00112233445566",
-                "1:28: expected each value once in a line",
-            ),
+            ("session rc4=00112233445566 rc4=00112233445566", "1:28: expected each value once in a line"),
             ("session rc4=0011223344556", "1:13: expected hex of 7 bytes"),
-            (
-                "session rc4=0011223344556g",
-                "1:13: expected hex of 7 bytes",
-            ),
-            (
-                "session y= rc4=00112233445566",
-                "1:11: expected hex of 1 to 64 bytes",
-            ),
-            (
-                "session client=10.0.0.1 rc4=00112233445566",
-                "1:16: expected address:port, IPv6 in brackets",
-            ),
-            (
-                "session client-start=7 rc4=00112233445566",
-                "1:22: expected `search`, `seq:NUMBER` or `used:NUMBER`",
-            ),
-            (
-                "session client-start=seq:4294967296 rc4=00112233445566",
-                "1:22: expected `search`",
-            ),
+            ("session rc4=0011223344556g", "1:13: expected hex of 7 bytes"),
+            ("session y= rc4=00112233445566", "1:11: expected hex of 1 to 64 bytes"),
+            ("session client=10.0.0.1 rc4=00112233445566", "1:16: expected address:port, IPv6 in brackets"),
+            ("session client-start=7 rc4=00112233445566", "1:22: expected `search`, `seq:NUMBER` or `used:NUMBER`"),
+            ("session client-start=seq:4294967296 rc4=00112233445566", "1:22: expected `search`"),
             ("private auth k=AAAA", "1:1: expected n= in this line"),
             ("private auth n=AAAA", "1:1: expected k= in this line"),
-            (
-                "private auth n=AAAA k=AAAA",
-                "1:16: expected base-64 of 64 bytes, found 3 bytes",
-            ),
-            (
-                "private auth g=x n=AAAA k=AAAA",
-                "1:20: expected base-64 of 64 bytes, found 3 bytes",
-            ),
+            ("private auth n=AAAA k=AAAA", "1:16: expected base-64 of 64 bytes, found 3 bytes"),
+            ("private auth g=x n=AAAA k=AAAA", "1:20: expected base-64 of 64 bytes, found 3 bytes"),
         ] {
             let found = complaint(text);
-            assert!(
-                found.starts_with(&format!("s.keys:{expected}")),
-                "{text}: {found}"
-            );
+            assert!(found.starts_with(&format!("s.keys:{expected}")), "{text}: {found}");
         }
     }
 
@@ -400,25 +272,14 @@ mod tests {
         let notes = |text: String| own("s.keys", &text).ok().unwrap().notes;
         assert!(notes(format!("moulsniff-keys 1 entries=1\n{line}")).is_empty());
         let two = format!("moulsniff-keys 1 entries=1\n{line}");
-        assert!(
-            notes(format!("{two}{two}")).is_empty(),
-            "two files put together"
-        );
-        assert_eq!(
-            notes(format!("moulsniff-keys 1 entries=2\n{line}")).len(),
-            1
-        );
-        assert_eq!(
-            notes(line.trim_end().to_owned()),
-            ["the last line has no end: was the file cut?"]
-        );
+        assert!(notes(format!("{two}{two}")).is_empty(), "two files put together");
+        assert_eq!(notes(format!("moulsniff-keys 1 entries=2\n{line}")).len(), 1);
+        assert_eq!(notes(line.trim_end().to_owned()), ["the last line has no end: was the file cut?"]);
     }
 
     #[test]
     fn lines_are_recognised() {
-        assert!(
-            is_line("moulsniff-keys 1") && is_line("private auth n=x") && is_line("session rc4=1")
-        );
+        assert!(is_line("moulsniff-keys 1") && is_line("private auth n=x") && is_line("session rc4=1"));
         assert!(!is_line("private matters") && !is_line("[crypt_keys]") && !is_line(""));
     }
 }

@@ -1,5 +1,5 @@
-//! Is a number a prime, as a shard's modulus must be? A probable-prime test, for telling files apart and for
-//! `keys check`; nothing here is meant to withstand numbers made to deceive it.
+//! Is a number a prime, as a shard's modulus must be? A probable-prime test, for telling files
+//! apart and for `keys check`; nothing here is meant to withstand numbers made to deceive it.
 
 use num_bigint::BigUint;
 
@@ -8,12 +8,13 @@ const BASES: [u32; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
 
 /// Divisors tried first: they rule out nine numbers in ten at once.
 const SMALL: [u32; 53] = [
-    3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97,
-    101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193,
-    197, 199, 211, 223, 227, 229, 233, 239, 241, 251,
+    3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109,
+    113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197, 199, 211, 223, 227, 229, 233, 239,
+    241, 251,
 ];
 
-/// Whether `number` is prime, as far as eight rounds of Miller-Rabin can tell. About a millisecond for 512 bits.
+/// Whether `number` is prime, as far as eight rounds of Miller-Rabin can tell. About a millisecond
+/// for 512 bits.
 pub(super) fn is_probable_prime(number: &BigUint) -> bool {
     let one = BigUint::from(1u32);
     let two = BigUint::from(2u32);
@@ -43,8 +44,8 @@ pub(super) fn is_probable_prime(number: &BigUint) -> bool {
     })
 }
 
-/// Whether `number` is a prime *p* with (*p* − 1) / 2 prime too, as the key generators of MOSS, DIRTSAND and MOULArs make
-/// them.
+/// Whether `number` is a prime *p* with (*p* − 1) / 2 prime too, as the key generators of MOSS,
+/// DIRTSAND and MOULArs make them.
 pub(super) fn is_safe_prime(number: &BigUint) -> bool {
     is_probable_prime(number) && is_probable_prime(&(number >> 1u32))
 }
@@ -68,15 +69,11 @@ mod tests {
         assert!(!is_safe_prime(&mersenne));
         assert!(!is_probable_prime(&(&mersenne * &mersenne)));
         for carmichael in [252_601u32, 1_909_001, 294_409, 56_052_361] {
-            assert!(
-                !is_probable_prime(&BigUint::from(carmichael)),
-                "{carmichael}"
-            );
+            assert!(!is_probable_prime(&BigUint::from(carmichael)), "{carmichael}");
         }
         assert!(
             is_safe_prime(&BigUint::from(1_000_919u32 * 2 + 1))
-                == (is_probable_prime(&BigUint::from(2_001_839u32))
-                    && is_probable_prime(&BigUint::from(1_000_919u32)))
+                == (is_probable_prime(&BigUint::from(2_001_839u32)) && is_probable_prime(&BigUint::from(1_000_919u32)))
         );
         assert!(is_safe_prime(&BigUint::from(23u32)));
     }

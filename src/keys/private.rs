@@ -1,4 +1,5 @@
-//! A shard's long-term key: modulus and private exponent, checked when they come in. It knows no file format.
+//! A shard's long-term key: modulus and private exponent, checked when they come in. It knows no
+//! file format.
 
 use super::prime;
 use super::service::Service;
@@ -38,17 +39,9 @@ impl PrivateKey {
             return Err("the private exponent is 0".into());
         }
         if exponent.bits() > MAX_BITS {
-            return Err(format!(
-                "expected a private exponent of at most {MAX_BITS} bits, found {}",
-                exponent.bits()
-            ));
+            return Err(format!("expected a private exponent of at most {MAX_BITS} bits, found {}", exponent.bits()));
         }
-        Ok(PrivateKey {
-            service,
-            generator,
-            modulus,
-            exponent,
-        })
+        Ok(PrivateKey { service, generator, modulus, exponent })
     }
 
     /// The server it belongs to, where the file says so.
@@ -75,7 +68,8 @@ impl PrivateKey {
         self.exponent.bits()
     }
 
-    /// A short name for the key that gives nothing away: the first eight hex digits of N, which every client has too.
+    /// A short name for the key that gives nothing away: the first eight hex digits of N, which
+    /// every client has too.
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.modulus)
     }
@@ -106,10 +100,7 @@ impl fmt::Debug for PrivateKey {
         f.debug_struct("PrivateKey")
             .field("service", &self.service)
             .field("generator", &self.generator)
-            .field(
-                "modulus",
-                &format_args!("{} bits, {}…", self.modulus.bits(), self.fingerprint()),
-            )
+            .field("modulus", &format_args!("{} bits, {}…", self.modulus.bits(), self.fingerprint()))
             .field("exponent", &format_args!("<private exponent>"))
             .finish()
     }
@@ -134,7 +125,8 @@ impl PublicHalf {
         self.modulus.bits()
     }
 
-    /// The first eight hex digits of N, the same as [`PrivateKey::fingerprint`] of the key it belongs to.
+    /// The first eight hex digits of N, the same as [`PrivateKey::fingerprint`] of the key it
+    /// belongs to.
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.modulus)
     }
@@ -149,16 +141,10 @@ pub(super) fn check_modulus(modulus: &BigUint) -> Result<(), String> {
         return Err("expected a prime modulus N, found an even number".into());
     }
     if modulus.bits() < MIN_BITS {
-        return Err(format!(
-            "expected a modulus N of {MAX_BITS} bits, found {} bits",
-            modulus.bits()
-        ));
+        return Err(format!("expected a modulus N of {MAX_BITS} bits, found {} bits", modulus.bits()));
     }
     if modulus.bits() > MAX_BITS {
-        return Err(format!(
-            "expected a modulus N of at most {MAX_BITS} bits, found {}",
-            modulus.bits()
-        ));
+        return Err(format!("expected a modulus N of at most {MAX_BITS} bits, found {}", modulus.bits()));
     }
     Ok(())
 }
@@ -168,10 +154,7 @@ pub(super) fn doubts_about(modulus: &BigUint) -> Option<String> {
     if !prime::is_probable_prime(modulus) {
         Some("N is not a prime: mistyped or damaged?".into())
     } else if modulus.bits() < MAX_BITS - 8 {
-        Some(format!(
-            "N has only {} bits, where key generators make {MAX_BITS}",
-            modulus.bits()
-        ))
+        Some(format!("N has only {} bits, where key generators make {MAX_BITS}", modulus.bits()))
     } else {
         None
     }
@@ -183,12 +166,7 @@ fn fingerprint(modulus: &BigUint) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     fn number(bits: u64, low: u32) -> BigUint {
@@ -205,10 +183,7 @@ mod tests {
         assert!(refused(number(513, 1), k.clone()).contains("found 513"));
         assert!(refused(number(512, 1), BigUint::ZERO).contains("exponent is 0"));
         assert!(refused(number(512, 1), number(513, 0)).contains("found 513"));
-        assert!(
-            PrivateKey::new(None, None, number(130, 1), number(512, 5)).is_ok(),
-            "K may be larger than N"
-        );
+        assert!(PrivateKey::new(None, None, number(130, 1), number(512, 5)).is_ok(), "K may be larger than N");
     }
 
     #[test]
@@ -217,9 +192,6 @@ mod tests {
         let key = PrivateKey::new(Some(Service::Auth), Some(41), number(512, 1), exponent).unwrap();
         let shown = format!("{key:?}");
         assert!(shown.contains("<private exponent>"), "{shown}");
-        assert!(
-            !shown.contains("3735928559") && !shown.contains("deadbeef"),
-            "{shown}"
-        );
+        assert!(!shown.contains("3735928559") && !shown.contains("deadbeef"), "{shown}");
     }
 }

@@ -1,5 +1,5 @@
-//! All keys of all files, in the order they are worth trying. It hands out keys with the name of the file they
-//! came from; whether one fits is found by decrypting, which is not done here.
+//! All keys of all files, in the order they are worth trying. It hands out keys with the name of
+//! the file they came from; whether one fits is found by decrypting, which is not done here.
 
 use super::file::KeyFile;
 use super::private::PrivateKey;
@@ -42,21 +42,16 @@ pub struct SessionCandidate<'a> {
 }
 
 impl KeyRing {
-    /// Adds a file's keys. A key that is there already is not added again; the first file keeps the credit, and a
-    /// server named later is learned.
+    /// Adds a file's keys. A key that is there already is not added again; the first file keeps the
+    /// credit, and a server named later is learned.
     pub fn add(&mut self, file: KeyFile) {
         let (name, keys, sessions) = file.into_parts();
         let at = self.files.len();
         self.files.push(name);
         for key in keys {
-            match self
-                .keys
-                .iter_mut()
-                .find(|(_, known)| known.same_numbers(&key))
-            {
+            match self.keys.iter_mut().find(|(_, known)| known.same_numbers(&key)) {
                 Some((_, known)) if known.service().is_none() => known.set_service(key.service()),
-                Some((_, known)) if key.service().is_none() || known.service() == key.service() => {
-                }
+                Some((_, known)) if key.service().is_none() || known.service() == key.service() => {}
                 _ => self.keys.push((at, key)),
             }
         }
@@ -107,8 +102,9 @@ impl KeyRing {
         self.sessions.iter().map(|(_, line)| line)
     }
 
-    /// Every private key in the order it is worth trying for a connection to `service`: those for it, those whose server is
-    /// not known, all others. Where `service` is not known either: in the order of the files.
+    /// Every private key in the order it is worth trying for a connection to `service`: those for
+    /// it, those whose server is not known, all others. Where `service` is not known either: in the
+    /// order of the files.
     pub fn candidates(&self, service: Option<Service>) -> impl Iterator<Item = Candidate<'_>> {
         let rank = move |key: &PrivateKey| match (service, key.service()) {
             (None, _) => 0,
@@ -117,15 +113,12 @@ impl KeyRing {
             _ => 2,
         };
         (0..3).flat_map(move |wanted| {
-            self.keys
-                .iter()
-                .filter(move |(_, key)| rank(key) == wanted)
-                .map(|(file, key)| self.candidate(*file, key))
+            self.keys.iter().filter(move |(_, key)| rank(key) == wanted).map(|(file, key)| self.candidate(*file, key))
         })
     }
 
-    /// The session keys that may belong to a session, the surest first: known by y, by the seed, by the ends of the
-    /// connection, by nothing. At most 64.
+    /// The session keys that may belong to a session, the surest first: known by y, by the seed, by
+    /// the ends of the connection, by nothing. At most 64.
     pub fn sessions(&self, hint: &SessionHint<'_>) -> Vec<SessionCandidate<'_>> {
         let lists = [
             hint.y.and_then(|y| self.by_y.get(kept(y))),
@@ -141,23 +134,12 @@ impl KeyRing {
         }
         found.sort_unstable();
         found.dedup();
-        let lines = found
-            .into_iter()
-            .filter_map(|(_, at)| self.sessions.get(at));
-        lines
-            .take(MOST)
-            .map(|(file, line)| SessionCandidate {
-                line,
-                file: self.file(*file),
-            })
-            .collect()
+        let lines = found.into_iter().filter_map(|(_, at)| self.sessions.get(at));
+        lines.take(MOST).map(|(file, line)| SessionCandidate { line, file: self.file(*file) }).collect()
     }
 
     fn candidate<'a>(&'a self, file: usize, key: &'a PrivateKey) -> Candidate<'a> {
-        Candidate {
-            key,
-            file: self.file(file),
-        }
+        Candidate { key, file: self.file(file) }
     }
 
     fn file(&self, at: usize) -> &str {
@@ -171,27 +153,16 @@ fn kept(y: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
-    const N: &str =
-        "08r66inqpHi3ZKEhxUSRrp7pCpY3danJfMRsmXPaqQLLeryi+7xJw1Ob0xa3LBRQ9cgU+NJg9gzDv1x0favvkw==";
+    const N: &str = "08r66inqpHi3ZKEhxUSRrp7pCpY3danJfMRsmXPaqQLLeryi+7xJw1Ob0xa3LBRQ9cgU+NJg9gzDv1x0favvkw==";
     const K: [&str; 4] = ["AQ==", "Ag==", "Aw==", "BA=="];
 
     /// Private keys by service and a number that tells them apart.
     fn file(name: &str, keys: &[(&str, usize)], sessions: &str) -> KeyFile {
-        let line = |(service, which): &(&str, usize)| {
-            format!(
-                "private {service} n={N} k={}{}\n",
-                "A".repeat(84),
-                K[*which]
-            )
-        };
+        let line =
+            |(service, which): &(&str, usize)| format!("private {service} n={N} k={}{}\n", "A".repeat(84), K[*which]);
         let text: String = keys.iter().map(line).collect();
         KeyFile::parse(name, format!("{text}{sessions}").as_bytes()).unwrap()
     }
@@ -204,39 +175,23 @@ mod tests {
 
     fn order(ring: &KeyRing, service: Option<Service>) -> Vec<String> {
         let named = |candidate: Candidate<'_>| {
-            format!(
-                "{} {}",
-                candidate.file,
-                candidate.key.service().map_or("any", Service::name)
-            )
+            format!("{} {}", candidate.file, candidate.key.service().map_or("any", Service::name))
         };
         ring.candidates(service).map(named).collect()
     }
 
     #[test]
     fn the_servers_own_keys_come_first_then_unknown_ones_then_the_rest() {
-        let ring = ring(vec![
-            file("a", &[("game", 0), ("any", 1)], ""),
-            file("b", &[("auth", 2), ("game", 3)], ""),
-        ]);
-        assert_eq!(
-            order(&ring, Some(Service::Game)),
-            ["a game", "b game", "a any", "b auth"]
-        );
-        assert_eq!(
-            order(&ring, Some(Service::Csr)),
-            ["a any", "a game", "b auth", "b game"]
-        );
+        let ring = ring(vec![file("a", &[("game", 0), ("any", 1)], ""), file("b", &[("auth", 2), ("game", 3)], "")]);
+        assert_eq!(order(&ring, Some(Service::Game)), ["a game", "b game", "a any", "b auth"]);
+        assert_eq!(order(&ring, Some(Service::Csr)), ["a any", "a game", "b auth", "b game"]);
         assert_eq!(order(&ring, None), ["a game", "a any", "b auth", "b game"]);
     }
 
     #[test]
     fn the_same_key_is_tried_once_and_learns_its_server() {
-        let ring = ring(vec![
-            file("w", &[("any", 0)], ""),
-            file("der", &[("auth", 0)], ""),
-            file("x", &[("any", 0)], ""),
-        ]);
+        let ring =
+            ring(vec![file("w", &[("any", 0)], ""), file("der", &[("auth", 0)], ""), file("x", &[("any", 0)], "")]);
         assert_eq!(order(&ring, None), ["w auth"]);
         assert_eq!(ring.files().collect::<Vec<_>>(), ["w", "der", "x"]);
     }
@@ -251,23 +206,12 @@ mod tests {
             session y=0909090909090909 client=10.0.0.2:4 rc4=05050505050505\n";
         let ring = ring(vec![file("s", &[], sessions)]);
         let tried = |hint: SessionHint<'_>| -> Vec<u8> {
-            ring.sessions(&hint)
-                .iter()
-                .map(|candidate| candidate.line.key.as_bytes()[0])
-                .collect()
+            ring.sessions(&hint).iter().map(|candidate| candidate.line.key.as_bytes()[0]).collect()
         };
         let (client, server) = ("10.0.0.2:4".parse().ok(), "10.0.0.1:5".parse().ok());
-        let late = SessionHint {
-            client,
-            server,
-            ..Default::default()
-        };
+        let late = SessionHint { client, server, ..Default::default() };
         assert_eq!(tried(late), [1, 2, 5, 0]);
-        let whole = SessionHint {
-            y: Some(&[1, 2, 3, 4, 5, 6, 7, 8, 9]),
-            seed: Some([7; 7]),
-            ..late
-        };
+        let whole = SessionHint { y: Some(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), seed: Some([7; 7]), ..late };
         assert_eq!(tried(whole), [4, 3, 1, 2, 0]);
         assert_eq!(tried(SessionHint::default()), [0]);
         assert!(KeyRing::default().is_empty() && !ring.is_empty());
@@ -276,11 +220,6 @@ mod tests {
     #[test]
     fn at_most_sixty_four_are_handed_out() {
         let many = "session rc4=00000000000000\n".repeat(1000);
-        assert_eq!(
-            ring(vec![file("m", &[], &many)])
-                .sessions(&SessionHint::default())
-                .len(),
-            MOST
-        );
+        assert_eq!(ring(vec![file("m", &[], &many)]).sessions(&SessionHint::default()).len(), MOST);
     }
 }

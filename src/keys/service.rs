@@ -17,12 +17,7 @@ pub enum Service {
 
 impl Service {
     /// Every service, in the order reports list them.
-    pub const ALL: [Service; 4] = [
-        Service::GateKeeper,
-        Service::Auth,
-        Service::Game,
-        Service::Csr,
-    ];
+    pub const ALL: [Service; 4] = [Service::GateKeeper, Service::Auth, Service::Game, Service::Csr];
 
     /// Its name as everywhere in moulsniff: `gatekeeper`, `auth`, `game`, `csr`.
     pub fn name(self) -> &'static str {
@@ -46,35 +41,25 @@ impl Service {
 
     /// The service whose usual generator this is.
     pub fn from_generator(generator: u64) -> Option<Service> {
-        Service::ALL
-            .into_iter()
-            .find(|service| service.generator() == generator)
+        Service::ALL.into_iter().find(|service| service.generator() == generator)
     }
 
-    /// The service a word of a key file means: `gate` is the gatekeeper's short form. Case is ignored.
+    /// The service a word of a key file means: `gate` is the gatekeeper's short form. Case is
+    /// ignored.
     pub fn from_word(word: &str) -> Option<Service> {
         if word.eq_ignore_ascii_case("gate") {
             return Some(Service::GateKeeper);
         }
-        Service::ALL
-            .into_iter()
-            .find(|service| word.eq_ignore_ascii_case(service.name()))
+        Service::ALL.into_iter().find(|service| word.eq_ignore_ascii_case(service.name()))
     }
 
     /// What a file's own name says, where it names exactly one service (`auth_key.der`).
     pub(super) fn from_file_name(name: &str) -> Option<Service> {
-        let base = name
-            .rsplit(['/', '\\'])
-            .next()
-            .unwrap_or(name)
-            .to_ascii_lowercase();
+        let base = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
         let mut found = None;
-        for (word, service) in [
-            ("gate", Service::GateKeeper),
-            ("auth", Service::Auth),
-            ("game", Service::Game),
-            ("csr", Service::Csr),
-        ] {
+        for (word, service) in
+            [("gate", Service::GateKeeper), ("auth", Service::Auth), ("game", Service::Game), ("csr", Service::Csr)]
+        {
             if base.contains(word) && found.replace(service).is_some() {
                 return None;
             }
@@ -95,14 +80,8 @@ mod tests {
 
     #[test]
     fn a_file_name_counts_when_it_names_one_service() {
-        assert_eq!(
-            Service::from_file_name("keys/moss_auth_key.der"),
-            Some(Service::Auth)
-        );
-        assert_eq!(
-            Service::from_file_name("/home/gamer/GateKeeper.bin"),
-            Some(Service::GateKeeper)
-        );
+        assert_eq!(Service::from_file_name("keys/moss_auth_key.der"), Some(Service::Auth));
+        assert_eq!(Service::from_file_name("/home/gamer/GateKeeper.bin"), Some(Service::GateKeeper));
         assert_eq!(Service::from_file_name("auth/private.der"), None);
         assert_eq!(Service::from_file_name("game_and_auth.der"), None);
     }

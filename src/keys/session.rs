@@ -1,5 +1,6 @@
-//! A session's own key with what tells which session it is: the line of a `shard.keys` that opens one connection.
-//! It knows no streams; the caller says what it knows of one and is told which keys could be its.
+//! A session's own key with what tells which session it is: the line of a `shard.keys` that opens
+//! one connection. It knows no streams; the caller says what it knows of one and is told which keys
+//! could be its.
 
 use super::derive::SessionKey;
 use super::service::Service;
@@ -14,8 +15,8 @@ pub enum KeystreamStart {
     /// Not known: after the handshake where the capture has one, else to be searched for.
     #[default]
     Search,
-    /// The keystream's first byte was used on the stream byte with this TCP sequence number (as on the wire).
-    /// It stays true when the capture is cut.
+    /// The keystream's first byte was used on the stream byte with this TCP sequence number (as on
+    /// the wire). It stays true when the capture is cut.
     Sequence(u32),
     /// So many bytes of keystream had been used before the first captured byte of this direction.
     Used(u64),
@@ -32,7 +33,8 @@ pub struct SessionLine {
     pub client: Option<SocketAddr>,
     /// The server's end of the connection.
     pub server: Option<SocketAddr>,
-    /// The client's y as on the wire (little-endian), whole or its first bytes; a file keeps eight of them.
+    /// The client's y as on the wire (little-endian), whole or its first bytes; a file keeps eight
+    /// of them.
     pub y: Option<Vec<u8>>,
     /// The server's seed as on the wire.
     pub seed: Option<[u8; 7]>,
@@ -59,32 +61,24 @@ impl SessionLine {
 
     /// How well this line fits a session, or `None` if it is another session's.
     ///
-    /// y decides where both know it, then the seed; ends may differ then, as addresses get rewritten. Without
-    /// y and seed the ends must agree. A line that is known by nothing fits any session, last of all.
+    /// y decides where both know it, then the seed; ends may differ then, as addresses get
+    /// rewritten. Without y and seed the ends must agree. A line that is known by nothing fits any
+    /// session, last of all.
     pub(super) fn fits(&self, hint: &SessionHint<'_>) -> Option<Fit> {
         let y = agree(self.y.as_deref(), hint.y, same_y);
         let seed = agree(self.seed.as_ref(), hint.seed.as_ref(), |a, b| a == b);
         if y == Some(false) || seed == Some(false) {
             return None;
         }
-        let ends = [
-            agree(self.client, hint.client, |a, b| a == b),
-            agree(self.server, hint.server, |a, b| a == b),
-        ];
+        let ends = [agree(self.client, hint.client, |a, b| a == b), agree(self.server, hint.server, |a, b| a == b)];
         let ends_fit = ends.contains(&Some(true)) && !ends.contains(&Some(false));
         if y == Some(true) {
             Some(Fit::Y)
         } else if seed == Some(true) {
-            Some(if ends_fit {
-                Fit::SeedAndEnds
-            } else {
-                Fit::Seed
-            })
+            Some(if ends_fit { Fit::SeedAndEnds } else { Fit::Seed })
         } else if ends_fit {
             Some(Fit::Ends)
-        } else if self.is_anonymous()
-            && agree(self.service, hint.service, |a, b| a == b) != Some(false)
-        {
+        } else if self.is_anonymous() && agree(self.service, hint.service, |a, b| a == b) != Some(false) {
             Some(Fit::Anonymous)
         } else {
             None
@@ -137,12 +131,7 @@ fn agree<T>(ours: Option<T>, theirs: Option<T>, same: impl Fn(T, T) -> bool) -> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     fn line() -> SessionLine {
@@ -160,106 +149,45 @@ mod tests {
 
     #[test]
     fn y_decides_whatever_the_addresses_say() {
-        let hint = SessionHint {
-            y: Some(&WHOLE_Y),
-            client: Some("[::1]:9".parse().unwrap()),
-            ..Default::default()
-        };
+        let hint = SessionHint { y: Some(&WHOLE_Y), client: Some("[::1]:9".parse().unwrap()), ..Default::default() };
         assert_eq!(line().fits(&hint), Some(Fit::Y));
-        let other = SessionHint {
-            y: Some(&[5; 64]),
-            client: line().client,
-            server: line().server,
-            ..hint
-        };
-        assert_eq!(
-            line().fits(&other),
-            None,
-            "the same ports were used again by another session"
-        );
-        assert_eq!(
-            line().fits(&SessionHint {
-                seed: Some([8; 7]),
-                ..hint
-            }),
-            None
-        );
+        let other = SessionHint { y: Some(&[5; 64]), client: line().client, server: line().server, ..hint };
+        assert_eq!(line().fits(&other), None, "the same ports were used again by another session");
+        assert_eq!(line().fits(&SessionHint { seed: Some([8; 7]), ..hint }), None);
     }
 
     #[test]
     fn the_seed_alone_is_enough_and_the_ends_make_it_surer() {
-        let hint = SessionHint {
-            seed: Some([9; 7]),
-            ..Default::default()
-        };
+        let hint = SessionHint { seed: Some([9; 7]), ..Default::default() };
         assert_eq!(line().fits(&hint), Some(Fit::Seed));
-        assert_eq!(
-            line().fits(&SessionHint {
-                client: line().client,
-                ..hint
-            }),
-            Some(Fit::SeedAndEnds)
-        );
+        assert_eq!(line().fits(&SessionHint { client: line().client, ..hint }), Some(Fit::SeedAndEnds));
         assert!(Fit::SeedAndEnds < Fit::Seed);
     }
 
     #[test]
     fn a_session_joined_late_is_found_by_its_ends() {
-        let hint = SessionHint {
-            client: line().client,
-            server: line().server,
-            ..Default::default()
-        };
+        let hint = SessionHint { client: line().client, server: line().server, ..Default::default() };
         assert_eq!(line().fits(&hint), Some(Fit::Ends));
-        let server_only = SessionLine {
-            client: None,
-            ..line()
-        };
+        let server_only = SessionLine { client: None, ..line() };
         assert_eq!(server_only.fits(&hint), Some(Fit::Ends));
-        let other = SessionHint {
-            client: Some("10.0.0.2:40001".parse().unwrap()),
-            ..hint
-        };
+        let other = SessionHint { client: Some("10.0.0.2:40001".parse().unwrap()), ..hint };
         assert_eq!(line().fits(&other), None);
-        assert_eq!(
-            line().fits(&SessionHint::default()),
-            None,
-            "nothing known is no reason"
-        );
+        assert_eq!(line().fits(&SessionHint::default()), None, "nothing known is no reason");
     }
 
     #[test]
     fn a_key_known_by_nothing_is_tried_last_for_its_service() {
-        let bare = SessionLine {
-            service: Some(Service::Game),
-            ..SessionLine::new(SessionKey::new([0; 7]))
-        };
+        let bare = SessionLine { service: Some(Service::Game), ..SessionLine::new(SessionKey::new([0; 7])) };
         assert_eq!(bare.fits(&SessionHint::default()), Some(Fit::Anonymous));
-        let auth = SessionHint {
-            service: Some(Service::Auth),
-            y: Some(&WHOLE_Y),
-            ..Default::default()
-        };
+        let auth = SessionHint { service: Some(Service::Auth), y: Some(&WHOLE_Y), ..Default::default() };
         assert_eq!(bare.fits(&auth), None);
     }
 
     #[test]
     fn a_short_y_must_be_equal() {
-        let short = SessionLine {
-            y: Some(vec![1, 2]),
-            ..line()
-        };
-        let hint = SessionHint {
-            y: Some(&[1, 2]),
-            ..Default::default()
-        };
+        let short = SessionLine { y: Some(vec![1, 2]), ..line() };
+        let hint = SessionHint { y: Some(&[1, 2]), ..Default::default() };
         assert_eq!(short.fits(&hint), Some(Fit::Y));
-        assert_eq!(
-            short.fits(&SessionHint {
-                y: Some(&WHOLE_Y),
-                ..hint
-            }),
-            None
-        );
+        assert_eq!(short.fits(&SessionHint { y: Some(&WHOLE_Y), ..hint }), None);
     }
 }

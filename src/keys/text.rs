@@ -1,5 +1,5 @@
-//! What the text formats share: decoding, lines with their numbers, base-64 numbers, and pairing the halves of a
-//! key. It knows no particular format.
+//! What the text formats share: decoding, lines with their numbers, base-64 numbers, and pairing
+//! the halves of a key. It knows no particular format.
 
 use super::error::{KeyError, Place};
 use super::private::{MAX_KEYS, PrivateKey, PublicHalf, check_modulus};
@@ -18,8 +18,8 @@ pub(super) struct Contents {
     pub(super) notes: Vec<String>,
 }
 
-/// The text of a file: UTF-8 or UTF-16 with or without byte order mark, or an older 8-bit set in its comments.
-/// `None` if it is no text.
+/// The text of a file: UTF-8 or UTF-16 with or without byte order mark, or an older 8-bit set in
+/// its comments. `None` if it is no text.
 pub(super) fn decode(bytes: &[u8]) -> Option<String> {
     if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
         return Some(utf16(rest, u16::from_le_bytes));
@@ -28,46 +28,32 @@ pub(super) fn decode(bytes: &[u8]) -> Option<String> {
         return Some(utf16(rest, u16::from_be_bytes));
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let control = |byte: &u8| {
-        *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x08' | b'\x1b')
-    };
+    let control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x08' | b'\x1b');
     (!bytes.iter().any(control)).then(|| String::from_utf8_lossy(bytes).into_owned())
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     let (units, _odd) = bytes.as_chunks::<2>();
-    char::decode_utf16(units.iter().map(|pair| unit(*pair)))
-        .map(|c| c.unwrap_or('\u{fffd}'))
-        .collect()
+    char::decode_utf16(units.iter().map(|pair| unit(*pair))).map(|c| c.unwrap_or('\u{fffd}')).collect()
 }
 
 /// The lines of a text with their numbers from 1, without their ends.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    (1..).zip(
-        text.split('\n')
-            .map(|line| line.strip_suffix('\r').unwrap_or(line)),
-    )
+    (1..).zip(text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)))
 }
 
 /// Where `part`, a piece cut out of `line`, begins.
 pub(super) fn place_of(number: usize, line: &str, part: &str) -> Place {
     let start = (part.as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
-    let column = line
-        .get(..start)
-        .map_or(1, |before| before.chars().count() + 1);
-    Place::Line {
-        line: number,
-        column,
-    }
+    let column = line.get(..start).map_or(1, |before| before.chars().count() + 1);
+    Place::Line { line: number, column }
 }
 
 /// A value without the blanks and quotes around it.
 pub(super) fn bare(value: &str) -> &str {
     let value = value.trim();
     for quote in ['"', '\''] {
-        let inner = value
-            .strip_prefix(quote)
-            .and_then(|rest| rest.strip_suffix(quote));
+        let inner = value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
         if let Some(inner) = inner {
             return inner.trim();
         }
@@ -75,10 +61,12 @@ pub(super) fn bare(value: &str) -> &str {
     value
 }
 
-/// A 512-bit number in base-64, big-endian, as DIRTSAND, MOULArs and NAGUS write it: 64 bytes, no more and no less, so that
-/// a value cut short is noticed. Blanks inside are ignored. The error names what was expected and how many bytes there were.
+/// A 512-bit number in base-64, big-endian, as DIRTSAND, MOULArs and NAGUS write it: 64 bytes, no
+/// more and no less, so that a value cut short is noticed. Blanks inside are ignored. The error
+/// names what was expected and how many bytes there were.
 pub(super) fn number(value: &str) -> Result<BigUint, String> {
-    // Bits left over after the last byte are let pass, as Python and DIRTSAND do: the length tells a value cut short.
+    // Bits left over after the last byte are let pass, as Python and DIRTSAND do: the length tells
+    // a value cut short.
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
@@ -86,10 +74,7 @@ pub(super) fn number(value: &str) -> Result<BigUint, String> {
     let digits: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     match engine.decode(&digits) {
         Ok(bytes) if bytes.len() == 64 => Ok(BigUint::from_bytes_be(&bytes)),
-        Ok(bytes) => Err(format!(
-            "expected base-64 of 64 bytes, found {} bytes",
-            bytes.len()
-        )),
+        Ok(bytes) => Err(format!("expected base-64 of 64 bytes, found {} bytes", bytes.len())),
         Err(_) => Err("expected base-64 of 64 bytes, found something that is no base-64".into()),
     }
 }
@@ -120,7 +105,8 @@ impl Part {
     }
 }
 
-/// Collects the parts of keys as a file gives them and pairs them by service. A service's second N begins a second key.
+/// Collects the parts of keys as a file gives them and pairs them by service. A service's second N
+/// begins a second key.
 pub(super) struct Pairs<'a> {
     file: &'a str,
     keys: Vec<Parts>,
@@ -138,33 +124,17 @@ struct Parts {
 
 impl<'a> Pairs<'a> {
     pub(super) fn new(file: &'a str) -> Pairs<'a> {
-        Pairs {
-            file,
-            keys: Vec::new(),
-            notes: Vec::new(),
-        }
+        Pairs { file, keys: Vec::new(), notes: Vec::new() }
     }
 
     /// Takes one value as it stands in the file, quotes and all. An empty one counts as not given.
-    pub(super) fn put(
-        &mut self,
-        service: Service,
-        part: Part,
-        value: &str,
-        place: Place,
-    ) -> Result<(), KeyError> {
+    pub(super) fn put(&mut self, service: Service, part: Part, value: &str, place: Place) -> Result<(), KeyError> {
         let value = bare(value);
         if value.is_empty() {
             return Ok(());
         }
         if part == Part::G {
-            let wrong = |_| {
-                KeyError::new(
-                    self.file,
-                    place,
-                    "expected the generator as a decimal number",
-                )
-            };
+            let wrong = |_| KeyError::new(self.file, place, "expected the generator as a decimal number");
             let generator = value.parse().map_err(wrong)?;
             self.keep(service, part, |parts| parts.g = Some(generator));
             return Ok(());
@@ -175,10 +145,9 @@ impl<'a> Pairs<'a> {
                 Part::K => parts.k = Some((number, place)),
                 _ => parts.x = Some(number),
             }),
-            // Clients' halves stand beside the servers' in what key generators print; they are not needed.
-            Err(_) if part == Part::X => self
-                .notes
-                .push(format!("{service}: the public key X cannot be read")),
+            // Clients' halves stand beside the servers' in what key generators print; they are not
+            // needed.
+            Err(_) if part == Part::X => self.notes.push(format!("{service}: the public key X cannot be read")),
             Err(text) => return Err(KeyError::new(self.file, place, text)),
         }
         Ok(())
@@ -187,81 +156,50 @@ impl<'a> Pairs<'a> {
     /// Takes a public half from the client's side of a key generator's output.
     pub(super) fn put_public(&mut self, service: Service, part: Part, value: &str) {
         let Ok(number) = number(bare(value)) else {
-            self.notes
-                .push(format!("{service}: a client's value cannot be read"));
+            self.notes.push(format!("{service}: a client's value cannot be read"));
             return;
         };
-        let last = self
-            .keys
-            .iter_mut()
-            .rev()
-            .find(|key| key.service == Some(service));
+        let last = self.keys.iter_mut().rev().find(|key| key.service == Some(service));
         match (part, last) {
             (Part::X, Some(key)) => key.x = Some(number),
             (Part::N, Some(key)) if key.n.as_ref().is_some_and(|(n, _)| *n != number) => {
-                self.notes.push(format!(
-                    "{service}: the N for clients is another than the server's"
-                ));
+                self.notes.push(format!("{service}: the N for clients is another than the server's"));
             }
             _ => {}
         }
     }
 
-    /// Sets `part` of the service's latest key, or begins a new one if that is whole and has it already.
+    /// Sets `part` of the service's latest key, or begins a new one if that is whole and has it
+    /// already.
     fn keep(&mut self, service: Service, part: Part, set: impl FnOnce(&mut Parts)) {
-        let latest = self
-            .keys
-            .iter()
-            .rev()
-            .find(|key| key.service == Some(service));
+        let latest = self.keys.iter().rev().find(|key| key.service == Some(service));
         if latest.is_none_or(|key| key.has(part) && key.is_whole()) {
-            self.keys.push(Parts {
-                service: Some(service),
-                ..Parts::default()
-            });
+            self.keys.push(Parts { service: Some(service), ..Parts::default() });
         } else if latest.is_some_and(|key| key.has(part)) {
-            self.notes.push(format!(
-                "{service}: {part:?} is given twice, the last one counts"
-            ));
+            self.notes.push(format!("{service}: {part:?} is given twice, the last one counts"));
         }
-        if let Some(latest) = self
-            .keys
-            .iter_mut()
-            .rev()
-            .find(|key| key.service == Some(service))
-        {
+        if let Some(latest) = self.keys.iter_mut().rev().find(|key| key.service == Some(service)) {
             set(latest);
         }
     }
 
-    /// The keys that are whole; halves and services without a key are noted. `expected`: services a file of this format
-    /// has keys for.
+    /// The keys that are whole; halves and services without a key are noted. `expected`: services a
+    /// file of this format has keys for.
     pub(super) fn finish(self, expected: &[Service]) -> Result<Contents, KeyError> {
         if self.keys.len() > MAX_KEYS {
             let text = format!("expected at most {MAX_KEYS} private keys");
             return Err(KeyError::new(self.file, Place::Whole, text));
         }
-        let mut contents = Contents {
-            notes: self.notes,
-            ..Contents::default()
-        };
+        let mut contents = Contents { notes: self.notes, ..Contents::default() };
         for parts in self.keys {
             parts.finish(self.file, &mut contents)?;
         }
         for service in expected {
-            let found = contents
-                .keys
-                .iter()
-                .filter(|key| key.service() == Some(*service))
-                .count();
+            let found = contents.keys.iter().filter(|key| key.service() == Some(*service)).count();
             if found == 0 && !contents.keys.is_empty() {
-                contents
-                    .notes
-                    .push(format!("{service}: no key in this file"));
+                contents.notes.push(format!("{service}: no key in this file"));
             } else if found > 1 {
-                contents
-                    .notes
-                    .push(format!("{service}: {found} keys, all of them are tried"));
+                contents.notes.push(format!("{service}: {found} keys, all of them are tried"));
             }
         }
         Ok(contents)
@@ -287,33 +225,23 @@ impl Parts {
         match (self.n, self.k) {
             (Some((n, n_place)), Some((k, k_place))) => {
                 check_modulus(&n).map_err(|text| KeyError::new(file, n_place, text))?;
-                let key = PrivateKey::new(self.service, self.g, n, k)
-                    .map_err(|text| KeyError::new(file, k_place, text))?;
+                let key =
+                    PrivateKey::new(self.service, self.g, n, k).map_err(|text| KeyError::new(file, k_place, text))?;
                 let generator = self.g.or(self.service.map(Service::generator));
                 if let (Some(x), Some(generator)) = (&self.x, generator)
                     && key.public_key(generator) != *x
                 {
-                    contents.notes.push(format!(
-                        "{name}: the public key X does not belong to N and K"
-                    ));
+                    contents.notes.push(format!("{name}: the public key X does not belong to N and K"));
                 }
                 contents.keys.push(key);
             }
             (Some((modulus, _)), None) => {
                 if self.x.is_none() {
-                    contents
-                        .notes
-                        .push(format!("{name}: N without its private exponent"));
+                    contents.notes.push(format!("{name}: N without its private exponent"));
                 }
-                contents.public.push(PublicHalf {
-                    service: self.service,
-                    modulus,
-                    public_key: self.x,
-                });
+                contents.public.push(PublicHalf { service: self.service, modulus, public_key: self.x });
             }
-            (None, Some(_)) => contents
-                .notes
-                .push(format!("{name}: a private exponent without its N")),
+            (None, Some(_)) => contents.notes.push(format!("{name}: a private exponent without its N")),
             (None, None) => {}
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Writes `shard.keys`, the text that `own` reads. Here, and only here, secrets are turned into text: the caller does
-//! so because the user asked for a file that holds them.
+//! Writes `shard.keys`, the text that `own` reads. Here, and only here, secrets are turned into
+//! text: the caller does so because the user asked for a file that holds them.
 
 use super::own::HEADER;
 use super::private::PrivateKey;
@@ -14,19 +14,20 @@ use std::fmt::Write;
 pub fn shard_keys(keys: &[PrivateKey], sessions: &[SessionLine]) -> String {
     let mut text = format!("{HEADER} 1 entries={}\n", keys.len() + sessions.len());
     if !keys.is_empty() {
-        text.push_str("\n# SECRET: a shard's private keys. They open every session with this shard, past and future.\n");
+        text.push_str(
+            "\n# SECRET: a shard's private keys. They open every session with this shard, past and future.\n",
+        );
         text.push_str(&write_private_lines(keys));
     }
     if !sessions.is_empty() {
-        text.push_str(
-            "\n# Keys of single sessions. Each opens its own session and nothing else.\n",
-        );
+        text.push_str("\n# Keys of single sessions. Each opens its own session and nothing else.\n");
         text.push_str(&write_session_lines(sessions));
     }
     text
 }
 
-/// The lines of private keys, without a header. Whoever has them can read every session with their servers.
+/// The lines of private keys, without a header. Whoever has them can read every session with their
+/// servers.
 pub fn write_private_lines(keys: &[PrivateKey]) -> String {
     let mut text = String::new();
     for key in keys {
@@ -42,7 +43,8 @@ pub fn write_private_lines(keys: &[PrivateKey]) -> String {
     text
 }
 
-/// The lines of session keys, without a header. The key comes last, so that a line that was cut has none.
+/// The lines of session keys, without a header. The key comes last, so that a line that was cut has
+/// none.
 pub fn write_session_lines(sessions: &[SessionLine]) -> String {
     let mut text = String::new();
     for session in sessions {
@@ -55,32 +57,19 @@ pub fn write_session_lines(sessions: &[SessionLine]) -> String {
             push(&mut text, "server", format_args!("{server}"));
         }
         if let Some(y) = session.y.as_deref().filter(|y| !y.is_empty()) {
-            push(
-                &mut text,
-                "y",
-                format_args!("{}", hex(y.get(..Y_KEPT).unwrap_or(y))),
-            );
+            push(&mut text, "y", format_args!("{}", hex(y.get(..Y_KEPT).unwrap_or(y))));
         }
         if let Some(seed) = session.seed {
             push(&mut text, "seed", format_args!("{}", hex(&seed)));
         }
-        for (name, start) in [
-            ("client-start", session.client_start),
-            ("server-start", session.server_start),
-        ] {
+        for (name, start) in [("client-start", session.client_start), ("server-start", session.server_start)] {
             match start {
                 KeystreamStart::Search => {}
-                KeystreamStart::Sequence(number) => {
-                    push(&mut text, name, format_args!("seq:{number}"))
-                }
+                KeystreamStart::Sequence(number) => push(&mut text, name, format_args!("seq:{number}")),
                 KeystreamStart::Used(count) => push(&mut text, name, format_args!("used:{count}")),
             }
         }
-        push(
-            &mut text,
-            "rc4",
-            format_args!("{}", hex(session.key.as_bytes())),
-        );
+        push(&mut text, "rc4", format_args!("{}", hex(session.key.as_bytes())));
         text.push('\n');
     }
     text

@@ -1,6 +1,9 @@
 //! Outputs: sinks over records and trees, and nothing else. A new protocol changes none of them.
 
 pub mod json;
+mod paint;
 mod record;
+pub mod tree;
 
+pub use paint::Paint;
 pub use record::{Body, Counts, Record, format_time, problem_path, problem_text};

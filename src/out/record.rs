@@ -95,11 +95,7 @@ fn civil(day: i64) -> (i64, i64, i64) {
     let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
     let mp = (5 * doy + 2) / 153;
     let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    (
-        yoe + era * 400 + i64::from(month <= 2),
-        month,
-        doy - (153 * mp + 2) / 5 + 1,
-    )
+    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
 }
 
 /// A problem's text with its numbers.
@@ -149,24 +145,10 @@ mod tests {
     #[test]
     fn times_have_the_captures_precision() {
         let mut out = String::new();
-        format_time(
-            Time {
-                seconds: 1_795_168_301,
-                nanos: 586_970_000,
-                digits: 6,
-            },
-            &mut out,
-        );
+        format_time(Time { seconds: 1_795_168_301, nanos: 586_970_000, digits: 6 }, &mut out);
         assert_eq!(out, "2026-11-20T09:51:41.586970Z");
         out.clear();
-        format_time(
-            Time {
-                seconds: -1,
-                nanos: 5,
-                digits: 9,
-            },
-            &mut out,
-        );
+        format_time(Time { seconds: -1, nanos: 5, digits: 9 }, &mut out);
         assert_eq!(out, "1969-12-31T23:59:59.000000005Z");
     }
 }

@@ -9,6 +9,7 @@ mod registry;
 pub use registry::{PROTOCOLS, protocol_named};
 
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 
 use crate::capture::Time;
 use crate::keys::KeyRing;
@@ -176,14 +177,23 @@ pub struct Event {
     pub text: String,
 }
 
+/// What became of payload bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Closed for want of a key.
+    Closed,
+    /// Of another protocol, left alone.
+    Opaque,
+}
+
 /// Where a session's messages and events go.
 pub trait Emit {
     /// A message, whose fields are in the tree. Returns its record number.
     fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64;
     /// An event.
     fn event(&mut self, at: Moment, event: Event);
-    /// Payload bytes that stayed closed for want of a key.
-    fn closed(&mut self, from: Side, bytes: u64);
+    /// Payload bytes that became no message and are in no event.
+    fn account(&mut self, from: Side, share: Share, bytes: u64);
     /// Plaintext of a stream, for those who want to follow it: offset in the direction and bytes.
     fn plaintext(&mut self, _from: Side, _offset: u64, _bytes: &[u8]) {}
 }
@@ -216,14 +226,7 @@ pub struct Context<'a> {
 /// One connection of a protocol.
 pub trait Session: Send {
     /// The next bytes of a direction, in order; `offset` is that of the first.
-    fn data(
-        &mut self,
-        from: Side,
-        offset: u64,
-        bytes: &[u8],
-        at: Moment,
-        context: &mut Context<'_>,
-    );
+    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>);
     /// Bytes of a direction that were never captured.
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>);
     /// A direction ended.
@@ -240,10 +243,10 @@ pub trait Protocol: Sync {
     fn sources(&self) -> Vec<Source>;
     /// Its types with code.
     fn natives(&self) -> &'static [(&'static str, NativeFn)];
-    /// Whether a TCP connection is its own.
-    fn recognise_tcp(&self, opening: &Opening<'_>, tables: &Tables) -> Verdict;
+    /// Whether a TCP connection is its own. The tables are compiled when they are first asked for: most connections need none.
+    fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict;
     /// Whether a datagram's conversation is its own.
-    fn recognise_udp(&self, opening: &Opening<'_>, tables: &Tables) -> Verdict;
+    fn recognise_udp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict;
     /// A session for a connection that was recognised (or is to be decoded as this protocol).
     fn session(&self, ends: Ends, transport: Transport, tables: &Tables) -> Box<dyn Session>;
 }
@@ -264,6 +267,42 @@ impl Transport {
             Transport::Tcp => "tcp",
             Transport::Udp => "udp",
         }
+    }
+}
+
+/// A protocol's tables, compiled when they are first needed.
+pub struct LazyTables {
+    protocol: &'static dyn Protocol,
+    further: Vec<Source>,
+    compiled: OnceLock<Tables>,
+}
+
+impl LazyTables {
+    /// The tables of a protocol with further sources on top; these are checked at once.
+    pub fn new(protocol: &'static dyn Protocol, further: Vec<Source>) -> Result<LazyTables, TableError> {
+        let lazy = LazyTables { protocol, further, compiled: OnceLock::new() };
+        if !lazy.further.is_empty() {
+            let tables = load_tables(protocol, &lazy.further)?;
+            let _ = lazy.compiled.set(tables);
+        }
+        Ok(lazy)
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> &'static dyn Protocol {
+        self.protocol
+    }
+
+    /// The sources on top of the embedded ones.
+    pub fn further(&self) -> &[Source] {
+        &self.further
+    }
+
+    /// The compiled tables. The embedded ones are known to compile: a test holds them to it.
+    pub fn get(&self) -> &Tables {
+        self.compiled.get_or_init(|| {
+            load_tables(self.protocol, &self.further).unwrap_or_else(|_| Tables::none(self.protocol.name()))
+        })
     }
 }
 

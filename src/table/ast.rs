@@ -29,20 +29,9 @@ pub(super) enum ItemKind {
     Service(ServiceAst),
     Message(MessageAst),
     Struct(StructAst),
-    Enum {
-        flags: bool,
-        base: TypeAst,
-        values: Vec<EnumValueAst>,
-    },
-    Family {
-        field: String,
-        of: TypeAst,
-        null: Option<u64>,
-    },
-    Alias {
-        of: TypeAst,
-        mods: Mods,
-    },
+    Enum { flags: bool, base: TypeAst, values: Vec<EnumValueAst> },
+    Family { field: String, of: TypeAst, null: Option<u64> },
+    Alias { of: TypeAst, mods: Mods },
     Dialect,
 }
 
@@ -55,6 +44,7 @@ pub(super) struct ServiceAst {
 
 #[derive(Debug, Clone)]
 pub(super) struct HeaderField {
+    pub(super) name: String,
     pub(super) at: usize,
     pub(super) role: Role,
     pub(super) of: TypeAst,
@@ -69,6 +59,8 @@ pub enum Role {
     LengthWhole,
     /// The length of what follows it.
     LengthAfter,
+    /// Something else that every message of the service has.
+    Other,
 }
 
 #[derive(Debug, Clone)]
@@ -114,33 +106,12 @@ pub(super) struct EnumValueAst {
 
 #[derive(Debug, Clone)]
 pub(super) enum Entry {
-    Field {
-        name: String,
-        at: usize,
-        doc: String,
-        span: bool,
-        of: TypeAst,
-        mods: Mods,
-    },
-    If {
-        arms: Vec<(Expr, Vec<Entry>)>,
-        otherwise: Vec<Entry>,
-    },
-    Match {
-        on: Expr,
-        arms: Vec<(Vec<Expr>, Vec<Entry>)>,
-        otherwise: Vec<Entry>,
-    },
-    Say {
-        severity: Severity,
-        text: String,
-    },
+    Field { name: String, at: usize, doc: String, span: bool, of: TypeAst, mods: Mods },
+    If { arms: Vec<(Expr, Vec<Entry>)>, otherwise: Vec<Entry> },
+    Match { on: Expr, arms: Vec<(Vec<Expr>, Vec<Entry>)>, otherwise: Vec<Entry> },
+    Say { severity: Severity, text: String },
     Undecoded,
-    Remember {
-        kind: String,
-        key: Expr,
-        value: Expr,
-    },
+    Remember { kind: String, key: Expr, value: Expr },
 }
 
 #[derive(Debug, Clone, Default)]
@@ -169,22 +140,11 @@ pub(super) enum TypeKind {
     /// `{ fields }`
     Inline(Vec<Entry>),
     /// `T[N]`, also of `bytes`, `utf8`, …
-    Many {
-        of: Box<TypeAst>,
-        len: LenAst,
-        bytes: bool,
-    },
+    Many { of: Box<TypeAst>, len: LenAst, bytes: bool },
     /// `region as A | B`
-    As {
-        region: Box<TypeAst>,
-        zlib: Option<(Expr, Expr)>,
-        inner: Vec<TypeAst>,
-    },
+    As { region: Box<TypeAst>, zlib: Option<(Expr, Expr)>, inner: Vec<TypeAst> },
     /// `null_or(bool) T`
-    NullOr {
-        present: Box<TypeAst>,
-        of: Box<TypeAst>,
-    },
+    NullOr { present: Box<TypeAst>, of: Box<TypeAst> },
 }
 
 #[derive(Debug, Clone)]

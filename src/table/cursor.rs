@@ -22,12 +22,7 @@ impl<'a> Cursor<'a> {
     /// At the start of a buffer, over all of it.
     pub fn new(data: &'a [u8], buffer: Buffer) -> Self {
         let data = data.get(..Self::MAX_BYTES).unwrap_or(data);
-        Cursor {
-            data,
-            pos: 0,
-            limit: data.len() * 8,
-            buffer,
-        }
+        Cursor { data, pos: 0, limit: data.len() * 8, buffer }
     }
 
     /// The same, beginning at a bit.
@@ -82,15 +77,8 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn end_of(&self, bytes: usize) -> Result<usize, Short> {
-        let end = bytes
-            .checked_mul(8)
-            .and_then(|bits| bits.checked_add(self.pos))
-            .ok_or(Short(usize::MAX))?;
-        if end > self.limit {
-            Err(Short(end))
-        } else {
-            Ok(end)
-        }
+        let end = bytes.checked_mul(8).and_then(|bits| bits.checked_add(self.pos)).ok_or(Short(usize::MAX))?;
+        if end > self.limit { Err(Short(end)) } else { Ok(end) }
     }
 
     /// The next `N` bytes. At a bit that begins no byte, they are put together from the bits.
@@ -123,9 +111,7 @@ impl<'a> Cursor<'a> {
 
     /// The bytes of the region from here on.
     pub fn rest(&self) -> &'a [u8] {
-        self.data
-            .get(self.pos.div_ceil(8)..self.limit >> 3)
-            .unwrap_or(&[])
+        self.data.get(self.pos.div_ceil(8)..self.limit >> 3).unwrap_or(&[])
     }
 
     /// Moves `n` bytes on; returns the first byte's offset in the buffer.

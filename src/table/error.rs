@@ -24,38 +24,18 @@ impl TableError {
         let before = source.get(..offset).unwrap_or(source);
         let line = before.matches('\n').count() + 1;
         let start = before.rfind('\n').map_or(0, |i| i + 1);
-        let text = source
-            .get(start..)
-            .unwrap_or("")
-            .lines()
-            .next()
-            .unwrap_or("")
-            .to_string();
+        let text = source.get(start..).unwrap_or("").lines().next().unwrap_or("").to_string();
         let column = before.get(start..).map_or(1, |s| s.chars().count() + 1);
-        TableError {
-            file: file.to_string(),
-            line,
-            column,
-            text,
-            message: message.into(),
-        }
+        TableError { file: file.to_string(), line, column, text, message: message.into() }
     }
 }
 
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}:{}: {}",
-            self.file, self.line, self.column, self.message
-        )?;
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
         let shown = self.text.trim_end();
         if !shown.trim().is_empty() {
-            let pad: String = shown
-                .chars()
-                .take(self.column - 1)
-                .map(|c| if c == '\t' { '\t' } else { ' ' })
-                .collect();
+            let pad: String = shown.chars().take(self.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
             write!(f, "\n  {shown}\n  {pad}^")?;
         }
         Ok(())

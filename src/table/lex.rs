@@ -41,8 +41,8 @@ pub(super) struct Token {
 }
 
 const SIGNS: [&str; 27] = [
-    "<<", ">>", "==", "!=", "<=", ">=", "=>", "{", "}", "(", ")", "[", "]", ":", ",", "=", "<",
-    ">", "+", "-", "*", "/", "&", "|", ".", "?", "%",
+    "<<", ">>", "==", "!=", "<=", ">=", "=>", "{", "}", "(", ")", "[", "]", ":", ",", "=", "<", ">", "+", "-", "*",
+    "/", "&", "|", ".", "?", "%",
 ];
 
 /// Reads tokens one at a time.
@@ -55,11 +55,7 @@ pub(super) struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     /// Begins at the start of a file.
     pub(super) fn new(file: &'a str, text: &'a str) -> Self {
-        let at = if text.starts_with('\u{feff}') {
-            '\u{feff}'.len_utf8()
-        } else {
-            0
-        };
+        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         Lexer { file, text, at }
     }
 
@@ -84,10 +80,7 @@ impl<'a> Lexer<'a> {
         if let Some(doc) = rest.strip_prefix("///") {
             let line = doc.lines().next().unwrap_or("");
             self.at += 3 + line.len();
-            return Ok(Token {
-                tok: Tok::Doc(line.trim().to_string()),
-                at,
-            });
+            return Ok(Token { tok: Tok::Doc(line.trim().to_string()), at });
         }
         if first == '"' {
             return self.quoted();
@@ -96,23 +89,14 @@ impl<'a> Lexer<'a> {
             return self.integer();
         }
         if first.is_alphabetic() || first == '_' {
-            let word: &str = rest
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .next()
-                .unwrap_or(rest);
+            let word: &str = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(rest);
             self.at += word.len();
-            return Ok(Token {
-                tok: Tok::Ident(word.to_string()),
-                at,
-            });
+            return Ok(Token { tok: Tok::Ident(word.to_string()), at });
         }
         for sign in SIGNS {
             if rest.starts_with(sign) {
                 self.at += sign.len();
-                return Ok(Token {
-                    tok: Tok::Sign(sign),
-                    at,
-                });
+                return Ok(Token { tok: Tok::Sign(sign), at });
             }
         }
         Err(self.error(at, format!("the character `{first}` has no meaning here")))
@@ -138,10 +122,7 @@ impl<'a> Lexer<'a> {
                 _ => {}
             }
         }
-        Err(self.error(
-            at,
-            "this JSON object is not closed before the end of the file",
-        ))
+        Err(self.error(at, "this JSON object is not closed before the end of the file"))
     }
 
     fn rest(&self) -> &'a str {
@@ -169,19 +150,14 @@ impl<'a> Lexer<'a> {
             match c {
                 '"' => {
                     self.at += i + 1;
-                    return Ok(Token {
-                        tok: Tok::Str(out),
-                        at,
-                    });
+                    return Ok(Token { tok: Tok::Str(out), at });
                 }
                 '\n' => break,
                 '\\' => match chars.next() {
                     Some((_, 'n')) => out.push('\n'),
                     Some((_, c @ ('"' | '\\'))) => out.push(c),
                     _ => {
-                        return Err(
-                            self.error(at + i, "only \\n, \\\" and \\\\ may follow a backslash")
-                        );
+                        return Err(self.error(at + i, "only \\n, \\\" and \\\\ may follow a backslash"));
                     }
                 },
                 c => out.push(c),
@@ -193,24 +169,15 @@ impl<'a> Lexer<'a> {
     fn integer(&mut self) -> Result<Token, TableError> {
         let at = self.at;
         let rest = self.rest();
-        let word = rest
-            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .next()
-            .unwrap_or(rest);
+        let word = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or(rest);
         self.at += word.len();
         let digits = word.replace('_', "");
-        let value = match digits
-            .strip_prefix("0x")
-            .or_else(|| digits.strip_prefix("0X"))
-        {
+        let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
             Some(hex) => u64::from_str_radix(hex, 16),
             None => digits.parse(),
         };
         match value {
-            Ok(n) => Ok(Token {
-                tok: Tok::Int(n),
-                at,
-            }),
+            Ok(n) => Ok(Token { tok: Tok::Int(n), at }),
             Err(_) => Err(self.error(at, format!("`{word}` is no integer of 64 bits (12, 0x1f)"))),
         }
     }

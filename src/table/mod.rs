@@ -29,16 +29,8 @@ pub use program::*;
 use crate::tree::{Sym, TypeRef};
 
 /// The words `shown` knows: how trees may explain a number.
-pub const SHOWN: [&str; 8] = [
-    "unix_time",
-    "sequence_number",
-    "hex",
-    "milliseconds",
-    "seconds",
-    "microseconds",
-    "time_dilation",
-    "bits",
-];
+pub const SHOWN: [&str; 8] =
+    ["unix_time", "sequence_number", "hex", "milliseconds", "seconds", "microseconds", "time_dilation", "bits"];
 
 /// The compiled tables of one protocol.
 pub struct Tables {
@@ -61,33 +53,44 @@ struct Fixed {
     undecoded: TypeRef,
 }
 
+impl Default for Fixed {
+    fn default() -> Self {
+        let none = Sym::ELEMENT;
+        Fixed {
+            count: none,
+            present: none,
+            value: none,
+            text: none,
+            padding: none,
+            bytes: TypeRef(0),
+            undecoded: TypeRef(0),
+        }
+    }
+}
+
 impl Tables {
     /// Compiles the tables of one protocol; later sources may replace what earlier ones declare. `natives` are the types with code.
-    pub fn load(
-        protocol: &str,
-        sources: Vec<Source>,
-        natives: &[(&str, NativeFn)],
-    ) -> Result<Tables, TableError> {
+    pub fn load(protocol: &str, sources: Vec<Source>, natives: &[(&str, NativeFn)]) -> Result<Tables, TableError> {
         let (program, fixed, by_name) = compile::compile(protocol, &sources, natives)?;
         let messages_by_name = program
             .messages
             .iter()
             .enumerate()
-            .filter_map(|(i, m)| {
-                Some((
-                    program.names.get(m.name.0 as usize)?.text.clone(),
-                    MessageId(i as u32),
-                ))
-            })
+            .filter_map(|(i, m)| Some((program.names.get(m.name.0 as usize)?.text.clone(), MessageId(i as u32))))
             .collect();
-        Ok(Tables {
+        Ok(Tables { protocol: protocol.to_string(), program, sources, by_name, messages_by_name, fixed })
+    }
+
+    /// Tables that know nothing.
+    pub fn none(protocol: &str) -> Tables {
+        Tables {
             protocol: protocol.to_string(),
-            program,
-            sources,
-            by_name,
-            messages_by_name,
-            fixed,
-        })
+            program: Program::default(),
+            sources: Vec::new(),
+            by_name: HashMap::new(),
+            messages_by_name: HashMap::new(),
+            fixed: Fixed::default(),
+        }
     }
 
     /// The protocol a table file says it belongs to.
@@ -132,10 +135,7 @@ impl Tables {
 
     /// The text of a name; dynamic ones are in the tree.
     pub fn name(&self, sym: Sym) -> &str {
-        self.program
-            .names
-            .get(sym.0 as usize)
-            .map_or("", |n| &n.text)
+        self.program.names.get(sym.0 as usize).map_or("", |n| &n.text)
     }
 
     /// A name in both its forms.
@@ -145,11 +145,7 @@ impl Tables {
 
     /// A name's number, where the tables use it.
     pub fn sym(&self, text: &str) -> Option<Sym> {
-        self.program
-            .names
-            .iter()
-            .position(|n| n.text == text)
-            .map(|i| Sym(i as u32))
+        self.program.names.iter().position(|n| n.text == text).map(|i| Sym(i as u32))
     }
 
     /// A type.
@@ -160,9 +156,7 @@ impl Tables {
 
     /// The enum of a type's values.
     pub fn symbols(&self, ty: TypeRef) -> Option<&EnumDef> {
-        self.program
-            .enums
-            .get(self.type_def(ty)?.symbols?.0 as usize)
+        self.program.enums.get(self.type_def(ty)?.symbols?.0 as usize)
     }
 
     /// A service by place.
@@ -172,11 +166,7 @@ impl Tables {
 
     /// A service by name.
     pub fn service_named(&self, name: &str) -> Option<ServiceId> {
-        self.program
-            .services
-            .iter()
-            .position(|s| s.name == name)
-            .map(|i| ServiceId(i as u32))
+        self.program.services.iter().position(|s| s.name == name).map(|i| ServiceId(i as u32))
     }
 
     /// A message by place.
@@ -193,10 +183,7 @@ impl Tables {
     #[inline]
     pub fn message_id(&self, service: &Service, sender: usize, number: u64) -> Option<MessageId> {
         let list = service.messages.get(sender)?;
-        list.binary_search_by_key(&number, |m| m.0)
-            .ok()
-            .and_then(|i| list.get(i))
-            .map(|m| m.1)
+        list.binary_search_by_key(&number, |m| m.0).ok().and_then(|i| list.get(i)).map(|m| m.1)
     }
 
     /// A layout by place.

@@ -52,12 +52,7 @@ impl<'a> Parser<'a> {
         let mut lex = Lexer::new(file, text);
         let now = lex.token()?;
         let next = lex.token()?;
-        Ok(Parser {
-            lex,
-            now,
-            next,
-            depth: 0,
-        })
+        Ok(Parser { lex, now, next, depth: 0 })
     }
 
     pub(super) fn advance(&mut self) -> Result<Token, TableError> {
@@ -67,20 +62,12 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn wrong(&self, expected: &str) -> TableError {
-        self.lex.error(
-            self.now.at,
-            format!("expected {expected}, found {}", self.now.tok.shown()),
-        )
+        self.lex.error(self.now.at, format!("expected {expected}, found {}", self.now.tok.shown()))
     }
 
-    pub(super) fn deeper<T>(
-        &mut self,
-        f: impl FnOnce(&mut Self) -> Result<T, TableError>,
-    ) -> Result<T, TableError> {
+    pub(super) fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, TableError>) -> Result<T, TableError> {
         if self.depth >= MAX_DEPTH {
-            return Err(self
-                .lex
-                .error(self.now.at, format!("nested more than {MAX_DEPTH} deep")));
+            return Err(self.lex.error(self.now.at, format!("nested more than {MAX_DEPTH} deep")));
         }
         self.depth += 1;
         let result = f(self);
@@ -117,11 +104,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn need(&mut self, sign: &str) -> Result<usize, TableError> {
-        if self.is_sign(sign) {
-            Ok(self.advance()?.at)
-        } else {
-            Err(self.wrong(&format!("`{sign}`")))
-        }
+        if self.is_sign(sign) { Ok(self.advance()?.at) } else { Err(self.wrong(&format!("`{sign}`"))) }
     }
 
     pub(super) fn name(&mut self, what: &str) -> Result<(String, usize), TableError> {
@@ -156,11 +139,7 @@ impl<'a> Parser<'a> {
     }
 
     fn keyword(&mut self, word: &str, message: &str) -> Result<(), TableError> {
-        if self.eat_word(word)? {
-            Ok(())
-        } else {
-            Err(self.wrong(message))
-        }
+        if self.eat_word(word)? { Ok(()) } else { Err(self.wrong(message)) }
     }
 
     pub(super) fn docs(&mut self) -> Result<String, TableError> {
@@ -177,9 +156,8 @@ impl<'a> Parser<'a> {
 
     fn item(&mut self, doc: String) -> Result<Item, TableError> {
         let start = self.now.at;
-        let (word, _) = self.name(
-            "a declaration (service, message, struct, class, enum, flags, family, type, dialect)",
-        )?;
+        let (word, _) =
+            self.name("a declaration (service, message, struct, class, enum, flags, family, type, dialect)")?;
         let ((name, at), kind) = match word.as_str() {
             "service" => self.service()?,
             "message" => self.message()?,
@@ -190,13 +168,7 @@ impl<'a> Parser<'a> {
                 let name = self.name("the type's new name")?;
                 self.need("=")?;
                 let of = self.type_()?;
-                (
-                    name,
-                    ItemKind::Alias {
-                        of,
-                        mods: self.mods()?,
-                    },
-                )
+                (name, ItemKind::Alias { of, mods: self.mods()? })
             }
             "dialect" => (self.name("the dialect's name")?, ItemKind::Dialect),
             other => {
@@ -206,27 +178,16 @@ impl<'a> Parser<'a> {
                 return Err(self.lex.error(start, message));
             }
         };
-        Ok(Item {
-            name,
-            at,
-            start,
-            end: self.now.at,
-            doc,
-            kind,
-        })
+        Ok(Item { name, at, start, end: self.now.at, doc, kind })
     }
 
     fn service(&mut self) -> Result<((String, usize), ItemKind), TableError> {
         let name = self.name("the service's name")?;
-        let number = if self.eat("=")? {
-            Some(self.int("the service's number")?)
-        } else {
-            None
-        };
+        let number = if self.eat("=")? { Some(self.int("the service's number")?) } else { None };
         let mut header = Vec::new();
         if self.eat("{")? {
             while !self.eat("}")? {
-                let (field, at) = self.name("`number` or `length`")?;
+                let (field, at) = self.name("`number`, `length` or another field's name")?;
                 self.need(":")?;
                 let of = self.type_()?;
                 let role = match field.as_str() {
@@ -236,13 +197,9 @@ impl<'a> Parser<'a> {
                     "length" => {
                         return Err(self.wrong("`whole` or `after` behind the length's type"));
                     }
-                    _ => {
-                        return Err(self
-                            .lex
-                            .error(at, "a message's header has `number` and `length`"));
-                    }
+                    _ => Role::Other,
                 };
-                header.push(HeaderField { at, role, of });
+                header.push(HeaderField { name: field, at, role, of });
                 self.eat(",")?;
             }
         }
@@ -257,10 +214,7 @@ impl<'a> Parser<'a> {
             "server" => Direction::Server,
             "both" => Direction::Both,
             _ => {
-                return Err(self.lex.error(
-                    at,
-                    format!("expected `client`, `server` or `both`, found `{word}`"),
-                ));
+                return Err(self.lex.error(at, format!("expected `client`, `server` or `both`, found `{word}`")));
             }
         };
         let number = match &self.now.tok {
@@ -284,32 +238,15 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        let body = if self.eat_word("unknown")? {
-            None
-        } else {
-            Some(self.body(parent)?)
-        };
-        Ok((
-            name,
-            ItemKind::Message(MessageAst {
-                service,
-                direction,
-                number,
-                answers,
-                body,
-            }),
-        ))
+        let body = if self.eat_word("unknown")? { None } else { Some(self.body(parent)?) };
+        Ok((name, ItemKind::Message(MessageAst { service, direction, number, answers, body })))
     }
 
     /// The name behind the number; a message whose number is a text may leave it out.
     fn message_name(&mut self, number: &NumberAst) -> Result<(String, usize), TableError> {
-        let clause = ["answers", "extends", "unknown"]
-            .iter()
-            .any(|w| self.is_word(w));
+        let clause = ["answers", "extends", "unknown"].iter().any(|w| self.is_word(w));
         match (number, &self.now.tok) {
-            (NumberAst::Text(text), _) if clause || self.is_sign("{") => {
-                Ok((text.clone(), self.now.at))
-            }
+            (NumberAst::Text(text), _) if clause || self.is_sign("{") => Ok((text.clone(), self.now.at)),
             (_, Tok::Str(s)) => {
                 let s = s.clone();
                 Ok((s, self.advance()?.at))
@@ -333,11 +270,8 @@ impl<'a> Parser<'a> {
                 self.eat(",")?;
             }
         }
-        let parent = if self.eat_word("extends")? {
-            Some(self.name("the structure whose fields come first")?)
-        } else {
-            None
-        };
+        let parent =
+            if self.eat_word("extends")? { Some(self.name("the structure whose fields come first")?) } else { None };
         let mut body = self.body(parent)?;
         body.family = family;
         body.params = params;
@@ -346,10 +280,7 @@ impl<'a> Parser<'a> {
 
     fn body(&mut self, parent: Option<(String, usize)>) -> Result<StructAst, TableError> {
         self.need("{")?;
-        let mut body = StructAst {
-            parent,
-            ..StructAst::default()
-        };
+        let mut body = StructAst { parent, ..StructAst::default() };
         while !self.eat("}")? {
             let doc = self.docs()?;
             if self.is_word("example") && !self.next_is(":") {
@@ -396,28 +327,11 @@ impl<'a> Parser<'a> {
             if negative {
                 value = value.wrapping_neg();
             }
-            let text = if matches!(self.now.tok, Tok::Str(_)) {
-                self.string("")?
-            } else {
-                String::new()
-            };
-            values.push(EnumValueAst {
-                name,
-                at,
-                value,
-                text,
-                doc,
-            });
+            let text = if matches!(self.now.tok, Tok::Str(_)) { self.string("")? } else { String::new() };
+            values.push(EnumValueAst { name, at, value, text, doc });
             self.eat(",")?;
         }
-        Ok((
-            name,
-            ItemKind::Enum {
-                flags,
-                base,
-                values,
-            },
-        ))
+        Ok((name, ItemKind::Enum { flags, base, values }))
     }
 
     fn family(&mut self) -> Result<((String, usize), ItemKind), TableError> {
@@ -427,11 +341,7 @@ impl<'a> Parser<'a> {
         self.need(":")?;
         let of = self.type_()?;
         self.eat(",")?;
-        let null = if self.eat_word("null")? {
-            Some(self.int("the number that stands for no object")?)
-        } else {
-            None
-        };
+        let null = if self.eat_word("null")? { Some(self.int("the number that stands for no object")?) } else { None };
         self.eat(",")?;
         self.need("}")?;
         Ok((name, ItemKind::Family { field, of, null }))

@@ -31,18 +31,11 @@ impl Parser<'_> {
             let (kind, _) = self.name("what kind of thing is remembered")?;
             let key = self.sum()?;
             self.need("=")?;
-            return Ok(Entry::Remember {
-                kind,
-                key,
-                value: self.expr()?,
-            });
+            return Ok(Entry::Remember { kind, key, value: self.expr()? });
         }
         if let Some(severity) = self.severity() {
             self.advance()?;
-            return Ok(Entry::Say {
-                severity,
-                text: self.string("what there is to say, quoted")?,
-            });
+            return Ok(Entry::Say { severity, text: self.string("what there is to say, quoted")? });
         }
         Err(self.wrong("a field (`name: TYPE`), `span`, `if`, `match`, `note`, `undecoded` or `}`"))
     }
@@ -52,14 +45,7 @@ impl Parser<'_> {
         self.need(":")?;
         let of = self.type_()?;
         let mods = self.mods()?;
-        Ok(Entry::Field {
-            name,
-            at,
-            doc,
-            span,
-            of,
-            mods,
-        })
+        Ok(Entry::Field { name, at, doc, span, of, mods })
     }
 
     fn block(&mut self) -> Result<Vec<Entry>, TableError> {
@@ -80,18 +66,12 @@ impl Parser<'_> {
         let mut arms = vec![(self.expr()?, self.block()?)];
         loop {
             if !self.eat_word("else")? {
-                return Ok(Entry::If {
-                    arms,
-                    otherwise: Vec::new(),
-                });
+                return Ok(Entry::If { arms, otherwise: Vec::new() });
             }
             if self.eat_word("if")? {
                 arms.push((self.expr()?, self.block()?));
             } else {
-                return Ok(Entry::If {
-                    arms,
-                    otherwise: self.block()?,
-                });
+                return Ok(Entry::If { arms, otherwise: self.block()? });
             }
         }
     }
@@ -116,19 +96,11 @@ impl Parser<'_> {
             }
             self.eat(",")?;
         }
-        Ok(Entry::Match {
-            on,
-            arms,
-            otherwise,
-        })
+        Ok(Entry::Match { on, arms, otherwise })
     }
 
     fn arm(&mut self) -> Result<Vec<Entry>, TableError> {
-        if self.is_sign("{") {
-            self.block()
-        } else {
-            Ok(vec![self.entry(String::new())?])
-        }
+        if self.is_sign("{") { self.block() } else { Ok(vec![self.entry(String::new())?]) }
     }
 
     /// The modifiers behind a type.
@@ -174,14 +146,7 @@ impl Parser<'_> {
             if self.eat("[")? {
                 let (len, bytes) = self.length()?;
                 self.need("]")?;
-                ty = TypeAst {
-                    at,
-                    kind: TypeKind::Many {
-                        of: Box::new(ty),
-                        len,
-                        bytes,
-                    },
-                };
+                ty = TypeAst { at, kind: TypeKind::Many { of: Box::new(ty), len, bytes } };
             } else if self.is_word("zlib") || self.is_word("as") && !self.next_is(":") {
                 let zlib = if self.eat_word("zlib")? {
                     self.need("(")?;
@@ -200,14 +165,7 @@ impl Parser<'_> {
                 while self.eat("|")? {
                     inner.push(self.type_()?);
                 }
-                ty = TypeAst {
-                    at,
-                    kind: TypeKind::As {
-                        region: Box::new(ty),
-                        zlib,
-                        inner,
-                    },
-                };
+                ty = TypeAst { at, kind: TypeKind::As { region: Box::new(ty), zlib, inner } };
             } else {
                 return Ok(ty);
             }
@@ -217,10 +175,7 @@ impl Parser<'_> {
     fn primary(&mut self) -> Result<TypeAst, TableError> {
         let at = self.now.at;
         if self.is_sign("{") {
-            return Ok(TypeAst {
-                at,
-                kind: TypeKind::Inline(self.block()?),
-            });
+            return Ok(TypeAst { at, kind: TypeKind::Inline(self.block()?) });
         }
         let (mut name, _) = self.name("a type")?;
         if name == "null_or" {
@@ -228,10 +183,7 @@ impl Parser<'_> {
             let present = Box::new(self.type_()?);
             self.need(")")?;
             let of = Box::new(self.type_()?);
-            return Ok(TypeAst {
-                at,
-                kind: TypeKind::NullOr { present, of },
-            });
+            return Ok(TypeAst { at, kind: TypeKind::NullOr { present, of } });
         }
         if name == "maybe" {
             name = format!("maybe {}", self.name("the type that may be there")?.0);
@@ -243,10 +195,7 @@ impl Parser<'_> {
                 self.eat(",")?;
             }
         }
-        Ok(TypeAst {
-            at,
-            kind: TypeKind::Named { name, args },
-        })
+        Ok(TypeAst { at, kind: TypeKind::Named { name, args } })
     }
 
     fn length(&mut self) -> Result<(LenAst, bool), TableError> {
@@ -299,10 +248,7 @@ impl Parser<'_> {
         let at = self.now.at;
         if self.eat_word("not")? {
             let of = self.deeper(Self::not)?;
-            return Ok(Expr {
-                at,
-                kind: ExprKind::Not(Box::new(of)),
-            });
+            return Ok(Expr { at, kind: ExprKind::Not(Box::new(of)) });
         }
         self.comparison()
     }
@@ -334,10 +280,7 @@ impl Parser<'_> {
                 values.push(self.sum()?);
                 self.eat(",")?;
             }
-            return Ok(Expr {
-                at: left.at,
-                kind: ExprKind::In(Box::new(left), values),
-            });
+            return Ok(Expr { at: left.at, kind: ExprKind::In(Box::new(left), values) });
         }
         Ok(left)
     }
@@ -382,10 +325,7 @@ impl Parser<'_> {
         let at = self.now.at;
         if self.eat("-")? {
             let n = self.int("a number")?;
-            return Ok(Expr {
-                at,
-                kind: ExprKind::Int(-i128::from(n)),
-            });
+            return Ok(Expr { at, kind: ExprKind::Int(-i128::from(n)) });
         }
         if self.eat("(")? {
             let inner = self.expr()?;
@@ -394,10 +334,7 @@ impl Parser<'_> {
         }
         if let Tok::Int(n) = self.now.tok {
             self.advance()?;
-            return Ok(Expr {
-                at,
-                kind: ExprKind::Int(i128::from(n)),
-            });
+            return Ok(Expr { at, kind: ExprKind::Int(i128::from(n)) });
         }
         let (name, _) = self.name("a number, a field's name or `(`")?;
         let kind = match name.as_str() {
@@ -412,9 +349,7 @@ impl Parser<'_> {
                 self.need(")")?;
                 ExprKind::Recall(kind, Box::new(key))
             }
-            _ if self.eat(".")? => {
-                ExprKind::Path(name, self.name("the name of an enum's value")?.0)
-            }
+            _ if self.eat(".")? => ExprKind::Path(name, self.name("the name of an enum's value")?.0),
             _ => ExprKind::Name(name),
         };
         Ok(Expr { at, kind })
@@ -422,17 +357,11 @@ impl Parser<'_> {
 }
 
 fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
-    Expr {
-        at: left.at,
-        kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
-    }
+    Expr { at: left.at, kind: ExprKind::Binary(op, Box::new(left), Box::new(right)) }
 }
 
 /// Whether a word names an integer type, as a count before a list must be.
 pub(super) fn is_integer_type(word: &str) -> bool {
     let word = word.strip_suffix("be").unwrap_or(word);
-    matches!(
-        word,
-        "u8" | "u16" | "u32" | "u64" | "i8" | "i16" | "i32" | "i64"
-    )
+    matches!(word, "u8" | "u16" | "u32" | "u64" | "i8" | "i16" | "i32" | "i64")
 }

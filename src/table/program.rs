@@ -41,6 +41,17 @@ pub struct TypeDef {
     pub min_bits: u32,
 }
 
+/// The order of an integer's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Least significant first.
+    Little,
+    /// Most significant first.
+    Big,
+    /// Two units of 16 bits, the high one first, each little-endian (as a PDP-11 had it).
+    Pdp,
+}
+
 /// How a type is read.
 #[derive(Debug, Clone)]
 pub enum Read {
@@ -50,8 +61,8 @@ pub enum Read {
         size: u8,
         /// Two's complement.
         signed: bool,
-        /// Most significant byte first.
-        big: bool,
+        /// The order of its bytes.
+        order: Order,
     },
     /// An IEEE 754 float of 4 or 8 bytes.
     Float {
@@ -313,10 +324,7 @@ pub struct EnumValue {
 impl EnumDef {
     /// The value with a number.
     pub fn get(&self, value: u64) -> Option<&EnumValue> {
-        self.values
-            .binary_search_by_key(&value, |v| v.value)
-            .ok()
-            .and_then(|i| self.values.get(i))
+        self.values.binary_search_by_key(&value, |v| v.value).ok().and_then(|i| self.values.get(i))
     }
 }
 

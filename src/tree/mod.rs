@@ -102,10 +102,7 @@ impl Node {
 
     /// Start and length in bytes of the content of a text or of bytes.
     pub fn content(&self) -> (usize, usize) {
-        (
-            (self.value >> 32) as usize,
-            (self.value & 0xffff_ffff) as usize,
-        )
+        ((self.value >> 32) as usize, (self.value & 0xffff_ffff) as usize)
     }
 
     /// Packs the place of a content for [`Node::value`].
@@ -209,11 +206,7 @@ impl Tree {
     /// The children of a node, with their indices.
     pub fn children(&self, parent: u32) -> Children<'_> {
         let end = self.get(parent).map_or(0, |n| n.end);
-        Children {
-            tree: self,
-            next: parent + 1,
-            end,
-        }
+        Children { tree: self, next: parent + 1, end }
     }
 
     /// What went wrong or is worth saying, in the order it was met.
@@ -264,18 +257,12 @@ impl Tree {
             bytes.clear();
         }
         self.made_used += 1;
-        (
-            Buffer(self.made_used.min(usize::from(u16::MAX)) as u16),
-            bytes,
-        )
+        (Buffer(self.made_used.min(usize::from(u16::MAX)) as u16), bytes)
     }
 
     /// Stores a made buffer under the number [`Tree::open_buffer`] gave.
     pub fn put_buffer(&mut self, buffer: Buffer, bytes: Vec<u8>) {
-        if let Some(entry) = usize::from(buffer.0)
-            .checked_sub(1)
-            .and_then(|i| self.made.get_mut(i))
-        {
+        if let Some(entry) = usize::from(buffer.0).checked_sub(1).and_then(|i| self.made.get_mut(i)) {
             entry.0 = bytes;
         }
     }
@@ -290,10 +277,7 @@ impl Tree {
 
     /// How a buffer was made; `None` for the captured bytes.
     pub fn made(&self, buffer: Buffer) -> Option<Made> {
-        usize::from(buffer.0)
-            .checked_sub(1)
-            .and_then(|i| self.made.get(i))
-            .map(|(_, made)| *made)
+        usize::from(buffer.0).checked_sub(1).and_then(|i| self.made.get(i)).map(|(_, made)| *made)
     }
 
     /// Keeps a text of the tree's own (decoded from an escaped or foreign form); returns the place for [`Node::value`].

@@ -55,14 +55,7 @@ pub struct Problem {
 impl Problem {
     /// A problem with a fixed text and up to two numbers.
     pub fn new(severity: Severity, node: u32, text: &'static str, a: i64, b: i64) -> Self {
-        Problem {
-            severity,
-            node,
-            text: Text::Fixed(text),
-            a,
-            b,
-            bytes: None,
-        }
+        Problem { severity, node, text: Text::Fixed(text), a, b, bytes: None }
     }
 
     /// Writes a fixed text with its numbers in place.

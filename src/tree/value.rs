@@ -118,30 +118,15 @@ mod tests {
     fn every_kind_of_text() {
         assert_eq!(text(TextKind::Utf8, "Zé".as_bytes()), ("Zé".into(), true));
         assert_eq!(text(TextKind::Latin1, &[0x5a, 0xe9]), ("Zé".into(), true));
-        assert_eq!(
-            text(TextKind::Utf16, &[0x5a, 0, 0xe9, 0]),
-            ("Zé".into(), true)
-        );
-        assert_eq!(
-            text(TextKind::Inverted8, &[!0x5a, !0x41]),
-            ("ZA".into(), true)
-        );
-        assert_eq!(
-            text(TextKind::Inverted16, &[!0x5a, 0xff]),
-            ("Z".into(), true)
-        );
+        assert_eq!(text(TextKind::Utf16, &[0x5a, 0, 0xe9, 0]), ("Zé".into(), true));
+        assert_eq!(text(TextKind::Inverted8, &[!0x5a, !0x41]), ("ZA".into(), true));
+        assert_eq!(text(TextKind::Inverted16, &[!0x5a, 0xff]), ("Z".into(), true));
     }
 
     #[test]
     fn what_is_not_valid_is_said() {
-        assert_eq!(
-            text(TextKind::Utf8, &[0x41, 0xff]),
-            ("A\u{fffd}".into(), false)
-        );
-        assert_eq!(
-            text(TextKind::Utf16, &[0x00, 0xd8]),
-            ("\u{fffd}".into(), false)
-        );
+        assert_eq!(text(TextKind::Utf8, &[0x41, 0xff]), ("A\u{fffd}".into(), false));
+        assert_eq!(text(TextKind::Utf16, &[0x00, 0xd8]), ("\u{fffd}".into(), false));
         assert_eq!(text(TextKind::Utf16, &[0x41, 0, 7]), ("A".into(), false));
     }
 }

@@ -182,10 +182,7 @@ fn frames_cut_by_a_snap_length() {
         ",
     );
     assert_eq!(talk.flow.stats().cut, 2);
-    assert_eq!(
-        (talk.log.totals[0].delivered, talk.log.totals[0].lost),
-        (9, 7)
-    );
+    assert_eq!((talk.log.totals[0].delivered, talk.log.totals[0].lost), (9, 7));
 }
 
 #[test]
@@ -207,10 +204,7 @@ fn one_direction_alone() {
 
 #[test]
 fn more_waits_than_one_stream_may_hold() {
-    let limits = Limits {
-        stream_buffer: 400,
-        ..Limits::default()
-    };
+    let limits = Limits { stream_buffer: 400, ..Limits::default() };
     dialogue_with(
         limits,
         "
@@ -227,10 +221,7 @@ fn more_waits_than_one_stream_may_hold() {
 
 #[test]
 fn more_waits_than_all_streams_together_may_hold() {
-    let limits = Limits {
-        total_buffer: 250,
-        ..Limits::default()
-    };
+    let limits = Limits { total_buffer: 250, ..Limits::default() };
     dialogue_with(
         limits,
         "

@@ -51,23 +51,12 @@ fn a_fin_that_contradicts_the_data() {
 
 #[test]
 fn every_frame_cut_at_every_byte() {
-    let mut build = Build {
-        port: 4000,
-        seq: 100,
-        ack: 500,
-        flags: 0x18,
-        text: b"hello, world".to_vec(),
-        ..Build::default()
-    };
+    let mut build =
+        Build { port: 4000, seq: 100, ack: 500, flags: 0x18, text: b"hello, world".to_vec(), ..Build::default() };
     build.flags = 0x18;
     let mut frames: Vec<(u16, Vec<u8>)> = packets::one_of_each_link(&build.ip());
     frames.extend(packets::one_of_each_link(&packets::ipv6_with_extensions()));
-    frames.extend(packets::one_of_each_link(&ipv4(
-        17,
-        [1; 4],
-        [2; 4],
-        &udp(1, 2, b"payload"),
-    )));
+    frames.extend(packets::one_of_each_link(&ipv4(17, [1; 4], [2; 4], &udp(1, 2, b"payload"))));
     for (link, frame) in frames {
         for len in 0..=frame.len() {
             for wire_len in [frame.len(), len, 0] {
@@ -82,10 +71,7 @@ fn every_frame_cut_at_every_byte() {
                     + stats.not_ip
                     + stats.unsupported
                     + stats.other_ip;
-                assert!(
-                    seen > 0,
-                    "link type {link}, {len} bytes: counted as nothing"
-                );
+                assert!(seen > 0, "link type {link}, {len} bytes: counted as nothing");
             }
         }
     }
@@ -94,24 +80,14 @@ fn every_frame_cut_at_every_byte() {
 #[test]
 fn a_header_of_impossible_length_counts_for_the_number_alone() {
     let mut talk = Talk::new(Limits::default());
-    let mut build = Build {
-        port: 4000,
-        seq: 100,
-        flags: 2,
-        text: b"hello".to_vec(),
-        ..Build::default()
-    };
+    let mut build = Build { port: 4000, seq: 100, flags: 2, text: b"hello".to_vec(), ..Build::default() };
     let mut short = build.ip();
     short[20 + 12] = 0x40;
     talk.frame(101, &short);
     assert_eq!(talk.take_log(), "", "its payload cannot be found");
     build.seq = 200;
     talk.frame(101, &build.ip());
-    assert_eq!(
-        talk.take_log(),
-        "open 1 Syn; > 0 'hello'",
-        "a SYN with another number than the first one's"
-    );
+    assert_eq!(talk.take_log(), "open 1 Syn; > 0 'hello'", "a SYN with another number than the first one's");
     assert_eq!(talk.flow.stats().malformed, 1);
 }
 
@@ -129,13 +105,8 @@ fn frames_without_a_time_hasten_nothing() {
         } else {
             let frame = Build::read("< 500 ack 110", 4000).ip();
             let number = talk.log.frame + 1;
-            let untimed = Frame {
-                number,
-                time: Time::default(),
-                link: 101,
-                data: &frame,
-                wire_len: frame.len() as u32,
-            };
+            let untimed =
+                Frame { number, time: Time::default(), link: 101, data: &frame, wire_len: frame.len() as u32 };
             talk.flow.frame(&untimed, &mut talk.log);
         }
         talk.nanos = now;
@@ -150,10 +121,7 @@ struct Chance(u64);
 
 impl Chance {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
     }
 }
@@ -161,18 +129,11 @@ impl Chance {
 #[test]
 fn noise_on_every_link_type() {
     let mut chance = Chance(1);
-    let mut talk = Talk::new(Limits {
-        tcp_streams: 8,
-        tcp_closed: 4,
-        udp_streams: 4,
-        fragmented: 4,
-        ..Limits::default()
-    });
+    let mut talk =
+        Talk::new(Limits { tcp_streams: 8, tcp_closed: 4, udp_streams: 4, fragmented: 4, ..Limits::default() });
     for _ in 0..20_000 {
         let link = [0, 1, 9, 12, 101, 108, 113, 228, 276, 7][chance.below(10) as usize];
-        let mut data: Vec<u8> = (0..chance.below(120))
-            .map(|_| chance.below(256) as u8)
-            .collect();
+        let mut data: Vec<u8> = (0..chance.below(120)).map(|_| chance.below(256) as u8).collect();
         if chance.below(2) == 0 && data.len() > 40 && link == 101 {
             data[0] = 0x45;
             data[9] = [6, 17, 1, 4][chance.below(4) as usize];
@@ -207,10 +168,7 @@ fn a_shuffled_stream_comes_out_whole() {
         talk.play(&format!("< 499 syn ack {}", isn.wrapping_add(1)));
         for (from, to) in segments {
             let seq = isn.wrapping_add(1).wrapping_add(from as u32);
-            talk.play(&format!(
-                "> {seq} ack 500 '{}'",
-                String::from_utf8_lossy(&text[from..to])
-            ));
+            talk.play(&format!("> {seq} ack 500 '{}'", String::from_utf8_lossy(&text[from..to])));
         }
         talk.play("end");
         let (mut bytes, mut there) = (Vec::new(), Vec::new());
@@ -227,10 +185,7 @@ fn a_shuffled_stream_comes_out_whole() {
                 there.resize(bytes.len(), true);
             }
         }
-        let end = covered
-            .iter()
-            .rposition(|there| *there)
-            .map_or(0, |last| last + 1);
+        let end = covered.iter().rposition(|there| *there).map_or(0, |last| last + 1);
         assert_eq!(there, covered[..end], "seed {seed}");
         for (n, (byte, there)) in bytes.iter().zip(&there).enumerate() {
             assert!(!there || *byte == text[n], "seed {seed}, byte {n}");
@@ -240,20 +195,14 @@ fn a_shuffled_stream_comes_out_whole() {
 
 #[test]
 fn memory_stays_bounded_under_a_flood_of_holes() {
-    let limits = Limits {
-        total_buffer: 20_000,
-        ..Limits::default()
-    };
+    let limits = Limits { total_buffer: 20_000, ..Limits::default() };
     let mut talk = Talk::new(limits);
     for n in 0..5_000u32 {
         talk.play(&format!("port {}", 1000 + n % 100));
         if n < 100 {
             talk.play("> 99 syn");
         }
-        talk.play(&format!(
-            "> {} ack 500 'something behind a hole'",
-            200 + 100 * n
-        ));
+        talk.play(&format!("> {} ack 500 'something behind a hole'", 200 + 100 * n));
         assert!(talk.flow.tcp.waiting() <= 20_000);
     }
 }

@@ -5,12 +5,7 @@
 //! time pass, `32 x …` repeats a frame, `end` ends the capture, `port N` changes the client's port.
 //! Events: `> 0 'text'` (direction, offset, bytes), `> gap 5+3 Cause`, `> end Fin`, `> note …`, `open 0 Syn`; `@3` behind one
 //! says that it belongs to frame 3 and not to the one that made it known.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod gaps;
 mod hostile;
@@ -31,16 +26,8 @@ pub(super) struct Log {
 
 impl Log {
     fn say(&mut self, stream: StreamId, text: String, at: Moment) {
-        let number = if stream.0 == self.stream {
-            String::new()
-        } else {
-            format!("#{} ", stream.0)
-        };
-        let frame = if at.frame == self.frame {
-            String::new()
-        } else {
-            format!(" @{}", at.frame)
-        };
+        let number = if stream.0 == self.stream { String::new() } else { format!("#{} ", stream.0) };
+        let frame = if at.frame == self.frame { String::new() } else { format!(" @{}", at.frame) };
         self.lines.push(format!("{number}{text}{frame}"));
     }
 }
@@ -56,31 +43,11 @@ impl FlowSink for Log {
     }
 
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: Moment) {
-        self.say(
-            stream,
-            format!(
-                "{} {offset} '{}'",
-                arrow(dir),
-                String::from_utf8_lossy(bytes)
-            ),
-            at,
-        );
+        self.say(stream, format!("{} {offset} '{}'", arrow(dir), String::from_utf8_lossy(bytes)), at);
     }
 
-    fn tcp_gap(
-        &mut self,
-        stream: StreamId,
-        dir: Dir,
-        offset: u64,
-        len: u64,
-        cause: Cause,
-        at: Moment,
-    ) {
-        self.say(
-            stream,
-            format!("{} gap {offset}+{len} {cause:?}", arrow(dir)),
-            at,
-        );
+    fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, cause: Cause, at: Moment) {
+        self.say(stream, format!("{} gap {offset}+{len} {cause:?}", arrow(dir)), at);
     }
 
     fn tcp_note(&mut self, stream: StreamId, dir: Dir, note: Note, at: Moment) {
@@ -93,29 +60,16 @@ impl FlowSink for Log {
     }
 
     fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: Moment) {
-        let cut = if missing > 0 {
-            format!(" missing {missing}")
-        } else {
-            String::new()
-        };
+        let cut = if missing > 0 { format!(" missing {missing}") } else { String::new() };
         self.say(
             StreamId(self.stream),
-            format!(
-                "udp {} {} '{}'{cut}",
-                stream.id.0,
-                arrow(dir),
-                String::from_utf8_lossy(bytes)
-            ),
+            format!("udp {} {} '{}'{cut}", stream.id.0, arrow(dir), String::from_utf8_lossy(bytes)),
             at,
         );
     }
 
     fn udp_end(&mut self, stream: StreamId, how: End, at: Moment) {
-        self.say(
-            StreamId(self.stream),
-            format!("udp {} end {how:?}", stream.0),
-            at,
-        );
+        self.say(StreamId(self.stream), format!("udp {} end {how:?}", stream.0), at);
     }
 }
 
@@ -138,11 +92,7 @@ impl Build {
             None => (line, ("", "")),
         };
         let mut words = head.split_whitespace().chain(text.1.split_whitespace());
-        let mut build = Build {
-            port,
-            text: text.0.into(),
-            ..Build::default()
-        };
+        let mut build = Build { port, text: text.0.into(), ..Build::default() };
         while let Some(word) = words.next() {
             let mut number = || words.next().unwrap().parse::<u32>().unwrap();
             match word {
@@ -153,11 +103,7 @@ impl Build {
                 "rst" => build.flags |= 0x04,
                 "ack" => (build.ack, build.flags) = (number(), build.flags | 0x10),
                 "cut" => build.cut = Some(number() as usize),
-                seq => {
-                    build.seq = seq
-                        .parse()
-                        .unwrap_or_else(|_| panic!("{seq:?} in {line:?}"))
-                }
+                seq => build.seq = seq.parse().unwrap_or_else(|_| panic!("{seq:?} in {line:?}")),
             }
         }
         build
@@ -165,11 +111,7 @@ impl Build {
 
     /// The TCP segment.
     pub(super) fn tcp(&self) -> Vec<u8> {
-        let (src, dst) = if self.back {
-            (80, self.port)
-        } else {
-            (self.port, 80)
-        };
+        let (src, dst) = if self.back { (80, self.port) } else { (self.port, 80) };
         let mut segment = Vec::new();
         segment.extend(src.to_be_bytes());
         segment.extend(dst.to_be_bytes());
@@ -182,11 +124,7 @@ impl Build {
 
     /// The IPv4 packet.
     pub(super) fn ip(&self) -> Vec<u8> {
-        let (src, dst) = if self.back {
-            ([10, 0, 0, 2], [10, 0, 0, 1])
-        } else {
-            ([10, 0, 0, 1], [10, 0, 0, 2])
-        };
+        let (src, dst) = if self.back { ([10, 0, 0, 2], [10, 0, 0, 1]) } else { ([10, 0, 0, 1], [10, 0, 0, 2]) };
         ipv4(6, src, dst, &self.tcp())
     }
 }
@@ -232,16 +170,8 @@ pub(super) struct Talk {
 
 impl Talk {
     pub(super) fn new(limits: Limits) -> Self {
-        let log = Log {
-            stream: u32::MAX,
-            ..Log::default()
-        };
-        Talk {
-            flow: Flow::new(limits),
-            log,
-            nanos: 1_000_000_000,
-            port: 4000,
-        }
+        let log = Log { stream: u32::MAX, ..Log::default() };
+        Talk { flow: Flow::new(limits), log, nanos: 1_000_000_000, port: 4000 }
     }
 
     /// Feeds a frame, `wire_len` long before it was cut.
@@ -253,13 +183,7 @@ impl Talk {
             nanos: (self.nanos % 1_000_000_000) as u32,
             digits: 6,
         };
-        let frame = Frame {
-            number: self.log.frame,
-            time,
-            link,
-            data,
-            wire_len: wire_len as u32,
-        };
+        let frame = Frame { number: self.log.frame, time, link, data, wire_len: wire_len as u32 };
         self.flow.frame(&frame, &mut self.log);
     }
 
@@ -276,11 +200,7 @@ impl Talk {
             ["port", port] => self.port = port.parse().unwrap(),
             ["wait", time] => {
                 let (number, unit) = time.split_at(time.find(char::is_alphabetic).unwrap());
-                let unit = if unit == "s" {
-                    1_000_000_000
-                } else {
-                    1_000_000
-                };
+                let unit = if unit == "s" { 1_000_000_000 } else { 1_000_000 };
                 self.nanos += number.parse::<u64>().unwrap() * unit;
             }
             [count, "x", ..] => {
@@ -314,12 +234,7 @@ pub(super) fn dialogue_with(limits: Limits, text: &str) -> Talk {
         wanted.push(format!("{frame} | {}", events.trim()));
         found.push(format!("{frame} | {}", talk.take_log()));
     }
-    assert_eq!(
-        wanted.join("\n"),
-        found.join("\n"),
-        "\nfound:\n{}",
-        found.join("\n")
-    );
+    assert_eq!(wanted.join("\n"), found.join("\n"), "\nfound:\n{}", found.join("\n"));
     talk
 }
 

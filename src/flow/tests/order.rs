@@ -18,11 +18,7 @@ fn a_plain_connection() {
         end                         |
         ",
     );
-    let forward = Totals {
-        segments: 2,
-        delivered: 10,
-        ..Totals::default()
-    };
+    let forward = Totals { segments: 2, delivered: 10, ..Totals::default() };
     assert_eq!(talk.log.totals[0], forward);
     assert_eq!(talk.flow.stats().tcp_streams, 1);
 }
@@ -62,12 +58,7 @@ fn many_segments_in_reverse() {
     for n in (0..1000).rev() {
         talk.play(&format!("> {} ack 500 'abcdefghij'", 100 + n * 10));
     }
-    let bytes: usize = talk
-        .log
-        .lines
-        .iter()
-        .filter(|line| line.ends_with("'abcdefghij'"))
-        .count();
+    let bytes: usize = talk.log.lines.iter().filter(|line| line.ends_with("'abcdefghij'")).count();
     assert_eq!(bytes, 1000);
     assert!(talk.log.lines.iter().all(|line| !line.contains("gap")));
 }
@@ -95,10 +86,7 @@ fn retransmissions_and_double_captures() {
         end                         |
         ",
     );
-    assert_eq!(
-        (talk.log.totals[0].delivered, talk.log.totals[0].repeated),
-        (11, 11)
-    );
+    assert_eq!((talk.log.totals[0].delivered, talk.log.totals[0].repeated), (11, 11));
     assert_eq!(talk.flow.stats().after_end, 0);
 }
 
@@ -127,14 +115,7 @@ fn overlaps_with_equal_bytes_pass_in_silence() {
         end                         | > end CaptureEnd; < end CaptureEnd
         ",
     );
-    assert_eq!(
-        (
-            talk.log.totals[0].delivered,
-            talk.log.totals[0].repeated,
-            talk.log.totals[0].conflicting
-        ),
-        (11, 9, 0)
-    );
+    assert_eq!((talk.log.totals[0].delivered, talk.log.totals[0].repeated, talk.log.totals[0].conflicting), (11, 9, 0));
 }
 
 #[test]

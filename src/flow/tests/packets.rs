@@ -14,10 +14,7 @@ pub(super) fn one_of_each_link(ip: &[u8]) -> Vec<(u16, Vec<u8>)> {
         (1, ethernet(&[0x81, 0, 0, 5])),
         (1, ethernet(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6])),
         (1, ethernet(&[0x91, 0, 0, 5, 0x81, 0, 0, 6])),
-        (
-            1,
-            [&[2; 12][..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 0, 0, ppp], ip].concat(),
-        ),
+        (1, [&[2; 12][..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 0, 0, ppp], ip].concat()),
         (113, [&[0; 14][..], &kind, ip].concat()),
         (113, [&[0; 14][..], &[0x81, 0, 0, 5], &kind, ip].concat()),
         (276, [&kind[..], &[0; 18], ip].concat()),
@@ -40,9 +37,7 @@ pub(super) fn ipv6_with_extensions() -> Vec<u8> {
         vec![60, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], // routing
         vec![44, 0, 1, 4, 0, 0, 0, 0],                         // destination options
         vec![51, 0, 0, 0, 0, 0, 0, 9],                         // a fragment that is all of it
-        vec![
-            17, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
-        ], // authentication
+        vec![17, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], // authentication
         udp(7, 8, b"hello"),
     ]
     .concat();
@@ -52,17 +47,10 @@ pub(super) fn ipv6_with_extensions() -> Vec<u8> {
 #[test]
 fn every_link_layer_leads_to_the_same_bytes() {
     let v4 = ipv4(17, [10, 0, 0, 1], [10, 0, 0, 2], &udp(7, 8, b"hello"));
-    for (link, frame) in one_of_each_link(&v4)
-        .into_iter()
-        .chain(one_of_each_link(&ipv6_with_extensions()))
-    {
+    for (link, frame) in one_of_each_link(&v4).into_iter().chain(one_of_each_link(&ipv6_with_extensions())) {
         let mut talk = Talk::new(Limits::default());
         talk.frame(link, &frame);
-        assert_eq!(
-            talk.take_log().trim_start_matches("#0 "),
-            "udp 0 > 'hello'",
-            "link type {link}: {frame:02x?}"
-        );
+        assert_eq!(talk.take_log().trim_start_matches("#0 "), "udp 0 > 'hello'", "link type {link}: {frame:02x?}");
     }
 }
 
@@ -74,15 +62,7 @@ fn what_is_not_ip_is_counted() {
     talk.frame(1, &[0; 5]);
     talk.frame(101, &ipv4(132, [1; 4], [2; 4], &[0; 12]));
     let stats = talk.flow.stats();
-    assert_eq!(
-        (
-            stats.not_ip,
-            stats.unsupported,
-            stats.malformed,
-            stats.other_ip
-        ),
-        (1, 1, 1, 1)
-    );
+    assert_eq!((stats.not_ip, stats.unsupported, stats.malformed, stats.other_ip), (1, 1, 1, 1));
     assert_eq!(stats.unsupported_link, Some(105));
     assert_eq!(talk.take_log(), "");
 }
@@ -93,22 +73,10 @@ fn ethernet_padding_is_no_payload() {
     for line in ["> 99 syn", "< 499 syn ack 100"] {
         talk.play(line);
     }
-    let pure = Build {
-        port: 4000,
-        seq: 100,
-        ack: 500,
-        flags: 0x10,
-        ..Build::default()
-    };
-    let small = Build {
-        text: b"x".to_vec(),
-        ..pure.clone()
-    };
+    let pure = Build { port: 4000, seq: 100, ack: 500, flags: 0x10, ..Build::default() };
+    let small = Build { text: b"x".to_vec(), ..pure.clone() };
     for build in [pure, small] {
-        talk.frame(
-            1,
-            &[&[2; 12], &[8, 0][..], &build.ip(), &[0xee; 6]].concat(),
-        );
+        talk.frame(1, &[&[2; 12], &[8, 0][..], &build.ip(), &[0xee; 6]].concat());
     }
     assert_eq!(talk.take_log(), "open 0 Syn @1; > 0 'x'".replace(" @1", ""));
 }
@@ -119,18 +87,10 @@ fn ip_options_and_a_length_left_to_the_card() {
     (packet[2], packet[3]) = (0, 0);
     let mut talk = Talk::new(Limits::default());
     talk.frame(101, &packet);
-    let mut options = ipv4(
-        17,
-        [10, 0, 0, 1],
-        [10, 0, 0, 2],
-        &[&[1; 8], &udp(7, 8, b"there")[..]].concat(),
-    );
+    let mut options = ipv4(17, [10, 0, 0, 1], [10, 0, 0, 2], &[&[1; 8], &udp(7, 8, b"there")[..]].concat());
     options[0] = 0x47;
     talk.frame(101, &options);
-    assert_eq!(
-        talk.take_log().replace("#0 ", ""),
-        "udp 0 > 'hello'; udp 0 > 'there'"
-    );
+    assert_eq!(talk.take_log().replace("#0 ", ""), "udp 0 > 'hello'; udp 0 > 'there'");
 }
 
 #[test]
@@ -138,19 +98,8 @@ fn a_tunnel_is_looked_through() {
     let inner = ipv6(17, [1; 16], [2; 16], &udp(7, 8, b"hello"));
     let mut talk = Talk::new(Limits::default());
     talk.frame(101, &ipv4(41, [9; 4], [8; 4], &inner));
-    talk.frame(
-        101,
-        &ipv4(
-            4,
-            [9; 4],
-            [8; 4],
-            &ipv4(17, [1; 4], [2; 4], &udp(7, 8, b"there")),
-        ),
-    );
-    assert_eq!(
-        talk.take_log().replace("#0 ", ""),
-        "udp 0 > 'hello'; udp 1 > 'there'"
-    );
+    talk.frame(101, &ipv4(4, [9; 4], [8; 4], &ipv4(17, [1; 4], [2; 4], &udp(7, 8, b"there"))));
+    assert_eq!(talk.take_log().replace("#0 ", ""), "udp 0 > 'hello'; udp 1 > 'there'");
 }
 
 /// Fragments of an IPv4 datagram, each with its offset in bytes.
@@ -170,26 +119,13 @@ fn fragments_in_every_order() {
     let text: String = (0..40).map(|n| char::from(b'a' + n % 26)).collect();
     let payload = udp(7, 8, text.as_bytes());
     let parts = fragments(1, &payload, &[(0, 16), (16, 32), (32, 48)]);
-    for order in [
-        [0, 1, 2],
-        [0, 2, 1],
-        [1, 0, 2],
-        [1, 2, 0],
-        [2, 0, 1],
-        [2, 1, 0],
-    ] {
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let mut talk = Talk::new(Limits::default());
         for part in order {
             talk.frame(101, &parts[part]);
         }
-        assert_eq!(
-            talk.take_log(),
-            format!("#{} udp 0 > '{text}'", u32::MAX).replace("#4294967295 ", "")
-        );
-        assert_eq!(
-            (talk.flow.stats().fragments, talk.flow.stats().reassembled),
-            (3, 1)
-        );
+        assert_eq!(talk.take_log(), format!("#{} udp 0 > '{text}'", u32::MAX).replace("#4294967295 ", ""));
+        assert_eq!((talk.flow.stats().fragments, talk.flow.stats().reassembled), (3, 1));
     }
 }
 
@@ -206,14 +142,7 @@ fn overlapping_fragments_keep_the_first_bytes() {
 
 #[test]
 fn ipv6_fragments_of_a_tcp_segment() {
-    let segment = Build {
-        port: 4000,
-        seq: 99,
-        flags: 2,
-        text: b"data in a syn".to_vec(),
-        ..Build::default()
-    }
-    .tcp();
+    let segment = Build { port: 4000, seq: 99, flags: 2, text: b"data in a syn".to_vec(), ..Build::default() }.tcp();
     let part = |from: usize, to: usize| {
         let more = u16::from(to < segment.len());
         let field = (from as u16 | more).to_be_bytes();
@@ -222,16 +151,7 @@ fn ipv6_fragments_of_a_tcp_segment() {
             44,
             [1; 16],
             [2; 16],
-            &[
-                &header[..],
-                if from == 0 {
-                    &[6, 0, 1, 4, 0, 0, 0, 0]
-                } else {
-                    &[]
-                },
-                &segment[from..to],
-            ]
-            .concat(),
+            &[&header[..], if from == 0 { &[6, 0, 1, 4, 0, 0, 0, 0] } else { &[] }, &segment[from..to]].concat(),
         )
     };
     // The destination options stand in the first fragment, so that its 8 bytes move everything behind it.
@@ -247,10 +167,7 @@ fn ipv6_fragments_of_a_tcp_segment() {
 #[test]
 fn fragments_are_dropped_when_there_are_too_many_or_they_are_too_old() {
     let payload = udp(7, 8, &[b'x'; 24]);
-    let limits = Limits {
-        fragmented: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { fragmented: 2, ..Limits::default() };
     let mut talk = Talk::new(limits);
     let first = |id| fragments(id, &payload, &[(0, 16)]).remove(0);
     let last = |id| fragments(id, &payload, &[(16, 32)]).remove(0);
@@ -263,10 +180,7 @@ fn fragments_are_dropped_when_there_are_too_many_or_they_are_too_old() {
     talk.play("wait 61s");
     talk.frame(101, &last(3));
     assert_eq!(talk.take_log(), "", "the first fragment was too old");
-    let mut talk = Talk::new(Limits {
-        fragment_buffer: 600,
-        ..Limits::default()
-    });
+    let mut talk = Talk::new(Limits { fragment_buffer: 600, ..Limits::default() });
     for id in 0..100 {
         talk.frame(101, &first(id));
     }
@@ -294,10 +208,7 @@ fn of_a_datagram_whose_first_fragment_was_cut_the_beginning_is_told() {
     talk.frame_cut(101, &parts[0][..38], parts[0].len());
     talk.frame(101, &parts[1]);
     talk.flow.finish(&mut talk.log);
-    assert_eq!(
-        talk.take_log(),
-        "udp 0 > 'xxxxxxxxxx' missing 30; udp 0 end CaptureEnd"
-    );
+    assert_eq!(talk.take_log(), "udp 0 > 'xxxxxxxxxx' missing 30; udp 0 end CaptureEnd");
 }
 
 #[test]
@@ -316,10 +227,7 @@ fn the_udp_length_bounds_the_payload() {
 
 #[test]
 fn udp_streams_are_pairs_of_ends() {
-    let mut talk = Talk::new(Limits {
-        udp_streams: 2,
-        ..Limits::default()
-    });
+    let mut talk = Talk::new(Limits { udp_streams: 2, ..Limits::default() });
     let (a, b) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     talk.frame(101, &ipv4(17, a, b, &udp(1, 2, b"ask")));
     talk.frame(101, &ipv4(17, a, b, &udp(1, 3, b"other")));

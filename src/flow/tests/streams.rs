@@ -213,10 +213,7 @@ fn streams_are_numbered_in_order_of_their_first_frame() {
 
 #[test]
 fn the_longest_idle_stream_makes_room_and_may_go_on() {
-    let limits = Limits {
-        tcp_streams: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { tcp_streams: 2, ..Limits::default() };
     let talk = dialogue_with(
         limits,
         "
@@ -240,10 +237,7 @@ fn the_longest_idle_stream_makes_room_and_may_go_on() {
 
 #[test]
 fn closed_streams_are_forgotten_in_time() {
-    let limits = Limits {
-        tcp_closed: 1,
-        ..Limits::default()
-    };
+    let limits = Limits { tcp_closed: 1, ..Limits::default() };
     let mut talk = Talk::new(limits);
     for port in 5000..5010 {
         talk.play(&format!("port {port}"));
@@ -253,37 +247,17 @@ fn closed_streams_are_forgotten_in_time() {
         talk.play("< 500 fin ack 101");
     }
     assert_eq!(talk.log.totals.len(), 20);
-    assert_eq!(
-        talk.flow.tcp.remembered(),
-        2,
-        "the one that ended last, and the one before"
-    );
+    assert_eq!(talk.flow.tcp.remembered(), 2, "the one that ended last, and the one before");
 }
 
 #[test]
 fn an_icmp_error_numbers_what_it_quotes() {
     let mut talk = Talk::new(Limits::default());
-    let quote = ipv4(
-        17,
-        [10, 0, 0, 1],
-        [10, 0, 0, 9],
-        &udp(1, 2, b"never captured"),
-    );
+    let quote = ipv4(17, [10, 0, 0, 1], [10, 0, 0, 9], &udp(1, 2, b"never captured"));
     let mut icmp = vec![3, 3, 0, 0, 0, 0, 0, 0];
     icmp.extend(&quote[..28]);
     talk.frame(101, &ipv4(1, [10, 0, 0, 9], [10, 0, 0, 1], &icmp));
-    talk.frame(
-        101,
-        &ipv4(17, [10, 0, 0, 1], [10, 0, 0, 9], &udp(3, 4, b"x")),
-    );
-    talk.frame(
-        101,
-        &ipv4(17, [10, 0, 0, 9], [10, 0, 0, 1], &udp(2, 1, b"y")),
-    );
-    assert_eq!(
-        talk.take_log(),
-        "#1 udp 1 > 'x'; #0 udp 0 > 'y'"
-            .replace("#1 ", "")
-            .replace("#0 ", "")
-    );
+    talk.frame(101, &ipv4(17, [10, 0, 0, 1], [10, 0, 0, 9], &udp(3, 4, b"x")));
+    talk.frame(101, &ipv4(17, [10, 0, 0, 9], [10, 0, 0, 1], &udp(2, 1, b"y")));
+    assert_eq!(talk.take_log(), "#1 udp 1 > 'x'; #0 udp 0 > 'y'".replace("#1 ", "").replace("#0 ", ""));
 }

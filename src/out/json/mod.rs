@@ -30,10 +30,7 @@ pub struct JsonWriter {
 impl JsonWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        JsonWriter {
-            style,
-            time: (i64::MIN, String::new()),
-        }
+        JsonWriter { style, time: (i64::MIN, String::new()) }
     }
 
     /// Appends a record and a line feed.
@@ -60,11 +57,7 @@ impl JsonWriter {
         out.extend_from_slice(record.service.as_bytes());
         out.extend_from_slice(b"\",");
         match &record.body {
-            Body::Message {
-                message,
-                tables,
-                tree,
-            } => self.message_body(message, tables, tree, out),
+            Body::Message { message, tables, tree } => self.message_body(message, tables, tree, out),
             Body::Event(event) => event_body(event, out),
             Body::StreamEnd { text, counts } => stream_end(text, *counts, out),
         }
@@ -72,13 +65,7 @@ impl JsonWriter {
     }
 
     /// Appends the keys of a message, from `message` on.
-    pub fn message_body(
-        &self,
-        message: &Message<'_>,
-        tables: &Tables,
-        tree: &Tree,
-        out: &mut Vec<u8>,
-    ) {
+    pub fn message_body(&self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\"message\":");
         string(out, message.name);
         if let Some(n) = message.number {
@@ -102,27 +89,13 @@ impl JsonWriter {
 
     /// Appends the fields of the tree's first node, as the style asks.
     pub fn fields(&self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
-        let view = value::View {
-            tables,
-            tree,
-            bytes,
-            redact: self.style.redact,
-        };
-        if self.style.spans {
-            spans::spans_of(&view, 0, out)
-        } else {
-            value::object(&view, 0, out)
-        }
+        let view = value::View { tables, tree, bytes, redact: self.style.redact };
+        if self.style.spans { spans::spans_of(&view, 0, out) } else { value::object(&view, 0, out) }
     }
 
     /// Appends one value of the tree, as the style asks.
     pub fn value(&self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
-        let view = value::View {
-            tables,
-            tree,
-            bytes,
-            redact: self.style.redact,
-        };
+        let view = value::View { tables, tree, bytes, redact: self.style.redact };
         value::value(&view, node, out);
     }
 
@@ -140,14 +113,15 @@ impl JsonWriter {
                 *place = b'0' + (rest % 10) as u8;
                 rest /= 10;
             }
-            out.extend_from_slice(
-                digits
-                    .get(..1 + usize::from(time.digits.min(9)))
-                    .unwrap_or(&digits),
-            );
+            out.extend_from_slice(digits.get(..1 + usize::from(time.digits.min(9))).unwrap_or(&digits));
         }
         out.push(b'Z');
     }
+}
+
+/// Appends one value without children.
+pub fn scalar(tables: &Tables, tree: &Tree, bytes: &[u8], node: &crate::tree::Node, out: &mut Vec<u8>) {
+    value::scalar(&value::View { tables, tree, bytes, redact: false }, node, out);
 }
 
 /// Appends `,"problems":[…]` where there are any.
@@ -169,11 +143,7 @@ pub fn problems(tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         if let Some((buffer, start, len)) = problem.bytes {
             out.extend_from_slice(b",\"bytes\":\"");
             let all = tree.bytes(buffer, bytes);
-            hex(
-                out,
-                all.get(start as usize..(start + len) as usize)
-                    .unwrap_or(&[]),
-            );
+            hex(out, all.get(start as usize..(start + len) as usize).unwrap_or(&[]));
             out.push(b'"');
         }
         out.push(b'}');
@@ -285,10 +255,7 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
 /// Appends a text as it stands between the quotes of a JSON string.
 pub fn escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
-    while let Some(at) = rest
-        .iter()
-        .position(|b| *b < 0x20 || *b == b'"' || *b == b'\\')
-    {
+    while let Some(at) = rest.iter().position(|b| *b < 0x20 || *b == b'"' || *b == b'\\') {
         let (plain, from) = rest.split_at(at);
         out.extend_from_slice(plain);
         let Some((special, after)) = from.split_first() else {

@@ -23,12 +23,7 @@ fn span(view: &View<'_>, index: u32, node: &Node, element: Option<usize>, out: &
     out.extend_from_slice(b"{\"name\":");
     match element {
         Some(n) if node.name == Sym::ELEMENT => string(out, &format!("[{n}]")),
-        _ => string(
-            out,
-            view.tree
-                .dynamic(node.name)
-                .unwrap_or_else(|| view.tables.name(node.name)),
-        ),
+        _ => string(out, view.tree.dynamic(node.name).unwrap_or_else(|| view.tables.name(node.name))),
     }
     out.extend_from_slice(b",\"type\":");
     string(out, view.tables.type_def(node.ty).map_or("", |t| &t.text));
@@ -41,10 +36,7 @@ fn span(view: &View<'_>, index: u32, node: &Node, element: Option<usize>, out: &
     let children = node.end > index + 1;
     if !hidden && (children || matches!(node.kind, Kind::Struct | Kind::List)) {
         if node.has(mark::OWN_BUFFER) {
-            let made = view
-                .tree
-                .get(index + 1)
-                .and_then(|child| view.tree.made(child.buffer));
+            let made = view.tree.get(index + 1).and_then(|child| view.tree.made(child.buffer));
             if let Some(made) = made {
                 out.extend_from_slice(b",\"buffer\":");
                 string(out, made.word());

@@ -32,11 +32,7 @@ pub(super) fn object(view: &View<'_>, node: u32, out: &mut Vec<u8>) {
 
 fn key(view: &View<'_>, name: Sym, out: &mut Vec<u8>) {
     match view.tree.dynamic(name) {
-        None => out.extend_from_slice(
-            view.tables
-                .name_forms(name)
-                .map_or(b"\"\":", |n| n.json.as_bytes()),
-        ),
+        None => out.extend_from_slice(view.tables.name_forms(name).map_or(b"\"\":", |n| n.json.as_bytes())),
         Some(text) => {
             string(out, text);
             out.push(b':');
@@ -53,9 +49,7 @@ pub(super) fn value(view: &View<'_>, index: u32, out: &mut Vec<u8>) {
 
 fn value_of(view: &View<'_>, index: u32, node: &Node, out: &mut Vec<u8>) {
     if view.redact && node.has(mark::SECRET) {
-        out.extend_from_slice(
-            format!("\"<redacted, {} bytes>\"", node.bits.div_ceil(8)).as_bytes(),
-        );
+        out.extend_from_slice(format!("\"<redacted, {} bytes>\"", node.bits.div_ceil(8)).as_bytes());
         return;
     }
     match node.kind {
@@ -89,19 +83,11 @@ fn named(node: &Node, symbols: &EnumDef, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"value\":");
     integer(node, out);
     let bits = (node.bits.clamp(1, 64)) as u64;
-    let raw = if bits == 64 {
-        node.value
-    } else {
-        node.value & ((1 << bits) - 1)
-    };
+    let raw = if bits == 64 { node.value } else { node.value & ((1 << bits) - 1) };
     if symbols.flags {
         out.extend_from_slice(b",\"names\":[");
         let mut first = true;
-        for v in symbols
-            .values
-            .iter()
-            .filter(|v| v.value != 0 && raw & v.value == v.value)
-        {
+        for v in symbols.values.iter().filter(|v| v.value != 0 && raw & v.value == v.value) {
             if !first {
                 out.push(b',');
             }
@@ -164,17 +150,11 @@ pub(super) fn scalar(view: &View<'_>, node: &Node, out: &mut Vec<u8>) {
 
 fn content<'a>(view: &View<'a>, node: &Node) -> &'a [u8] {
     let (start, len) = node.content();
-    view.tree
-        .bytes(node.buffer, view.bytes)
-        .get(start..start + len)
-        .unwrap_or(&[])
+    view.tree.bytes(node.buffer, view.bytes).get(start..start + len).unwrap_or(&[])
 }
 
 fn text(kind: TextKind, bytes: &[u8], out: &mut Vec<u8>) {
-    let ascii = kind == TextKind::Utf8
-        && bytes
-            .iter()
-            .all(|b| (0x20..0x7f).contains(b) && *b != b'"' && *b != b'\\');
+    let ascii = kind == TextKind::Utf8 && bytes.iter().all(|b| (0x20..0x7f).contains(b) && *b != b'"' && *b != b'\\');
     out.push(b'"');
     if ascii {
         out.extend_from_slice(bytes);
@@ -193,8 +173,7 @@ fn quick(kind: TextKind, bytes: &[u8], out: &mut Vec<u8>) -> bool {
     let good = match kind {
         TextKind::Inverted8 => {
             out.extend(bytes.iter().map(|b| !b));
-            out.get(start..)
-                .is_some_and(|t| t.iter().all(|b| plain(*b)))
+            out.get(start..).is_some_and(|t| t.iter().all(|b| plain(*b)))
         }
         TextKind::Utf16 => {
             let (units, odd) = bytes.as_chunks::<2>();

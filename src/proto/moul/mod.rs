@@ -1,10 +1,24 @@
 //! MOUL: Myst Online: Uru Live and its fan shards. See `docs/moul.md`.
+//!
+//! The message tables beside this file say what messages hold; the code here knows how a connection begins, how it is
+//! encrypted, and how its messages follow each other.
 
-use super::{Ends, Opening, Protocol, Session, Transport, Verdict};
+mod evidence;
+mod half;
+mod natives;
+mod recognise;
+mod requests;
+mod session;
+mod unlock;
+
+use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
 use crate::table::{NativeFn, Source, Tables};
 
 /// The protocol.
 pub struct Moul;
+
+/// The port shards listen on by default: a hint, never a proof.
+const PORT: u16 = 14617;
 
 /// The embedded tables, by file.
 macro_rules! tables {
@@ -19,49 +33,42 @@ impl Protocol for Moul {
     }
 
     fn sources(&self) -> Vec<Source> {
-        tables![]
+        tables![
+            "enums.table",
+            "connect.table",
+            "gatekeeper.table",
+            "auth.table",
+            "file.table",
+            "game.table",
+            "csr.table",
+            "creatables.table",
+            "plasma_types.table",
+            "netmessages.table",
+            "messages_core.table",
+            "messages_anim.table",
+            "messages_avatar.table",
+            "messages_camera.table",
+            "messages_input.table",
+            "messages_net.table",
+            "messages_physics.table",
+            "messages_sound.table",
+            "pending.table",
+        ]
     }
 
     fn natives(&self) -> &'static [(&'static str, NativeFn)] {
-        &[]
+        &natives::NATIVES
     }
 
-    fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &Tables) -> Verdict {
+    fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        recognise::tcp(opening)
+    }
+
+    fn recognise_udp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
         Verdict::No
     }
 
-    fn recognise_udp(&self, _opening: &Opening<'_>, _tables: &Tables) -> Verdict {
-        Verdict::No
-    }
-
-    fn session(&self, _ends: Ends, _transport: Transport, _tables: &Tables) -> Box<dyn Session> {
-        Box::new(Nothing)
-    }
-}
-
-struct Nothing;
-
-impl Session for Nothing {
-    fn data(
-        &mut self,
-        _: super::Side,
-        _: u64,
-        _: &[u8],
-        _: super::Moment,
-        _: &mut super::Context<'_>,
-    ) {
-    }
-    fn gap(
-        &mut self,
-        _: super::Side,
-        _: u64,
-        _: u64,
-        _: super::Moment,
-        _: &mut super::Context<'_>,
-    ) {
-    }
-    fn end(&mut self, _: super::Side, _: super::Moment, _: &mut super::Context<'_>) {}
-    fn service(&self) -> &str {
-        ""
+    fn session(&self, ends: Ends, _transport: Transport, _tables: &Tables) -> Box<dyn Session> {
+        Box::new(session::MoulSession::new(ends))
     }
 }

@@ -38,14 +38,7 @@ impl Scope {
                 self.slots - 1
             }
         };
-        self.vars.insert(
-            name.to_string(),
-            Var {
-                slot,
-                symbols,
-                signed,
-            },
-        );
+        self.vars.insert(name.to_string(), Var { slot, symbols, signed });
         slot
     }
 
@@ -55,10 +48,8 @@ impl Scope {
         refs_of_entries(entries, &mut used);
         let mut own = HashSet::new();
         declared(entries, &mut own);
-        let mut free: Vec<String> = used
-            .into_iter()
-            .filter(|n| self.vars.contains_key(n) && !own.contains(n))
-            .collect();
+        let mut free: Vec<String> =
+            used.into_iter().filter(|n| self.vars.contains_key(n) && !own.contains(n)).collect();
         free.sort();
         free
     }
@@ -69,37 +60,13 @@ impl Compiler<'_> {
         let id = LayoutId(self.out.layouts.len() as u32);
         let name_sym = self.name(name);
         let ty = TypeRef(self.out.types.len() as u32);
-        let text = if name.is_empty() {
-            "struct".to_string()
-        } else {
-            name.to_string()
-        };
-        self.out.types.push(TypeDef {
-            read: Read::Layout {
-                layout: id,
-                args: Vec::new(),
-            },
-            text,
-            ..blank()
-        });
+        let text = if name.is_empty() { "struct".to_string() } else { name.to_string() };
+        self.out.types.push(TypeDef { read: Read::Layout { layout: id, args: Vec::new() }, text, ..blank() });
         let params = match self.item_named(name) {
-            Some((
-                Item {
-                    kind: ItemKind::Struct(s),
-                    ..
-                },
-                _,
-            )) => s.params.len() as u16,
+            Some((Item { kind: ItemKind::Struct(s), .. }, _)) => s.params.len() as u16,
             _ => 0,
         };
-        self.out.layouts.push(Layout {
-            name: name_sym,
-            ty,
-            start: 0,
-            slots: 0,
-            params,
-            min_bits: 0,
-        });
+        self.out.layouts.push(Layout { name: name_sym, ty, start: 0, slots: 0, params, min_bits: 0 });
         id
     }
 
@@ -109,21 +76,11 @@ impl Compiler<'_> {
         let mut parent = body.parent.clone().map(|p| (p, self.file));
         while let Some(((name, at), file)) = parent {
             self.file = file;
-            let Some((
-                Item {
-                    kind: ItemKind::Struct(s),
-                    ..
-                },
-                its_file,
-            )) = self.item_named(&name)
-            else {
+            let Some((Item { kind: ItemKind::Struct(s), .. }, its_file)) = self.item_named(&name) else {
                 return self.error(at, format!("there is no structure `{name}` to extend"));
             };
             if chain.len() > 32 {
-                return self.error(
-                    at,
-                    format!("`{name}` extends itself, or more than 32 others"),
-                );
+                return self.error(at, format!("`{name}` extends itself, or more than 32 others"));
             }
             parent = s.parent.clone().map(|p| (p, its_file));
             chain.push((s, its_file));
@@ -142,7 +99,10 @@ impl Compiler<'_> {
         for (s, file) in &chain {
             self.file = *file;
             if s.params.iter().any(|p| !body.params.contains(p)) {
-                return self.error(0, "a structure with parameters can be extended only by one that names the same parameters");
+                return self.error(
+                    0,
+                    "a structure with parameters can be extended only by one that names the same parameters",
+                );
             }
             self.entries(&s.entries, &mut scope, &mut ops)?;
         }
@@ -152,22 +112,13 @@ impl Compiler<'_> {
     }
 
     /// Compiles a structure without a name: the names it uses of the outer one are its parameters.
-    pub(super) fn fill_inline(
-        &mut self,
-        id: LayoutId,
-        body: &StructAst,
-        outer: &Scope,
-    ) -> Result<(), TableError> {
+    pub(super) fn fill_inline(&mut self, id: LayoutId, body: &StructAst, outer: &Scope) -> Result<(), TableError> {
         let mut scope = Scope::default();
         refs_of_entries(&body.entries, &mut scope.wanted);
         scope.wanted.extend(body.params.iter().cloned());
         for param in &body.params {
             let var = outer.vars.get(param);
-            scope.declare(
-                param,
-                var.and_then(|v| v.symbols),
-                var.is_some_and(|v| v.signed),
-            );
+            scope.declare(param, var.and_then(|v| v.symbols), var.is_some_and(|v| v.signed));
         }
         let mut ops = Vec::new();
         self.entries(&body.entries, &mut scope, &mut ops)?;
@@ -183,9 +134,7 @@ impl Compiler<'_> {
             match op {
                 Op::Branch { otherwise, .. } => *otherwise += base,
                 Op::Jump(to) => *to += base,
-                Op::Switch {
-                    targets, otherwise, ..
-                } => {
+                Op::Switch { targets, otherwise, .. } => {
                     *otherwise += base;
                     targets.iter_mut().for_each(|t| t.1 += base);
                 }
@@ -200,45 +149,21 @@ impl Compiler<'_> {
         }
     }
 
-    fn entries(
-        &mut self,
-        entries: &[Entry],
-        scope: &mut Scope,
-        ops: &mut Vec<Op>,
-    ) -> Result<(), TableError> {
+    fn entries(&mut self, entries: &[Entry], scope: &mut Scope, ops: &mut Vec<Op>) -> Result<(), TableError> {
         for entry in entries {
             self.entry(entry, scope, ops)?;
         }
         Ok(())
     }
 
-    fn entry(
-        &mut self,
-        entry: &Entry,
-        scope: &mut Scope,
-        ops: &mut Vec<Op>,
-    ) -> Result<(), TableError> {
+    fn entry(&mut self, entry: &Entry, scope: &mut Scope, ops: &mut Vec<Op>) -> Result<(), TableError> {
         match entry {
-            Entry::Field {
-                name,
-                at,
-                span,
-                of,
-                mods,
-                ..
-            } => self.field(name, *at, *span, of, mods, scope, ops)?,
+            Entry::Field { name, at, span, of, mods, .. } => self.field(name, *at, *span, of, mods, scope, ops)?,
             Entry::If { arms, otherwise } => self.choice(arms, otherwise, scope, ops)?,
-            Entry::Match {
-                on,
-                arms,
-                otherwise,
-            } => self.matching(on, arms, otherwise, scope, ops)?,
+            Entry::Match { on, arms, otherwise } => self.matching(on, arms, otherwise, scope, ops)?,
             Entry::Say { severity, text } => {
                 let text = self.name(text);
-                ops.push(Op::Say {
-                    severity: *severity,
-                    text,
-                });
+                ops.push(Op::Say { severity: *severity, text });
             }
             Entry::Undecoded => ops.push(Op::Undecoded),
             Entry::Remember { kind, key, value } => {
@@ -268,28 +193,24 @@ impl Compiler<'_> {
         let signed = matches!(def.map(|d| &d.read), Some(Read::Int { signed: true, .. }));
         let scalar = matches!(
             def.map(|d| &d.read),
-            Some(Read::Int { .. } | Read::Bool | Read::Ipv4 { .. } | Read::Native { .. })
+            Some(
+                Read::Int { .. }
+                    | Read::Bool
+                    | Read::Ipv4 { .. }
+                    | Read::Native { .. }
+                    | Read::NullOr { .. }
+                    | Read::Family(_)
+            )
         );
         let slot = scope.declare(name, symbols, signed);
         if slot != NO_SLOT && !scalar {
-            return self.error(
-                at,
-                format!("`{name}` is used in an expression, so it has to be a number"),
-            );
+            return self.error(at, format!("`{name}` is used in an expression, so it has to be a number"));
         }
         if slot != NO_SLOT && slot >= 64 {
-            return self.error(
-                at,
-                "more than 64 fields of this structure are used in expressions",
-            );
+            return self.error(at, "more than 64 fields of this structure are used in expressions");
         }
         let name = self.name(name);
-        ops.push(Op::Field {
-            name,
-            ty,
-            slot,
-            marks: if span { mark::SPAN } else { 0 },
-        });
+        ops.push(Op::Field { name, ty, slot, marks: if span { mark::SPAN } else { 0 } });
         Ok(())
     }
 
@@ -355,11 +276,7 @@ impl Compiler<'_> {
         land(&to_end, ops);
         targets.sort_by_key(|t| t.0);
         if let Some(op) = ops.get_mut(switch) {
-            *op = Op::Switch {
-                on: value,
-                targets,
-                otherwise: default,
-            };
+            *op = Op::Switch { on: value, targets, otherwise: default };
         }
         Ok(())
     }
@@ -384,9 +301,7 @@ fn declared(entries: &[Entry], out: &mut HashSet<String>) {
                 arms.iter().for_each(|a| declared(&a.1, out));
                 declared(otherwise, out);
             }
-            Entry::Match {
-                arms, otherwise, ..
-            } => {
+            Entry::Match { arms, otherwise, .. } => {
                 arms.iter().for_each(|a| declared(&a.1, out));
                 declared(otherwise, out);
             }
@@ -406,11 +321,7 @@ fn refs_of_entries(entries: &[Entry], out: &mut HashSet<String>) {
                 }
                 refs_of_entries(otherwise, out);
             }
-            Entry::Match {
-                on,
-                arms,
-                otherwise,
-            } => {
+            Entry::Match { on, arms, otherwise } => {
                 refs_of_expr(on, out);
                 arms.iter().for_each(|a| refs_of_entries(&a.1, out));
                 refs_of_entries(otherwise, out);
@@ -434,11 +345,7 @@ fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
                 refs_of_expr(e, out);
             }
         }
-        TypeKind::As {
-            region,
-            zlib,
-            inner,
-        } => {
+        TypeKind::As { region, zlib, inner } => {
             refs_of_type(region, out);
             inner.iter().for_each(|t| refs_of_type(t, out));
             if let Some((a, b)) = zlib {

@@ -8,19 +8,11 @@ use super::body::Scope;
 
 impl Compiler<'_> {
     /// An expression; names that are no field are values of `symbols`, or of the one enum that has them.
-    pub(super) fn expr(
-        &mut self,
-        e: &Expr,
-        scope: &Scope,
-        symbols: Option<EnumId>,
-    ) -> Result<ExprId, TableError> {
+    pub(super) fn expr(&mut self, e: &Expr, scope: &Scope, symbols: Option<EnumId>) -> Result<ExprId, TableError> {
         let ex = match &e.kind {
             ExprKind::Int(n) => Ex::Const(*n),
             ExprKind::Name(name) => match scope.vars.get(name) {
-                Some(var) => Ex::Slot {
-                    slot: var.slot,
-                    signed: var.signed,
-                },
+                Some(var) => Ex::Slot { slot: var.slot, signed: var.signed },
                 None => Ex::Const(self.constant(e.at, name, symbols)?),
             },
             ExprKind::Path(of, name) => match self.enum_ids.get(of).copied() {
@@ -37,10 +29,7 @@ impl Compiler<'_> {
             ExprKind::In(a, list) => {
                 let own = self.symbols_of(a, scope);
                 let value = self.expr(a, scope, None)?;
-                let list = list
-                    .iter()
-                    .map(|v| self.expr(v, scope, own))
-                    .collect::<Result<_, _>>()?;
+                let list = list.iter().map(|v| self.expr(v, scope, own)).collect::<Result<_, _>>()?;
                 Ex::In(value, list)
             }
             ExprKind::Remaining => Ex::Remaining,
@@ -64,13 +53,7 @@ impl Compiler<'_> {
         let id = self.expr(e, scope, None)?;
         let get = |id: &ExprId| self.out.exprs.get(id.0 as usize);
         if let Some(Ex::Binary(op, a, b)) = get(&id)
-            && let (
-                Some(Ex::Slot {
-                    slot,
-                    signed: false,
-                }),
-                Some(Ex::Const(n)),
-            ) = (get(a), get(b))
+            && let (Some(Ex::Slot { slot, signed: false }), Some(Ex::Const(n))) = (get(a), get(b))
             && let Ok(n) = u64::try_from(*n)
         {
             match op {
@@ -86,9 +69,7 @@ impl Compiler<'_> {
     pub(super) fn symbols_of(&self, e: &Expr, scope: &Scope) -> Option<EnumId> {
         match &e.kind {
             ExprKind::Name(name) => scope.vars.get(name).and_then(|v| v.symbols),
-            ExprKind::Binary(BinaryOp::BitAnd, a, b) => self
-                .symbols_of(a, scope)
-                .or_else(|| self.symbols_of(b, scope)),
+            ExprKind::Binary(BinaryOp::BitAnd, a, b) => self.symbols_of(a, scope).or_else(|| self.symbols_of(b, scope)),
             _ => None,
         }
     }
@@ -99,9 +80,7 @@ impl Compiler<'_> {
             _ => None,
         };
         match (constant(a), constant(b)) {
-            (Some(x), Some(y)) => {
-                super::super::eval::binary(op, x, y).map_or(Ex::Binary(op, a, b), Ex::Const)
-            }
+            (Some(x), Some(y)) => super::super::eval::binary(op, x, y).map_or(Ex::Binary(op, a, b), Ex::Const),
             _ => Ex::Binary(op, a, b),
         }
     }
@@ -109,32 +88,18 @@ impl Compiler<'_> {
     fn constant(&self, at: usize, name: &str, symbols: Option<EnumId>) -> Result<i128, TableError> {
         let find = |id: EnumId| {
             let def = self.out.enums.get(id.0 as usize)?;
-            def.values
-                .iter()
-                .find(|v| v.name == name)
-                .map(|v| i128::from(v.value))
+            def.values.iter().find(|v| v.name == name).map(|v| i128::from(v.value))
         };
         if let Some(value) = symbols.and_then(find) {
             return Ok(value);
         }
         match self.value_owners.get(name).map(Vec::as_slice) {
             Some([one]) => find(*one).map_or_else(
-                || {
-                    self.error(
-                        at,
-                        format!("`{name}` shares its number with another name; use that one"),
-                    )
-                },
+                || self.error(at, format!("`{name}` shares its number with another name; use that one")),
                 Ok,
             ),
-            Some(_) => self.error(
-                at,
-                format!("several enums have a value `{name}`: write ENUM.{name}"),
-            ),
-            None => self.error(
-                at,
-                format!("`{name}` is no field before this place, and no value of an enum"),
-            ),
+            Some(_) => self.error(at, format!("several enums have a value `{name}`: write ENUM.{name}")),
+            None => self.error(at, format!("`{name}` is no field before this place, and no value of an enum")),
         }
     }
 }

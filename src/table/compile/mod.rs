@@ -56,17 +56,11 @@ pub(super) fn compile(
     sources: &[Source],
     natives: &[(&str, NativeFn)],
 ) -> Result<(Program, Fixed, HashMap<String, TypeRef>), TableError> {
-    let mut c = Compiler {
-        sources,
-        ..Compiler::default()
-    };
+    let mut c = Compiler { sources, ..Compiler::default() };
     for source in sources {
         let file = parse_file(&source.name, &source.text)?;
         if file.protocol != protocol {
-            let message = format!(
-                "these are tables of the protocol `{}`, not of `{protocol}`",
-                file.protocol
-            );
+            let message = format!("these are tables of the protocol `{}`, not of `{protocol}`", file.protocol);
             return Err(TableError::at(&source.name, &source.text, 0, message));
         }
         c.files.push(file);
@@ -75,8 +69,7 @@ pub(super) fn compile(
     c.name("undecoded"); // Sym::UNDECODED
     let fixed = c.fixed();
     for (name, function) in natives {
-        c.native_ids
-            .insert((*name).to_string(), c.out.natives.len() as u32);
+        c.native_ids.insert((*name).to_string(), c.out.natives.len() as u32);
         c.out.natives.push(((*name).to_string(), *function));
     }
     c.declare()?;
@@ -94,16 +87,12 @@ pub(super) fn add_type(tables: Tables, text: &str) -> Result<(Tables, TypeRef), 
     // The type is checked alone first, so that a mistake is shown in what was typed.
     parse_type(text)?;
     let mut sources = tables.sources.clone();
-    sources.push(Source {
-        name: "type".into(),
-        text: format!("protocol {}\n{line}", tables.protocol),
-    });
+    sources.push(Source { name: "type".into(), text: format!("protocol {}\n{line}", tables.protocol) });
     let natives: Vec<(String, NativeFn)> = tables.program.natives.clone();
     let natives: Vec<(&str, NativeFn)> = natives.iter().map(|(n, f)| (n.as_str(), *f)).collect();
     let tables = Tables::load(&tables.protocol, sources, &natives)?;
     let ty = tables.type_named("asked_for");
-    ty.map(|ty| (tables, ty))
-        .ok_or_else(|| TableError::at("type", text, 0, "this is no type"))
+    ty.map(|ty| (tables, ty)).ok_or_else(|| TableError::at("type", text, 0, "this is no type"))
 }
 
 impl Compiler<'_> {
@@ -113,10 +102,7 @@ impl Compiler<'_> {
         }
         let sym = Sym(self.out.names.len() as u32);
         let json = format!("{}:", serde_json::Value::from(text));
-        self.out.names.push(Name {
-            text: text.to_string(),
-            json,
-        });
+        self.out.names.push(Name { text: text.to_string(), json });
         self.name_ids.insert(text.to_string(), sym);
         sym
     }
@@ -130,11 +116,7 @@ impl Compiler<'_> {
 
     /// All items of all files in order, as places.
     fn places(&self) -> Vec<Place> {
-        self.files
-            .iter()
-            .enumerate()
-            .flat_map(|(f, file)| (0..file.items.len()).map(move |i| (f, i)))
-            .collect()
+        self.files.iter().enumerate().flat_map(|(f, file)| (0..file.items.len()).map(move |i| (f, i))).collect()
     }
 
     pub(super) fn item(&self, place: Place) -> Option<Item> {
@@ -159,23 +141,15 @@ impl Compiler<'_> {
                 && before == place.0
                 && !message
             {
-                return self.error(
-                    item.at,
-                    format!("`{}` is declared twice in this file", item.name),
-                );
+                return self.error(item.at, format!("`{}` is declared twice in this file", item.name));
             }
             match item.kind {
                 ItemKind::Dialect => {
-                    let sym = self.name(&format!(
-                        "in the form `{}`: {}",
-                        item.name,
-                        item.doc.replace('\n', " ")
-                    ));
+                    let sym = self.name(&format!("in the form `{}`: {}", item.name, item.doc.replace('\n', " ")));
                     if self.out.dialects.len() >= 32 {
                         return self.error(item.at, "there may be 32 dialects at most");
                     }
-                    self.dialect_ids
-                        .insert(item.name.clone(), self.out.dialects.len() as u32);
+                    self.dialect_ids.insert(item.name.clone(), self.out.dialects.len() as u32);
                     self.out.dialects.push(sym);
                 }
                 ItemKind::Message(_) | ItemKind::Service(_) => {}
@@ -212,10 +186,7 @@ impl Compiler<'_> {
     fn fixed(&mut self) -> Fixed {
         let plain = |c: &mut Self, text: &str| {
             c.out.types.push(TypeDef {
-                read: Read::Bytes(Len {
-                    from: LenFrom::Rest,
-                    bytes: true,
-                }),
+                read: Read::Bytes(Len { from: LenFrom::Rest, bytes: true }),
                 text: text.into(),
                 ..types::blank()
             });
@@ -245,10 +216,7 @@ impl Compiler<'_> {
             if parameters {
                 continue;
             }
-            let kind = TypeKind::Named {
-                name: name.clone(),
-                args: Vec::new(),
-            };
+            let kind = TypeKind::Named { name: name.clone(), args: Vec::new() };
             let ty = self.plain_type(&TypeAst { at: item.at, kind })?;
             out.insert(name, ty);
         }
@@ -258,17 +226,7 @@ impl Compiler<'_> {
     fn enums(&mut self) -> Result<(), TableError> {
         let named: Vec<(String, Place)> = self.sorted_names();
         for (name, place) in named {
-            let Some(Item {
-                kind:
-                    ItemKind::Enum {
-                        flags,
-                        base,
-                        values,
-                    },
-                doc,
-                ..
-            }) = self.item(place)
-            else {
+            let Some(Item { kind: ItemKind::Enum { flags, base, values }, doc, .. }) = self.item(place) else {
                 continue;
             };
             self.file = place.0;
@@ -285,34 +243,19 @@ impl Compiler<'_> {
                 if list.iter().any(|w| w.name == v.name) {
                     return self.error(v.at, format!("`{}` has this name already", name));
                 }
-                self.value_owners
-                    .entry(v.name.clone())
-                    .or_default()
-                    .push(id);
-                list.push(EnumValue {
-                    value: v.value & mask,
-                    name: v.name,
-                    text: v.text,
-                    doc: v.doc,
-                });
+                self.value_owners.entry(v.name.clone()).or_default().push(id);
+                list.push(EnumValue { value: v.value & mask, name: v.name, text: v.text, doc: v.doc });
             }
             // Where two names share a number the first one declared is shown.
             list.sort_by_key(|v| v.value);
             list.dedup_by_key(|v| v.value);
-            self.out.enums.push(EnumDef {
-                name,
-                flags,
-                doc,
-                values: list,
-                base,
-            });
+            self.out.enums.push(EnumDef { name, flags, doc, values: list, base });
         }
         Ok(())
     }
 
     fn sorted_names(&self) -> Vec<(String, Place)> {
-        let sorted: BTreeMap<Place, String> =
-            self.by_name.iter().map(|(n, p)| (*p, n.clone())).collect();
+        let sorted: BTreeMap<Place, String> = self.by_name.iter().map(|(n, p)| (*p, n.clone())).collect();
         sorted.into_iter().map(|(p, n)| (n, p)).collect()
     }
 
@@ -330,24 +273,13 @@ impl Compiler<'_> {
                     self.family_ids.insert(name.clone(), id);
                     let of = self.plain_type(&of)?;
                     let field = self.name(&field);
-                    self.out.families.push(Family {
-                        name: name.clone(),
-                        field,
-                        of,
-                        null,
-                        members: Vec::new(),
-                    });
+                    self.out.families.push(Family { name: name.clone(), field, of, null, members: Vec::new() });
                 }
                 _ => {}
             }
         }
         for (name, place) in &named {
-            let Some(Item {
-                kind: ItemKind::Struct(body),
-                at,
-                ..
-            }) = self.item(*place)
-            else {
+            let Some(Item { kind: ItemKind::Struct(body), at, .. }) = self.item(*place) else {
                 continue;
             };
             self.file = place.0;
@@ -377,20 +309,13 @@ impl Compiler<'_> {
         let Some(def) = self.out.families.get(family_id.0 as usize) else {
             return Ok(());
         };
-        let symbols = self
-            .out
-            .types
-            .get(def.of.0 as usize)
-            .and_then(|t| t.symbols);
+        let symbols = self.out.types.get(def.of.0 as usize).and_then(|t| t.symbols);
         let number = symbols
             .and_then(|e| self.out.enums.get(e.0 as usize))
             .and_then(|e| e.values.iter().find(|v| v.name == name))
             .map(|v| v.value);
         let Some(number) = number else {
-            return self.error(
-                at,
-                format!("the enum of the family `{family}` has no value named `{name}`"),
-            );
+            return self.error(at, format!("the enum of the family `{family}` has no value named `{name}`"));
         };
         if let Some(def) = self.out.families.get_mut(family_id.0 as usize) {
             def.members.push((number, id));
@@ -400,60 +325,37 @@ impl Compiler<'_> {
 
     fn services_and_messages(&mut self) -> Result<(), TableError> {
         for place in self.places() {
-            let Some(Item {
-                kind: ItemKind::Service(s),
-                name,
-                doc,
-                ..
-            }) = self.item(place)
-            else {
+            let Some(Item { kind: ItemKind::Service(s), name, doc, .. }) = self.item(place) else {
                 continue;
             };
             self.file = place.0;
             let mut header = Vec::new();
             for field in &s.header {
                 let ty = self.plain_type(&field.of)?;
-                let name = if field.role == Role::Number {
-                    "type"
-                } else {
-                    "length"
+                let name = match field.role {
+                    Role::Number => "type",
+                    Role::LengthWhole | Role::LengthAfter => "length",
+                    Role::Other => &field.name,
                 };
-                if !matches!(
-                    self.out.types.get(ty.0 as usize).map(|t| &t.read),
-                    Some(Read::Int { .. })
-                ) {
-                    return self.error(field.at, "a message's number and length are integers");
+                if !matches!(self.out.types.get(ty.0 as usize).map(|t| &t.read), Some(Read::Int { .. })) {
+                    return self.error(field.at, "the fields of a message's header are integers");
                 }
                 header.push((field.role, self.name(name), ty));
             }
-            let service = Service {
-                name: name.clone(),
-                number: s.number,
-                header,
-                messages: Default::default(),
-                doc,
-            };
+            let service = Service { name: name.clone(), number: s.number, header, messages: Default::default(), doc };
             if let Some(id) = self.service_ids.get(&name) {
                 if let Some(slot) = self.out.services.get_mut(id.0 as usize) {
                     *slot = service;
                 }
                 continue;
             }
-            self.service_ids
-                .insert(name, ServiceId(self.out.services.len() as u32));
+            self.service_ids.insert(name, ServiceId(self.out.services.len() as u32));
             self.out.services.push(service);
         }
         let mut answers = Vec::new();
         let mut ids: HashMap<String, MessageId> = HashMap::new();
         for place in self.places() {
-            let Some(Item {
-                kind: ItemKind::Message(m),
-                name,
-                at,
-                doc,
-                ..
-            }) = self.item(place)
-            else {
+            let Some(Item { kind: ItemKind::Message(m), name, at, doc, .. }) = self.item(place) else {
                 continue;
             };
             self.file = place.0;
@@ -477,13 +379,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn message(
-        &mut self,
-        name: &str,
-        at: usize,
-        doc: String,
-        m: &MessageAst,
-    ) -> Result<MessageId, TableError> {
+    fn message(&mut self, name: &str, at: usize, doc: String, m: &MessageAst) -> Result<MessageId, TableError> {
         let Some(service) = self.service_ids.get(&m.service).copied() else {
             return self.error(at, format!("there is no service `{}`", m.service));
         };
@@ -504,21 +400,9 @@ impl Compiler<'_> {
             self.examples(body, ExampleOf::Message(id));
         }
         let name = self.name(name);
-        let def = MessageDef {
-            name,
-            service,
-            direction: m.direction,
-            number,
-            layout,
-            answers: Vec::new(),
-            doc,
-        };
+        let def = MessageDef { name, service, direction: m.direction, number, layout, answers: Vec::new(), doc };
         self.out.messages.push(def);
-        let lists = self
-            .out
-            .services
-            .get_mut(service.0 as usize)
-            .map(|s| &mut s.messages);
+        let lists = self.out.services.get_mut(service.0 as usize).map(|s| &mut s.messages);
         let (Some([client, server]), Some(number)) = (lists, number) else {
             return Ok(id);
         };

@@ -15,12 +15,7 @@ impl Compiler<'_> {
     }
 
     /// A type at a field, with its modifiers.
-    pub(super) fn type_(
-        &mut self,
-        ast: &TypeAst,
-        mods: &Mods,
-        scope: &mut Scope,
-    ) -> Result<TypeRef, TableError> {
+    pub(super) fn type_(&mut self, ast: &TypeAst, mods: &Mods, scope: &mut Scope) -> Result<TypeRef, TableError> {
         if let TypeKind::Named { name, args } = &ast.kind {
             return self.named(ast, name, args, mods, scope);
         }
@@ -28,21 +23,13 @@ impl Compiler<'_> {
             TypeKind::Named { .. } => return self.error(ast.at, "a name"),
             TypeKind::Inline(entries) => self.inline(ast.at, entries, scope)?,
             TypeKind::Many { of, len, bytes } => self.many(of, len, *bytes, mods, scope)?,
-            TypeKind::As {
-                region,
-                zlib,
-                inner,
-            } => self.region(ast.at, region, zlib, inner, mods, scope)?,
+            TypeKind::As { region, zlib, inner } => self.region(ast.at, region, zlib, inner, mods, scope)?,
             TypeKind::NullOr { present, of } => Read::NullOr {
                 present: self.type_(present, &Mods::default(), scope)?,
                 of: self.type_(of, &Mods::default(), scope)?,
             },
         };
-        let def = TypeDef {
-            read,
-            text: self.type_text(ast),
-            ..blank()
-        };
+        let def = TypeDef { read, text: self.type_text(ast), ..blank() };
         self.add(def, mods, scope)
     }
 
@@ -55,67 +42,35 @@ impl Compiler<'_> {
         scope: &mut Scope,
     ) -> Result<TypeRef, TableError> {
         if let Some(read) = builtin(name) {
-            let def = TypeDef {
-                read,
-                text: name.to_string(),
-                ..blank()
-            };
+            let def = TypeDef { read, text: name.to_string(), ..blank() };
             return self.add(def, mods, scope);
         }
         if matches!(name, "bytes" | "utf8" | "utf16" | "latin1") {
-            return self.error(
-                ast.at,
-                format!("`{name}` needs a length in brackets, such as {name}[u32] or {name}[*]"),
-            );
+            return self
+                .error(ast.at, format!("`{name}` needs a length in brackets, such as {name}[u32] or {name}[*]"));
         }
         if let Some(native) = self.native_ids.get(name).copied() {
             let args = self.args(args, scope)?;
-            let def = TypeDef {
-                read: Read::Native { native, args },
-                text: self.type_text(ast),
-                ..blank()
-            };
+            let def = TypeDef { read: Read::Native { native, args }, text: self.type_text(ast), ..blank() };
             return self.add(def, mods, scope);
         }
         if let Some(id) = self.enum_ids.get(name).copied() {
             return self.enum_type(id, name, args, mods, scope);
         }
         if let Some(family) = self.family_ids.get(name).copied() {
-            let def = TypeDef {
-                read: Read::Family(family),
-                text: name.to_string(),
-                ..blank()
-            };
+            let def = TypeDef { read: Read::Family(family), text: name.to_string(), ..blank() };
             return self.add(def, mods, scope);
         }
         if let Some(layout) = self.layout_ids.get(name).copied() {
-            let want = self
-                .out
-                .layouts
-                .get(layout.0 as usize)
-                .map_or(0, |l| usize::from(l.params));
+            let want = self.out.layouts.get(layout.0 as usize).map_or(0, |l| usize::from(l.params));
             if want != args.len() {
-                return self.error(
-                    ast.at,
-                    format!("`{name}` takes {want} parameters, not {}", args.len()),
-                );
+                return self.error(ast.at, format!("`{name}` takes {want} parameters, not {}", args.len()));
             }
             let args = self.args(args, scope)?;
-            let def = TypeDef {
-                read: Read::Layout { layout, args },
-                text: name.to_string(),
-                ..blank()
-            };
+            let def = TypeDef { read: Read::Layout { layout, args }, text: name.to_string(), ..blank() };
             return self.add(def, mods, scope);
         }
-        if let Some((
-            Item {
-                kind: ItemKind::Alias { of, mods: own },
-                ..
-            },
-            file,
-        )) = self.item_named(name)
-        {
+        if let Some((Item { kind: ItemKind::Alias { of, mods: own }, .. }, file)) = self.item_named(name) {
             return self.alias(ast.at, name, &of, &own, file, mods, scope);
         }
         let near = self.near(name);
@@ -143,10 +98,7 @@ impl Compiler<'_> {
         self.deeper_alias(-1);
         let ty = result?;
         if let Some(def) = self.out.types.get(ty.0 as usize).cloned() {
-            let renamed = TypeDef {
-                text: name.to_string(),
-                ..def
-            };
+            let renamed = TypeDef { text: name.to_string(), ..def };
             return Ok(self.push(renamed));
         }
         Ok(ty)
@@ -162,76 +114,31 @@ impl Compiler<'_> {
     ) -> Result<TypeRef, TableError> {
         let base = match args {
             [] => self.out.enums.get(id.0 as usize).map(|e| e.base),
-            [
-                Expr {
-                    kind: ExprKind::Name(base),
-                    at,
-                },
-            ] => Some(self.plain_type(&TypeAst {
-                at: *at,
-                kind: TypeKind::Named {
-                    name: base.clone(),
-                    args: vec![],
-                },
-            })?),
+            [Expr { kind: ExprKind::Name(base), at }] => {
+                Some(self.plain_type(&TypeAst { at: *at, kind: TypeKind::Named { name: base.clone(), args: vec![] } })?)
+            }
             [other, ..] => {
-                return self.error(
-                    other.at,
-                    "an enum takes one integer type, such as Flags(u8)",
-                );
+                return self.error(other.at, "an enum takes one integer type, such as Flags(u8)");
             }
         };
-        let read = base
-            .and_then(|b| self.out.types.get(b.0 as usize))
-            .map(|t| t.read.clone());
+        let read = base.and_then(|b| self.out.types.get(b.0 as usize)).map(|t| t.read.clone());
         let Some(read @ (Read::Int { .. } | Read::Native { .. })) = read else {
-            return self.error(
-                args.first().map_or(0, |a| a.at),
-                format!("the enum `{name}` is read from an integer type"),
-            );
+            return self
+                .error(args.first().map_or(0, |a| a.at), format!("the enum `{name}` is read from an integer type"));
         };
         let text = match args {
-            [
-                Expr {
-                    kind: ExprKind::Name(base),
-                    ..
-                },
-            ] => format!("{name}({base})"),
+            [Expr { kind: ExprKind::Name(base), .. }] => format!("{name}({base})"),
             _ => name.to_string(),
         };
-        self.add(
-            TypeDef {
-                read,
-                text,
-                symbols: Some(id),
-                ..blank()
-            },
-            mods,
-            scope,
-        )
+        self.add(TypeDef { read, text, symbols: Some(id), ..blank() }, mods, scope)
     }
 
-    fn inline(
-        &mut self,
-        at: usize,
-        entries: &[Entry],
-        scope: &mut Scope,
-    ) -> Result<Read, TableError> {
+    fn inline(&mut self, at: usize, entries: &[Entry], scope: &mut Scope) -> Result<Read, TableError> {
         let layout = self.new_layout("");
         let free = scope.free_names(entries);
-        let body = StructAst {
-            entries: entries.to_vec(),
-            params: free.clone(),
-            ..StructAst::default()
-        };
+        let body = StructAst { entries: entries.to_vec(), params: free.clone(), ..StructAst::default() };
         self.fill_inline(layout, &body, scope)?;
-        let names: Vec<Expr> = free
-            .into_iter()
-            .map(|n| Expr {
-                at,
-                kind: ExprKind::Name(n),
-            })
-            .collect();
+        let names: Vec<Expr> = free.into_iter().map(|n| Expr { at, kind: ExprKind::Name(n) }).collect();
         let args = self.args(&names, scope)?;
         Ok(Read::Layout { layout, args })
     }
@@ -258,17 +165,10 @@ impl Compiler<'_> {
                 if matches!(len.from, LenFrom::Zero) {
                     return self.error(of.at, "only text can end with a zero unit ([z])");
                 }
-                return Ok(Read::List {
-                    of: self.type_(of, &Mods::default(), scope)?,
-                    len,
-                });
+                return Ok(Read::List { of: self.type_(of, &Mods::default(), scope)?, len });
             }
         };
-        Ok(Read::Text {
-            kind: text,
-            len,
-            terminated: mods.terminated,
-        })
+        Ok(Read::Text { kind: text, len, terminated: mods.terminated })
     }
 
     fn len(&mut self, len: &LenAst, bytes: bool, scope: &mut Scope) -> Result<Len, TableError> {
@@ -276,16 +176,10 @@ impl Compiler<'_> {
             LenAst::Rest => LenFrom::Rest,
             LenAst::Zero => LenFrom::Zero,
             LenAst::Inline(name) => {
-                let kind = TypeKind::Named {
-                    name: name.clone(),
-                    args: vec![],
-                };
+                let kind = TypeKind::Named { name: name.clone(), args: vec![] };
                 LenFrom::Inline(self.plain_type(&TypeAst { at: 0, kind })?)
             }
-            LenAst::Expr(Expr {
-                kind: ExprKind::Int(n),
-                at,
-            }) => match u32::try_from(*n) {
+            LenAst::Expr(Expr { kind: ExprKind::Int(n), at }) => match u32::try_from(*n) {
                 Ok(n) => LenFrom::Const(n),
                 Err(_) => return self.error(*at, "a length has 32 bits at most"),
             },
@@ -311,15 +205,10 @@ impl Compiler<'_> {
         }
         let len = self.len(len, *bytes, scope)?;
         let zlib = match zlib {
-            Some((keep, size)) => {
-                Some((self.expr(keep, scope, None)?, self.expr(size, scope, None)?))
-            }
+            Some((keep, size)) => Some((self.expr(keep, scope, None)?, self.expr(size, scope, None)?)),
             None => None,
         };
-        let inside = Mods {
-            terminated: mods.terminated,
-            ..Mods::default()
-        };
+        let inside = Mods { terminated: mods.terminated, ..Mods::default() };
         let mut types = Vec::new();
         for ty in inner {
             let ty_ref = self.type_(ty, &inside, scope)?;
@@ -329,24 +218,14 @@ impl Compiler<'_> {
             }
             types.push(ty_ref);
         }
-        Ok(Read::Region {
-            len,
-            inner: types,
-            dialects: mods.dialects,
-            zlib,
-        })
+        Ok(Read::Region { len, inner: types, dialects: mods.dialects, zlib })
     }
 
     fn args(&mut self, args: &[Expr], scope: &mut Scope) -> Result<Vec<ExprId>, TableError> {
         args.iter().map(|a| self.expr(a, scope, None)).collect()
     }
 
-    fn add(
-        &mut self,
-        mut def: TypeDef,
-        mods: &Mods,
-        scope: &mut Scope,
-    ) -> Result<TypeRef, TableError> {
+    fn add(&mut self, mut def: TypeDef, mods: &Mods, scope: &mut Scope) -> Result<TypeRef, TableError> {
         if mods.secret {
             def.marks |= mark::SECRET;
         }
@@ -360,10 +239,7 @@ impl Compiler<'_> {
         }
         if let Some((word, at)) = &mods.shown {
             if !super::super::SHOWN.contains(&word.as_str()) {
-                return self.error(
-                    *at,
-                    format!("`shown` knows {}", super::super::SHOWN.join(", ")),
-                );
+                return self.error(*at, format!("`shown` knows {}", super::super::SHOWN.join(", ")));
             }
             def.shown = Some(self.name(word));
         }
@@ -380,11 +256,7 @@ impl Compiler<'_> {
     fn push(&mut self, def: TypeDef) -> TypeRef {
         let simple = matches!(
             def.read,
-            Read::Int { .. }
-                | Read::Float { .. }
-                | Read::Bool
-                | Read::Uuid { .. }
-                | Read::Ipv4 { .. }
+            Read::Int { .. } | Read::Float { .. } | Read::Bool | Read::Uuid { .. } | Read::Ipv4 { .. }
         );
         let bare = simple
             && def.shown.is_none()
@@ -409,10 +281,7 @@ impl Compiler<'_> {
         match &ast.kind {
             TypeKind::Named { name, args } if args.is_empty() => name.clone(),
             TypeKind::Named { name, args } => {
-                format!(
-                    "{name}({})",
-                    args.iter().map(expr_text).collect::<Vec<_>>().join(", ")
-                )
+                format!("{name}({})", args.iter().map(expr_text).collect::<Vec<_>>().join(", "))
             }
             TypeKind::Inline(_) => "struct".into(),
             TypeKind::Many { of, len, bytes } => {
@@ -422,29 +291,18 @@ impl Compiler<'_> {
                     LenAst::Inline(name) => name.clone(),
                     LenAst::Expr(e) => expr_text(e),
                 };
-                format!(
-                    "{}[{len}{}]",
-                    self.type_text(of),
-                    if *bytes { " bytes" } else { "" }
-                )
+                format!("{}[{len}{}]", self.type_text(of), if *bytes { " bytes" } else { "" })
             }
             TypeKind::As { region, inner, .. } => {
                 let inner: Vec<_> = inner.iter().map(|t| self.type_text(t)).collect();
                 format!("{} as {}", self.type_text(region), inner.join(" | "))
             }
-            TypeKind::NullOr { present, of } => format!(
-                "null_or({}) {}",
-                self.type_text(present),
-                self.type_text(of)
-            ),
+            TypeKind::NullOr { present, of } => format!("null_or({}) {}", self.type_text(present), self.type_text(of)),
         }
     }
 
     fn near(&self, name: &str) -> String {
-        let known = [
-            "u8", "u16", "u32", "u64", "i32", "bool", "uuid", "ipv4", "utf16", "bytes", "f32",
-            "f64",
-        ];
+        let known = ["u8", "u16", "u32", "u64", "i32", "bool", "uuid", "ipv4", "utf16", "bytes", "f32", "f64"];
         let declared = self
             .layout_ids
             .keys()
@@ -499,27 +357,13 @@ fn builtin(name: &str) -> Option<Read> {
         Some(plain) => (plain, true),
         None => (name, false),
     };
+    let order = if big { Order::Big } else { Order::Little };
     Some(match plain {
-        "u8" | "i8" if !big => Read::Int {
-            size: 1,
-            signed: plain == "i8",
-            big,
-        },
-        "u16" | "i16" => Read::Int {
-            size: 2,
-            signed: plain == "i16",
-            big,
-        },
-        "u32" | "i32" => Read::Int {
-            size: 4,
-            signed: plain == "i32",
-            big,
-        },
-        "u64" | "i64" => Read::Int {
-            size: 8,
-            signed: plain == "i64",
-            big,
-        },
+        "u8" | "i8" if !big => Read::Int { size: 1, signed: plain == "i8", order },
+        "u16" | "i16" => Read::Int { size: 2, signed: plain == "i16", order },
+        "u32" | "i32" => Read::Int { size: 4, signed: plain == "i32", order },
+        "u64" | "i64" => Read::Int { size: 8, signed: plain == "i64", order },
+        "u32pdp" if !big => Read::Int { size: 4, signed: false, order: Order::Pdp },
         "f32" => Read::Float { size: 4, big },
         "f64" => Read::Float { size: 8, big },
         "bool" if !big => Read::Bool,
@@ -543,11 +387,7 @@ pub(super) fn fill_minimums(p: &mut Program) {
             }
         }
         for i in 0..p.layouts.len() {
-            let bits = p
-                .layouts
-                .get(i)
-                .map_or(0, |l| layout_minimum(p, l))
-                .min(1 << 24);
+            let bits = p.layouts.get(i).map_or(0, |l| layout_minimum(p, l)).min(1 << 24);
             if let Some(layout) = p.layouts.get_mut(i) {
                 grown |= bits > layout.min_bits;
                 layout.min_bits = bits;
@@ -564,9 +404,7 @@ fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
     let mut bits = 0u32;
     for op in steps {
         match op {
-            Op::Field { ty, .. } => {
-                bits = bits.saturating_add(p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits))
-            }
+            Op::Field { ty, .. } => bits = bits.saturating_add(p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits)),
             Op::Say { .. } | Op::Remember { .. } => {}
             // What comes behind a choice is counted too late to matter.
             _ => return bits,
@@ -589,16 +427,9 @@ fn minimum(p: &Program, read: &Read) -> u32 {
         Read::Uuid { .. } => 128,
         Read::Ipv4 { .. } => 32,
         Read::Bytes(l) | Read::Region { len: l, .. } => len(l, 8),
-        Read::Text {
-            kind: TextKind::Utf16 | TextKind::Inverted16,
-            len: l,
-            ..
-        } => len(l, 16),
+        Read::Text { kind: TextKind::Utf16 | TextKind::Inverted16, len: l, .. } => len(l, 16),
         Read::Text { len: l, .. } => len(l, 8),
-        Read::List {
-            of: element,
-            len: l,
-        } => len(l, of(element)),
+        Read::List { of: element, len: l } => len(l, of(element)),
         Read::Layout { layout, .. } => p.layouts.get(layout.0 as usize).map_or(0, |l| l.min_bits),
         Read::Family(f) => p.families.get(f.0 as usize).map_or(0, |f| of(&f.of)),
         Read::NullOr { present, .. } => of(present),

@@ -10,9 +10,7 @@ impl Run<'_> {
     #[inline]
     pub(super) fn test(&mut self, test: Test, frame: Frame, cursor: &Cursor<'_>) -> bool {
         match test {
-            Test::Has(slot, mask) => self
-                .slot(frame, slot)
-                .is_some_and(|v| mask != 0 && v & mask == mask),
+            Test::Has(slot, mask) => self.slot(frame, slot).is_some_and(|v| mask != 0 && v & mask == mask),
             Test::Equals(slot, value) => self.slot(frame, slot) == Some(value),
             Test::General(id) => self.expr(id, frame, cursor).is_some_and(|v| v != 0),
         }
@@ -23,10 +21,7 @@ impl Run<'_> {
         if frame.present & (1 << (slot & 63)) == 0 {
             return None;
         }
-        self.state
-            .slots
-            .get(frame.base + usize::from(slot))
-            .copied()
+        self.state.slots.get(frame.base + usize::from(slot)).copied()
     }
 
     /// The value of an expression; `None` where something it needs is absent, or the result has no place in 64 bits.
@@ -36,36 +31,24 @@ impl Run<'_> {
             Ex::Const(n) => Some(*n),
             Ex::Slot { slot, signed } => {
                 let value = self.slot(frame, *slot)?;
-                Some(if *signed {
-                    i128::from(value as i64)
-                } else {
-                    i128::from(value)
-                })
+                Some(if *signed { i128::from(value as i64) } else { i128::from(value) })
             }
             Ex::Binary(BinaryOp::And, a, b) => {
                 let left = self.expr(*a, frame, cursor).is_some_and(|v| v != 0);
-                Some(i128::from(
-                    left && self.expr(*b, frame, cursor).is_some_and(|v| v != 0),
-                ))
+                Some(i128::from(left && self.expr(*b, frame, cursor).is_some_and(|v| v != 0)))
             }
             Ex::Binary(BinaryOp::Or, a, b) => {
                 let left = self.expr(*a, frame, cursor).is_some_and(|v| v != 0);
-                Some(i128::from(
-                    left || self.expr(*b, frame, cursor).is_some_and(|v| v != 0),
-                ))
+                Some(i128::from(left || self.expr(*b, frame, cursor).is_some_and(|v| v != 0)))
             }
             Ex::Binary(op, a, b) => {
                 let (a, b) = (self.expr(*a, frame, cursor)?, self.expr(*b, frame, cursor)?);
                 binary(*op, a, b)
             }
-            Ex::Not(a) => Some(i128::from(
-                !self.expr(*a, frame, cursor).is_some_and(|v| v != 0),
-            )),
+            Ex::Not(a) => Some(i128::from(!self.expr(*a, frame, cursor).is_some_and(|v| v != 0))),
             Ex::In(a, list) => {
                 let value = self.expr(*a, frame, cursor)?;
-                let found = list
-                    .iter()
-                    .any(|v| self.expr(*v, frame, cursor) == Some(value));
+                let found = list.iter().any(|v| self.expr(*v, frame, cursor) == Some(value));
                 Some(i128::from(found))
             }
             Ex::Remaining => Some(cursor.left() as i128),

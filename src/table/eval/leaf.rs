@@ -22,45 +22,24 @@ impl Run<'_> {
         };
         let start = cursor.pos();
         let (value, kind) = match &def.read {
-            Read::Int { size, signed, big } => integer(cursor, *size, *signed, *big)?,
+            Read::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,
             Read::Bool => (u64::from(cursor.array::<1>()?[0]), Kind::Bool),
             Read::Float { size: 4, big } => {
                 let raw = cursor.array::<4>()?;
-                let bits = if *big {
-                    u32::from_be_bytes(raw)
-                } else {
-                    u32::from_le_bytes(raw)
-                };
+                let bits = if *big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) };
                 (u64::from(bits), Kind::F32)
             }
             Read::Float { big, .. } => {
                 let raw = cursor.array::<8>()?;
-                (
-                    if *big {
-                        u64::from_be_bytes(raw)
-                    } else {
-                        u64::from_le_bytes(raw)
-                    },
-                    Kind::F64,
-                )
+                (if *big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) }, Kind::F64)
             }
             Read::Uuid { plain } => {
                 let at = cursor.skip(16)?;
-                (
-                    Node::place(at, 16),
-                    if *plain { Kind::UuidBe } else { Kind::Uuid },
-                )
+                (Node::place(at, 16), if *plain { Kind::UuidBe } else { Kind::Uuid })
             }
             Read::Ipv4 { big } => {
                 let raw = cursor.array::<4>()?;
-                (
-                    u64::from(if *big {
-                        u32::from_be_bytes(raw)
-                    } else {
-                        u32::from_le_bytes(raw)
-                    }),
-                    Kind::Ipv4,
-                )
+                (u64::from(if *big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }), Kind::Ipv4)
             }
             _ => return self.composite(cursor, name, ty, def, marks | def.marks, frame),
         };
@@ -87,13 +66,7 @@ impl Run<'_> {
     #[cold]
     fn check(&mut self, def: &TypeDef, node: u32, value: u64) {
         if let Some(expect) = def.expect.filter(|e| *e != value) {
-            self.problem(
-                Severity::Note,
-                node,
-                "{a}, where {b} is expected",
-                value as i64,
-                expect as i64,
-            );
+            self.problem(Severity::Note, node, "{a}, where {b} is expected", value as i64, expect as i64);
         }
         self.check_max(def, node, value);
     }
@@ -136,37 +109,19 @@ impl Run<'_> {
                 self.structure(cursor, name, *layout, &args, marks)
             }
             Read::Family(family) => self.object(cursor, name, ty, *family, marks),
-            Read::NullOr { present, of } => {
-                self.null_or(cursor, name, ty, *present, *of, marks, frame)
-            }
+            Read::NullOr { present, of } => self.null_or(cursor, name, ty, *present, *of, marks, frame),
             Read::Native { native, args } => {
                 let args = self.args(args, frame, cursor);
-                let call = Call {
-                    name,
-                    ty,
-                    marks,
-                    args,
-                    depth: self.state.depth,
-                };
+                let call = Call { name, ty, marks, args, depth: self.state.depth };
                 match self.tables.native(*native) {
                     Some(function) => function(self, cursor, &call),
                     None => Err(Stop::Unknown),
                 }
             }
             Read::Bytes(len) => self.bytes(cursor, name, ty, def, *len, marks, frame),
-            Read::Text {
-                kind,
-                len,
-                terminated,
-            } => self.text(
-                cursor,
-                name,
-                ty,
-                def,
-                (*kind, *len, *terminated),
-                marks,
-                frame,
-            ),
+            Read::Text { kind, len, terminated } => {
+                self.text(cursor, name, ty, def, (*kind, *len, *terminated), marks, frame)
+            }
             Read::List { of, len } => self.list(cursor, name, ty, def, (*of, *len), marks, frame),
             Read::Region { .. } => self.region(cursor, name, def, marks, frame),
             _ => Err(Stop::Unknown),
@@ -237,13 +192,7 @@ impl Run<'_> {
     ) -> Result<u64, Stop> {
         let tables = self.tables;
         let node = self.open(cursor, name, ty, marks);
-        let there = self.field(
-            cursor,
-            tables.present_name(),
-            present,
-            crate::tree::mark::SPAN,
-            frame,
-        );
+        let there = self.field(cursor, tables.present_name(), present, crate::tree::mark::SPAN, frame);
         let result = match there {
             Ok(0) => {
                 self.make_null(node, cursor);
@@ -257,9 +206,7 @@ impl Run<'_> {
                         None => Err(Stop::Unknown),
                     }
                 }
-                _ => self
-                    .field(cursor, tables.value_name(), of, 0, frame)
-                    .map(|_| ()),
+                _ => self.field(cursor, tables.value_name(), of, 0, frame).map(|_| ()),
             },
             Err(stop) => Err(stop),
         };
@@ -269,72 +216,21 @@ impl Run<'_> {
 }
 
 #[inline]
-fn integer(
-    cursor: &mut Cursor<'_>,
-    size: u8,
-    signed: bool,
-    big: bool,
-) -> Result<(u64, Kind), Stop> {
-    let (value, kind) = match (size, big) {
-        (1, _) => {
-            let raw = cursor.array::<1>()?[0];
-            (
-                if signed {
-                    raw as i8 as i64 as u64
-                } else {
-                    u64::from(raw)
-                },
-                Kind::Unsigned,
-            )
-        }
-        (2, _) => {
-            let raw = cursor.array::<2>()?;
-            let n = if big {
-                u16::from_be_bytes(raw)
-            } else {
-                u16::from_le_bytes(raw)
-            };
-            (
-                if signed {
-                    n as i16 as i64 as u64
-                } else {
-                    u64::from(n)
-                },
-                Kind::Unsigned,
-            )
-        }
-        (4, _) => {
-            let raw = cursor.array::<4>()?;
-            let n = if big {
-                u32::from_be_bytes(raw)
-            } else {
-                u32::from_le_bytes(raw)
-            };
-            (
-                if signed {
-                    n as i32 as i64 as u64
-                } else {
-                    u64::from(n)
-                },
-                Kind::Unsigned,
-            )
-        }
-        _ => {
-            let raw = cursor.array::<8>()?;
-            (
-                if big {
-                    u64::from_be_bytes(raw)
-                } else {
-                    u64::from_le_bytes(raw)
-                },
-                Kind::Unsigned64,
-            )
-        }
+fn integer(cursor: &mut Cursor<'_>, size: u8, signed: bool, order: Order) -> Result<(u64, Kind), Stop> {
+    let value = match (size, order) {
+        (1, _) => u64::from(cursor.array::<1>()?[0]),
+        (2, Order::Big) => u64::from(u16::from_be_bytes(cursor.array()?)),
+        (2, _) => u64::from(u16::from_le_bytes(cursor.array()?)),
+        (4, Order::Little) => u64::from(u32::from_le_bytes(cursor.array()?)),
+        (4, Order::Big) => u64::from(u32::from_be_bytes(cursor.array()?)),
+        (4, Order::Pdp) => u64::from(u32::from_le_bytes(cursor.array()?).rotate_right(16)),
+        (_, Order::Big) => u64::from_be_bytes(cursor.array()?),
+        _ => u64::from_le_bytes(cursor.array()?),
     };
-    let kind = match (kind, signed) {
-        (Kind::Unsigned, true) => Kind::Signed,
-        (Kind::Unsigned64, true) => Kind::Signed64,
-        (kind, _) => kind,
-    };
-    Ok((value, kind))
+    if !signed {
+        return Ok((value, if size == 8 { Kind::Unsigned64 } else { Kind::Unsigned }));
+    }
+    let above = 64 - u32::from(size) * 8;
+    let value = ((value << above) as i64 >> above) as u64;
+    Ok((value, if size == 8 { Kind::Signed64 } else { Kind::Signed }))
 }

@@ -15,47 +15,28 @@ pub(super) enum Count {
 
 impl Run<'_> {
     /// Finds out a length, reading the count where it stands in the bytes.
-    pub(super) fn count(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        len: Len,
-        frame: Frame,
-    ) -> Result<Count, Stop> {
+    pub(super) fn count(&mut self, cursor: &mut Cursor<'_>, len: Len, frame: Frame) -> Result<Count, Stop> {
         let n = match len.from {
             LenFrom::Const(n) => u64::from(n),
             LenFrom::Rest => return Ok(Count::Rest),
             LenFrom::Zero => return Ok(Count::Zero),
-            LenFrom::Inline(ty) => {
-                self.field(cursor, self.tables.count_name(), ty, mark::SPAN, frame)?
-            }
+            LenFrom::Inline(ty) => self.field(cursor, self.tables.count_name(), ty, mark::SPAN, frame)?,
             LenFrom::Expr(id) => match self.expr(id, frame, cursor).map(u64::try_from) {
                 Some(Ok(n)) => n,
                 _ => {
                     let node = self.tree.len().saturating_sub(1);
-                    self.problem(
-                        Severity::Error,
-                        node,
-                        "a length below zero or without a value",
-                        0,
-                        0,
-                    );
+                    self.problem(Severity::Error, node, "a length below zero or without a value", 0, 0);
                     return Err(Stop::Bad);
                 }
             },
         };
-        Ok(if len.bytes {
-            Count::Bytes(n)
-        } else {
-            Count::Units(n)
-        })
+        Ok(if len.bytes { Count::Bytes(n) } else { Count::Units(n) })
     }
 
     /// A length in bytes, where a unit has `unit` bytes; absurd ones are cut to what no buffer can hold.
     pub(super) fn byte_len(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> usize {
         match count {
-            Count::Units(n) => usize::try_from(*n)
-                .unwrap_or(usize::MAX)
-                .saturating_mul(unit),
+            Count::Units(n) => usize::try_from(*n).unwrap_or(usize::MAX).saturating_mul(unit),
             Count::Bytes(n) => usize::try_from(*n).unwrap_or(usize::MAX),
             Count::Rest => cursor.left() / unit * unit,
             Count::Zero => 0,
@@ -103,17 +84,12 @@ impl Run<'_> {
         marks: u8,
         frame: Frame,
     ) -> Result<u64, Stop> {
-        let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) {
-            2
-        } else {
-            1
-        };
+        let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
         let count = self.count(cursor, len, frame)?;
         let start = cursor.pos();
         let (n, content) = match count {
             Count::Zero => {
-                let content =
-                    zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
+                let content = zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
                 (content + unit, content)
             }
             _ => {
@@ -193,9 +169,7 @@ impl Run<'_> {
 
     fn terminated_text(&mut self, node: u32, bytes: &[u8], unit: usize) {
         let content = bytes.len().saturating_sub(unit);
-        let ends = bytes
-            .get(content..)
-            .is_some_and(|z| !z.is_empty() && z.iter().all(|b| *b == 0));
+        let ends = bytes.get(content..).is_some_and(|z| !z.is_empty() && z.iter().all(|b| *b == 0));
         if !ends {
             if !bytes.is_empty() {
                 self.problem(Severity::Note, node, "no zero at the text's end", 0, 0);
@@ -219,17 +193,8 @@ impl Run<'_> {
             TextKind::Utf8 => bytes.is_ascii() || std::str::from_utf8(bytes).is_ok(),
             TextKind::Latin1 | TextKind::Owned => true,
             TextKind::Inverted8 => bytes.iter().all(|b| b & 0x80 != 0),
-            TextKind::Utf16 => {
-                len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| u[1] & 0xf8 == 0xd8)
-            }
-            TextKind::Inverted16 => {
-                len % 2 == 0
-                    && !bytes
-                        .as_chunks::<2>()
-                        .0
-                        .iter()
-                        .any(|u| !u[1] & 0xf8 == 0xd8)
-            }
+            TextKind::Utf16 => len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| u[1] & 0xf8 == 0xd8),
+            TextKind::Inverted16 => len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| !u[1] & 0xf8 == 0xd8),
         };
         let buffer = text.buffer;
         if plain || decode_text(kind, bytes, &mut String::new()) {
@@ -279,11 +244,9 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let end = match count {
             Count::Units(n) => return self.counted_elements(cursor, node, of, *n, frame),
-            Count::Bytes(n) => cursor.pos().saturating_add(
-                usize::try_from(*n)
-                    .unwrap_or(usize::MAX / 8)
-                    .saturating_mul(8),
-            ),
+            Count::Bytes(n) => {
+                cursor.pos().saturating_add(usize::try_from(*n).unwrap_or(usize::MAX / 8).saturating_mul(8))
+            }
             Count::Rest | Count::Zero => cursor.limit(),
         };
         if end > cursor.limit() {
@@ -304,11 +267,7 @@ impl Run<'_> {
         frame: Frame,
     ) -> Result<(), Stop> {
         let least = self.tables.type_def(of).map_or(0, |d| d.min_bits as usize);
-        let wanted = cursor.pos().saturating_add(
-            usize::try_from(n)
-                .unwrap_or(usize::MAX)
-                .saturating_mul(least),
-        );
+        let wanted = cursor.pos().saturating_add(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(least));
         if self.state.regions == 0 && wanted > cursor.limit() {
             return Err(Stop::Short(wanted));
         }
@@ -318,13 +277,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn element(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        node: u32,
-        of: TypeRef,
-        frame: Frame,
-    ) -> Result<(), Stop> {
+    fn element(&mut self, cursor: &mut Cursor<'_>, node: u32, of: TypeRef, frame: Frame) -> Result<(), Stop> {
         if self.tree.len() >= self.state.limits.nodes {
             self.problem(
                 Severity::Error,
@@ -338,13 +291,7 @@ impl Run<'_> {
         let before = cursor.pos();
         self.field(cursor, Sym::ELEMENT, of, 0, frame)?;
         if cursor.pos() == before {
-            self.problem(
-                Severity::Error,
-                node,
-                "a list whose elements have no length",
-                0,
-                0,
-            );
+            self.problem(Severity::Error, node, "a list whose elements have no length", 0, 0);
             return Err(Stop::Bad);
         }
         Ok(())
@@ -356,10 +303,5 @@ fn zero_at(bytes: &[u8], unit: usize) -> Option<usize> {
     if unit == 1 {
         return memchr::memchr(0, bytes);
     }
-    bytes
-        .as_chunks::<2>()
-        .0
-        .iter()
-        .position(|u| *u == [0, 0])
-        .map(|i| i * 2)
+    bytes.as_chunks::<2>().0.iter().position(|u| *u == [0, 0]).map(|i| i * 2)
 }

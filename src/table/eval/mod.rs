@@ -80,11 +80,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits {
-            nodes: 400_000,
-            depth: 96,
-            decompressed: 16 << 20,
-        }
+        Limits { nodes: 400_000, depth: 96, decompressed: 16 << 20 }
     }
 }
 
@@ -146,11 +142,7 @@ impl Evaluator {
     ) -> Outcome {
         tree.clear();
         self.begin();
-        let mut run = Run {
-            tables,
-            tree,
-            state: self,
-        };
+        let mut run = Run { tables, tree, state: self };
         run.message(service, sender, bytes)
     }
 
@@ -168,12 +160,25 @@ impl Evaluator {
         self.begin();
         self.regions = 1;
         let mut cursor = Cursor::new(bytes, Buffer::CAPTURED).at_bit(bit);
-        let mut run = Run {
-            tables,
-            tree,
-            state: self,
-        };
-        run.bounded(&mut cursor, name, &[ty], true)
+        let mut run = Run { tables, tree, state: self };
+        run.bounded(&mut cursor, name, &[ty], true, Frame::default())
+    }
+
+    /// Reads a structure that begins a stream's bytes, into a cleared tree: how many bytes it has, or how many are needed at least.
+    pub fn stream_value(
+        &mut self,
+        tables: &Tables,
+        ty: TypeRef,
+        name: Sym,
+        bytes: &[u8],
+        tree: &mut Tree,
+    ) -> Result<usize, Stop> {
+        tree.clear();
+        self.begin();
+        let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
+        let mut run = Run { tables, tree, state: self };
+        run.field(&mut cursor, name, ty, 0, Frame::default())?;
+        Ok(cursor.pos().div_ceil(8))
     }
 
     fn begin(&mut self) {
@@ -203,9 +208,8 @@ impl Run<'_> {
             match role {
                 super::ast::Role::Number => number = value,
                 super::ast::Role::LengthWhole => length = Some(value),
-                super::ast::Role::LengthAfter => {
-                    length = Some(value.saturating_add(cursor.pos() as u64 / 8))
-                }
+                super::ast::Role::LengthAfter => length = Some(value.saturating_add(cursor.pos() as u64 / 8)),
+                super::ast::Role::Other => {}
             }
         }
         let Some(id) = tables.message_id(service, sender, number) else {
@@ -230,13 +234,7 @@ impl Run<'_> {
         }
     }
 
-    fn stream_message(
-        &mut self,
-        id: MessageId,
-        layout: &Layout,
-        root: u32,
-        cursor: &mut Cursor<'_>,
-    ) -> Outcome {
+    fn stream_message(&mut self, id: MessageId, layout: &Layout, root: u32, cursor: &mut Cursor<'_>) -> Outcome {
         match self.steps(layout, &[], root, cursor) {
             Ok(()) => {
                 self.tree.close(root, cursor.pos());
@@ -318,13 +316,7 @@ impl Run<'_> {
         cursor: &mut Cursor<'_>,
     ) -> Result<(), Stop> {
         if self.state.depth >= self.state.limits.depth {
-            self.problem(
-                Severity::Error,
-                node,
-                "nested more than {a} deep",
-                i64::from(self.state.limits.depth),
-                0,
-            );
+            self.problem(Severity::Error, node, "nested more than {a} deep", i64::from(self.state.limits.depth), 0);
             return Err(Stop::Limit);
         }
         let base = self.state.slots.len();
@@ -348,24 +340,13 @@ impl Run<'_> {
         }
     }
 
-    fn run_steps(
-        &mut self,
-        start: u32,
-        frame: &mut Frame,
-        node: u32,
-        cursor: &mut Cursor<'_>,
-    ) -> Result<(), Stop> {
+    fn run_steps(&mut self, start: u32, frame: &mut Frame, node: u32, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let tables = self.tables;
         let mut pc = start as usize;
         while let Some(op) = tables.op(pc) {
             pc += 1;
             match op {
-                Op::Field {
-                    name,
-                    ty,
-                    slot,
-                    marks,
-                } => {
+                Op::Field { name, ty, slot, marks } => {
                     let value = self.field(cursor, *name, *ty, *marks, *frame)?;
                     if *slot != NO_SLOT {
                         self.keep(frame, *slot, value);
@@ -377,34 +358,18 @@ impl Run<'_> {
                     }
                 }
                 Op::Jump(to) => pc = *to as usize,
-                Op::Switch {
-                    on,
-                    targets,
-                    otherwise,
-                } => {
+                Op::Switch { on, targets, otherwise } => {
                     let value = self.expr(*on, *frame, cursor);
                     let found = value.and_then(|v| targets.binary_search_by_key(&v, |t| t.0).ok());
-                    pc = found
-                        .and_then(|i| targets.get(i))
-                        .map_or(*otherwise, |t| t.1) as usize;
+                    pc = found.and_then(|i| targets.get(i)).map_or(*otherwise, |t| t.1) as usize;
                 }
                 Op::Say { severity, text } => {
                     let text = crate::tree::Text::Table(*text);
-                    self.tree.problem(Problem {
-                        severity: *severity,
-                        node,
-                        text,
-                        a: 0,
-                        b: 0,
-                        bytes: None,
-                    });
+                    self.tree.problem(Problem { severity: *severity, node, text, a: 0, b: 0, bytes: None });
                 }
                 Op::Undecoded => return Err(Stop::Unknown),
                 Op::Remember { kind, key, value } => {
-                    let pair = (
-                        self.expr(*key, *frame, cursor),
-                        self.expr(*value, *frame, cursor),
-                    );
+                    let pair = (self.expr(*key, *frame, cursor), self.expr(*value, *frame, cursor));
                     if let (Some(key), Some(value)) = pair {
                         self.state.memory.learn(*kind, key as u64, value as u64);
                     }
@@ -438,13 +403,7 @@ impl Run<'_> {
                     left,
                 );
             }
-            Some(Stop::Unknown) => self.problem(
-                Severity::Note,
-                node,
-                "no layout is known from here on",
-                0,
-                0,
-            ),
+            Some(Stop::Unknown) => self.problem(Severity::Note, node, "no layout is known from here on", 0, 0),
             Some(Stop::Bad | Stop::Limit) | None => {}
         }
     }

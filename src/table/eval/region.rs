@@ -14,13 +14,7 @@ impl Run<'_> {
         marks: u8,
         frame: Frame,
     ) -> Result<u64, Stop> {
-        let Read::Region {
-            len,
-            inner,
-            dialects,
-            zlib,
-        } = &def.read
-        else {
+        let Read::Region { len, inner, dialects, zlib } = &def.read else {
             return Err(Stop::Unknown);
         };
         let count = self.count(cursor, *len, frame)?;
@@ -30,17 +24,12 @@ impl Run<'_> {
         let node = self.tree.len();
         match zlib {
             None => {
-                self.bounded(cursor, name, inner, *dialects);
+                self.bounded(cursor, name, inner, *dialects, frame);
             }
             Some((keep, size)) => {
                 let keep = self.expr(*keep, frame, cursor).unwrap_or(0);
                 let size = self.expr(*size, frame, cursor).unwrap_or(0);
-                self.inflated(
-                    cursor,
-                    name,
-                    inner,
-                    (keep.max(0) as usize, size.max(0) as usize),
-                );
+                self.inflated(cursor, name, inner, (keep.max(0) as usize, size.max(0) as usize), frame);
             }
         }
         self.state.regions -= 1;
@@ -60,6 +49,7 @@ impl Run<'_> {
         name: Sym,
         inner: &[TypeRef],
         dialects: bool,
+        frame: Frame,
     ) -> usize {
         let start = *cursor;
         let before = self.tree.checkpoint();
@@ -67,7 +57,7 @@ impl Run<'_> {
         let spoken = self.state.dialects;
         for (i, ty) in inner.iter().enumerate() {
             let outer_asked = std::mem::replace(&mut self.state.consulted, 0);
-            let fits = self.attempt(cursor, name, *ty);
+            let fits = self.attempt(cursor, name, *ty, frame);
             if i == 0 {
                 asked = self.state.consulted;
             }
@@ -92,9 +82,7 @@ impl Run<'_> {
         if dialects && asked != 0 {
             for choice in subsets(asked) {
                 self.state.dialects = spoken | choice;
-                let fits = inner
-                    .first()
-                    .is_some_and(|ty| self.attempt(cursor, name, *ty));
+                let fits = inner.first().is_some_and(|ty| self.attempt(cursor, name, *ty, frame));
                 self.state.dialects = spoken;
                 if fits {
                     self.say_dialects(before_node(before), choice);
@@ -106,7 +94,7 @@ impl Run<'_> {
         }
         if inner.len() > 1 || (dialects && asked != 0) {
             if let Some(ty) = inner.first() {
-                self.attempt(cursor, name, *ty);
+                self.attempt(cursor, name, *ty, frame);
             }
         }
         let end = cursor.pos();
@@ -115,34 +103,20 @@ impl Run<'_> {
     }
 
     /// Reads a type in the region; whether it fills it exactly without an error. What went wrong becomes a problem.
-    fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef) -> bool {
+    fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, frame: Frame) -> bool {
         let node = self.tree.len();
         let problems = self.tree.problems().len();
         let depth = self.state.depth;
-        let result = self.field(cursor, name, ty, 0, Frame::default());
+        let result = self.field(cursor, name, ty, 0, frame);
         self.state.depth = depth;
-        let innermost = self
-            .tree
-            .len()
-            .saturating_sub(1)
-            .max(node.min(self.tree.len().saturating_sub(1)));
+        let innermost = self.tree.len().saturating_sub(1).max(node.min(self.tree.len().saturating_sub(1)));
         if result.is_err() {
             if self.tree.len() == node {
                 self.open_empty(cursor, name, ty);
             }
-            self.say_stop(
-                result.err(),
-                innermost.max(node).min(self.tree.len().saturating_sub(1)),
-                cursor,
-            );
+            self.say_stop(result.err(), innermost.max(node).min(self.tree.len().saturating_sub(1)), cursor);
         }
-        let clean = self
-            .tree
-            .problems()
-            .get(problems..)
-            .unwrap_or(&[])
-            .iter()
-            .all(|p| p.severity != Severity::Error);
+        let clean = self.tree.problems().get(problems..).unwrap_or(&[]).iter().all(|p| p.severity != Severity::Error);
         result.is_ok() && cursor.left_bits() == 0 && clean
     }
 
@@ -158,28 +132,17 @@ impl Run<'_> {
         if left == 0 {
             return;
         }
-        let structure = self
-            .tree
-            .get(node)
-            .is_some_and(|n| n.kind == Kind::Struct && n.buffer == cursor.buffer());
-        let said = self
-            .tree
-            .problems()
-            .iter()
-            .any(|p| p.node >= node && p.severity == Severity::Error)
-            || self.tree.problems().iter().any(|p| {
-                p.node >= node && p.text == Text::Fixed("no layout is known from here on")
-            });
+        let structure = self.tree.get(node).is_some_and(|n| n.kind == Kind::Struct && n.buffer == cursor.buffer());
+        let said = self.tree.problems().iter().any(|p| p.node >= node && p.severity == Severity::Error)
+            || self
+                .tree
+                .problems()
+                .iter()
+                .any(|p| p.node >= node && p.text == Text::Fixed("no layout is known from here on"));
         self.undecoded(cursor);
         if !said {
             let last = self.tree.len() - 1;
-            self.problem(
-                Severity::Warning,
-                last,
-                "{a} bytes that no field claims",
-                left.div_ceil(8) as i64,
-                0,
-            );
+            self.problem(Severity::Warning, last, "{a} bytes that no field claims", left.div_ceil(8) as i64, 0);
         }
         if structure {
             self.tree.close(node, cursor.pos());
@@ -191,14 +154,7 @@ impl Run<'_> {
         for i in (0..32).filter(|i| chosen & (1 << i) != 0) {
             if let Some(text) = tables.dialect(i) {
                 let text = Text::Table(text);
-                self.tree.problem(Problem {
-                    severity: Severity::Note,
-                    node,
-                    text,
-                    a: 0,
-                    b: 0,
-                    bytes: None,
-                });
+                self.tree.problem(Problem { severity: Severity::Note, node, text, a: 0, b: 0, bytes: None });
             }
         }
     }
@@ -210,6 +166,7 @@ impl Run<'_> {
         name: Sym,
         inner: &[TypeRef],
         (keep, size): (usize, usize),
+        frame: Frame,
     ) {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
@@ -217,7 +174,7 @@ impl Run<'_> {
         let good = inflate(&mut self.state.inflate, raw, keep, limit, &mut bytes);
         let node = self.tree.len();
         let mut inside = Cursor::new(&bytes, buffer);
-        self.bounded(&mut inside, name, inner, false);
+        self.bounded(&mut inside, name, inner, false, frame);
         let found = bytes.len();
         self.tree.put_buffer(buffer, bytes);
         cursor.seek(cursor.limit());
@@ -247,13 +204,7 @@ impl Run<'_> {
                 );
             }
             Inflated::LeftOver(n) => {
-                self.problem(
-                    Severity::Warning,
-                    node,
-                    "{a} bytes behind the compressed content",
-                    n as i64,
-                    0,
-                );
+                self.problem(Severity::Warning, node, "{a} bytes behind the compressed content", n as i64, 0);
             }
             Inflated::Whole => {}
         }
@@ -275,21 +226,10 @@ fn before_node(at: crate::tree::Checkpoint) -> u32 {
 
 /// The non-empty subsets of at most four set bits, single ones first.
 fn subsets(bits: u32) -> impl Iterator<Item = u32> {
-    let singles: Vec<u32> = (0..32)
-        .map(|i| 1 << i)
-        .filter(|b| bits & b != 0)
-        .take(4)
-        .collect();
+    let singles: Vec<u32> = (0..32).map(|i| 1 << i).filter(|b| bits & b != 0).take(4).collect();
     let count = 1u32 << singles.len();
     let mut all: Vec<u32> = (1..count)
-        .map(|pick| {
-            singles
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| pick & (1 << i) != 0)
-                .map(|(_, b)| b)
-                .sum()
-        })
+        .map(|pick| singles.iter().enumerate().filter(|(i, _)| pick & (1 << i) != 0).map(|(_, b)| b).sum())
         .collect();
     all.sort_by_key(|s: &u32| s.count_ones());
     all.into_iter()
@@ -302,13 +242,7 @@ enum Inflated {
     Limit,
 }
 
-fn inflate(
-    zlib: &mut flate2::Decompress,
-    raw: &[u8],
-    keep: usize,
-    limit: usize,
-    out: &mut Vec<u8>,
-) -> Inflated {
+fn inflate(zlib: &mut flate2::Decompress, raw: &[u8], keep: usize, limit: usize, out: &mut Vec<u8>) -> Inflated {
     let (plain, packed) = raw.split_at_checked(keep).unwrap_or((raw, &[]));
     out.extend_from_slice(plain);
     zlib.reset(true);
@@ -323,11 +257,7 @@ fn inflate(
         match zlib.decompress_vec(input, out, flate2::FlushDecompress::Finish) {
             Ok(flate2::Status::StreamEnd) => {
                 let left = packed.len().saturating_sub(zlib.total_in() as usize);
-                return if left == 0 {
-                    Inflated::Whole
-                } else {
-                    Inflated::LeftOver(left)
-                };
+                return if left == 0 { Inflated::Whole } else { Inflated::LeftOver(left) };
             }
             Ok(_) if zlib.total_in() as usize == before_in && out.len() == before_out => {
                 return Inflated::Broken;

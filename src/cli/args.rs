@@ -1,0 +1,192 @@
+//! What can be typed. Only words and their help; what they lead to is elsewhere.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A passive dissector for the protocols of online worlds.
+///
+/// Reads captures, puts TCP streams together, recovers session keys from a shard's private keys, and prints every message as an
+/// annotated tree or as JSON.
+#[derive(Parser, Debug)]
+#[command(
+    name = "moulsniff",
+    version,
+    max_term_width = 110,
+    args_conflicts_with_subcommands = false,
+    subcommand_negates_reqs = true
+)]
+#[command(after_help = "Examples:
+  moulsniff capture.pcapng --keys shard.keys
+  moulsniff capture.pcapng --keys dirtsand.ini --json | jq 'select(.message == \"Auth2Cli_AcctLoginReply\")'
+  tcpdump -i lo -U -w - | moulsniff - --json
+  moulsniff decode moul.auth.client 1a00 07000000 e9030000
+  moulsniff tables show Cli2Auth_VaultNodeFetch
+
+Exit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost or closed.")]
+pub struct Cli {
+    /// What to do instead of reading captures.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Reading captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// Reading captures.
+#[derive(Args, Debug, Clone, Default)]
+pub struct ReadArgs {
+    /// Captures (pcap, pcapng; plain, gzip or zstd), read as one in the order given; `-` is standard input
+    #[arg(value_name = "CAPTURE", required = true)]
+    pub captures: Vec<PathBuf>,
+    /// A shard's keys: dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, or a shard.keys; may be given several times
+    #[arg(long, value_name = "FILE", global = true)]
+    pub keys: Vec<PathBuf>,
+    /// One JSON object a line, for jq
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// With --json: every field with its name, type and place in the bytes
+    #[arg(long, global = true)]
+    pub spans: bool,
+    /// The bytes below each message, coloured as their fields
+    #[arg(short = 'x', long = "bytes")]
+    pub bytes: bool,
+    /// Hide passwords, login hashes, tokens and session keys, so that the output can be shown around
+    #[arg(long, global = true)]
+    pub redact: bool,
+    /// More message tables, or other ones in place of the embedded; may be given several times
+    #[arg(long, value_name = "FILE", global = true)]
+    pub tables: Vec<PathBuf>,
+    /// Decode a port's connections as a protocol, such as tcp:14000=moul
+    #[arg(long, value_name = "PORT=PROTOCOL")]
+    pub decode_as: Vec<String>,
+    /// Stop after N records
+    #[arg(short = 'c', value_name = "N")]
+    pub count: Option<u64>,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub color: When,
+    /// Exit with 3 when something was undecoded, lost or closed for want of a key
+    #[arg(long)]
+    pub strict: bool,
+    /// No progress and no summary on standard error
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// City of Heroes: whether packets carry cookies
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub ouro_cookies: Cookies,
+    /// Largest message that is put together, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
+    pub max_message: usize,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Whether City of Heroes packets carry cookies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Cookies {
+    /// By what fits.
+    #[default]
+    Auto,
+    /// They do.
+    On,
+    /// They do not.
+    Off,
+}
+
+/// What to do instead of reading captures.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// The message tables: list them, show one, check a file
+    #[command(subcommand)]
+    Tables(TablesCommand),
+    /// Decode bytes from a log or a debugger
+    Decode(DecodeArgs),
+    /// Key files: what they hold, without their secrets
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The message tables.
+#[derive(Subcommand, Debug)]
+pub enum TablesCommand {
+    /// List protocols, services, messages and types
+    List {
+        /// Only what contains this word
+        word: Option<String>,
+    },
+    /// Show a message, structure or enum as the tables have it
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Check table files and run their examples
+    Check {
+        /// The files; together they are read on top of the embedded tables
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// Bytes from a log or a debugger.
+#[derive(Args, Debug)]
+pub struct DecodeArgs {
+    /// PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client; intermud3 and secondlife alone (not with --type)
+    pub name: Option<String>,
+    /// The bytes in hex, blanks and colons ignored; without any they are read from standard input as they are
+    pub hex: Vec<String>,
+    /// Decode as a type of the tables, such as plUoid or 'packint(1)'
+    #[arg(long = "type", value_name = "TYPE")]
+    pub type_: Option<String>,
+    /// With --type: begin at this bit
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub bit: usize,
+}
+
+/// Key files.
+#[derive(Subcommand, Debug)]
+pub enum KeysCommand {
+    /// Say what key files hold, never the secrets
+    Check {
+        /// The files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Write keys into a capture, so that it can be read without --keys
+    Inject {
+        /// The capture
+        input: PathBuf,
+        /// Where to write it, as pcapng
+        #[arg(short, value_name = "OUT")]
+        output: PathBuf,
+        /// Put the shard's long-term private keys in, not only the sessions' own
+        #[arg(long)]
+        private: bool,
+    },
+    /// Take keys out of a capture
+    Strip {
+        /// The capture
+        input: PathBuf,
+        /// Where to write it, as pcapng
+        #[arg(short, value_name = "OUT")]
+        output: PathBuf,
+    },
+}

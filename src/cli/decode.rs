@@ -1,0 +1,215 @@
+//! `moulsniff decode`: bytes from a log or a debugger.
+
+use std::io::{IsTerminal, Read, Write};
+
+use super::args::{DecodeArgs, ReadArgs};
+use super::error::{CliError, Status};
+use super::read::tables as load;
+use super::sink::coloured;
+use crate::out::json::{JsonWriter, Style as JsonStyle, problems};
+use crate::out::tree::{Style as TreeStyle, TreeWriter};
+use crate::out::{Paint, json};
+use crate::proto::{LazyTables, Message, Side};
+use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
+use crate::tree::{Kind, Sym, Tree};
+
+pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliError> {
+    let all = load(&args.tables)?;
+    let mut out = Vec::new();
+    match &decode.type_ {
+        Some(ty) => {
+            let words: Vec<&str> = decode.name.iter().chain(&decode.hex).map(String::as_str).collect();
+            let bytes = bytes(&words)?;
+            value(all, ty, decode.bit, &bytes, args, &mut out)?;
+        }
+        None => {
+            let Some(name) = &decode.name else {
+                return Err(CliError::Typed("decode what? A name such as moul.auth.client, or --type TYPE".into()));
+            };
+            let words: Vec<&str> = decode.hex.iter().map(String::as_str).collect();
+            messages(&all, name, &bytes(&words)?, args, &mut out)?;
+        }
+    }
+    std::io::stdout().write_all(&out).map_err(CliError::writing)?;
+    Ok(Status::Good)
+}
+
+fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
+    if words.is_empty() {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().take(64 << 20).read_to_end(&mut bytes);
+        return read.map(|_| bytes).map_err(|e| CliError::File("standard input".into(), e));
+    }
+    let text = words.concat();
+    parse_hex(&text).ok_or_else(|| {
+        let odd = text.chars().find(|c| !c.is_ascii_hexdigit() && !c.is_whitespace() && *c != ':');
+        CliError::Typed(match odd {
+            Some(c) => format!("`{c}` is no hex digit; bytes are written as two digits each, such as 1a00 or 1a:00"),
+            None => "half a byte is left over: bytes are written as two hex digits each".into(),
+        })
+    })
+}
+
+/// Messages of a service and direction, one after the other.
+fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
+    let (tables, service, side) = find(all, name)?;
+    let mut evaluator = Evaluator::default();
+    let mut tree = Tree::new();
+    let mut printer = Printer::new(args);
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        match evaluator.message(tables, service, side.index(), rest, &mut tree) {
+            Outcome::Message(id, length) => {
+                let def = tables.message(id);
+                let message = Message {
+                    name: def.map_or("", |d| tables.name(d.name)),
+                    number: def.and_then(|d| d.number),
+                    service: "",
+                    from: side,
+                    offset: at as u64,
+                    bytes: rest.get(..length).unwrap_or(rest),
+                    reply: None,
+                };
+                printer.message(&message, tables, &tree, out);
+                at += length.max(1);
+            }
+            other => {
+                let text = why(tables, other, rest.len());
+                return Err(CliError::Unreadable(format!("at byte {at}: {text}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
+    let name = |id| tables.message(id).map_or("", |m| tables.name(m.name)).to_string();
+    match outcome {
+        Outcome::Need(n) => format!("the message needs {n} bytes at least, {left} are left"),
+        Outcome::Unknown(n) => format!("no message of this service and direction has the number {n}"),
+        Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
+        Outcome::Malformed(id) | Outcome::Message(id, _) => {
+            format!("these bytes cannot be the {} their number says", name(id))
+        }
+    }
+}
+
+/// `moul.auth.client` and its like.
+fn find<'a>(all: &'a [LazyTables], name: &str) -> Result<(&'a Tables, ServiceId, Side), CliError> {
+    let mut parts = name.split('.');
+    let protocol = parts.next().unwrap_or("");
+    let Some(lazy) = all.iter().find(|l| l.protocol().name() == protocol) else {
+        let near = crate::near::suggestion(protocol, all.iter().map(|l| l.protocol().name()));
+        return Err(CliError::Typed(format!("there is no protocol `{protocol}`{near}")));
+    };
+    let tables = lazy.get();
+    let service = parts.next().unwrap_or_else(|| tables.services().first().map_or("", |s| s.name.as_str()));
+    let Some(id) = tables.service_named(service) else {
+        let near = crate::near::suggestion(service, tables.services().iter().map(|s| s.name.as_str()));
+        return Err(CliError::Typed(format!("{protocol} has no service `{service}`{near}")));
+    };
+    let side = match parts.next() {
+        None | Some("client") => Side::Client,
+        Some("server") => Side::Server,
+        Some(other) => return Err(CliError::Typed(format!("a direction is `client` or `server`, not `{other}`"))),
+    };
+    Ok((tables, id, side))
+}
+
+/// One value of any type.
+fn value(
+    all: Vec<LazyTables>,
+    ty: &str,
+    bit: usize,
+    bytes: &[u8],
+    args: &ReadArgs,
+    out: &mut Vec<u8>,
+) -> Result<(), CliError> {
+    let mut failed = None;
+    for lazy in all {
+        let further = lazy.further().to_vec();
+        let found = crate::proto::load_tables(lazy.protocol(), &further).and_then(|t| t.with_type(&root(ty)));
+        match found {
+            Ok((tables, type_ref)) => {
+                print_value(&tables, type_ref, (ty, bit), bytes, args, out);
+                return Ok(());
+            }
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    Err(failed.map_or_else(|| CliError::Typed(format!("there is no type `{ty}`")), CliError::from))
+}
+
+/// Names of root types as the contract writes them.
+fn root(ty: &str) -> String {
+    ty.replace('.', "_")
+}
+
+fn print_value(
+    tables: &Tables,
+    ty: crate::tree::TypeRef,
+    (text, bit): (&str, usize),
+    bytes: &[u8],
+    args: &ReadArgs,
+    out: &mut Vec<u8>,
+) {
+    let mut tree = Tree::new();
+    let name = tables.sym("value").unwrap_or(Sym::ELEMENT);
+    let end = Evaluator::default().value(tables, ty, name, bytes, bit, &mut tree);
+    let mut printer = Printer::new(args);
+    let rest = tree.nodes().iter().position(|n| n.kind == Kind::Undecoded && n.start as usize >= end);
+    let padding = bytes.len() * 8 - end.min(bytes.len() * 8) < 8 && last_bits_zero(bytes, end);
+    match &mut printer.tree {
+        None => {
+            out.extend_from_slice(b"{\"type\":");
+            json::string(out, text);
+            out.extend_from_slice(b",\"value\":");
+            printer.json.value(tables, &tree, bytes, 0, out);
+            out.extend_from_slice(b",\"bit_length\":");
+            json::number(out, end.saturating_sub(bit));
+            if rest.is_some() && !padding {
+                out.extend_from_slice(b",\"undecoded\":\"");
+                json::hex(out, bytes.get(end / 8..).unwrap_or(&[]));
+                out.push(b'"');
+            }
+            problems(tables, &tree, bytes, out);
+            out.extend_from_slice(b"}\n");
+        }
+        Some(writer) => writer.body(tables, &tree, bytes, out),
+    }
+}
+
+/// Whether all bits from one on are zero.
+fn last_bits_zero(bytes: &[u8], bit: usize) -> bool {
+    bytes.get(bit / 8).is_none_or(|b| bit % 8 == 0 || b >> (bit % 8) == 0)
+}
+
+struct Printer {
+    json: JsonWriter,
+    tree: Option<TreeWriter>,
+}
+
+impl Printer {
+    fn new(args: &ReadArgs) -> Self {
+        let paint = Paint::new(coloured(args.color, std::io::stdout().is_terminal()));
+        let style = TreeStyle { paint, redact: args.redact, bytes: args.bytes };
+        Printer {
+            json: JsonWriter::new(JsonStyle { spans: args.spans, redact: args.redact }),
+            tree: (!args.json).then(|| TreeWriter::new(style)),
+        }
+    }
+
+    fn message(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
+        match &mut self.tree {
+            None => {
+                out.push(b'{');
+                self.json.message_body(message, tables, tree, out);
+                out.extend_from_slice(b"}\n");
+            }
+            Some(writer) => {
+                writer.message_line(message, out);
+                writer.body(tables, tree, message.bytes, out);
+            }
+        }
+    }
+}

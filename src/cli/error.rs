@@ -1,0 +1,103 @@
+//! What can go wrong between typing and printing, each with its exit status.
+
+use std::fmt;
+use std::io;
+
+use crate::capture::CaptureError;
+use crate::keys::KeyError;
+use crate::table::TableError;
+
+/// Exit statuses, as promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Read to its end.
+    Good = 0,
+    /// Something could not be read or written.
+    Unreadable = 1,
+    /// What was typed is wrong.
+    Typed = 2,
+    /// With `--strict`: something was undecoded, lost or closed.
+    Strict = 3,
+}
+
+/// An error of the command line.
+#[derive(Debug)]
+pub enum CliError {
+    /// Nobody reads the output any more.
+    BrokenPipe,
+    /// A capture.
+    Capture(CaptureError),
+    /// A key file.
+    Key(KeyError),
+    /// A table file.
+    Table(TableError),
+    /// A file.
+    File(String, io::Error),
+    /// What was typed.
+    Typed(String),
+    /// Something that was read makes no sense, or nothing opens.
+    Unreadable(String),
+}
+
+impl CliError {
+    /// An error while writing results.
+    pub fn writing(error: io::Error) -> CliError {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => CliError::BrokenPipe,
+            _ => CliError::File("standard output".into(), error),
+        }
+    }
+
+    /// Its exit status.
+    pub fn status(&self) -> Status {
+        match self {
+            CliError::BrokenPipe => Status::Good,
+            CliError::Capture(_) | CliError::Key(_) | CliError::File(..) | CliError::Unreadable(_) => {
+                Status::Unreadable
+            }
+            CliError::Table(_) | CliError::Typed(_) => Status::Typed,
+        }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CliError::BrokenPipe => f.write_str("the output was closed"),
+            CliError::Capture(e) => e.fmt(f),
+            CliError::Key(e) => e.fmt(f),
+            CliError::Table(e) => e.fmt(f),
+            CliError::File(name, e) => write!(f, "{name}: {}", plain(e)),
+            CliError::Typed(text) | CliError::Unreadable(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for CliError {}
+
+impl From<CaptureError> for CliError {
+    fn from(error: CaptureError) -> Self {
+        CliError::Capture(error)
+    }
+}
+
+impl From<KeyError> for CliError {
+    fn from(error: KeyError) -> Self {
+        CliError::Key(error)
+    }
+}
+
+impl From<TableError> for CliError {
+    fn from(error: TableError) -> Self {
+        CliError::Table(error)
+    }
+}
+
+/// An I/O error without the operating system's number.
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(at) => text.get(..at).unwrap_or(&text).to_lowercase(),
+        None => text,
+    }
+}

@@ -1,0 +1,68 @@
+//! The command line: what was typed, what is meant by it, and the exit status.
+
+mod args;
+mod decode;
+mod error;
+mod keys;
+mod read;
+mod sink;
+mod tables;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::{CommandFactory, FromArgMatches};
+
+pub use args::Cli;
+pub use error::{CliError, Status};
+
+/// Runs the program with what was typed; returns the exit status.
+pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match parse(typed) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // clap prints help and version to standard output, mistakes to standard error.
+            let _ = error.print();
+            return if error.use_stderr() { Status::Typed as u8 } else { Status::Good as u8 };
+        }
+    };
+    match run(&cli) {
+        Ok(status) => status as u8,
+        Err(CliError::BrokenPipe) => Status::Good as u8,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "moulsniff: {error}");
+            error.status() as u8
+        }
+    }
+}
+
+/// The command as clap knows it, for help, man page and completions.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let matches = Cli::command().try_get_matches_from(typed)?;
+    Cli::from_arg_matches(&matches)
+}
+
+fn run(cli: &Cli) -> Result<Status, CliError> {
+    use args::Command;
+    match &cli.command {
+        None => read::run(&cli.read),
+        Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
+        Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
+        Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
+        Some(Command::Man) => man(),
+        Some(Command::Completions { shell }) => {
+            let mut command = command();
+            clap_complete::generate(*shell, &mut command, "moulsniff", &mut std::io::stdout());
+            Ok(Status::Good)
+        }
+    }
+}
+
+fn man() -> Result<Status, CliError> {
+    clap_mangen::Man::new(command()).render(&mut std::io::stdout()).map_err(CliError::writing)?;
+    Ok(Status::Good)
+}

@@ -1,0 +1,183 @@
+//! Reading captures: the main job.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use super::args::{Cookies, ReadArgs};
+use super::error::{CliError, Status};
+use super::sink::Printer;
+use crate::capture::{Capture, CaptureError, Item, Source};
+use crate::keys::{KeyFile, KeyRing};
+use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
+use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
+use crate::table::{Source as TableSource, Tables};
+
+/// The type of the secrets block that carries keys: "MOUL".
+pub(super) const SECRETS: u32 = 0x4d4f_554c;
+
+/// Reads captures and prints what is in them.
+pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
+    let setup = setup(args)?;
+    let stdout = io::stdout();
+    let terminal = stdout.is_terminal();
+    let mut pipeline = Pipeline::new(setup, Printer::new(args, terminal, stdout.lock()));
+    let live = args.captures.iter().any(|c| c.as_os_str() == "-");
+    let read = feed(args, &mut pipeline, |printer| {
+        if live {
+            printer.flush();
+        }
+        printer.is_done()
+    });
+    pipeline.finish();
+    let summary = pipeline.summary();
+    let printer = pipeline.output();
+    printer.flush();
+    if let Some(error) = printer.take_error() {
+        return Err(CliError::writing(error));
+    }
+    read?;
+    if !args.quiet {
+        say_summary(&summary);
+    }
+    Ok(status(args, &summary))
+}
+
+/// Everything a run is made with.
+pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
+    Ok(Setup {
+        tables: tables(&args.tables)?,
+        keys: keys(args)?,
+        options: Options {
+            ouro_cookies: match args.ouro_cookies {
+                Cookies::Auto => None,
+                Cookies::On => Some(true),
+                Cookies::Off => Some(false),
+            },
+            max_message: args.max_message,
+        },
+        decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
+        limits: Default::default(),
+    })
+}
+
+/// Feeds captures to a pipeline, until `after` says it is enough.
+pub(super) fn feed<O: Output>(
+    args: &ReadArgs,
+    pipeline: &mut Pipeline<O>,
+    mut after: impl FnMut(&mut O) -> bool,
+) -> Result<(), CliError> {
+    let mut capture = Capture::new(args.captures.iter().map(|path| source(path)));
+    let mut failed: Option<CaptureError> = None;
+    loop {
+        match capture.next_item() {
+            Ok(Some(Item::Frame(frame))) => {
+                pipeline.frame(&frame);
+                if after(pipeline.output()) {
+                    break;
+                }
+            }
+            Ok(Some(Item::Secrets(secrets))) if secrets.kind == SECRETS => {
+                match KeyFile::parse("keys in the capture", secrets.data) {
+                    Ok(file) => pipeline.keys().add(file),
+                    Err(error) => {
+                        let _ = writeln!(io::stderr(), "moulsniff: {error}");
+                    }
+                }
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            // What comes after a damaged file is read all the same; the first error is the one that counts.
+            Err(error) => match failed {
+                None => failed = Some(error),
+                Some(_) => {
+                    let _ = writeln!(io::stderr(), "moulsniff: {error}");
+                }
+            },
+        }
+    }
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn source(path: &Path) -> Source {
+    if path.as_os_str() == "-" { Source::reader("standard input", Box::new(io::stdin())) } else { Source::path(path) }
+}
+
+/// The tables of all protocols, with those that were given on top.
+pub(super) fn tables(files: &[std::path::PathBuf]) -> Result<Vec<LazyTables>, CliError> {
+    let mut further: Vec<(String, TableSource)> = Vec::new();
+    for path in files {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|e| CliError::File(name.clone(), e))?;
+        let source = TableSource { name, text };
+        let protocol = Tables::protocol_of(&source)?;
+        if protocol_named(&protocol).is_none() {
+            let known: Vec<&str> = PROTOCOLS.iter().map(|p| p.name()).collect();
+            let message = format!("{}: there is no protocol `{protocol}`; there are {}", source.name, known.join(", "));
+            return Err(CliError::Typed(message));
+        }
+        further.push((protocol, source));
+    }
+    let mut all = Vec::new();
+    for protocol in PROTOCOLS {
+        let own = further.iter().filter(|f| f.0 == protocol.name()).map(|f| f.1.clone()).collect();
+        all.push(LazyTables::new(*protocol, own)?);
+    }
+    Ok(all)
+}
+
+fn keys(args: &ReadArgs) -> Result<KeyRing, CliError> {
+    let mut ring = KeyRing::default();
+    for path in &args.keys {
+        let file = KeyFile::read(path)?;
+        for note in file.notes() {
+            let _ = writeln!(io::stderr(), "moulsniff: {}: {note}", file.name());
+        }
+        ring.add(file);
+    }
+    Ok(ring)
+}
+
+/// `tcp:14000=moul`, or `14000=moul`.
+fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
+    let wrong =
+        |why: &str| CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000=moul"));
+    let (place, protocol) = text.split_once('=').ok_or_else(|| wrong("no `=`"))?;
+    let (transport, port) = place.split_once(':').unwrap_or(("tcp", place));
+    let transport = match transport {
+        "tcp" => Transport::Tcp,
+        "udp" => Transport::Udp,
+        other => return Err(wrong(&format!("`{other}` is neither tcp nor udp"))),
+    };
+    let port = port.parse().map_err(|_| wrong(&format!("`{port}` is no port")))?;
+    if protocol_named(protocol).is_none() {
+        let near = crate::near::suggestion(protocol, PROTOCOLS.iter().map(|p| p.name()));
+        return Err(wrong(&format!("there is no protocol `{protocol}`{near}")));
+    }
+    Ok(DecodeAs { transport, port, protocol: protocol.to_string() })
+}
+
+fn status(args: &ReadArgs, summary: &Summary) -> Status {
+    let bytes = summary.bytes;
+    if args.strict && (bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0) {
+        Status::Strict
+    } else {
+        Status::Good
+    }
+}
+
+fn say_summary(summary: &Summary) {
+    let b = summary.bytes;
+    let mut text = format!(
+        "{} frames, {} streams recognised, {} messages, {} problems; {} payload bytes: {} explained, {} opaque",
+        summary.flow.frames, summary.streams, summary.messages, summary.problems, b.payload, b.explained, b.opaque
+    );
+    for (word, n) in [("undecoded", b.undecoded), ("closed for want of a key", b.closed), ("lost", b.lost)] {
+        if n > 0 {
+            text.push_str(&format!(", {n} {word}"));
+        }
+    }
+    if let Some(link) = summary.flow.unsupported_link {
+        text.push_str(&format!("; {} frames of link type {link}, which is not supported", summary.flow.unsupported));
+    }
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,108 @@
+//! `moulsniff tables`: the message tables themselves.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::args::{ReadArgs, TablesCommand};
+use super::error::{CliError, Status};
+use super::read::tables as load;
+use crate::examples::run_examples;
+use crate::proto::LazyTables;
+use crate::table::{Declaration, Tables};
+
+pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, CliError> {
+    let mut out = String::new();
+    let status = match command {
+        TablesCommand::List { word } => list(&load(&args.tables)?, word.as_deref(), &mut out),
+        TablesCommand::Show { name } => show(&load(&args.tables)?, name, &mut out)?,
+        TablesCommand::Check { files } => check(files, &mut out)?,
+    };
+    std::io::stdout().write_all(out.as_bytes()).map_err(CliError::writing)?;
+    Ok(status)
+}
+
+fn list(all: &[LazyTables], word: Option<&str>, out: &mut String) -> Status {
+    for lazy in all {
+        let tables = lazy.get();
+        for service in tables.services() {
+            for def in
+                tables.messages().iter().filter(|m| tables.service(m.service).is_some_and(|s| s.name == service.name))
+            {
+                let direction = match def.direction {
+                    crate::table::Direction::Client => "client",
+                    crate::table::Direction::Server => "server",
+                    crate::table::Direction::Both => "both",
+                };
+                let number = def.number.map_or("-".to_string(), |n| n.to_string());
+                let name = tables.name(def.name);
+                let unknown = if def.layout.is_none() { "  (layout unknown)" } else { "" };
+                let line = format!("{}.{}.{direction}\t{number}\t{name}{unknown}\n", tables.protocol(), service.name);
+                if word.is_none_or(|w| line.contains(w)) {
+                    out.push_str(&line);
+                }
+            }
+        }
+        for d in tables.declarations().iter().filter(|d| d.kind != "message" && d.kind != "service") {
+            let line = format!("{}\t{}\t{}\n", tables.protocol(), d.kind, d.name);
+            if word.is_none_or(|w| line.contains(w)) {
+                out.push_str(&line);
+            }
+        }
+    }
+    Status::Good
+}
+
+fn show(all: &[LazyTables], name: &str, out: &mut String) -> Result<Status, CliError> {
+    let mut found = false;
+    for lazy in all {
+        let tables = lazy.get();
+        // Where a later file declares it again, the last declaration counts.
+        if let Some(d) = tables.declarations().iter().rev().find(|d| d.name == name) {
+            found = true;
+            out.push_str(&source_of(tables, d));
+        }
+    }
+    if found {
+        return Ok(Status::Good);
+    }
+    let names = all.iter().flat_map(|l| l.get().declarations().iter().map(|d| d.name.as_str()));
+    let near = crate::near::suggestion(name, names);
+    Err(CliError::Typed(format!("the tables have nothing named `{name}`{near}")))
+}
+
+fn source_of(tables: &Tables, d: &Declaration) -> String {
+    let Some(source) = tables.sources().get(d.file as usize) else { return String::new() };
+    let line = source.text.get(..d.range.0).unwrap_or("").matches('\n').count() + 1;
+    let mut out = format!("// {} {}, {}:{line}\n", tables.protocol(), d.kind, source.name);
+    for doc in d.doc.lines() {
+        out.push_str(&format!("/// {doc}\n"));
+    }
+    let text = source.text.get(d.range.0..d.range.1).unwrap_or("");
+    // Explanations of the next declaration stand before its first word.
+    let end = text.rfind('}').map_or(text.len(), |i| i + 1);
+    let text = if text.contains('{') { text.get(..end).unwrap_or(text) } else { text.lines().next().unwrap_or(text) };
+    out.push_str(text.trim_end());
+    out.push('\n');
+    out
+}
+
+fn check(files: &[PathBuf], out: &mut String) -> Result<Status, CliError> {
+    let mut failures = 0;
+    let mut count = 0;
+    for lazy in load(files)? {
+        let tables = lazy.get();
+        let embedded = lazy.protocol().sources().len();
+        if tables.sources().len() == embedded {
+            continue;
+        }
+        let (_, failed) = run_examples(tables);
+        let own: Vec<&str> = tables.sources().iter().skip(embedded).map(|s| s.name.as_str()).collect();
+        count += tables.examples().iter().filter(|e| e.file as usize >= embedded).count();
+        for error in failed.iter().filter(|e| own.contains(&e.file.as_str())) {
+            failures += 1;
+            out.push_str(&format!("{error}\n"));
+        }
+    }
+    out.push_str(&format!("{count} examples, {failures} failed\n"));
+    Ok(if failures == 0 { Status::Good } else { Status::Typed })
+}

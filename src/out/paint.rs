@@ -1,0 +1,58 @@
+//! Colours for the eye: the codes, asked once from the library that knows terminals, ready to be copied.
+
+use colored::Colorize;
+
+/// The codes before and after a coloured text; empty where nothing is to be coloured.
+#[derive(Clone, Debug, Default)]
+pub struct Paint {
+    /// A message's name.
+    pub name: (String, String),
+    /// Who speaks, times, numbers of frames: what is not looked at first.
+    pub dim: (String, String),
+    /// A field's name.
+    pub field: (String, String),
+    /// What a value means.
+    pub meaning: (String, String),
+    /// Something that went wrong.
+    pub bad: (String, String),
+    /// Colours that tie fields to bytes.
+    pub ties: Vec<(String, String)>,
+}
+
+impl Paint {
+    /// Colours, or none.
+    pub fn new(colour: bool) -> Paint {
+        if !colour {
+            return Paint { ties: vec![Default::default()], ..Paint::default() };
+        }
+        colored::control::set_override(true);
+        let paint = Paint {
+            name: split(&MARK.bold().to_string()),
+            dim: split(&MARK.dimmed().to_string()),
+            field: split(&MARK.cyan().to_string()),
+            meaning: split(&MARK.green().to_string()),
+            bad: split(&MARK.red().to_string()),
+            ties: [MARK.cyan(), MARK.yellow(), MARK.magenta(), MARK.blue(), MARK.green(), MARK.bright_red()]
+                .iter()
+                .map(|c| split(&c.to_string()))
+                .collect(),
+        };
+        colored::control::unset_override();
+        paint
+    }
+
+    /// The colour of the n-th field.
+    pub fn tie(&self, n: usize) -> &(String, String) {
+        let plain = &self.dim;
+        self.ties.get(n % self.ties.len().max(1)).unwrap_or(plain)
+    }
+}
+
+const MARK: &str = "\u{0}";
+
+fn split(painted: &str) -> (String, String) {
+    match painted.split_once('\u{0}') {
+        Some((before, after)) => (before.to_string(), after.to_string()),
+        None => Default::default(),
+    }
+}

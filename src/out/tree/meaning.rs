@@ -1,0 +1,93 @@
+//! What a number means: the name an enum gives it, the time it stands for, the place it names.
+
+use std::io::Write;
+
+use crate::capture::Time;
+use crate::table::{EnumDef, Tables};
+use crate::tree::{Kind, Node};
+
+/// Appends what a value means, where its type says anything about that.
+pub fn meaning(tables: &Tables, node: &Node, out: &mut Vec<u8>) {
+    if !matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64) {
+        return;
+    }
+    if let Some(symbols) = tables.symbols(node.ty) {
+        named(symbols, node, out);
+        return;
+    }
+    let Some(def) = tables.type_def(node.ty) else { return };
+    let Some(shown) = def.shown else { return };
+    match tables.name(shown) {
+        "unix_time" => unix_time(node.value as i64, out),
+        "sequence_number" => sequence_number(node.value as u32, out),
+        "hex" => {
+            let _ = write!(out, "0x{:x}", node.value);
+        }
+        "milliseconds" => {
+            let _ = write!(out, "ms");
+        }
+        "seconds" => {
+            let _ = write!(out, "s");
+        }
+        "microseconds" => {
+            let _ = write!(out, "µs");
+        }
+        "time_dilation" => {
+            let _ = write!(out, "{:.4}", node.value as f64 / 65535.0);
+        }
+        "bits" => {
+            let _ = write!(out, "0b{:b}", node.value);
+        }
+        _ => {}
+    }
+}
+
+fn named(symbols: &EnumDef, node: &Node, out: &mut Vec<u8>) {
+    let bits = u64::from(node.bits.clamp(1, 64));
+    let raw = if bits == 64 { node.value } else { node.value & ((1 << bits) - 1) };
+    if symbols.flags {
+        let mut first = true;
+        let mut left = raw;
+        for v in symbols.values.iter().filter(|v| v.value != 0 && raw & v.value == v.value) {
+            if !first {
+                out.extend_from_slice(b" | ");
+            }
+            first = false;
+            left &= !v.value;
+            out.extend_from_slice(v.name.as_bytes());
+        }
+        if left != 0 && left != raw {
+            let _ = write!(out, " | 0x{left:x}");
+        }
+        return;
+    }
+    if let Some(v) = symbols.get(raw).or_else(|| symbols.get(node.value)) {
+        out.extend_from_slice(v.name.as_bytes());
+        if !v.text.is_empty() {
+            let _ = write!(out, "  \"{}\"", v.text);
+        }
+    }
+}
+
+fn unix_time(seconds: i64, out: &mut Vec<u8>) {
+    if seconds == 0 {
+        return;
+    }
+    let mut text = String::new();
+    super::format_time(Time { seconds, nanos: 0, digits: 0 }, &mut text);
+    out.extend_from_slice(text.replace('T', " ").replace('Z', " UTC").as_bytes());
+}
+
+/// A Plasma sequence number as age and page: see the MOUL page of the documentation.
+fn sequence_number(n: u32, out: &mut Vec<u8>) {
+    let _ = match n {
+        0 => write!(out, "fixed keys"),
+        1..=0x20 => write!(out, "reserved for local use"),
+        0x21..=0xfeff_0020 => write!(out, "age {}, page {}", (n - 0x21) >> 16, (n - 0x21) & 0xffff),
+        0xff01_0001..=0xffff_fffe => {
+            write!(out, "age -{}, page {}", (n - 0xff00_0001) >> 16, (n - 0xff00_0001) & 0xffff)
+        }
+        u32::MAX => write!(out, "invalid"),
+        _ => write!(out, "reserved"),
+    };
+}

@@ -1,0 +1,223 @@
+//! One stream on its way to a session: held until its protocol is known, then handed on.
+
+use super::desk::Desk;
+use super::{Output, Shop, StreamKey};
+use crate::flow::{Dir, End, Stream};
+use crate::out::Counts;
+use crate::proto::{Context, Ends, Moment, Opening, Session, Side, Transport, Verdict};
+
+/// Bytes of one direction that are looked at to know a protocol.
+const LOOK: usize = 4096;
+
+/// Something a stream brings.
+#[derive(Clone, Copy)]
+pub(super) enum Piece<'a> {
+    /// Bytes at an offset; of a datagram, the number is how many of its last bytes were cut off.
+    Data(Dir, u64, &'a [u8]),
+    /// Bytes that were never captured.
+    Gap(Dir, u64, u64),
+    /// The end of a direction.
+    End(Dir, End),
+}
+
+/// A piece that waits.
+struct Held {
+    dir: Dir,
+    offset: u64,
+    what: HeldWhat,
+    at: Moment,
+}
+
+enum HeldWhat {
+    Bytes(Vec<u8>),
+    Gap(u64),
+    End(End),
+}
+
+enum State {
+    /// The protocol is not known yet: all pieces, and the first bytes of each direction.
+    Unknown { held: Vec<Held>, first: [Vec<u8>; 2] },
+    /// A protocol's session.
+    Known { protocol: usize, session: Box<dyn Session> },
+    /// None of the protocols.
+    Foreign,
+}
+
+/// One stream.
+pub(super) struct Connection {
+    key: StreamKey,
+    stream: Stream,
+    /// Its beginning was captured, so that the sides are certain.
+    whole: bool,
+    client_is_forward: bool,
+    state: State,
+    counts: [Counts; 2],
+    ended: [bool; 2],
+}
+
+impl Connection {
+    /// A stream of which nothing but its ends is known. Where its beginning was not captured, the higher port is taken for the client's.
+    pub(super) fn new(key: StreamKey, stream: Stream, whole: bool) -> Self {
+        let guess = key.transport == Transport::Udp || stream.forward.port() >= stream.backward.port();
+        Connection {
+            key,
+            stream,
+            whole,
+            client_is_forward: whole || guess,
+            state: State::Unknown { held: Vec::new(), first: [Vec::new(), Vec::new()] },
+            counts: [Counts::default(); 2],
+            ended: [false; 2],
+        }
+    }
+
+    /// Whether both directions ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended.iter().all(|e| *e)
+    }
+
+    /// Takes the next piece.
+    pub(super) fn take<O: Output>(&mut self, piece: Piece<'_>, at: Moment, shop: &mut Shop<O>) {
+        if let Piece::End(dir, _) = piece {
+            let [forward, backward] = &mut self.ended;
+            *(if dir == Dir::Forward { forward } else { backward }) = true;
+        }
+        match &mut self.state {
+            State::Foreign => {}
+            State::Known { .. } => self.hand_on(piece, at, shop),
+            State::Unknown { held, first } => {
+                hold(held, first, piece, at, self.key.transport);
+                let over = self.ended.iter().all(|e| *e);
+                self.recognise(over, shop);
+            }
+        }
+    }
+
+    fn ends(&self) -> Ends {
+        match self.client_is_forward {
+            true => Ends { client: self.stream.forward, server: self.stream.backward },
+            false => Ends { client: self.stream.backward, server: self.stream.forward },
+        }
+    }
+
+    fn side(&self, dir: Dir) -> Side {
+        if (dir == Dir::Forward) == self.client_is_forward { Side::Client } else { Side::Server }
+    }
+
+    /// Asks the protocols whose stream this is; once it is known, all that was held goes to its session.
+    fn recognise<O: Output>(&mut self, over: bool, shop: &mut Shop<O>) {
+        let State::Unknown { held, first } = &self.state else { return };
+        let [forward, backward] = first;
+        let (client, server) = if self.client_is_forward { (forward, backward) } else { (backward, forward) };
+        let last = over || client.len() >= LOOK || server.len() >= LOOK || held.len() >= 256;
+        let opening = Opening { client, server, ends: self.ends(), whole: self.whole, last };
+        let mut verdict = (Verdict::No, 0);
+        let forced = forced_protocol(&opening, self.key.transport, shop);
+        for (i, tables) in shop.setup.tables.iter().enumerate() {
+            let protocol = tables.protocol();
+            let said = match (forced, self.key.transport) {
+                (Some(wanted), _) if wanted == i => Verdict::Yes { swapped: false },
+                (Some(_), _) => Verdict::No,
+                (None, Transport::Tcp) => protocol.recognise_tcp(&opening, tables),
+                (None, Transport::Udp) => protocol.recognise_udp(&opening, tables),
+            };
+            match said {
+                Verdict::Yes { .. } => {
+                    verdict = (said, i);
+                    break;
+                }
+                Verdict::Maybe => verdict = (Verdict::Maybe, i),
+                Verdict::No => {}
+            }
+        }
+        match verdict {
+            (Verdict::Yes { swapped }, protocol) => self.enter(protocol, swapped, shop),
+            (Verdict::Maybe, _) if !last => {}
+            _ if client.is_empty() && server.is_empty() && !over => {}
+            _ => self.state = State::Foreign,
+        }
+    }
+
+    fn enter<O: Output>(&mut self, protocol: usize, swapped: bool, shop: &mut Shop<O>) {
+        if swapped {
+            self.client_is_forward = !self.client_is_forward;
+        }
+        let Some(tables) = shop.setup.tables.get(protocol) else { return };
+        let session = tables.protocol().session(self.ends(), self.key.transport, tables.get());
+        shop.summary.streams += 1;
+        let before = std::mem::replace(&mut self.state, State::Known { protocol, session });
+        let State::Unknown { held, .. } = before else { return };
+        for piece in held {
+            match &piece.what {
+                HeldWhat::Bytes(bytes) => self.hand_on(Piece::Data(piece.dir, piece.offset, bytes), piece.at, shop),
+                HeldWhat::Gap(len) => self.hand_on(Piece::Gap(piece.dir, piece.offset, *len), piece.at, shop),
+                HeldWhat::End(how) => self.hand_on(Piece::End(piece.dir, *how), piece.at, shop),
+            }
+        }
+    }
+
+    fn hand_on<O: Output>(&mut self, piece: Piece<'_>, at: Moment, shop: &mut Shop<O>) {
+        let ends = self.ends();
+        let side = self.side(match piece {
+            Piece::Data(dir, ..) | Piece::Gap(dir, ..) | Piece::End(dir, _) => dir,
+        });
+        let State::Known { protocol, session } = &mut self.state else { return };
+        let (Some(tables), Some(evaluator)) = (shop.setup.tables.get(*protocol), shop.evaluators.get_mut(*protocol))
+        else {
+            return;
+        };
+        let mut desk = Desk {
+            out: &mut shop.out,
+            summary: &mut shop.summary,
+            key: self.key,
+            ends,
+            protocol: tables.protocol().name(),
+            counts: &mut self.counts,
+        };
+        if let Piece::Data(_, _, bytes) = piece {
+            desk.payload(side, bytes.len() as u64);
+        }
+        let mut context = Context {
+            tables: tables.get(),
+            evaluator,
+            tree: &mut shop.tree,
+            keys: &shop.setup.keys,
+            options: &shop.setup.options,
+            emit: &mut desk,
+        };
+        match piece {
+            Piece::Data(_, offset, bytes) => session.data(side, offset, bytes, at, &mut context),
+            Piece::Gap(_, offset, len) => session.gap(side, offset, len, at, &mut context),
+            Piece::End(_, how) => {
+                session.end(side, at, &mut context);
+                let service = session.service().to_string();
+                if self.key.transport == Transport::Tcp {
+                    desk.stream_end(side, at, &service, how);
+                }
+            }
+        }
+    }
+}
+
+/// The protocol somebody asked for by port.
+fn forced_protocol<O: Output>(opening: &Opening<'_>, transport: Transport, shop: &Shop<O>) -> Option<usize> {
+    let ports = [opening.ends.client.port(), opening.ends.server.port()];
+    let rule = shop.setup.decode_as.iter().find(|d| d.transport == transport && ports.contains(&d.port))?;
+    shop.setup.tables.iter().position(|t| t.protocol().name() == rule.protocol)
+}
+
+fn hold(held: &mut Vec<Held>, first: &mut [Vec<u8>; 2], piece: Piece<'_>, at: Moment, transport: Transport) {
+    let [forward, backward] = first;
+    match piece {
+        Piece::Data(dir, offset, bytes) => {
+            let look = if dir == Dir::Forward { forward } else { backward };
+            // Of datagrams the first one counts, of a stream all that comes.
+            if transport == Transport::Tcp || look.is_empty() {
+                let room = LOOK.saturating_sub(look.len());
+                look.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or(bytes));
+            }
+            held.push(Held { dir, offset, what: HeldWhat::Bytes(bytes.to_vec()), at });
+        }
+        Piece::Gap(dir, offset, len) => held.push(Held { dir, offset, what: HeldWhat::Gap(len), at }),
+        Piece::End(dir, how) => held.push(Held { dir, offset: 0, what: HeldWhat::End(how), at }),
+    }
+}

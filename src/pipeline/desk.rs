@@ -1,0 +1,146 @@
+//! Where a session's words become records: numbered, addressed, and every byte of theirs counted.
+
+use super::{Output, StreamKey, Summary};
+use crate::flow::End;
+use crate::out::{Body, Counts, Record};
+use crate::proto::{Emit, Ends, Event, EventKind, Message, Moment, Share, Side};
+use crate::table::Tables;
+use crate::tree::{Buffer, Kind, Tree, mark};
+
+/// One stream's way out.
+pub(super) struct Desk<'a, O: Output> {
+    pub(super) out: &'a mut O,
+    pub(super) summary: &'a mut Summary,
+    pub(super) key: StreamKey,
+    pub(super) ends: Ends,
+    pub(super) protocol: &'static str,
+    pub(super) counts: &'a mut [Counts; 2],
+}
+
+impl<O: Output> Desk<'_, O> {
+    /// Counts bytes of a direction, for it and for the whole.
+    fn count(&mut self, side: Side, add: impl Fn(&mut Counts)) {
+        if let Some(counts) = self.counts.get_mut(side.index()) {
+            add(counts);
+        }
+        add(&mut self.summary.bytes);
+    }
+
+    /// Payload that was captured.
+    pub(super) fn payload(&mut self, side: Side, bytes: u64) {
+        self.count(side, |c| c.payload += bytes);
+    }
+
+    /// The end of a direction.
+    pub(super) fn stream_end(&mut self, side: Side, at: Moment, service: &str, how: End) {
+        let counts = self.counts.get(side.index()).copied().unwrap_or_default();
+        let text = match how {
+            End::Fin => "closed",
+            End::Rst => "reset",
+            End::CaptureEnd => "still open at the capture's end",
+            End::Evicted => "idle for longest when there were too many streams",
+            End::Replaced => "a new connection began between the same ends",
+        };
+        self.record(side, at, service, Body::StreamEnd { text, counts });
+    }
+
+    fn record(&mut self, from: Side, at: Moment, service: &str, body: Body<'_>) -> u64 {
+        self.summary.records += 1;
+        let (src, dst) = match from {
+            Side::Client => (self.ends.client, self.ends.server),
+            Side::Server => (self.ends.server, self.ends.client),
+        };
+        self.out.record(&Record {
+            number: self.summary.records,
+            at,
+            transport: self.key.transport,
+            stream: self.key.number,
+            src,
+            dst,
+            from,
+            protocol: self.protocol,
+            service,
+            body,
+        });
+        self.summary.records
+    }
+}
+
+impl<O: Output> Emit for Desk<'_, O> {
+    fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
+        self.summary.messages += 1;
+        self.summary.problems += tree.problems().len() as u64;
+        let (opaque, undecoded) = shares(tree);
+        let explained = (message.bytes.len() as u64).saturating_sub(opaque + undecoded);
+        self.count(message.from, |c| {
+            c.explained += explained;
+            c.opaque += opaque;
+            c.undecoded += undecoded;
+        });
+        self.record(message.from, at, message.service, Body::Message { message, tables, tree })
+    }
+
+    fn event(&mut self, at: Moment, event: Event) {
+        let length = event.length.unwrap_or(0);
+        match event.kind {
+            EventKind::Gap => self.count(event.from, |c| c.lost += length),
+            EventKind::Undecoded => self.count(event.from, |c| c.undecoded += length),
+            EventKind::Resync { passed_over } => self.count(event.from, |c| c.undecoded += passed_over),
+            _ => {}
+        }
+        self.record(event.from, at, &event.service, Body::Event(&event));
+    }
+
+    fn account(&mut self, from: Side, share: Share, bytes: u64) {
+        self.count(from, |c| match share {
+            Share::Closed => c.closed += bytes,
+            Share::Opaque => c.opaque += bytes,
+        });
+    }
+
+    fn plaintext(&mut self, from: Side, offset: u64, bytes: &[u8]) {
+        self.out.plaintext(&self.key, from, offset, bytes);
+    }
+}
+
+/// How many of a message's captured bytes are opaque, and how many no field claims. A region with content of its own counts in
+/// proportion to that content.
+pub(crate) fn shares(tree: &Tree) -> (u64, u64) {
+    let mut bits = (0u64, 0u64);
+    let nodes = tree.nodes();
+    let mut at = 0;
+    while let Some(node) = nodes.get(at) {
+        at += 1;
+        if node.has(mark::OWN_BUFFER) {
+            let (opaque, undecoded, all) = content(tree, at as u32, node.end);
+            let part = |n: u64| if all == 0 { 0 } else { (u64::from(node.bits) * n).div_ceil(all) };
+            bits.0 += part(opaque);
+            bits.1 += part(undecoded);
+            at = node.end as usize;
+        } else if node.buffer == Buffer::CAPTURED {
+            if node.kind == Kind::Undecoded {
+                bits.1 += u64::from(node.bits);
+            } else if node.has(mark::OPAQUE) {
+                bits.0 += u64::from(node.bits);
+                at = node.end as usize;
+            }
+        }
+    }
+    (bits.0 / 8, bits.1.div_ceil(8))
+}
+
+/// Opaque, undecoded and all bits of a made buffer's nodes.
+fn content(tree: &Tree, first: u32, end: u32) -> (u64, u64, u64) {
+    let nodes = tree.nodes().get(first as usize..end as usize).unwrap_or(&[]);
+    let mut sums = (0, 0, 0);
+    for node in nodes.iter().filter(|n| !matches!(n.kind, Kind::Struct | Kind::List)) {
+        let bits = u64::from(node.bits);
+        sums.2 += bits;
+        if node.kind == Kind::Undecoded {
+            sums.1 += bits;
+        } else if node.has(mark::OPAQUE) {
+            sums.0 += bits;
+        }
+    }
+    sums
+}

@@ -1,0 +1,184 @@
+//! From frames to records: streams are recognised, given to sessions, and what these say is numbered and counted.
+//!
+//! It knows every room's door and nothing of what is behind: no protocol by name, no output by name.
+
+mod connection;
+mod desk;
+
+use std::collections::HashMap;
+
+use crate::capture::Frame;
+use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment as FlowMoment};
+use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
+use crate::keys::KeyRing;
+use crate::out::{Counts, Record};
+use crate::proto::{LazyTables, Moment, Options, Side, Transport};
+use crate::table::Evaluator;
+use crate::tree::Tree;
+use connection::{Connection, Piece};
+
+/// Where records go.
+pub trait Output {
+    /// One record.
+    fn record(&mut self, record: &Record<'_>);
+    /// Plaintext of a recognised stream, in order: who wants to follow one looks at it.
+    fn plaintext(&mut self, _stream: &StreamKey, _from: Side, _offset: u64, _bytes: &[u8]) {}
+}
+
+/// A stream of either transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StreamKey {
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// Its number.
+    pub number: u32,
+}
+
+/// What a run is made with.
+pub struct Setup {
+    /// The protocols' tables, in the order in which they are asked whether a stream is theirs.
+    pub tables: Vec<LazyTables>,
+    /// The keys that were given.
+    pub keys: KeyRing,
+    /// What was asked of the protocols.
+    pub options: Options,
+    /// Ports whose connections are decoded as a protocol whatever they look like.
+    pub decode_as: Vec<DecodeAs>,
+    /// Bounds of streams and fragments.
+    pub limits: FlowLimits,
+}
+
+/// `tcp:14000=moul`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodeAs {
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// The port on either side.
+    pub port: u16,
+    /// The protocol's name.
+    pub protocol: String,
+}
+
+/// A run over a capture.
+pub struct Pipeline<O: Output> {
+    flow: Flow,
+    engine: Engine<O>,
+}
+
+/// What a run had to do with, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// What was met on the way to streams.
+    pub flow: FlowStats,
+    /// Records.
+    pub records: u64,
+    /// Messages among them.
+    pub messages: u64,
+    /// Problems of these messages.
+    pub problems: u64,
+    /// Recognised streams.
+    pub streams: u64,
+    /// Bytes of all recognised streams.
+    pub bytes: Counts,
+}
+
+impl<O: Output> Pipeline<O> {
+    /// A run that has seen nothing yet.
+    pub fn new(setup: Setup, out: O) -> Self {
+        let evaluators = setup.tables.iter().map(|_| Evaluator::default()).collect();
+        let shop = Shop { setup, evaluators, tree: Tree::new(), out, summary: Summary::default() };
+        Pipeline { flow: Flow::new(shop.setup.limits), engine: Engine { connections: HashMap::new(), shop } }
+    }
+
+    /// The next frame.
+    pub fn frame(&mut self, frame: &Frame<'_>) {
+        self.flow.frame(frame, &mut self.engine);
+    }
+
+    /// More keys, as a capture may carry them.
+    pub fn keys(&mut self) -> &mut KeyRing {
+        &mut self.engine.shop.setup.keys
+    }
+
+    /// The end of the capture.
+    pub fn finish(&mut self) {
+        self.flow.finish(&mut self.engine);
+    }
+
+    /// Where the records go.
+    pub fn output(&mut self) -> &mut O {
+        &mut self.engine.shop.out
+    }
+
+    /// The numbers so far.
+    pub fn summary(&self) -> Summary {
+        Summary { flow: self.flow.stats(), ..self.engine.shop.summary }
+    }
+}
+
+/// What all connections share.
+struct Shop<O: Output> {
+    setup: Setup,
+    evaluators: Vec<Evaluator>,
+    tree: Tree,
+    out: O,
+    summary: Summary,
+}
+
+/// The open connections, fed by the flow.
+struct Engine<O: Output> {
+    connections: HashMap<StreamKey, Connection>,
+    shop: Shop<O>,
+}
+
+impl<O: Output> Engine<O> {
+    fn piece(&mut self, transport: Transport, id: StreamId, piece: Piece<'_>, at: FlowMoment) {
+        let key = StreamKey { transport, number: id.0 };
+        if let Some(connection) = self.connections.get_mut(&key) {
+            connection.take(piece, moment(at), &mut self.shop);
+        }
+    }
+
+    fn end(&mut self, transport: Transport, id: StreamId, dir: Dir, how: End, at: FlowMoment) {
+        self.piece(transport, id, Piece::End(dir, how), at);
+        let key = StreamKey { transport, number: id.0 };
+        if self.connections.get(&key).is_some_and(Connection::is_over) {
+            self.connections.remove(&key);
+        }
+    }
+}
+
+fn moment(at: FlowMoment) -> Moment {
+    Moment { frame: at.frame, time: at.time }
+}
+
+impl<O: Output> FlowSink for Engine<O> {
+    fn tcp_open(&mut self, stream: &Stream, opening: FlowOpening, _at: FlowMoment) {
+        let key = StreamKey { transport: Transport::Tcp, number: stream.id.0 };
+        self.connections.insert(key, Connection::new(key, *stream, opening != FlowOpening::Middle));
+    }
+
+    fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: FlowMoment) {
+        self.piece(Transport::Tcp, stream, Piece::Data(dir, offset, bytes), at);
+    }
+
+    fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, _cause: Cause, at: FlowMoment) {
+        self.piece(Transport::Tcp, stream, Piece::Gap(dir, offset, len), at);
+    }
+
+    fn tcp_end(&mut self, stream: StreamId, dir: Dir, how: End, _totals: &Totals, at: FlowMoment) {
+        self.end(Transport::Tcp, stream, dir, how, at);
+    }
+
+    fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: FlowMoment) {
+        let key = StreamKey { transport: Transport::Udp, number: stream.id.0 };
+        self.connections.entry(key).or_insert_with(|| Connection::new(key, *stream, false));
+        self.piece(Transport::Udp, stream.id, Piece::Data(dir, u64::from(missing), bytes), at);
+    }
+
+    fn udp_end(&mut self, stream: StreamId, how: End, at: FlowMoment) {
+        for dir in [Dir::Forward, Dir::Backward] {
+            self.end(Transport::Udp, stream, dir, how, at);
+        }
+    }
+}

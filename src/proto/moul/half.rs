@@ -1,0 +1,140 @@
+//! One direction of a connection: bytes that wait to become messages, and the cipher they come in.
+
+use std::collections::VecDeque;
+
+use super::super::Moment;
+use crate::keys::Rc4;
+
+/// What the next bytes of a direction are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The connect packet (only the client sends one).
+    Connect,
+    /// A packet of the key agreement.
+    Handshake,
+    /// Messages whose key is not settled yet.
+    Waiting,
+    /// Messages.
+    Messages,
+    /// Messages, but where the next one begins is not known.
+    Lost,
+    /// Encrypted without a key.
+    Closed,
+    /// Another protocol, left alone.
+    Foreign,
+}
+
+/// One direction.
+pub(super) struct Half {
+    /// What comes next.
+    pub(super) stage: Stage,
+    /// Bytes from `start` on wait; those before are used up.
+    pending: Vec<u8>,
+    start: usize,
+    /// Stream offset of the first waiting byte.
+    offset: u64,
+    /// Decrypts what comes in.
+    cipher: Option<Rc4>,
+    /// Waiting bytes that make another attempt worth while.
+    pub(super) need: usize,
+    /// Bytes right before the waiting ones that became no message.
+    passed: u64,
+    /// Which frame brought the bytes up to an offset, as far as they wait.
+    arrivals: VecDeque<(u64, Moment)>,
+}
+
+impl Half {
+    pub(super) fn new(stage: Stage) -> Self {
+        Half {
+            stage,
+            pending: Vec::new(),
+            start: 0,
+            offset: 0,
+            cipher: None,
+            need: 1,
+            passed: 0,
+            arrivals: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next bytes of the stream in, decrypted if they are to be.
+    pub(super) fn push(&mut self, bytes: &[u8], at: Moment) {
+        let end = self.offset + (self.waiting().len() + bytes.len()) as u64;
+        match self.arrivals.back_mut() {
+            Some(last) if last.1 == at => last.0 = end,
+            _ => self.arrivals.push_back((end, at)),
+        }
+        if self.start > 0 && (self.start == self.pending.len() || self.start > 64 << 10) {
+            self.pending.drain(..self.start);
+            self.start = 0;
+        }
+        match &mut self.cipher {
+            Some(cipher) => cipher.apply_into(bytes, &mut self.pending),
+            None => self.pending.extend_from_slice(bytes),
+        }
+    }
+
+    /// The waiting bytes.
+    pub(super) fn waiting(&self) -> &[u8] {
+        self.pending.get(self.start..).unwrap_or(&[])
+    }
+
+    /// Stream offset of the first waiting byte.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The frame that brought the `length`-th waiting byte.
+    pub(super) fn completed(&self, length: usize) -> Option<Moment> {
+        let end = self.offset + length as u64;
+        self.arrivals.iter().find(|a| a.0 >= end).map(|a| a.1)
+    }
+
+    /// So many waiting bytes were used.
+    pub(super) fn advance(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.pending.len() - self.start);
+        self.start += bytes;
+        self.offset += bytes as u64;
+        self.need = 1;
+        while self.arrivals.front().is_some_and(|a| a.0 <= self.offset) {
+            self.arrivals.pop_front();
+        }
+    }
+
+    /// All waiting bytes become no message.
+    pub(super) fn pass_over(&mut self) {
+        let waiting = self.waiting().len();
+        self.passed += waiting as u64;
+        self.advance(waiting);
+    }
+
+    /// Offset and number of the bytes that became no message, to be told; the count begins anew.
+    pub(super) fn take_passed(&mut self) -> (u64, u64) {
+        let passed = std::mem::take(&mut self.passed);
+        (self.offset - passed, passed)
+    }
+
+    /// The stream goes on at another offset; nothing may wait.
+    pub(super) fn jump(&mut self, offset: u64) {
+        self.pending.clear();
+        self.arrivals.clear();
+        self.start = 0;
+        self.offset = offset;
+        self.need = 1;
+    }
+
+    /// From the first waiting byte on, everything goes through this cipher.
+    pub(super) fn decrypt_from_here(&mut self, mut cipher: Rc4) {
+        if let Some(waiting) = self.pending.get_mut(self.start..) {
+            cipher.apply(waiting);
+        }
+        self.cipher = Some(cipher);
+    }
+
+    /// So many bytes were never captured: the keystream goes past them.
+    pub(super) fn skip_keystream(&mut self, bytes: u64) {
+        if let Some(cipher) = &mut self.cipher {
+            cipher.skip(bytes);
+        }
+    }
+}
