@@ -119,9 +119,7 @@ impl Run<'_> {
                 }
             }
             Read::Bytes(len) => self.bytes(cursor, name, ty, def, *len, marks, frame),
-            Read::Text { kind, len, terminated } => {
-                self.text(cursor, name, ty, def, (*kind, *len, *terminated), marks, frame)
-            }
+            Read::Text { kind, len, end } => self.text(cursor, name, ty, def, (*kind, *len, *end), marks, frame),
             Read::List { of, len } => self.list(cursor, name, ty, def, (*of, *len), marks, frame),
             Read::Region { .. } => self.region(cursor, name, def, marks, frame),
             _ => Err(Stop::Unknown),
