@@ -10,7 +10,7 @@ use crate::out::json::{JsonWriter, Style as JsonStyle, problems};
 use crate::out::tree::{Style as TreeStyle, TreeWriter};
 use crate::out::{Paint, json};
 use crate::proto::{LazyTables, Message, Side};
-use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
+use crate::table::{Outcome, ServiceId, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree};
 
 pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliError> {
@@ -53,7 +53,7 @@ fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
 /// Messages of a service and direction, one after the other.
 fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
     let (tables, service, side) = find(all, name)?;
-    let mut evaluator = Evaluator::default();
+    let mut evaluator = super::sdl::evaluator(tables, args)?;
     let mut tree = Tree::new();
     let mut printer = Printer::new(args);
     let mut at = 0;
@@ -131,8 +131,7 @@ fn value(
         let found = crate::proto::load_tables(lazy.protocol(), &further).and_then(|t| t.with_type(&root(ty)));
         match found {
             Ok((tables, type_ref)) => {
-                print_value(&tables, type_ref, (ty, bit), bytes, args, out);
-                return Ok(());
+                return print_value(&tables, type_ref, (ty, bit), bytes, args, out);
             }
             Err(error) => failed = failed.or(Some(error)),
         }
@@ -152,10 +151,11 @@ fn print_value(
     bytes: &[u8],
     args: &ReadArgs,
     out: &mut Vec<u8>,
-) {
+) -> Result<(), CliError> {
+    let mut evaluator = super::sdl::evaluator(tables, args)?;
     let mut tree = Tree::new();
     let name = tables.sym("value").unwrap_or(Sym::ELEMENT);
-    let end = Evaluator::default().value(tables, ty, name, bytes, bit, &mut tree);
+    let end = evaluator.value(tables, ty, name, bytes, bit, &mut tree);
     let mut printer = Printer::new(args);
     let rest = tree.nodes().iter().position(|n| n.kind == Kind::Undecoded && n.start as usize >= end);
     let padding = bytes.len() * 8 - end.min(bytes.len() * 8) < 8 && last_bits_zero(bytes, end);
@@ -177,6 +177,7 @@ fn print_value(
         }
         Some(writer) => writer.body(tables, &tree, bytes, out),
     }
+    Ok(())
 }
 
 /// Whether all bits from one on are zero.

@@ -54,6 +54,7 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
                 Cookies::Off => Some(false),
             },
             max_message: args.max_message,
+            descriptors: super::sdl::files(&args.sdl)?,
         },
         decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
         limits: Default::default(),
