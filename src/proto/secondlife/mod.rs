@@ -14,7 +14,7 @@ pub use circuit::Counters;
 pub use session::CircuitSession;
 
 use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
-use crate::table::{NativeFn, Source, Tables};
+use crate::table::{NativeFn, Source, TableError, Tables};
 
 /// The protocol.
 pub struct SecondLife;
@@ -52,6 +52,14 @@ impl Protocol for SecondLife {
 
     fn natives(&self) -> &'static [(&'static str, NativeFn)] {
         natives::NATIVES
+    }
+
+    fn transport(&self) -> Transport {
+        Transport::Udp
+    }
+
+    fn foreign_tables(&self, name: &str, text: &str) -> Option<Result<Source, TableError>> {
+        template::is_template(text).then(|| template::to_source(name, text))
     }
 
     fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
