@@ -9,6 +9,8 @@ mod packet;
 mod recognise;
 mod session;
 pub mod template;
+#[cfg(test)]
+mod tests;
 
 pub use circuit::Counters;
 pub use session::CircuitSession;
