@@ -170,11 +170,11 @@ fn a_grids_own_template_is_told_by_its_content() {
     std::fs::create_dir_all(&dir).unwrap();
     let file = dir.join("any-name");
     let text =
-        "// ours\nversion 2.0\n{ UseCircuitCode Low 3 NotTrusted Unencoded\n{ Ours Single { Whole Fixed 40 } } }\n";
+        "// ours\nversion 2.0\n{ UseCircuitCode Low 3 NotTrusted Unencoded\n{ Ours Single { Whole Fixed 36 } } }\n";
     std::fs::write(&file, text).unwrap();
     let records = moulsniff(&[&capture("opensim"), "--json", "--quiet", "--tables", file.to_str().unwrap()]);
     std::fs::remove_dir_all(&dir).unwrap();
     let first = records.iter().find(|r| r["message"] == "UseCircuitCode").unwrap();
-    assert_eq!(first["fields"]["Ours"]["Whole"].as_str().map(str::len), Some(80));
+    assert_eq!(first["fields"]["Ours"]["Whole"].as_str().map(str::len), Some(72));
     assert_eq!(records.iter().filter(|r| r.get("message").is_some()).count(), 4393);
 }

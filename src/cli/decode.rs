@@ -11,7 +11,7 @@ use crate::keys::KeyRing;
 use crate::out::json::{JsonWriter, Style as JsonStyle, problems};
 use crate::out::tree::{Style as TreeStyle, TreeWriter};
 use crate::out::{Paint, json};
-use crate::proto::{Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Share, Side};
+use crate::proto::{Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Share, Side, Start};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree};
 
@@ -92,7 +92,8 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
 fn framed(lazy: &LazyTables, side: Side, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
     let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
     let ends = Ends { client: nowhere, server: nowhere };
-    let mut session = lazy.protocol().session(ends, lazy.protocol().transport(), lazy.get());
+    let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service: None };
+    let mut session = lazy.protocol().session(&start, lazy.get());
     let mut printer = Printer::new(args);
     let mut emit = Printed { printer: &mut printer, out, count: 0, refused: None };
     let mut context = Context {

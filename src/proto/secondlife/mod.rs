@@ -15,7 +15,7 @@ mod tests;
 pub use circuit::Counters;
 pub use session::CircuitSession;
 
-use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
+use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
 use crate::table::{NativeFn, Source, TableError, Tables};
 
 /// The protocol.
@@ -72,7 +72,7 @@ impl Protocol for SecondLife {
         recognise::recognise(opening, tables)
     }
 
-    fn session(&self, _ends: Ends, _transport: Transport, tables: &Tables) -> Box<dyn Session> {
+    fn session(&self, _start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
         Box::new(CircuitSession::new(tables))
     }
 }

@@ -9,7 +9,7 @@ use super::SecondLife;
 use crate::keys::KeyRing;
 use crate::out::json::{JsonWriter, Style, problems};
 use crate::proto::{
-    Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Transport,
+    Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Start, Transport,
     Verdict,
 };
 use crate::table::{Evaluator, Tables, parse_hex};
@@ -58,7 +58,8 @@ fn tiles(tree: &Tree, length: usize) {
 
 fn hear(datagrams: &[(Side, Vec<u8>)]) -> Heard {
     let lazy = tables();
-    let mut session = SecondLife.session(nowhere(), Transport::Udp, lazy.get());
+    let start = Start { ends: nowhere(), transport: Transport::Udp, whole: true, service: None };
+    let mut session = SecondLife.session(&start, lazy.get());
     let mut heard = Heard::default();
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
     for (side, bytes) in datagrams {
@@ -198,7 +199,7 @@ fn nothing_is_left_without_a_span_in_the_expanded_part() {
 
 fn judged(client: &str, server: &str, last: bool) -> Verdict {
     let (client, server) = (parse_hex(client).unwrap(), parse_hex(server).unwrap());
-    let opening = Opening { client: &client, server: &server, ends: nowhere(), whole: false, last };
+    let opening = Opening { client: &client, server: &server, ends: nowhere(), whole: false, last, known: None };
     SecondLife.recognise_udp(&opening, tables())
 }
 
@@ -275,7 +276,7 @@ fn random_datagrams_are_no_circuit() {
             bytes.extend_from_slice(&(state >> 16).to_be_bytes());
         }
         bytes.truncate(7 + (state >> 60) as usize * 2);
-        let opening = Opening { client: &bytes, server: &[], ends: nowhere(), whole: false, last: true };
+        let opening = Opening { client: &bytes, server: &[], ends: nowhere(), whole: false, last: true, known: None };
         assert_eq!(SecondLife.recognise_udp(&opening, tables()), Verdict::No);
     }
 }

@@ -96,6 +96,8 @@ pub struct Evaluator {
     pub limits: Limits,
     /// What tables asked to remember.
     pub memory: Memory,
+    /// What a protocol's types with code look things up in; put there by the protocol.
+    pub context: Option<Box<dyn std::any::Any + Send>>,
 }
 
 impl Default for Evaluator {
@@ -109,6 +111,7 @@ impl Default for Evaluator {
             inflate: flate2::Decompress::new(true),
             limits: Limits::default(),
             memory: Memory::default(),
+            context: None,
         }
     }
 }
