@@ -128,12 +128,40 @@ pub enum Read {
         /// The value.
         of: TypeRef,
     },
+    /// A self-describing value, read by the protocol's own code.
+    Value(ValueRead),
     /// A type with code.
     Native {
         /// Which, in [`Tables::natives`](super::Tables).
         native: u32,
         /// Its arguments.
         args: Vec<ExprId>,
+    },
+}
+
+/// What a self-describing value should turn out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueRead {
+    /// Anything.
+    Any,
+    /// An integer.
+    Int,
+    /// An integer of 0 or more.
+    Uint,
+    /// A float.
+    Float,
+    /// A text.
+    Text,
+    /// An array.
+    Array,
+    /// An array whose first element names a message, whose positions the others stand at.
+    Packet,
+    /// A mapping.
+    Mapping {
+        /// What the values of other keys are.
+        of: Option<TypeRef>,
+        /// What the values of these keys are.
+        keys: Option<LayoutId>,
     },
 }
 
@@ -193,8 +221,19 @@ pub struct Layout {
     pub slots: u16,
     /// How many parameters.
     pub params: u16,
+    /// Where it names the positions of an array: how many there are, and how many of them have to be there.
+    pub positions: Option<Positions>,
     /// It has at least this many bits.
     pub min_bits: u32,
+}
+
+/// The positions a layout names: all steps from its first are fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Positions {
+    /// How many there are.
+    pub count: u16,
+    /// How many of them have to be there.
+    pub required: u16,
 }
 
 /// "No slot": the value is not needed by any expression.
@@ -350,6 +389,8 @@ pub struct Service {
     pub name: String,
     /// The protocol's number for it.
     pub number: Option<u64>,
+    /// Whether its messages are self-describing arrays, found and read by the protocol's own code.
+    pub positional: bool,
     /// The header's fields.
     pub header: Vec<(Role, Sym, TypeRef)>,
     /// Messages by number and sender: `[client, server]`, sorted by number.
@@ -382,8 +423,10 @@ pub struct MessageDef {
 pub struct Example {
     /// What it is an example of.
     pub of: ExampleOf,
-    /// The bytes in hex, not yet checked.
-    pub hex: String,
+    /// The bytes in hex, not yet checked, or as they are.
+    pub bytes: String,
+    /// Whether the bytes stand there as they are.
+    pub text: bool,
     /// The expected fields as JSON, not yet checked.
     pub json: String,
     /// Which file (index into the sources) and byte offset.
