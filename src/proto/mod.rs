@@ -7,6 +7,7 @@ mod alone;
 pub mod intermud3;
 pub mod moul;
 mod registry;
+pub mod secondlife;
 
 pub use alone::{Said, read_alone};
 pub use registry::{PROTOCOLS, protocol_named};

@@ -46,6 +46,7 @@ pub(super) struct ServiceAst {
 
 #[derive(Debug, Clone)]
 pub(super) struct HeaderField {
+    pub(super) name: String,
     pub(super) at: usize,
     pub(super) role: Role,
     pub(super) of: TypeAst,
@@ -60,6 +61,8 @@ pub enum Role {
     LengthWhole,
     /// The length of what follows it.
     LengthAfter,
+    /// Something else that every message of the service has.
+    Other,
 }
 
 #[derive(Debug, Clone)]
@@ -128,8 +131,9 @@ pub(super) struct Mods {
     pub(super) opaque: bool,
     pub(super) transaction: bool,
     pub(super) terminated: bool,
-    pub(super) dialects: bool,
+    pub(super) trimmed: bool,
     pub(super) optional: bool,
+    pub(super) dialects: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -160,6 +164,8 @@ pub(super) enum LenAst {
     Inline(String),
     Rest,
     Zero,
+    /// Text up to this unit, which may be missing at the region's end.
+    To(u64),
 }
 
 #[derive(Debug, Clone)]

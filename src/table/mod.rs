@@ -25,7 +25,7 @@ pub use error::TableError;
 pub use eval::{Call, Evaluator, Frame, Limits, NativeFn, Outcome, Run, Stop};
 pub use hex::parse_hex;
 pub use memory::Memory;
-pub use positions::ValueTypes;
+pub use positions::{Positions, ValueRead, ValueTypes};
 pub use program::*;
 
 use crate::tree::{Sym, TypeRef};
@@ -51,6 +51,7 @@ struct Fixed {
     value: Sym,
     text: Sym,
     padding: Sym,
+    end: Sym,
     bytes: TypeRef,
     undecoded: TypeRef,
     values: ValueTypes,
@@ -65,6 +66,7 @@ impl Default for Fixed {
             value: none,
             text: none,
             padding: none,
+            end: none,
             bytes: TypeRef(0),
             undecoded: TypeRef(0),
             values: ValueTypes::default(),
@@ -259,6 +261,10 @@ impl Tables {
 
     pub(crate) fn padding_name(&self) -> Sym {
         self.fixed.padding
+    }
+
+    pub(crate) fn end_name(&self) -> Sym {
+        self.fixed.end
     }
 
     pub(crate) fn padding_type(&self) -> TypeRef {

@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
         let mut header = Vec::new();
         if self.eat("{")? {
             while !self.eat("}")? {
-                let (field, at) = self.name("`number` or `length`")?;
+                let (field, at) = self.name("`number`, `length` or another field's name")?;
                 self.need(":")?;
                 let of = self.type_()?;
                 let role = match field.as_str() {
@@ -198,11 +198,9 @@ impl<'a> Parser<'a> {
                     "length" => {
                         return Err(self.wrong("`whole` or `after` behind the length's type"));
                     }
-                    _ => {
-                        return Err(self.lex.error(at, "a message's header has `number` and `length`"));
-                    }
+                    _ => Role::Other,
                 };
-                header.push(HeaderField { at, role, of });
+                header.push(HeaderField { name: field, at, role, of });
                 self.eat(",")?;
             }
         }

@@ -4,6 +4,41 @@ use super::Tables;
 use super::program::*;
 use crate::tree::{Sym, TypeRef};
 
+/// What a self-describing value should turn out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueRead {
+    /// Anything.
+    Any,
+    /// An integer.
+    Int,
+    /// An integer of 0 or more.
+    Uint,
+    /// A float.
+    Float,
+    /// A text.
+    Text,
+    /// An array.
+    Array,
+    /// An array whose first element names a message, whose positions the others stand at.
+    Packet,
+    /// A mapping.
+    Mapping {
+        /// What the values of other keys are.
+        of: Option<TypeRef>,
+        /// What the values of these keys are.
+        keys: Option<LayoutId>,
+    },
+}
+
+/// The positions a layout names: all steps from its first are fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Positions {
+    /// How many there are.
+    pub count: u16,
+    /// How many of them have to be there.
+    pub required: u16,
+}
+
 /// The types of values whose type no table names, and the names of what holds them together.
 #[derive(Debug, Clone, Copy)]
 pub struct ValueTypes {

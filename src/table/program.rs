@@ -2,6 +2,7 @@
 
 use super::ast::{BinaryOp, Direction, Role};
 use super::eval::NativeFn;
+use super::positions::{Positions, ValueRead};
 use crate::tree::{Severity, Sym, TextKind, TypeRef};
 
 /// A name with the form JSON needs it in.
@@ -91,8 +92,8 @@ pub enum Read {
         kind: TextKind,
         /// How long.
         len: Len,
-        /// Whether a zero unit at the end is counted.
-        terminated: bool,
+        /// Which zero units at the end are no part of the value.
+        end: TextEnd,
     },
     /// A list.
     List {
@@ -139,30 +140,15 @@ pub enum Read {
     },
 }
 
-/// What a self-describing value should turn out to be.
+/// Which zero units at the end of a text are no part of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValueRead {
-    /// Anything.
-    Any,
-    /// An integer.
-    Int,
-    /// An integer of 0 or more.
-    Uint,
-    /// A float.
-    Float,
-    /// A text.
-    Text,
-    /// An array.
-    Array,
-    /// An array whose first element names a message, whose positions the others stand at.
-    Packet,
-    /// A mapping.
-    Mapping {
-        /// What the values of other keys are.
-        of: Option<TypeRef>,
-        /// What the values of these keys are.
-        keys: Option<LayoutId>,
-    },
+pub enum TextEnd {
+    /// None.
+    Whole,
+    /// One, which has to be there (`terminated`).
+    Zero,
+    /// As many as there are (`trimmed`).
+    Zeros,
 }
 
 /// How long something is.
@@ -185,8 +171,10 @@ pub enum LenFrom {
     Inline(TypeRef),
     /// The end of the region.
     Rest,
-    /// A zero unit.
+    /// A zero unit; for a list a zero byte or the end of the region.
     Zero,
+    /// This unit, or the end of the region.
+    To(u8),
 }
 
 /// A place in the list of layouts.
@@ -225,15 +213,6 @@ pub struct Layout {
     pub positions: Option<Positions>,
     /// It has at least this many bits.
     pub min_bits: u32,
-}
-
-/// The positions a layout names: all steps from its first are fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Positions {
-    /// How many there are.
-    pub count: u16,
-    /// How many of them have to be there.
-    pub required: u16,
 }
 
 /// "No slot": the value is not needed by any expression.
@@ -278,6 +257,13 @@ pub enum Op {
         /// What.
         text: Sym,
     },
+    /// An empty list, for one that is missing at the region's end.
+    Empty {
+        /// Its name.
+        name: Sym,
+        /// Its type.
+        ty: TypeRef,
+    },
     /// The rest of the region has no known layout.
     Undecoded,
     /// Keep a value for later messages.
@@ -300,6 +286,8 @@ pub enum Test {
     Has(u16, u64),
     /// A value equals a number.
     Equals(u16, u64),
+    /// The region goes on.
+    More,
     /// Anything else.
     General(ExprId),
 }

@@ -4,6 +4,7 @@
 
 mod body;
 mod expr;
+mod optional;
 mod positions;
 mod types;
 
@@ -203,6 +204,7 @@ impl Compiler<'_> {
             value: self.name("value"),
             text: self.name("text"),
             padding: self.name("padding"),
+            end: self.name("end"),
             bytes,
             undecoded,
             values: self.value_types(),
@@ -337,9 +339,13 @@ impl Compiler<'_> {
             let mut header = Vec::new();
             for field in &s.header {
                 let ty = self.plain_type(&field.of)?;
-                let name = if field.role == Role::Number { "type" } else { "length" };
+                let name = match field.role {
+                    Role::Number => "type",
+                    Role::LengthWhole | Role::LengthAfter => "length",
+                    Role::Other => &field.name,
+                };
                 if !matches!(self.out.types.get(ty.0 as usize).map(|t| &t.read), Some(Read::Int { .. })) {
-                    return self.error(field.at, "a message's number and length are integers");
+                    return self.error(field.at, "the fields of a message's header are integers");
                 }
                 header.push((field.role, self.name(name), ty));
             }

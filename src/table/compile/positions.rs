@@ -4,7 +4,7 @@
 
 use super::super::ast::*;
 use super::super::error::TableError;
-use super::super::positions::ValueTypes;
+use super::super::positions::{Positions, ValueRead, ValueTypes};
 use super::super::program::*;
 use super::Compiler;
 use super::body::Scope;

@@ -1,0 +1,289 @@
+//! The types of MOUL that need code: Plasma's texts, which are inverted, and in one encoding or another.
+//!
+//! Each becomes one text, with its count and its bytes among the spans. What a text means, and where it stands, is no business
+//! of this file.
+
+use crate::table::{Call, Cursor, NativeFn, Run, Stop};
+use crate::tree::{Kind, Node, Problem, Severity, Text, TextKind, TypeRef, mark};
+
+/// The types with code, by the names tables use.
+pub const NATIVES: [(&str, NativeFn); 3] =
+    [("safe_string", safe_string), ("safe_wstring", safe_wstring), ("p_string", p_string)];
+
+/// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one inverted.
+///
+/// The argument says whether a count without those bits (the form of before 2003) has two more bytes behind it.
+fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let count = u16::from_le_bytes(cursor.array()?);
+    let old = count & 0xf000 == 0;
+    let [padded, ..] = call.args;
+    let pad = if old && padded != 0 { 2 } else { 0 };
+    cursor.skip(pad)?;
+    let len = usize::from(count & 0x0fff);
+    let bytes = cursor.peek(len)?.unwrap_or_default();
+    let at = cursor.skip(len)?;
+    let (kind, note) = form_of(bytes);
+    let place = match kind {
+        TextKind::Owned => {
+            let text: String = bytes.iter().map(|b| char::from(!*b)).collect();
+            run.tree.own_text(&text)
+        }
+        _ => Node::place(at, len),
+    };
+    let node = Spans { start, count, pad, place, len, tail: 0, kind }.add(run, cursor, call);
+    if old {
+        run.problem(Severity::Note, node, "a count as it was written before 2003", 0, 0);
+    }
+    if let Some(note) = note {
+        say(run, cursor, node, note, (at, len));
+    }
+    Ok(0)
+}
+
+/// Notes what is particular about a text, with its bytes.
+fn say(run: &mut Run<'_>, cursor: &Cursor<'_>, node: u32, note: &'static str, (at, len): (usize, usize)) {
+    let bytes = Some((cursor.buffer(), at as u32, len as u32));
+    let (severity, text) = (Severity::Note, Text::Fixed(note));
+    run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes });
+}
+
+/// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it reads it and others write it.
+fn p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let count = u16::from_le_bytes(cursor.array()?);
+    let len = usize::from(count);
+    let bytes = cursor.peek(len)?.unwrap_or_default();
+    let at = cursor.skip(len)?;
+    let valid = std::str::from_utf8(bytes).is_ok();
+    let kind = if valid { TextKind::Utf8 } else { TextKind::Latin1 };
+    let place = Node::place(at, len);
+    let node = Spans { start, count, pad: 0, place, len, tail: 0, kind }.add(run, cursor, call);
+    if !valid {
+        say(run, cursor, node, LATIN_1, (at, len));
+    }
+    Ok(0)
+}
+
+const LATIN_1: &str = "not UTF-8: read as Latin-1";
+
+/// How the bytes of a SafeString are to be read. Every known program inverts what it writes, and readers take a first byte
+/// without its highest bit for a text that is not inverted: so a name that begins with a letter beyond ASCII is sent right
+/// and read wrong. What was sent is what is shown.
+fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
+    if bytes.iter().all(|b| b & 0x80 != 0) {
+        return (TextKind::Inverted8, None);
+    }
+    let taken_for_plain = bytes.first().is_some_and(|b| b & 0x80 == 0);
+    let plain: Vec<u8> = bytes.iter().map(|b| !*b).collect();
+    if std::str::from_utf8(&plain).is_ok() {
+        let note = taken_for_plain.then_some("readers take this text for one that is not inverted");
+        return (TextKind::Inverted8, note);
+    }
+    if taken_for_plain && std::str::from_utf8(bytes).is_ok() {
+        return (TextKind::Utf8, Some("not inverted"));
+    }
+    (TextKind::Owned, Some(LATIN_1))
+}
+
+/// A SafeWString: a u16 count of UTF-16 units, its four highest bits set, then the units, every one inverted, then a zero unit.
+///
+/// The argument says whether the zero is there behind an empty text too.
+fn safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let count = u16::from_le_bytes(cursor.array()?);
+    let len = usize::from(count & 0x0fff) * 2;
+    let bytes = cursor.peek(len)?.unwrap_or_default();
+    let at = cursor.skip(len)?;
+    let [always, ..] = call.args;
+    let mut tail = 0;
+    let mut end = 0;
+    if len > 0 || always != 0 {
+        end = u16::from_le_bytes(cursor.array()?);
+        tail = 2;
+    }
+    let kind = TextKind::Inverted16;
+    let node = Spans { start, count, pad: 0, place: Node::place(at, len), len, tail, kind }.add(run, cursor, call);
+    run.check_text(node, kind, bytes);
+    if end != 0 {
+        run.problem(Severity::Note, node, "the text ends with {a} instead of zero", i64::from(end), 0);
+    }
+    Ok(0)
+}
+
+/// Where the parts of a text are: all of it from `start` (a bit), the rest in bytes.
+struct Spans {
+    start: usize,
+    count: u16,
+    pad: usize,
+    place: u64,
+    len: usize,
+    tail: usize,
+    kind: TextKind,
+}
+
+impl Spans {
+    /// Adds the text, and its parts as spans below it; returns the text's node. The cursor stands behind it.
+    fn add(&self, run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> u32 {
+        let whole = Node {
+            value: self.place,
+            name: call.name,
+            ty: call.ty,
+            start: self.start as u32,
+            bits: (cursor.pos() - self.start) as u32,
+            end: 0,
+            buffer: cursor.buffer(),
+            kind: Kind::Text(self.kind),
+            marks: call.marks,
+        };
+        let node = run.tree.leaf(whole);
+        let (tables, marks) = (run.tables, call.marks | mark::SPAN);
+        let count_type = tables.type_named("SafeCount").unwrap_or(call.ty);
+        let count = Node {
+            value: u64::from(self.count),
+            name: tables.count_name(),
+            ty: count_type,
+            kind: Kind::Unsigned,
+            marks,
+            ..whole
+        };
+        let text = Node { name: tables.text_name(), marks, ..whole };
+        let mut from = self.start;
+        from = part(run, count, from, 2);
+        from = padding(run, text, from, self.pad);
+        from = part(run, text, from, self.len);
+        padding(run, text, from, self.tail);
+        run.tree.close(node, cursor.pos());
+        node
+    }
+}
+
+/// Adds one part of `bytes` bytes where there is any; returns where the next begins.
+fn part(run: &mut Run<'_>, node: Node, from: usize, bytes: usize) -> usize {
+    if bytes > 0 {
+        run.tree.leaf(Node { start: from as u32, bits: (bytes * 8) as u32, ..node });
+    }
+    from + bytes * 8
+}
+
+/// The same for bytes that mean nothing.
+fn padding(run: &mut Run<'_>, like: Node, from: usize, bytes: usize) -> usize {
+    let ty: TypeRef = run.tables.padding_type();
+    let (name, value) = (run.tables.padding_name(), Node::place(from / 8, bytes));
+    part(run, Node { name, ty, value, kind: Kind::Bytes, ..like }, from, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use crate::table::{Evaluator, Source, Tables};
+    use crate::tree::{Sym, Tree, decode_text};
+
+    const TABLE: &str = "protocol moul
+        type SafeCount = u16
+        dialect old
+        dialect ended
+        struct Text { text: safe_string(dialect old) }
+        struct Plain { text: p_string }
+        struct Wide { text: safe_wstring(dialect ended) }
+        struct Region { inner: bytes[*] as Two dialects }
+        struct Two { a: safe_string(dialect old), b: safe_wstring(dialect ended), last: u8 }";
+
+    fn tables() -> Tables {
+        let source = Source { name: "test".into(), text: TABLE.into() };
+        Tables::load("moul", vec![source], &NATIVES).unwrap()
+    }
+
+    /// What a type makes of some bytes: the texts, the end, the problems.
+    fn read(of: &str, bytes: &[u8]) -> (Vec<String>, usize, usize) {
+        let tables = tables();
+        let mut tree = Tree::new();
+        let ty = tables.type_named(of).unwrap();
+        let end = Evaluator::default().value(&tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
+        let texts =
+            tree.nodes().iter().filter(|n| !n.has(mark::SPAN)).filter_map(|n| text_of(&tree, n, bytes)).collect();
+        (texts, end / 8, tree.problems().len())
+    }
+
+    fn text_of(tree: &Tree, node: &Node, bytes: &[u8]) -> Option<String> {
+        let mut out = String::new();
+        match node.kind {
+            Kind::Text(TextKind::Owned) => out.push_str(tree.owned(node.value)),
+            Kind::Text(kind) => {
+                let (at, len) = node.content();
+                decode_text(kind, &bytes[at..at + len], &mut out);
+            }
+            _ => return None,
+        }
+        Some(out)
+    }
+
+    fn safe(text: &[u8]) -> Vec<u8> {
+        let count = 0xf000 | text.len() as u16;
+        count.to_le_bytes().into_iter().chain(text.iter().map(|b| !b)).collect()
+    }
+
+    fn one(text: &str, end: usize, problems: usize) -> (Vec<String>, usize, usize) {
+        (vec![text.to_string()], end, problems)
+    }
+
+    #[test]
+    fn names_are_turned_round() {
+        assert_eq!(read("Text", &safe(b"cSfxBird01")), one("cSfxBird01", 12, 0));
+        assert_eq!(read("Text", &safe(b"")), one("", 2, 0));
+        assert_eq!(read("Text", &safe("xПривет".as_bytes())), one("xПривет", 15, 0));
+    }
+
+    #[test]
+    fn a_first_letter_beyond_ascii_is_shown_as_it_was_sent() {
+        assert_eq!(read("Text", &safe("Üser Ñame".as_bytes())), one("Üser Ñame", 13, 1));
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_latin_1() {
+        assert_eq!(read("Text", &safe(b"cDoor~\xdcn\xefcode")), one("cDoor~Ünïcode", 15, 1));
+    }
+
+    #[test]
+    fn plain_texts_are_utf_8_or_latin_1() {
+        assert_eq!(read("Plain", "\x07\0Nämé!".as_bytes()), one("Nämé!", 9, 0));
+        assert_eq!(read("Plain", b"\x04\0N\xe4m\xe9"), one("Nämé", 6, 1));
+        assert_eq!(read("Plain", &[0, 0]), one("", 2, 0));
+    }
+
+    #[test]
+    fn a_text_that_is_not_inverted_stays() {
+        assert_eq!(read("Text", b"\x05\xf0Plain"), one("Plain", 7, 1));
+    }
+
+    #[test]
+    fn the_old_count() {
+        assert_eq!(read("Text", &[2, 0, !b'o', !b'k']), one("ok", 4, 1));
+    }
+
+    #[test]
+    fn wide_texts_end_with_a_zero_unless_they_are_empty() {
+        assert_eq!(read("Wide", &[2, 0xf0, !b'h', 0xff, !b'i', 0xff, 0, 0]), one("hi", 8, 0));
+        assert_eq!(read("Wide", &[0, 0xf0]), one("", 2, 0));
+    }
+
+    #[test]
+    fn a_region_tells_how_an_empty_text_ends() {
+        let ended = [0, 0xf0, 0, 0xf0, 0, 0, 7];
+        let (texts, end, problems) = read("Region", &ended);
+        assert_eq!((texts, end), (vec![String::new(), String::new()], 7));
+        assert!(problems > 0, "which dialect fitted is noted");
+        assert_eq!(read("Region", &[0, 0xf0, 0, 0xf0, 7]), (vec![String::new(), String::new()], 5, 0));
+    }
+
+    #[test]
+    fn cut_anywhere_it_stays_within_the_bytes() {
+        let whole = [0x02, 0xf0, !b'o', !b'k', 0x01, 0xf0, !b'h', 0xff, 0, 0, 7];
+        for cut in 0..whole.len() {
+            let (_, end, _) = read("Region", &whole[..cut]);
+            assert!(end <= cut);
+        }
+    }
+}

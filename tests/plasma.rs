@@ -1,0 +1,258 @@
+//! Net messages and messages, held against what their writers say they hold: every value at its place, every byte used.
+//!
+//! `captures/plasma_typical.jsonl.gz` has one typical instance of each, made from the client's own layouts by another program.
+//! `captures/*.propagated.json.gz` are the buffers that clients built in real sessions with DIRTSAND, MOSS and NAGUS, with the
+//! values they put into them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::io::Read;
+
+use moulsniff::proto::{load_tables, protocol_named};
+use moulsniff::table::{Evaluator, Tables, parse_hex};
+use moulsniff::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, Tree, decode_text};
+use serde_json::Value;
+
+/// Reads an instance and says what disagrees.
+struct Reader {
+    tables: Tables,
+    evaluator: Evaluator,
+    tree: Tree,
+    bytes: Vec<u8>,
+    wrong: Vec<String>,
+    compared: usize,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap_or_else(|e| panic!("{e}"));
+        Reader {
+            tables,
+            evaluator: Evaluator::default(),
+            tree: Tree::new(),
+            bytes: Vec::new(),
+            wrong: Vec::new(),
+            compared: 0,
+        }
+    }
+
+    fn instance(&mut self, instance: &Value) {
+        let class = instance["class"].as_str().unwrap();
+        self.bytes = parse_hex(instance["hex"].as_str().unwrap()).unwrap();
+        let ty = self.tables.type_named("plCreatable").unwrap();
+        let end = self.evaluator.value(&self.tables, ty, Sym::ELEMENT, &self.bytes, 0, &mut self.tree);
+        if end != self.bytes.len() * 8 {
+            self.wrong.push(format!("{class}: {} of {} bytes used", end / 8, self.bytes.len()));
+        }
+        let bad = self.tree.problems().iter().filter(|p| p.severity > Severity::Note).count();
+        let opaque = self.tree.nodes().iter().filter(|n| n.kind == Kind::Undecoded).count();
+        let state = class.starts_with("plNetMsgSDL");
+        if (bad > 0 || opaque > 0) && !state {
+            self.wrong.push(format!("{class}: {bad} problems, {opaque} places undecoded"));
+        }
+        for field in instance["fields"].as_array().unwrap() {
+            self.field(class, field, Buffer::CAPTURED, 0);
+        }
+    }
+
+    /// A field of the truth; `base` is added to its offset.
+    fn field(&mut self, class: &str, field: &Value, buffer: Buffer, base: u64) {
+        let (at, len) = (field["off"].as_u64().unwrap() + base, field["len"].as_u64().unwrap());
+        if let Some(fields) = field["fields"].as_array() {
+            fields.iter().for_each(|f| self.field(class, f, buffer, base));
+        } else if field.get("content_fields").is_some()
+            || field.get("inner_fields").is_some()
+            || field.get("inflated_fields").is_some()
+        {
+            self.region(class, field, (at, len), buffer);
+        } else if len > 0 && !self.agrees(field, (at, len), buffer) {
+            let found: Vec<String> = self.at(buffer, at, len).map(|n| format!("{:?} {}", n.kind, n.value)).collect();
+            self.wrong.push(format!("{class} at {at}: {} is {}, not {found:?}", field["name"], field["value"]));
+        } else {
+            self.compared += 1;
+        }
+    }
+
+    /// A region with content of its own, which may stand in a decompressed buffer.
+    fn region(&mut self, class: &str, field: &Value, (at, len): (u64, u64), buffer: Buffer) {
+        if field["content"] == "sdl" {
+            return;
+        }
+        let inner =
+            ["content_fields", "inner_fields", "inflated_fields"].iter().find_map(|k| field[*k].as_array()).unwrap();
+        let own = self
+            .tree
+            .nodes()
+            .iter()
+            .position(|n| place(n) == (buffer, at, len))
+            .and_then(|i| self.tree.nodes().get(i + 1))
+            .map(|child| child.buffer)
+            .filter(|b| *b != buffer);
+        for f in inner {
+            match own {
+                Some(own) => self.field(class, f, own, 0),
+                None => self.field(class, f, buffer, at),
+            }
+        }
+    }
+
+    fn at(&self, buffer: Buffer, at: u64, len: u64) -> impl Iterator<Item = &Node> {
+        self.tree.nodes().iter().filter(move |n| place(n) == (buffer, at, len))
+    }
+
+    fn agrees(&self, field: &Value, (at, len): (u64, u64), buffer: Buffer) -> bool {
+        let value = &field["value"];
+        match field["type"].as_str().unwrap() {
+            "hsBitVector" => {
+                field["words"].as_array().unwrap().iter().enumerate().all(|(i, word)| {
+                    self.at(buffer, at + 4 + 4 * i as u64, 4).any(|n| n.value == word.as_u64().unwrap())
+                })
+            }
+            "f32" | "f64" => {
+                let bits = u64::from_str_radix(field["bits"].as_str().unwrap(), 16).unwrap();
+                self.at(buffer, at, len).any(|n| n.value == bits && matches!(n.kind, Kind::F32 | Kind::F64))
+            }
+            "plKey" => self.at(buffer, at, len).any(|n| n.kind == Kind::Null),
+            "creatable" => self.at(buffer, at, len).any(|n| n.kind == Kind::Null),
+            "pstring16" => len == 2 || self.at(buffer, at + 2, len - 2).any(|n| self.text(n) == value.as_str()),
+            "bytes" => {
+                let raw = &self.tree.bytes(buffer, &self.bytes)[at as usize..(at + len) as usize];
+                let hex: String = raw.iter().map(|b| format!("{b:02x}")).collect();
+                let told = value.as_str() == Some(&hex) || value.as_str().map(str::as_bytes) == Some(raw);
+                told && self.at(buffer, at, len).any(|n| matches!(n.kind, Kind::Bytes | Kind::Text(_)))
+            }
+            "uuid" => self.at(buffer, at, len).any(|n| n.kind == Kind::Uuid),
+            _ if value.is_string() => self.at(buffer, at, len).any(|n| self.text(n) == value.as_str()),
+            _ => {
+                let want = value.as_i64().or_else(|| value.as_bool().map(i64::from)).unwrap();
+                self.at(buffer, at, len).any(|n| n.value == want as u64)
+            }
+        }
+    }
+
+    fn text(&self, node: &Node) -> Option<&'static str> {
+        let Kind::Text(kind) = node.kind else { return None };
+        let mut out = String::new();
+        if kind == TextKind::Owned {
+            out.push_str(self.tree.owned(node.value));
+        } else {
+            let (at, len) = node.content();
+            decode_text(kind, &self.tree.bytes(node.buffer, &self.bytes)[at..at + len], &mut out);
+        }
+        Some(out.leak())
+    }
+}
+
+fn place(node: &Node) -> (Buffer, u64, u64) {
+    (node.buffer, u64::from(node.start / 8), u64::from(node.bits / 8))
+}
+
+fn unpacked(path: &str) -> String {
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    text
+}
+
+fn instances() -> Vec<Value> {
+    let text = unpacked("captures/plasma_typical.jsonl.gz");
+    let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    all.filter(|v| v["kind"] == "plMessage" || v["kind"] == "plNetMessage").collect()
+}
+
+#[test]
+fn every_message_is_what_its_writer_says() {
+    let mut reader = Reader::new();
+    let all = instances();
+    all.iter().for_each(|v| reader.instance(v));
+    assert_eq!(reader.wrong, Vec::<String>::new());
+    assert_eq!(all.len(), 225);
+    assert!(reader.compared > 5400, "{} values compared", reader.compared);
+}
+
+/// A leaf of a propagated buffer: offset, length, kind, value.
+fn leaf(reader: &mut Reader, what: &str, leaf: &Value, buffer: Buffer, base: u64) {
+    let (at, len) = (leaf[0].as_u64().unwrap() + base, leaf[1].as_u64().unwrap());
+    let value = &leaf[3];
+    let found = match leaf[2].as_str().unwrap() {
+        "stream" | "stream_zlib" => return stream(reader, what, value, (at, len), buffer),
+        // Places whose parts are other nodes: the bytes were compared as such when the truth was made.
+        "raw" | "uoid_raw" => true,
+        "f32" => reader.at(buffer, at, len).any(|n| f32::from_bits(n.value as u32) == value.as_f64().unwrap() as f32),
+        "f64" => reader.at(buffer, at, len).any(|n| f64::from_bits(n.value) == value.as_f64().unwrap()),
+        "safestr" | "safewstr" => reader.at(buffer, at, len).any(|n| reader.text(n) == value.as_str()),
+        "pstr16" => len == 2 || reader.at(buffer, at + 2, len - 2).any(|n| reader.text(n) == value.as_str()),
+        "char32" => reader.at(buffer, at, len).any(|n| reader.text(n) == value.as_str()),
+        "uuid_le" => reader.at(buffer, at, len).any(|n| n.kind == Kind::Uuid),
+        "bitvector" => reader.at(buffer, at, 4).any(|n| n.value == (len - 4) / 4),
+        _ => {
+            let want = value.as_u64().unwrap();
+            let same = |n: &Node| n.value & (u64::MAX >> (64 - 8 * len)) == want;
+            // A clone's number and the two bytes behind it were written as one.
+            let halves = reader.at(buffer, at, 2).any(|n| n.value == want);
+            let null = want == 0x8000 && reader.at(buffer, at, len).any(|n| n.kind == Kind::Null);
+            reader.at(buffer, at, len).any(same) || halves || null
+        }
+    };
+    if !found {
+        reader.wrong.push(format!("{what} at {at}: {leaf}"));
+    }
+    reader.compared += 1;
+}
+
+/// A stream inside a buffer, plain or compressed.
+fn stream(reader: &mut Reader, what: &str, value: &Value, (at, len): (u64, u64), buffer: Buffer) {
+    if len == 0 {
+        return;
+    }
+    let nodes = reader.tree.nodes();
+    let region =
+        nodes.iter().position(|n| place(n) == (buffer, at, len)).unwrap_or_else(|| panic!("{what}: no stream at {at}"));
+    let own = nodes.get(region + 1).map(|n| n.buffer).filter(|b| *b != buffer);
+    let state = what.starts_with("plNetMsgSDL");
+    for inner in value["leaves"].as_array().into_iter().flatten().filter(|_| !state) {
+        match own {
+            Some(own) => leaf(reader, what, inner, own, 0),
+            None => leaf(reader, what, inner, buffer, at),
+        }
+    }
+}
+
+#[test]
+fn what_clients_really_sent() {
+    let mut reader = Reader::new();
+    let ty = reader.tables.type_named("plCreatable").unwrap();
+    for capture in ["full_dirtsand", "moss_full", "nagus"] {
+        let buffers: Value =
+            serde_json::from_str(&unpacked(&format!("captures/{capture}.propagated.json.gz"))).unwrap();
+        for sent in buffers.as_array().unwrap() {
+            reader.bytes = parse_hex(sent["hex"].as_str().unwrap()).unwrap();
+            let end = reader.evaluator.value(&reader.tables, ty, Sym::ELEMENT, &reader.bytes, 0, &mut reader.tree);
+            let class = reader.tree.nodes().iter().find(|n| n.start == 0 && n.bits == 16).and_then(|n| {
+                let name = reader.tables.symbols(n.ty)?.values.iter().find(|v| v.value == n.value)?;
+                Some(name.name.clone())
+            });
+            let what = format!("{} {capture} {}", class.unwrap(), sent["note"]);
+            if end != reader.bytes.len() * 8 {
+                reader.wrong.push(format!("{what}: {} of {} bytes used", end / 8, reader.bytes.len()));
+            }
+            for l in sent["leaves"].as_array().into_iter().flatten() {
+                leaf(&mut reader, &what, l, Buffer::CAPTURED, 0);
+            }
+        }
+    }
+    assert_eq!(reader.wrong, Vec::<String>::new());
+    assert!(reader.compared > 9000, "{} values compared", reader.compared);
+}
+
+#[test]
+fn cut_anywhere_nothing_is_read_beyond_the_end() {
+    let mut reader = Reader::new();
+    let ty = reader.tables.type_named("plCreatable").unwrap();
+    for instance in instances() {
+        let bytes = parse_hex(instance["hex"].as_str().unwrap()).unwrap();
+        for cut in (0..bytes.len()).step_by(3) {
+            let end = reader.evaluator.value(&reader.tables, ty, Sym::ELEMENT, &bytes[..cut], 0, &mut reader.tree);
+            assert!(end <= cut * 8, "{} cut at {cut}", instance["class"]);
+        }
+    }
+}
