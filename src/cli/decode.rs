@@ -9,7 +9,7 @@ use super::sink::coloured;
 use crate::out::json::{JsonWriter, Style as JsonStyle, problems};
 use crate::out::tree::{Style as TreeStyle, TreeWriter};
 use crate::out::{Paint, json};
-use crate::proto::{LazyTables, Message, Side};
+use crate::proto::{EventKind, LazyTables, Message, Said, Side, protocol_named, read_alone};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree};
 
@@ -56,6 +56,9 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
     let mut evaluator = Evaluator::default();
     let mut tree = Tree::new();
     let mut printer = Printer::new(args);
+    if tables.service(service).is_some_and(|s| s.positional) {
+        return by_session(tables, side, bytes, &mut printer, out);
+    }
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         match evaluator.message(tables, service, side.index(), rest, &mut tree) {
@@ -80,6 +83,29 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
         }
     }
     Ok(())
+}
+
+/// Messages that only the protocol's own code can find and read.
+fn by_session(
+    tables: &Tables,
+    side: Side,
+    bytes: &[u8],
+    printer: &mut Printer,
+    out: &mut Vec<u8>,
+) -> Result<(), CliError> {
+    let Some(protocol) = protocol_named(tables.protocol()) else { return Ok(()) };
+    let mut first = None;
+    read_alone(protocol, tables, side, bytes, &mut |said| match said {
+        Said::Message(message, tree) => printer.message(message, tables, tree, out),
+        Said::Event(event) if event.kind == EventKind::Undecoded => {
+            first.get_or_insert_with(|| (event.offset.unwrap_or(0), event.text.clone()));
+        }
+        Said::Event(_) => {}
+    });
+    match first {
+        None => Ok(()),
+        Some((at, text)) => Err(CliError::Unreadable(format!("at byte {at}: {text}"))),
+    }
 }
 
 fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {

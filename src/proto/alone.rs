@@ -1,6 +1,6 @@
 //! Bytes without a capture around them, read as one direction of a connection: examples in tables, and what `decode` is given.
 
-use super::{Context, Emit, Ends, Event, Message, Moment, Options, Protocol, Share, Side, Transport};
+use super::{Context, Emit, Ends, Event, Message, Moment, Options, Protocol, Share, Side, Start, Transport};
 use crate::keys::KeyRing;
 use crate::table::{Evaluator, Tables};
 use crate::tree::Tree;
@@ -18,7 +18,8 @@ pub enum Said<'a> {
 pub fn read_alone(protocol: &dyn Protocol, tables: &Tables, side: Side, bytes: &[u8], take: &mut dyn FnMut(Said<'_>)) {
     let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let ends = Ends { client: nowhere, server: nowhere };
-    let mut session = protocol.session(ends, Transport::Tcp, tables);
+    let start = Start { ends, transport: Transport::Tcp, whole: true, service: None };
+    let mut session = protocol.session(&start, tables);
     let mut context = Context {
         tables,
         evaluator: &mut Evaluator::default(),

@@ -310,7 +310,12 @@ impl<'a> Parser<'a> {
     fn example(&mut self) -> Result<ExampleAst, TableError> {
         let at = self.advance()?.at;
         let text = self.eat_word("text")?;
-        let bytes = self.string("the example's bytes, quoted: hex, or behind `text` as they are")?;
+        let mut bytes = self.string("the example's bytes, quoted: hex, or behind `text` as they are")?;
+        while let Tok::Str(more) = &self.now.tok {
+            bytes.push_str(if text { "" } else { " " });
+            bytes.push_str(more);
+            self.advance()?;
+        }
         if !self.is_sign("{") {
             return Err(self.wrong("the example's fields as a JSON object"));
         }

@@ -46,7 +46,7 @@ pub(super) fn step(rest: &[u8], last: bool) -> Step {
         if rest.len() < look && !last && (length < 4 || length > MAX_TEXT) {
             return Step::Need(look);
         }
-        if rest.first() == Some(&0) && begins(rest.get(1..).unwrap_or(&[])) {
+        if rest.first() == Some(&0) && opens(rest.get(1..).unwrap_or(&[])) {
             return Step::StrayNul;
         }
         if (0..PREFIX).any(|i| rest.get(i..).is_some_and(|r| r.starts_with(b"({\""))) {
@@ -68,6 +68,13 @@ pub(super) fn step(rest: &[u8], last: bool) -> Step {
 pub(super) fn begins(bytes: &[u8]) -> bool {
     length(bytes).is_some_and(|n| (5..=MAX_TEXT).contains(&n))
         && bytes.get(PREFIX..).is_some_and(|text| text.starts_with(b"({\""))
+}
+
+/// Whether an array or a mapping with a text at its beginning may begin here.
+fn opens(bytes: &[u8]) -> bool {
+    let text = bytes.get(PREFIX..).unwrap_or(&[]);
+    length(bytes).is_some_and(|n| (5..=MAX_TEXT).contains(&n))
+        && (text.starts_with(b"({\"") || text.starts_with(b"([\""))
 }
 
 /// Where the next packet plainly begins.

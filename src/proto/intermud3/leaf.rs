@@ -332,23 +332,32 @@ impl Run<'_> {
 
     /// Whether the mapping has this key already.
     fn known_key(&mut self, name: Sym) -> bool {
-        let count = self.top.count;
-        if count >= FEW_KEYS {
-            if count == FEW_KEYS {
-                let seed = self.top.number;
-                for (_, n) in self.tree.children(self.top.node) {
-                    let hash = self.keep.hasher.hash_one((seed, self.tree.dynamic(n.name)));
-                    self.keep.seen.insert(hash);
-                }
+        let hash = |run: &Self, key: Sym| run.keep.hasher.hash_one((run.top.number, run.tree.dynamic(key)));
+        if self.top.count >= FEW_KEYS {
+            if self.top.count == FEW_KEYS {
+                let mut seen = std::mem::take(&mut self.keep.seen);
+                seen.extend(self.keys().map(|key| hash(self, key)));
+                self.keep.seen = seen;
             }
-            let seed = self.top.number;
-            let hash = self.keep.hasher.hash_one((seed, self.tree.dynamic(name)));
+            let hash = hash(self, name);
             if self.keep.seen.insert(hash) {
                 return false;
             }
         }
         let key = self.tree.dynamic(name);
-        self.tree.children(self.top.node).any(|(_, n)| self.tree.dynamic(n.name) == key && !n.has(mark::SPAN))
+        self.keys().any(|other| self.tree.dynamic(other) == key)
+    }
+
+    /// The keys of the open mapping. It has no end yet, so that its children end with the tree.
+    fn keys(&self) -> impl Iterator<Item = Sym> + '_ {
+        let mut next = self.top.node + 1;
+        std::iter::from_fn(move || {
+            let node = self.tree.get(next)?;
+            next = node.end.max(next + 1);
+            Some(node)
+        })
+        .filter(|node| !node.has(mark::SPAN))
+        .map(|node| node.name)
     }
 
     /// The marks a type asks for.

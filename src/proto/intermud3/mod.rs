@@ -11,7 +11,7 @@ mod session;
 mod text;
 mod value;
 
-use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
+use super::{LazyTables, Opening, Protocol, Session, Start, Verdict};
 use crate::table::{LayoutId, NativeFn, Read, Source, Tables};
 
 /// The protocol.
@@ -45,8 +45,8 @@ impl Protocol for Intermud3 {
         Verdict::No
     }
 
-    fn session(&self, _ends: Ends, _transport: Transport, tables: &Tables) -> Box<dyn Session> {
-        Box::new(session::I3Session::new(tables))
+    fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
+        Box::new(session::I3Session::new(start.service, tables))
     }
 }
 

@@ -41,8 +41,8 @@ struct Direction {
 }
 
 impl I3Session {
-    /// A session that reads by some tables.
-    pub(super) fn new(tables: &Tables) -> Self {
+    /// A session that reads by some tables, of a service where that is known already.
+    pub(super) fn new(service: Option<&str>, tables: &Tables) -> Self {
         let length = tables.service_named("router").and_then(|id| tables.service(id)).and_then(|s| s.header.first());
         let types = tables.value_types();
         let (name, ty) = length.map_or((types.open_name, types.int), |(_, name, ty)| (*name, *ty));
@@ -50,7 +50,7 @@ impl I3Session {
             prefix: (name, ty, framing::PREFIX),
             header: super::header(tables),
             directions: Default::default(),
-            service: "router",
+            service: if service == Some("oob") { "oob" } else { "router" },
             reader: Reader::default(),
             pending: Pending::new(tables),
             network: Network::new(tables),
