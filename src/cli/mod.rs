@@ -6,6 +6,7 @@ mod error;
 mod keys;
 mod read;
 mod sink;
+mod stats;
 mod tables;
 
 use std::ffi::OsString;
@@ -52,6 +53,7 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         None => read::run(&cli.read),
         Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
         Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
+        Some(Command::Stats(args)) => stats::run(args),
         Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
         Some(Command::Man) => man(),
         Some(Command::Completions { shell }) => {
