@@ -260,6 +260,10 @@ pub trait Session: Send {
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>);
     /// The service, as far as it is known.
     fn service(&self) -> &str;
+    /// What else was counted of a direction, for summaries: names and numbers.
+    fn counts(&self, _from: Side) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// A protocol: its tables, how it is recognised, and its sessions.

@@ -1,5 +1,7 @@
 //! What a table file says, as it was written: names not yet resolved. Each part keeps its byte offset for errors.
 
+use std::rc::Rc;
+
 use crate::tree::Severity;
 
 /// Who sends a message.
@@ -28,8 +30,8 @@ pub(super) struct Item {
 pub(super) enum ItemKind {
     Service(ServiceAst),
     Message(MessageAst),
-    Struct(StructAst),
-    Enum { flags: bool, base: TypeAst, values: Vec<EnumValueAst> },
+    Struct(Rc<StructAst>),
+    Enum { flags: bool, base: TypeAst, values: Rc<Vec<EnumValueAst>> },
     Family { field: String, of: TypeAst, null: Option<u64> },
     Alias { of: TypeAst, mods: Mods },
     Dialect,
@@ -70,7 +72,7 @@ pub(super) struct MessageAst {
     pub(super) number: NumberAst,
     pub(super) answers: Vec<(String, usize)>,
     /// `None` where the layout is unknown.
-    pub(super) body: Option<StructAst>,
+    pub(super) body: Option<Rc<StructAst>>,
 }
 
 #[derive(Debug, Clone)]

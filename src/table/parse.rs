@@ -238,7 +238,7 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        let body = if self.eat_word("unknown")? { None } else { Some(self.body(parent)?) };
+        let body = if self.eat_word("unknown")? { None } else { Some(self.body(parent)?.into()) };
         Ok((name, ItemKind::Message(MessageAst { service, direction, number, answers, body })))
     }
 
@@ -275,7 +275,7 @@ impl<'a> Parser<'a> {
         let mut body = self.body(parent)?;
         body.family = family;
         body.params = params;
-        Ok((name, ItemKind::Struct(body)))
+        Ok((name, ItemKind::Struct(body.into())))
     }
 
     fn body(&mut self, parent: Option<(String, usize)>) -> Result<StructAst, TableError> {
@@ -336,7 +336,7 @@ impl<'a> Parser<'a> {
             values.push(EnumValueAst { name, at, value, text, doc });
             self.eat(",")?;
         }
-        Ok((name, ItemKind::Enum { flags, base, values }))
+        Ok((name, ItemKind::Enum { flags, base, values: values.into() }))
     }
 
     fn family(&mut self) -> Result<((String, usize), ItemKind), TableError> {

@@ -7,6 +7,7 @@ mod datagram;
 mod natives;
 mod packet;
 mod recognise;
+mod requests;
 mod session;
 pub mod template;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Bodies of structures into steps, and the names their expressions may use.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::super::ast::*;
 use super::super::error::TableError;
@@ -71,8 +72,8 @@ impl Compiler<'_> {
     }
 
     /// Compiles a declared structure: its ancestors' entries first.
-    pub(super) fn fill_layout(&mut self, id: LayoutId, body: &StructAst) -> Result<(), TableError> {
-        let mut chain: Vec<(StructAst, usize)> = vec![(body.clone(), self.file)];
+    pub(super) fn fill_layout(&mut self, id: LayoutId, body: &Rc<StructAst>) -> Result<(), TableError> {
+        let mut chain: Vec<(Rc<StructAst>, usize)> = vec![(body.clone(), self.file)];
         let mut parent = body.parent.clone().map(|p| (p, self.file));
         while let Some(((name, at), file)) = parent {
             self.file = file;

@@ -241,11 +241,13 @@ impl Compiler<'_> {
                 _ => u64::MAX,
             };
             let mut list: Vec<EnumValue> = Vec::new();
-            for v in values {
-                if list.iter().any(|w| w.name == v.name) {
+            for v in values.iter() {
+                let owners = self.value_owners.entry(v.name.clone()).or_default();
+                if owners.last() == Some(&id) {
                     return self.error(v.at, format!("`{}` has this name already", name));
                 }
-                self.value_owners.entry(v.name.clone()).or_default().push(id);
+                owners.push(id);
+                let v = v.clone();
                 list.push(EnumValue { value: v.value & mask, name: v.name, text: v.text, doc: v.doc });
             }
             // Where two names share a number the first one declared is shown.
