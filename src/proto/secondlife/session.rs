@@ -6,7 +6,7 @@ use super::circuit::{Arrival, Counters, Direction, Sent};
 use super::datagram::{Frame, NoMessage, Read};
 use super::packet::{self, Packet};
 use super::requests::Requests;
-use crate::proto::{Context, Event, EventKind, Message, Moment, Reply, Session, Side};
+use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
 use crate::table::Tables;
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
@@ -26,6 +26,7 @@ mod known {
 
 /// A circuit between a viewer (or another simulator) and a simulator.
 pub struct CircuitSession {
+    ends: Ends,
     frame: Option<Frame>,
     names: Names,
     requests: Requests,
@@ -56,8 +57,9 @@ struct Seen {
 
 impl CircuitSession {
     /// A circuit of which nothing was seen yet.
-    pub fn new(tables: &Tables) -> Self {
+    pub fn new(ends: Ends, tables: &Tables) -> Self {
         CircuitSession {
+            ends,
             frame: Frame::new(tables),
             names: Names { packets: tables.sym("Packets"), code: tables.sym("Code"), session: tables.sym("SessionID") },
             requests: Requests::new(tables),
@@ -279,8 +281,14 @@ impl Session for CircuitSession {
         "circuit"
     }
 
-    fn counts(&self, from: Side) -> Vec<(&'static str, u64)> {
-        self.counters(from).named()
+    fn learned(&self) -> Vec<Learned> {
+        let side = |from: Side| {
+            let facts = self.counters(from).named().into_iter().map(|(key, n)| (key, n.to_string()));
+            let (client, server) = (self.ends.client, self.ends.server);
+            let name = format!("{client} and {server}, from the {}", from.word());
+            Learned { group: "circuits", name, facts: facts.collect() }
+        };
+        vec![side(Side::Client), side(Side::Server)]
     }
 }
 
