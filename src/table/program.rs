@@ -337,6 +337,8 @@ pub struct EnumValue {
     pub value: u64,
     /// Its name.
     pub name: String,
+    /// Its name as JSON writes it, with its quotes.
+    pub json: String,
     /// A text for people.
     pub text: String,
     /// Its explanation.

@@ -209,6 +209,6 @@ impl Session for MoulSession {
     }
 }
 
-pub(super) fn message_name(id: MessageId, context: &Context<'_>) -> String {
-    context.tables.message(id).map_or(String::new(), |m| context.tables.name(m.name).to_string())
+pub(super) fn message_name(id: MessageId, tables: &Tables) -> &str {
+    tables.message(id).map_or("", |m| tables.name(m.name))
 }

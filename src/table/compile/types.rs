@@ -70,8 +70,10 @@ impl Compiler<'_> {
             let def = TypeDef { read: Read::Layout { layout, args }, text: name.to_string(), ..blank() };
             return self.add(def, mods, scope);
         }
-        if let Some((Item { kind: ItemKind::Alias { of, mods: own }, .. }, file)) = self.item_named(name) {
-            return self.alias(ast.at, name, &of, &own, file, mods, scope);
+        if let Some((item, file)) = self.item_named(name)
+            && let ItemKind::Alias { of, mods: own } = &item.kind
+        {
+            return self.alias(ast.at, name, of, own, file, mods, scope);
         }
         let near = self.near(name);
         self.error(ast.at, format!("there is no type `{name}`{near}"))
