@@ -270,6 +270,14 @@ pub trait Protocol: Sync {
     fn sources(&self) -> Vec<Source>;
     /// Its types with code.
     fn natives(&self) -> &'static [(&'static str, NativeFn)];
+    /// What its connections run over.
+    fn transport(&self) -> Transport {
+        Transport::Tcp
+    }
+    /// A table file in another syntax of this protocol's world, as our own tables; `None` where it is none.
+    fn foreign_tables(&self, _name: &str, _text: &str) -> Option<Result<Source, TableError>> {
+        None
+    }
     /// Whether a TCP connection is its own. The tables are compiled when they are first asked for: most connections need none.
     fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict;
     /// Whether a datagram's conversation is its own.
