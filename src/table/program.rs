@@ -29,6 +29,8 @@ pub struct TypeDef {
     pub shown: Option<Shown>,
     /// What kind of thing it is the number of (`id`).
     pub id: Option<Sym>,
+    /// What kinds of things it is the name of (`names`).
+    pub names: Vec<Sym>,
     /// Marks for its nodes.
     pub marks: u8,
     /// Whether it ties replies to requests.

@@ -257,6 +257,7 @@ impl Compiler<'_> {
         if let Some(id) = &mods.id {
             def.id = Some(self.name(id));
         }
+        def.names = mods.names.iter().map(|n| self.name(n)).collect();
         if let Some((word, at)) = &mods.shown {
             if !super::super::SHOWN.contains(&word.as_str()) {
                 return self.error(*at, format!("`shown` knows {}", super::super::SHOWN.join(", ")));
@@ -350,6 +351,7 @@ fn merge(own: &Mods, outer: &Mods) -> Mods {
         expect: outer.expect.clone().or_else(|| own.expect.clone()),
         shown: outer.shown.clone().or_else(|| own.shown.clone()),
         id: outer.id.clone().or_else(|| own.id.clone()),
+        names: if outer.names.is_empty() { own.names.clone() } else { outer.names.clone() },
         secret: own.secret || outer.secret,
         opaque: own.opaque || outer.opaque,
         transaction: own.transaction || outer.transaction,
@@ -367,6 +369,7 @@ pub(super) fn blank() -> TypeDef {
         symbols: None,
         shown: None,
         id: None,
+        names: Vec::new(),
         marks: 0,
         transaction: false,
         max: None,
