@@ -59,7 +59,7 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
     if tables.service(service).is_some_and(|s| s.header.is_empty()) {
         return framed(lazy, side, bytes, args, out);
     }
-    let mut evaluator = Evaluator::default();
+    let mut evaluator = super::sdl::evaluator(tables, args)?;
     let mut tree = Tree::new();
     let mut printer = Printer::new(args);
     let mut at = 0;
@@ -186,8 +186,7 @@ fn value(
         let found = crate::proto::load_tables(lazy.protocol(), &further).and_then(|t| t.with_type(&root(ty)));
         match found {
             Ok((tables, type_ref)) => {
-                print_value(&tables, type_ref, (ty, bit), bytes, args, out);
-                return Ok(());
+                return print_value(&tables, type_ref, (ty, bit), bytes, args, out);
             }
             Err(error) => failed = failed.or(Some(error)),
         }
@@ -207,10 +206,11 @@ fn print_value(
     bytes: &[u8],
     args: &ReadArgs,
     out: &mut Vec<u8>,
-) {
+) -> Result<(), CliError> {
+    let mut evaluator = super::sdl::evaluator(tables, args)?;
     let mut tree = Tree::new();
     let name = tables.sym("value").unwrap_or(Sym::ELEMENT);
-    let end = Evaluator::default().value(tables, ty, name, bytes, bit, &mut tree);
+    let end = evaluator.value(tables, ty, name, bytes, bit, &mut tree);
     let mut printer = Printer::new(args);
     let rest = tree.nodes().iter().position(|n| n.kind == Kind::Undecoded && n.start as usize >= end);
     let padding = bytes.len() * 8 - end.min(bytes.len() * 8) < 8 && last_bits_zero(bytes, end);
@@ -232,6 +232,7 @@ fn print_value(
         }
         Some(writer) => writer.body(tables, &tree, bytes, out),
     }
+    Ok(())
 }
 
 /// Whether all bits from one on are zero.

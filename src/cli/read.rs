@@ -54,6 +54,7 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
                 Cookies::Off => Some(false),
             },
             max_message: args.max_message,
+            descriptors: super::sdl::files(&args.sdl)?,
         },
         decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
         limits: Default::default(),
@@ -157,7 +158,7 @@ fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
     Ok(DecodeAs { transport, port, protocol: protocol.to_string() })
 }
 
-fn status(args: &ReadArgs, summary: &Summary) -> Status {
+pub(super) fn status(args: &ReadArgs, summary: &Summary) -> Status {
     let bytes = summary.bytes;
     if args.strict && (bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0) {
         Status::Strict
@@ -166,7 +167,7 @@ fn status(args: &ReadArgs, summary: &Summary) -> Status {
     }
 }
 
-fn say_summary(summary: &Summary) {
+pub(super) fn say_summary(summary: &Summary) {
     let b = summary.bytes;
     let mut text = format!(
         "{} frames, {} streams recognised, {} messages, {} problems; {} payload bytes: {} explained, {} opaque",

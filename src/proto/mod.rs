@@ -232,6 +232,8 @@ pub struct Options {
     pub ouro_cookies: Option<bool>,
     /// Largest message that is put together, in bytes.
     pub max_message: usize,
+    /// State descriptor files of MOUL: names and contents.
+    pub descriptors: Vec<(String, Vec<u8>)>,
 }
 
 /// What a session works with: lent for one call.
@@ -268,6 +270,8 @@ pub trait Protocol: Sync {
     fn name(&self) -> &'static str;
     /// Its embedded tables.
     fn sources(&self) -> Vec<Source>;
+    /// Makes an evaluator ready: what the types with code look things up in.
+    fn prepare(&self, _evaluator: &mut Evaluator, _options: &Options) {}
     /// Its types with code.
     fn natives(&self) -> &'static [(&'static str, NativeFn)];
     /// What its connections run over.
