@@ -1,7 +1,5 @@
 //! What a table file says, as it was written: names not yet resolved. Each part keeps its byte offset for errors.
 
-use std::rc::Rc;
-
 use crate::tree::Severity;
 
 /// Who sends a message.
@@ -30,8 +28,8 @@ pub(super) struct Item {
 pub(super) enum ItemKind {
     Service(ServiceAst),
     Message(MessageAst),
-    Struct(Rc<StructAst>),
-    Enum { flags: bool, base: TypeAst, values: Rc<Vec<EnumValueAst>> },
+    Struct(StructAst),
+    Enum { flags: bool, base: TypeAst, values: Vec<EnumValueAst> },
     Family { field: String, of: TypeAst, null: Option<u64> },
     Alias { of: TypeAst, mods: Mods },
     Dialect,
@@ -74,7 +72,7 @@ pub(super) struct MessageAst {
     pub(super) number: NumberAst,
     pub(super) answers: Vec<(String, usize)>,
     /// `None` where the layout is unknown.
-    pub(super) body: Option<Rc<StructAst>>,
+    pub(super) body: Option<StructAst>,
 }
 
 #[derive(Debug, Clone)]
@@ -129,6 +127,7 @@ pub(super) struct Mods {
     pub(super) expect: Option<Expr>,
     pub(super) shown: Option<(String, usize)>,
     pub(super) id: Option<String>,
+    pub(super) names: Vec<String>,
     pub(super) secret: bool,
     pub(super) opaque: bool,
     pub(super) transaction: bool,

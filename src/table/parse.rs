@@ -1,5 +1,7 @@
 //! Table text into declarations. Resolves nothing: that is `check` and `compile`.
 
+use std::rc::Rc;
+
 use super::ast::*;
 use super::error::TableError;
 use super::lex::{Lexer, Tok, Token};
@@ -8,7 +10,7 @@ use crate::tree::Severity;
 /// A parsed file: the protocol it speaks of and its declarations.
 pub(super) struct ParsedFile {
     pub(super) protocol: String,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<Rc<Item>>,
 }
 
 /// Parses a whole table file.
@@ -23,7 +25,7 @@ pub(super) fn parse_file(file: &str, text: &str) -> Result<ParsedFile, TableErro
         if p.now.tok == Tok::End {
             return Ok(ParsedFile { protocol, items });
         }
-        items.push(p.item(doc)?);
+        items.push(Rc::new(p.item(doc)?));
     }
 }
 
@@ -240,7 +242,7 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        let body = if self.eat_word("unknown")? { None } else { Some(self.body(parent)?.into()) };
+        let body = if self.eat_word("unknown")? { None } else { Some(self.body(parent)?) };
         Ok((name, ItemKind::Message(MessageAst { service, direction, number, answers, body })))
     }
 
@@ -289,7 +291,7 @@ impl<'a> Parser<'a> {
         body.family = family;
         body.params = params;
         body.positions = word == "positions";
-        Ok((name, ItemKind::Struct(body.into())))
+        Ok((name, ItemKind::Struct(body)))
     }
 
     fn body(&mut self, parent: Option<(String, usize)>) -> Result<StructAst, TableError> {
@@ -351,7 +353,7 @@ impl<'a> Parser<'a> {
             values.push(EnumValueAst { name, at, value, text, doc });
             self.eat(",")?;
         }
-        Ok((name, ItemKind::Enum { flags, base, values: values.into() }))
+        Ok((name, ItemKind::Enum { flags, base, values }))
     }
 
     fn family(&mut self) -> Result<((String, usize), ItemKind), TableError> {
