@@ -162,9 +162,14 @@ impl MoulSession {
 
     /// Waiting bytes that will never be a message.
     pub(super) fn give_up(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
+        self.half(side).pass_over();
+        self.give_up_passed(side, text, at, context);
+    }
+
+    /// Tells of the bytes that were passed over.
+    pub(super) fn give_up_passed(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let service = self.service_name.clone();
         let half = self.half(side);
-        half.pass_over();
         let (offset, length) = half.take_passed();
         if length == 0 {
             return;
