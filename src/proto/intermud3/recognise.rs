@@ -127,7 +127,7 @@ mod tests {
 
     fn of(client: &[u8], server: &[u8], whole: bool, last: bool) -> Verdict {
         let ends = Ends { client: "127.0.0.1:50000".parse().unwrap(), server: "127.0.0.1:8080".parse().unwrap() };
-        verdict(&Opening { client, server, ends, whole, last })
+        verdict(&Opening { client, server, ends, whole, last, known: None })
     }
 
     const AS_GUESSED: Verdict = Verdict::Yes { swapped: false };
