@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn two_mebibytes_are_the_most() {
         assert_eq!(step(b"\0\x20\0\0({\"x", false), Step::Need(PREFIX + (2 << 20)));
-        assert_eq!(step(b"\0\x20\0\x01({\"x", false), Step::TooLong((2 << 20) + 1));
+        assert_eq!(step(b"\0\x20\0\x01({\"xyz", false), Step::TooLong((2 << 20) + 1));
         assert_eq!(step(b"GET / HTTP", false), Step::Lost(u32::from_be_bytes(*b"GET ")));
     }
 
