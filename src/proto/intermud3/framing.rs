@@ -43,7 +43,7 @@ pub(super) fn step(rest: &[u8], last: bool) -> Step {
     let plain = first.is_some_and(begins_value);
     if !plain || length > MAX_TEXT {
         let look = if length > MAX_TEXT { LOOK } else { 8 };
-        if rest.len() < look && !last && (length < 4 || length > MAX_TEXT) {
+        if rest.len() < look && !last && !(4..=MAX_TEXT).contains(&length) {
             return Step::Need(look);
         }
         if rest.first() == Some(&0) && opens(rest.get(1..).unwrap_or(&[])) {
