@@ -1,7 +1,9 @@
 //! Runs the examples that stand beside messages and structures in the tables: the bytes must give exactly the fields.
 
 use crate::out::json::{JsonWriter, Style};
-use crate::table::{Direction, Evaluator, Example, ExampleOf, Outcome, TableError, Tables, parse_hex};
+use crate::table::{
+    Direction, Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, TableError, Tables, parse_hex,
+};
 use crate::tree::{Severity, Sym, Tree};
 
 /// Runs all examples of the tables; the errors name the places of those that fail.
@@ -30,34 +32,8 @@ fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut
     let expected: serde_json::Value =
         serde_json::from_str(&example.json).map_err(|e| format!("the example's fields are no JSON: {e}"))?;
     match example.of {
-        ExampleOf::Message(id) => {
-            let def = tables.message(id).ok_or("no such message")?;
-            let sender = usize::from(def.direction == Direction::Server);
-            match evaluator.message(tables, def.service, sender, &bytes, tree) {
-                Outcome::Message(found, n) if found == id && n == bytes.len() => {}
-                Outcome::Message(found, n) if found == id => {
-                    return Err(format!("the example's bytes are {}, the message ends after {n}", bytes.len()));
-                }
-                Outcome::Need(n) => {
-                    return Err(format!("the example's bytes are {}, the message needs {n}", bytes.len()));
-                }
-                other => {
-                    return Err(format!("the example's bytes do not give the message: {other:?}"));
-                }
-            }
-        }
-        ExampleOf::Layout(id) => {
-            let layout = tables.layout(id).ok_or("no such structure")?;
-            let end = evaluator.value(tables, layout.ty, Sym::ELEMENT, &bytes, 0, tree);
-            if end != bytes.len() * 8 {
-                return Err(format!(
-                    "the example's bytes are {}, the structure ends after {}{}",
-                    bytes.len(),
-                    end / 8,
-                    errors(tables, tree)
-                ));
-            }
-        }
+        ExampleOf::Message(id) => read_message(tables, id, evaluator, tree, &bytes)?,
+        ExampleOf::Layout(id) => read_layout(tables, id, evaluator, tree, &bytes)?,
     }
     let mut out = Vec::new();
     JsonWriter::new(Style::default()).fields(tables, tree, &bytes, &mut out);
@@ -69,6 +45,51 @@ fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut
         }
         None => Ok(()),
     }
+}
+
+/// Reads the bytes as a message; where its service has no header, they begin with its first field.
+fn read_message(
+    tables: &Tables,
+    id: MessageId,
+    evaluator: &mut Evaluator,
+    tree: &mut Tree,
+    bytes: &[u8],
+) -> Result<(), String> {
+    let def = tables.message(id).ok_or("no such message")?;
+    let bare = tables.service(def.service).is_some_and(|s| s.header.is_empty());
+    if let (true, Some(layout)) = (bare, def.layout) {
+        return read_layout(tables, layout, evaluator, tree, bytes);
+    }
+    let sender = usize::from(def.direction == Direction::Server);
+    let n = bytes.len();
+    match evaluator.message(tables, def.service, sender, bytes, tree) {
+        Outcome::Message(found, end) if found == id && end == n => Ok(()),
+        Outcome::Message(found, end) if found == id => {
+            Err(format!("the example's bytes are {n}, the message ends after {end}"))
+        }
+        Outcome::Need(more) => Err(format!("the example's bytes are {n}, the message needs {more}")),
+        other => Err(format!("the example's bytes do not give the message: {other:?}")),
+    }
+}
+
+fn read_layout(
+    tables: &Tables,
+    id: LayoutId,
+    evaluator: &mut Evaluator,
+    tree: &mut Tree,
+    bytes: &[u8],
+) -> Result<(), String> {
+    let layout = tables.layout(id).ok_or("no such structure")?;
+    let end = evaluator.value(tables, layout.ty, Sym::ELEMENT, bytes, 0, tree);
+    if end == bytes.len() * 8 {
+        return Ok(());
+    }
+    Err(format!(
+        "the example's bytes are {}, the structure ends after {}{}",
+        bytes.len(),
+        end / 8,
+        errors(tables, tree)
+    ))
 }
 
 fn errors(tables: &Tables, tree: &Tree) -> String {

@@ -1,5 +1,8 @@
-//! One typical instance of each net message and each message, held against what its writer says it holds: every value at its
-//! place, every byte used. `captures/plasma_typical.jsonl.gz` was made from the client's own layouts by another program.
+//! Net messages and messages, held against what their writers say they hold: every value at its place, every byte used.
+//!
+//! `captures/plasma_typical.jsonl.gz` has one typical instance of each, made from the client's own layouts by another program.
+//! `captures/*.propagated.json.gz` are the buffers that clients built in real sessions with DIRTSAND, MOSS and NAGUS, with the
+//! values they put into them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -144,10 +147,14 @@ fn place(node: &Node) -> (Buffer, u64, u64) {
     (node.buffer, u64::from(node.start / 8), u64::from(node.bits / 8))
 }
 
-fn instances() -> Vec<Value> {
-    let file = std::fs::File::open("captures/plasma_typical.jsonl.gz").unwrap();
+fn unpacked(path: &str) -> String {
     let mut text = String::new();
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    text
+}
+
+fn instances() -> Vec<Value> {
+    let text = unpacked("captures/plasma_typical.jsonl.gz");
     let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     all.filter(|v| v["kind"] == "plMessage" || v["kind"] == "plNetMessage").collect()
 }
@@ -160,6 +167,81 @@ fn every_message_is_what_its_writer_says() {
     assert_eq!(reader.wrong, Vec::<String>::new());
     assert_eq!(all.len(), 225);
     assert!(reader.compared > 5400, "{} values compared", reader.compared);
+}
+
+/// A leaf of a propagated buffer: offset, length, kind, value.
+fn leaf(reader: &mut Reader, what: &str, leaf: &Value, buffer: Buffer, base: u64) {
+    let (at, len) = (leaf[0].as_u64().unwrap() + base, leaf[1].as_u64().unwrap());
+    let value = &leaf[3];
+    let found = match leaf[2].as_str().unwrap() {
+        "stream" | "stream_zlib" => return stream(reader, what, value, (at, len), buffer),
+        // Places whose parts are other nodes: the bytes were compared as such when the truth was made.
+        "raw" | "uoid_raw" => true,
+        "f32" => reader.at(buffer, at, len).any(|n| f32::from_bits(n.value as u32) == value.as_f64().unwrap() as f32),
+        "f64" => reader.at(buffer, at, len).any(|n| f64::from_bits(n.value) == value.as_f64().unwrap()),
+        "safestr" | "safewstr" => reader.at(buffer, at, len).any(|n| reader.text(n) == value.as_str()),
+        "pstr16" => len == 2 || reader.at(buffer, at + 2, len - 2).any(|n| reader.text(n) == value.as_str()),
+        "char32" => reader.at(buffer, at, len).any(|n| reader.text(n) == value.as_str()),
+        "uuid_le" => reader.at(buffer, at, len).any(|n| n.kind == Kind::Uuid),
+        "bitvector" => reader.at(buffer, at, 4).any(|n| n.value == (len - 4) / 4),
+        _ => {
+            let want = value.as_u64().unwrap();
+            let same = |n: &Node| n.value & (u64::MAX >> (64 - 8 * len)) == want;
+            // A clone's number and the two bytes behind it were written as one.
+            let halves = reader.at(buffer, at, 2).any(|n| n.value == want);
+            let null = want == 0x8000 && reader.at(buffer, at, len).any(|n| n.kind == Kind::Null);
+            reader.at(buffer, at, len).any(same) || halves || null
+        }
+    };
+    if !found {
+        reader.wrong.push(format!("{what} at {at}: {leaf}"));
+    }
+    reader.compared += 1;
+}
+
+/// A stream inside a buffer, plain or compressed.
+fn stream(reader: &mut Reader, what: &str, value: &Value, (at, len): (u64, u64), buffer: Buffer) {
+    if len == 0 {
+        return;
+    }
+    let nodes = reader.tree.nodes();
+    let region =
+        nodes.iter().position(|n| place(n) == (buffer, at, len)).unwrap_or_else(|| panic!("{what}: no stream at {at}"));
+    let own = nodes.get(region + 1).map(|n| n.buffer).filter(|b| *b != buffer);
+    let state = what.starts_with("plNetMsgSDL");
+    for inner in value["leaves"].as_array().into_iter().flatten().filter(|_| !state) {
+        match own {
+            Some(own) => leaf(reader, what, inner, own, 0),
+            None => leaf(reader, what, inner, buffer, at),
+        }
+    }
+}
+
+#[test]
+fn what_clients_really_sent() {
+    let mut reader = Reader::new();
+    let ty = reader.tables.type_named("plCreatable").unwrap();
+    for capture in ["full_dirtsand", "moss_full", "nagus"] {
+        let buffers: Value =
+            serde_json::from_str(&unpacked(&format!("captures/{capture}.propagated.json.gz"))).unwrap();
+        for sent in buffers.as_array().unwrap() {
+            reader.bytes = parse_hex(sent["hex"].as_str().unwrap()).unwrap();
+            let end = reader.evaluator.value(&reader.tables, ty, Sym::ELEMENT, &reader.bytes, 0, &mut reader.tree);
+            let class = reader.tree.nodes().iter().find(|n| n.start == 0 && n.bits == 16).and_then(|n| {
+                let name = reader.tables.symbols(n.ty)?.values.iter().find(|v| v.value == n.value)?;
+                Some(name.name.clone())
+            });
+            let what = format!("{} {capture} {}", class.unwrap(), sent["note"]);
+            if end != reader.bytes.len() * 8 {
+                reader.wrong.push(format!("{what}: {} of {} bytes used", end / 8, reader.bytes.len()));
+            }
+            for l in sent["leaves"].as_array().into_iter().flatten() {
+                leaf(&mut reader, &what, l, Buffer::CAPTURED, 0);
+            }
+        }
+    }
+    assert_eq!(reader.wrong, Vec::<String>::new());
+    assert!(reader.compared > 9000, "{} values compared", reader.compared);
 }
 
 #[test]

@@ -108,6 +108,19 @@ fn compressed_files_cut_at_any_byte_give_what_was_unpacked() {
 }
 
 #[test]
+fn looking_ahead_in_a_cut_file_loses_nothing() {
+    // A plain file is read ahead to tell its variant, and the reading ahead meets the cut.
+    let packed = gzip(&pcap());
+    let name = format!("moulsniff-cut-{}.gz", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, &packed[..packed.len() - 1]).unwrap();
+    let all = drain(&mut Capture::open(&path).unwrap());
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(all.frames, read(&pcap()).frames);
+    assert_eq!(all.errors.len(), 1);
+}
+
+#[test]
 fn zstd_blocks_before_a_cut_come_out() {
     // More than one block of zstd: the first ones are whole.
     let mut file = PcapFile::new(Little, MICROS);

@@ -17,6 +17,7 @@ pub(super) struct Input {
     start: usize,
     end: usize,
     taken: u64,
+    kept: Option<Fault>,
 }
 
 /// Where bytes stand that were taken; good until more are wanted.
@@ -28,7 +29,7 @@ pub(super) struct Place {
 
 impl Input {
     pub(super) fn new(source: Box<dyn Read + Send>, packing: Option<Packing>) -> Self {
-        Self { source, packing, buffer: vec![0; BUFFER], start: 0, end: 0, taken: 0 }
+        Self { source, packing, buffer: vec![0; BUFFER], start: 0, end: 0, taken: 0, kept: None }
     }
 
     /// How many bytes were taken so far: the position of the next one.
@@ -58,9 +59,15 @@ impl Input {
     }
 
     /// Reads as much as the buffer holds, and tells whether that is everything there is. Waits for a pipe's
-    /// writer: for plain files alone.
-    pub(super) fn fill(&mut self) -> Step<bool> {
-        Ok(self.want(BUFFER)? < BUFFER)
+    /// writer: for plain files alone. What goes wrong is kept until the bytes before it were taken.
+    pub(super) fn fill(&mut self) -> bool {
+        match self.want(BUFFER) {
+            Ok(have) => have < BUFFER,
+            Err(fault) => {
+                self.kept = Some(fault);
+                true
+            }
+        }
     }
 
     /// Takes `total` bytes that were seen to be there; `from` and `length` tell where in them the place is.
@@ -105,6 +112,9 @@ impl Input {
 
     #[cold]
     fn read_until(&mut self, count: usize) -> Step<usize> {
+        if let Some(fault) = self.kept.take() {
+            return Err(fault);
+        }
         self.buffer.copy_within(self.start..self.end, 0);
         self.end = self.end.saturating_sub(self.start);
         self.start = 0;

@@ -116,7 +116,7 @@ impl Pcap {
             variant: Variant::Plain,
             lengths: lengths_of(major, minor),
         };
-        pcap.choose_variant(input, plain, magic.variants, (major, minor), network)?;
+        pcap.choose_variant(input, plain, magic.variants, (major, minor), network);
         Ok(pcap)
     }
 
@@ -127,7 +127,7 @@ impl Pcap {
         variants: &[Variant],
         version: (u16, u16),
         network: u32,
-    ) -> Step<()> {
+    ) {
         if self.lengths != Lengths::CapturedFirst {
             // Older than every variant but AIX's, which shares version 2.2 and is told by its own numbers
             // for the link types (RFC 1573's).
@@ -140,16 +140,15 @@ impl Pcap {
                     self.variant = Variant::AixFddi;
                 }
             }
-            return Ok(());
+            return;
         }
         if let [only] = variants {
             self.variant = *only;
-            return Ok(());
+            return;
         }
-        let whole = plain && input.fill()?;
+        let whole = plain && input.fill();
         let records = input.bytes();
         self.variant = pcap_variant::choose(variants, self.order, self.snap_len, records, whole);
-        Ok(())
     }
 
     /// The longest record this file may have.

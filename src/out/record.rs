@@ -125,6 +125,11 @@ pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
             element += usize::from(!node.has(crate::tree::mark::SPAN));
         }
         let Some((index, name)) = next else { break };
+        let through = tree.get(index).is_some_and(|n| n.has(crate::tree::mark::SEE_THROUGH));
+        if through {
+            parent = index;
+            continue;
+        }
         if list && name == Sym::ELEMENT {
             let _ = write!(out, "[{element}]");
         } else {

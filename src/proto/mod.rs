@@ -5,6 +5,7 @@
 
 pub mod moul;
 mod registry;
+pub mod secondlife;
 
 pub use registry::{PROTOCOLS, protocol_named};
 

@@ -124,6 +124,8 @@ pub(super) struct Mods {
     pub(super) opaque: bool,
     pub(super) transaction: bool,
     pub(super) terminated: bool,
+    pub(super) trimmed: bool,
+    pub(super) optional: bool,
     pub(super) dialects: bool,
 }
 
@@ -153,6 +155,8 @@ pub(super) enum LenAst {
     Inline(String),
     Rest,
     Zero,
+    /// Text up to this unit, which may be missing at the region's end.
+    To(u64),
 }
 
 #[derive(Debug, Clone)]

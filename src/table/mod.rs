@@ -49,6 +49,7 @@ struct Fixed {
     value: Sym,
     text: Sym,
     padding: Sym,
+    end: Sym,
     bytes: TypeRef,
     undecoded: TypeRef,
 }
@@ -62,6 +63,7 @@ impl Default for Fixed {
             value: none,
             text: none,
             padding: none,
+            end: none,
             bytes: TypeRef(0),
             undecoded: TypeRef(0),
         }
@@ -255,6 +257,10 @@ impl Tables {
 
     pub(crate) fn padding_name(&self) -> Sym {
         self.fixed.padding
+    }
+
+    pub(crate) fn end_name(&self) -> Sym {
+        self.fixed.end
     }
 
     pub(crate) fn padding_type(&self) -> TypeRef {

@@ -126,6 +126,10 @@ impl Parser<'_> {
                 mods.transaction = true;
             } else if self.eat_word("terminated")? {
                 mods.terminated = true;
+            } else if self.eat_word("trimmed")? {
+                mods.trimmed = true;
+            } else if self.eat_word("optional")? {
+                mods.optional = true;
             } else if self.eat_word("dialects")? {
                 mods.dialects = true;
             } else {
@@ -204,6 +208,8 @@ impl Parser<'_> {
         } else if self.is_word("z") && self.next_is("]") {
             self.advance()?;
             LenAst::Zero
+        } else if self.eat_word("to")? {
+            LenAst::To(self.int("the number of the unit that ends the text")?)
         } else {
             let integer = match &self.now.tok {
                 Tok::Ident(w) if is_integer_type(w) => Some(w.clone()),

@@ -91,8 +91,8 @@ pub enum Read {
         kind: TextKind,
         /// How long.
         len: Len,
-        /// Whether a zero unit at the end is counted.
-        terminated: bool,
+        /// Which zero units at the end are no part of the value.
+        end: TextEnd,
     },
     /// A list.
     List {
@@ -137,6 +137,17 @@ pub enum Read {
     },
 }
 
+/// Which zero units at the end of a text are no part of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextEnd {
+    /// None.
+    Whole,
+    /// One, which has to be there (`terminated`).
+    Zero,
+    /// As many as there are (`trimmed`).
+    Zeros,
+}
+
 /// How long something is.
 #[derive(Debug, Clone, Copy)]
 pub struct Len {
@@ -157,8 +168,10 @@ pub enum LenFrom {
     Inline(TypeRef),
     /// The end of the region.
     Rest,
-    /// A zero unit.
+    /// A zero unit; for a list a zero byte or the end of the region.
     Zero,
+    /// This unit, or the end of the region.
+    To(u8),
 }
 
 /// A place in the list of layouts.
@@ -239,6 +252,13 @@ pub enum Op {
         /// What.
         text: Sym,
     },
+    /// An empty list, for one that is missing at the region's end.
+    Empty {
+        /// Its name.
+        name: Sym,
+        /// Its type.
+        ty: TypeRef,
+    },
     /// The rest of the region has no known layout.
     Undecoded,
     /// Keep a value for later messages.
@@ -261,6 +281,8 @@ pub enum Test {
     Has(u16, u64),
     /// A value equals a number.
     Equals(u16, u64),
+    /// The region goes on.
+    More,
     /// Anything else.
     General(ExprId),
 }

@@ -3,9 +3,11 @@
 //! The tree is the only product of decoding. It knows bytes, positions and values; it knows neither tables nor
 //! protocols nor outputs: names and types are numbers here ([`Sym`], [`TypeRef`]) that the tables give meaning to.
 
+mod link;
 mod problem;
 mod value;
 
+pub use link::{Link, LinkKind};
 pub use problem::{Problem, Severity, Text};
 pub use value::{Kind, TextKind, decode_text};
 
@@ -69,6 +71,8 @@ pub mod mark {
     pub const GUESS: u8 = 8;
     /// The children count in a buffer of their own (the `buffer` of the first child).
     pub const OWN_BUFFER: u8 = 16;
+    /// A span whose children are fields of the structure around it (the coded part of a datagram).
+    pub const SEE_THROUGH: u8 = 32;
 }
 
 /// One value with its place: 32 bytes, copied freely.
@@ -116,6 +120,7 @@ impl Node {
 pub struct Tree {
     nodes: Vec<Node>,
     problems: Vec<Problem>,
+    links: Vec<Link>,
     made: Vec<(Vec<u8>, Made)>,
     made_used: usize,
     text: String,
@@ -149,6 +154,7 @@ impl Tree {
     pub fn clear(&mut self) {
         self.nodes.clear();
         self.problems.clear();
+        self.links.clear();
         self.made_used = 0;
         self.text.clear();
         self.names.clear();
@@ -206,7 +212,14 @@ impl Tree {
     /// The children of a node, with their indices.
     pub fn children(&self, parent: u32) -> Children<'_> {
         let end = self.get(parent).map_or(0, |n| n.end);
-        Children { tree: self, next: parent + 1, end }
+        Children { tree: self, next: parent + 1, end, through: false }
+    }
+
+    /// The fields of a structure or the elements of a list, with their indices: children without what is only a span, and the
+    /// children of see-through ones in their place.
+    pub fn members(&self, parent: u32) -> impl Iterator<Item = (u32, &Node)> {
+        let children = Children { through: true, ..self.children(parent) };
+        children.filter(|(_, node)| !node.has(mark::SPAN))
     }
 
     /// What went wrong or is worth saying, in the order it was met.
@@ -219,6 +232,16 @@ impl Tree {
         if self.problems.len() < Self::MAX_PROBLEMS {
             self.problems.push(problem);
         }
+    }
+
+    /// Ties to earlier records.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Ties the message to an earlier record.
+    pub fn link(&mut self, kind: LinkKind, node: u32, record: u64, nanos: i64) {
+        self.links.push(Link { kind, node, record, nanos });
     }
 
     /// More problems than this are not kept for one message.
@@ -314,6 +337,7 @@ pub struct Children<'a> {
     tree: &'a Tree,
     next: u32,
     end: u32,
+    through: bool,
 }
 
 impl<'a> Iterator for Children<'a> {
@@ -323,8 +347,15 @@ impl<'a> Iterator for Children<'a> {
         if self.next >= self.end {
             return None;
         }
-        let index = self.next;
-        let node = self.tree.get(index)?;
+        let mut index = self.next;
+        let mut node = self.tree.get(index)?;
+        while self.through && node.has(mark::SEE_THROUGH) {
+            index += 1;
+            if index >= self.end {
+                return None;
+            }
+            node = self.tree.get(index)?;
+        }
         self.next = node.end.max(index + 1);
         Some((index, node))
     }

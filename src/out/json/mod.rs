@@ -9,7 +9,7 @@ mod value;
 use super::record::{Body, Counts, Record, format_time, problem_path, problem_text};
 use crate::proto::{Event, EventKind, Message};
 use crate::table::Tables;
-use crate::tree::Tree;
+use crate::tree::{LinkKind, Tree};
 
 /// What the JSON writer was asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,6 +82,9 @@ impl JsonWriter {
             out.extend_from_slice(b",\"elapsed_ms\":");
             milliseconds(out, reply.nanos);
         }
+        for kind in [LinkKind::SentAgain, LinkKind::Acknowledges] {
+            links(tree, kind, out);
+        }
         out.extend_from_slice(b",\"fields\":");
         self.fields(tables, tree, message.bytes, out);
         problems(tables, tree, message.bytes, out);
@@ -116,6 +119,29 @@ impl JsonWriter {
             out.extend_from_slice(digits.get(..1 + usize::from(time.digits.min(9))).unwrap_or(&digits));
         }
         out.push(b'Z');
+    }
+}
+
+/// Appends `,"acknowledges":[…]` and its like where there are any.
+fn links(tree: &Tree, kind: LinkKind, out: &mut Vec<u8>) {
+    let mut first = true;
+    for link in tree.links().iter().filter(|l| l.kind == kind) {
+        if first {
+            out.extend_from_slice(b",\"");
+            out.extend_from_slice(kind.word().as_bytes());
+            out.extend_from_slice(b"\":[");
+        } else {
+            out.push(b',');
+        }
+        first = false;
+        out.extend_from_slice(b"{\"record\":");
+        number(out, link.record);
+        out.extend_from_slice(b",\"elapsed_ms\":");
+        milliseconds(out, link.nanos);
+        out.push(b'}');
+    }
+    if !first {
+        out.push(b']');
     }
 }
 

@@ -16,10 +16,7 @@ pub(super) struct View<'a> {
 pub(super) fn object(view: &View<'_>, node: u32, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut first = true;
-    for (index, child) in view.tree.children(node) {
-        if child.has(mark::SPAN) {
-            continue;
-        }
+    for (index, child) in view.tree.members(node) {
         if !first {
             out.push(b',');
         }
@@ -65,10 +62,7 @@ fn value_of(view: &View<'_>, index: u32, node: &Node, out: &mut Vec<u8>) {
 fn list(view: &View<'_>, node: u32, out: &mut Vec<u8>) {
     out.push(b'[');
     let mut first = true;
-    for (index, child) in view.tree.children(node) {
-        if child.has(mark::SPAN) {
-            continue;
-        }
+    for (index, child) in view.tree.members(node) {
         if !first {
             out.push(b',');
         }
@@ -95,7 +89,7 @@ fn named(node: &Node, symbols: &EnumDef, out: &mut Vec<u8>) {
             string(out, &v.name);
         }
         out.push(b']');
-    } else if let Some(v) = symbols.get(raw).or_else(|| symbols.get(node.value)) {
+    } else if let Some(v) = symbols.get(node.value).or_else(|| symbols.get(raw)) {
         out.extend_from_slice(b",\"name\":");
         string(out, &v.name);
     }
@@ -205,7 +199,10 @@ fn uuid(bytes: &[u8], microsoft: bool, out: &mut Vec<u8>) {
 }
 
 fn float32(f: f32, out: &mut Vec<u8>) {
-    if f.is_finite() {
+    if f.is_finite() && f.abs() > 3e38 {
+        // Read as 64 bits, the shortest form of the largest floats lies beyond what 32 bits can hold.
+        float64(f64::from(f), out);
+    } else if f.is_finite() {
         out.extend_from_slice(zmij::Buffer::new().format_finite(f).as_bytes());
     } else {
         special(f64::from(f), out);

@@ -160,7 +160,7 @@ impl TreeWriter {
 
     fn children(&self, view: &View<'_>, parent: u32, depth: usize, tie: &mut usize, out: &mut Vec<u8>) {
         let list = view.tree.get(parent).is_some_and(|n| n.kind == Kind::List);
-        let shown = || view.tree.children(parent).filter(|(_, n)| !n.has(mark::SPAN));
+        let shown = || view.tree.members(parent);
         let width =
             if list { 0 } else { shown().map(|(_, n)| name_of(view, n.name).chars().count()).max().unwrap_or(0) };
         for (element, (index, node)) in shown().enumerate() {

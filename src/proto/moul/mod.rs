@@ -4,12 +4,15 @@
 //! encrypted, and how its messages follow each other.
 
 mod evidence;
+mod gamemgr;
 mod half;
 mod natives;
 mod recognise;
 mod requests;
+pub mod sdl;
 mod session;
 mod unlock;
+mod vault;
 
 use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
 use crate::table::{NativeFn, Source, Tables};
@@ -19,6 +22,15 @@ pub struct Moul;
 
 /// The port shards listen on by default: a hint, never a proof.
 const PORT: u16 = 14617;
+
+/// The types with code.
+const NATIVES: [(&str, NativeFn); 9] = {
+    let [string, wstring, p_string] = natives::NATIVES;
+    let [variables, nested, creatable] = sdl::NATIVES;
+    let [text] = vault::NATIVES;
+    let [game, game_type] = gamemgr::NATIVES;
+    [string, wstring, p_string, variables, nested, creatable, text, game, game_type]
+};
 
 /// The embedded tables, by file.
 macro_rules! tables {
@@ -52,12 +64,14 @@ impl Protocol for Moul {
             "messages_net.table",
             "messages_physics.table",
             "messages_sound.table",
-            "pending.table",
+            "sdl.table",
+            "vault.table",
+            "gamemgr.table",
         ]
     }
 
     fn natives(&self) -> &'static [(&'static str, NativeFn)] {
-        &natives::NATIVES
+        &NATIVES
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {

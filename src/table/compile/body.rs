@@ -209,8 +209,13 @@ impl Compiler<'_> {
         if slot != NO_SLOT && slot >= 64 {
             return self.error(at, "more than 64 fields of this structure are used in expressions");
         }
-        let name = self.name(name);
-        ops.push(Op::Field { name, ty, slot, marks: if span { mark::SPAN } else { 0 } });
+        let (sym, text) = (self.name(name), name);
+        let field = Op::Field { name: sym, ty, slot, marks: if span { mark::SPAN } else { 0 } };
+        if mods.optional {
+            self.optional(text, sym, ty, field, ops);
+        } else {
+            ops.push(field);
+        }
         Ok(())
     }
 

@@ -52,6 +52,9 @@ impl Compiler<'_> {
     pub(super) fn test(&mut self, e: &Expr, scope: &Scope) -> Result<Test, TableError> {
         let id = self.expr(e, scope, None)?;
         let get = |id: &ExprId| self.out.exprs.get(id.0 as usize);
+        if let Some(Ex::More) = get(&id) {
+            return Ok(Test::More);
+        }
         if let Some(Ex::Binary(op, a, b)) = get(&id)
             && let (Some(Ex::Slot { slot, signed: false }), Some(Ex::Const(n))) = (get(a), get(b))
             && let Ok(n) = u64::try_from(*n)

@@ -4,6 +4,7 @@
 
 mod body;
 mod expr;
+mod optional;
 mod types;
 
 use std::collections::{BTreeMap, HashMap};
@@ -199,6 +200,7 @@ impl Compiler<'_> {
             value: self.name("value"),
             text: self.name("text"),
             padding: self.name("padding"),
+            end: self.name("end"),
             bytes,
             undecoded,
         }

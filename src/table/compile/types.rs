@@ -157,24 +157,42 @@ impl Compiler<'_> {
             _ => "",
         };
         let text = match word {
+            "bytes" if matches!(len.from, LenFrom::Zero | LenFrom::To(_)) => {
+                return self.error(of.at, "only text and lists have an end of their own");
+            }
             "bytes" => return Ok(Read::Bytes(len)),
+            "utf16" if matches!(len.from, LenFrom::To(_)) => {
+                return self.error(of.at, "only text of 8 bits is read up to a unit ([to N])");
+            }
             "utf8" => TextKind::Utf8,
             "utf16" => TextKind::Utf16,
             "latin1" => TextKind::Latin1,
             _ => {
-                if matches!(len.from, LenFrom::Zero) {
-                    return self.error(of.at, "only text can end with a zero unit ([z])");
+                if matches!(len.from, LenFrom::To(_)) {
+                    return self.error(of.at, "only text is read up to a unit ([to N])");
                 }
                 return Ok(Read::List { of: self.type_(of, &Mods::default(), scope)?, len });
             }
         };
-        Ok(Read::Text { kind: text, len, terminated: mods.terminated })
+        Ok(Read::Text {
+            kind: text,
+            len,
+            end: match (mods.trimmed, mods.terminated) {
+                (true, _) => TextEnd::Zeros,
+                (_, true) => TextEnd::Zero,
+                _ => TextEnd::Whole,
+            },
+        })
     }
 
     fn len(&mut self, len: &LenAst, bytes: bool, scope: &mut Scope) -> Result<Len, TableError> {
         let from = match len {
             LenAst::Rest => LenFrom::Rest,
             LenAst::Zero => LenFrom::Zero,
+            LenAst::To(unit) => match u8::try_from(*unit) {
+                Ok(unit) => LenFrom::To(unit),
+                Err(_) => return self.error(0, "text is read up to a unit of 8 bits"),
+            },
             LenAst::Inline(name) => {
                 let kind = TypeKind::Named { name: name.clone(), args: vec![] };
                 LenFrom::Inline(self.plain_type(&TypeAst { at: 0, kind })?)
@@ -208,7 +226,7 @@ impl Compiler<'_> {
             Some((keep, size)) => Some((self.expr(keep, scope, None)?, self.expr(size, scope, None)?)),
             None => None,
         };
-        let inside = Mods { terminated: mods.terminated, ..Mods::default() };
+        let inside = Mods { terminated: mods.terminated, trimmed: mods.trimmed, ..Mods::default() };
         let mut types = Vec::new();
         for ty in inner {
             let ty_ref = self.type_(ty, &inside, scope)?;
@@ -288,6 +306,7 @@ impl Compiler<'_> {
                 let len = match len {
                     LenAst::Rest => "*".into(),
                     LenAst::Zero => "z".into(),
+                    LenAst::To(unit) => format!("to {unit}"),
                     LenAst::Inline(name) => name.clone(),
                     LenAst::Expr(e) => expr_text(e),
                 };
@@ -333,6 +352,8 @@ fn merge(own: &Mods, outer: &Mods) -> Mods {
         opaque: own.opaque || outer.opaque,
         transaction: own.transaction || outer.transaction,
         terminated: own.terminated || outer.terminated,
+        trimmed: own.trimmed || outer.trimmed,
+        optional: own.optional || outer.optional,
         dialects: own.dialects || outer.dialects,
     }
 }
@@ -419,7 +440,7 @@ fn minimum(p: &Program, read: &Read) -> u32 {
         LenFrom::Const(n) => n.saturating_mul(if len.bytes { 8 } else { unit }),
         LenFrom::Inline(ty) => of(&ty),
         LenFrom::Zero => unit,
-        LenFrom::Expr(_) | LenFrom::Rest => 0,
+        LenFrom::Expr(_) | LenFrom::Rest | LenFrom::To(_) => 0,
     };
     match read {
         Read::Int { size, .. } | Read::Float { size, .. } => u32::from(*size) * 8,
@@ -429,6 +450,7 @@ fn minimum(p: &Program, read: &Read) -> u32 {
         Read::Bytes(l) | Read::Region { len: l, .. } => len(l, 8),
         Read::Text { kind: TextKind::Utf16 | TextKind::Inverted16, len: l, .. } => len(l, 16),
         Read::Text { len: l, .. } => len(l, 8),
+        Read::List { len: Len { from: LenFrom::Zero, .. }, .. } => 0,
         Read::List { of: element, len: l } => len(l, of(element)),
         Read::Layout { layout, .. } => p.layouts.get(layout.0 as usize).map_or(0, |l| l.min_bits),
         Read::Family(f) => p.families.get(f.0 as usize).map_or(0, |f| of(&f.of)),

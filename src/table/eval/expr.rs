@@ -12,6 +12,7 @@ impl Run<'_> {
         match test {
             Test::Has(slot, mask) => self.slot(frame, slot).is_some_and(|v| mask != 0 && v & mask == mask),
             Test::Equals(slot, value) => self.slot(frame, slot) == Some(value),
+            Test::More => cursor.left_bits() > 0,
             Test::General(id) => self.expr(id, frame, cursor).is_some_and(|v| v != 0),
         }
     }

@@ -113,15 +113,19 @@ impl Run<'_> {
             Read::Native { native, args } => {
                 let args = self.args(args, frame, cursor);
                 let call = Call { name, ty, marks, args, depth: self.state.depth };
-                match self.tables.native(*native) {
+                let (start, node) = (cursor.pos(), self.tree.len());
+                let result = match self.tables.native(*native) {
                     Some(function) => function(self, cursor, &call),
                     None => Err(Stop::Unknown),
+                };
+                if result.is_err() && self.tree.len() == node {
+                    // What it read before it failed belongs to no node.
+                    cursor.seek(start);
                 }
+                result
             }
             Read::Bytes(len) => self.bytes(cursor, name, ty, def, *len, marks, frame),
-            Read::Text { kind, len, terminated } => {
-                self.text(cursor, name, ty, def, (*kind, *len, *terminated), marks, frame)
-            }
+            Read::Text { kind, len, end } => self.text(cursor, name, ty, def, (*kind, *len, *end), marks, frame),
             Read::List { of, len } => self.list(cursor, name, ty, def, (*of, *len), marks, frame),
             Read::Region { .. } => self.region(cursor, name, def, marks, frame),
             _ => Err(Stop::Unknown),

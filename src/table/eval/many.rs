@@ -11,6 +11,7 @@ pub(super) enum Count {
     Bytes(u64),
     Rest,
     Zero,
+    To(u8),
 }
 
 impl Run<'_> {
@@ -20,6 +21,7 @@ impl Run<'_> {
             LenFrom::Const(n) => u64::from(n),
             LenFrom::Rest => return Ok(Count::Rest),
             LenFrom::Zero => return Ok(Count::Zero),
+            LenFrom::To(unit) => return Ok(Count::To(unit)),
             LenFrom::Inline(ty) => self.field(cursor, self.tables.count_name(), ty, mark::SPAN, frame)?,
             LenFrom::Expr(id) => match self.expr(id, frame, cursor).map(u64::try_from) {
                 Some(Ok(n)) => n,
@@ -39,7 +41,7 @@ impl Run<'_> {
             Count::Units(n) => usize::try_from(*n).unwrap_or(usize::MAX).saturating_mul(unit),
             Count::Bytes(n) => usize::try_from(*n).unwrap_or(usize::MAX),
             Count::Rest => cursor.left() / unit * unit,
-            Count::Zero => 0,
+            Count::Zero | Count::To(_) => 0,
         }
     }
 
@@ -80,7 +82,7 @@ impl Run<'_> {
         name: Sym,
         ty: TypeRef,
         def: &TypeDef,
-        (kind, len, terminated): (TextKind, Len, bool),
+        (kind, len, end): (TextKind, Len, TextEnd),
         marks: u8,
         frame: Frame,
     ) -> Result<u64, Stop> {
@@ -91,6 +93,10 @@ impl Run<'_> {
             Count::Zero => {
                 let content = zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
                 (content + unit, content)
+            }
+            Count::To(end) => {
+                let rest = cursor.rest();
+                memchr::memchr(end, rest).map_or((rest.len(), rest.len()), |n| (n + 1, n))
             }
             _ => {
                 let n = self.byte_len(cursor, &count, unit);
@@ -103,8 +109,12 @@ impl Run<'_> {
         let bytes = bytes.unwrap_or(&[]);
         if matches!(len.from, LenFrom::Const(_)) {
             self.fixed_text(node, bytes, unit);
-        } else if terminated {
-            self.terminated_text(node, bytes, unit);
+        } else {
+            match end {
+                TextEnd::Whole => {}
+                TextEnd::Zero => self.terminated_text(node, bytes, unit),
+                TextEnd::Zeros => self.trimmed_text(node, bytes, unit),
+            }
         }
         self.check_text(node, kind, bytes);
         self.check_max(def, node, (n / unit) as u64);
@@ -182,6 +192,14 @@ impl Run<'_> {
         }
     }
 
+    fn trimmed_text(&mut self, node: u32, bytes: &[u8], unit: usize) {
+        let zeros = bytes.iter().rev().take_while(|b| **b == 0).count() / unit * unit;
+        if let Some(text) = self.tree.get_mut(node) {
+            let (at, len) = text.content();
+            text.value = Node::place(at, len.saturating_sub(zeros));
+        }
+    }
+
     /// Says where a text is not valid; its bytes go with the problem.
     pub fn check_text(&mut self, node: u32, kind: TextKind, whole: &[u8]) {
         let Some(text) = self.tree.get(node) else {
@@ -247,13 +265,39 @@ impl Run<'_> {
             Count::Bytes(n) => {
                 cursor.pos().saturating_add(usize::try_from(*n).unwrap_or(usize::MAX / 8).saturating_mul(8))
             }
-            Count::Rest | Count::Zero => cursor.limit(),
+            Count::Zero => return self.ended_elements(cursor, node, of, frame),
+            Count::Rest | Count::To(_) => cursor.limit(),
         };
         if end > cursor.limit() {
             return Err(Stop::Short(end));
         }
         while cursor.pos() < end {
             self.element(cursor, node, of, frame)?;
+        }
+        Ok(())
+    }
+
+    /// Elements up to a zero byte, which is a span of its own, or to the region's end.
+    fn ended_elements(&mut self, cursor: &mut Cursor<'_>, node: u32, of: TypeRef, frame: Frame) -> Result<(), Stop> {
+        while let Some(next) = cursor.rest().first() {
+            if *next != 0 {
+                self.element(cursor, node, of, frame)?;
+                continue;
+            }
+            let start = cursor.pos();
+            let at = cursor.skip(1)?;
+            self.tree.leaf(Node {
+                value: Node::place(at, 1),
+                name: self.tables.end_name(),
+                ty: self.tables.padding_type(),
+                start: start as u32,
+                bits: 8,
+                end: 0,
+                buffer: cursor.buffer(),
+                kind: Kind::Bytes,
+                marks: mark::SPAN,
+            });
+            break;
         }
         Ok(())
     }

@@ -96,6 +96,8 @@ pub struct Evaluator {
     pub limits: Limits,
     /// What tables asked to remember.
     pub memory: Memory,
+    /// What a protocol's types with code look things up in; put there by the protocol.
+    pub context: Option<Box<dyn std::any::Any + Send>>,
 }
 
 impl Default for Evaluator {
@@ -109,6 +111,7 @@ impl Default for Evaluator {
             inflate: flate2::Decompress::new(true),
             limits: Limits::default(),
             memory: Memory::default(),
+            context: None,
         }
     }
 }
@@ -179,6 +182,13 @@ impl Evaluator {
         let mut run = Run { tables, tree, state: self };
         run.field(&mut cursor, name, ty, 0, Frame::default())?;
         Ok(cursor.pos().div_ceil(8))
+    }
+
+    /// A run over a cleared tree, for a protocol that lays out the frame of its messages with its own code.
+    pub fn run<'a>(&'a mut self, tables: &'a Tables, tree: &'a mut Tree) -> Run<'a> {
+        tree.clear();
+        self.begin();
+        Run { tables, tree, state: self }
     }
 
     fn begin(&mut self) {
@@ -307,14 +317,8 @@ impl Run<'_> {
         result.map(|()| 0)
     }
 
-    /// The steps of a layout; the structure's node is open.
-    pub(super) fn steps(
-        &mut self,
-        layout: &Layout,
-        args: &[u64],
-        node: u32,
-        cursor: &mut Cursor<'_>,
-    ) -> Result<(), Stop> {
+    /// The fields of a layout with its parameters, into a structure's node that is open.
+    pub fn steps(&mut self, layout: &Layout, args: &[u64], node: u32, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         if self.state.depth >= self.state.limits.depth {
             self.problem(Severity::Error, node, "nested more than {a} deep", i64::from(self.state.limits.depth), 0);
             return Err(Stop::Limit);
@@ -367,6 +371,13 @@ impl Run<'_> {
                     let text = crate::tree::Text::Table(*text);
                     self.tree.problem(Problem { severity: *severity, node, text, a: 0, b: 0, bytes: None });
                 }
+                Op::Empty { name, ty } => {
+                    let list = self.open(cursor, *name, *ty, 0);
+                    if let Some(n) = self.tree.get_mut(list) {
+                        n.kind = Kind::List;
+                    }
+                    self.tree.close(list, cursor.pos());
+                }
                 Op::Undecoded => return Err(Stop::Unknown),
                 Op::Remember { kind, key, value } => {
                     let pair = (self.expr(*key, *frame, cursor), self.expr(*value, *frame, cursor));
@@ -409,7 +420,7 @@ impl Run<'_> {
     }
 
     /// Shows the rest of the region as undecoded, if there is any.
-    pub(super) fn undecoded(&mut self, cursor: &mut Cursor<'_>) {
+    pub fn undecoded(&mut self, cursor: &mut Cursor<'_>) {
         let bits = cursor.left_bits();
         if bits == 0 {
             return;

@@ -102,6 +102,23 @@ impl Run<'_> {
         end
     }
 
+    /// Reads a layout's fields over the rest of the cursor's region into a node that is open; what no field claims is undecoded.
+    pub fn layout_into(&mut self, layout: &Layout, node: u32, cursor: &mut Cursor<'_>) {
+        self.state.regions += 1;
+        let result = self.steps(layout, &[], node, cursor);
+        self.state.regions -= 1;
+        let stopped = result.is_err();
+        let innermost = self.tree.len().saturating_sub(1).max(node);
+        self.say_stop(result.err(), if stopped { innermost } else { node }, cursor);
+        let left = cursor.left() as i64;
+        self.undecoded(cursor);
+        if !stopped && left > 0 {
+            let last = self.tree.len().saturating_sub(1);
+            let text = "{a} bytes that no field claims";
+            self.problem(Severity::Warning, last, text, left, 0);
+        }
+    }
+
     /// Reads a type in the region; whether it fills it exactly without an error. What went wrong becomes a problem.
     fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, frame: Frame) -> bool {
         let node = self.tree.len();

@@ -1,0 +1,137 @@
+//! The types of the game manager that need code: which game a message is for.
+//!
+//! A message says for which game it is by a number the shard gave out, never what kind of game that is. The kind is learned from
+//! the messages that set games up; where these were not captured, number and length of a message often leave only one. This file
+//! knows kinds, numbers and lengths; what messages hold is in `gamemgr.table`.
+
+use crate::table::{Call, Cursor, NativeFn, Run, Stop};
+use crate::tree::{Kind, Node, Severity, mark};
+
+/// The types with code, by the names tables use.
+pub const NATIVES: [(&str, NativeFn); 2] = [("game_of", game_of), ("game_type_id", game_type_id)];
+
+/// What kind of thing a game is in what tables remember.
+const REMEMBERED: &str = "game";
+
+/// The kinds of games and their UUIDs, in Microsoft's order.
+const TYPES: [(u64, [u8; 16]); 6] = [
+    (1, *b"\x29\x65\x23\xa7\xd8\x11\x58\x47\x93\x68\x59\xcb\x43\x44\x5a\x83"),
+    (2, *b"\xe2\xc2\x83\x9d\x35\x78\x77\x44\x9a\xaa\x22\x25\x4c\x59\xa7\x53"),
+    (3, *b"\x39\x2c\x0b\x00\x19\x03\xe1\x4b\xb0\x6c\x7a\x10\x5b\x16\x0f\xcf"),
+    (4, *b"\x65\x81\xf9\x5f\x3e\x91\xd1\x4f\xa2\xc2\x9c\x7f\x31\xbe\x2c\xc8"),
+    (5, *b"\xf4\xcd\x24\x62\x56\x35\x40\x47\xb7\xcd\xd6\x37\x56\x2d\x07\xbe"),
+    (6, *b"\x9b\x2e\x5c\x47\x45\xa2\x06\x41\xa0\x47\x9b\x25\xd4\x1f\xf3\x33"),
+];
+
+/// Messages of the games by number and length of what follows the header: from clients, from servers. Those that all games have come
+/// before these numbers.
+const LENGTHS: [[&[(u32, usize)]; 6]; 2] = [
+    [
+        &[(3, 2)],
+        &[(3, 517), (4, 0), (5, 1), (6, 1)],
+        &[(3, 0), (4, 0), (5, 0), (6, 512), (7, 4), (8, 0), (9, 696), (10, 4), (11, 516), (12, 4)],
+        &[(3, 0), (4, 1)],
+        &[(3, 4), (4, 2), (5, 3), (6, 0), (7, 1), (8, 0), (9, 0)],
+        &[(3, 516), (4, 12), (5, 0), (6, 1024), (7, 520)],
+    ],
+    [
+        &[(4, 1), (5, 8), (6, 6)],
+        &[(4, 3), (5, 0), (6, 520), (7, 1), (8, 8), (9, 2), (10, 1), (11, 1), (12, 2), (13, 1), (14, 9)],
+        &[
+            (4, 160),
+            (5, 1),
+            (6, 1),
+            (7, 0),
+            (8, 4),
+            (9, 0),
+            (10, 0),
+            (11, 512),
+            (12, 4),
+            (13, 1),
+            (14, 700),
+            (15, 4),
+            (16, 516),
+            (17, 5),
+        ],
+        &[(4, 7), (5, 0), (6, 0), (7, 0), (8, 1)],
+        &[(4, 2), (5, 4), (6, 82), (7, 0), (8, 3), (9, 162)],
+        &[(4, 516), (5, 12), (6, 0), (7, 1028), (8, 524)],
+    ],
+];
+
+/// The game manager itself.
+const MANAGER: u64 = 7;
+
+/// Which kind of game the message at the cursor is for, as a span without bytes: the game manager where the number of the game is 0,
+/// the kind that is known of the number, or the only one whose messages fit. Arguments: 0 for a client's message and 1 for a server's; the kind,
+/// where somebody knows it, or else 0.
+fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let [sender, given, ..] = call.args;
+    let header = cursor.peek(16)?.unwrap_or_default();
+    let word = |at: usize| {
+        let bytes = header.get(at..).and_then(|rest| rest.first_chunk::<4>());
+        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    };
+    let (number, game) = (word(0), word(8));
+    let tables = run.tables;
+    let known = tables.sym(REMEMBERED).and_then(|kind| run.state.memory.recall(kind, u64::from(game)));
+    let (value, guess) = match (game, given, known) {
+        (0, ..) => (MANAGER, false),
+        (_, 0, None | Some(0)) => (fitting(sender, number, cursor.left().saturating_sub(16)), true),
+        (_, 0, Some(known)) => (known, false),
+        (_, given, _) => (given, false),
+    };
+    let node = add(run, cursor, call, value, guess && value != 0);
+    let common = if sender == 0 { 3 } else { 4 };
+    if guess && number >= common {
+        let text = match value {
+            0 => "the kind of game is not known: nothing that set it up was captured",
+            _ => "the kind of game is not known; this is the only one with such a message of this length",
+        };
+        run.problem(Severity::Note, node, text, 0, 0);
+    }
+    Ok(value)
+}
+
+/// The only kind of game that has a message of that number and length; 0 where there is none, or more than one.
+fn fitting(sender: u64, number: u32, length: usize) -> u64 {
+    let [client, server] = &LENGTHS;
+    let games = if sender == 0 { client } else { server };
+    let mut fits = (1..).zip(games).filter(|(_, messages)| messages.contains(&(number, length)));
+    match (fits.next(), fits.next()) {
+        (Some((game, _)), None) => game,
+        _ => 0,
+    }
+}
+
+fn add(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, value: u64, guess: bool) -> u32 {
+    run.tree.leaf(Node {
+        value,
+        name: call.name,
+        ty: run.tables.type_named("GameMgr_Game").unwrap_or(call.ty),
+        start: cursor.pos() as u32,
+        bits: 0,
+        end: 0,
+        buffer: cursor.buffer(),
+        kind: Kind::Unsigned,
+        marks: call.marks | if guess { mark::GUESS } else { 0 },
+    })
+}
+
+/// A UUID that names a kind of game; in expressions it is the kind's number, 0 for one that is not known.
+fn game_type_id(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let bytes = cursor.array::<16>()?;
+    run.tree.leaf(Node {
+        value: Node::place(start / 8, 16),
+        name: call.name,
+        ty: call.ty,
+        start: start as u32,
+        bits: 128,
+        end: 0,
+        buffer: cursor.buffer(),
+        kind: Kind::Uuid,
+        marks: call.marks,
+    });
+    Ok(TYPES.iter().find(|(_, uuid)| *uuid == bytes).map_or(0, |(kind, _)| *kind))
+}

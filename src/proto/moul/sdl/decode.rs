@@ -1,0 +1,456 @@
+//! Records of states, read as their descriptors say.
+//!
+//! These are the types with code `sdl_variables`, `sdl_nested` and `sdl_creatable` of the message tables; what can be said in a table is said in
+//! `sdl.table`. The formats are in docs/sdl.md. This file knows regions of bytes and descriptors, no messages.
+
+use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
+use super::names::Names;
+use super::store::Store;
+use crate::table::{Call, Cursor, Frame, NativeFn, Run, Stop};
+use crate::tree::{Kind, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_text, mark};
+use std::sync::Arc;
+
+/// The types with code, by the names tables use.
+pub const NATIVES: [(&str, NativeFn); 3] =
+    [("sdl_variables", variables), ("sdl_nested", nested), ("sdl_creatable", creatable)];
+
+/// Records within records.
+const MAX_DEPTH: u32 = 24;
+
+/// What is in doubt about a record, decided by what fits the bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Reading {
+    /// Nested records have the newest version there is, not the newest that stood before them in their file.
+    newest: bool,
+    /// How lists of more than 255 records are counted.
+    long: Long,
+}
+
+/// How the count of a list that has room for more than 255 records is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Long {
+    /// In 8 bits, with a place in 8 bits before each record: what clients read.
+    #[default]
+    Byte,
+    /// In 8 bits, of which nothing is left, and all records are there: what clients write.
+    Wrapped,
+    /// In as many bits as the list's length needs, and so are the places: libHSPlasma.
+    Wide,
+}
+
+/// The first list of a record: variables with values. Its argument is the version of the descriptor that was named before it.
+fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let Some(names) = Names::of(run) else {
+        return Err(Stop::Unknown);
+    };
+    let Some(descriptor) = descriptor(run, cursor, names, call) else {
+        return Ok(without_descriptor(run, cursor, names, call));
+    };
+    let mut reader = Reader::new(run, names, Reading::default());
+    let node = reader.run.open(cursor, call.name, call.ty, call.marks);
+    let result = reader.simple_list(cursor, &descriptor);
+    reader.run.tree.close(node, cursor.pos());
+    if result.is_err() {
+        misfit(run, cursor, node, &descriptor);
+    }
+    Ok(0)
+}
+
+/// The second list: variables with records. Several readings are possible in rare cases; the first that ends where the
+/// region ends is taken.
+fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let Some(names) = Names::of(run) else {
+        return Err(Stop::Unknown);
+    };
+    let undecoded = run.tree.nodes().last().is_some_and(|node| node.kind == Kind::Undecoded);
+    if undecoded {
+        return Ok(0);
+    }
+    let Some(descriptor) = descriptor(run, cursor, names, call) else {
+        return Ok(0);
+    };
+    let (start, before) = (*cursor, run.tree.checkpoint());
+    let mut doubts = (false, false);
+    for reading in readings() {
+        if (reading.newest && !doubts.0) || (reading.long != Long::Byte && !doubts.1) {
+            continue;
+        }
+        let (result, met) = nested_as(run, cursor, names, call, &descriptor, reading);
+        if result.is_ok() && cursor.left_bits() == 0 {
+            say_long(run, before.node(), reading.long);
+            return Ok(0);
+        }
+        doubts = (doubts.0 || met.0, doubts.1 || met.1);
+        run.tree.back_to(before);
+        *cursor = start;
+    }
+    let (result, _) = nested_as(run, cursor, names, call, &descriptor, Reading::default());
+    if result.is_err() {
+        misfit(run, cursor, before.node(), &descriptor);
+    }
+    Ok(0)
+}
+
+/// All readings, the usual one first.
+fn readings() -> impl Iterator<Item = Reading> {
+    [Long::Byte, Long::Wrapped, Long::Wide]
+        .into_iter()
+        .flat_map(|long| [false, true].map(|newest| Reading { newest, long }))
+}
+
+fn say_long(run: &mut Run<'_>, node: u32, long: Long) {
+    let text = match long {
+        Long::Byte => return,
+        Long::Wrapped => "a list of more than 255 records with a count of 8 bits; all of it is there",
+        Long::Wide => "a list of more than 255 records with counts and places as libHSPlasma writes them",
+    };
+    run.problem(Severity::Note, node, text, 0, 0);
+}
+
+fn nested_as(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    names: Names,
+    call: &Call,
+    descriptor: &Descriptor,
+    reading: Reading,
+) -> (Result<(), Stop>, (bool, bool)) {
+    let mut reader = Reader::new(run, names, reading);
+    let node = reader.run.open(cursor, call.name, call.ty, call.marks);
+    let result = reader.nested_list(cursor, descriptor);
+    reader.run.tree.close(node, cursor.pos());
+    (result, reader.doubts)
+}
+
+/// An object of a class that is known already, in a region with its length before it.
+fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let Some(names) = Names::of(run) else {
+        return Err(Stop::Unknown);
+    };
+    let length = run.field(cursor, run.tables.count_name(), names.size32, mark::SPAN, Frame::default())?;
+    let outer = cursor.narrow(usize::try_from(length).unwrap_or(usize::MAX))?;
+    let [class, ..] = call.args;
+    let tables = run.tables;
+    let family = tables.families().iter().find(|family| family.name == "plCreatable");
+    let member = family.and_then(|family| {
+        let at = family.members.binary_search_by_key(&class, |member| member.0).ok()?;
+        tables.layout(family.members.get(at)?.1)
+    });
+    match member {
+        Some(layout) => {
+            run.bounded(cursor, call.name, &[layout.ty], false, Frame::default());
+        }
+        None => rest(run, cursor),
+    }
+    cursor.restore(outer);
+    Ok(0)
+}
+
+/// The descriptor a state names just before its record; looked for in what the protocol put beside the evaluator.
+fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names, call: &Call) -> Option<Arc<Descriptor>> {
+    let name = descriptor_name(run, cursor, names)?;
+    let [version, ..] = call.args;
+    store(run)?.find(&name, u32::try_from(version).ok()?).cloned()
+}
+
+fn store<'a>(run: &'a Run<'_>) -> Option<&'a Store> {
+    run.state.context.as_ref()?.downcast_ref::<Store>()
+}
+
+fn descriptor_name(run: &Run<'_>, cursor: &Cursor<'_>, names: Names) -> Option<String> {
+    let mut nodes = run.tree.nodes().iter().rev();
+    let node = nodes.find(|node| node.name == names.descriptor_name && !node.has(mark::SPAN))?;
+    let Kind::Text(kind) = node.kind else {
+        return None;
+    };
+    if kind == TextKind::Owned {
+        return Some(run.tree.owned(node.value).to_owned());
+    }
+    let (at, len) = node.content();
+    let mut back = *cursor;
+    back.seek(at.checked_mul(8)?);
+    let mut name = String::new();
+    decode_text(kind, back.peek(len).ok()??, &mut name);
+    Some(name)
+}
+
+/// A record whose descriptor is not known. Counts have the size of the number of variables, so nothing can be told apart, except where
+/// all that is left is two zeros of the same size: then both lists are empty.
+fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, call: &Call) -> u64 {
+    let size = match cursor.rest() {
+        [0, 0] => Some(names.size8),
+        [0, 0, 0, 0] => Some(names.size16),
+        [0, 0, 0, 0, 0, 0, 0, 0] => Some(names.size32),
+        _ => None,
+    };
+    if let Some(size) = size {
+        for name in [call.name, names.nested] {
+            let node = run.open(cursor, name, call.ty, call.marks);
+            // Both zeros were seen to be there.
+            let _ = run.field(cursor, run.tables.count_name(), size, mark::SPAN, Frame::default());
+            run.tree.close(node, cursor.pos());
+        }
+        return 0;
+    }
+    let text = match descriptor_name(run, cursor, names) {
+        Some(name) => format!("no state descriptor `{name}` of version {} is known", call.args[0]),
+        None => "no state descriptor is named".to_owned(),
+    };
+    let node = run.tree.len();
+    rest(run, cursor);
+    say(run, Severity::Note, node, &text);
+    0
+}
+
+/// The bytes do not go on as the descriptor says: what was read stays, the rest is undecoded.
+fn misfit(run: &mut Run<'_>, cursor: &mut Cursor<'_>, node: u32, descriptor: &Descriptor) {
+    let text = format!("not a record of `{}`, version {}, as its descriptor says", descriptor.name, descriptor.version);
+    rest(run, cursor);
+    say(run, Severity::Warning, node, &text);
+}
+
+fn rest(run: &mut Run<'_>, cursor: &mut Cursor<'_>) {
+    run.undecoded(cursor);
+}
+
+fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: &str) {
+    let text = Text::Owned(run.tree.own_text(text));
+    run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
+}
+
+/// What reading a record needs besides the bytes.
+struct Reader<'r, 'a> {
+    run: &'r mut Run<'a>,
+    names: Names,
+    reading: Reading,
+    /// Whether the newest version is another one somewhere, and whether a list has room for more than 255 records.
+    doubts: (bool, bool),
+    depth: u32,
+}
+
+impl<'r, 'a> Reader<'r, 'a> {
+    fn new(run: &'r mut Run<'a>, names: Names, reading: Reading) -> Self {
+        Reader { run, names, reading, doubts: (false, false), depth: 0 }
+    }
+
+    fn field(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> Result<u64, Stop> {
+        let (start, node) = (cursor.pos(), self.run.tree.len());
+        if node >= self.run.state.limits.nodes {
+            return Err(Stop::Limit);
+        }
+        let result = self.run.field(cursor, name, ty, marks, Frame::default());
+        if result.is_err() && self.run.tree.len() == node {
+            cursor.seek(start);
+        }
+        result
+    }
+
+    /// A count or a place: as many bytes as its largest possible value needs.
+    fn sized(&mut self, cursor: &mut Cursor<'_>, name: Sym, largest: usize) -> Result<usize, Stop> {
+        let ty = self.names.sized(largest);
+        self.field(cursor, name, ty, mark::SPAN).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+    }
+
+    fn simple_list(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor) -> Result<(), Stop> {
+        let largest = descriptor.variables().len();
+        let count = self.sized(cursor, self.run.tables.count_name(), largest)?;
+        let largest = (count != descriptor.simple_count()).then_some(largest);
+        for number in 0..count {
+            let start = cursor.pos();
+            let node = self.run.open(cursor, Sym::ELEMENT, self.names.simple, 0);
+            let place = self.place(cursor, largest, number).unwrap_or(usize::MAX);
+            let Some((variable, simple)) = descriptor.simple(place) else {
+                return self.no_such_place(cursor, node, start);
+            };
+            self.name(node, variable);
+            let result = self.simple(cursor, variable, simple);
+            self.run.tree.close(node, cursor.pos());
+            result?;
+        }
+        Ok(())
+    }
+
+    fn nested_list(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor) -> Result<(), Stop> {
+        let largest = descriptor.variables().len();
+        let count = self.sized(cursor, self.run.tables.count_name(), largest)?;
+        let largest = (count != descriptor.nested_count()).then_some(largest);
+        for number in 0..count {
+            let start = cursor.pos();
+            let node = self.run.open(cursor, Sym::ELEMENT, self.names.nested_type, 0);
+            let place = self.place(cursor, largest, number).unwrap_or(usize::MAX);
+            let Some((variable, of)) = descriptor.nested(place) else {
+                return self.no_such_place(cursor, node, start);
+            };
+            self.name(node, variable);
+            let result = self.nested(cursor, variable, of);
+            self.run.tree.close(node, cursor.pos());
+            result?;
+        }
+        Ok(())
+    }
+
+    /// A variable's place in the descriptor, which stands before it unless all variables are there.
+    fn place(&mut self, cursor: &mut Cursor<'_>, largest: Option<usize>, number: usize) -> Result<usize, Stop> {
+        match largest {
+            Some(largest) => self.sized(cursor, self.names.index, largest),
+            None => Ok(number),
+        }
+    }
+
+    /// The descriptor has no variable at that place, or the region ends before it: as if nothing of it had been read.
+    fn no_such_place(&mut self, cursor: &mut Cursor<'_>, node: u32, start: usize) -> Result<(), Stop> {
+        self.run.tree.cut(node);
+        cursor.seek(start);
+        Err(Stop::Bad)
+    }
+
+    fn name(&mut self, node: u32, variable: &Variable) {
+        let name = self.run.tree.dynamic_name(&variable.name);
+        if let Some(node) = self.run.tree.get_mut(node) {
+            node.name = name;
+        }
+    }
+
+    /// The flags every variable begins with, and the hint they may announce.
+    fn header(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+        let flags = self.field(cursor, self.names.save_flags, self.names.var_flags, 0)?;
+        if flags & 2 != 0 {
+            self.field(cursor, self.names.notification_info, self.names.notification, 0)?;
+        }
+        Ok(())
+    }
+
+    fn simple(&mut self, cursor: &mut Cursor<'_>, variable: &Variable, simple: SimpleType) -> Result<(), Stop> {
+        self.header(cursor)?;
+        let flags = self.field(cursor, self.names.save_flags2, self.names.var_flags, 0)?;
+        if flags & 4 != 0 {
+            self.field(cursor, self.names.time_stamp, self.names.time, 0)?;
+        }
+        if flags & 8 != 0 {
+            return Ok(());
+        }
+        let ty = self.names.of_type(simple);
+        match (variable.count, ty) {
+            (Some(1), Some(ty)) => self.field(cursor, self.run.tables.value_name(), ty, 0).map(|_| ()),
+            (count, ty) => self.values(cursor, count, ty),
+        }
+    }
+
+    /// A list of values; those of no type on the wire are counted and nothing more.
+    fn values(&mut self, cursor: &mut Cursor<'_>, count: Option<u32>, ty: Option<TypeRef>) -> Result<(), Stop> {
+        let count = match count {
+            Some(count) => u64::from(count),
+            None => self.field(cursor, self.run.tables.count_name(), self.names.size32, mark::SPAN)?,
+        };
+        let Some(ty) = ty else { return Ok(()) };
+        let list = self.list(cursor, self.run.tables.value_name());
+        let result = (0..count).try_for_each(|_| self.field(cursor, Sym::ELEMENT, ty, 0).map(|_| ()));
+        self.run.tree.close(list, cursor.pos());
+        result
+    }
+
+    fn list(&mut self, cursor: &Cursor<'_>, name: Sym) -> u32 {
+        let node = self.run.open(cursor, name, self.names.records_type, 0);
+        if let Some(node) = self.run.tree.get_mut(node) {
+            node.kind = Kind::List;
+        }
+        node
+    }
+
+    fn nested(&mut self, cursor: &mut Cursor<'_>, variable: &Variable, of: &NestedType) -> Result<(), Stop> {
+        self.header(cursor)?;
+        self.field(cursor, self.names.save_flags2, self.names.var_flags, 0)?;
+        let total = match variable.count {
+            Some(count) => count as usize,
+            None => {
+                let total = self.field(cursor, self.names.total, self.names.size32, 0)?;
+                usize::try_from(total).unwrap_or(usize::MAX)
+            }
+        };
+        let largest = match (variable.count, self.reading.long) {
+            (Some(count), _) => count as usize,
+            (None, Long::Wide) => total,
+            // In a list of variable length counts and places have 8 bits, whatever they would need.
+            (None, _) => 0,
+        };
+        let mut count = self.sized(cursor, self.run.tables.count_name(), largest)?;
+        if variable.count.is_none() && total > 0xff {
+            self.doubts.1 = true;
+            if self.reading.long == Long::Wrapped && total & 0xff == count {
+                count = total;
+            }
+        }
+        let list = self.list(cursor, self.names.records);
+        let result = self.records(cursor, of, count, (count != total).then_some(largest));
+        self.run.tree.close(list, cursor.pos());
+        result
+    }
+
+    fn records(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        of: &NestedType,
+        count: usize,
+        largest: Option<usize>,
+    ) -> Result<(), Stop> {
+        if count == 0 {
+            return Ok(());
+        }
+        let found = store(self.run).map(|store| (store.nested(of, false).cloned(), store.nested(of, true).cloned()));
+        let (seen, newest) = found.unwrap_or_default();
+        self.doubts.0 |= seen != newest;
+        let chosen = if self.reading.newest { newest } else { seen.or(newest) };
+        let Some(descriptor) = chosen else {
+            let text = format!("no state descriptor `{}` is known", of.name);
+            let node = self.run.tree.len().saturating_sub(1);
+            say(self.run, Severity::Note, node, &text);
+            return Err(Stop::Unknown);
+        };
+        for _ in 0..count {
+            self.record(cursor, &descriptor, largest)?;
+        }
+        Ok(())
+    }
+
+    /// A record without a stream header, the element of a list.
+    fn record(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor, largest: Option<usize>) -> Result<(), Stop> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Stop::Limit);
+        }
+        self.depth = self.depth.saturating_add(1);
+        let node = self.run.open(cursor, Sym::ELEMENT, self.names.record, 0);
+        let result = self.record_parts(cursor, descriptor, largest);
+        self.run.tree.close(node, cursor.pos());
+        self.depth = self.depth.saturating_sub(1);
+        result
+    }
+
+    fn record_parts(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        descriptor: &Descriptor,
+        largest: Option<usize>,
+    ) -> Result<(), Stop> {
+        if let Some(largest) = largest {
+            let ty = self.names.sized(largest);
+            self.field(cursor, self.names.index, ty, 0)?;
+        }
+        self.field(cursor, self.names.flags, self.names.record_flags, 0)?;
+        let version = self.field(cursor, self.names.io_version, self.names.size8, 0)?;
+        if version != 6 {
+            return Err(Stop::Bad);
+        }
+        let node = self.run.open(cursor, self.names.variables, self.names.lists, 0);
+        let result = self.simple_list(cursor, descriptor);
+        self.run.tree.close(node, cursor.pos());
+        result?;
+        let node = self.run.open(cursor, self.names.nested, self.names.lists, 0);
+        let result = self.nested_list(cursor, descriptor);
+        self.run.tree.close(node, cursor.pos());
+        result
+    }
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

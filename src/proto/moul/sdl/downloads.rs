@@ -1,0 +1,234 @@
+//! Descriptor files that travel in the traffic itself: clients fetch them from the auth server when they start.
+//!
+//! This file sees the messages of one auth connection and puts a file together from its chunks. It reads trees and knows the four messages
+//! by name; it knows no stream.
+
+use super::store::{Added, Store};
+use crate::table::Tables;
+use crate::tree::{Kind, Node, TextKind, Tree, decode_text};
+
+/// Files that may be under way at once.
+const MAX_OPEN: usize = 32;
+/// Bytes of a file at most.
+const MAX_SIZE: usize = 4 << 20;
+
+/// The downloads of one connection.
+#[derive(Default)]
+pub struct Downloads {
+    /// What the server sent at login, to open files with.
+    key: Option<[u32; 4]>,
+    open: Vec<Open>,
+}
+
+/// The key stays in here.
+impl std::fmt::Debug for Downloads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Downloads").field("open", &self.open.len()).finish_non_exhaustive()
+    }
+}
+
+struct Open {
+    transaction: u64,
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl Downloads {
+    /// Takes a message of the auth service that is in `tree`. Where it completes a descriptor file, the store has it from then on: the
+    /// file's name and what came of it.
+    pub fn observe(
+        &mut self,
+        message: &str,
+        tables: &Tables,
+        tree: &Tree,
+        captured: &[u8],
+        store: &mut Store,
+    ) -> Option<(String, Added)> {
+        let fields = Fields { tables, tree, captured };
+        match message {
+            "Auth2Cli_AcctLoginReply" => self.login(&fields),
+            "Cli2Auth_FileDownloadRequest" => self.request(&fields),
+            "Auth2Cli_FileDownloadChunk" => return self.chunk(&fields, store),
+            _ => {}
+        }
+        None
+    }
+
+    fn login(&mut self, fields: &Fields<'_>) {
+        let key = fields.numbers("encryption_key");
+        if let Ok(key) = <[u32; 4]>::try_from(key)
+            && key != [0; 4]
+        {
+            self.key = Some(key);
+        }
+    }
+
+    fn request(&mut self, fields: &Fields<'_>) {
+        let (Some(transaction), Some(name)) = (fields.number("trans_id"), fields.text("filename")) else { return };
+        let wanted = name.len() >= 4 && name.get(name.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case(".sdl"));
+        self.open.retain(|open| open.transaction != transaction);
+        if wanted && self.open.len() < MAX_OPEN {
+            self.open.push(Open { transaction, name, bytes: Vec::new() });
+        }
+    }
+
+    fn chunk(&mut self, fields: &Fields<'_>, store: &mut Store) -> Option<(String, Added)> {
+        let transaction = fields.number("trans_id")?;
+        let at = self.open.iter().position(|open| open.transaction == transaction)?;
+        let complete = match self.open.get_mut(at) {
+            Some(open) => open.take(fields),
+            None => Some(false),
+        };
+        match complete {
+            Some(false) => None,
+            Some(true) => {
+                let open = self.open.swap_remove(at);
+                let added = store.add_file(&open.name, &open.bytes, self.key);
+                Some((open.name, added))
+            }
+            None => {
+                self.open.swap_remove(at);
+                None
+            }
+        }
+    }
+}
+
+impl Open {
+    /// Adds a chunk; whether the file is complete, `None` where it cannot become so.
+    fn take(&mut self, fields: &Fields<'_>) -> Option<bool> {
+        let size = usize::try_from(fields.number("file_size")?).ok()?;
+        let offset = usize::try_from(fields.number("chunk_offset")?).ok()?;
+        let bytes = fields.bytes("chunk_data")?;
+        if fields.number("result") != Some(0) || size == 0 || size > MAX_SIZE || offset != self.bytes.len() {
+            return None;
+        }
+        let room = size.checked_sub(offset)?;
+        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        Some(self.bytes.len() == size)
+    }
+}
+
+/// The fields of the message in a tree, by name.
+struct Fields<'a> {
+    tables: &'a Tables,
+    tree: &'a Tree,
+    captured: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    fn node(&self, name: &str) -> Option<(u32, &'a Node)> {
+        self.tree.children(0).find(|(_, node)| self.tables.name(node.name) == name)
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        let (_, node) = self.node(name)?;
+        matches!(node.kind, Kind::Unsigned | Kind::Signed).then_some(node.value)
+    }
+
+    fn numbers(&self, name: &str) -> Vec<u32> {
+        let Some((index, _)) = self.node(name) else { return Vec::new() };
+        let numbers = self.tree.children(index).filter(|(_, node)| node.kind == Kind::Unsigned);
+        numbers.map(|(_, node)| node.value as u32).collect()
+    }
+
+    fn bytes(&self, name: &str) -> Option<&'a [u8]> {
+        let (_, node) = self.node(name)?;
+        let (at, len) = node.content();
+        let whole = self.tree.bytes(node.buffer, self.captured);
+        match node.kind {
+            Kind::Bytes => whole.get(at..at.checked_add(len)?),
+            _ => None,
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        let (_, node) = self.node(name)?;
+        let Kind::Text(kind) = node.kind else { return None };
+        if kind == TextKind::Owned {
+            return Some(self.tree.owned(node.value).to_owned());
+        }
+        let (at, len) = node.content();
+        let mut text = String::new();
+        decode_text(kind, self.tree.bytes(node.buffer, self.captured).get(at..at.checked_add(len)?)?, &mut text);
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+    use crate::proto::{load_tables, protocol_named};
+    use crate::table::{Evaluator, Outcome};
+
+    struct Bench {
+        tables: Tables,
+        downloads: Downloads,
+        store: Store,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
+            Bench { tables, downloads: Downloads::default(), store: Store::new() }
+        }
+
+        /// Lets it see a message: sender (0 client, 1 server), number and what follows.
+        fn see(&mut self, sender: usize, number: u16, body: &[u8]) -> Option<(String, Added)> {
+            let bytes = [&number.to_le_bytes()[..], body].concat();
+            let mut tree = Tree::new();
+            let service = self.tables.service_named("auth").unwrap();
+            let outcome = Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
+            let Outcome::Message(id, _) = outcome else { panic!("{outcome:?}") };
+            let name = self.tables.name(self.tables.message(id).unwrap().name);
+            self.downloads.observe(name, &self.tables, &tree, &bytes, &mut self.store)
+        }
+
+        fn request(&mut self, transaction: u32, name: &str) {
+            let units: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let count = name.len() as u16;
+            let body = [&transaction.to_le_bytes()[..], &count.to_le_bytes(), &units].concat();
+            assert_eq!(self.see(0, 38, &body), None);
+        }
+
+        fn chunk(&mut self, transaction: u32, size: usize, offset: usize, data: &[u8]) -> Option<(String, Added)> {
+            let numbers = [transaction, 0, size as u32, offset as u32, data.len() as u32];
+            let body = [numbers.iter().flat_map(|n| n.to_le_bytes()).collect(), data.to_vec()].concat();
+            self.see(1, 37, &body)
+        }
+    }
+
+    const FILE: &[u8] = b"STATEDESC a { VERSION 1 }";
+
+    #[test]
+    fn a_file_is_known_once_its_last_chunk_has_come() {
+        let mut bench = Bench::new();
+        bench.request(7, "SDL\\a.sdl");
+        bench.request(8, "Python\\python.pak");
+        assert_eq!(bench.chunk(8, 4, 0, b"data"), None);
+        assert_eq!(bench.chunk(7, FILE.len(), 0, &FILE[..10]), None);
+        let (name, added) = bench.chunk(7, FILE.len(), 10, &FILE[10..]).unwrap();
+        assert_eq!((name.as_str(), added.descriptors), ("SDL\\a.sdl", 1));
+        assert!(bench.store.find("a", 1).is_some());
+    }
+
+    #[test]
+    fn a_file_with_a_part_missing_is_given_up() {
+        let mut bench = Bench::new();
+        bench.request(7, "SDL\\a.sdl");
+        assert_eq!(bench.chunk(7, FILE.len(), 5, &FILE[5..]), None);
+        assert_eq!(bench.chunk(7, FILE.len(), 0, FILE), None);
+        assert!(bench.store.is_empty());
+    }
+
+    #[test]
+    fn the_key_of_the_login_opens_the_file_and_is_never_shown() {
+        let mut bench = Bench::new();
+        let key = [0x3141_5926u32, 0x5358_9793, 0x2384_6264, 0x3383_2795];
+        let login = [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[0; 24], &key.map(u32::to_le_bytes).concat()].concat();
+        assert_eq!(bench.see(1, 4, &login), None);
+        assert_eq!(bench.downloads.key, Some(key));
+        assert!(!format!("{:?}", bench.downloads).contains("826366246"));
+    }
+}

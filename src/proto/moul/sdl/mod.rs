@@ -1,0 +1,16 @@
+//! SDL, the game's own way to describe states: descriptor files, and the records that follow them.
+//!
+//! A descriptor ([`descriptor`]) comes from a text ([`parse`]), which may be encrypted ([`decrypt`]); a [`store`] keeps them by name and version.
+//! This room knows no connection: it is handed files and regions of bytes.
+
+mod decode;
+#[cfg(test)]
+mod decode_states;
+pub mod decrypt;
+pub mod descriptor;
+pub mod downloads;
+mod names;
+pub mod parse;
+pub mod store;
+
+pub use decode::NATIVES;

@@ -1,0 +1,224 @@
+//! The state descriptors that are known, by name and version.
+//!
+//! They come from files a user hands over and from files that travelled in the capture itself. Nothing is read here: whoever has a
+//! file's bytes gives them to [`Store::add_file`].
+
+use super::decrypt::{CLIENT_KEY, cipher, decrypt_file};
+use super::descriptor::{Descriptor, NestedType};
+use super::names::Names;
+use super::parse::{Parsed, SdlError, parse};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Descriptors kept at most; a whole game's files hold a few hundred.
+const MAX_DESCRIPTORS: usize = 16_384;
+/// Bytes of one file at most; the largest real one has 60,000.
+const MAX_FILE: usize = 4 << 20;
+
+/// What [`Store::add_file`] did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Added {
+    /// How many descriptors the file gave.
+    pub descriptors: usize,
+    /// Those that were known already and had another layout: the file's own counts from now on.
+    pub replaced: Vec<(Arc<str>, u32)>,
+    /// Where reading the file ended early. What stood before it is kept all the same.
+    pub error: Option<SdlError>,
+}
+
+/// State descriptors by name, in any case, and version.
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    by_name: HashMap<String, BTreeMap<u32, Arc<Descriptor>>>,
+    count: usize,
+    /// The names of the tables that ran last, and where these are.
+    pub(super) names: Option<(usize, Names)>,
+}
+
+impl Store {
+    /// A store that knows nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many descriptors are known.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether none is known.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Takes a descriptor file, plain or encrypted: then with `key`, the 4 words an AcctLoginReply carries, or else with the key
+    /// every client has. `name` is for errors alone.
+    pub fn add_file(&mut self, name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Added {
+        let parsed = match text(name, bytes, key) {
+            Ok(text) => parse(name, &text),
+            Err(error) => Parsed { descriptors: Vec::new(), error: Some(error) },
+        };
+        let mut added = Added { error: parsed.error, ..Added::default() };
+        for descriptor in parsed.descriptors {
+            match self.add(descriptor) {
+                Ok(replaced) => {
+                    added.descriptors = added.descriptors.saturating_add(1);
+                    added.replaced.extend(replaced);
+                }
+                Err(full) => {
+                    added.error.get_or_insert(whole_file(name, full));
+                    break;
+                }
+            }
+        }
+        added
+    }
+
+    fn add(&mut self, descriptor: Descriptor) -> Result<Option<(Arc<str>, u32)>, String> {
+        let versions = self.by_name.entry(descriptor.name.to_ascii_lowercase()).or_default();
+        let (name, version) = (Arc::clone(&descriptor.name), descriptor.version);
+        match versions.get_mut(&version) {
+            Some(known) => {
+                let differs = known.variables() != descriptor.variables();
+                *known = Arc::new(descriptor);
+                Ok(differs.then_some((name, version)))
+            }
+            None if self.count >= MAX_DESCRIPTORS => Err(format!("more than {MAX_DESCRIPTORS} descriptors")),
+            None => {
+                versions.insert(version, Arc::new(descriptor));
+                self.count = self.count.saturating_add(1);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The descriptor of that name and version.
+    pub fn find(&self, name: &str, version: u32) -> Option<&Arc<Descriptor>> {
+        self.versions(name)?.get(&version)
+    }
+
+    /// The newest version known of the descriptor of that name.
+    pub fn newest(&self, name: &str) -> Option<&Arc<Descriptor>> {
+        self.versions(name)?.last_key_value().map(|(_, descriptor)| descriptor)
+    }
+
+    /// The descriptor a nested variable's records have: the newest that stood before the variable in its own file, as clients have
+    /// it, or with `newest` the newest of all, as DIRTSAND has it. Where the file itself has none, both are the newest of all.
+    pub fn nested(&self, nested: &NestedType, newest: bool) -> Option<&Arc<Descriptor>> {
+        match nested.seen {
+            Some(version) if !newest => self.find(&nested.name, version),
+            _ => self.newest(&nested.name),
+        }
+    }
+
+    fn versions(&self, name: &str) -> Option<&BTreeMap<u32, Arc<Descriptor>>> {
+        match self.by_name.get(name) {
+            Some(versions) => Some(versions),
+            None => self.by_name.get(&name.to_ascii_lowercase()),
+        }
+    }
+}
+
+/// The text of a file: decrypted where it is encrypted, and held against what a descriptor file can contain.
+fn text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlError> {
+    if bytes.len() > MAX_FILE {
+        return Err(whole_file(name, format!("{} bytes, more than any descriptor file has", bytes.len())));
+    }
+    if cipher(bytes).is_none() {
+        return plain(bytes).ok_or_else(|| whole_file(name, "not a text".to_owned()));
+    }
+    for key in key.into_iter().chain([CLIENT_KEY]) {
+        match decrypt_file(key, bytes) {
+            Ok(Some(decrypted)) => {
+                if let Some(text) = plain(&decrypted) {
+                    return Ok(text);
+                }
+            }
+            Ok(None) => {}
+            Err(error) => return Err(whole_file(name, error.to_string())),
+        }
+    }
+    Err(whole_file(name, "encrypted with a key that is not known".to_owned()))
+}
+
+/// Text, in UTF-8 or else Latin-1 (comments have been seen in both); `None` for what holds control characters and is none.
+fn plain(bytes: &[u8]) -> Option<String> {
+    let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+    if bytes.iter().any(|byte| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x08 | 0x1a)) {
+        return None;
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Some(text.to_owned()),
+        Err(_) => Some(bytes.iter().map(|byte| char::from(*byte)).collect()),
+    }
+}
+
+fn whole_file(name: &str, text: String) -> SdlError {
+    SdlError { file: name.to_owned(), line: 0, column: 0, text }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    fn store(text: &str) -> Store {
+        let mut store = Store::new();
+        assert_eq!(store.add_file("a.sdl", text.as_bytes(), None).error, None);
+        store
+    }
+
+    #[test]
+    fn descriptors_are_found_by_name_in_any_case_and_by_version() {
+        let store = store("STATEDESC City { VERSION 1 } STATEDESC City { VERSION 43 VAR INT a[1] }");
+        assert_eq!(store.len(), 2);
+        assert_eq!(store.find("city", 43).unwrap().variables().len(), 1);
+        assert_eq!(store.find("CITY", 1).unwrap().variables().len(), 0);
+        assert_eq!(store.find("City", 2), None);
+        assert_eq!(store.newest("cITy").unwrap().version, 43);
+        assert_eq!(store.newest("town"), None);
+    }
+
+    #[test]
+    fn the_last_of_two_counts_and_a_difference_is_told() {
+        let mut store = store("STATEDESC a { VERSION 1 VAR INT x[1] }");
+        let same = store.add_file("b.sdl", b"STATEDESC a { VERSION 1 VAR INT x[1] }", None);
+        assert_eq!((same.descriptors, same.replaced), (1, vec![]));
+        let other = store.add_file("c.sdl", b"STATEDESC A { VERSION 1 VAR BYTE x[1] }", None);
+        assert_eq!(other.replaced, vec![(Arc::from("A"), 1)]);
+        assert_eq!(store.len(), 1);
+    }
+
+    #[test]
+    fn a_mistake_keeps_what_stands_before_it() {
+        let mut store = Store::new();
+        let added = store.add_file("a.sdl", b"STATEDESC a { VERSION 1 }\nSTATEDESC b { VERSION x }", None);
+        assert_eq!(added.descriptors, 1);
+        assert_eq!(added.error.unwrap().to_string(), "a.sdl:2:23: expected the version, a number from 0, found `x`");
+    }
+
+    #[test]
+    fn a_nested_record_has_the_version_its_file_had_or_the_newest() {
+        let store = store(
+            "STATEDESC in { VERSION 1 } STATEDESC out { VERSION 1 VAR $IN a[1] VAR $other b[1] } STATEDESC in { VERSION 2 }",
+        );
+        let out = store.find("out", 1).unwrap();
+        let (_, known) = out.nested(0).unwrap();
+        assert_eq!(store.nested(known, false).unwrap().version, 1);
+        assert_eq!(store.nested(known, true).unwrap().version, 2);
+        let (_, other) = out.nested(1).unwrap();
+        assert_eq!(store.nested(other, false), None);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused() {
+        let mut store = Store::new();
+        let added = store.add_file("x", &[1, 2, 3], None);
+        assert_eq!(added.error.unwrap().to_string(), "x: not a text");
+        let mut wrong_key = b"notthedroids\x40\0\0\0".to_vec();
+        wrong_key.extend((0..64).map(|byte: u8| byte.wrapping_mul(37)));
+        let added = store.add_file("x", &wrong_key, Some([1, 2, 3, 4]));
+        assert_eq!(added.error.unwrap().to_string(), "x: encrypted with a key that is not known");
+        assert!(store.is_empty());
+    }
+}

@@ -1,0 +1,244 @@
+//! What a circuit's sequence numbers and acknowledgements tell: resends, duplicates, loss, and how long acknowledgements took.
+//!
+//! Works on numbers alone: it knows neither bytes nor tables. Bounded: a direction remembers its last [`WINDOW`] datagrams.
+
+/// How many datagrams of a direction are remembered.
+pub const WINDOW: usize = 2048;
+
+/// A larger step of sequence numbers than this is a new beginning, not a loss.
+const JUMP: u32 = 1 << 14;
+
+/// One datagram that was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Its record number; 0 where nothing is remembered.
+    pub record: u64,
+    /// Its time in nanoseconds.
+    pub nanos: i64,
+    /// Its sequence number.
+    pub sequence: u32,
+    /// Its message number.
+    pub number: u32,
+    /// How often it was sent again.
+    pub resends: u16,
+    /// Whether an acknowledgement was asked for.
+    pub reliable: bool,
+    /// Whether one came.
+    pub acked: bool,
+}
+
+/// What was counted in one direction of a circuit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// That asked for an acknowledgement, each once.
+    pub reliable: u64,
+    /// Of these, those acknowledged by the other side.
+    pub acknowledged: u64,
+    /// Of these, those that were forgotten or still waiting at the end.
+    pub unacknowledged: u64,
+    /// Sent again by the sender.
+    pub resends: u64,
+    /// Seen twice without being sent again.
+    pub duplicates: u64,
+    /// Sequence numbers that were never seen.
+    pub lost: u64,
+    /// That came after a later one.
+    pub late: u64,
+    /// Acknowledgements of this direction's datagrams that fit nothing remembered.
+    pub strange_acks: u64,
+    /// Sum of the times from sending to acknowledgement, in nanoseconds.
+    pub ack_nanos: u64,
+}
+
+/// How a sequence number fits those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// The next one, or later with some missing.
+    New,
+    /// One that had been missing.
+    Late,
+    /// Seen before: when first.
+    Again(Sent),
+}
+
+/// One direction: the datagrams one side sent.
+#[derive(Debug, Default)]
+pub struct Direction {
+    next: Option<u32>,
+    window: Vec<Sent>,
+    /// What was counted.
+    pub counters: Counters,
+}
+
+impl Direction {
+    /// Sees how a sequence number fits, before its record has a number. `resent` is the sender's own word for it.
+    pub fn arrive(&mut self, sequence: u32, resent: bool) -> Arrival {
+        self.counters.datagrams += 1;
+        let before = self.get(sequence).copied();
+        let late = self.step(sequence);
+        match before {
+            Some(first) => {
+                if resent {
+                    self.counters.resends += 1;
+                } else {
+                    self.counters.duplicates += 1;
+                }
+                Arrival::Again(first)
+            }
+            None if resent => {
+                // The first sending was lost, or lies before the capture's begin.
+                self.counters.resends += 1;
+                if late { Arrival::Late } else { Arrival::New }
+            }
+            None if late => {
+                self.counters.late += 1;
+                Arrival::Late
+            }
+            None => Arrival::New,
+        }
+    }
+
+    /// Moves the expected number on, counting what is missing; whether the number lies behind it.
+    fn step(&mut self, sequence: u32) -> bool {
+        let Some(next) = self.next else {
+            self.next = Some(sequence.wrapping_add(1));
+            return false;
+        };
+        // The viewer wraps at 24 bits, others at 32.
+        let ahead = sequence.wrapping_sub(next);
+        let ahead = if ahead < JUMP { ahead } else { ahead & 0x00ff_ffff };
+        let behind = next.wrapping_sub(sequence);
+        if ahead < JUMP {
+            self.counters.lost += u64::from(ahead);
+            self.next = Some(sequence.wrapping_add(1));
+            return false;
+        }
+        if behind <= JUMP {
+            if self.get(sequence).is_none() {
+                self.counters.lost = self.counters.lost.saturating_sub(1);
+            }
+            return true;
+        }
+        self.next = Some(sequence.wrapping_add(1));
+        false
+    }
+
+    /// Remembers a datagram under its record number. Where it is one sent again, the first sending stays.
+    pub fn remember(&mut self, sent: Sent) {
+        if self.window.is_empty() {
+            self.window.resize(WINDOW, Sent::default());
+        }
+        let Some(place) = self.window.get_mut(slot(sent.sequence)) else {
+            return;
+        };
+        if place.record != 0 && place.sequence == sent.sequence {
+            place.resends = place.resends.saturating_add(1);
+            return;
+        }
+        if place.record != 0 && place.reliable && !place.acked {
+            self.counters.unacknowledged += 1;
+        }
+        self.counters.reliable += u64::from(sent.reliable);
+        *place = sent;
+    }
+
+    /// An acknowledgement from the other side: what it acknowledges, where that is remembered.
+    pub fn acknowledge(&mut self, sequence: u32, nanos: i64) -> Option<Sent> {
+        let found = self.window.get_mut(slot(sequence)).filter(|s| s.record != 0 && s.sequence == sequence);
+        let Some(sent) = found else {
+            self.counters.strange_acks += 1;
+            return None;
+        };
+        if !sent.acked && sent.reliable {
+            sent.acked = true;
+            self.counters.acknowledged += 1;
+            self.counters.ack_nanos += u64::try_from(nanos.saturating_sub(sent.nanos)).unwrap_or(0);
+        }
+        Some(*sent)
+    }
+
+    /// The reliable datagrams that are still waiting for an acknowledgement, oldest first; they are counted as unacknowledged.
+    pub fn waiting(&mut self) -> Vec<Sent> {
+        let mut all: Vec<Sent> =
+            self.window.iter().filter(|s| s.record != 0 && s.reliable && !s.acked).copied().collect();
+        all.sort_by_key(|s| s.record);
+        self.counters.unacknowledged += all.len() as u64;
+        self.window.clear();
+        all
+    }
+
+    fn get(&self, sequence: u32) -> Option<&Sent> {
+        self.window.get(slot(sequence)).filter(|s| s.record != 0 && s.sequence == sequence)
+    }
+}
+
+fn slot(sequence: u32) -> usize {
+    sequence as usize % WINDOW
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(d: &mut Direction, record: u64, sequence: u32, reliable: bool) -> Arrival {
+        let arrival = d.arrive(sequence, false);
+        d.remember(Sent { record, nanos: record as i64 * 1000, sequence, reliable, ..Sent::default() });
+        arrival
+    }
+
+    #[test]
+    fn missing_numbers_are_lost_until_they_come_late() {
+        let mut d = Direction::default();
+        assert_eq!(send(&mut d, 1, 10, false), Arrival::New);
+        assert_eq!(send(&mut d, 2, 13, false), Arrival::New);
+        assert_eq!(d.counters.lost, 2);
+        assert_eq!(send(&mut d, 3, 11, false), Arrival::Late);
+        assert_eq!((d.counters.lost, d.counters.late), (1, 1));
+    }
+
+    #[test]
+    fn a_datagram_sent_again_is_tied_to_its_first_sending() {
+        let mut d = Direction::default();
+        send(&mut d, 1, 7, true);
+        assert!(matches!(d.arrive(7, true), Arrival::Again(Sent { record: 1, .. })));
+        assert_eq!((d.counters.resends, d.counters.duplicates), (1, 0));
+        assert!(matches!(d.arrive(7, false), Arrival::Again(_)));
+        assert_eq!((d.counters.resends, d.counters.duplicates), (1, 1));
+    }
+
+    #[test]
+    fn sequence_numbers_wrap_at_24_and_at_32_bits() {
+        let mut d = Direction::default();
+        for (record, sequence) in [(1, 0x00ff_fffe), (2, 0x00ff_ffff), (3, 0), (4, 1)] {
+            assert_eq!(send(&mut d, record, sequence, false), Arrival::New);
+        }
+        let mut d = Direction::default();
+        for (record, sequence) in [(1, u32::MAX), (2, 0)] {
+            assert_eq!(send(&mut d, record, sequence, false), Arrival::New);
+        }
+        assert_eq!(d.counters.lost, 0);
+    }
+
+    #[test]
+    fn acknowledgements_take_time_or_never_come() {
+        let mut d = Direction::default();
+        send(&mut d, 1, 1, true);
+        send(&mut d, 2, 2, true);
+        assert_eq!(d.acknowledge(1, 3500).map(|s| s.record), Some(1));
+        assert_eq!(d.acknowledge(9, 3500), None);
+        assert_eq!((d.counters.ack_nanos, d.counters.strange_acks), (2500, 1));
+        assert_eq!(d.waiting().iter().map(|s| s.record).collect::<Vec<_>>(), [2]);
+        assert_eq!(d.counters.unacknowledged, 1);
+    }
+
+    #[test]
+    fn what_leaves_the_window_unacknowledged_is_counted() {
+        let mut d = Direction::default();
+        for i in 0..WINDOW as u32 + 3 {
+            send(&mut d, u64::from(i) + 1, i, true);
+        }
+        assert_eq!(d.counters.unacknowledged, 3);
+    }
+}

@@ -1,0 +1,68 @@
+//! Second Life and OpenSim: the UDP messages of a circuit between a viewer and a simulator. See `docs/secondlife.md`.
+//!
+//! Knows how a circuit's datagrams are framed and numbered; what stands in the messages is the tables' business.
+
+mod circuit;
+mod datagram;
+mod natives;
+mod packet;
+mod recognise;
+mod session;
+pub mod template;
+
+pub use circuit::Counters;
+pub use session::CircuitSession;
+
+use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
+use crate::table::{NativeFn, Source, Tables};
+
+/// The protocol.
+pub struct SecondLife;
+
+/// The embedded tables, by file.
+macro_rules! tables {
+    ($($file:literal),* $(,)?) => {
+        vec![$(Source { name: concat!("secondlife/", $file).into(), text: include_str!($file).into() }),*]
+    };
+}
+
+impl Protocol for SecondLife {
+    fn name(&self) -> &'static str {
+        "secondlife"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        tables![
+            "enums.table",
+            "structures.table",
+            "messages_fixed.table",
+            "messages_high.table",
+            "messages_medium.table",
+            "messages_low_001.table",
+            "messages_low_051.table",
+            "messages_low_101.table",
+            "messages_low_151.table",
+            "messages_low_201.table",
+            "messages_low_251.table",
+            "messages_low_301.table",
+            "messages_low_351.table",
+            "messages_low_401.table",
+        ]
+    }
+
+    fn natives(&self) -> &'static [(&'static str, NativeFn)] {
+        natives::NATIVES
+    }
+
+    fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        Verdict::No
+    }
+
+    fn recognise_udp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
+        recognise::recognise(opening, tables)
+    }
+
+    fn session(&self, _ends: Ends, _transport: Transport, tables: &Tables) -> Box<dyn Session> {
+        Box::new(CircuitSession::new(tables))
+    }
+}

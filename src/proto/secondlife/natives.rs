@@ -1,0 +1,44 @@
+//! Types of the tables that need code.
+
+use crate::table::{Call, Cursor, NativeFn, Run, Stop};
+use crate::tree::{Kind, Node};
+
+/// All of them, by the name tables use.
+pub const NATIVES: &[(&str, NativeFn)] = &[("bits", bits), ("face_bits", face_bits)];
+
+/// `bits(N)`: an unsigned integer of N bits, least significant first.
+fn bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let value = cursor.bits(u32::try_from(call.args[0]).unwrap_or(64).min(32))?;
+    leaf(run, cursor, call, start, (value, Kind::Unsigned));
+    Ok(value)
+}
+
+/// The faces of an object, 7 in a byte, the highest first; a set high bit says that another byte follows.
+fn face_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let mut value = 0u64;
+    for _ in 0..9 {
+        let [byte] = cursor.array::<1>()?;
+        value = value << 7 | u64::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    leaf(run, cursor, call, start, (value, Kind::Unsigned64));
+    Ok(value)
+}
+
+fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, (value, kind): (u64, Kind)) {
+    run.tree.leaf(Node {
+        value,
+        name: call.name,
+        ty: call.ty,
+        start: start as u32,
+        bits: (cursor.pos() - start) as u32,
+        end: 0,
+        buffer: cursor.buffer(),
+        kind,
+        marks: call.marks,
+    });
+}

@@ -1,0 +1,309 @@
+//! A circuit: its datagrams become messages, its sequence numbers and acknowledgements tie them together.
+//!
+//! Knows the order of a circuit's life; how a datagram is laid out is `datagram`'s business, counting is `circuit`'s.
+
+use super::circuit::{Arrival, Counters, Direction, Sent};
+use super::datagram::{Frame, NoMessage, Read};
+use super::packet::{self, Packet};
+use crate::proto::{Context, Event, EventKind, Message, Moment, Reply, Session, Side};
+use crate::table::Tables;
+use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
+
+/// Numbers of the messages that open, carry and close a circuit (the number with all its bytes).
+mod known {
+    pub const PACKET_ACK: u32 = 0xffff_fffb;
+    pub const OPEN_CIRCUIT: u32 = 0xffff_fffc;
+    pub const CLOSE_CIRCUIT: u32 = 0xffff_fffd;
+    pub const USE_CIRCUIT_CODE: u32 = 0xffff_0003;
+    pub const REGION_HANDSHAKE: u32 = 0xffff_0094;
+    pub const REGION_HANDSHAKE_REPLY: u32 = 0xffff_0095;
+    pub const DISABLE_SIMULATOR: u32 = 0xffff_0098;
+    pub const KICK_USER: u32 = 0xffff_00a3;
+    pub const COMPLETE_AGENT_MOVEMENT: u32 = 0xffff_00f9;
+    pub const LOGOUT_REPLY: u32 = 0xffff_00fd;
+}
+
+/// A circuit between a viewer (or another simulator) and a simulator.
+pub struct CircuitSession {
+    frame: Option<Frame>,
+    names: Names,
+    socks: Option<bool>,
+    directions: [Direction; 2],
+    opened: bool,
+    ended: [bool; 2],
+    seen: Seen,
+}
+
+/// Names of fields the session looks at.
+struct Names {
+    packets: Option<Sym>,
+    code: Option<Sym>,
+    session: Option<Sym>,
+}
+
+/// Which messages of a circuit's beginning were seen.
+#[derive(Default)]
+struct Seen {
+    first: bool,
+    handshake: bool,
+    handshake_reply: bool,
+    movement: bool,
+}
+
+impl CircuitSession {
+    /// A circuit of which nothing was seen yet.
+    pub fn new(tables: &Tables) -> Self {
+        CircuitSession {
+            frame: Frame::new(tables),
+            names: Names { packets: tables.sym("Packets"), code: tables.sym("Code"), session: tables.sym("SessionID") },
+            socks: None,
+            directions: Default::default(),
+            opened: false,
+            ended: [false; 2],
+            seen: Seen::default(),
+        }
+    }
+
+    /// What was counted of the datagrams a side sent.
+    pub fn counters(&self, from: Side) -> Counters {
+        self.directions[from.index()].counters
+    }
+
+    /// Whether a SOCKS header stands before the datagram. A flow is one or the other throughout; only a datagram that begins
+    /// as both may leaves it open.
+    fn is_socks(&mut self, datagram: &[u8], frame: &Frame, tables: &Tables) -> bool {
+        if let Some(known) = self.socks {
+            return known && packet::begins_as_socks(datagram);
+        }
+        if !packet::begins_as_socks(datagram) {
+            self.socks = Some(false);
+            return false;
+        }
+        let plain = frame.plausible(datagram, false, tables);
+        let behind = frame.plausible(datagram, true, tables);
+        if behind && !plain {
+            self.socks = Some(true);
+        }
+        behind && !plain
+    }
+
+    fn message(&mut self, from: Side, bytes: &[u8], at: Moment, read: Read, context: &mut Context<'_>) {
+        let nanos = nanos(at);
+        let reply = self.tie(from, bytes, nanos, &read, context.tree);
+        self.life(from, bytes, at, &read, context);
+        let Some(def) = context.tables.message(read.message) else {
+            return;
+        };
+        let message = Message {
+            name: context.tables.name(def.name),
+            number: Some(u64::from(read.number)),
+            service: "circuit",
+            from,
+            offset: 0,
+            bytes,
+            reply,
+        };
+        let record = context.emit.message(at, &message, context.tables, context.tree);
+        self.directions[from.index()].remember(Sent {
+            record,
+            nanos,
+            sequence: read.packet.sequence,
+            number: read.number,
+            resends: 0,
+            reliable: read.packet.has(packet::RELIABLE),
+            acked: false,
+        });
+    }
+
+    /// A message nobody knows still counts, and may carry acknowledgements.
+    fn unknown(&mut self, from: Side, bytes: &[u8], at: Moment, packet: Packet) {
+        let resent = packet.has(packet::RESENT);
+        self.directions[from.index()].arrive(packet.sequence, resent);
+        if packet.has(packet::ACK) && packet.bad_acks.is_none() {
+            for ack in packet.acks(bytes) {
+                self.directions[from.other().index()].acknowledge(ack, nanos(at));
+            }
+        }
+    }
+
+    /// Ties the datagram to those before it: links to its first sending and to what it acknowledges. A PacketAck is the reply
+    /// to the first datagram it acknowledges.
+    fn tie(&mut self, from: Side, bytes: &[u8], nanos: i64, read: &Read, tree: &mut Tree) -> Option<Reply> {
+        let Packet { sequence, .. } = read.packet;
+        let resent = read.packet.has(packet::RESENT);
+        if let Arrival::Again(first) = self.directions[from.index()].arrive(sequence, resent) {
+            let elapsed = nanos.saturating_sub(first.nanos);
+            tree.link(LinkKind::SentAgain, 0, first.record, elapsed);
+            if !resent {
+                let text = "record {a} had the same sequence number, and this is not marked as sent again";
+                let node = if read.packet.socks { 9 } else { 2 };
+                let problem = Problem::new(Severity::Note, node, text, first.record as i64, 0);
+                tree.problem(problem);
+            }
+        }
+        let other = &mut self.directions[from.other().index()];
+        let mut reply = None;
+        if read.number == known::PACKET_ACK {
+            reply = packet_acks(tree, self.names.packets, other, nanos);
+        }
+        if read.packet.has(packet::ACK) && read.packet.bad_acks.is_none() {
+            for ack in read.packet.acks(bytes) {
+                if let Some(sent) = other.acknowledge(ack, nanos) {
+                    let elapsed = nanos.saturating_sub(sent.nanos);
+                    tree.link(LinkKind::Acknowledges, 0, sent.record, elapsed);
+                }
+            }
+        }
+        reply
+    }
+
+    /// Events of a circuit's life.
+    fn life(&mut self, from: Side, bytes: &[u8], at: Moment, read: &Read, context: &mut Context<'_>) {
+        let first = !std::mem::replace(&mut self.seen.first, true);
+        match read.number {
+            known::USE_CIRCUIT_CODE if !self.opened => {
+                self.opened = true;
+                let code = find(context.tree, self.names.code).map_or(0, |n| n.value);
+                let session =
+                    find(context.tree, self.names.session).map(|n| uuid(context.tree, n, bytes)).unwrap_or_default();
+                let text = format!("circuit {code} of session {session} opens");
+                event(EventKind::Open, from, at, text, context);
+            }
+            known::CLOSE_CIRCUIT | known::DISABLE_SIMULATOR | known::KICK_USER | known::LOGOUT_REPLY => {
+                let name = message_name(context.tables, read.number);
+                event(EventKind::Close, from, at, format!("the circuit closes: {name}"), context);
+            }
+            known::REGION_HANDSHAKE => self.seen.handshake = true,
+            known::REGION_HANDSHAKE_REPLY => self.seen.handshake_reply = true,
+            known::COMPLETE_AGENT_MOVEMENT => self.seen.movement = true,
+            _ => {}
+        }
+        if first && !self.opened && read.number != known::OPEN_CIRCUIT {
+            let text = "the circuit's opening was not captured".to_string();
+            event(EventKind::Remark, from, at, text, context);
+        }
+    }
+
+    /// What never came, once nothing more comes: acknowledgements, and the steps of a login.
+    fn missing(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
+        let waiting = self.directions[from.index()].waiting();
+        if !waiting.is_empty() {
+            let mut text =
+                format!("{} reliable messages were not acknowledged before the capture ended:", waiting.len());
+            for sent in waiting.iter().take(10) {
+                let name = message_name(context.tables, sent.number);
+                let again = match sent.resends {
+                    0 => String::new(),
+                    n => format!(", sent again {n} times"),
+                };
+                text.push_str(&format!(" {name} (record {}{again}),", sent.record));
+            }
+            text.pop();
+            if waiting.len() > 10 {
+                text.push_str(" …");
+            }
+            event(EventKind::Remark, from, at, text, context);
+        }
+        if from == Side::Client && self.seen.handshake && !self.seen.handshake_reply {
+            let text = "RegionHandshake was never answered by RegionHandshakeReply".to_string();
+            event(EventKind::Remark, from, at, text, context);
+        }
+        if from == Side::Client && self.opened && self.seen.handshake && !self.seen.movement {
+            let text = "no CompleteAgentMovement: the agent never entered the region".to_string();
+            event(EventKind::Remark, from, at, text, context);
+        }
+    }
+}
+
+impl Session for CircuitSession {
+    fn data(&mut self, from: Side, _offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+        let Some(frame) = self.frame else {
+            return;
+        };
+        let socks = self.is_socks(bytes, &frame, context.tables);
+        let read = frame.read(bytes, (socks, from.index()), context.tables, context.evaluator, context.tree);
+        let (why, packet) = match read {
+            Ok(read) => return self.message(from, bytes, at, read, context),
+            Err(no) => no,
+        };
+        let text = match why {
+            NoMessage::TooShort => "too short for a header and a message number".to_string(),
+            NoMessage::NoNumber => "ends inside the message number".to_string(),
+            NoMessage::Unknown(n) => format!("no message has the number {n} ({n:#x})"),
+        };
+        context.emit.event(
+            at,
+            Event {
+                kind: EventKind::Undecoded,
+                service: "circuit".into(),
+                from,
+                offset: Some(0),
+                length: Some(bytes.len() as u64),
+                text,
+            },
+        );
+        if let (Some(packet), NoMessage::Unknown(_)) = (packet, why) {
+            self.unknown(from, bytes, at, packet);
+        }
+    }
+
+    fn gap(&mut self, _: Side, _: u64, _: u64, _: Moment, _: &mut Context<'_>) {}
+
+    fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
+        if !std::mem::replace(&mut self.ended[from.index()], true) {
+            self.missing(from, at, context);
+        }
+    }
+
+    fn service(&self) -> &str {
+        "circuit"
+    }
+}
+
+fn event(kind: EventKind, from: Side, at: Moment, text: String, context: &mut Context<'_>) {
+    context.emit.event(at, Event { kind, service: "circuit".into(), from, offset: None, length: None, text });
+}
+
+fn nanos(at: Moment) -> i64 {
+    at.time.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(at.time.nanos))
+}
+
+fn message_name(tables: &Tables, number: u32) -> &str {
+    tables.messages().iter().find(|m| m.number == Some(u64::from(number))).map_or("?", |m| tables.name(m.name))
+}
+
+fn find(tree: &Tree, name: Option<Sym>) -> Option<&Node> {
+    tree.nodes().iter().find(|n| Some(n.name) == name)
+}
+
+/// What a PacketAck acknowledges, as links; the first of them is what it replies to.
+fn packet_acks(tree: &mut Tree, packets: Option<Sym>, other: &mut Direction, nanos: i64) -> Option<Reply> {
+    let list = tree.nodes().iter().position(|n| Some(n.name) == packets && n.kind == Kind::List)?;
+    let end = tree.nodes().get(list)?.end;
+    let mut reply = None;
+    for index in list as u32 + 1..end {
+        let Some(ack) = tree.get(index).filter(|n| n.kind == Kind::Unsigned) else {
+            continue;
+        };
+        let Some(sent) = other.acknowledge(ack.value as u32, nanos) else {
+            continue;
+        };
+        let elapsed = nanos.saturating_sub(sent.nanos);
+        tree.link(LinkKind::Acknowledges, index, sent.record, elapsed);
+        reply.get_or_insert(Reply { record: sent.record, nanos: elapsed });
+    }
+    reply
+}
+
+fn uuid(tree: &Tree, node: &Node, captured: &[u8]) -> String {
+    let (start, len) = node.content();
+    let bytes = tree.bytes(node.buffer, captured);
+    let mut text = String::new();
+    for (i, byte) in bytes.iter().skip(start).take(len).enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}

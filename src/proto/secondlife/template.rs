@@ -1,0 +1,310 @@
+//! A grid's own message template (`message_template.msg`, version 2.0) as table text.
+//!
+//! Knows the template's syntax and the table language's; what comes out is compiled like any other table and replaces the
+//! embedded messages of the same number. What the embedded tables know of a field's structure is kept where the field is
+//! still read from the same bytes.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use super::SecondLife;
+use crate::proto::Protocol;
+use crate::table::{Source, TableError};
+
+/// Whether a text is a message template: its first words that are no comment are `version 2.0`.
+pub fn is_template(text: &str) -> bool {
+    let mut words = text.lines().flat_map(|line| line.split("//").next().unwrap_or("").split_whitespace());
+    words.next() == Some("version") && words.next() == Some("2.0")
+}
+
+/// Turns a template into tables that replace the embedded messages of the same numbers.
+pub fn to_source(name: &str, text: &str) -> Result<Source, TableError> {
+    let mut reader = Reader {
+        name,
+        text,
+        words: words(text),
+        at: 0,
+        known: Known::embedded(),
+        out: String::from("protocol secondlife\n"),
+    };
+    reader.file()?;
+    Ok(Source { name: name.to_string(), text: reader.out })
+}
+
+/// The template's words with their places; comments are left out.
+fn words(text: &str) -> Vec<(usize, &str)> {
+    let mut out = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let code = line.split("//").next().unwrap_or("");
+        let mut rest = code;
+        while let Some(first) = rest.find(|c: char| !c.is_whitespace()) {
+            let (_, word) = rest.split_at(first);
+            let len = match word.find(|c: char| c.is_whitespace() || c == '{' || c == '}') {
+                Some(0) => 1,
+                Some(n) => n,
+                None => word.len(),
+            };
+            let (word, after) = word.split_at(len);
+            out.push((start + code.len() - word.len() - after.len(), word));
+            rest = after;
+        }
+        start += line.len();
+    }
+    out
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    text: &'a str,
+    words: Vec<(usize, &'a str)>,
+    at: usize,
+    known: Known,
+    out: String,
+}
+
+impl<'a> Reader<'a> {
+    fn file(&mut self) -> Result<(), TableError> {
+        self.need("version")?;
+        self.need("2.0")?;
+        while self.at < self.words.len() {
+            self.message()?;
+        }
+        Ok(())
+    }
+
+    fn message(&mut self) -> Result<(), TableError> {
+        self.need("{")?;
+        let name = self.identifier("the message's name")?;
+        let frequency = self.word("High, Medium, Low or Fixed")?;
+        let number = self.integer("the message's number")?;
+        let number = match frequency {
+            "High" if number < 0xff => number,
+            "Medium" if number < 0xff => 0xff00 + number,
+            "Low" if number < 0xff00 => 0xffff_0000 + number,
+            "Fixed" if number >= 0xffff_ff00 && number <= u64::from(u32::MAX) => number,
+            "High" | "Medium" | "Low" | "Fixed" => {
+                return self.wrong(1, "a number that fits the frequency");
+            }
+            _ => return self.wrong(2, "High, Medium, Low or Fixed"),
+        };
+        while !matches!(self.peek(), Some("{" | "}") | None) {
+            self.at += 1; // Trusted, Zerocoded, Deprecated …: nothing that changes how it is read
+        }
+        let _ = writeln!(self.out, "\nmessage circuit both {number} {name} {{");
+        while self.peek() == Some("{") {
+            self.block(name)?;
+        }
+        self.need("}")?;
+        self.out.push_str("}\n");
+        Ok(())
+    }
+
+    fn block(&mut self, message: &str) -> Result<(), TableError> {
+        self.need("{")?;
+        let name = self.identifier("the block's name")?;
+        let repeat = match self.word("Single, Multiple or Variable")? {
+            "Single" => String::new(),
+            "Variable" => "[u8]".to_string(),
+            "Multiple" => format!("[{}]", self.integer("how many times the block stands")?),
+            _ => return self.wrong(1, "Single, Multiple or Variable"),
+        };
+        let _ = writeln!(self.out, "    {name}: {{");
+        while self.peek() == Some("{") {
+            self.field(message, name)?;
+        }
+        self.need("}")?;
+        let _ = writeln!(self.out, "    }}{repeat} optional");
+        Ok(())
+    }
+
+    fn field(&mut self, message: &str, block: &str) -> Result<(), TableError> {
+        self.need("{")?;
+        let name = self.identifier("the field's name")?;
+        let wire = match self.word("the field's type")? {
+            "Variable" => match self.integer("1 or 2 bytes of length")? {
+                1 => "bytes[u8]".to_string(),
+                2 => "bytes[u16]".to_string(),
+                4 => "bytes[u32]".to_string(),
+                _ => return self.wrong(1, "1, 2 or 4 bytes of length"),
+            },
+            "Fixed" => format!("bytes[{}]", self.integer("how many bytes the field has")?),
+            word => match scalar(word) {
+                Some(ty) => ty.to_string(),
+                None => return self.wrong(1, "a type of the template (U32, LLUUID, Variable 1 …)"),
+            },
+        };
+        self.need("}")?;
+        let ty = self.known.field(message, block, name, &wire);
+        let _ = writeln!(self.out, "        {name}: {}", ty.unwrap_or(&wire));
+        Ok(())
+    }
+
+    fn peek(&self) -> Option<&'a str> {
+        self.words.get(self.at).map(|w| w.1)
+    }
+
+    fn word(&mut self, expected: &str) -> Result<&'a str, TableError> {
+        match self.peek() {
+            Some(word) if word != "{" && word != "}" => {
+                self.at += 1;
+                Ok(word)
+            }
+            _ => self.wrong(0, expected),
+        }
+    }
+
+    fn identifier(&mut self, expected: &str) -> Result<&'a str, TableError> {
+        let word = self.word(expected)?;
+        let good = word.starts_with(|c: char| c.is_ascii_alphabetic())
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if good { Ok(word) } else { self.wrong(1, expected) }
+    }
+
+    fn integer(&mut self, expected: &str) -> Result<u64, TableError> {
+        let word = self.word(expected)?;
+        let number = match word.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => word.parse(),
+        };
+        match number {
+            Ok(n) => Ok(n),
+            Err(_) => self.wrong(1, expected),
+        }
+    }
+
+    fn need(&mut self, sign: &str) -> Result<(), TableError> {
+        if self.peek() == Some(sign) {
+            self.at += 1;
+            return Ok(());
+        }
+        self.wrong(0, &format!("`{sign}`"))
+    }
+
+    /// An error about the word so many before the current one.
+    fn wrong<T>(&self, back: usize, expected: &str) -> Result<T, TableError> {
+        let place = self.words.get(self.at.saturating_sub(back));
+        let (at, found) = match place {
+            Some((at, word)) => (*at, format!("`{word}`")),
+            None => (self.text.len(), "the end of the file".to_string()),
+        };
+        let message = format!("expected {expected}, found {found}");
+        Err(TableError::at(self.name, self.text, at, message))
+    }
+}
+
+/// The table language's word for a type of the template.
+fn scalar(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "U8" => "u8",
+        "U16" => "u16",
+        "U32" => "u32",
+        "U64" => "u64",
+        "S8" => "i8",
+        "S16" => "i16",
+        "S32" => "i32",
+        "S64" => "i64",
+        "F32" => "f32",
+        "F64" => "f64",
+        "BOOL" => "bool",
+        "LLUUID" => "uuidbe",
+        "IPADDR" => "ipv4be",
+        "IPPORT" => "u16be",
+        "LLVector3" => "LLVector3",
+        "LLVector3d" => "LLVector3d",
+        "LLVector4" => "LLVector4",
+        "LLQuaternion" => "LLQuaternion",
+        _ => return None,
+    })
+}
+
+/// What the embedded tables say of fields, by message, block and field.
+struct Known {
+    fields: HashMap<String, String>,
+    bases: HashMap<String, String>,
+}
+
+impl Known {
+    /// Reads the embedded tables line by line: they keep to one field a line.
+    fn embedded() -> Known {
+        let mut known = Known { fields: HashMap::new(), bases: HashMap::new() };
+        for source in SecondLife.sources() {
+            let (mut message, mut block) = ("", "");
+            for line in source.text.lines() {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                match words.as_slice() {
+                    ["message", _, _, _, name, "{"] => message = name,
+                    ["enum" | "flags", name, ":", base, "{"] => {
+                        known.bases.insert((*name).into(), (*base).into());
+                    }
+                    [name, "{"] if line.starts_with("    ") => block = name.trim_end_matches(':'),
+                    [name, ..] if line.starts_with("        ") && name.ends_with(':') => {
+                        let name = name.trim_end_matches(':');
+                        let ty = line.split_once(": ").map_or("", |l| l.1);
+                        known.fields.insert(format!("{message}.{block}.{name}"), ty.to_string());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        known
+    }
+
+    /// The known type of a field, where it is read from the same bytes as `wire`.
+    fn field(&self, message: &str, block: &str, name: &str, wire: &str) -> Option<&str> {
+        let ty = self.fields.get(&format!("{message}.{block}.{name}"))?;
+        let first = ty.split_whitespace().next().unwrap_or("");
+        let base = match first.split_once('(') {
+            Some((_, base)) => base.trim_end_matches(')'),
+            None => self.bases.get(first).map_or(first, String::as_str),
+        };
+        let same = base == wire || base.strip_prefix("utf8") == wire.strip_prefix("bytes");
+        same.then_some(ty.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::proto::load_tables;
+
+    const TEMPLATE: &str = "// a grid's own\nversion 2.0\n{\n\tChatFromViewer Low 80 NotTrusted Zerocoded\n\t{\n\t\tAgentData\t\t\tSingle\n\t\t{\tAgentID\tLLUUID\t}\n\t}\n\t{\n\t\tChatData Single\n\t\t{ Message Variable 2 }\n\t\t{ Type U8 }\n\t\t{ Channel S32 }\n\t}\n{ Extra Variable { Mood Variable 1 } } }\n{ OurOwn High 77 NotTrusted Unencoded { Things Multiple 2 { Port IPPORT } } }";
+
+    #[test]
+    fn a_template_is_told_by_its_first_words() {
+        assert!(is_template(TEMPLATE));
+        assert!(is_template("version 2.0"));
+        assert!(!is_template("protocol secondlife\n// version 2.0"));
+        assert!(!is_template(""));
+    }
+
+    #[test]
+    fn its_messages_replace_ours_and_keep_what_we_know_of_their_fields() {
+        let source = to_source("grid.msg", TEMPLATE).unwrap();
+        assert!(source.text.contains("Message: utf8[u16] trimmed"));
+        assert!(source.text.contains("Type: ChatType"));
+        assert!(source.text.contains("Mood: bytes[u8]\n    }[u8] optional"));
+        let tables = load_tables(&SecondLife, &[source]).unwrap();
+        let circuit = tables.service(tables.service_named("circuit").unwrap());
+        let chat = tables.message_id(circuit.unwrap(), 0, 0xffff_0050).unwrap();
+        let layout = tables.message(chat).unwrap().layout.unwrap();
+        assert_eq!(tables.message_named("ChatFromViewer"), Some(chat));
+        assert!(tables.layout(layout).is_some());
+        assert!(tables.message_id(circuit.unwrap(), 1, 77).is_some());
+        assert!(tables.message_id(circuit.unwrap(), 1, 0x09).is_some());
+    }
+
+    #[test]
+    fn a_mistake_is_placed() {
+        for (text, expected) in [
+            ("version 2.0 { A Low 1 { B Single { C U33 } } }", "a type of the template"),
+            ("version 2.0 { A Often 1 }", "High, Medium, Low or Fixed"),
+            ("version 2.0 { A High 300 }", "fits the frequency"),
+            ("version 2.0 { A Low 1", "`}`"),
+        ] {
+            let error = to_source("x.msg", text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

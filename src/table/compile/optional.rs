@@ -1,0 +1,76 @@
+//! Fields that may be missing at the end of a region (`optional`).
+
+use super::super::program::*;
+use super::Compiler;
+use crate::tree::{Severity, Sym, TypeRef};
+
+impl Compiler<'_> {
+    /// A field that may be missing at the region's end: a counted list is empty then, anything else is absent, with a note.
+    pub(super) fn optional(&mut self, text: &str, name: Sym, ty: TypeRef, field: Op, ops: &mut Vec<Op>) {
+        let read = self.out.types.get(ty.0 as usize).map(|d| &d.read);
+        let counted = matches!(read, Some(Read::List { len: Len { from: LenFrom::Inline(_), .. }, .. }));
+        let start = ops.len() as u32;
+        ops.push(Op::Branch { test: Test::More, otherwise: start + 3 });
+        ops.push(field);
+        ops.push(Op::Jump(start + 4));
+        ops.push(if counted {
+            Op::Empty { name, ty }
+        } else {
+            let text = self.name(&format!("ends before `{text}`"));
+            Op::Say { severity: Severity::Note, text }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::out::json::{JsonWriter, Style, problems};
+    use crate::table::{Evaluator, Source, Tables};
+    use crate::tree::{Sym, Tree};
+
+    const TABLE: &str = "protocol p
+        struct Message {
+            First: { a: u8 } optional
+            Some: { b: u8 }[u8] optional
+            Last: { text: utf8[u8] trimmed } optional
+        }";
+
+    fn source(text: &str) -> Source {
+        Source { name: "t".into(), text: text.into() }
+    }
+
+    fn read(bytes: &[u8]) -> String {
+        read_with(TABLE, bytes)
+    }
+
+    fn read_with(table: &str, bytes: &[u8]) -> String {
+        let tables = Tables::load("p", vec![source(table)], &[]).unwrap();
+        let ty = tables.type_named("Message").unwrap();
+        let (mut tree, mut out) = (Tree::new(), Vec::new());
+        Evaluator::default().value(&tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
+        JsonWriter::new(Style::default()).fields(&tables, &tree, bytes, &mut out);
+        problems(&tables, &tree, bytes, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_list_may_end_with_a_zero_byte_and_text_with_any() {
+        let words = "protocol p\nstruct Message { Words: utf8[to 32][z] After: u8 optional }";
+        assert_eq!(
+            read_with(words, b"a bc d\0\x07"),
+            r#"{"Words":["a","bc","d\u0000\u0007"]},"problems":[{"severity":"note","field":"","text":"ends before `After`"}]"#
+        );
+        assert_eq!(read_with(words, b"a bc \0\x07"), r#"{"Words":["a","bc"],"After":7}"#);
+        assert!(Tables::load("p", vec![source("protocol p\nstruct M { a: u8[to 3] }")], &[]).is_err());
+    }
+
+    #[test]
+    fn a_counted_list_is_empty_and_a_structure_absent_with_a_note() {
+        assert_eq!(
+            read(&[7]),
+            r#"{"First":{"a":7},"Some":[]},"problems":[{"severity":"note","field":"","text":"ends before `Last`"}]"#
+        );
+        assert_eq!(read(&[7, 1, 8, 4, b'h', b'i', 0, 0]), r#"{"First":{"a":7},"Some":[{"b":8}],"Last":{"text":"hi"}}"#);
+    }
+}
