@@ -102,18 +102,21 @@ impl Conn {
         segment.opens() && base.is_some_and(|base| base != segment.seq || closing)
     }
 
-    /// Keeps Wireshark's base numbers. True where a SYN with ACK shows that its side has begun anew.
-    pub(super) fn rebase(&mut self, side: Side, segment: &Segment<'_>) -> bool {
-        let first = self.frames == 0;
+    /// Keeps Wireshark's base numbers. True where a SYN with ACK shows that its side has begun anew. `created` says that
+    /// this segment was the first of its conversation.
+    pub(super) fn rebase(&mut self, side: Side, segment: &Segment<'_>, created: bool) -> bool {
         let (mine, theirs) = self.bases(side);
-        let anew = segment.has(SYN) && segment.has(ACK) && mine.is_some_and(|base| base != segment.seq);
-        if anew || mine.is_none() {
-            *mine = Some(if segment.has(SYN) { segment.seq } else { segment.seq.wrapping_sub(1) });
+        let answer = segment.has(SYN) && segment.has(ACK);
+        let anew = answer && mine.is_some_and(|base| base != segment.seq);
+        if anew || (mine.is_none() && segment.measured) {
+            let before = segment.seq.wrapping_sub(1);
+            *mine = Some(if segment.has(SYN) { segment.seq } else { before });
         }
-        if segment.has(ACK) && theirs.is_none() {
+        if segment.has(ACK) && theirs.is_none() && segment.measured {
             *theirs = Some(segment.ack.wrapping_sub(1));
         }
-        if !first && (segment.flags & (FIN | ACK) == FIN | ACK || segment.has(RST)) {
+        let last = segment.flags & (FIN | ACK) == FIN | ACK || segment.has(RST);
+        if last && !created && segment.full() {
             self.closing = true;
         }
         anew
@@ -203,7 +206,8 @@ impl Conn {
         if mine.ended() {
             return mine.beyond(segment.first(), segment.len);
         }
-        if segment.len > 0 {
+        // What a RST carries is a word about its cause (RFC 1122), and no part of the stream.
+        if segment.len > 0 && !segment.has(RST) {
             mine.data(Payload { seq: segment.first(), bytes: segment.bytes, len: segment.len }, at, &mut out);
         }
         if segment.has(FIN) {

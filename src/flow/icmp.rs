@@ -5,7 +5,9 @@ use super::ip::{self, Packet};
 use super::table::{Key, Side};
 use super::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// How much of a TCP header must be quoted before Wireshark numbers its stream: up to the window.
+const REDIRECT: u8 = 5;
+/// How much of a TCP header must be quoted before Wireshark numbers its stream: up to the window. Of what a redirect
+/// quotes it reads but 8 bytes.
 const TCP_QUOTED: usize = 16;
 const UDP_QUOTED: usize = 8;
 
@@ -25,6 +27,7 @@ pub(super) fn quoted(packet: &Packet<'_>) -> Option<(u8, Key, Side)> {
     // The quoted packet says how long it was; what of it is quoted looks like a packet that was cut.
     let inner = ip::parse(quote, usize::from(u16::MAX) + 40).ok().filter(|inner| inner.fragment.is_none())?;
     let needed = match inner.protocol {
+        PROTOCOL_TCP if packet.protocol == PROTOCOL_ICMP && *kind == REDIRECT => return None,
         PROTOCOL_TCP => TCP_QUOTED,
         PROTOCOL_UDP => UDP_QUOTED,
         _ => return None,

@@ -84,7 +84,7 @@ impl Default for Limits {
             total_buffer: 32 << 20,
             fragmented: 1024,
             fragment_buffer: 4 << 20,
-            fragment_time: 10 * SECOND,
+            fragment_time: 60 * SECOND,
             hole_frames: 32,
             hole_time: SECOND,
             blind_frames: 1024,
@@ -233,16 +233,23 @@ impl Flow {
 
     fn fragment<S: FlowSink>(&mut self, packet: &Packet<'_>, fragment: ip::Fragment, sink: &mut S) {
         self.stats.fragments += 1;
-        let Some((protocol, payload)) = self.fragments.add(packet, fragment, nanos(self.now.time)) else {
-            return;
-        };
-        self.stats.reassembled += 1;
-        let mut whole = Packet { protocol, payload, missing: 0, fragment: None, ..*packet };
+        let mut whole = Packet { fragment: None, ..*packet };
+        // A datagram whose first fragment was cut cannot be put together: what there is of it counts.
+        let cut = fragment.offset == 0 && packet.missing > 0;
+        if !cut {
+            let now = nanos(self.now.time);
+            let Some((protocol, payload)) = self.fragments.add(packet, fragment, now) else {
+                return;
+            };
+            self.stats.reassembled += 1;
+            whole = Packet { protocol, payload, missing: 0, ..whole };
+        }
         if whole.walk_extensions().is_err() || whole.fragment.is_some() {
             self.stats.malformed += 1;
             return;
         }
-        transport(&whole, self.now, &mut self.stats, (&mut self.tcp, &mut self.udp), &self.limits, sink);
+        let transports = (&mut self.tcp, &mut self.udp);
+        transport(&whole, self.now, &mut self.stats, transports, &self.limits, sink);
     }
 }
 

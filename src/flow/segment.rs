@@ -13,8 +13,10 @@ pub(super) struct Segment<'a> {
     pub seq: u32,
     pub ack: u32,
     pub flags: u8,
-    /// Whether the header's own length makes sense. Where not, only the ports count.
-    pub sound: bool,
+    /// Length of the header, as it says itself.
+    header_len: u8,
+    /// Whether the header's own length fits into the segment.
+    pub measured: bool,
     pub bytes: &'a [u8],
     /// Length of the payload on the wire.
     pub len: u64,
@@ -25,19 +27,29 @@ impl<'a> Segment<'a> {
     /// not even the fixed fields were captured.
     #[inline]
     pub(super) fn parse(data: &'a [u8], missing: u32) -> Option<Self> {
-        let [p0, p1, p2, p3, s0, s1, s2, s3, a0, a1, a2, a3, header, flags, _, _] = *data.first_chunk::<16>()?;
+        let (ports, rest) = data.split_first_chunk::<4>()?;
+        let (seq, rest) = rest.split_first_chunk::<4>()?;
+        let (ack, rest) = rest.split_first_chunk::<4>()?;
+        let [header, flags, ..] = *rest.first_chunk::<4>()?;
+        let [src_high, src_low, dst_high, dst_low] = *ports;
         let header_len = usize::from(header >> 4) * 4;
         let whole = data.len() as u64 + u64::from(missing);
         Some(Segment {
-            src_port: u16::from_be_bytes([p0, p1]),
-            dst_port: u16::from_be_bytes([p2, p3]),
-            seq: u32::from_be_bytes([s0, s1, s2, s3]),
-            ack: u32::from_be_bytes([a0, a1, a2, a3]),
+            src_port: u16::from_be_bytes([src_high, src_low]),
+            dst_port: u16::from_be_bytes([dst_high, dst_low]),
+            seq: u32::from_be_bytes(*seq),
+            ack: u32::from_be_bytes(*ack),
             flags,
-            sound: header_len >= 20 && whole >= header_len as u64,
+            header_len: (header >> 4) * 4,
+            measured: whole >= header_len as u64,
             bytes: data.get(header_len..).unwrap_or_default(),
             len: whole.saturating_sub(header_len as u64),
         })
+    }
+
+    /// Whether the header is as long as one must be. Where not, it is not even known to be one.
+    pub(super) fn full(&self) -> bool {
+        self.header_len >= 20
     }
 
     pub(super) fn has(&self, flag: u8) -> bool {

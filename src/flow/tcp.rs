@@ -56,8 +56,11 @@ impl Tcp {
         (limits, stats): (&Limits, &mut Stats),
         sink: &mut S,
     ) {
-        let id = self.conversation(key, side, segment, at, sink);
-        if !segment.sound {
+        let (id, created) = self.conversation(key, side, segment, at, sink);
+        if !(segment.measured && segment.full()) {
+            if let Some(conn) = self.table.get_mut(id) {
+                conn.rebase(side, segment, created);
+            }
             stats.malformed += 1;
             return;
         }
@@ -65,7 +68,7 @@ impl Tcp {
             return;
         };
         let before = conn.cost();
-        let anew = conn.rebase(side, segment);
+        let anew = conn.rebase(side, segment, created);
         if anew {
             conn.begin_anew(side, at, sink);
         } else if conn.ended() {
@@ -131,7 +134,7 @@ impl Tcp {
         self.hand = None;
     }
 
-    /// The slot of the conversation a segment belongs to, made if need be.
+    /// The slot of the conversation a segment belongs to, and whether it was made for it.
     fn conversation<S: FlowSink>(
         &mut self,
         key: Key,
@@ -139,15 +142,15 @@ impl Tcp {
         segment: &Segment<'_>,
         at: Moment,
         sink: &mut S,
-    ) -> SlotId {
+    ) -> (SlotId, bool) {
         if let Some(id) = self.table.find(&key) {
             let replaced = self.table.get_mut(id).is_some_and(|conn| conn.replaced_by(side, segment));
             if !replaced {
-                return id;
+                return (id, false);
             }
             self.drop_slot(id, End::Replaced, at, sink);
         }
-        self.create(key)
+        (self.create(key), true)
     }
 
     fn create(&mut self, key: Key) -> SlotId {

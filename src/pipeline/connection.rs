@@ -1,10 +1,16 @@
 //! One stream on its way to a session: held until its protocol is known, then handed on.
 
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
 use super::desk::Desk;
 use super::{Output, Shop, StreamKey};
 use crate::flow::{Dir, End, Stream};
 use crate::out::Counts;
-use crate::proto::{Context, Ends, Moment, Opening, Session, Side, Transport, Verdict};
+use crate::proto::{Context, Ends, Moment, Opening, Session, Side, Start, Transport, Verdict};
+
+/// Servers that are remembered, for connections that were there before the capture.
+const KNOWN_SERVERS: usize = 4096;
 
 /// Bytes of one direction that are looked at to know a protocol.
 const LOOK: usize = 4096;
@@ -53,6 +59,8 @@ pub(super) struct Connection {
     state: State,
     counts: [Counts; 2],
     ended: [bool; 2],
+    /// The server was remembered.
+    noted: bool,
 }
 
 impl Connection {
@@ -67,6 +75,7 @@ impl Connection {
             state: State::Unknown { held: Vec::new(), first: [Vec::new(), Vec::new()] },
             counts: [Counts::default(); 2],
             ended: [false; 2],
+            noted: false,
         }
     }
 
@@ -109,7 +118,9 @@ impl Connection {
         let [forward, backward] = first;
         let (client, server) = if self.client_is_forward { (forward, backward) } else { (backward, forward) };
         let last = over || client.len() >= LOOK || server.len() >= LOOK || held.len() >= 256;
-        let opening = Opening { client, server, ends: self.ends(), whole: self.whole, last };
+        let ends = self.ends();
+        let known = shop.known(ends);
+        let opening = Opening { client, server, ends, whole: self.whole, last, known };
         let mut verdict = (Verdict::No, 0);
         let forced = forced_protocol(&opening, self.key.transport, shop);
         for (i, tables) in shop.setup.tables.iter().enumerate() {
@@ -142,7 +153,10 @@ impl Connection {
             self.client_is_forward = !self.client_is_forward;
         }
         let Some(tables) = shop.setup.tables.get(protocol) else { return };
-        let session = tables.protocol().session(self.ends(), self.key.transport, tables.get());
+        let ends = self.ends();
+        let service = shop.known(ends).filter(|k| k.protocol == tables.protocol().name()).and_then(|k| k.service);
+        let start = Start { ends, transport: self.key.transport, whole: self.whole, service };
+        let session = tables.protocol().session(&start, tables.get());
         shop.summary.streams += 1;
         let before = std::mem::replace(&mut self.state, State::Known { protocol, session });
         let State::Unknown { held, .. } = before else { return };
@@ -185,7 +199,14 @@ impl Connection {
             emit: &mut desk,
         };
         match piece {
-            Piece::Data(_, offset, bytes) => session.data(side, offset, bytes, at, &mut context),
+            Piece::Data(_, offset, bytes) => {
+                session.data(side, offset, bytes, at, &mut context);
+                if !self.noted && self.whole && session.service() != "unknown" {
+                    self.noted = true;
+                    let service = session.service().to_string();
+                    note_server(&mut shop.servers, ends.server, tables.protocol().name(), service);
+                }
+            }
             Piece::Gap(_, offset, len) => session.gap(side, offset, len, at, &mut context),
             Piece::End(_, how) => {
                 session.end(side, at, &mut context);
@@ -195,6 +216,24 @@ impl Connection {
                 }
             }
         }
+    }
+}
+
+/// Remembers what a server speaks; where it offers more than one service, which one is not known of the next connection.
+fn note_server(
+    servers: &mut HashMap<SocketAddr, (&'static str, Option<String>)>,
+    at: SocketAddr,
+    protocol: &'static str,
+    service: String,
+) {
+    let room = servers.len() < KNOWN_SERVERS;
+    match servers.get_mut(&at) {
+        Some((_, known)) if known.as_ref() != Some(&service) => *known = None,
+        Some(_) => {}
+        None if room => {
+            servers.insert(at, (protocol, Some(service)));
+        }
+        None => {}
     }
 }
 

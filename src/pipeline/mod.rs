@@ -6,13 +6,14 @@ mod connection;
 mod desk;
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 
 use crate::capture::Frame;
 use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment as FlowMoment};
 use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
 use crate::keys::KeyRing;
 use crate::out::{Counts, Record};
-use crate::proto::{LazyTables, Moment, Options, Side, Transport};
+use crate::proto::{Ends, Known, LazyTables, Moment, Options, Side, Transport};
 use crate::table::Evaluator;
 use crate::tree::Tree;
 use connection::{Connection, Piece};
@@ -86,7 +87,8 @@ impl<O: Output> Pipeline<O> {
     /// A run that has seen nothing yet.
     pub fn new(setup: Setup, out: O) -> Self {
         let evaluators = setup.tables.iter().map(|_| Evaluator::default()).collect();
-        let shop = Shop { setup, evaluators, tree: Tree::new(), out, summary: Summary::default() };
+        let shop =
+            Shop { setup, evaluators, tree: Tree::new(), out, summary: Summary::default(), servers: HashMap::new() };
         Pipeline { flow: Flow::new(shop.setup.limits), engine: Engine { connections: HashMap::new(), shop } }
     }
 
@@ -123,6 +125,18 @@ struct Shop<O: Output> {
     tree: Tree,
     out: O,
     summary: Summary,
+    /// Servers by address: the protocol they speak and the service they offer, if it is only one.
+    servers: HashMap<SocketAddr, (&'static str, Option<String>)>,
+}
+
+impl<O: Output> Shop<O> {
+    /// What is known of a server at one of the ends.
+    fn known(&self, ends: Ends) -> Option<Known<'_>> {
+        [(ends.server, false), (ends.client, true)].into_iter().find_map(|(at, swapped)| {
+            let (protocol, service) = self.servers.get(&at)?;
+            Some(Known { protocol, service: service.as_deref(), swapped })
+        })
+    }
 }
 
 /// The open connections, fed by the flow.

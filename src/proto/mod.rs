@@ -83,6 +83,32 @@ pub struct Opening<'a> {
     pub whole: bool,
     /// Whether no more bytes will come, or more than enough were waited for.
     pub last: bool,
+    /// A server at one of the ends that was met before.
+    pub known: Option<Known<'a>>,
+}
+
+/// A server that an earlier connection of the capture told about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known<'a> {
+    /// The protocol it speaks.
+    pub protocol: &'static str,
+    /// The service it offers, if it is only one.
+    pub service: Option<&'a str>,
+    /// It is at the end that is taken for the client's.
+    pub swapped: bool,
+}
+
+/// What a session begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// The two ends.
+    pub ends: Ends,
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// Whether the connection's beginning was captured.
+    pub whole: bool,
+    /// The service, where the server was met before.
+    pub service: Option<&'a str>,
 }
 
 /// Whether a protocol knows a connection as its own.
@@ -249,7 +275,7 @@ pub trait Protocol: Sync {
     /// Whether a datagram's conversation is its own.
     fn recognise_udp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict;
     /// A session for a connection that was recognised (or is to be decoded as this protocol).
-    fn session(&self, ends: Ends, transport: Transport, tables: &Tables) -> Box<dyn Session>;
+    fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session>;
 }
 
 /// TCP or UDP.

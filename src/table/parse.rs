@@ -295,7 +295,12 @@ impl<'a> Parser<'a> {
 
     fn example(&mut self) -> Result<ExampleAst, TableError> {
         let at = self.advance()?.at;
-        let hex = self.string("the example's bytes as quoted hex")?;
+        let mut hex = self.string("the example's bytes as quoted hex")?;
+        while let Tok::Str(more) = &self.now.tok {
+            hex.push(' ');
+            hex.push_str(more);
+            self.advance()?;
+        }
         if !self.is_sign("{") {
             return Err(self.wrong("the example's fields as a JSON object"));
         }

@@ -77,6 +77,45 @@ fn every_frame_cut_at_every_byte() {
     }
 }
 
+#[test]
+fn a_header_of_impossible_length_counts_for_the_number_alone() {
+    let mut talk = Talk::new(Limits::default());
+    let mut build = Build { port: 4000, seq: 100, flags: 2, text: b"hello".to_vec(), ..Build::default() };
+    let mut short = build.ip();
+    short[20 + 12] = 0x40;
+    talk.frame(101, &short);
+    assert_eq!(talk.take_log(), "", "its payload cannot be found");
+    build.seq = 200;
+    talk.frame(101, &build.ip());
+    assert_eq!(talk.take_log(), "open 1 Syn; > 0 'hello'", "a SYN with another number than the first one's");
+    assert_eq!(talk.flow.stats().malformed, 1);
+}
+
+#[test]
+fn frames_without_a_time_hasten_nothing() {
+    let mut talk = Talk::new(Limits::default());
+    talk.play("> 99 syn");
+    talk.play("< 499 syn ack 100");
+    talk.play("> 105 ack 500 'world'");
+    for timed in [false, true, false, true, false] {
+        let now = std::mem::replace(&mut talk.nanos, 0);
+        if timed {
+            talk.nanos = now;
+            talk.play("< 500 ack 110");
+        } else {
+            let frame = Build::read("< 500 ack 110", 4000).ip();
+            let number = talk.log.frame + 1;
+            let untimed =
+                Frame { number, time: Time::default(), link: 101, data: &frame, wire_len: frame.len() as u32 };
+            talk.flow.frame(&untimed, &mut talk.log);
+        }
+        talk.nanos = now;
+    }
+    talk.take_log();
+    talk.play("> 100 ack 500 'hello'");
+    assert_eq!(talk.take_log(), "> 0 'hello'; > 5 'world'");
+}
+
 /// Numbers that are always the same, and look like chance.
 struct Chance(u64);
 

@@ -177,7 +177,7 @@ fn fragments_are_dropped_when_there_are_too_many_or_they_are_too_old() {
     talk.frame(101, &last(2));
     assert_eq!(talk.take_log(), format!("udp 0 > '{}'", "x".repeat(24)));
     assert_eq!(talk.flow.stats().fragments_dropped, 1);
-    talk.play("wait 11s");
+    talk.play("wait 61s");
     talk.frame(101, &last(3));
     assert_eq!(talk.take_log(), "", "the first fragment was too old");
     let mut talk = Talk::new(Limits { fragment_buffer: 600, ..Limits::default() });
@@ -185,6 +185,30 @@ fn fragments_are_dropped_when_there_are_too_many_or_they_are_too_old() {
         talk.frame(101, &first(id));
     }
     assert_eq!(talk.flow.stats().fragments_dropped, 95);
+}
+
+#[test]
+fn fragments_that_contradict_each_other_about_the_end() {
+    let payload = udp(7, 8, &[b'x'; 40]);
+    let mut talk = Talk::new(Limits::default());
+    talk.frame(101, &fragments(1, &payload, &[(0, 16)])[0]);
+    talk.frame(101, &fragments(1, &payload, &[(32, 40)])[0]);
+    talk.frame(101, &fragments(1, &payload[..24], &[(16, 24)])[0]);
+    talk.flow.finish(&mut talk.log);
+    assert_eq!(talk.take_log(), "", "24 bytes in all, and 8 beyond them");
+    let stats = talk.flow.stats();
+    assert_eq!((stats.reassembled, stats.fragments_dropped), (0, 1));
+}
+
+#[test]
+fn of_a_datagram_whose_first_fragment_was_cut_the_beginning_is_told() {
+    let payload = udp(7, 8, &[b'x'; 40]);
+    let parts = fragments(1, &payload, &[(0, 24), (24, 48)]);
+    let mut talk = Talk::new(Limits::default());
+    talk.frame_cut(101, &parts[0][..38], parts[0].len());
+    talk.frame(101, &parts[1]);
+    talk.flow.finish(&mut talk.log);
+    assert_eq!(talk.take_log(), "udp 0 > 'xxxxxxxxxx' missing 30; udp 0 end CaptureEnd");
 }
 
 #[test]

@@ -92,6 +92,18 @@ fn a_reset_leaves_time_for_what_was_under_way() {
 }
 
 #[test]
+fn a_reset_may_say_why_and_that_is_no_payload() {
+    dialogue(
+        "
+        > 99 syn                    | open 0 Syn
+        < 499 syn ack 100           |
+        < 500 rst ack 100 'go away' | < end Rst
+        end                         | > end Rst
+        ",
+    );
+}
+
+#[test]
 fn a_reset_captured_before_the_last_bytes() {
     dialogue(
         "

@@ -3,41 +3,66 @@
 //! Used where a key is tried, and where framing was lost: there a message must prove itself. It knows trees and types, no stream.
 
 use crate::table::{Service, Tables};
-use crate::tree::{Kind, Severity, TextKind, Tree, decode_text, mark};
+use crate::tree::{Buffer, Kind, Node, Severity, TextKind, Tree, decode_text, mark};
+
+/// What else the bytes might be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Against {
+    /// What a wrong key gives: every bit is chance, and zeros are as rare as anything.
+    Noise,
+    /// The inside of some message: zeros and small numbers are everywhere, and prove little.
+    Content,
+}
 
 /// Evidence that the tree's message is really there, in bits; negative where it is surely not.
-pub(super) fn evidence(tables: &Tables, service: &Service, sender: usize, tree: &Tree, bytes: &[u8]) -> i32 {
-    let known = service.messages.get(sender).map_or(1, |m| m.len().max(1)) as u32;
-    let mut bits = 16 - (u32::BITS - known.leading_zeros()) as i32;
+pub(super) fn evidence(
+    tables: &Tables,
+    service: &Service,
+    sender: usize,
+    tree: &Tree,
+    bytes: &[u8],
+    against: Against,
+) -> i32 {
     if tree.problems().iter().any(|p| p.severity == Severity::Error) {
         return -100;
     }
-    let unusual = tree.problems().iter().filter(|p| p.severity == Severity::Warning).count();
-    bits -= 12 * unusual as i32;
-    for node in tree.nodes().iter().skip(1).take(64) {
-        bits += match node.kind {
-            Kind::Bool => {
-                if node.value <= 1 {
-                    6
-                } else {
-                    -8
-                }
-            }
-            Kind::Unsigned if tables.symbols(node.ty).is_some() => named(tables, node),
-            // A count that its content bears out; the message's own number was counted above.
-            Kind::Unsigned if node.has(mark::SPAN) && node.start > 0 => (node.bits as i32 / 2).min(12),
-            Kind::Unsigned | Kind::Signed if node.has(mark::SPAN) => 0,
-            Kind::Unsigned if node.bits == 32 => small(node.value),
-            Kind::Signed if node.bits == 32 => small((node.value as i64).unsigned_abs()),
-            Kind::Text(kind) => text(kind, node, bytes),
-            _ => 0,
-        };
+    let known = service.messages.get(sender).map_or(1, |m| m.len().max(1)) as u32;
+    let width = if service.header.len() > 1 { 32 } else { 16 };
+    let mut bits = width - (u32::BITS - known.leading_zeros()) as i32;
+    if against == Against::Content && bytes.first_chunk::<2>() == Some(&[0, 0]) {
+        bits = 2;
     }
-    bits
+    bits -= 12 * tree.problems().iter().filter(|p| p.severity == Severity::Warning).count() as i32;
+    for node in tree.nodes().iter().skip(1).take(64) {
+        let said = of_node(tables, node, bytes);
+        let empty = against == Against::Content && node.value == 0 && !matches!(node.kind, Kind::Text(_));
+        bits += if empty { said.min(1) } else { said };
+    }
+    if against == Against::Noise {
+        return bits;
+    }
+    // A few bytes that are not zero cannot prove more than they hold.
+    let telling = bytes.iter().take(64).filter(|b| **b != 0).count() as i32;
+    bits.min(5 * telling)
+}
+
+fn of_node(tables: &Tables, node: &Node, bytes: &[u8]) -> i32 {
+    match node.kind {
+        Kind::Bool if node.value <= 1 => 6,
+        Kind::Bool => -8,
+        Kind::Unsigned if tables.symbols(node.ty).is_some() => named(tables, node),
+        // A count that its content bears out; the message's own number was counted before.
+        Kind::Unsigned if node.has(mark::SPAN) && node.start > 0 => (node.bits as i32 / 2).min(12),
+        Kind::Unsigned | Kind::Signed if node.has(mark::SPAN) => 0,
+        Kind::Unsigned if node.bits == 32 => small(node.value),
+        Kind::Signed if node.bits == 32 => small((node.value as i64).unsigned_abs()),
+        Kind::Text(kind) => text(kind, node, bytes),
+        _ => 0,
+    }
 }
 
 /// A number that an enum names, or does not.
-fn named(tables: &Tables, node: &crate::tree::Node) -> i32 {
+fn named(tables: &Tables, node: &Node) -> i32 {
     let Some(symbols) = tables.symbols(node.ty) else { return 0 };
     if symbols.flags {
         return if node.value >> 16 == 0 { 8 } else { -4 };
@@ -58,10 +83,10 @@ fn small(value: u64) -> i32 {
 }
 
 /// Text that can be read speaks for a message, text that cannot speaks against it.
-fn text(kind: TextKind, node: &crate::tree::Node, bytes: &[u8]) -> i32 {
+fn text(kind: TextKind, node: &Node, bytes: &[u8]) -> i32 {
     let (start, len) = node.content();
-    if node.buffer != crate::tree::Buffer::CAPTURED || len == 0 {
-        return 2;
+    if node.buffer != Buffer::CAPTURED || len == 0 || kind == TextKind::Owned {
+        return 1;
     }
     let mut out = String::new();
     let valid = decode_text(kind, bytes.get(start..start + len.min(128)).unwrap_or(&[]), &mut out);

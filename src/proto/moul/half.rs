@@ -18,6 +18,8 @@ pub(super) enum Stage {
     Messages,
     /// Messages, but where the next one begins is not known.
     Lost,
+    /// A connection that was there before the capture: nothing is known of how its bytes come.
+    Joined,
     /// Encrypted without a key.
     Closed,
     /// Another protocol, left alone.
@@ -39,6 +41,12 @@ pub(super) struct Half {
     pub(super) need: usize,
     /// Bytes right before the waiting ones that became no message.
     passed: u64,
+    /// Keystream that is used up before the first waiting byte, while the key is not settled.
+    ahead: u64,
+    /// Stream offset at which the message that a hole cut says it ends.
+    pub(super) predicted: Option<u64>,
+    /// The last transaction that was told.
+    pub(super) last_transaction: Option<u64>,
     /// Which frame brought the bytes up to an offset, as far as they wait.
     arrivals: VecDeque<(u64, Moment)>,
 }
@@ -53,6 +61,9 @@ impl Half {
             cipher: None,
             need: 1,
             passed: 0,
+            ahead: 0,
+            predicted: None,
+            last_transaction: None,
             arrivals: VecDeque::new(),
         }
     }
@@ -103,9 +114,18 @@ impl Half {
 
     /// All waiting bytes become no message.
     pub(super) fn pass_over(&mut self) {
-        let waiting = self.waiting().len();
-        self.passed += waiting as u64;
-        self.advance(waiting);
+        self.pass(self.waiting().len());
+    }
+
+    /// The first waiting bytes become no message.
+    pub(super) fn pass(&mut self, bytes: usize) {
+        self.passed += bytes as u64;
+        self.advance(bytes);
+    }
+
+    /// Whether no byte behind the key agreement is missing: the waiting ones are where the keystream begins.
+    pub(super) fn is_aligned(&self) -> bool {
+        self.ahead == 0
     }
 
     /// Offset and number of the bytes that became no message, to be told; the count begins anew.
@@ -125,16 +145,18 @@ impl Half {
 
     /// From the first waiting byte on, everything goes through this cipher.
     pub(super) fn decrypt_from_here(&mut self, mut cipher: Rc4) {
+        cipher.skip(self.ahead);
         if let Some(waiting) = self.pending.get_mut(self.start..) {
             cipher.apply(waiting);
         }
         self.cipher = Some(cipher);
     }
 
-    /// So many bytes were never captured: the keystream goes past them.
+    /// So many bytes were never captured: the keystream goes past them, now or when the key is settled.
     pub(super) fn skip_keystream(&mut self, bytes: u64) {
-        if let Some(cipher) = &mut self.cipher {
-            cipher.skip(bytes);
+        match &mut self.cipher {
+            Some(cipher) => cipher.skip(bytes),
+            None => self.ahead += bytes,
         }
     }
 }

@@ -4,17 +4,21 @@
 //! encrypted, and how its messages follow each other.
 
 mod evidence;
+mod framing;
 mod gamemgr;
 mod half;
 mod natives;
+mod opening;
 mod recognise;
+mod rejoin;
 mod requests;
 pub mod sdl;
+mod search;
 mod session;
 mod unlock;
 mod vault;
 
-use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
+use super::{LazyTables, Opening, Protocol, Session, Start, Verdict};
 use crate::table::{NativeFn, Source, Tables};
 
 /// The protocol.
@@ -74,15 +78,15 @@ impl Protocol for Moul {
         &NATIVES
     }
 
-    fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
-        recognise::tcp(opening)
+    fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
+        recognise::tcp(opening, tables)
     }
 
     fn recognise_udp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
         Verdict::No
     }
 
-    fn session(&self, ends: Ends, _transport: Transport, _tables: &Tables) -> Box<dyn Session> {
-        Box::new(session::MoulSession::new(ends))
+    fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
+        Box::new(session::MoulSession::new(start, tables))
     }
 }

@@ -1,7 +1,11 @@
 //! Is it MOUL? The connect packet tells, and nothing but the connect packet does.
 
-use super::super::{Opening, Verdict};
+use super::super::{LazyTables, Opening, Verdict};
 use super::PORT;
+use super::rejoin::service_of;
+use super::search::Bench;
+use crate::table::Evaluator;
+use crate::tree::Tree;
 
 /// The header's length, which the packet itself states.
 const HEADER: usize = 31;
@@ -20,16 +24,47 @@ fn data_of(connection_type: u8) -> Option<(usize, bool)> {
     }
 }
 
-/// Whether a connection begins as MOUL connections do.
-pub(super) fn tcp(opening: &Opening<'_>) -> Verdict {
+/// Whether a connection begins as MOUL connections do, or, where its beginning was not captured, goes on as they do.
+pub(super) fn tcp(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     match (connect_packet(opening.client), connect_packet(opening.server)) {
-        (Verdict::Yes { .. }, _) => Verdict::Yes { swapped: false },
-        (_, Verdict::Yes { .. }) if !opening.whole => Verdict::Yes { swapped: true },
-        (Verdict::Maybe, _) if !opening.last => Verdict::Maybe,
-        (_, Verdict::Maybe) if !opening.last && !opening.whole => Verdict::Maybe,
-        _ if is_http(opening.client) && opening.ends.server.port() == PORT => Verdict::Yes { swapped: false },
-        _ => Verdict::No,
+        (Verdict::Yes { .. }, _) => return Verdict::Yes { swapped: false },
+        (_, Verdict::Yes { .. }) if !opening.whole => return Verdict::Yes { swapped: true },
+        (Verdict::Maybe, _) if !opening.last => return Verdict::Maybe,
+        (_, Verdict::Maybe) if !opening.last && !opening.whole => return Verdict::Maybe,
+        _ => {}
     }
+    if is_http(opening.client) && opening.ends.server.port() == PORT {
+        return Verdict::Yes { swapped: false };
+    }
+    if opening.whole {
+        return Verdict::No;
+    }
+    if let Some(known) = opening.known.filter(|k| k.protocol == "moul") {
+        return Verdict::Yes { swapped: known.swapped };
+    }
+    if !opening.last {
+        return Verdict::Maybe;
+    }
+    joined(opening, tables)
+}
+
+/// Whether a connection's bytes hold MOUL messages in clear somewhere.
+fn joined(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
+    let mut bench = Bench {
+        tables: tables.get(),
+        evaluator: &mut Evaluator::default(),
+        tree: &mut Tree::new(),
+        max_message: 1 << 20,
+    };
+    match service_of(opening, &mut bench) {
+        Some((_, swapped)) => Verdict::Yes { swapped },
+        None => Verdict::No,
+    }
+}
+
+/// Whether bytes begin with a connect packet, or may do so.
+pub(super) fn begins(bytes: &[u8]) -> bool {
+    connect_packet(bytes) != Verdict::No || is_http(bytes)
 }
 
 /// Whether bytes begin with a connect packet.

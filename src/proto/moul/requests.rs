@@ -39,6 +39,11 @@ impl Requests {
         }
     }
 
+    /// Whether a request of this transaction waits for one of these answers.
+    pub(super) fn is_asked(&self, transaction: u64, answers: &[MessageId]) -> bool {
+        self.open.get(&transaction).is_some_and(|r| answers.contains(&r.message))
+    }
+
     /// The request a message answers. It stays: some requests are answered more than once.
     pub(super) fn answer(&self, transaction: u64, answers: &[MessageId], at: Moment) -> Option<Reply> {
         let request = self.open.get(&transaction).filter(|r| answers.contains(&r.message))?;

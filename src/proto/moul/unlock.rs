@@ -2,7 +2,7 @@
 //! the messages it gives; so must the possibility that nothing is encrypted in spite of the handshake.
 
 use super::super::{Context, Ends};
-use super::evidence::evidence;
+use super::evidence::{Against, evidence};
 use crate::keys::{Deriver, Service as KeyService, SessionHint, SessionKey};
 use crate::table::{Outcome, ServiceId};
 
@@ -148,7 +148,7 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
         }
         match context.evaluator.message(tables, service, sender, rest, context.tree) {
             Outcome::Message(_, n) => {
-                let bits = evidence(tables, def, sender, context.tree, rest);
+                let bits = evidence(tables, def, sender, context.tree, rest.get(..n).unwrap_or(rest), Against::Noise);
                 if bits < 0 {
                     break Trial::Fails;
                 }

@@ -13,7 +13,7 @@ pub mod template;
 pub use circuit::Counters;
 pub use session::CircuitSession;
 
-use super::{Ends, LazyTables, Opening, Protocol, Session, Transport, Verdict};
+use super::{LazyTables, Opening, Protocol, Session, Start, Verdict};
 use crate::table::{NativeFn, Source, Tables};
 
 /// The protocol.
@@ -62,7 +62,7 @@ impl Protocol for SecondLife {
         recognise::recognise(opening, tables)
     }
 
-    fn session(&self, _ends: Ends, _transport: Transport, tables: &Tables) -> Box<dyn Session> {
+    fn session(&self, _start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
         Box::new(CircuitSession::new(tables))
     }
 }

@@ -1,0 +1,146 @@
+//! How messages follow each other, how that knowledge is lost, and how it is found again.
+
+use super::super::{Context, Event, EventKind, Moment, Side};
+use super::half::Stage;
+use super::search::{Bench, Found, Search, search};
+use super::session::{MoulSession, message_name};
+use crate::table::Outcome;
+
+/// Bytes of a direction that are kept while the next message is looked for.
+const WINDOW: usize = 256 << 10;
+
+impl MoulSession {
+    pub(super) fn message(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
+        let Some(service) = self.service else { return false };
+        let half = self.half(side);
+        let bytes = half.waiting();
+        match context.evaluator.message(context.tables, service, side.index(), bytes, context.tree) {
+            Outcome::Message(id, length) => {
+                let number = context.tables.message(id).and_then(|m| m.number);
+                let name = message_name(id, context);
+                self.emit(side, &name, number, Some(id), length, at, context);
+                true
+            }
+            Outcome::Need(n) if n <= context.options.max_message => {
+                half.need = n.max(bytes.len() + 1);
+                false
+            }
+            Outcome::Need(n) => {
+                self.lose(side, format!("a message of at least {n} bytes is not put together"), at, context)
+            }
+            Outcome::NoLayout(id, Some(length)) if length <= context.options.max_message => {
+                if bytes.len() < length {
+                    half.need = length;
+                    return false;
+                }
+                let number = context.tables.message(id).and_then(|m| m.number);
+                let name = message_name(id, context);
+                self.emit(side, &name, number, Some(id), length, at, context);
+                true
+            }
+            Outcome::NoLayout(id, _) => {
+                let name = message_name(id, context);
+                self.lose(side, format!("{name}, whose layout is not known, ends the framing"), at, context)
+            }
+            Outcome::Unknown(number) => self.lose(side, format!("no message has the number {number}"), at, context),
+            Outcome::Malformed(id) => {
+                let name = message_name(id, context);
+                self.lose(side, format!("this cannot be the {name} its number says"), at, context)
+            }
+        }
+    }
+
+    /// Framing is lost: the message that begins here is passed over, and the next one looked for.
+    pub(super) fn lose(&mut self, side: Side, text: String, at: Moment, context: &mut Context<'_>) -> bool {
+        let half = self.half(side);
+        half.stage = Stage::Lost;
+        half.predicted = None;
+        half.pass(1);
+        self.say(side, EventKind::Remark, text, at, context);
+        true
+    }
+
+    /// Bytes were never captured. What was begun before them is no message any more; what comes behind them has to be found.
+    pub(super) fn lose_bytes(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
+        if self.half(from).stage == Stage::Waiting && !self.half(from).waiting().is_empty() {
+            self.settle(true, at, context);
+            self.pump(at, context);
+        }
+        let half = self.half(from);
+        let (begun, begins) = (half.waiting().len(), half.offset());
+        let ends = begins.saturating_add(half.need as u64);
+        let cut = half.stage == Stage::Messages && begun > 0 && half.need > begun;
+        let kept = half.predicted.filter(|_| half.stage == Stage::Lost);
+        half.predicted = if cut { Some(ends) } else { kept }.filter(|p| *p >= offset + length);
+        if half.stage == Stage::Waiting {
+            half.skip_keystream(begun as u64);
+        }
+        self.give_up(from, "cut off by a gap", at, context);
+        let service = self.service_name.clone();
+        let half = self.half(from);
+        half.skip_keystream(length);
+        half.jump(offset + length);
+        let opening = matches!(half.stage, Stage::Connect | Stage::Handshake);
+        if half.stage == Stage::Messages {
+            half.stage = Stage::Lost;
+        }
+        let text = format!("{length} bytes were never captured");
+        let event = Event { kind: EventKind::Gap, service, from, offset: Some(offset), length: Some(length), text };
+        context.emit.event(at, event);
+        if opening {
+            self.shut(EventKind::NoKey, "the handshake was not captured whole".into(), at, context);
+        }
+    }
+
+    /// Looks for the next message; whether there is more to do.
+    pub(super) fn find_way_back(&mut self, side: Side, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
+        let Some(service) = self.service else { return false };
+        let [client, server] = &mut self.halves;
+        let half = if side == Side::Client { client } else { server };
+        if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.offset())) {
+            let inside = half.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
+            half.pass(inside);
+        }
+        let offset = half.offset();
+        let predicted = half.predicted.and_then(|p| p.checked_sub(offset)).map(|p| p as usize);
+        if half.waiting().is_empty() {
+            return false;
+        }
+        let [asked_client, asked_server] = &self.requests;
+        let asked = if side == Side::Client { asked_server } else { asked_client };
+        let last_transaction = half.last_transaction;
+        let bytes = half.waiting();
+        let wanted = Search { service, side, bytes, from: 0, predicted, asked, last_transaction, last };
+        match search(&wanted, &mut Bench::of(context)) {
+            Found::Join { at: place, messages, bits } => {
+                half.pass(place);
+                half.stage = Stage::Messages;
+                half.predicted = None;
+                let (offset, passed_over) = (half.offset(), half.take_passed().1);
+                let text = format!(
+                    "{passed_over} bytes passed over; the next {messages} messages parse ({bits} bits of evidence)"
+                );
+                let event = Event {
+                    kind: EventKind::Resync { passed_over },
+                    service: self.service_name.clone(),
+                    from: side,
+                    offset: Some(offset),
+                    length: Some(0),
+                    text,
+                };
+                context.emit.event(at, event);
+                true
+            }
+            Found::Nothing { from } => {
+                half.pass(from);
+                if half.waiting().len() > WINDOW {
+                    half.pass(WINDOW / 2);
+                }
+                // The next search waits for a good part more, so that all searches together stay linear.
+                let waiting = half.waiting().len();
+                half.need = waiting + (waiting / 4).max(if waiting == 0 { 1 } else { 64 });
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! How a connection begins: connect packet, key agreement, and the proof of a key.
+
+use super::super::{Context, EventKind, Moment, Side};
+use super::half::Stage;
+use super::recognise::is_http;
+use super::session::{MoulSession, message_name};
+use super::unlock::{Lock, Mode, Verdict, unlock};
+use crate::table::{Outcome, ServiceId, Stop};
+use crate::tree::Sym;
+
+/// Bytes of a direction that may wait for its key to be settled.
+const WAIT: usize = 64 << 10;
+
+impl MoulSession {
+    pub(super) fn connect(&mut self, at: Moment, context: &mut Context<'_>) -> bool {
+        let half = self.half(Side::Client);
+        if is_http(half.waiting()) {
+            return self.http(at, context);
+        }
+        let Some(ty) = context.tables.type_named("ConnectPacket") else { return false };
+        let bytes = half.waiting();
+        match context.evaluator.stream_value(context.tables, ty, Sym::ELEMENT, bytes, context.tree) {
+            Ok(length) => {
+                let kind = bytes.first().copied().map(u64::from);
+                self.enter(kind, context);
+                self.emit(Side::Client, "ConnectPacket", kind, None, length, at, context);
+                true
+            }
+            Err(Stop::Short(bits)) => {
+                half.need = bits.div_ceil(8);
+                false
+            }
+            Err(_) => {
+                half.stage = Stage::Lost;
+                false
+            }
+        }
+    }
+
+    /// The connect packet says which service this is.
+    fn enter(&mut self, kind: Option<u64>, context: &Context<'_>) {
+        let services = context.tables.services();
+        let found = services.iter().position(|s| s.number.is_some() && s.number == kind);
+        self.service = found.map(|i| ServiceId(i as u32));
+        let named = found.and_then(|i| services.get(i)).map(|s| s.name.clone());
+        self.service_name = named.unwrap_or_else(|| other_service(kind, context));
+        let next = match self.service_name.as_str() {
+            "file" => Stage::Messages,
+            _ if self.service.is_none() => Stage::Foreign,
+            _ => Stage::Handshake,
+        };
+        let [client, server] = &mut self.halves;
+        client.stage = next;
+        server.stage = next;
+    }
+
+    fn http(&mut self, at: Moment, context: &mut Context<'_>) -> bool {
+        self.service_name = "http".into();
+        let line: String = {
+            let bytes = self.half(Side::Client).waiting();
+            let line = bytes.split(|b| *b == b'\r' || *b == b'\n').next().unwrap_or(bytes);
+            String::from_utf8_lossy(line.get(..line.len().min(120)).unwrap_or(line)).into_owned()
+        };
+        let [client, server] = &mut self.halves;
+        client.stage = Stage::Foreign;
+        server.stage = Stage::Foreign;
+        self.say(Side::Client, EventKind::Remark, format!("HTTP, left alone: {line}"), at, context);
+        false
+    }
+
+    pub(super) fn handshake(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
+        // Before the client's connect packet nothing can be said of the server's bytes.
+        if self.service.is_none() {
+            return false;
+        }
+        let y_empty = self.y.as_ref().is_some_and(Vec::is_empty);
+        let half = self.half(side);
+        let bytes = half.waiting();
+        if !looks_like_handshake(side, bytes) {
+            // MOSS without encryption answers with messages at once.
+            half.stage = Stage::Waiting;
+            if side == Side::Server {
+                self.agreed = true;
+            }
+            return true;
+        }
+        let Some(service) = context.tables.service_named("handshake") else { return false };
+        match context.evaluator.message(context.tables, service, side.index(), bytes, context.tree) {
+            Outcome::Message(id, length) => {
+                let data = bytes.get(2..length).unwrap_or(&[]).to_vec();
+                let number = bytes.first().copied().map(u64::from);
+                half.stage = Stage::Waiting;
+                match side {
+                    Side::Client => self.y = Some(data),
+                    Side::Server => {
+                        self.seed = data.try_into().ok();
+                        self.agreed = true;
+                    }
+                }
+                let name = message_name(id, context);
+                self.emit(side, &name, number, None, length, at, context);
+                if y_empty && self.agreed {
+                    self.open(Mode::Clear);
+                }
+                true
+            }
+            Outcome::Need(n) => {
+                half.need = n;
+                false
+            }
+            _ => {
+                half.stage = Stage::Waiting;
+                true
+            }
+        }
+    }
+
+    /// Both directions go on as the key, or its absence, has them.
+    pub(super) fn open(&mut self, mode: Mode) {
+        for half in &mut self.halves {
+            if half.stage != Stage::Waiting {
+                continue;
+            }
+            if let Mode::Encrypted(key, _) = &mode {
+                half.decrypt_from_here(key.cipher());
+            }
+            half.stage = if half.is_aligned() { Stage::Messages } else { Stage::Lost };
+            half.need = 1;
+        }
+    }
+
+    /// Finds the connection's key, once enough is there to prove one.
+    pub(super) fn settle(&mut self, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
+        let both = self.halves.iter().all(|h| h.stage == Stage::Waiting);
+        let (Some(service), true) = (self.service, both && self.agreed) else { return false };
+        let [client, server] = &self.halves;
+        // Behind a hole nobody knows where a message begins: such bytes prove nothing.
+        let bytes = [client, server].map(|h| if h.is_aligned() { h.waiting() } else { &[] });
+        if bytes.iter().all(|b| b.is_empty()) {
+            return false;
+        }
+        let full = bytes.iter().any(|b| b.len() >= WAIT);
+        let lock = Lock {
+            service,
+            ends: self.ends,
+            y: self.y.as_deref().filter(|y| !y.is_empty()),
+            seed: self.seed,
+            bytes,
+            last: last || full,
+        };
+        match unlock(&lock, &mut self.deriver, context) {
+            Verdict::Proved(mode) => {
+                self.say_mode(&mode, at, context);
+                self.open(mode);
+                true
+            }
+            Verdict::Undecided => {
+                for half in &mut self.halves {
+                    half.need = half.waiting().len() + 1;
+                }
+                false
+            }
+            Verdict::None => {
+                self.close(at, context);
+                true
+            }
+        }
+    }
+
+    fn say_mode(&mut self, mode: &Mode, at: Moment, context: &mut Context<'_>) {
+        match mode {
+            Mode::Encrypted(_, file) => {
+                let text = format!("a key of {file} opens this connection");
+                self.say(Side::Server, EventKind::Key { key_file: file.clone() }, text, at, context);
+            }
+            Mode::Clear if self.seed.is_some() => {
+                let text = "not encrypted, in spite of the handshake".to_string();
+                self.say(Side::Server, EventKind::Remark, text, at, context);
+            }
+            Mode::Clear => {}
+        }
+    }
+
+    pub(super) fn close(&mut self, at: Moment, context: &mut Context<'_>) {
+        let (kind, text) = if context.keys.is_empty() {
+            (EventKind::NoKey, "encrypted, and no key was given")
+        } else {
+            (EventKind::WrongKey, "every key was tried and none gave a message")
+        };
+        self.shut(kind, text.to_string(), at, context);
+    }
+
+    /// Nothing in this connection will be read.
+    pub(super) fn shut(&mut self, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) {
+        for half in &mut self.halves {
+            half.stage = Stage::Closed;
+            half.need = 1;
+        }
+        self.say(Side::Server, kind, text, at, context);
+    }
+}
+
+/// The name of a connection type that has no messages of its own here, as in the JSON.
+fn other_service(kind: Option<u64>, context: &Context<'_>) -> String {
+    let types = context.tables.enums().iter().find(|e| e.name == "ConnectionType");
+    let name = kind.and_then(|k| types.and_then(|t| t.get(k))).map_or("unknown", |v| v.name.as_str());
+    let name = name.strip_prefix("kConnType").unwrap_or(name);
+    if name == "SimpleNet" {
+        return "simplenet".into();
+    }
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+/// Whether bytes begin with a packet of the key agreement; when too few are there to tell, they may.
+fn looks_like_handshake(side: Side, bytes: &[u8]) -> bool {
+    let length = bytes.get(1).copied();
+    match (side, bytes.first()) {
+        (_, None) => true,
+        (Side::Client, Some(0)) => length.is_none_or(|n| (2..=66).contains(&n)),
+        (Side::Server, Some(1)) => length.is_none_or(|n| n == 2 || n == 9),
+        (Side::Server, Some(2)) => length.is_none_or(|n| n == 2 || n == 6),
+        _ => false,
+    }
+}

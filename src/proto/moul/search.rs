@@ -1,0 +1,230 @@
+//! Finding the way back: where does the next message begin, when a hole or an unknown message took that knowledge away?
+//!
+//! Every place is tried against the tables, and must prove itself by the messages that follow each other from there. A wrong join
+//! is worse than a longer gap, so what proves little is passed over. Linear in the bytes, and bounded.
+
+use super::super::{Context, Side};
+use super::evidence::{Against, evidence};
+use super::requests::{Requests, transaction};
+use crate::table::{Evaluator, Outcome, Role, Service, ServiceId, Tables};
+use crate::tree::Tree;
+
+/// Evidence that makes a join: chance, or content that only looks alike, would give such messages once in 2^PROOF places.
+const PROOF: i32 = 52;
+/// Evidence that is enough where the message before the hole told where it ends.
+const PROOF_PREDICTED: i32 = 32;
+/// What the first message of a chain must prove by itself: else the end of the message before, which is mostly zeros, is taken for one.
+const PROOF_FIRST: i32 = 16;
+/// A message that would have to wait for more bytes than this is no candidate.
+const PATIENCE: usize = 64 << 10;
+/// Messages of a chain that are looked at.
+const CHAIN: usize = 6;
+/// Attempts of one search.
+const BUDGET: usize = 50_000;
+
+/// What a search reads messages with.
+pub(super) struct Bench<'a> {
+    pub(super) tables: &'a Tables,
+    pub(super) evaluator: &'a mut Evaluator,
+    pub(super) tree: &'a mut Tree,
+    pub(super) max_message: usize,
+}
+
+impl<'a> Bench<'a> {
+    /// What a session's call lends.
+    pub(super) fn of(context: &'a mut Context<'_>) -> Bench<'a> {
+        Bench {
+            tables: context.tables,
+            evaluator: context.evaluator,
+            tree: context.tree,
+            max_message: context.options.max_message,
+        }
+    }
+}
+
+/// What is looked for, and what is known.
+pub(super) struct Search<'a> {
+    pub(super) service: ServiceId,
+    pub(super) side: Side,
+    pub(super) bytes: &'a [u8],
+    /// The first place to try.
+    pub(super) from: usize,
+    /// Where the message before the hole ends, if it told.
+    pub(super) predicted: Option<usize>,
+    /// Requests of the other side that may be answered here.
+    pub(super) asked: &'a Requests,
+    /// The last transaction of this side.
+    pub(super) last_transaction: Option<u64>,
+    /// No more bytes will come.
+    pub(super) last: bool,
+}
+
+/// What a search gave.
+pub(super) enum Found {
+    /// A message begins here, and so many follow each other.
+    Join {
+        /// Where, in the bytes.
+        at: usize,
+        /// How many messages parse from there.
+        messages: usize,
+        /// How sure it is, in bits.
+        bits: i32,
+    },
+    /// Not before this place.
+    Nothing {
+        /// Where a later search goes on.
+        from: usize,
+    },
+}
+
+/// How a chain of messages from one place went.
+struct Chain {
+    bits: i32,
+    messages: usize,
+    end: ChainEnd,
+}
+
+enum ChainEnd {
+    /// Long enough.
+    Enough,
+    /// The bytes ended with a message.
+    Exact,
+    /// The bytes ended within a message.
+    Pending,
+    /// What follows is no message.
+    Broken,
+}
+
+/// Looks for the next message.
+pub(super) fn search(search: &Search<'_>, bench: &mut Bench<'_>) -> Found {
+    let tables = bench.tables;
+    let Some(service) = tables.service(search.service) else {
+        return Found::Nothing { from: search.bytes.len() };
+    };
+    bench.evaluator.memory.frozen = true;
+    let found = places(search, service, bench);
+    bench.evaluator.memory.frozen = false;
+    found
+}
+
+fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Found {
+    let mut budget = BUDGET;
+    let mut pending = None;
+    let start = search.predicted.unwrap_or(0).max(search.from);
+    for at in start..search.bytes.len() {
+        let rest = search.bytes.get(at..).unwrap_or(&[]);
+        if !may_begin(service, search.side, rest, bench) {
+            if rest.len() < header_length(service) && !search.last {
+                pending = pending.or(Some(at));
+            }
+            continue;
+        }
+        budget -= 1;
+        if budget == 0 {
+            return Found::Nothing { from: pending.unwrap_or(at) };
+        }
+        // Right behind a hole, where a segment begins, a message often does; elsewhere it has to be telling.
+        let first = if at == 0 || search.predicted == Some(at) { 0 } else { PROOF_FIRST };
+        let chain = chain(search, service, rest, first, bench);
+        let enough = if search.predicted == Some(at) { PROOF_PREDICTED } else { PROOF };
+        let accepted = match chain.end {
+            ChainEnd::Enough => chain.bits >= enough,
+            ChainEnd::Exact => chain.bits + 10 >= enough,
+            ChainEnd::Pending => chain.bits >= enough,
+            ChainEnd::Broken => chain.bits >= enough + 30,
+        };
+        // One message alone has to be twice as telling.
+        let accepted = accepted && (chain.messages > 1 || chain.bits >= 2 * enough);
+        if accepted && chain.messages > 0 {
+            return Found::Join { at, messages: chain.messages, bits: chain.bits };
+        }
+        if matches!(chain.end, ChainEnd::Pending | ChainEnd::Exact) && !search.last {
+            pending = pending.or(Some(at));
+        }
+    }
+    Found::Nothing { from: pending.unwrap_or(search.bytes.len()) }
+}
+
+fn header_length(service: &Service) -> usize {
+    if service.header.len() > 1 { 8 } else { 2 }
+}
+
+/// Whether the number of some message, and a possible length, stand here.
+fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> bool {
+    let framed = service.header.iter().any(|h| h.0 != Role::Number);
+    let number = if framed {
+        let (Some(length), Some(number)) = (rest.first_chunk::<4>(), rest.get(4..8).and_then(|n| n.first_chunk::<4>()))
+        else {
+            return false;
+        };
+        let length = u32::from_le_bytes(*length) as usize;
+        if !(8..=bench.max_message).contains(&length) {
+            return false;
+        }
+        u64::from(u32::from_le_bytes(*number))
+    } else {
+        let Some(number) = rest.first_chunk::<2>() else { return false };
+        u64::from(u16::from_le_bytes(*number))
+    };
+    let id = bench.tables.message_id(service, side.index(), number);
+    id.and_then(|id| bench.tables.message(id)).is_some_and(|m| m.layout.is_some())
+}
+
+/// Reads messages from one place on, as long as they are flawless.
+fn chain(search: &Search<'_>, service: &Service, bytes: &[u8], first: i32, bench: &mut Bench<'_>) -> Chain {
+    let mut chain = Chain { bits: 0, messages: 0, end: ChainEnd::Enough };
+    let mut at = 0;
+    let mut last = search.last_transaction;
+    while chain.messages < CHAIN && chain.bits < 3 * PROOF {
+        let rest = bytes.get(at..).unwrap_or(&[]);
+        if rest.is_empty() {
+            chain.end = ChainEnd::Exact;
+            return chain;
+        }
+        let tables = bench.tables;
+        match bench.evaluator.message(tables, search.service, search.side.index(), rest, bench.tree) {
+            Outcome::Message(id, length) => {
+                let whole = rest.get(..length).unwrap_or(rest);
+                let bits = evidence(tables, service, search.side.index(), bench.tree, whole, Against::Content);
+                if bits < 0 {
+                    chain.end = ChainEnd::Broken;
+                    return chain;
+                }
+                let answers = tables.message(id).map_or(&[][..], |m| m.answers.as_slice());
+                let known = transaction(tables, bench.tree);
+                chain.bits += bits + continuity(search, known, last, answers);
+                if chain.messages == 0 && chain.bits < first {
+                    chain.end = ChainEnd::Broken;
+                    return chain;
+                }
+                last = known.or(last);
+                chain.messages += 1;
+                at += length.max(1);
+            }
+            Outcome::Need(n) => {
+                let far = n > PATIENCE && chain.messages == 0;
+                chain.end = if far { ChainEnd::Broken } else { ChainEnd::Pending };
+                return chain;
+            }
+            Outcome::NoLayout(..) if chain.bits >= PROOF => return chain,
+            _ => {
+                chain.end = ChainEnd::Broken;
+                return chain;
+            }
+        }
+    }
+    chain
+}
+
+/// What a transaction says: a reply belongs to a request, and requests count upwards.
+fn continuity(search: &Search<'_>, known: Option<u64>, last: Option<u64>, answers: &[crate::table::MessageId]) -> i32 {
+    let Some(t) = known else { return 0 };
+    if search.asked.is_asked(t, answers) {
+        return 20;
+    }
+    match last {
+        Some(last) if t > last && t - last < 256 => 12,
+        Some(last) if t == last => 6,
+        _ => 0,
+    }
+}
