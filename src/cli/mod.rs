@@ -5,6 +5,7 @@ mod decode;
 mod error;
 mod keys;
 mod read;
+mod sdl;
 mod sink;
 mod tables;
 

@@ -86,7 +86,12 @@ pub struct Summary {
 impl<O: Output> Pipeline<O> {
     /// A run that has seen nothing yet.
     pub fn new(setup: Setup, out: O) -> Self {
-        let evaluators = setup.tables.iter().map(|_| Evaluator::default()).collect();
+        let ready = |lazy: &LazyTables| {
+            let mut evaluator = Evaluator::default();
+            lazy.protocol().prepare(&mut evaluator, &setup.options);
+            evaluator
+        };
+        let evaluators = setup.tables.iter().map(ready).collect();
         let shop =
             Shop { setup, evaluators, tree: Tree::new(), out, summary: Summary::default(), servers: HashMap::new() };
         Pipeline { flow: Flow::new(shop.setup.limits), engine: Engine { connections: HashMap::new(), shop } }

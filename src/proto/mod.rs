@@ -232,6 +232,8 @@ pub struct Options {
     pub ouro_cookies: Option<bool>,
     /// Largest message that is put together, in bytes.
     pub max_message: usize,
+    /// State descriptor files of MOUL: names and contents.
+    pub descriptors: Vec<(String, Vec<u8>)>,
 }
 
 /// What a session works with: lent for one call.
@@ -268,8 +270,18 @@ pub trait Protocol: Sync {
     fn name(&self) -> &'static str;
     /// Its embedded tables.
     fn sources(&self) -> Vec<Source>;
+    /// Makes an evaluator ready: what the types with code look things up in.
+    fn prepare(&self, _evaluator: &mut Evaluator, _options: &Options) {}
     /// Its types with code.
     fn natives(&self) -> &'static [(&'static str, NativeFn)];
+    /// What its connections run over.
+    fn transport(&self) -> Transport {
+        Transport::Tcp
+    }
+    /// A table file in another syntax of this protocol's world, as our own tables; `None` where it is none.
+    fn foreign_tables(&self, _name: &str, _text: &str) -> Option<Result<Source, TableError>> {
+        None
+    }
     /// Whether a TCP connection is its own. The tables are compiled when they are first asked for: most connections need none.
     fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict;
     /// Whether a datagram's conversation is its own.

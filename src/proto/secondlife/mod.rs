@@ -9,12 +9,14 @@ mod packet;
 mod recognise;
 mod session;
 pub mod template;
+#[cfg(test)]
+mod tests;
 
 pub use circuit::Counters;
 pub use session::CircuitSession;
 
-use super::{LazyTables, Opening, Protocol, Session, Start, Verdict};
-use crate::table::{NativeFn, Source, Tables};
+use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
+use crate::table::{NativeFn, Source, TableError, Tables};
 
 /// The protocol.
 pub struct SecondLife;
@@ -52,6 +54,14 @@ impl Protocol for SecondLife {
 
     fn natives(&self) -> &'static [(&'static str, NativeFn)] {
         natives::NATIVES
+    }
+
+    fn transport(&self) -> Transport {
+        Transport::Udp
+    }
+
+    fn foreign_tables(&self, name: &str, text: &str) -> Option<Result<Source, TableError>> {
+        template::is_template(text).then(|| template::to_source(name, text))
     }
 
     fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {

@@ -30,6 +30,7 @@ pub struct CircuitSession {
     socks: Option<bool>,
     directions: [Direction; 2],
     opened: bool,
+    closed: bool,
     ended: [bool; 2],
     seen: Seen,
 }
@@ -45,6 +46,7 @@ struct Names {
 #[derive(Default)]
 struct Seen {
     first: bool,
+    code: bool,
     handshake: bool,
     handshake_reply: bool,
     movement: bool,
@@ -59,6 +61,7 @@ impl CircuitSession {
             socks: None,
             directions: Default::default(),
             opened: false,
+            closed: false,
             ended: [false; 2],
             seen: Seen::default(),
         }
@@ -162,14 +165,17 @@ impl CircuitSession {
         let first = !std::mem::replace(&mut self.seen.first, true);
         match read.number {
             known::USE_CIRCUIT_CODE if !self.opened => {
-                self.opened = true;
+                (self.opened, self.closed, self.seen.code) = (true, false, true);
                 let code = find(context.tree, self.names.code).map_or(0, |n| n.value);
                 let session =
                     find(context.tree, self.names.session).map(|n| uuid(context.tree, n, bytes)).unwrap_or_default();
                 let text = format!("circuit {code} of session {session} opens");
                 event(EventKind::Open, from, at, text, context);
             }
-            known::CLOSE_CIRCUIT | known::DISABLE_SIMULATOR | known::KICK_USER | known::LOGOUT_REPLY => {
+            known::CLOSE_CIRCUIT | known::DISABLE_SIMULATOR | known::KICK_USER | known::LOGOUT_REPLY
+                if !self.closed =>
+            {
+                (self.closed, self.opened) = (true, false);
                 let name = message_name(context.tables, read.number);
                 event(EventKind::Close, from, at, format!("the circuit closes: {name}"), context);
             }
@@ -208,7 +214,7 @@ impl CircuitSession {
             let text = "RegionHandshake was never answered by RegionHandshakeReply".to_string();
             event(EventKind::Remark, from, at, text, context);
         }
-        if from == Side::Client && self.opened && self.seen.handshake && !self.seen.movement {
+        if from == Side::Client && self.seen.code && self.seen.handshake && !self.seen.movement {
             let text = "no CompleteAgentMovement: the agent never entered the region".to_string();
             event(EventKind::Remark, from, at, text, context);
         }
