@@ -5,19 +5,21 @@
 use std::path::{Path, PathBuf};
 
 /// Every room, each followed by the rooms before it which it may know. A room that is not here may be known by nobody.
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 12] = [
     ("near", &[]),
     ("tree", &[]),
     ("table", &["near", "tree"]),
+    // Types of the tables that need code: states of objects, after descriptors that are files of their own.
+    ("sdl", &["tree", "table"]),
     ("keys", &["near", "tree", "table"]),
     ("capture", &["tree"]),
     ("flow", &["tree", "capture"]),
     // Of captures a session knows what a time is, and nothing else.
-    ("proto", &["near", "tree", "table", "keys", "capture"]),
+    ("proto", &["near", "tree", "table", "sdl", "keys", "capture"]),
     ("out", &["tree", "table", "keys", "capture", "proto"]),
     ("examples", &["tree", "table", "out"]),
     ("pipeline", &["tree", "table", "keys", "capture", "flow", "proto", "out"]),
-    ("cli", &["near", "tree", "table", "keys", "capture", "flow", "proto", "out", "examples", "pipeline"]),
+    ("cli", &["near", "tree", "table", "sdl", "keys", "capture", "flow", "proto", "out", "examples", "pipeline"]),
 ];
 
 #[test]
