@@ -115,6 +115,8 @@ pub enum Command {
     Tables(TablesCommand),
     /// Decode bytes from a log or a debugger
     Decode(DecodeArgs),
+    /// What was in captures, and how much of it was understood
+    Stats(ReadArgs),
     /// Key files: what they hold, without their secrets
     #[command(subcommand)]
     Keys(KeysCommand),

@@ -158,7 +158,7 @@ fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
     Ok(DecodeAs { transport, port, protocol: protocol.to_string() })
 }
 
-fn status(args: &ReadArgs, summary: &Summary) -> Status {
+pub(super) fn status(args: &ReadArgs, summary: &Summary) -> Status {
     let bytes = summary.bytes;
     if args.strict && (bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0) {
         Status::Strict
@@ -167,7 +167,7 @@ fn status(args: &ReadArgs, summary: &Summary) -> Status {
     }
 }
 
-fn say_summary(summary: &Summary) {
+pub(super) fn say_summary(summary: &Summary) {
     let b = summary.bytes;
     let mut text = format!(
         "{} frames, {} streams recognised, {} messages, {} problems; {} payload bytes: {} explained, {} opaque",

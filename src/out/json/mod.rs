@@ -6,7 +6,7 @@
 mod spans;
 mod value;
 
-use super::record::{Body, Counts, Record, format_time, problem_path, problem_text};
+use super::record::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};
 use crate::proto::{Event, EventKind, Message};
 use crate::table::Tables;
 use crate::tree::{LinkKind, Tree};
@@ -178,18 +178,7 @@ pub fn problems(tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn event_body(event: &Event, out: &mut Vec<u8>) {
-    let name = match &event.kind {
-        EventKind::Key { .. } => "key",
-        EventKind::NoKey => "no_key",
-        EventKind::WrongKey => "wrong_key",
-        EventKind::Gap => "gap",
-        EventKind::Undecoded => "undecoded",
-        EventKind::Resync { .. } => "resync",
-        EventKind::Limit { .. } => "limit",
-        EventKind::Open => "open",
-        EventKind::Close => "close",
-        EventKind::Remark => "remark",
-    };
+    let name = event_word(&Body::Event(event));
     out.extend_from_slice(b"\"event\":\"");
     out.extend_from_slice(name.as_bytes());
     out.push(b'"');
