@@ -69,7 +69,7 @@ impl TreeWriter {
                     ("explained", counts.explained),
                     ("opaque", counts.opaque),
                     ("undecoded", counts.undecoded),
-                    ("closed", counts.closed),
+                    ("closed for want of a key", counts.closed),
                     ("lost", counts.lost),
                 ];
                 for (word, n) in parts.into_iter().filter(|p| p.1 > 0) {

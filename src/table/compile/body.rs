@@ -77,7 +77,8 @@ impl Compiler<'_> {
         while let Some(((name, at), file)) = parent {
             self.file = file;
             let Some((Item { kind: ItemKind::Struct(s), .. }, its_file)) = self.item_named(&name) else {
-                return self.error(at, format!("there is no structure `{name}` to extend"));
+                let near = crate::near::suggestion(&name, self.layout_ids.keys().map(String::as_str));
+                return self.error(at, format!("there is no structure `{name}` to extend{near}"));
             };
             if chain.len() > 32 {
                 return self.error(at, format!("`{name}` extends itself, or more than 32 others"));

@@ -5,6 +5,7 @@
 mod body;
 mod expr;
 mod optional;
+mod strict;
 mod types;
 
 use std::collections::{BTreeMap, HashMap};
@@ -74,6 +75,7 @@ pub(super) fn compile(
         c.out.natives.push(((*name).to_string(), *function));
     }
     c.declare()?;
+    c.strict()?;
     c.enums()?;
     c.layouts_and_families()?;
     c.services_and_messages()?;
@@ -228,13 +230,16 @@ impl Compiler<'_> {
     fn enums(&mut self) -> Result<(), TableError> {
         let named: Vec<(String, Place)> = self.sorted_names();
         for (name, place) in named {
-            let Some(Item { kind: ItemKind::Enum { flags, base, values }, doc, .. }) = self.item(place) else {
+            let Some(Item { kind: ItemKind::Enum { flags, base, values }, at, doc, .. }) = self.item(place) else {
                 continue;
             };
             self.file = place.0;
             let id = EnumId(self.out.enums.len() as u32);
             self.enum_ids.insert(name.clone(), id);
             let base = self.plain_type(&base)?;
+            if !matches!(self.out.types.get(base.0 as usize).map(|t| &t.read), Some(Read::Int { .. })) {
+                return self.error(at, format!("the values of `{name}` are integers, such as u8 or u32"));
+            }
             let mask = match self.out.types.get(base.0 as usize).map(|t| &t.read) {
                 Some(Read::Int { size: 8, .. }) => u64::MAX,
                 Some(Read::Int { size, .. }) => (1u64 << (u32::from(*size) * 8)) - 1,
@@ -243,7 +248,10 @@ impl Compiler<'_> {
             let mut list: Vec<EnumValue> = Vec::new();
             for v in values {
                 if list.iter().any(|w| w.name == v.name) {
-                    return self.error(v.at, format!("`{}` has this name already", name));
+                    return self.error(v.at, format!("`{name}` has a value of this name already"));
+                }
+                if !strict::fits(v.value, mask) {
+                    return self.error(v.at, format!("the value of `{}` does not fit the type of `{name}`", v.name));
                 }
                 self.value_owners.entry(v.name.clone()).or_default().push(id);
                 list.push(EnumValue { value: v.value & mask, name: v.name, text: v.text, doc: v.doc });
@@ -306,7 +314,8 @@ impl Compiler<'_> {
         id: LayoutId,
     ) -> Result<(), TableError> {
         let Some(family_id) = self.family_ids.get(family).copied() else {
-            return self.error(family_at, format!("there is no family `{family}`"));
+            let near = crate::near::suggestion(family, self.family_ids.keys().map(String::as_str));
+            return self.error(family_at, format!("there is no family `{family}`{near}"));
         };
         let Some(def) = self.out.families.get(family_id.0 as usize) else {
             return Ok(());
@@ -371,7 +380,10 @@ impl Compiler<'_> {
             for (name, at) in names {
                 match ids.get(&name) {
                     Some(asked) => list.push(*asked),
-                    None => return self.error(at, format!("there is no message `{name}`")),
+                    None => {
+                        let near = crate::near::suggestion(&name, ids.keys().map(String::as_str));
+                        return self.error(at, format!("there is no message `{name}`{near}"));
+                    }
                 }
             }
             if let Some(m) = self.out.messages.get_mut(id.0 as usize) {
@@ -383,7 +395,8 @@ impl Compiler<'_> {
 
     fn message(&mut self, name: &str, at: usize, doc: String, m: &MessageAst) -> Result<MessageId, TableError> {
         let Some(service) = self.service_ids.get(&m.service).copied() else {
-            return self.error(at, format!("there is no service `{}`", m.service));
+            let near = crate::near::suggestion(&m.service, self.service_ids.keys().map(String::as_str));
+            return self.error(at, format!("there is no service `{}`{near}", m.service));
         };
         let layout = match &m.body {
             None => None,
