@@ -192,6 +192,17 @@ impl Parser<'_> {
             return Ok(TypeAst { at, kind: TypeKind::Inline(self.block()?) });
         }
         let (mut name, _) = self.name("a type")?;
+        if name == "mapping" {
+            let of = match self.eat_word("of")? {
+                true => Some(Box::new(self.type_()?)),
+                false => None,
+            };
+            let keys = match self.is_sign("{") {
+                true => self.block()?,
+                false => Vec::new(),
+            };
+            return Ok(TypeAst { at, kind: TypeKind::Mapping { of, keys } });
+        }
         if name == "null_or" {
             self.need("(")?;
             let present = Box::new(self.type_()?);

@@ -45,7 +45,7 @@ impl MoulSession {
         let named = found.and_then(|i| services.get(i)).map(|s| s.name.clone());
         self.service_name = named.unwrap_or_else(|| other_service(kind, context));
         let next = match self.service_name.as_str() {
-            "file" => Stage::Messages,
+            "file" | "simplenet" => Stage::Messages,
             _ if self.service.is_none() => Stage::Foreign,
             _ => Stage::Handshake,
         };

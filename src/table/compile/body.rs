@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::ast::*;
 use super::super::error::TableError;
+use super::super::positions::Positions;
 use super::super::program::*;
 use super::Compiler;
 use super::types::blank;
@@ -62,11 +63,19 @@ impl Compiler<'_> {
         let ty = TypeRef(self.out.types.len() as u32);
         let text = if name.is_empty() { "struct".to_string() } else { name.to_string() };
         self.out.types.push(TypeDef { read: Read::Layout { layout: id, args: Vec::new() }, text, ..blank() });
-        let params = match self.item_named(name) {
-            Some((Item { kind: ItemKind::Struct(s), .. }, _)) => s.params.len() as u16,
-            _ => 0,
+        let (params, positions) = match self.item_named(name) {
+            Some((Item { kind: ItemKind::Struct(s), .. }, _)) => (s.params.len() as u16, s.positions),
+            _ => (0, false),
         };
-        self.out.layouts.push(Layout { name: name_sym, ty, start: 0, slots: 0, params, min_bits: 0 });
+        self.out.layouts.push(Layout {
+            name: name_sym,
+            ty,
+            start: 0,
+            slots: 0,
+            params,
+            positions: positions.then(Positions::default),
+            min_bits: 0,
+        });
         id
     }
 
@@ -83,10 +92,12 @@ impl Compiler<'_> {
             if chain.len() > 32 {
                 return self.error(at, format!("`{name}` extends itself, or more than 32 others"));
             }
+            self.same_sort(at, &s, body)?;
             parent = s.parent.clone().map(|p| (p, its_file));
             chain.push((s, its_file));
         }
         chain.reverse();
+        let outer = std::mem::replace(&mut self.positional, body.positions);
         let mut scope = Scope::default();
         for (s, _) in &chain {
             refs_of_entries(&s.entries, &mut scope.wanted);
@@ -107,6 +118,10 @@ impl Compiler<'_> {
             }
             self.entries(&s.entries, &mut scope, &mut ops)?;
         }
+        self.positional = outer;
+        if body.positions {
+            self.fill_positions(id, chain.iter().flat_map(|(s, _)| &s.entries))?;
+        }
         self.file = own_file;
         self.store(id, ops, &scope, body.params.len());
         Ok(())
@@ -123,6 +138,9 @@ impl Compiler<'_> {
         }
         let mut ops = Vec::new();
         self.entries(&body.entries, &mut scope, &mut ops)?;
+        if self.positional {
+            self.fill_positions(id, body.entries.iter())?;
+        }
         self.store(id, ops, &scope, body.params.len());
         Ok(())
     }
@@ -189,6 +207,7 @@ impl Compiler<'_> {
         ops: &mut Vec<Op>,
     ) -> Result<(), TableError> {
         let ty = self.type_(of, mods, scope)?;
+        self.check_sort(of, ty)?;
         let def = self.out.types.get(ty.0 as usize);
         let symbols = def.and_then(|d| d.symbols);
         let signed = matches!(def.map(|d| &d.read), Some(Read::Int { signed: true, .. }));
@@ -212,7 +231,7 @@ impl Compiler<'_> {
         }
         let (sym, text) = (self.name(name), name);
         let field = Op::Field { name: sym, ty, slot, marks: if span { mark::SPAN } else { 0 } };
-        if mods.optional {
+        if mods.optional && !self.positional {
             self.optional(text, sym, ty, field, ops);
         } else {
             ops.push(field);
@@ -358,6 +377,10 @@ fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
                 refs_of_expr(a, out);
                 refs_of_expr(b, out);
             }
+        }
+        TypeKind::Mapping { of, keys } => {
+            of.iter().for_each(|of| refs_of_type(of, out));
+            refs_of_entries(keys, out);
         }
         TypeKind::NullOr { present, of } => {
             refs_of_type(present, out);

@@ -5,6 +5,7 @@
 mod body;
 mod expr;
 mod optional;
+mod positions;
 mod strict;
 mod types;
 
@@ -48,6 +49,8 @@ pub(super) struct Compiler<'s> {
     pub(super) value_owners: HashMap<String, Vec<EnumId>>,
     pub(super) plain_types: HashMap<(String, u8), TypeRef>,
     alias_depth: usize,
+    /// Whether the positions of a self-describing array are being compiled.
+    pub(super) positional: bool,
     /// The file that is being compiled, for errors.
     pub(super) file: usize,
 }
@@ -170,6 +173,7 @@ impl Compiler<'_> {
             ItemKind::Service(_) => "service",
             ItemKind::Message(_) => "message",
             ItemKind::Struct(s) if s.family.is_some() => "class",
+            ItemKind::Struct(s) if s.positions => "positions",
             ItemKind::Struct(_) => "struct",
             ItemKind::Enum { flags: true, .. } => "flags",
             ItemKind::Enum { .. } => "enum",
@@ -205,6 +209,7 @@ impl Compiler<'_> {
             end: self.name("end"),
             bytes,
             undecoded,
+            values: self.value_types(),
         }
     }
 
@@ -353,7 +358,14 @@ impl Compiler<'_> {
                 }
                 header.push((field.role, self.name(name), ty));
             }
-            let service = Service { name: name.clone(), number: s.number, header, messages: Default::default(), doc };
+            let service = Service {
+                name: name.clone(),
+                number: s.number,
+                positional: s.positional,
+                header,
+                messages: Default::default(),
+                doc,
+            };
             if let Some(id) = self.service_ids.get(&name) {
                 if let Some(slot) = self.out.services.get_mut(id.0 as usize) {
                     *slot = service;
@@ -402,7 +414,9 @@ impl Compiler<'_> {
             None => None,
             Some(body) => {
                 let layout = self.new_layout(name);
-                self.fill_layout(layout, body)?;
+                let positions = self.out.services.get(service.0 as usize).is_some_and(|s| s.positional);
+                let body = StructAst { positions, ..body.clone() };
+                self.fill_layout(layout, &body)?;
                 Some(layout)
             }
         };
@@ -437,7 +451,8 @@ impl Compiler<'_> {
         for e in &body.examples {
             self.out.examples.push(Example {
                 of,
-                hex: e.hex.clone(),
+                bytes: e.bytes.clone(),
+                text: e.text,
                 json: e.json.clone(),
                 file: self.file as u32,
                 at: e.at,
