@@ -17,7 +17,7 @@ const ROOMS: [(&str, &[&str]); 12] = [
     // Of captures a session knows what a time is, and nothing else.
     ("proto", &["near", "tree", "table", "sdl", "keys", "capture"]),
     ("out", &["tree", "table", "keys", "capture", "proto"]),
-    ("examples", &["tree", "table", "out"]),
+    ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["tree", "table", "keys", "capture", "flow", "proto", "out"]),
     ("cli", &["near", "tree", "table", "sdl", "keys", "capture", "flow", "proto", "out", "examples", "pipeline"]),
 ];

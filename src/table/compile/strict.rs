@@ -82,7 +82,9 @@ impl Compiler<'_> {
     fn inline_once(&self, ty: &TypeAst) -> Result<(), TableError> {
         match &ty.kind {
             TypeKind::Named { .. } => Ok(()),
-            TypeKind::Inline(entries) => self.entries_once(entries, &HashSet::new()),
+            TypeKind::Inline(entries) | TypeKind::Mapping { keys: entries, .. } => {
+                self.entries_once(entries, &HashSet::new())
+            }
             TypeKind::Many { of, .. } | TypeKind::NullOr { of, .. } => self.inline_once(of),
             TypeKind::As { inner, .. } => inner.iter().try_for_each(|ty| self.inline_once(ty)),
         }
