@@ -150,7 +150,10 @@ fn functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let starts = (0..lines.len()).filter(|i| {
         let line = lines[*i].trim_start();
         let line = line.strip_prefix("pub ").or_else(|| line.split_once(") ").map(|l| l.1)).unwrap_or(line);
-        line.starts_with("fn ") || line.starts_with("const fn ")
+        let begins = line.starts_with("fn ") || line.starts_with("const fn ");
+        // A trait's methods end before they begin.
+        let ends = lines[*i..].iter().find_map(|l| l.chars().last().filter(|c| matches!(c, '{' | '}' | ';')));
+        begins && ends == Some('{')
     });
     let found: Vec<_> = starts
         .map(|from| {

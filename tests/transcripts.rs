@@ -72,7 +72,14 @@ fn run(command: &str) -> Option<String> {
     let program = Path::new(env!("CARGO_BIN_EXE_moulsniff")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
     let command = command.replace("cargo run --release -- ", "moulsniff ");
-    let shell = Command::new("sh").args(["-c", &command]).env("PATH", path).current_dir(root()).output().unwrap();
+    let shell = Command::new("sh")
+        .args(["-c", &command])
+        .env("PATH", path)
+        .env_remove("COLUMNS")
+        .env_remove("NO_COLOR")
+        .current_dir(root())
+        .output()
+        .unwrap();
     let mut out = String::from_utf8(shell.stdout).unwrap();
     out.push_str(&String::from_utf8(shell.stderr).unwrap());
     if !out.is_empty() && !out.ends_with('\n') {

@@ -127,6 +127,7 @@ pub(super) struct Mods {
     pub(super) expect: Option<Expr>,
     pub(super) shown: Option<(String, usize)>,
     pub(super) id: Option<String>,
+    pub(super) names: Vec<String>,
     pub(super) secret: bool,
     pub(super) opaque: bool,
     pub(super) transaction: bool,

@@ -1,5 +1,7 @@
 //! Table text into declarations. Resolves nothing: that is `check` and `compile`.
 
+use std::rc::Rc;
+
 use super::ast::*;
 use super::error::TableError;
 use super::lex::{Lexer, Tok, Token};
@@ -8,7 +10,7 @@ use crate::tree::Severity;
 /// A parsed file: the protocol it speaks of and its declarations.
 pub(super) struct ParsedFile {
     pub(super) protocol: String,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<Rc<Item>>,
 }
 
 /// Parses a whole table file.
@@ -23,7 +25,7 @@ pub(super) fn parse_file(file: &str, text: &str) -> Result<ParsedFile, TableErro
         if p.now.tok == Tok::End {
             return Ok(ParsedFile { protocol, items });
         }
-        items.push(p.item(doc)?);
+        items.push(Rc::new(p.item(doc)?));
     }
 }
 

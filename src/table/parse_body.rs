@@ -128,6 +128,11 @@ impl Parser<'_> {
                 mods.shown = Some(self.name("how the value is explained (`unix_time`, `hex`, …)")?);
             } else if self.eat_word("id")? {
                 mods.id = Some(self.name("of what kind of thing it is the number")?.0);
+            } else if self.eat_word("names")? {
+                mods.names.push(self.name("what kind of thing it is the name of")?.0);
+                while self.eat("+")? {
+                    mods.names.push(self.name("a kind of thing")?.0);
+                }
             } else if self.eat_word("secret")? {
                 mods.secret = true;
             } else if self.eat_word("opaque")? {

@@ -30,6 +30,8 @@ pub struct TypeDef {
     pub shown: Option<Shown>,
     /// What kind of thing it is the number of (`id`).
     pub id: Option<Sym>,
+    /// What kinds of things it is the name of (`names`).
+    pub names: Vec<Sym>,
     /// Marks for its nodes.
     pub marks: u8,
     /// Whether it ties replies to requests.
@@ -342,6 +344,8 @@ pub struct EnumValue {
     pub value: u64,
     /// Its name.
     pub name: String,
+    /// Its name as JSON writes it, with its quotes.
+    pub json: String,
     /// A text for people.
     pub text: String,
     /// Its explanation.

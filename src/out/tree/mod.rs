@@ -1,6 +1,7 @@
 //! Annotated trees for the eye: one line for the message, one line a field with its value, its name and what it means.
 
 mod meaning;
+mod names;
 mod value;
 
 use std::io::Write;
@@ -12,6 +13,7 @@ use crate::proto::{EventKind, Message};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
 pub use meaning::meaning;
+use names::Names;
 use value::View;
 
 /// What the tree writer was asked for.
@@ -31,12 +33,13 @@ pub struct TreeWriter {
     style: Style,
     day: i64,
     text: String,
+    names: Names,
 }
 
 impl TreeWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        TreeWriter { style, day: i64::MIN, text: String::new() }
+        TreeWriter { style, day: i64::MIN, ..TreeWriter::default() }
     }
 
     /// Appends a record.
@@ -47,6 +50,10 @@ impl TreeWriter {
             Body::Message { message, tables, tree } => {
                 self.message_line(message, out);
                 self.body(tables, tree, message.bytes, out);
+                self.names.learn(&View { tables, tree, bytes: message.bytes, redact: false }, record.number);
+                if self.names.take_full() {
+                    painted(out, &self.style.paint.dim, "── the oldest names are forgotten from here on\n");
+                }
             }
             Body::Event(event) => {
                 let paint = match event.kind {
@@ -84,7 +91,14 @@ impl TreeWriter {
     pub fn body(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         let view = View { tables, tree, bytes, redact: self.style.redact };
         let mut tie = 0;
-        self.children(&view, 0, 1, &mut tie, out);
+        match tree.get(0) {
+            // One value that was asked for by its type.
+            Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
+                out.extend_from_slice(b"    value");
+                self.value(&view, 0, value, 0, 0, &mut tie, out);
+            }
+            _ => self.children(&view, 0, 1, &mut tie, out),
+        }
         for problem in tree.problems() {
             out.extend_from_slice(b"  ");
             let paint = if problem.severity == Severity::Note { &self.style.paint.dim } else { &self.style.paint.bad };
@@ -225,6 +239,11 @@ impl TreeWriter {
                 out.truncate(at);
             } else {
                 out.extend_from_slice(paint.1.as_bytes());
+            }
+            if let Some((name, record)) = self.names.of(view, node) {
+                out.extend_from_slice(b"  ");
+                value::quoted(name, out);
+                let _ = write!(out, " (inferred, record {record})");
             }
         }
         *tie += 1;

@@ -97,8 +97,8 @@ impl MoulSession {
                         self.agreed = true;
                     }
                 }
-                let name = message_name(id, context);
-                self.emit(side, &name, number, None, length, at, context);
+                let name = message_name(id, context.tables);
+                self.emit(side, name, number, None, length, at, context);
                 if y_empty && self.agreed {
                     self.open(Mode::Clear);
                 }

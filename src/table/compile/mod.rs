@@ -10,6 +10,7 @@ mod strict;
 mod types;
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use super::ast::*;
 use super::error::TableError;
@@ -125,11 +126,11 @@ impl Compiler<'_> {
         self.files.iter().enumerate().flat_map(|(f, file)| (0..file.items.len()).map(move |i| (f, i))).collect()
     }
 
-    pub(super) fn item(&self, place: Place) -> Option<Item> {
+    pub(super) fn item(&self, place: Place) -> Option<Rc<Item>> {
         self.files.get(place.0)?.items.get(place.1).cloned()
     }
 
-    pub(super) fn item_named(&self, name: &str) -> Option<(Item, usize)> {
+    pub(super) fn item_named(&self, name: &str) -> Option<(Rc<Item>, usize)> {
         let place = *self.by_name.get(name)?;
         Some((self.item(place)?, place.0))
     }
@@ -235,36 +236,39 @@ impl Compiler<'_> {
     fn enums(&mut self) -> Result<(), TableError> {
         let named: Vec<(String, Place)> = self.sorted_names();
         for (name, place) in named {
-            let Some(Item { kind: ItemKind::Enum { flags, base, values }, at, doc, .. }) = self.item(place) else {
-                continue;
-            };
+            let Some(item) = self.item(place) else { continue };
+            let ItemKind::Enum { flags, base, values } = &item.kind else { continue };
             self.file = place.0;
             let id = EnumId(self.out.enums.len() as u32);
             self.enum_ids.insert(name.clone(), id);
-            let base = self.plain_type(&base)?;
-            if !matches!(self.out.types.get(base.0 as usize).map(|t| &t.read), Some(Read::Int { .. })) {
-                return self.error(at, format!("the values of `{name}` are integers, such as u8 or u32"));
+            let base = self.plain_type(base)?;
+            let read = self.out.types.get(base.0 as usize).map(|t| &t.read);
+            if matches!(read, Some(Read::Bytes(_) | Read::Text { .. } | Read::List { .. } | Read::Float { .. })) {
+                return self.error(item.at, format!("the values of `{name}` are integers, such as u8 or u32"));
             }
             let mask = match self.out.types.get(base.0 as usize).map(|t| &t.read) {
                 Some(Read::Int { size: 8, .. }) => u64::MAX,
                 Some(Read::Int { size, .. }) => (1u64 << (u32::from(*size) * 8)) - 1,
                 _ => u64::MAX,
             };
-            let mut list: Vec<EnumValue> = Vec::new();
+            let mut list: Vec<EnumValue> = Vec::with_capacity(values.len());
             for v in values {
-                if list.iter().any(|w| w.name == v.name) {
+                let owners = self.value_owners.entry(v.name.clone()).or_default();
+                if owners.contains(&id) {
                     return self.error(v.at, format!("`{name}` has a value of this name already"));
                 }
                 if !strict::fits(v.value, mask) {
                     return self.error(v.at, format!("the value of `{}` does not fit the type of `{name}`", v.name));
                 }
-                self.value_owners.entry(v.name.clone()).or_default().push(id);
-                list.push(EnumValue { value: v.value & mask, name: v.name, text: v.text, doc: v.doc });
+                owners.push(id);
+                let json = serde_json::Value::from(v.name.as_str()).to_string();
+                let (name, text, doc) = (v.name.clone(), v.text.clone(), v.doc.clone());
+                list.push(EnumValue { value: v.value & mask, name, json, text, doc });
             }
             // Where two names share a number the first one declared is shown.
             list.sort_by_key(|v| v.value);
             list.dedup_by_key(|v| v.value);
-            self.out.enums.push(EnumDef { name, flags, doc, values: list, base });
+            self.out.enums.push(EnumDef { name, flags: *flags, doc: item.doc.clone(), values: list, base });
         }
         Ok(())
     }
@@ -278,25 +282,25 @@ impl Compiler<'_> {
         let named = self.sorted_names();
         for (name, place) in &named {
             self.file = place.0;
-            match self.item(*place).map(|i| i.kind) {
-                Some(ItemKind::Struct(_)) => {
+            let Some(item) = self.item(*place) else { continue };
+            match &item.kind {
+                ItemKind::Struct(_) => {
                     let id = self.new_layout(name);
                     self.layout_ids.insert(name.clone(), id);
                 }
-                Some(ItemKind::Family { field, of, null }) => {
+                ItemKind::Family { field, of, null } => {
                     let id = FamilyId(self.out.families.len() as u32);
                     self.family_ids.insert(name.clone(), id);
-                    let of = self.plain_type(&of)?;
-                    let field = self.name(&field);
+                    let (of, null) = (self.plain_type(of)?, *null);
+                    let field = self.name(field);
                     self.out.families.push(Family { name: name.clone(), field, of, null, members: Vec::new() });
                 }
                 _ => {}
             }
         }
         for (name, place) in &named {
-            let Some(Item { kind: ItemKind::Struct(body), at, .. }) = self.item(*place) else {
-                continue;
-            };
+            let Some(item) = self.item(*place) else { continue };
+            let (ItemKind::Struct(body), at) = (&item.kind, item.at) else { continue };
             self.file = place.0;
             let Some(id) = self.layout_ids.get(name).copied() else {
                 continue;
@@ -304,8 +308,8 @@ impl Compiler<'_> {
             if let Some((family, family_at)) = &body.family {
                 self.join_family(name, at, family, *family_at, id)?;
             }
-            self.fill_layout(id, &body)?;
-            self.examples(&body, ExampleOf::Layout(id));
+            self.fill_layout(id, body)?;
+            self.examples(body, ExampleOf::Layout(id));
         }
         Ok(())
     }
@@ -341,9 +345,9 @@ impl Compiler<'_> {
 
     fn services_and_messages(&mut self) -> Result<(), TableError> {
         for place in self.places() {
-            let Some(Item { kind: ItemKind::Service(s), name, doc, .. }) = self.item(place) else {
-                continue;
-            };
+            let Some(item) = self.item(place) else { continue };
+            let ItemKind::Service(s) = &item.kind else { continue };
+            let (name, doc) = (item.name.clone(), item.doc.clone());
             self.file = place.0;
             let mut header = Vec::new();
             for field in &s.header {
@@ -378,13 +382,12 @@ impl Compiler<'_> {
         let mut answers = Vec::new();
         let mut ids: HashMap<String, MessageId> = HashMap::new();
         for place in self.places() {
-            let Some(Item { kind: ItemKind::Message(m), name, at, doc, .. }) = self.item(place) else {
-                continue;
-            };
+            let Some(item) = self.item(place) else { continue };
+            let ItemKind::Message(m) = &item.kind else { continue };
             self.file = place.0;
-            let id = self.message(&name, at, doc, &m)?;
-            ids.insert(name, id);
-            answers.push((place.0, id, m.answers));
+            let id = self.message(&item.name, item.at, item.doc.clone(), m)?;
+            ids.insert(item.name.clone(), id);
+            answers.push((place.0, id, m.answers.clone()));
         }
         for (file, id, names) in answers {
             self.file = file;

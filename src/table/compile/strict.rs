@@ -3,6 +3,7 @@
 //! It looks at one file at a time: a later file may take what an earlier one declared.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::super::ast::*;
 use super::super::error::TableError;
@@ -13,21 +14,25 @@ impl Compiler<'_> {
     pub(super) fn strict(&mut self) -> Result<(), TableError> {
         for file in 0..self.files.len() {
             self.file = file;
-            let items = self.files.get(file).map(|f| f.items.clone()).unwrap_or_default();
-            self.numbers(&items)?;
-            for item in &items {
-                match &item.kind {
-                    ItemKind::Struct(body) => self.structure(item.at, body)?,
-                    ItemKind::Message(MessageAst { body: Some(body), .. }) => self.structure(item.at, body)?,
-                    _ => {}
-                }
+            self.strict_file(self.files.get(file).map_or(&[][..], |f| &f.items))?;
+        }
+        Ok(())
+    }
+
+    fn strict_file(&self, items: &[Rc<Item>]) -> Result<(), TableError> {
+        self.numbers(items)?;
+        for item in items {
+            match &item.kind {
+                ItemKind::Struct(body) => self.structure(item.at, body)?,
+                ItemKind::Message(MessageAst { body: Some(body), .. }) => self.structure(item.at, body)?,
+                _ => {}
             }
         }
         Ok(())
     }
 
     /// A number means one message of a service and sender.
-    fn numbers(&self, items: &[Item]) -> Result<(), TableError> {
+    fn numbers(&self, items: &[Rc<Item>]) -> Result<(), TableError> {
         let mut taken: HashMap<(&str, u64, Direction), &str> = HashMap::new();
         for item in items {
             let ItemKind::Message(m) = &item.kind else { continue };
@@ -49,33 +54,33 @@ impl Compiler<'_> {
         if let Some(twice) = body.params.iter().find(|p| !names.insert(p.as_str())) {
             return self.error(at, format!("the parameter `{twice}` is named twice"));
         }
-        self.entries_once(&body.entries, &HashSet::new())
+        self.entries_once(&body.entries, &mut Vec::new())
     }
 
     /// A field is named once among those that stand together; branches of one choice may use the same names.
-    fn entries_once<'a>(&self, entries: &'a [Entry], above: &HashSet<&'a str>) -> Result<(), TableError> {
-        let mut names = above.clone();
+    fn entries_once<'a>(&self, entries: &'a [Entry], names: &mut Vec<&'a str>) -> Result<(), TableError> {
+        let above = names.len();
         for entry in entries {
             match entry {
                 Entry::Field { name, at, of, .. } => {
-                    if !names.insert(name) {
+                    if names.contains(&name.as_str()) {
                         return self.error(*at, format!("there is a field `{name}` already"));
                     }
+                    names.push(name);
                     self.inline_once(of)?;
                 }
                 Entry::If { arms, otherwise } => {
-                    for branch in arms.iter().map(|a| &a.1).chain([otherwise]) {
-                        self.entries_once(branch, &names)?;
-                    }
+                    let branches = arms.iter().map(|arm| &arm.1).chain([otherwise]);
+                    branches.into_iter().try_for_each(|branch| self.entries_once(branch, names))?;
                 }
                 Entry::Match { arms, otherwise, .. } => {
-                    for branch in arms.iter().map(|a| &a.1).chain([otherwise]) {
-                        self.entries_once(branch, &names)?;
-                    }
+                    let branches = arms.iter().map(|arm| &arm.1).chain([otherwise]);
+                    branches.into_iter().try_for_each(|branch| self.entries_once(branch, names))?;
                 }
                 _ => {}
             }
         }
+        names.truncate(above);
         Ok(())
     }
 
@@ -83,7 +88,7 @@ impl Compiler<'_> {
         match &ty.kind {
             TypeKind::Named { .. } => Ok(()),
             TypeKind::Inline(entries) | TypeKind::Mapping { keys: entries, .. } => {
-                self.entries_once(entries, &HashSet::new())
+                self.entries_once(entries, &mut Vec::new())
             }
             TypeKind::Many { of, .. } | TypeKind::NullOr { of, .. } => self.inline_once(of),
             TypeKind::As { inner, .. } => inner.iter().try_for_each(|ty| self.inline_once(ty)),

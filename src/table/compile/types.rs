@@ -73,8 +73,10 @@ impl Compiler<'_> {
             let def = TypeDef { read: Read::Layout { layout, args }, text: name.to_string(), ..blank() };
             return self.add(def, mods, scope);
         }
-        if let Some((Item { kind: ItemKind::Alias { of, mods: own }, .. }, file)) = self.item_named(name) {
-            return self.alias(ast.at, name, &of, &own, file, mods, scope);
+        if let Some((item, file)) = self.item_named(name)
+            && let ItemKind::Alias { of, mods: own } = &item.kind
+        {
+            return self.alias(ast.at, name, of, own, file, mods, scope);
         }
         if let Some(value) = positions::value_type(name) {
             let def = TypeDef { read: Read::Value(value), text: name.to_string(), ..blank() };
@@ -267,6 +269,7 @@ impl Compiler<'_> {
         if let Some(id) = &mods.id {
             def.id = Some(self.name(id));
         }
+        def.names = mods.names.iter().map(|n| self.name(n)).collect();
         if let Some((word, at)) = &mods.shown {
             if !super::super::SHOWN.contains(&word.as_str()) {
                 return self.error(*at, format!("`shown` knows {}", super::super::SHOWN.join(", ")));
@@ -365,6 +368,7 @@ fn merge(own: &Mods, outer: &Mods) -> Mods {
         expect: outer.expect.clone().or_else(|| own.expect.clone()),
         shown: outer.shown.clone().or_else(|| own.shown.clone()),
         id: outer.id.clone().or_else(|| own.id.clone()),
+        names: if outer.names.is_empty() { own.names.clone() } else { outer.names.clone() },
         secret: own.secret || outer.secret,
         opaque: own.opaque || outer.opaque,
         transaction: own.transaction || outer.transaction,
@@ -382,6 +386,7 @@ pub(super) fn blank() -> TypeDef {
         symbols: None,
         shown: None,
         id: None,
+        names: Vec::new(),
         marks: 0,
         transaction: false,
         max: None,
