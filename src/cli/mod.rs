@@ -72,7 +72,10 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Man) => man(),
         Some(Command::Completions { shell }) => {
             let mut command = command();
-            clap_complete::generate(*shell, &mut command, "moulsniff", &mut std::io::stdout());
+            // Into memory first: the crate would panic where nobody reads.
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut command, "moulsniff", &mut text);
+            std::io::stdout().write_all(&text).map_err(CliError::writing)?;
             Ok(Status::Good)
         }
     }
