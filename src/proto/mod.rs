@@ -4,6 +4,7 @@
 //! It knows nothing of captures, packets or outputs.
 
 pub mod moul;
+pub mod ouro;
 mod registry;
 pub mod secondlife;
 
