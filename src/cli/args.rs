@@ -57,6 +57,9 @@ pub struct ReadArgs {
     /// More message tables, or other ones in place of the embedded; may be given several times
     #[arg(long, value_name = "FILE", global = true)]
     pub tables: Vec<PathBuf>,
+    /// MOUL: state descriptors (.sdl files, plain or encrypted, or folders of them) besides those in the capture; may be given several times
+    #[arg(long, value_name = "PATH", global = true)]
+    pub sdl: Vec<PathBuf>,
     /// Decode a port's connections as a protocol, such as tcp:14000=moul
     #[arg(long, value_name = "PORT=PROTOCOL")]
     pub decode_as: Vec<String>,
@@ -112,6 +115,8 @@ pub enum Command {
     Tables(TablesCommand),
     /// Decode bytes from a log or a debugger
     Decode(DecodeArgs),
+    /// What was in captures, and how much of it was understood
+    Stats(ReadArgs),
     /// Key files: what they hold, without their secrets
     #[command(subcommand)]
     Keys(KeysCommand),

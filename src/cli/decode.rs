@@ -1,15 +1,17 @@
 //! `moulsniff decode`: bytes from a log or a debugger.
 
 use std::io::{IsTerminal, Read, Write};
+use std::net::SocketAddr;
 
 use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
 use super::read::tables as load;
 use super::sink::coloured;
+use crate::keys::KeyRing;
 use crate::out::json::{JsonWriter, Style as JsonStyle, problems};
 use crate::out::tree::{Style as TreeStyle, TreeWriter};
 use crate::out::{Paint, json};
-use crate::proto::{LazyTables, Message, Side};
+use crate::proto::{Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Share, Side, Start};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree};
 
@@ -52,8 +54,12 @@ fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
 
 /// Messages of a service and direction, one after the other.
 fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
-    let (tables, service, side) = find(all, name)?;
-    let mut evaluator = Evaluator::default();
+    let (lazy, service, side) = find(all, name)?;
+    let tables = lazy.get();
+    if tables.service(service).is_some_and(|s| s.positional || s.header.is_empty()) {
+        return framed(lazy, side, bytes, args, out);
+    }
+    let mut evaluator = super::sdl::evaluator(tables, args)?;
     let mut tree = Tree::new();
     let mut printer = Printer::new(args);
     let mut at = 0;
@@ -82,6 +88,55 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
     Ok(())
 }
 
+/// Bytes that only the protocol's own code can frame: they go through a session of it, as one datagram or a stream's beginning.
+fn framed(lazy: &LazyTables, side: Side, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
+    let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+    let ends = Ends { client: nowhere, server: nowhere };
+    let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service: None };
+    let mut session = lazy.protocol().session(&start, lazy.get());
+    let mut printer = Printer::new(args);
+    let mut emit = Printed { printer: &mut printer, out, count: 0, refused: None };
+    let mut context = Context {
+        tables: lazy.get(),
+        evaluator: &mut Evaluator::default(),
+        tree: &mut Tree::new(),
+        keys: &KeyRing::default(),
+        options: &Options { max_message: 64 << 20, ..Options::default() },
+        emit: &mut emit,
+    };
+    session.data(side, 0, bytes, Moment::default(), &mut context);
+    session.end(side, Moment::default(), &mut context);
+    match (emit.refused, emit.count) {
+        (Some(text), _) => Err(CliError::Unreadable(text)),
+        (None, 0) => Err(CliError::Unreadable(format!("these {} bytes are no whole message", bytes.len()))),
+        (None, _) => Ok(()),
+    }
+}
+
+/// Prints messages; the first event about bytes that were not understood is kept.
+struct Printed<'a> {
+    printer: &'a mut Printer,
+    out: &'a mut Vec<u8>,
+    count: u64,
+    refused: Option<String>,
+}
+
+impl Emit for Printed<'_> {
+    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
+        self.count += 1;
+        self.printer.message(message, tables, tree, self.out);
+        self.count
+    }
+
+    fn event(&mut self, _: Moment, event: Event) {
+        if event.kind == EventKind::Undecoded && self.refused.is_none() {
+            self.refused = Some(format!("at byte {}: {}", event.offset.unwrap_or(0), event.text));
+        }
+    }
+
+    fn account(&mut self, _: Side, _: Share, _: u64) {}
+}
+
 fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
     let name = |id| tables.message(id).map_or("", |m| tables.name(m.name)).to_string();
     match outcome {
@@ -95,7 +150,7 @@ fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
 }
 
 /// `moul.auth.client` and its like.
-fn find<'a>(all: &'a [LazyTables], name: &str) -> Result<(&'a Tables, ServiceId, Side), CliError> {
+fn find<'a>(all: &'a [LazyTables], name: &str) -> Result<(&'a LazyTables, ServiceId, Side), CliError> {
     let mut parts = name.split('.');
     let protocol = parts.next().unwrap_or("");
     let Some(lazy) = all.iter().find(|l| l.protocol().name() == protocol) else {
@@ -113,7 +168,7 @@ fn find<'a>(all: &'a [LazyTables], name: &str) -> Result<(&'a Tables, ServiceId,
         Some("server") => Side::Server,
         Some(other) => return Err(CliError::Typed(format!("a direction is `client` or `server`, not `{other}`"))),
     };
-    Ok((tables, id, side))
+    Ok((lazy, id, side))
 }
 
 /// One value of any type.
@@ -131,8 +186,7 @@ fn value(
         let found = crate::proto::load_tables(lazy.protocol(), &further).and_then(|t| t.with_type(&root(ty)));
         match found {
             Ok((tables, type_ref)) => {
-                print_value(&tables, type_ref, (ty, bit), bytes, args, out);
-                return Ok(());
+                return print_value(&tables, type_ref, (ty, bit), bytes, args, out);
             }
             Err(error) => failed = failed.or(Some(error)),
         }
@@ -152,10 +206,11 @@ fn print_value(
     bytes: &[u8],
     args: &ReadArgs,
     out: &mut Vec<u8>,
-) {
+) -> Result<(), CliError> {
+    let mut evaluator = super::sdl::evaluator(tables, args)?;
     let mut tree = Tree::new();
     let name = tables.sym("value").unwrap_or(Sym::ELEMENT);
-    let end = Evaluator::default().value(tables, ty, name, bytes, bit, &mut tree);
+    let end = evaluator.value(tables, ty, name, bytes, bit, &mut tree);
     let mut printer = Printer::new(args);
     let rest = tree.nodes().iter().position(|n| n.kind == Kind::Undecoded && n.start as usize >= end);
     let padding = bytes.len() * 8 - end.min(bytes.len() * 8) < 8 && last_bits_zero(bytes, end);
@@ -177,6 +232,7 @@ fn print_value(
         }
         Some(writer) => writer.body(tables, &tree, bytes, out),
     }
+    Ok(())
 }
 
 /// Whether all bits from one on are zero.

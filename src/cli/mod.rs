@@ -5,7 +5,9 @@ mod decode;
 mod error;
 mod keys;
 mod read;
+mod sdl;
 mod sink;
+mod stats;
 mod tables;
 
 use std::ffi::OsString;
@@ -52,6 +54,7 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         None => read::run(&cli.read),
         Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
         Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
+        Some(Command::Stats(args)) => stats::run(args),
         Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
         Some(Command::Man) => man(),
         Some(Command::Completions { shell }) => {

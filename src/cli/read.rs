@@ -54,6 +54,7 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
                 Cookies::Off => Some(false),
             },
             max_message: args.max_message,
+            descriptors: super::sdl::files(&args.sdl)?,
         },
         decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
         limits: Default::default(),
@@ -108,7 +109,8 @@ pub(super) fn tables(files: &[std::path::PathBuf]) -> Result<Vec<LazyTables>, Cl
     for path in files {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|e| CliError::File(name.clone(), e))?;
-        let source = TableSource { name, text };
+        let foreign = PROTOCOLS.iter().find_map(|p| p.foreign_tables(&name, &text));
+        let source = foreign.unwrap_or(Ok(TableSource { name, text }))?;
         let protocol = Tables::protocol_of(&source)?;
         if protocol_named(&protocol).is_none() {
             let known: Vec<&str> = PROTOCOLS.iter().map(|p| p.name()).collect();
@@ -156,7 +158,7 @@ fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
     Ok(DecodeAs { transport, port, protocol: protocol.to_string() })
 }
 
-fn status(args: &ReadArgs, summary: &Summary) -> Status {
+pub(super) fn status(args: &ReadArgs, summary: &Summary) -> Status {
     let bytes = summary.bytes;
     if args.strict && (bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0) {
         Status::Strict
@@ -165,7 +167,7 @@ fn status(args: &ReadArgs, summary: &Summary) -> Status {
     }
 }
 
-fn say_summary(summary: &Summary) {
+pub(super) fn say_summary(summary: &Summary) {
     let b = summary.bytes;
     let mut text = format!(
         "{} frames, {} streams recognised, {} messages, {} problems; {} payload bytes: {} explained, {} opaque",

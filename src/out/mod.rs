@@ -3,7 +3,8 @@
 pub mod json;
 mod paint;
 mod record;
+pub mod stats;
 pub mod tree;
 
 pub use paint::Paint;
-pub use record::{Body, Counts, Record, format_time, problem_path, problem_text};
+pub use record::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};

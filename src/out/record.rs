@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 
 use crate::capture::Time;
-use crate::proto::{Event, Message, Moment, Side, Transport};
+use crate::proto::{Event, EventKind, Message, Moment, Side, Transport};
 use crate::table::Tables;
 use crate::tree::{Kind, Problem, Sym, Text, Tree};
 
@@ -23,6 +23,18 @@ pub struct Counts {
     pub closed: u64,
     /// Never captured.
     pub lost: u64,
+}
+
+impl Counts {
+    /// Adds the counts of something else.
+    pub fn add(&mut self, other: Counts) {
+        self.payload += other.payload;
+        self.explained += other.explained;
+        self.opaque += other.opaque;
+        self.undecoded += other.undecoded;
+        self.closed += other.closed;
+        self.lost += other.lost;
+    }
 }
 
 /// One record.
@@ -69,6 +81,25 @@ pub enum Body<'a> {
         /// Its bytes.
         counts: Counts,
     },
+}
+
+/// The name of an event as in the JSON; empty for a message.
+pub fn event_word(body: &Body<'_>) -> &'static str {
+    let Body::Event(event) = body else {
+        return if matches!(body, Body::StreamEnd { .. }) { "stream_end" } else { "" };
+    };
+    match &event.kind {
+        EventKind::Key { .. } => "key",
+        EventKind::NoKey => "no_key",
+        EventKind::WrongKey => "wrong_key",
+        EventKind::Gap => "gap",
+        EventKind::Undecoded => "undecoded",
+        EventKind::Resync { .. } => "resync",
+        EventKind::Limit { .. } => "limit",
+        EventKind::Open => "open",
+        EventKind::Close => "close",
+        EventKind::Remark => "remark",
+    }
 }
 
 /// Appends a time as RFC 3339 in UTC, with the capture's own precision.
@@ -131,7 +162,9 @@ pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
             continue;
         }
         if list && name == Sym::ELEMENT {
-            let _ = write!(out, "[{element}]");
+            out.push('[');
+            out.push_str(itoa::Buffer::new().format(element));
+            out.push(']');
         } else {
             if !out.is_empty() {
                 out.push('.');

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use super::desk::Desk;
-use super::{Output, Shop, StreamKey};
+use super::{Output, Shop, StreamKey, StreamOver};
 use crate::flow::{Dir, End, Stream};
 use crate::out::Counts;
 use crate::proto::{Context, Ends, Moment, Opening, Session, Side, Start, Transport, Verdict};
@@ -82,6 +82,19 @@ impl Connection {
     /// Whether both directions ended.
     pub(super) fn is_over(&self) -> bool {
         self.ended.iter().all(|e| *e)
+    }
+
+    /// Tells the output what became of a recognised stream.
+    pub(super) fn tell_over<O: Output>(&self, shop: &mut Shop<O>) {
+        let State::Known { protocol, session } = &self.state else { return };
+        let Some(tables) = shop.setup.tables.get(*protocol) else { return };
+        shop.out.stream_over(&StreamOver {
+            key: self.key,
+            ends: self.ends(),
+            protocol: tables.protocol().name(),
+            service: session.service(),
+            counts: self.counts,
+        });
     }
 
     /// Takes the next piece.

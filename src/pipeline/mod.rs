@@ -24,6 +24,8 @@ pub trait Output {
     fn record(&mut self, record: &Record<'_>);
     /// Plaintext of a recognised stream, in order: who wants to follow one looks at it.
     fn plaintext(&mut self, _stream: &StreamKey, _from: Side, _offset: u64, _bytes: &[u8]) {}
+    /// A recognised stream is over: both its directions ended.
+    fn stream_over(&mut self, _stream: &StreamOver<'_>) {}
 }
 
 /// A stream of either transport.
@@ -33,6 +35,21 @@ pub struct StreamKey {
     pub transport: Transport,
     /// Its number.
     pub number: u32,
+}
+
+/// A recognised stream that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamOver<'a> {
+    /// Which.
+    pub key: StreamKey,
+    /// Its two ends.
+    pub ends: Ends,
+    /// The protocol's name.
+    pub protocol: &'static str,
+    /// The service's name.
+    pub service: &'a str,
+    /// What became of the bytes of the client and of the server.
+    pub counts: [Counts; 2],
 }
 
 /// What a run is made with.
@@ -86,7 +103,12 @@ pub struct Summary {
 impl<O: Output> Pipeline<O> {
     /// A run that has seen nothing yet.
     pub fn new(setup: Setup, out: O) -> Self {
-        let evaluators = setup.tables.iter().map(|_| Evaluator::default()).collect();
+        let ready = |lazy: &LazyTables| {
+            let mut evaluator = Evaluator::default();
+            lazy.protocol().prepare(&mut evaluator, &setup.options);
+            evaluator
+        };
+        let evaluators = setup.tables.iter().map(ready).collect();
         let shop =
             Shop { setup, evaluators, tree: Tree::new(), out, summary: Summary::default(), servers: HashMap::new() };
         Pipeline { flow: Flow::new(shop.setup.limits), engine: Engine { connections: HashMap::new(), shop } }
@@ -156,8 +178,10 @@ impl<O: Output> Engine<O> {
     fn end(&mut self, transport: Transport, id: StreamId, dir: Dir, how: End, at: FlowMoment) {
         self.piece(transport, id, Piece::End(dir, how), at);
         let key = StreamKey { transport, number: id.0 };
-        if self.connections.get(&key).is_some_and(Connection::is_over) {
-            self.connections.remove(&key);
+        if self.connections.get(&key).is_some_and(Connection::is_over)
+            && let Some(connection) = self.connections.remove(&key)
+        {
+            connection.tell_over(&mut self.shop);
         }
     }
 }

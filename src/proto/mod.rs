@@ -3,11 +3,14 @@
 //! A session sees both directions of one connection in capture order. It does no I/O and reads no clock: bytes in, messages and events out.
 //! It knows nothing of captures, packets or outputs.
 
+mod alone;
+pub mod intermud3;
 pub mod moul;
 pub mod ouro;
 mod registry;
 pub mod secondlife;
 
+pub use alone::{Said, read_alone};
 pub use registry::{PROTOCOLS, protocol_named};
 
 use std::net::SocketAddr;
@@ -233,6 +236,8 @@ pub struct Options {
     pub ouro_cookies: Option<bool>,
     /// Largest message that is put together, in bytes.
     pub max_message: usize,
+    /// State descriptor files of MOUL: names and contents.
+    pub descriptors: Vec<(String, Vec<u8>)>,
 }
 
 /// What a session works with: lent for one call.
@@ -261,6 +266,21 @@ pub trait Session: Send {
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>);
     /// The service, as far as it is known.
     fn service(&self) -> &str;
+    /// What the connection told of the world it belongs to, summed up over its whole life.
+    fn learned(&self) -> Vec<Learned> {
+        Vec::new()
+    }
+}
+
+/// Something that is known from a connection, for `stats`: where several connections tell of the same, the last word counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Learned {
+    /// What sort of thing it is (`muds`, `channels`).
+    pub group: &'static str,
+    /// Its name.
+    pub name: String,
+    /// What is known of it.
+    pub facts: Vec<(&'static str, String)>,
 }
 
 /// A protocol: its tables, how it is recognised, and its sessions.
@@ -269,8 +289,18 @@ pub trait Protocol: Sync {
     fn name(&self) -> &'static str;
     /// Its embedded tables.
     fn sources(&self) -> Vec<Source>;
+    /// Makes an evaluator ready: what the types with code look things up in.
+    fn prepare(&self, _evaluator: &mut Evaluator, _options: &Options) {}
     /// Its types with code.
     fn natives(&self) -> &'static [(&'static str, NativeFn)];
+    /// What its connections run over.
+    fn transport(&self) -> Transport {
+        Transport::Tcp
+    }
+    /// A table file in another syntax of this protocol's world, as our own tables; `None` where it is none.
+    fn foreign_tables(&self, _name: &str, _text: &str) -> Option<Result<Source, TableError>> {
+        None
+    }
     /// Whether a TCP connection is its own. The tables are compiled when they are first asked for: most connections need none.
     fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict;
     /// Whether a datagram's conversation is its own.

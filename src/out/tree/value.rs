@@ -51,7 +51,8 @@ fn content<'a>(view: &View<'a>, node: &Node) -> Cow<'a, [u8]> {
     view.tree.content(node, view.bytes)
 }
 
-fn quoted(text: &str, out: &mut Vec<u8>) {
+/// Appends a text with its quotes.
+pub(super) fn quoted(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let plain = text.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\');
     if plain {

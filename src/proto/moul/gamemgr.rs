@@ -67,17 +67,20 @@ const MANAGER: u64 = 7;
 /// where somebody knows it, or else 0.
 fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let [sender, given, ..] = call.args;
-    let header = cursor.peek(16)?.unwrap_or_default();
+    let bytes = cursor.rest();
     let word = |at: usize| {
-        let bytes = header.get(at..).and_then(|rest| rest.first_chunk::<4>());
-        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+        let four = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
+        four.map(|four| u32::from_le_bytes(*four))
     };
-    let (number, game) = (word(0), word(8));
+    let (Some(number), Some(game)) = (word(0), word(8)) else {
+        add(run, cursor, call, 0, false);
+        return Ok(0);
+    };
     let tables = run.tables;
     let known = tables.sym(REMEMBERED).and_then(|kind| run.state.memory.recall(kind, u64::from(game)));
     let (value, guess) = match (game, given, known) {
         (0, ..) => (MANAGER, false),
-        (_, 0, None | Some(0)) => (fitting(sender, number, cursor.left().saturating_sub(16)), true),
+        (_, 0, None | Some(0)) => (fitting(sender, number, bytes.len().saturating_sub(16)), true),
         (_, 0, Some(known)) => (known, false),
         (_, given, _) => (given, false),
     };
@@ -134,4 +137,89 @@ fn game_type_id(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resu
         marks: call.marks,
     });
     Ok(TYPES.iter().find(|(_, uuid)| *uuid == bytes).map_or(0, |(kind, _)| *kind))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use crate::out::json::{JsonWriter, Style};
+    use crate::out::problem_text;
+    use crate::proto::{load_tables, protocol_named};
+    use crate::table::{Evaluator, Tables};
+    use crate::tree::{Sym, Tree};
+    use serde_json::{Value, json};
+
+    struct Bench {
+        tables: Tables,
+        evaluator: Evaluator,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
+            Bench { tables, evaluator: Evaluator::default() }
+        }
+
+        fn read(&mut self, of: &str, bytes: &[u8]) -> (Value, Vec<String>) {
+            let ty = self.tables.type_named(of).unwrap();
+            let mut tree = Tree::new();
+            self.evaluator.value(&self.tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
+            let mut out = Vec::new();
+            JsonWriter::new(Style::default()).fields(&self.tables, &tree, bytes, &mut out);
+            let said = tree.problems().iter().map(|p| problem_text(p, &self.tables, &tree)).collect();
+            (serde_json::from_slice(&out).unwrap(), said)
+        }
+
+        /// What a game's message is called.
+        fn name(&mut self, of: &str, number: u32, game: u32, body: &[u8]) -> Value {
+            self.read(of, &message(number, game, body)).0["message_id"]["name"].clone()
+        }
+    }
+
+    fn message(number: u32, game: u32, body: &[u8]) -> Vec<u8> {
+        let header = [number, 0, game, 16 + body.len() as u32];
+        header.iter().flat_map(|word| word.to_le_bytes()).chain(body.iter().copied()).collect()
+    }
+
+    #[test]
+    fn the_kind_of_a_game_is_learned_from_what_sets_it_up() {
+        let mut bench = Bench::new();
+        assert_eq!(bench.name("GameMgrMsg_client", 3, 9, &[]), Value::Null);
+        for (kind, uuid) in [(3, super::TYPES[2].1), (4, super::TYPES[3].1)] {
+            let body = [&[0; 8][..], &uuid, &(kind as u32).to_le_bytes()].concat();
+            bench.read("GameMgrMsg_server", &message(0, 0, &body));
+        }
+        assert_eq!(bench.name("GameMgrMsg_client", 3, 3, &[]), "Cli2Srv_Marker_StartGame");
+        assert_eq!(bench.name("GameMgrMsg_client", 3, 4, &[]), "Cli2Srv_BlueSpiral_StartGame");
+        assert_eq!(bench.name("GameMgrMsg_client", 0, 4, &[]), "Cli2Srv_Game_LeaveGame");
+        assert_eq!(bench.name("GameMgrMsg_client", 0, 0, &[]), "Cli2Srv_GameMgr_CreateGame");
+    }
+
+    #[test]
+    fn where_only_one_kind_fits_it_is_taken_and_said() {
+        let mut bench = Bench::new();
+        let (fields, said) = bench.read("GameMgrMsg_client", &message(3, 77, &[1, 2]));
+        assert_eq!((&fields["row"], &fields["col"], said.len()), (&json!(1), &json!(2), 1));
+        let (fields, said) = bench.read("GameMgrMsg_server", &message(4, 77, &[0; 33]));
+        assert_eq!((&fields["message_id"], said.is_empty()), (&json!({"value": 4}), false));
+        assert_eq!(fields["undecoded"], "00".repeat(33));
+    }
+
+    #[test]
+    fn a_short_message_shows_what_it_has() {
+        let mut bench = Bench::new();
+        let whole = message(12, 5, &[9, 0, 0, 0]);
+        for end in 0..whole.len() {
+            bench.read("GameMgrMsg_client", &whole[..end]);
+        }
+        let (fields, _) = bench.read("GameMgrMsg_client", &whole[..8]);
+        assert_eq!((&fields["message_id"]["value"], &fields["trans_id"]), (&json!(12), &json!(0)));
+    }
+
+    #[test]
+    fn join_game_comes_in_two_lengths() {
+        let mut bench = Bench::new();
+        let (fields, said) = bench.read("GameMgrMsg_client", &message(1, 0, &[5, 0, 0, 0, 4, 0, 0, 0]));
+        assert_eq!((&fields["new_game_id"], fields.get("game_type_id"), said.len()), (&json!(5), None, 0));
+    }
 }

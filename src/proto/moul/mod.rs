@@ -18,8 +18,8 @@ mod session;
 mod unlock;
 mod vault;
 
-use super::{LazyTables, Opening, Protocol, Session, Start, Verdict};
-use crate::table::{NativeFn, Source, Tables};
+use super::{LazyTables, Opening, Options, Protocol, Session, Start, Verdict};
+use crate::table::{Evaluator, NativeFn, Source, Tables};
 
 /// The protocol.
 pub struct Moul;
@@ -72,6 +72,14 @@ impl Protocol for Moul {
             "vault.table",
             "gamemgr.table",
         ]
+    }
+
+    fn prepare(&self, evaluator: &mut Evaluator, options: &Options) {
+        let Some(store) = sdl::store::Store::of(evaluator) else { return };
+        for (name, bytes) in &options.descriptors {
+            // Mistakes were reported where the files were read.
+            store.add_file(name, bytes, None);
+        }
     }
 
     fn natives(&self) -> &'static [(&'static str, NativeFn)] {

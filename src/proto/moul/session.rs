@@ -6,6 +6,8 @@ use super::super::{Context, Ends, Event, EventKind, Message, Moment, Session, Sh
 use super::half::{Half, Stage};
 use super::recognise::begins;
 use super::requests::{Requests, transaction};
+use super::sdl::downloads::Downloads;
+use super::sdl::store::{Added, Store};
 use crate::keys::Deriver;
 use crate::table::{MessageId, ServiceId, Tables};
 
@@ -21,6 +23,8 @@ pub(super) struct MoulSession {
     pub(super) agreed: bool,
     pub(super) deriver: Deriver,
     pub(super) requests: [Requests; 2],
+    /// State descriptors that the client fetches.
+    downloads: Downloads,
     /// The connection's beginning was not captured.
     pub(super) joined: bool,
     /// The service of a server that was met before.
@@ -49,6 +53,7 @@ impl MoulSession {
             agreed: false,
             deriver: Deriver::default(),
             requests: Default::default(),
+            downloads: Downloads::default(),
             joined: false,
             known: None,
         }
@@ -136,9 +141,18 @@ impl MoulSession {
         {
             own.ask(t, id, record, at);
         }
+        let learned = match Store::of(context.evaluator) {
+            Some(store) if self.service_name == "auth" => {
+                self.downloads.observe(name, context.tables, context.tree, bytes, store)
+            }
+            _ => None,
+        };
         let half = self.half(side);
         half.last_transaction = transaction.or(half.last_transaction);
         half.advance(length);
+        if let Some((file, added)) = learned {
+            self.say(side, EventKind::Remark, told(&file, &added), at, context);
+        }
     }
 
     pub(super) fn say(&mut self, from: Side, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) {
@@ -209,6 +223,22 @@ impl Session for MoulSession {
     }
 }
 
-pub(super) fn message_name(id: MessageId, context: &Context<'_>) -> String {
-    context.tables.message(id).map_or(String::new(), |m| context.tables.name(m.name).to_string())
+pub(super) fn message_name(id: MessageId, tables: &Tables) -> &str {
+    tables.message(id).map_or("", |m| tables.name(m.name))
+}
+
+/// What came of a descriptor file, for people.
+fn told(file: &str, added: &Added) -> String {
+    let mut text = match (added.descriptors, &added.error) {
+        (0, Some(error)) => return error.to_string(),
+        (1, _) => format!("{file}: one state descriptor, known from here on"),
+        (count, _) => format!("{file}: {count} state descriptors, known from here on"),
+    };
+    for (name, version) in added.replaced.iter().take(4) {
+        text.push_str(&format!("; `{name}` {version} is another one than before"));
+    }
+    if let Some(error) = &added.error {
+        text.push_str(&format!("; {error}"));
+    }
+    text
 }

@@ -35,6 +35,10 @@ impl Protocol for Ouro {
         &natives::NATIVES
     }
 
+    fn transport(&self) -> Transport {
+        Transport::Udp
+    }
+
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
         recognise::tcp(opening)
     }

@@ -7,14 +7,17 @@ mod datagram;
 mod natives;
 mod packet;
 mod recognise;
+mod requests;
 mod session;
 pub mod template;
+#[cfg(test)]
+mod tests;
 
 pub use circuit::Counters;
 pub use session::CircuitSession;
 
-use super::{LazyTables, Opening, Protocol, Session, Start, Verdict};
-use crate::table::{NativeFn, Source, Tables};
+use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
+use crate::table::{NativeFn, Source, TableError, Tables};
 
 /// The protocol.
 pub struct SecondLife;
@@ -54,6 +57,14 @@ impl Protocol for SecondLife {
         natives::NATIVES
     }
 
+    fn transport(&self) -> Transport {
+        Transport::Udp
+    }
+
+    fn foreign_tables(&self, name: &str, text: &str) -> Option<Result<Source, TableError>> {
+        template::is_template(text).then(|| template::to_source(name, text))
+    }
+
     fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
         Verdict::No
     }
@@ -62,7 +73,7 @@ impl Protocol for SecondLife {
         recognise::recognise(opening, tables)
     }
 
-    fn session(&self, _start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
-        Box::new(CircuitSession::new(tables))
+    fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
+        Box::new(CircuitSession::new(start.ends, tables))
     }
 }

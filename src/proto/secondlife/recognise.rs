@@ -82,6 +82,8 @@ const SIMULATORS: &[u32] = &[
 const CERTAIN: u32 = 40;
 /// Bits that the first datagrams of both sides have to bring each, where neither is proof alone.
 const BOTH: u32 = 33;
+/// Bits that are enough where one of the ends is a simulator that was met before.
+const MET: u32 = 25;
 /// Bits from which a datagram is believed where only one side was captured and nothing more will come.
 const AT_LAST: u32 = 39;
 
@@ -100,7 +102,8 @@ pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     };
     let most = client.bits.max(server.bits);
     let both = client.bits.min(server.bits) >= BOTH;
-    if most >= CERTAIN || both || opening.last && most >= AT_LAST {
+    let met = opening.known.is_some_and(|k| k.protocol == "secondlife") && most >= MET;
+    if most >= CERTAIN || met || both || opening.last && most >= AT_LAST {
         let swapped = server.viewer || client.simulator;
         let straight = client.viewer || server.simulator;
         return Verdict::Yes { swapped: swapped && !straight };

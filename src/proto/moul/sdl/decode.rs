@@ -150,11 +150,12 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names, call: &Call) -> Option<Arc<Descriptor>> {
     let name = descriptor_name(run, cursor, names)?;
     let [version, ..] = call.args;
-    store(run)?.find(&name, u32::try_from(version).ok()?).cloned()
+    store(run).find(&name, u32::try_from(version).ok()?).cloned()
 }
 
-fn store<'a>(run: &'a Run<'_>) -> Option<&'a Store> {
-    run.state.context.as_ref()?.downcast_ref::<Store>()
+fn store<'a>(run: &'a Run<'_>) -> &'a Store {
+    let own = run.state.context.as_ref().and_then(|context| context.downcast_ref());
+    own.unwrap_or_else(|| Store::engine())
 }
 
 fn descriptor_name(run: &Run<'_>, cursor: &Cursor<'_>, names: Names) -> Option<String> {
@@ -396,8 +397,8 @@ impl<'r, 'a> Reader<'r, 'a> {
         if count == 0 {
             return Ok(());
         }
-        let found = store(self.run).map(|store| (store.nested(of, false).cloned(), store.nested(of, true).cloned()));
-        let (seen, newest) = found.unwrap_or_default();
+        let store = store(self.run);
+        let (seen, newest) = (store.nested(of, false).cloned(), store.nested(of, true).cloned());
         self.doubts.0 |= seen != newest;
         let chosen = if self.reading.newest { newest } else { seen.or(newest) };
         let Some(descriptor) = chosen else {

@@ -9,6 +9,7 @@ mod decode_states;
 pub mod decrypt;
 pub mod descriptor;
 pub mod downloads;
+mod engine;
 mod names;
 pub mod parse;
 pub mod store;

@@ -5,10 +5,12 @@
 
 use super::decrypt::{CLIENT_KEY, cipher, decrypt_file};
 use super::descriptor::{Descriptor, NestedType};
+use super::engine;
 use super::names::Names;
 use super::parse::{Parsed, SdlError, parse};
+use crate::table::Evaluator;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Descriptors kept at most; a whole game's files hold a few hundred.
 const MAX_DESCRIPTORS: usize = 16_384;
@@ -36,17 +38,23 @@ pub struct Store {
 }
 
 impl Store {
-    /// A store that knows nothing yet.
+    /// A store that knows nothing yet but the states of the engine.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many descriptors are known.
+    /// The store that an evaluator's types with code look into; it is made where there is none yet.
+    pub fn of(evaluator: &mut Evaluator) -> Option<&mut Store> {
+        let context = evaluator.context.get_or_insert_with(|| Box::new(Store::new()));
+        context.downcast_mut()
+    }
+
+    /// How many descriptors files gave.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether none is known.
+    /// Whether no file gave any.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -92,14 +100,17 @@ impl Store {
         }
     }
 
-    /// The descriptor of that name and version.
+    /// The descriptor of that name and version: of the files, or else of the engine.
     pub fn find(&self, name: &str, version: u32) -> Option<&Arc<Descriptor>> {
-        self.versions(name)?.get(&version)
+        let of = |store: &'_ Self| store.versions(name).is_some_and(|versions| versions.contains_key(&version));
+        let store = if of(self) { self } else { Self::engine() };
+        store.versions(name)?.get(&version)
     }
 
     /// The newest version known of the descriptor of that name.
     pub fn newest(&self, name: &str) -> Option<&Arc<Descriptor>> {
-        self.versions(name)?.last_key_value().map(|(_, descriptor)| descriptor)
+        let newest = |store: &'_ Self| store.versions(name).and_then(|versions| versions.keys().next_back().copied());
+        self.find(name, newest(self).max(newest(Self::engine()))?)
     }
 
     /// The descriptor a nested variable's records have: the newest that stood before the variable in its own file, as clients have
@@ -109,6 +120,19 @@ impl Store {
             Some(version) if !newest => self.find(&nested.name, version),
             _ => self.newest(&nested.name),
         }
+    }
+
+    /// What is known without any file.
+    pub(super) fn engine() -> &'static Store {
+        static ENGINE: OnceLock<Store> = OnceLock::new();
+        ENGINE.get_or_init(|| {
+            let mut store = Store::new();
+            for descriptor in engine::descriptors() {
+                // There are fewer than the store has room for.
+                let _ = store.add(descriptor);
+            }
+            store
+        })
     }
 
     fn versions(&self, name: &str) -> Option<&BTreeMap<u32, Arc<Descriptor>>> {
@@ -208,6 +232,18 @@ mod tests {
         assert_eq!(store.nested(known, true).unwrap().version, 2);
         let (_, other) = out.nested(1).unwrap();
         assert_eq!(store.nested(other, false), None);
+    }
+
+    #[test]
+    fn the_engine_s_states_are_known_until_a_file_says_otherwise() {
+        let mut store = Store::new();
+        assert!(store.is_empty());
+        assert_eq!(store.find("Physical", 2).unwrap().simple_count(), 5);
+        store.add_file("a.sdl", b"STATEDESC physical { VERSION 2 } STATEDESC physical { VERSION 1 }", None);
+        assert_eq!(store.find("physical", 2).unwrap().simple_count(), 0);
+        assert_eq!(store.newest("physical").unwrap().simple_count(), 0);
+        store.add_file("b.sdl", b"STATEDESC Layer { VERSION 5 }", None);
+        assert_eq!(store.newest("layer").unwrap().version, 6);
     }
 
     #[test]

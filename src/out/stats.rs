@@ -1,0 +1,319 @@
+//! What was in a capture, counted: messages by name, problems by text, bytes by protocol, service and stream.
+//!
+//! Counting is all it does while records come; texts are put together when everything is told. It knows no capture and no
+//! protocol, and its memory has bounds: names, texts and streams beyond them are counted together.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::net::SocketAddr;
+
+use super::json::{number, string};
+use super::record::{Body, Counts, Record, event_word};
+use crate::proto::Transport;
+use crate::table::Tables;
+use crate::tree::{Problem, Text, Tree};
+
+/// Different names and texts that are kept apart.
+const NAMES: usize = 10_000;
+/// Streams that are listed one by one.
+const STREAMS: usize = 10_000;
+/// What is counted together where there are too many names or texts.
+const REST: &str = "others";
+
+/// A stream that is over.
+#[derive(Clone, Debug)]
+pub struct StreamLine {
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// Its number.
+    pub stream: u32,
+    /// The client's end.
+    pub client: SocketAddr,
+    /// The server's end.
+    pub server: SocketAddr,
+    /// The protocol's name.
+    pub protocol: String,
+    /// The service's name.
+    pub service: String,
+    /// The bytes of both directions.
+    pub bytes: Counts,
+}
+
+/// A problem's text without its numbers, which are put in at the end.
+#[derive(PartialEq, Eq, Hash)]
+enum ProblemKey {
+    Fixed(&'static str, i64, i64),
+    Text(String),
+}
+
+/// The counts.
+#[derive(Default)]
+pub struct Stats {
+    records: u64,
+    message_count: u64,
+    messages: HashMap<String, u64>,
+    events: HashMap<&'static str, u64>,
+    problems: HashMap<ProblemKey, u64>,
+    all: Counts,
+    protocols: Vec<(String, Counts)>,
+    services: Vec<(String, Counts)>,
+    streams: Vec<StreamLine>,
+    stream_count: u64,
+}
+
+impl Stats {
+    /// Counts a record, not its bytes.
+    pub fn record(&mut self, record: &Record<'_>) {
+        self.records += 1;
+        match &record.body {
+            Body::Message { message, tables, tree } => {
+                self.message_count += 1;
+                count_name(&mut self.messages, message.name);
+                for problem in tree.problems() {
+                    self.problem(problem, tables, tree);
+                }
+            }
+            body => *self.events.entry(event_word(body)).or_default() += 1,
+        }
+    }
+
+    /// Counts a stream that is over, and its bytes.
+    pub fn stream(&mut self, line: StreamLine) {
+        self.stream_count += 1;
+        self.bytes(&line.protocol, &line.service, line.bytes);
+        if self.streams.len() < STREAMS {
+            self.streams.push(line);
+        }
+    }
+
+    /// Counts bytes of a service.
+    pub fn bytes(&mut self, protocol: &str, service: &str, bytes: Counts) {
+        self.all.add(bytes);
+        add_to(&mut self.protocols, protocol, bytes);
+        add_to(&mut self.services, service, bytes);
+    }
+
+    fn problem(&mut self, problem: &Problem, tables: &Tables, tree: &Tree) {
+        let key = match problem.text {
+            Text::Fixed(text) => ProblemKey::Fixed(text, problem.a, problem.b),
+            Text::Table(sym) => ProblemKey::Text(tables.name(sym).to_string()),
+            Text::Owned(place) => ProblemKey::Text(tree.owned(place).to_string()),
+        };
+        let full = self.problems.len() >= NAMES;
+        match self.problems.get_mut(&key) {
+            Some(n) => *n += 1,
+            None if full => *self.problems.entry(ProblemKey::Text(REST.into())).or_default() += 1,
+            None => {
+                self.problems.insert(key, 1);
+            }
+        }
+    }
+
+    /// The counts as one JSON object and a line feed.
+    pub fn json(&self, frames: u64, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"frames\":");
+        number(out, frames);
+        for (key, n) in [("records", self.records), ("streams", self.stream_count)] {
+            field(out, key);
+            number(out, n);
+        }
+        field(out, "messages");
+        map(out, &sorted(self.messages.iter().map(|(k, n)| (k.clone(), *n))));
+        field(out, "events");
+        map(out, &sorted(self.events.iter().map(|(k, n)| (k.to_string(), *n))));
+        field(out, "problems");
+        map(out, &self.problem_texts(false));
+        field(out, "bytes");
+        self.json_bytes(out);
+        out.extend_from_slice(b"}\n");
+    }
+
+    fn json_bytes(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        counts(self.all, out);
+        for (key, list) in [("by_protocol", &self.protocols), ("by_service", &self.services)] {
+            field(out, key);
+            out.push(b'{');
+            for (i, (name, bytes)) in list.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                string(out, name);
+                out.extend_from_slice(b":{");
+                counts(*bytes, out);
+                out.push(b'}');
+            }
+            out.push(b'}');
+        }
+        field(out, "by_stream");
+        out.push(b'{');
+        for (i, line) in self.sorted_streams().into_iter().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            string(out, &format!("{}:{}", line.transport.word(), line.stream));
+            out.extend_from_slice(b":{");
+            for (key, text) in [("protocol", &line.protocol), ("service", &line.service)] {
+                string(out, key);
+                out.push(b':');
+                string(out, text);
+                out.push(b',');
+            }
+            let ends = format!("\"client\":\"{}\",\"server\":\"{}\",", line.client, line.server);
+            out.extend_from_slice(ends.as_bytes());
+            counts(line.bytes, out);
+            out.push(b'}');
+        }
+        out.push(b'}');
+        if self.unlisted() > 0 {
+            field(out, "streams_not_listed");
+            number(out, self.unlisted());
+        }
+        out.push(b'}');
+    }
+
+    /// The counts as tables for the eye.
+    pub fn table(&self, frames: u64) -> String {
+        let mut out = String::new();
+        let understood = match self.all.payload {
+            0 => String::new(),
+            all => format!(", {} of the payload understood", share(self.all.explained + self.all.opaque, all)),
+        };
+        let _ = writeln!(
+            out,
+            "{frames} frames, {} streams, {} messages, {} problems{understood}",
+            self.stream_count,
+            self.message_count,
+            self.problems.values().sum::<u64>()
+        );
+        let mut rows = vec![("all".to_string(), self.all)];
+        rows.extend(self.protocols.iter().map(|(name, c)| (name.clone(), *c)));
+        rows.extend(self.services.iter().map(|(name, c)| (format!("  {name}"), *c)));
+        byte_table("bytes", &rows, &mut out);
+        let rows: Vec<(String, Counts)> =
+            self.sorted_streams().into_iter().map(|l| (stream_name(l), l.bytes)).collect();
+        byte_table("streams", &rows, &mut out);
+        if self.unlisted() > 0 {
+            let _ = writeln!(out, "… and {} streams that are not listed", self.unlisted());
+        }
+        let events = sorted(self.events.iter().map(|(k, n)| (k.to_string(), *n)));
+        let messages = sorted(self.messages.iter().map(|(k, n)| (k.clone(), *n)));
+        for (title, list) in [("messages", messages), ("events", events), ("problems", self.problem_texts(true))] {
+            if !list.is_empty() {
+                let _ = writeln!(out, "\n{title}");
+            }
+            for (name, n) in list {
+                let _ = writeln!(out, "{n:>10}  {name}");
+            }
+        }
+        out
+    }
+
+    fn unlisted(&self) -> u64 {
+        self.stream_count.saturating_sub(self.streams.len() as u64)
+    }
+
+    fn sorted_streams(&self) -> Vec<&StreamLine> {
+        let mut all: Vec<&StreamLine> = self.streams.iter().collect();
+        all.sort_by_key(|l| (l.transport.word(), l.stream));
+        all
+    }
+
+    /// Problems by text; those that differ in their numbers alone together, if asked for.
+    fn problem_texts(&self, together: bool) -> Vec<(String, u64)> {
+        let mut texts: HashMap<String, u64> = HashMap::new();
+        for (key, n) in &self.problems {
+            let text = match key {
+                ProblemKey::Text(text) => text.clone(),
+                ProblemKey::Fixed(text, ..) if together => text.replace("{a}", "…").replace("{b}", "…"),
+                ProblemKey::Fixed(text, a, b) => {
+                    let mut out = String::new();
+                    Problem::format(text, *a, *b, &mut out);
+                    out
+                }
+            };
+            *texts.entry(text).or_default() += n;
+        }
+        sorted(texts.into_iter())
+    }
+}
+
+fn count_name(names: &mut HashMap<String, u64>, name: &str) {
+    if let Some(n) = names.get_mut(name) {
+        *n += 1;
+        return;
+    }
+    let name = if names.len() < NAMES { name } else { REST };
+    *names.entry(name.to_string()).or_default() += 1;
+}
+
+fn add_to(list: &mut Vec<(String, Counts)>, name: &str, bytes: Counts) {
+    if let Some((_, known)) = list.iter_mut().find(|(known, _)| known == name) {
+        known.add(bytes);
+        return;
+    }
+    if list.len() < STREAMS {
+        list.push((name.to_string(), bytes));
+    }
+}
+
+/// The most frequent first, then by name.
+fn sorted(list: impl Iterator<Item = (String, u64)>) -> Vec<(String, u64)> {
+    let mut all: Vec<(String, u64)> = list.collect();
+    all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    all
+}
+
+fn field(out: &mut Vec<u8>, key: &str) {
+    out.push(b',');
+    string(out, key);
+    out.push(b':');
+}
+
+fn map(out: &mut Vec<u8>, list: &[(String, u64)]) {
+    out.push(b'{');
+    for (i, (key, n)) in list.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        string(out, key);
+        out.push(b':');
+        number(out, *n);
+    }
+    out.push(b'}');
+}
+
+/// Byte counts as the keys of an object that is open already.
+fn counts(bytes: Counts, out: &mut Vec<u8>) {
+    let mut text = Vec::new();
+    super::json::write_counts(bytes, &mut text);
+    let inner = text.strip_prefix(b"{").and_then(|t| t.strip_suffix(b"}"));
+    out.extend_from_slice(inner.unwrap_or(&[]));
+}
+
+fn stream_name(l: &StreamLine) -> String {
+    format!("{} {}  {} {}  {} ▸ {}", l.transport.word(), l.stream, l.protocol, l.service, l.client, l.server)
+}
+
+fn share(part: u64, all: u64) -> String {
+    format!("{:.2} %", part as f64 * 100.0 / all as f64)
+}
+
+fn byte_table(title: &str, rows: &[(String, Counts)], out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    let width = rows.iter().map(|(name, _)| name.chars().count()).chain([title.len()]).max().unwrap_or(0);
+    let _ = write!(out, "\n{title:<width$}");
+    for word in ["payload", "explained", "opaque", "undecoded", "closed", "lost"] {
+        let _ = write!(out, " {word:>12}");
+    }
+    out.push('\n');
+    for (name, c) in rows {
+        let _ = write!(out, "{name:<width$}");
+        for n in [c.payload, c.explained, c.opaque, c.undecoded, c.closed, c.lost] {
+            let _ = write!(out, " {n:>12}");
+        }
+        out.push('\n');
+    }
+}
