@@ -191,7 +191,8 @@ fn value(
             Err(error) => failed = failed.or(Some(error)),
         }
     }
-    Err(failed.map_or_else(|| CliError::Typed(format!("there is no type `{ty}`")), CliError::from))
+    let why = failed.map_or_else(|| format!("there is no type `{ty}`"), |error| error.message);
+    Err(CliError::Typed(format!("--type {ty}: {why}")))
 }
 
 /// Names of root types as the contract writes them.

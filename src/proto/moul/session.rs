@@ -6,9 +6,9 @@ use super::super::{Context, Ends, Event, EventKind, Message, Moment, Session, Sh
 use super::half::{Half, Stage};
 use super::recognise::begins;
 use super::requests::{Requests, transaction};
-use super::sdl::downloads::Downloads;
-use super::sdl::store::{Added, Store};
 use crate::keys::Deriver;
+use crate::sdl::downloads::Downloads;
+use crate::sdl::store::{Added, Store};
 use crate::table::{MessageId, ServiceId, Tables};
 
 /// A connection.

@@ -3,11 +3,13 @@
 //! It knows no protocol. Running out of bytes is a normal answer where a message is read from a stream (its layout is the
 //! only thing that says how long it is), and a problem in its place where a region ends too early.
 
+mod bitstream;
 mod expr;
 mod leaf;
 mod many;
 mod region;
 
+pub use bitstream::{BITSTREAM, NoPackint, read_packint};
 pub use expr::binary;
 
 use super::cursor::{Cursor, Short};
