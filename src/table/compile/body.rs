@@ -126,7 +126,8 @@ impl Compiler<'_> {
         while let Some((name, at)) = parent {
             let named = self.item_named(&name);
             let Some((item, file)) = named.filter(|n| matches!(n.0.kind, ItemKind::Struct(_))) else {
-                return self.error(at, format!("there is no structure `{name}` to extend"));
+                let near = crate::near::suggestion(&name, self.layout_ids.keys().map(String::as_str));
+                return self.error(at, format!("there is no structure `{name}` to extend{near}"));
             };
             if found.len() >= 32 {
                 return self.error(at, format!("`{name}` extends itself, or more than 32 others"));
