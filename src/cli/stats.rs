@@ -35,6 +35,7 @@ impl Output for Counter {
             service: over.service.to_string(),
             bytes,
         });
+        self.stats.world.learn(over.learned.clone());
     }
 }
 

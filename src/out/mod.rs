@@ -1,6 +1,7 @@
 //! Outputs: sinks over records and trees, and nothing else. A new protocol changes none of them.
 
 pub mod json;
+pub mod learned;
 mod paint;
 mod record;
 pub mod stats;
