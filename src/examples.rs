@@ -1,6 +1,7 @@
 //! Runs the examples that stand beside messages and structures in the tables: the bytes must give exactly the fields.
 
 use crate::out::json::{JsonWriter, Style};
+use crate::proto::{Message, Said, Side, protocol_named, read_alone};
 use crate::table::{
     Direction, Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, TableError, Tables, parse_hex,
 };
@@ -27,24 +28,57 @@ fn error_at(tables: &Tables, example: &Example, why: String) -> TableError {
 }
 
 fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut Tree) -> Result<(), String> {
-    let bytes =
-        parse_hex(&example.hex).ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?;
+    let bytes = match example.text {
+        true => example.bytes.clone().into_bytes(),
+        false => parse_hex(&example.bytes)
+            .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?,
+    };
     let expected: serde_json::Value =
         serde_json::from_str(&example.json).map_err(|e| format!("the example's fields are no JSON: {e}"))?;
     match example.of {
+        ExampleOf::Message(id)
+            if tables.message(id).and_then(|d| tables.service(d.service)).is_some_and(|s| s.positional) =>
+        {
+            let name = tables.message(id).map_or("", |d| tables.name(d.name));
+            return positional(tables, name, &bytes, &expected);
+        }
         ExampleOf::Message(id) => read_message(tables, id, evaluator, tree, &bytes)?,
         ExampleOf::Layout(id) => read_layout(tables, id, evaluator, tree, &bytes)?,
     }
+    compare(tables, tree, &bytes, &expected)
+}
+
+fn compare(tables: &Tables, tree: &Tree, bytes: &[u8], expected: &serde_json::Value) -> Result<(), String> {
     let mut out = Vec::new();
-    JsonWriter::new(Style::default()).fields(tables, tree, &bytes, &mut out);
+    JsonWriter::new(Style::default()).fields(tables, tree, bytes, &mut out);
     let got: serde_json::Value = serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
-    match difference("", &expected, &got) {
+    match difference("", expected, &got) {
         Some(text) => Err(text),
         None if tree.problems().iter().any(|p| p.severity == Severity::Error) => {
             Err(format!("the example gives its fields, but an error{}", errors(tables, tree)))
         }
         None => Ok(()),
     }
+}
+
+/// An example whose message the protocol's own code reads: the bytes are its text, without the length before it.
+fn positional(tables: &Tables, name: &str, text: &[u8], expected: &serde_json::Value) -> Result<(), String> {
+    let protocol = protocol_named(tables.protocol()).ok_or("there is no such protocol")?;
+    let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
+    bytes.extend_from_slice(text);
+    let mut result = Err("the example's bytes do not give a message".to_string());
+    let mut take = |message: &Message<'_>, tree: &Tree| {
+        result = match message.name == name && message.bytes.len() == bytes.len() {
+            true => compare(tables, tree, message.bytes, expected),
+            false => Err(format!("the example's bytes give the message {}", message.name)),
+        };
+    };
+    read_alone(protocol, tables, Side::Client, &bytes, &mut |said| {
+        if let Said::Message(message, tree) = said {
+            take(message, tree);
+        }
+    });
+    result
 }
 
 /// Reads the bytes as a message; where its service has no header, they begin with its first field.

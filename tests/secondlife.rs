@@ -162,6 +162,11 @@ fn resends_and_acknowledgements_are_tied_to_what_was_sent() {
     // One client's two circuits are of the same session.
     assert_eq!(opened[0], opened[2]);
     assert!(records.iter().any(|r| r["event"] == "close"));
+    let by_name = |name: &str| records.iter().find(|r| r["message"] == name).unwrap();
+    let (asked, answer) = (by_name("CompleteAgentMovement"), by_name("AgentMovementComplete"));
+    assert_eq!(answer["reply_to"], asked["record"]);
+    let (asked, answer) = (by_name("StartPingCheck"), by_name("CompletePingCheck"));
+    assert_eq!(answer["reply_to"], asked["record"]);
 }
 
 #[test]

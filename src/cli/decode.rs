@@ -56,7 +56,7 @@ fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
 fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
     let (lazy, service, side) = find(all, name)?;
     let tables = lazy.get();
-    if tables.service(service).is_some_and(|s| s.header.is_empty()) {
+    if tables.service(service).is_some_and(|s| s.positional || s.header.is_empty()) {
         return framed(lazy, side, bytes, args, out);
     }
     let mut evaluator = super::sdl::evaluator(tables, args)?;

@@ -162,7 +162,9 @@ pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
             continue;
         }
         if list && name == Sym::ELEMENT {
-            let _ = write!(out, "[{element}]");
+            out.push('[');
+            out.push_str(itoa::Buffer::new().format(element));
+            out.push(']');
         } else {
             if !out.is_empty() {
                 out.push('.');

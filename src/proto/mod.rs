@@ -3,10 +3,13 @@
 //! A session sees both directions of one connection in capture order. It does no I/O and reads no clock: bytes in, messages and events out.
 //! It knows nothing of captures, packets or outputs.
 
+mod alone;
+pub mod intermud3;
 pub mod moul;
 mod registry;
 pub mod secondlife;
 
+pub use alone::{Said, read_alone};
 pub use registry::{PROTOCOLS, protocol_named};
 
 use std::net::SocketAddr;
@@ -268,6 +271,21 @@ pub trait Session: Send {
     }
     /// The service, as far as it is known.
     fn service(&self) -> &str;
+    /// What the connection told of the world it belongs to, summed up over its whole life.
+    fn learned(&self) -> Vec<Learned> {
+        Vec::new()
+    }
+}
+
+/// Something that is known from a connection, for `stats`: where several connections tell of the same, the last word counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Learned {
+    /// What sort of thing it is (`muds`, `channels`).
+    pub group: &'static str,
+    /// Its name.
+    pub name: String,
+    /// What is known of it.
+    pub facts: Vec<(&'static str, String)>,
 }
 
 /// A protocol: its tables, how it is recognised, and its sessions.

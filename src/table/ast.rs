@@ -38,6 +38,8 @@ pub(super) enum ItemKind {
 #[derive(Debug, Clone)]
 pub(super) struct ServiceAst {
     pub(super) number: Option<u64>,
+    /// Its messages are self-describing arrays.
+    pub(super) positional: bool,
     /// The header's fields in wire order.
     pub(super) header: Vec<HeaderField>,
 }
@@ -81,6 +83,8 @@ pub(super) enum NumberAst {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct StructAst {
+    /// It names the positions of a self-describing array.
+    pub(super) positions: bool,
     pub(super) family: Option<(String, usize)>,
     pub(super) parent: Option<(String, usize)>,
     pub(super) params: Vec<String>,
@@ -91,7 +95,10 @@ pub(super) struct StructAst {
 #[derive(Debug, Clone)]
 pub(super) struct ExampleAst {
     pub(super) at: usize,
-    pub(super) hex: String,
+    /// The bytes as hex, or as they are.
+    pub(super) bytes: String,
+    /// Whether they stand there as they are.
+    pub(super) text: bool,
     pub(super) json: String,
 }
 
@@ -120,6 +127,7 @@ pub(super) struct Mods {
     pub(super) expect: Option<Expr>,
     pub(super) shown: Option<(String, usize)>,
     pub(super) id: Option<String>,
+    pub(super) names: Vec<String>,
     pub(super) secret: bool,
     pub(super) opaque: bool,
     pub(super) transaction: bool,
@@ -145,6 +153,8 @@ pub(super) enum TypeKind {
     Many { of: Box<TypeAst>, len: LenAst, bytes: bool },
     /// `region as A | B`
     As { region: Box<TypeAst>, zlib: Option<(Expr, Expr)>, inner: Vec<TypeAst> },
+    /// `mapping`, `mapping of T`, `mapping { key: T }`
+    Mapping { of: Option<Box<TypeAst>>, keys: Vec<Entry> },
     /// `null_or(bool) T`
     NullOr { present: Box<TypeAst>, of: Box<TypeAst> },
 }

@@ -13,6 +13,7 @@ mod lex;
 mod memory;
 mod parse;
 mod parse_body;
+mod positions;
 mod program;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ pub use error::TableError;
 pub use eval::{Call, Evaluator, Frame, Limits, NativeFn, Outcome, Run, Stop};
 pub use hex::parse_hex;
 pub use memory::Memory;
+pub use positions::{Positions, ValueRead, ValueTypes};
 pub use program::*;
 
 use crate::tree::{Sym, TypeRef};
@@ -52,6 +54,7 @@ struct Fixed {
     end: Sym,
     bytes: TypeRef,
     undecoded: TypeRef,
+    values: ValueTypes,
 }
 
 impl Default for Fixed {
@@ -66,6 +69,7 @@ impl Default for Fixed {
             end: none,
             bytes: TypeRef(0),
             undecoded: TypeRef(0),
+            values: ValueTypes::default(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Table text into declarations. Resolves nothing: that is `check` and `compile`.
 
+use std::rc::Rc;
+
 use super::ast::*;
 use super::error::TableError;
 use super::lex::{Lexer, Tok, Token};
@@ -8,7 +10,7 @@ use crate::tree::Severity;
 /// A parsed file: the protocol it speaks of and its declarations.
 pub(super) struct ParsedFile {
     pub(super) protocol: String,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<Rc<Item>>,
 }
 
 /// Parses a whole table file.
@@ -23,7 +25,7 @@ pub(super) fn parse_file(file: &str, text: &str) -> Result<ParsedFile, TableErro
         if p.now.tok == Tok::End {
             return Ok(ParsedFile { protocol, items });
         }
-        items.push(p.item(doc)?);
+        items.push(Rc::new(p.item(doc)?));
     }
 }
 
@@ -156,12 +158,12 @@ impl<'a> Parser<'a> {
 
     fn item(&mut self, doc: String) -> Result<Item, TableError> {
         let start = self.now.at;
-        let (word, _) =
-            self.name("a declaration (service, message, struct, class, enum, flags, family, type, dialect)")?;
+        let (word, _) = self
+            .name("a declaration (service, message, struct, class, positions, enum, flags, family, type, dialect)")?;
         let ((name, at), kind) = match word.as_str() {
             "service" => self.service()?,
             "message" => self.message()?,
-            "struct" | "class" => self.structure(word == "class")?,
+            "struct" | "class" | "positions" => self.structure(&word)?,
             "enum" | "flags" => self.enumeration(word == "flags")?,
             "family" => self.family()?,
             "type" => {
@@ -173,7 +175,7 @@ impl<'a> Parser<'a> {
             "dialect" => (self.name("the dialect's name")?, ItemKind::Dialect),
             other => {
                 let message = format!(
-                    "`{other}` begins no declaration; one of service, message, struct, class, enum, flags, family, type, dialect does"
+                    "`{other}` begins no declaration; one of service, message, struct, class, positions, enum, flags, family, type, dialect does"
                 );
                 return Err(self.lex.error(start, message));
             }
@@ -184,6 +186,7 @@ impl<'a> Parser<'a> {
     fn service(&mut self) -> Result<((String, usize), ItemKind), TableError> {
         let name = self.name("the service's name")?;
         let number = if self.eat("=")? { Some(self.int("the service's number")?) } else { None };
+        let positional = self.eat_word("positional")?;
         let mut header = Vec::new();
         if self.eat("{")? {
             while !self.eat("}")? {
@@ -203,7 +206,8 @@ impl<'a> Parser<'a> {
                 self.eat(",")?;
             }
         }
-        Ok((name, ItemKind::Service(ServiceAst { number, header })))
+        let service = ServiceAst { number, positional, header };
+        Ok((name, ItemKind::Service(service)))
     }
 
     fn message(&mut self) -> Result<((String, usize), ItemKind), TableError> {
@@ -228,9 +232,9 @@ impl<'a> Parser<'a> {
         let mut parent = None;
         loop {
             if self.eat_word("answers")? {
-                answers.push(self.name("the message that this one answers")?);
+                answers.push(self.reference("the message that this one answers")?);
                 while self.eat(",")? {
-                    answers.push(self.name("a message")?);
+                    answers.push(self.reference("a message")?);
                 }
             } else if self.eat_word("extends")? {
                 parent = Some(self.name("the struct whose fields come first")?);
@@ -240,6 +244,17 @@ impl<'a> Parser<'a> {
         }
         let body = if self.eat_word("unknown")? { None } else { Some(self.body(parent)?) };
         Ok((name, ItemKind::Message(MessageAst { service, direction, number, answers, body })))
+    }
+
+    /// The name of a message, quoted where it is no word.
+    fn reference(&mut self, what: &str) -> Result<(String, usize), TableError> {
+        match &self.now.tok {
+            Tok::Str(s) => {
+                let s = s.clone();
+                Ok((s, self.advance()?.at))
+            }
+            _ => self.name(what),
+        }
     }
 
     /// The name behind the number; a message whose number is a text may leave it out.
@@ -255,9 +270,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn structure(&mut self, class: bool) -> Result<((String, usize), ItemKind), TableError> {
+    fn structure(&mut self, word: &str) -> Result<((String, usize), ItemKind), TableError> {
         let name = self.name("the structure's name")?;
-        let family = if class {
+        let family = if word == "class" {
             self.keyword("of", "`of` and the family the class belongs to")?;
             Some(self.name("the family's name")?)
         } else {
@@ -275,6 +290,7 @@ impl<'a> Parser<'a> {
         let mut body = self.body(parent)?;
         body.family = family;
         body.params = params;
+        body.positions = word == "positions";
         Ok((name, ItemKind::Struct(body)))
     }
 
@@ -295,10 +311,11 @@ impl<'a> Parser<'a> {
 
     fn example(&mut self) -> Result<ExampleAst, TableError> {
         let at = self.advance()?.at;
-        let mut hex = self.string("the example's bytes as quoted hex")?;
+        let text = self.eat_word("text")?;
+        let mut bytes = self.string("the example's bytes, quoted: hex, or behind `text` as they are")?;
         while let Tok::Str(more) = &self.now.tok {
-            hex.push(' ');
-            hex.push_str(more);
+            bytes.push_str(if text { "" } else { " " });
+            bytes.push_str(more);
             self.advance()?;
         }
         if !self.is_sign("{") {
@@ -307,7 +324,7 @@ impl<'a> Parser<'a> {
         let json = self.lex.json(self.now.at)?.to_string();
         self.now = self.lex.token()?;
         self.next = self.lex.token()?;
-        Ok(ExampleAst { at, hex, json })
+        Ok(ExampleAst { at, bytes, text, json })
     }
 
     fn enumeration(&mut self, flags: bool) -> Result<((String, usize), ItemKind), TableError> {

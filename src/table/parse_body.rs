@@ -118,6 +118,11 @@ impl Parser<'_> {
                 mods.shown = Some(self.name("how the value is explained (`unix_time`, `hex`, …)")?);
             } else if self.eat_word("id")? {
                 mods.id = Some(self.name("of what kind of thing it is the number")?.0);
+            } else if self.eat_word("names")? {
+                mods.names.push(self.name("what kind of thing it is the name of")?.0);
+                while self.eat("+")? {
+                    mods.names.push(self.name("a kind of thing")?.0);
+                }
             } else if self.eat_word("secret")? {
                 mods.secret = true;
             } else if self.eat_word("opaque")? {
@@ -182,6 +187,17 @@ impl Parser<'_> {
             return Ok(TypeAst { at, kind: TypeKind::Inline(self.block()?) });
         }
         let (mut name, _) = self.name("a type")?;
+        if name == "mapping" {
+            let of = match self.eat_word("of")? {
+                true => Some(Box::new(self.type_()?)),
+                false => None,
+            };
+            let keys = match self.is_sign("{") {
+                true => self.block()?,
+                false => Vec::new(),
+            };
+            return Ok(TypeAst { at, kind: TypeKind::Mapping { of, keys } });
+        }
         if name == "null_or" {
             self.need("(")?;
             let present = Box::new(self.type_()?);

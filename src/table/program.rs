@@ -2,6 +2,7 @@
 
 use super::ast::{BinaryOp, Direction, Role};
 use super::eval::NativeFn;
+use super::positions::{Positions, ValueRead};
 use crate::tree::{Severity, Sym, TextKind, TypeRef};
 
 /// A name with the form JSON needs it in.
@@ -29,6 +30,8 @@ pub struct TypeDef {
     pub shown: Option<Shown>,
     /// What kind of thing it is the number of (`id`).
     pub id: Option<Sym>,
+    /// What kinds of things it is the name of (`names`).
+    pub names: Vec<Sym>,
     /// Marks for its nodes.
     pub marks: u8,
     /// Whether it ties replies to requests.
@@ -128,6 +131,8 @@ pub enum Read {
         /// The value.
         of: TypeRef,
     },
+    /// A self-describing value, read by the protocol's own code.
+    Value(ValueRead),
     /// A type with code.
     Native {
         /// Which, in [`Tables::natives`](super::Tables).
@@ -206,6 +211,8 @@ pub struct Layout {
     pub slots: u16,
     /// How many parameters.
     pub params: u16,
+    /// Where it names the positions of an array: how many there are, and how many of them have to be there.
+    pub positions: Option<Positions>,
     /// It has at least this many bits.
     pub min_bits: u32,
 }
@@ -337,6 +344,8 @@ pub struct EnumValue {
     pub value: u64,
     /// Its name.
     pub name: String,
+    /// Its name as JSON writes it, with its quotes.
+    pub json: String,
     /// A text for people.
     pub text: String,
     /// Its explanation.
@@ -372,6 +381,8 @@ pub struct Service {
     pub name: String,
     /// The protocol's number for it.
     pub number: Option<u64>,
+    /// Whether its messages are self-describing arrays, found and read by the protocol's own code.
+    pub positional: bool,
     /// The header's fields.
     pub header: Vec<(Role, Sym, TypeRef)>,
     /// Messages by number and sender: `[client, server]`, sorted by number.
@@ -404,8 +415,10 @@ pub struct MessageDef {
 pub struct Example {
     /// What it is an example of.
     pub of: ExampleOf,
-    /// The bytes in hex, not yet checked.
-    pub hex: String,
+    /// The bytes in hex, not yet checked, or as they are.
+    pub bytes: String,
+    /// Whether the bytes stand there as they are.
+    pub text: bool,
     /// The expected fields as JSON, not yet checked.
     pub json: String,
     /// Which file (index into the sources) and byte offset.

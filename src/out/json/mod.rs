@@ -6,6 +6,8 @@
 mod spans;
 mod value;
 
+use std::net::SocketAddr;
+
 use super::record::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};
 use crate::proto::{Event, EventKind, Message};
 use crate::table::Tables;
@@ -25,12 +27,15 @@ pub struct Style {
 pub struct JsonWriter {
     style: Style,
     time: (i64, String),
+    /// The last addresses that were written, as text: they come again and again.
+    ends: [Option<(SocketAddr, String)>; 4],
+    next_end: usize,
 }
 
 impl JsonWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        JsonWriter { style, time: (i64::MIN, String::new()) }
+        JsonWriter { style, time: (i64::MIN, String::new()), ..JsonWriter::default() }
     }
 
     /// Appends a record and a line feed.
@@ -46,9 +51,9 @@ impl JsonWriter {
         out.extend_from_slice(b"\",\"stream\":");
         number(out, u64::from(record.stream));
         out.extend_from_slice(b",\"src\":\"");
-        endpoint(out, record.src);
+        self.endpoint(out, record.src);
         out.extend_from_slice(b"\",\"dst\":\"");
-        endpoint(out, record.dst);
+        self.endpoint(out, record.dst);
         out.extend_from_slice(b"\",\"from\":\"");
         out.extend_from_slice(record.from.word().as_bytes());
         out.extend_from_slice(b"\",\"protocol\":\"");
@@ -100,6 +105,19 @@ impl JsonWriter {
     pub fn value(&self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
         let view = value::View { tables, tree, bytes, redact: self.style.redact };
         value::value(&view, node, out);
+    }
+
+    fn endpoint(&mut self, out: &mut Vec<u8>, at: SocketAddr) {
+        if let Some((_, text)) = self.ends.iter().flatten().find(|e| e.0 == at) {
+            out.extend_from_slice(text.as_bytes());
+            return;
+        }
+        let text = at.to_string();
+        out.extend_from_slice(text.as_bytes());
+        if let Some(place) = self.ends.get_mut(self.next_end % 4) {
+            *place = Some((at, text));
+        }
+        self.next_end = self.next_end.wrapping_add(1);
     }
 
     fn write_time(&mut self, time: crate::capture::Time, out: &mut Vec<u8>) {
@@ -245,11 +263,6 @@ fn milliseconds(out: &mut Vec<u8>, nanos: i64) {
     out.extend_from_slice(text.as_bytes());
 }
 
-fn endpoint(out: &mut Vec<u8>, at: std::net::SocketAddr) {
-    use std::io::Write;
-    let _ = write!(out, "{at}");
-}
-
 /// Appends bytes as lower-case hex.
 pub fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -270,13 +283,11 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
 /// Appends a text as it stands between the quotes of a JSON string.
 pub fn escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|b| *b < 0x20 || *b == b'"' || *b == b'\\') {
+    while let Some(at) = special(rest) {
         let (plain, from) = rest.split_at(at);
         out.extend_from_slice(plain);
-        let Some((special, after)) = from.split_first() else {
-            break;
-        };
-        match special {
+        let Some((byte, after)) = from.split_first() else { break };
+        match byte {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
             b'\n' => out.extend_from_slice(b"\\n"),
@@ -287,6 +298,18 @@ pub fn escaped(out: &mut Vec<u8>, text: &str) {
         rest = after;
     }
     out.extend_from_slice(rest);
+}
+
+/// Where the first byte is that JSON has escaped: eight are looked at together, since nearly all are plain.
+fn special(bytes: &[u8]) -> Option<usize> {
+    let needs = |b: u8| b < 0x20 || b == b'"' || b == b'\\';
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (i, word) in words.iter().enumerate() {
+        if word.iter().fold(false, |found, b| found | needs(*b)) {
+            return word.iter().position(|b| needs(*b)).map(|at| i * 8 + at);
+        }
+    }
+    tail.iter().position(|b| needs(*b)).map(|at| words.len() * 8 + at)
 }
 
 #[cfg(test)]

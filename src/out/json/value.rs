@@ -86,12 +86,12 @@ fn named(node: &Node, symbols: &EnumDef, out: &mut Vec<u8>) {
                 out.push(b',');
             }
             first = false;
-            string(out, &v.name);
+            out.extend_from_slice(v.json.as_bytes());
         }
         out.push(b']');
     } else if let Some(v) = symbols.get(node.value).or_else(|| symbols.get(raw)) {
         out.extend_from_slice(b",\"name\":");
-        string(out, &v.name);
+        out.extend_from_slice(v.json.as_bytes());
     }
     out.push(b'}');
 }

@@ -1,6 +1,7 @@
 //! Annotated trees for the eye: one line for the message, one line a field with its value, its name and what it means.
 
 mod meaning;
+mod names;
 mod value;
 
 use std::io::Write;
@@ -12,6 +13,7 @@ use crate::proto::{EventKind, Message};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
 pub use meaning::meaning;
+use names::Names;
 use value::View;
 
 /// What the tree writer was asked for.
@@ -31,12 +33,13 @@ pub struct TreeWriter {
     style: Style,
     day: i64,
     text: String,
+    names: Names,
 }
 
 impl TreeWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        TreeWriter { style, day: i64::MIN, text: String::new() }
+        TreeWriter { style, day: i64::MIN, ..TreeWriter::default() }
     }
 
     /// Appends a record.
@@ -47,6 +50,10 @@ impl TreeWriter {
             Body::Message { message, tables, tree } => {
                 self.message_line(message, out);
                 self.body(tables, tree, message.bytes, out);
+                self.names.learn(&View { tables, tree, bytes: message.bytes, redact: false }, record.number);
+                if self.names.take_full() {
+                    painted(out, &self.style.paint.dim, "── the oldest names are forgotten from here on\n");
+                }
             }
             Body::Event(event) => {
                 let paint = match event.kind {
@@ -225,6 +232,11 @@ impl TreeWriter {
                 out.truncate(at);
             } else {
                 out.extend_from_slice(paint.1.as_bytes());
+            }
+            if let Some((name, record)) = self.names.of(view, node) {
+                out.extend_from_slice(b"  ");
+                value::quoted(name, out);
+                let _ = write!(out, " (inferred, record {record})");
             }
         }
         *tie += 1;

@@ -51,7 +51,8 @@ fn content<'a>(view: &View<'a>, node: &Node) -> &'a [u8] {
     view.tree.bytes(node.buffer, view.bytes).get(start..start + len).unwrap_or(&[])
 }
 
-fn quoted(text: &str, out: &mut Vec<u8>) {
+/// Appends a text with its quotes.
+pub(super) fn quoted(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let plain = text.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\');
     if plain {

@@ -17,8 +17,8 @@ impl MoulSession {
         match context.evaluator.message(context.tables, service, side.index(), bytes, context.tree) {
             Outcome::Message(id, length) => {
                 let number = context.tables.message(id).and_then(|m| m.number);
-                let name = message_name(id, context);
-                self.emit(side, &name, number, Some(id), length, at, context);
+                let name = message_name(id, context.tables);
+                self.emit(side, name, number, Some(id), length, at, context);
                 true
             }
             Outcome::Need(n) if n <= context.options.max_message => {
@@ -34,17 +34,17 @@ impl MoulSession {
                     return false;
                 }
                 let number = context.tables.message(id).and_then(|m| m.number);
-                let name = message_name(id, context);
-                self.emit(side, &name, number, Some(id), length, at, context);
+                let name = message_name(id, context.tables);
+                self.emit(side, name, number, Some(id), length, at, context);
                 true
             }
             Outcome::NoLayout(id, _) => {
-                let name = message_name(id, context);
+                let name = message_name(id, context.tables);
                 self.lose(side, format!("{name}, whose layout is not known, ends the framing"), at, context)
             }
             Outcome::Unknown(number) => self.lose(side, format!("no message has the number {number}"), at, context),
             Outcome::Malformed(id) => {
-                let name = message_name(id, context);
+                let name = message_name(id, context.tables);
                 self.lose(side, format!("this cannot be the {name} its number says"), at, context)
             }
         }

@@ -46,7 +46,7 @@ impl MoulSession {
         let named = found.and_then(|i| services.get(i)).map(|s| s.name.clone());
         self.service_name = named.unwrap_or_else(|| other_service(kind, context));
         let next = match self.service_name.as_str() {
-            "file" => Stage::Messages,
+            "file" | "simplenet" => Stage::Messages,
             _ if self.service.is_none() => Stage::Foreign,
             _ => Stage::Handshake,
         };
@@ -98,8 +98,8 @@ impl MoulSession {
                         self.agreed = true;
                     }
                 }
-                let name = message_name(id, context);
-                self.emit(side, &name, number, None, length, at, context);
+                let name = message_name(id, context.tables);
+                self.emit(side, name, number, None, length, at, context);
                 if y_empty && self.agreed {
                     self.open(Mode::Clear);
                 }

@@ -231,8 +231,8 @@ impl Session for MoulSession {
     }
 }
 
-pub(super) fn message_name(id: MessageId, context: &Context<'_>) -> String {
-    context.tables.message(id).map_or(String::new(), |m| context.tables.name(m.name).to_string())
+pub(super) fn message_name(id: MessageId, tables: &Tables) -> &str {
+    tables.message(id).map_or("", |m| tables.name(m.name))
 }
 
 /// What came of a descriptor file, for people.

@@ -52,6 +52,24 @@ pub struct Counters {
     pub ack_nanos: u64,
 }
 
+impl Counters {
+    /// All counts with their names, and the mean time to an acknowledgement in microseconds.
+    pub fn named(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("datagrams", self.datagrams),
+            ("reliable", self.reliable),
+            ("acknowledged", self.acknowledged),
+            ("unacknowledged", self.unacknowledged),
+            ("resends", self.resends),
+            ("duplicates", self.duplicates),
+            ("lost", self.lost),
+            ("late", self.late),
+            ("strange_acks", self.strange_acks),
+            ("mean_ack_microseconds", self.ack_nanos.checked_div(self.acknowledged).unwrap_or(0) / 1000),
+        ]
+    }
+}
+
 /// How a sequence number fits those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {

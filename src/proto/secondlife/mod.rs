@@ -7,6 +7,7 @@ mod datagram;
 mod natives;
 mod packet;
 mod recognise;
+mod requests;
 mod session;
 pub mod template;
 #[cfg(test)]
@@ -72,7 +73,7 @@ impl Protocol for SecondLife {
         recognise::recognise(opening, tables)
     }
 
-    fn session(&self, _start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
-        Box::new(CircuitSession::new(tables))
+    fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
+        Box::new(CircuitSession::new(start.ends, tables))
     }
 }

@@ -5,7 +5,8 @@
 use super::circuit::{Arrival, Counters, Direction, Sent};
 use super::datagram::{Frame, NoMessage, Read};
 use super::packet::{self, Packet};
-use crate::proto::{Context, Event, EventKind, Message, Moment, Reply, Session, Side};
+use super::requests::Requests;
+use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
 use crate::table::Tables;
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
@@ -25,13 +26,15 @@ mod known {
 
 /// A circuit between a viewer (or another simulator) and a simulator.
 pub struct CircuitSession {
+    ends: Ends,
     frame: Option<Frame>,
     names: Names,
+    requests: Requests,
     socks: Option<bool>,
-    directions: [Direction; 2],
+    client: Direction,
+    server: Direction,
     opened: bool,
     closed: bool,
-    ended: [bool; 2],
     seen: Seen,
 }
 
@@ -54,22 +57,34 @@ struct Seen {
 
 impl CircuitSession {
     /// A circuit of which nothing was seen yet.
-    pub fn new(tables: &Tables) -> Self {
+    pub fn new(ends: Ends, tables: &Tables) -> Self {
         CircuitSession {
+            ends,
             frame: Frame::new(tables),
             names: Names { packets: tables.sym("Packets"), code: tables.sym("Code"), session: tables.sym("SessionID") },
+            requests: Requests::new(tables),
             socks: None,
-            directions: Default::default(),
+            client: Direction::default(),
+            server: Direction::default(),
             opened: false,
             closed: false,
-            ended: [false; 2],
             seen: Seen::default(),
         }
     }
 
     /// What was counted of the datagrams a side sent.
     pub fn counters(&self, from: Side) -> Counters {
-        self.directions[from.index()].counters
+        match from {
+            Side::Client => self.client.counters,
+            Side::Server => self.server.counters,
+        }
+    }
+
+    fn sent_by(&mut self, side: Side) -> &mut Direction {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
     }
 
     /// Whether a SOCKS header stands before the datagram. A flow is one or the other throughout; only a datagram that begins
@@ -92,7 +107,8 @@ impl CircuitSession {
 
     fn message(&mut self, from: Side, bytes: &[u8], at: Moment, read: Read, context: &mut Context<'_>) {
         let nanos = nanos(at);
-        let reply = self.tie(from, bytes, nanos, &read, context.tree);
+        let ack = self.tie(from, bytes, nanos, &read, context.tree);
+        let reply = ack.or_else(|| self.requests.answer(read.message, nanos, context.tables, context.tree, bytes));
         self.life(from, bytes, at, &read, context);
         let Some(def) = context.tables.message(read.message) else {
             return;
@@ -107,7 +123,8 @@ impl CircuitSession {
             reply,
         };
         let record = context.emit.message(at, &message, context.tables, context.tree);
-        self.directions[from.index()].remember(Sent {
+        self.requests.ask(read.message, record, nanos, (context.tables, context.tree, bytes));
+        self.sent_by(from).remember(Sent {
             record,
             nanos,
             sequence: read.packet.sequence,
@@ -121,10 +138,10 @@ impl CircuitSession {
     /// A message nobody knows still counts, and may carry acknowledgements.
     fn unknown(&mut self, from: Side, bytes: &[u8], at: Moment, packet: Packet) {
         let resent = packet.has(packet::RESENT);
-        self.directions[from.index()].arrive(packet.sequence, resent);
+        self.sent_by(from).arrive(packet.sequence, resent);
         if packet.has(packet::ACK) && packet.bad_acks.is_none() {
             for ack in packet.acks(bytes) {
-                self.directions[from.other().index()].acknowledge(ack, nanos(at));
+                self.sent_by(from.other()).acknowledge(ack, nanos(at));
             }
         }
     }
@@ -134,7 +151,7 @@ impl CircuitSession {
     fn tie(&mut self, from: Side, bytes: &[u8], nanos: i64, read: &Read, tree: &mut Tree) -> Option<Reply> {
         let Packet { sequence, .. } = read.packet;
         let resent = read.packet.has(packet::RESENT);
-        if let Arrival::Again(first) = self.directions[from.index()].arrive(sequence, resent) {
+        if let Arrival::Again(first) = self.sent_by(from).arrive(sequence, resent) {
             let elapsed = nanos.saturating_sub(first.nanos);
             tree.link(LinkKind::SentAgain, 0, first.record, elapsed);
             if !resent {
@@ -144,10 +161,11 @@ impl CircuitSession {
                 tree.problem(problem);
             }
         }
-        let other = &mut self.directions[from.other().index()];
+        let packets = self.names.packets;
+        let other = self.sent_by(from.other());
         let mut reply = None;
         if read.number == known::PACKET_ACK {
-            reply = packet_acks(tree, self.names.packets, other, nanos);
+            reply = packet_acks(tree, packets, other, nanos);
         }
         if read.packet.has(packet::ACK) && read.packet.bad_acks.is_none() {
             for ack in read.packet.acks(bytes) {
@@ -192,7 +210,7 @@ impl CircuitSession {
 
     /// What never came, once nothing more comes: acknowledgements, and the steps of a login.
     fn missing(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
-        let waiting = self.directions[from.index()].waiting();
+        let waiting = self.sent_by(from).waiting();
         if !waiting.is_empty() {
             let mut text =
                 format!("{} reliable messages were not acknowledged before the capture ended:", waiting.len());
@@ -256,13 +274,21 @@ impl Session for CircuitSession {
     fn gap(&mut self, _: Side, _: u64, _: u64, _: Moment, _: &mut Context<'_>) {}
 
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
-        if !std::mem::replace(&mut self.ended[from.index()], true) {
-            self.missing(from, at, context);
-        }
+        self.missing(from, at, context);
     }
 
     fn service(&self) -> &str {
         "circuit"
+    }
+
+    fn learned(&self) -> Vec<Learned> {
+        let side = |from: Side| {
+            let facts = self.counters(from).named().into_iter().map(|(key, n)| (key, n.to_string()));
+            let (client, server) = (self.ends.client, self.ends.server);
+            let name = format!("{client} and {server}, from the {}", from.word());
+            Learned { group: "circuits", name, facts: facts.collect() }
+        };
+        vec![side(Side::Client), side(Side::Server)]
     }
 }
 

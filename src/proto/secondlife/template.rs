@@ -91,7 +91,8 @@ impl<'a> Reader<'a> {
         while !matches!(self.peek(), Some("{" | "}") | None) {
             self.at += 1; // Trusted, Zerocoded, Deprecated …: nothing that changes how it is read
         }
-        let _ = writeln!(self.out, "\nmessage circuit both {number} {name} {{");
+        let answers = self.known.answers.get(name).map_or(String::new(), |asked| format!(" answers {asked}"));
+        let _ = writeln!(self.out, "\nmessage circuit both {number} {name}{answers} {{");
         while self.peek() == Some("{") {
             self.block(name)?;
         }
@@ -222,18 +223,23 @@ fn scalar(word: &str) -> Option<&'static str> {
 struct Known {
     fields: HashMap<String, String>,
     bases: HashMap<String, String>,
+    answers: HashMap<String, String>,
 }
 
 impl Known {
     /// Reads the embedded tables line by line: they keep to one field a line.
     fn embedded() -> Known {
-        let mut known = Known { fields: HashMap::new(), bases: HashMap::new() };
+        let mut known = Known { fields: HashMap::new(), bases: HashMap::new(), answers: HashMap::new() };
         for source in SecondLife.sources() {
             let (mut message, mut block) = ("", "");
             for line in source.text.lines() {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 match words.as_slice() {
                     ["message", _, _, _, name, "{"] => message = name,
+                    ["message", _, _, _, name, "answers", asked, "{"] => {
+                        message = name;
+                        known.answers.insert((*name).into(), (*asked).into());
+                    }
                     ["enum" | "flags", name, ":", base, "{"] => {
                         known.bases.insert((*name).into(), (*base).into());
                     }

@@ -1,9 +1,11 @@
 //! Bodies of structures into steps, and the names their expressions may use.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::super::ast::*;
 use super::super::error::TableError;
+use super::super::positions::Positions;
 use super::super::program::*;
 use super::Compiler;
 use super::types::blank;
@@ -62,30 +64,31 @@ impl Compiler<'_> {
         let ty = TypeRef(self.out.types.len() as u32);
         let text = if name.is_empty() { "struct".to_string() } else { name.to_string() };
         self.out.types.push(TypeDef { read: Read::Layout { layout: id, args: Vec::new() }, text, ..blank() });
-        let params = match self.item_named(name) {
-            Some((Item { kind: ItemKind::Struct(s), .. }, _)) => s.params.len() as u16,
-            _ => 0,
+        let (params, positions) = match self.item_named(name).as_ref().map(|i| &i.0.kind) {
+            Some(ItemKind::Struct(s)) => (s.params.len() as u16, s.positions),
+            _ => (0, false),
         };
-        self.out.layouts.push(Layout { name: name_sym, ty, start: 0, slots: 0, params, min_bits: 0 });
+        self.out.layouts.push(Layout {
+            name: name_sym,
+            ty,
+            start: 0,
+            slots: 0,
+            params,
+            positions: positions.then(Positions::default),
+            min_bits: 0,
+        });
         id
     }
 
     /// Compiles a declared structure: its ancestors' entries first.
     pub(super) fn fill_layout(&mut self, id: LayoutId, body: &StructAst) -> Result<(), TableError> {
-        let mut chain: Vec<(StructAst, usize)> = vec![(body.clone(), self.file)];
-        let mut parent = body.parent.clone().map(|p| (p, self.file));
-        while let Some(((name, at), file)) = parent {
-            self.file = file;
-            let Some((Item { kind: ItemKind::Struct(s), .. }, its_file)) = self.item_named(&name) else {
-                return self.error(at, format!("there is no structure `{name}` to extend"));
-            };
-            if chain.len() > 32 {
-                return self.error(at, format!("`{name}` extends itself, or more than 32 others"));
-            }
-            parent = s.parent.clone().map(|p| (p, its_file));
-            chain.push((s, its_file));
-        }
-        chain.reverse();
+        let ancestors = self.ancestors(body)?;
+        let bodies = ancestors.iter().filter_map(|(item, file)| match &item.kind {
+            ItemKind::Struct(s) => Some((s, *file)),
+            _ => None,
+        });
+        let chain: Vec<(&StructAst, usize)> = bodies.chain([(body, self.file)]).collect();
+        let outer = std::mem::replace(&mut self.positional, body.positions);
         let mut scope = Scope::default();
         for (s, _) in &chain {
             refs_of_entries(&s.entries, &mut scope.wanted);
@@ -106,9 +109,39 @@ impl Compiler<'_> {
             }
             self.entries(&s.entries, &mut scope, &mut ops)?;
         }
+        self.positional = outer;
+        if body.positions {
+            self.fill_positions(id, chain.iter().flat_map(|(s, _)| &s.entries))?;
+        }
         self.file = own_file;
         self.store(id, ops, &scope, body.params.len());
         Ok(())
+    }
+
+    /// The structures a structure extends, the most distant first.
+    fn ancestors(&mut self, body: &StructAst) -> Result<Vec<(Rc<Item>, usize)>, TableError> {
+        let own_file = self.file;
+        let mut found: Vec<(Rc<Item>, usize)> = Vec::new();
+        let mut parent = body.parent.clone();
+        while let Some((name, at)) = parent {
+            let named = self.item_named(&name);
+            let Some((item, file)) = named.filter(|n| matches!(n.0.kind, ItemKind::Struct(_))) else {
+                return self.error(at, format!("there is no structure `{name}` to extend"));
+            };
+            if found.len() >= 32 {
+                return self.error(at, format!("`{name}` extends itself, or more than 32 others"));
+            }
+            self.file = file;
+            let ItemKind::Struct(s) = &item.kind else { break };
+            self.file = own_file;
+            self.same_sort(at, s, body)?;
+            self.file = file;
+            parent = s.parent.clone();
+            found.push((item, file));
+        }
+        self.file = own_file;
+        found.reverse();
+        Ok(found)
     }
 
     /// Compiles a structure without a name: the names it uses of the outer one are its parameters.
@@ -122,6 +155,9 @@ impl Compiler<'_> {
         }
         let mut ops = Vec::new();
         self.entries(&body.entries, &mut scope, &mut ops)?;
+        if self.positional {
+            self.fill_positions(id, body.entries.iter())?;
+        }
         self.store(id, ops, &scope, body.params.len());
         Ok(())
     }
@@ -188,6 +224,7 @@ impl Compiler<'_> {
         ops: &mut Vec<Op>,
     ) -> Result<(), TableError> {
         let ty = self.type_(of, mods, scope)?;
+        self.check_sort(of, ty)?;
         let def = self.out.types.get(ty.0 as usize);
         let symbols = def.and_then(|d| d.symbols);
         let signed = matches!(def.map(|d| &d.read), Some(Read::Int { signed: true, .. }));
@@ -211,7 +248,7 @@ impl Compiler<'_> {
         }
         let (sym, text) = (self.name(name), name);
         let field = Op::Field { name: sym, ty, slot, marks: if span { mark::SPAN } else { 0 } };
-        if mods.optional {
+        if mods.optional && !self.positional {
             self.optional(text, sym, ty, field, ops);
         } else {
             ops.push(field);
@@ -357,6 +394,10 @@ fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
                 refs_of_expr(a, out);
                 refs_of_expr(b, out);
             }
+        }
+        TypeKind::Mapping { of, keys } => {
+            of.iter().for_each(|of| refs_of_type(of, out));
+            refs_of_entries(keys, out);
         }
         TypeKind::NullOr { present, of } => {
             refs_of_type(present, out);

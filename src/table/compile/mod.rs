@@ -5,9 +5,11 @@
 mod body;
 mod expr;
 mod optional;
+mod positions;
 mod types;
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use super::ast::*;
 use super::error::TableError;
@@ -47,6 +49,8 @@ pub(super) struct Compiler<'s> {
     pub(super) value_owners: HashMap<String, Vec<EnumId>>,
     pub(super) plain_types: HashMap<(String, u8), TypeRef>,
     alias_depth: usize,
+    /// Whether the positions of a self-describing array are being compiled.
+    pub(super) positional: bool,
     /// The file that is being compiled, for errors.
     pub(super) file: usize,
 }
@@ -120,11 +124,11 @@ impl Compiler<'_> {
         self.files.iter().enumerate().flat_map(|(f, file)| (0..file.items.len()).map(move |i| (f, i))).collect()
     }
 
-    pub(super) fn item(&self, place: Place) -> Option<Item> {
+    pub(super) fn item(&self, place: Place) -> Option<Rc<Item>> {
         self.files.get(place.0)?.items.get(place.1).cloned()
     }
 
-    pub(super) fn item_named(&self, name: &str) -> Option<(Item, usize)> {
+    pub(super) fn item_named(&self, name: &str) -> Option<(Rc<Item>, usize)> {
         let place = *self.by_name.get(name)?;
         Some((self.item(place)?, place.0))
     }
@@ -168,6 +172,7 @@ impl Compiler<'_> {
             ItemKind::Service(_) => "service",
             ItemKind::Message(_) => "message",
             ItemKind::Struct(s) if s.family.is_some() => "class",
+            ItemKind::Struct(s) if s.positions => "positions",
             ItemKind::Struct(_) => "struct",
             ItemKind::Enum { flags: true, .. } => "flags",
             ItemKind::Enum { .. } => "enum",
@@ -203,6 +208,7 @@ impl Compiler<'_> {
             end: self.name("end"),
             bytes,
             undecoded,
+            values: self.value_types(),
         }
     }
 
@@ -228,30 +234,32 @@ impl Compiler<'_> {
     fn enums(&mut self) -> Result<(), TableError> {
         let named: Vec<(String, Place)> = self.sorted_names();
         for (name, place) in named {
-            let Some(Item { kind: ItemKind::Enum { flags, base, values }, doc, .. }) = self.item(place) else {
-                continue;
-            };
+            let Some(item) = self.item(place) else { continue };
+            let ItemKind::Enum { flags, base, values } = &item.kind else { continue };
             self.file = place.0;
             let id = EnumId(self.out.enums.len() as u32);
             self.enum_ids.insert(name.clone(), id);
-            let base = self.plain_type(&base)?;
+            let base = self.plain_type(base)?;
             let mask = match self.out.types.get(base.0 as usize).map(|t| &t.read) {
                 Some(Read::Int { size: 8, .. }) => u64::MAX,
                 Some(Read::Int { size, .. }) => (1u64 << (u32::from(*size) * 8)) - 1,
                 _ => u64::MAX,
             };
-            let mut list: Vec<EnumValue> = Vec::new();
+            let mut list: Vec<EnumValue> = Vec::with_capacity(values.len());
             for v in values {
-                if list.iter().any(|w| w.name == v.name) {
+                let owners = self.value_owners.entry(v.name.clone()).or_default();
+                if owners.contains(&id) {
                     return self.error(v.at, format!("`{}` has this name already", name));
                 }
-                self.value_owners.entry(v.name.clone()).or_default().push(id);
-                list.push(EnumValue { value: v.value & mask, name: v.name, text: v.text, doc: v.doc });
+                owners.push(id);
+                let json = serde_json::Value::from(v.name.as_str()).to_string();
+                let (name, text, doc) = (v.name.clone(), v.text.clone(), v.doc.clone());
+                list.push(EnumValue { value: v.value & mask, name, json, text, doc });
             }
             // Where two names share a number the first one declared is shown.
             list.sort_by_key(|v| v.value);
             list.dedup_by_key(|v| v.value);
-            self.out.enums.push(EnumDef { name, flags, doc, values: list, base });
+            self.out.enums.push(EnumDef { name, flags: *flags, doc: item.doc.clone(), values: list, base });
         }
         Ok(())
     }
@@ -265,25 +273,25 @@ impl Compiler<'_> {
         let named = self.sorted_names();
         for (name, place) in &named {
             self.file = place.0;
-            match self.item(*place).map(|i| i.kind) {
-                Some(ItemKind::Struct(_)) => {
+            let Some(item) = self.item(*place) else { continue };
+            match &item.kind {
+                ItemKind::Struct(_) => {
                     let id = self.new_layout(name);
                     self.layout_ids.insert(name.clone(), id);
                 }
-                Some(ItemKind::Family { field, of, null }) => {
+                ItemKind::Family { field, of, null } => {
                     let id = FamilyId(self.out.families.len() as u32);
                     self.family_ids.insert(name.clone(), id);
-                    let of = self.plain_type(&of)?;
-                    let field = self.name(&field);
+                    let (of, null) = (self.plain_type(of)?, *null);
+                    let field = self.name(field);
                     self.out.families.push(Family { name: name.clone(), field, of, null, members: Vec::new() });
                 }
                 _ => {}
             }
         }
         for (name, place) in &named {
-            let Some(Item { kind: ItemKind::Struct(body), at, .. }) = self.item(*place) else {
-                continue;
-            };
+            let Some(item) = self.item(*place) else { continue };
+            let (ItemKind::Struct(body), at) = (&item.kind, item.at) else { continue };
             self.file = place.0;
             let Some(id) = self.layout_ids.get(name).copied() else {
                 continue;
@@ -291,8 +299,8 @@ impl Compiler<'_> {
             if let Some((family, family_at)) = &body.family {
                 self.join_family(name, at, family, *family_at, id)?;
             }
-            self.fill_layout(id, &body)?;
-            self.examples(&body, ExampleOf::Layout(id));
+            self.fill_layout(id, body)?;
+            self.examples(body, ExampleOf::Layout(id));
         }
         Ok(())
     }
@@ -327,9 +335,9 @@ impl Compiler<'_> {
 
     fn services_and_messages(&mut self) -> Result<(), TableError> {
         for place in self.places() {
-            let Some(Item { kind: ItemKind::Service(s), name, doc, .. }) = self.item(place) else {
-                continue;
-            };
+            let Some(item) = self.item(place) else { continue };
+            let ItemKind::Service(s) = &item.kind else { continue };
+            let (name, doc) = (item.name.clone(), item.doc.clone());
             self.file = place.0;
             let mut header = Vec::new();
             for field in &s.header {
@@ -344,7 +352,14 @@ impl Compiler<'_> {
                 }
                 header.push((field.role, self.name(name), ty));
             }
-            let service = Service { name: name.clone(), number: s.number, header, messages: Default::default(), doc };
+            let service = Service {
+                name: name.clone(),
+                number: s.number,
+                positional: s.positional,
+                header,
+                messages: Default::default(),
+                doc,
+            };
             if let Some(id) = self.service_ids.get(&name) {
                 if let Some(slot) = self.out.services.get_mut(id.0 as usize) {
                     *slot = service;
@@ -357,13 +372,12 @@ impl Compiler<'_> {
         let mut answers = Vec::new();
         let mut ids: HashMap<String, MessageId> = HashMap::new();
         for place in self.places() {
-            let Some(Item { kind: ItemKind::Message(m), name, at, doc, .. }) = self.item(place) else {
-                continue;
-            };
+            let Some(item) = self.item(place) else { continue };
+            let ItemKind::Message(m) = &item.kind else { continue };
             self.file = place.0;
-            let id = self.message(&name, at, doc, &m)?;
-            ids.insert(name, id);
-            answers.push((place.0, id, m.answers));
+            let id = self.message(&item.name, item.at, item.doc.clone(), m)?;
+            ids.insert(item.name.clone(), id);
+            answers.push((place.0, id, m.answers.clone()));
         }
         for (file, id, names) in answers {
             self.file = file;
@@ -389,7 +403,9 @@ impl Compiler<'_> {
             None => None,
             Some(body) => {
                 let layout = self.new_layout(name);
-                self.fill_layout(layout, body)?;
+                let positions = self.out.services.get(service.0 as usize).is_some_and(|s| s.positional);
+                let body = StructAst { positions, ..body.clone() };
+                self.fill_layout(layout, &body)?;
                 Some(layout)
             }
         };
@@ -424,7 +440,8 @@ impl Compiler<'_> {
         for e in &body.examples {
             self.out.examples.push(Example {
                 of,
-                hex: e.hex.clone(),
+                bytes: e.bytes.clone(),
+                text: e.text,
                 json: e.json.clone(),
                 file: self.file as u32,
                 at: e.at,

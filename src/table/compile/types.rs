@@ -2,9 +2,11 @@
 
 use super::super::ast::*;
 use super::super::error::TableError;
+use super::super::positions::ValueRead;
 use super::super::program::*;
 use super::Compiler;
 use super::body::Scope;
+use super::positions;
 use crate::tree::{TextKind, TypeRef, mark};
 
 impl Compiler<'_> {
@@ -24,6 +26,7 @@ impl Compiler<'_> {
             TypeKind::Inline(entries) => self.inline(ast.at, entries, scope)?,
             TypeKind::Many { of, len, bytes } => self.many(of, len, *bytes, mods, scope)?,
             TypeKind::As { region, zlib, inner } => self.region(ast.at, region, zlib, inner, mods, scope)?,
+            TypeKind::Mapping { of, keys } => self.mapping(ast.at, of.as_deref(), keys, scope)?,
             TypeKind::NullOr { present, of } => Read::NullOr {
                 present: self.type_(present, &Mods::default(), scope)?,
                 of: self.type_(of, &Mods::default(), scope)?,
@@ -70,8 +73,14 @@ impl Compiler<'_> {
             let def = TypeDef { read: Read::Layout { layout, args }, text: name.to_string(), ..blank() };
             return self.add(def, mods, scope);
         }
-        if let Some((Item { kind: ItemKind::Alias { of, mods: own }, .. }, file)) = self.item_named(name) {
-            return self.alias(ast.at, name, &of, &own, file, mods, scope);
+        if let Some((item, file)) = self.item_named(name)
+            && let ItemKind::Alias { of, mods: own } = &item.kind
+        {
+            return self.alias(ast.at, name, of, own, file, mods, scope);
+        }
+        if let Some(value) = positions::value_type(name) {
+            let def = TypeDef { read: Read::Value(value), text: name.to_string(), ..blank() };
+            return self.add(def, mods, scope);
         }
         let near = self.near(name);
         self.error(ast.at, format!("there is no type `{name}`{near}"))
@@ -122,7 +131,12 @@ impl Compiler<'_> {
             }
         };
         let read = base.and_then(|b| self.out.types.get(b.0 as usize)).map(|t| t.read.clone());
-        let Some(read @ (Read::Int { .. } | Read::Native { .. })) = read else {
+        let Some(
+            read @ (Read::Int { .. }
+            | Read::Native { .. }
+            | Read::Value(ValueRead::Int | ValueRead::Uint | ValueRead::Any)),
+        ) = read
+        else {
             return self
                 .error(args.first().map_or(0, |a| a.at), format!("the enum `{name}` is read from an integer type"));
         };
@@ -133,7 +147,7 @@ impl Compiler<'_> {
         self.add(TypeDef { read, text, symbols: Some(id), ..blank() }, mods, scope)
     }
 
-    fn inline(&mut self, at: usize, entries: &[Entry], scope: &mut Scope) -> Result<Read, TableError> {
+    pub(super) fn inline(&mut self, at: usize, entries: &[Entry], scope: &mut Scope) -> Result<Read, TableError> {
         let layout = self.new_layout("");
         let free = scope.free_names(entries);
         let body = StructAst { entries: entries.to_vec(), params: free.clone(), ..StructAst::default() };
@@ -255,6 +269,7 @@ impl Compiler<'_> {
         if let Some(id) = &mods.id {
             def.id = Some(self.name(id));
         }
+        def.names = mods.names.iter().map(|n| self.name(n)).collect();
         if let Some((word, at)) = &mods.shown {
             if !super::super::SHOWN.contains(&word.as_str()) {
                 return self.error(*at, format!("`shown` knows {}", super::super::SHOWN.join(", ")));
@@ -316,12 +331,17 @@ impl Compiler<'_> {
                 let inner: Vec<_> = inner.iter().map(|t| self.type_text(t)).collect();
                 format!("{} as {}", self.type_text(region), inner.join(" | "))
             }
+            TypeKind::Mapping { of: Some(of), .. } => format!("mapping of {}", self.type_text(of)),
+            TypeKind::Mapping { .. } => "mapping".into(),
             TypeKind::NullOr { present, of } => format!("null_or({}) {}", self.type_text(present), self.type_text(of)),
         }
     }
 
     fn near(&self, name: &str) -> String {
-        let known = ["u8", "u16", "u32", "u64", "i32", "bool", "uuid", "ipv4", "utf16", "bytes", "f32", "f64"];
+        let known = [
+            "u8", "u16", "u32", "u64", "i32", "bool", "uuid", "ipv4", "utf16", "bytes", "f32", "f64", "int", "uint",
+            "float", "text", "value", "mapping",
+        ];
         let declared = self
             .layout_ids
             .keys()
@@ -348,6 +368,7 @@ fn merge(own: &Mods, outer: &Mods) -> Mods {
         expect: outer.expect.clone().or_else(|| own.expect.clone()),
         shown: outer.shown.clone().or_else(|| own.shown.clone()),
         id: outer.id.clone().or_else(|| own.id.clone()),
+        names: if outer.names.is_empty() { own.names.clone() } else { outer.names.clone() },
         secret: own.secret || outer.secret,
         opaque: own.opaque || outer.opaque,
         transaction: own.transaction || outer.transaction,
@@ -365,6 +386,7 @@ pub(super) fn blank() -> TypeDef {
         symbols: None,
         shown: None,
         id: None,
+        names: Vec::new(),
         marks: 0,
         transaction: false,
         max: None,
@@ -455,6 +477,6 @@ fn minimum(p: &Program, read: &Read) -> u32 {
         Read::Layout { layout, .. } => p.layouts.get(layout.0 as usize).map_or(0, |l| l.min_bits),
         Read::Family(f) => p.families.get(f.0 as usize).map_or(0, |f| of(&f.of)),
         Read::NullOr { present, .. } => of(present),
-        Read::Native { .. } => 0,
+        Read::Native { .. } | Read::Value(_) => 0,
     }
 }

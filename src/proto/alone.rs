@@ -1,0 +1,52 @@
+//! Bytes without a capture around them, read as one direction of a connection: examples in tables, and what `decode` is given.
+
+use super::{Context, Emit, Ends, Event, Message, Moment, Options, Protocol, Share, Side, Start, Transport};
+use crate::keys::KeyRing;
+use crate::table::{Evaluator, Tables};
+use crate::tree::Tree;
+use std::net::{Ipv4Addr, SocketAddr};
+
+/// What a session said of the bytes.
+pub enum Said<'a> {
+    /// A message, with its fields.
+    Message(&'a Message<'a>, &'a Tree),
+    /// An event.
+    Event(&'a Event),
+}
+
+/// Reads bytes as all that one side sent.
+pub fn read_alone(protocol: &dyn Protocol, tables: &Tables, side: Side, bytes: &[u8], take: &mut dyn FnMut(Said<'_>)) {
+    let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let ends = Ends { client: nowhere, server: nowhere };
+    let start = Start { ends, transport: Transport::Tcp, whole: true, service: None };
+    let mut session = protocol.session(&start, tables);
+    let mut context = Context {
+        tables,
+        evaluator: &mut Evaluator::default(),
+        tree: &mut Tree::new(),
+        keys: &KeyRing::default(),
+        options: &Options::default(),
+        emit: &mut Ear { take, messages: 0 },
+    };
+    session.data(side, 0, bytes, Moment::default(), &mut context);
+    session.end(side, Moment::default(), &mut context);
+}
+
+struct Ear<'a> {
+    take: &'a mut dyn FnMut(Said<'_>),
+    messages: u64,
+}
+
+impl Emit for Ear<'_> {
+    fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, tree: &Tree) -> u64 {
+        (self.take)(Said::Message(message, tree));
+        self.messages += 1;
+        self.messages
+    }
+
+    fn event(&mut self, _: Moment, event: Event) {
+        (self.take)(Said::Event(&event));
+    }
+
+    fn account(&mut self, _: Side, _: Share, _: u64) {}
+}

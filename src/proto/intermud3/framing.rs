@@ -1,0 +1,125 @@
+//! Where packets begin and end in a stream: a length of 4 bytes, most significant first, then so many bytes of text.
+//!
+//! Knows lengths and the first bytes of a text, nothing of what is in it. A NUL never stands in mudmode text, and a length of up
+//! to 2 MiB begins with one: this is what framing is found again by.
+
+use super::text::begins_value;
+
+/// The longest text that is put together: "new implementations should make sure to accept packets upto 2mb in size".
+pub(super) const MAX_TEXT: u32 = 2 << 20;
+
+/// The bytes of a length.
+pub(super) const PREFIX: usize = 4;
+
+/// So many bytes tell whether a packet begins within the first four.
+const LOOK: usize = 2 * PREFIX + 2;
+
+/// What stands at a packet's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A packet of so many bytes, its length counted.
+    Packet(usize),
+    /// More bytes are needed: so many from here.
+    Need(usize),
+    /// A NUL that the packet before it sent and did not count; the next packet begins behind it.
+    StrayNul,
+    /// A packet whose text is longer than any that is put together.
+    TooLong(u32),
+    /// No packet begins here; so a length would read.
+    Lost(u32),
+}
+
+/// The length at the start of some bytes.
+pub(super) fn length(bytes: &[u8]) -> Option<u32> {
+    bytes.first_chunk::<PREFIX>().map(|raw| u32::from_be_bytes(*raw))
+}
+
+/// What stands at the start of `rest`; `last`: nothing comes behind it.
+pub(super) fn step(rest: &[u8], last: bool) -> Step {
+    let Some(length) = length(rest) else {
+        return Step::Need(PREFIX);
+    };
+    let first = rest.get(PREFIX).copied();
+    let plain = first.is_some_and(begins_value);
+    if !plain || length > MAX_TEXT {
+        let look = if length > MAX_TEXT { LOOK } else { 8 };
+        if rest.len() < look && !last && (length < 4 || length > MAX_TEXT) {
+            return Step::Need(look);
+        }
+        if rest.first() == Some(&0) && opens(rest.get(1..).unwrap_or(&[])) {
+            return Step::StrayNul;
+        }
+        if (0..PREFIX).any(|i| rest.get(i..).is_some_and(|r| r.starts_with(b"({\""))) {
+            return Step::Lost(length);
+        }
+    }
+    if length > MAX_TEXT {
+        let text = rest.get(PREFIX..).unwrap_or(&[]);
+        return match length < 1 << 28 && text.starts_with(b"({") {
+            true => Step::TooLong(length),
+            false => Step::Lost(length),
+        };
+    }
+    let whole = PREFIX + length as usize;
+    if rest.len() < whole { Step::Need(whole) } else { Step::Packet(whole) }
+}
+
+/// Whether a packet with an array that begins with a text plainly begins here.
+pub(super) fn begins(bytes: &[u8]) -> bool {
+    length(bytes).is_some_and(|n| (5..=MAX_TEXT).contains(&n))
+        && bytes.get(PREFIX..).is_some_and(|text| text.starts_with(b"({\""))
+}
+
+/// Whether an array or a mapping with a text at its beginning may begin here.
+fn opens(bytes: &[u8]) -> bool {
+    let text = bytes.get(PREFIX..).unwrap_or(&[]);
+    length(bytes).is_some_and(|n| (5..=MAX_TEXT).contains(&n))
+        && (text.starts_with(b"({\"") || text.starts_with(b"([\""))
+}
+
+/// Where the next packet plainly begins.
+pub(super) fn find(bytes: &[u8]) -> Option<usize> {
+    memchr::memmem::find_iter(bytes, b"({\"")
+        .filter_map(|at| at.checked_sub(PREFIX))
+        .find(|at| bytes.get(*at..).is_some_and(begins))
+}
+
+/// How many of the last bytes may belong to a packet's beginning that is not whole yet.
+pub(super) const KEEP: usize = PREFIX + 2;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_length_says_where_a_packet_ends() {
+        assert_eq!(step(b"\0\0", false), Step::Need(4));
+        assert_eq!(step(b"\0\0\0\x05({", false), Step::Need(9));
+        assert_eq!(step(b"\0\0\0\x05({})\0more", false), Step::Packet(9));
+        assert_eq!(step(b"\0\0\0\x04123\0", false), Step::Packet(8));
+    }
+
+    #[test]
+    fn two_mebibytes_are_the_most() {
+        assert_eq!(step(b"\0\x20\0\0({\"x", false), Step::Need(PREFIX + (2 << 20)));
+        assert_eq!(step(b"\0\x20\0\x01({\"x", false), Step::TooLong((2 << 20) + 1));
+        assert_eq!(step(b"GET / HTTP", false), Step::Lost(u32::from_be_bytes(*b"GET ")));
+    }
+
+    #[test]
+    fn a_nul_that_was_not_counted_is_told_from_an_empty_packet() {
+        assert_eq!(step(b"\0\0\0\0", false), Step::Need(8));
+        assert_eq!(step(b"\0\0\0\0\x44({\"tell", false), Step::StrayNul);
+        assert_eq!(step(b"\0\0\0\x01\x44({\"tell", false), Step::StrayNul);
+        assert_eq!(step(b"\0\0\0\0\0\0\0\x44({\"", false), Step::Packet(4));
+        assert_eq!(step(b"\0\0\0\0", true), Step::Packet(4));
+    }
+
+    #[test]
+    fn framing_is_found_again_by_a_length_and_a_bracket() {
+        assert_eq!(find(b"ell\",5,({\"a\",})\0\0\0\0\x09({\"tell\",})"), Some(16));
+        assert_eq!(find(b"chan({\"tell\",})"), None);
+        assert!(matches!(step(b"\0\0\x44({\"tell\"", false), Step::Lost(_)));
+    }
+}

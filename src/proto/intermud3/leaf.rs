@@ -1,0 +1,379 @@
+//! Texts, numbers and the odd values of mudmode as nodes, and keys of mappings.
+//!
+//! Knows one value at a time; the containers around it are [`super::value`]'s.
+
+use std::hash::BuildHasher;
+
+use super::number::{self, Form, odd};
+use super::text::{self, Place, Quoted};
+use super::value::{Inside, Run, Sort, node};
+use crate::table::{Read, ValueRead};
+use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, mark};
+
+/// Integers beyond this are text in JSON: jq 1.6 and JavaScript round them.
+const EXACT: u64 = 1 << 53;
+
+/// Up to so many keys of a mapping are compared one with the other; beyond, by hash.
+const FEW_KEYS: u32 = 16;
+
+impl Run<'_> {
+    /// A text.
+    pub(super) fn text(&mut self, name: Sym, ty: TypeRef) {
+        let place = match self.top.inside {
+            Inside::Packet => Place::Plain,
+            Inside::Keys { .. } if !self.top.value_next => Place::Key,
+            _ => Place::Value,
+        };
+        let found = self.quoted(place);
+        let (value, kind) = self.content(&found);
+        let ty = match ty == self.types.any {
+            true => self.types.text,
+            false => self.expected(ty, "a text", self.types.text),
+        };
+        let mut leaf = node(name, ty, Kind::Text(kind), self.claimed, found.next);
+        leaf.value = value;
+        leaf.marks = self.marks(ty);
+        if found.bare.is_some() {
+            leaf.marks |= mark::GUESS;
+        }
+        let index = self.tree.leaf(leaf);
+        self.pos = found.next;
+        self.complete(index, index);
+    }
+
+    /// The text whose opening quote is here; says what is wrong with it.
+    fn quoted(&mut self, place: Place) -> Quoted {
+        let start = self.pos + 1;
+        let found = text::quoted(self.bytes, start, self.end, place, &mut self.hopeless);
+        if let Some(bare) = found.bare {
+            let index = self.tree.len();
+            self.tree.problem(Problem::new(
+                Severity::Warning,
+                index,
+                "a quote that is not escaped, at byte {a}: the text is taken as it stands up to byte {b}",
+                bare as i64,
+                found.end as i64,
+            ));
+        }
+        if !found.closed {
+            self.say_here(Severity::Error, "the text that begins at byte {a} has no closing quote");
+        }
+        found
+    }
+
+    /// A text's content for its node: a place in the captured bytes, or in the tree where escapes were resolved.
+    fn content(&mut self, found: &Quoted) -> (u64, TextKind) {
+        let bytes = self.bytes.get(found.start..found.end).unwrap_or(&[]);
+        let ascii = bytes.is_ascii();
+        if bytes.iter().fold(false, |odd, b| odd | (*b < b' ') | (*b == 0x7f)) {
+            self.control(bytes, found.start);
+        }
+        if !found.escapes {
+            let kind = if ascii || std::str::from_utf8(bytes).is_ok() {
+                TextKind::Utf8
+            } else {
+                self.latin1(found);
+                TextKind::Latin1
+            };
+            return (Node::place(found.start, bytes.len()), kind);
+        }
+        if let Some(at) = text::unescape(bytes, &mut self.keep.bytes) {
+            self.say(
+                Severity::Note,
+                self.tree.len(),
+                "an escape the document does not know, at byte {a}: it stands for its character",
+                found.start + at,
+            );
+        }
+        let place = match std::str::from_utf8(&self.keep.bytes) {
+            Ok(text) => self.tree.own_text(text),
+            Err(_) => {
+                self.keep.text.clear();
+                self.keep.text.extend(self.keep.bytes.iter().map(|b| char::from(*b)));
+                let place = self.tree.own_text(&self.keep.text);
+                self.latin1(found);
+                place
+            }
+        };
+        (place, TextKind::Owned)
+    }
+
+    fn latin1(&mut self, found: &Quoted) {
+        let mut problem = Problem::new(
+            Severity::Note,
+            self.tree.len(),
+            "text in ISO-8859-1, not UTF-8, at byte {a}",
+            found.start as i64,
+            0,
+        );
+        let len = found.end.saturating_sub(found.start) as u32;
+        problem.bytes = Some((Buffer::CAPTURED, found.start as u32, len));
+        self.tree.problem(problem);
+    }
+
+    #[cold]
+    fn control(&mut self, bytes: &[u8], start: usize) {
+        let index = self.tree.len();
+        if let Some(at) = bytes.iter().position(|b| *b == 0) {
+            self.say(
+                Severity::Warning,
+                index,
+                "a NUL inside a text, at byte {a}: FluffOS reads no further",
+                start + at,
+            );
+        }
+        let bare_cr = |at: &usize| *at == 0 || bytes.get(at - 1) != Some(&b'\\');
+        if let Some(at) = bytes.iter().position(|b| *b == b'\r').filter(bare_cr) {
+            self.say(
+                Severity::Note,
+                index,
+                "a carriage return in a text, at byte {a}: FluffOS writes a newline so",
+                start + at,
+            );
+        }
+        let other = |b: &u8| matches!(*b, 1..=0x0c | 0x0e..=0x1f | 0x7f);
+        if let Some(at) = bytes.iter().position(other) {
+            self.say(Severity::Note, index, "a control character in a text, at byte {a}", start + at);
+        }
+    }
+
+    /// A number.
+    pub(super) fn number(&mut self, name: Sym, ty: TypeRef) {
+        let found = number::scan(self.bytes, self.pos, self.end);
+        if found.form == Form::Bad {
+            return self.garbage();
+        }
+        if found.odd != 0 {
+            for (_, text) in odd::TEXTS.iter().filter(|t| found.odd & t.0 != 0) {
+                self.say_here(Severity::Note, text);
+            }
+        }
+        let bytes = self.bytes.get(self.pos..found.end).unwrap_or(&[]);
+        let (value, kind) = match found.form {
+            Form::Float => self.float(bytes),
+            _ => self.integer(bytes),
+        };
+        let integer = matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
+        let own = match found.form {
+            Form::Float => self.types.float,
+            _ => self.types.int,
+        };
+        let ty = if ty == self.types.any || !integer && self.tables.symbols(ty).is_some() {
+            own
+        } else {
+            self.check_number(ty, found.form, bytes, (value, kind));
+            ty
+        };
+        let mut leaf = node(name, ty, kind, self.claimed, found.end);
+        leaf.value = value;
+        leaf.marks = self.marks(ty);
+        let index = self.tree.leaf(leaf);
+        self.pos = found.end;
+        self.complete(index, index);
+    }
+
+    fn float(&mut self, bytes: &[u8]) -> (u64, Kind) {
+        let text = std::str::from_utf8(bytes).unwrap_or("0");
+        let value: f64 = text.parse().unwrap_or(f64::NAN);
+        if value.is_infinite() {
+            self.say_here(Severity::Note, "a float beyond what 64 bits hold, at byte {a}");
+        }
+        (value.to_bits(), Kind::F64)
+    }
+
+    /// The smallest kind an integer fits: what is past 64 bits stays the text it is, without leading zeros.
+    fn integer(&mut self, bytes: &[u8]) -> (u64, Kind) {
+        let negative = bytes.first() == Some(&b'-');
+        let signed = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
+        let digits = bytes.get(signed..).unwrap_or(&[]);
+        let zeros = digits.iter().take(digits.len().saturating_sub(1)).take_while(|d| **d == b'0').count();
+        let significant = digits.get(zeros..).unwrap_or(&[]);
+        match number::magnitude(significant) {
+            Some(n) if n <= EXACT && negative => ((n as i64).wrapping_neg() as u64, Kind::Signed),
+            Some(n) if n <= EXACT => (n, Kind::Unsigned),
+            Some(n) if !negative => (n, Kind::Unsigned64),
+            Some(n) if n <= 1 << 63 => ((n as i64).wrapping_neg() as u64, Kind::Signed64),
+            _ => {
+                self.say_here(Severity::Note, "an integer of more than 64 bits, at byte {a}");
+                if zeros == 0 && signed == usize::from(negative) {
+                    let place = Node::place(self.pos, bytes.len());
+                    return (place, Kind::Text(TextKind::Utf8));
+                }
+                self.keep.text.clear();
+                self.keep.text.push_str(if negative { "-" } else { "" });
+                self.keep.text.extend(significant.iter().map(|d| char::from(*d)));
+                let place = self.tree.own_text(&self.keep.text);
+                (place, Kind::Text(TextKind::Owned))
+            }
+        }
+    }
+
+    /// A number where the tables say what stands there. 0 may stand for anything that is absent.
+    fn check_number(&mut self, ty: TypeRef, form: Form, bytes: &[u8], value: (u64, Kind)) {
+        let tables = self.tables;
+        let Some(def) = tables.type_def(ty) else {
+            return;
+        };
+        match (&def.read, form) {
+            (Read::Value(ValueRead::Any | ValueRead::Int), Form::Int) => {}
+            (Read::Value(ValueRead::Uint), Form::Int) => {
+                if bytes.first() == Some(&b'-') && value.0 != 0 {
+                    self.say_here(Severity::Note, "a negative number at byte {a}, where 0 or more is expected");
+                }
+            }
+            (_, Form::Int) if matches!(value, (0, Kind::Unsigned | Kind::Signed)) => {}
+            (Read::Value(ValueRead::Float), _) => {}
+            (read, Form::Float) => self.expect(Some(read), "a float"),
+            (read, _) => self.expect(Some(read), "a number"),
+        }
+        if let (Some(max), (n, Kind::Unsigned)) = (def.max, value)
+            && n > max
+        {
+            let index = self.tree.len();
+            self.tree.problem(Problem::new(
+                Severity::Note,
+                index,
+                "{a}, where the documents say {b} at most",
+                n as i64,
+                max as i64,
+            ));
+        }
+    }
+
+    /// A reference to an object, as drivers of another family write it: text up to its bracket.
+    pub(super) fn object(&mut self, name: Sym, ty: TypeRef) {
+        let rest = self.bytes.get(self.pos..self.end).unwrap_or(&[]);
+        let Some(len) = memchr::memchr(b'>', rest) else {
+            return self.garbage();
+        };
+        self.say_here(Severity::Warning, "a reference to an object at byte {a}, which has no place on this network");
+        let found = Quoted {
+            start: self.pos,
+            end: self.pos + len + 1,
+            next: self.pos + len + 1,
+            escapes: false,
+            closed: true,
+            bare: None,
+        };
+        let (value, kind) = self.content(&found);
+        let marks = self.marks(ty);
+        let kind = Kind::Text(kind);
+        let mut leaf = node(name, self.types.object, kind, self.claimed, found.next);
+        leaf.value = value;
+        leaf.marks = marks;
+        let index = self.tree.leaf(leaf);
+        self.pos = found.next;
+        self.complete(index, index);
+    }
+
+    /// A mapping's key: the name of its value's node, or where the mapping is shown as pairs, a node of its own.
+    pub(super) fn key(&mut self, byte: u8) {
+        if self.top.pairs {
+            if self.top.pair.is_none() {
+                let at = self.claimed;
+                let pair = node(Sym::ELEMENT, self.types.pair, Kind::List, at, at);
+                self.top.pair = Some(self.tree.leaf(pair));
+                self.top.key_type = self.key_type("");
+            }
+            return match byte {
+                b':' => self.empty(),
+                _ => self.value(byte),
+            };
+        }
+        if byte != b'"' {
+            let value = byte == b':' || byte == b'(' || text::begins_value(byte);
+            return match value {
+                true => self.read_as_pairs(),
+                false => self.set_aside(),
+            };
+        }
+        let found = self.quoted(Place::Key);
+        let (value, kind) = self.content(&found);
+        let name = self.take_name(value, kind);
+        if self.known_key(name) {
+            return self.read_as_pairs();
+        }
+        self.top.key = name;
+        self.keep.text.clear();
+        if let Some(text) = self.tree.dynamic(name) {
+            self.keep.text.push_str(text);
+        }
+        let key = std::mem::take(&mut self.keep.text);
+        self.top.key_type = self.key_type(&key);
+        self.keep.text = key;
+        self.top.value_next = true;
+        self.pos = found.next;
+        self.colon();
+    }
+
+    /// A key's text as a name of the tree's own.
+    fn take_name(&mut self, value: u64, kind: TextKind) -> Sym {
+        let mut text = std::mem::take(&mut self.keep.text);
+        text.clear();
+        if kind == TextKind::Owned {
+            text.push_str(self.tree.owned(value));
+        } else {
+            let (start, len) = ((value >> 32) as usize, (value & 0xffff_ffff) as usize);
+            let bytes = self.bytes.get(start..start + len).unwrap_or(&[]);
+            crate::tree::decode_text(kind, bytes, &mut text);
+        }
+        let name = self.tree.dynamic_name(&text);
+        self.keep.text = text;
+        name
+    }
+
+    /// The type of the value at a key.
+    fn key_type(&self, key: &str) -> TypeRef {
+        let Inside::Keys { of, keys } = self.top.inside else {
+            return self.types.any;
+        };
+        keys.and_then(|k| self.tables.key(k, key)).or(of).unwrap_or(self.types.any)
+    }
+
+    /// Whether the mapping has this key already.
+    fn known_key(&mut self, name: Sym) -> bool {
+        let hash = |run: &Self, key: Sym| run.keep.hasher.hash_one((run.top.number, run.tree.dynamic(key)));
+        if self.top.count >= FEW_KEYS {
+            if self.top.count == FEW_KEYS {
+                let mut seen = std::mem::take(&mut self.keep.seen);
+                seen.extend(self.keys().map(|key| hash(self, key)));
+                self.keep.seen = seen;
+            }
+            let hash = hash(self, name);
+            if self.keep.seen.insert(hash) {
+                return false;
+            }
+        }
+        let key = self.tree.dynamic(name);
+        self.keys().any(|other| self.tree.dynamic(other) == key)
+    }
+
+    /// The keys of the open mapping. It has no end yet, so that its children end with the tree.
+    fn keys(&self) -> impl Iterator<Item = Sym> + '_ {
+        let mut next = self.top.node + 1;
+        std::iter::from_fn(move || {
+            let node = self.tree.get(next)?;
+            next = node.end.max(next + 1);
+            Some(node)
+        })
+        .filter(|node| !node.has(mark::SPAN))
+        .map(|node| node.name)
+    }
+
+    /// The marks a type asks for.
+    pub(super) fn marks(&self, ty: TypeRef) -> u8 {
+        self.tables.type_def(ty).map_or(0, |d| d.marks)
+    }
+
+    /// The type of a node that is no number: an enum's type would read it as one.
+    fn expected(&mut self, ty: TypeRef, found: &'static str, own: TypeRef) -> TypeRef {
+        let tables = self.tables;
+        self.expect(tables.type_def(ty).map(|d| &d.read), found);
+        if tables.symbols(ty).is_some() { own } else { ty }
+    }
+
+    /// Whether the value of a mapping or array is outside of everything, for errors.
+    pub(super) fn outside(&self) -> bool {
+        self.top.sort == Sort::Outside
+    }
+}

@@ -1,0 +1,60 @@
+//! Intermud-3: how MUDs talk to each other through routers, in packets of mudmode text. See `docs/intermud3.md`.
+
+mod framing;
+mod leaf;
+mod network;
+mod number;
+mod pending;
+mod recognise;
+mod repair;
+mod session;
+mod text;
+mod value;
+
+use super::{LazyTables, Opening, Protocol, Session, Start, Verdict};
+use crate::table::{LayoutId, NativeFn, Read, Source, Tables};
+
+/// The protocol.
+pub struct Intermud3;
+
+/// The embedded tables, by file.
+macro_rules! tables {
+    ($($file:literal),* $(,)?) => {
+        vec![$(Source { name: concat!("intermud3/", $file).into(), text: include_str!($file).into() }),*]
+    };
+}
+
+impl Protocol for Intermud3 {
+    fn name(&self) -> &'static str {
+        "intermud3"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        tables!["packet.table", "router.table", "channel.table", "oob.table", "irn.table"]
+    }
+
+    fn natives(&self) -> &'static [(&'static str, NativeFn)] {
+        &[]
+    }
+
+    fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        recognise::verdict(opening)
+    }
+
+    fn recognise_udp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        Verdict::No
+    }
+
+    fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
+        Box::new(session::I3Session::new(start.service, tables))
+    }
+}
+
+/// The positions every packet begins with, which name the elements of a packet whose type no table knows.
+fn header(tables: &Tables) -> Option<LayoutId> {
+    let ty = tables.type_named("Packet")?;
+    match tables.type_def(ty)?.read {
+        Read::Layout { layout, .. } => Some(layout),
+        _ => None,
+    }
+}

@@ -1,0 +1,213 @@
+//! What packets tell of the network: muds with their states, routers with their addresses, channels with their hosts.
+//!
+//! Mud and channel lists come as deltas: what is known is summed up, in bounded space.
+
+use std::collections::BTreeMap;
+
+use crate::proto::Learned;
+use crate::table::{MessageId, Tables};
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
+
+/// More muds, routers or channels than this are not kept for one connection.
+const LIMIT: usize = 4096;
+
+/// What is known so far.
+#[derive(Default)]
+pub(super) struct Network {
+    lessons: Vec<Lesson>,
+    known: BTreeMap<(Group, String), Facts>,
+}
+
+type Facts = Vec<(&'static str, String)>;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    Muds,
+    Routers,
+    Channels,
+}
+
+/// What a message teaches, and in which of its elements.
+#[derive(Clone, Copy, Default)]
+enum Lesson {
+    #[default]
+    Nothing,
+    Startup,
+    Muds(Sym),
+    Routers(Sym),
+    Channels(Sym),
+    /// A mapping whose `channels` are a channel list.
+    RouterChannels(Sym),
+}
+
+impl Network {
+    /// Nothing known yet.
+    pub(super) fn new(tables: &Tables) -> Self {
+        let sym = |name| tables.sym(name).unwrap_or(Sym::ELEMENT);
+        let lessons = tables
+            .messages()
+            .iter()
+            .map(|def| match tables.name(def.name) {
+                "startup-req" | "startup-req-1" | "startup-req-2" | "startup-req-3" => Lesson::Startup,
+                "mudlist" => Lesson::Muds(sym("info_mapping")),
+                "irn-mudlist-delta" | "irn-mudlist-altered" => Lesson::Muds(sym("mudlist")),
+                "startup-reply" => Lesson::Routers(sym("router_list")),
+                "chanlist-reply" => Lesson::Channels(sym("channel_list")),
+                "irn-chanlist-delta" | "irn-chanlist-altered" => Lesson::RouterChannels(sym("data")),
+                _ => Lesson::Nothing,
+            })
+            .collect();
+        Network { lessons, known: BTreeMap::new() }
+    }
+
+    /// Takes in what a packet tells.
+    pub(super) fn learn(&mut self, id: MessageId, bytes: &[u8], tables: &Tables, tree: &Tree) {
+        let lesson = self.lessons.get(id.0 as usize).copied().unwrap_or_default();
+        let view = View { tables, tree, bytes };
+        match lesson {
+            Lesson::Nothing => {}
+            Lesson::Startup => {
+                if let Some(name) = view.child_named(0, "originator_mudname") {
+                    let facts = view.facts(0, &["player_port", "mudlib", "driver", "mud_type", "open_status"]);
+                    self.put(Group::Muds, view.text(name), facts, "connects here");
+                }
+            }
+            Lesson::Muds(list) => self.each(list, Group::Muds, &view),
+            Lesson::Channels(list) => self.each(list, Group::Channels, &view),
+            Lesson::Routers(list) => {
+                for (_, router) in view.elements(view.child(0, list)) {
+                    let facts = view.facts(router, &["address"]);
+                    if let Some(name) = view.child_named(router, "router_name") {
+                        self.put(Group::Routers, view.text(name), facts, "");
+                    }
+                }
+            }
+            Lesson::RouterChannels(data) => {
+                let data = view.child(0, data);
+                let channels = data
+                    .and_then(|d| view.elements(Some(d)).find(|(node, _)| tree.dynamic(node.name) == Some("channels")));
+                for (node, index) in view.elements(channels.map(|c| c.1)) {
+                    self.entry(Group::Channels, node, index, &view);
+                }
+            }
+        }
+    }
+
+    /// All that is known, sorted by sort and name.
+    pub(super) fn learned(&self) -> Vec<Learned> {
+        self.known
+            .iter()
+            .map(|((group, name), facts)| Learned {
+                group: match group {
+                    Group::Muds => "muds",
+                    Group::Routers => "routers",
+                    Group::Channels => "channels",
+                },
+                name: name.clone(),
+                facts: facts.clone(),
+            })
+            .collect()
+    }
+
+    fn each(&mut self, list: Sym, group: Group, view: &View<'_>) {
+        for (node, index) in view.elements(view.child(0, list)) {
+            self.entry(group, node, index, view);
+        }
+    }
+
+    /// One entry of a mud or channel list; 0 instead of an array: it is there no more.
+    fn entry(&mut self, group: Group, node: &Node, index: u32, view: &View<'_>) {
+        let Some(name) = view.tree.dynamic(node.name) else {
+            return;
+        };
+        let wanted: &[&'static str] = match group {
+            Group::Channels => &["channel_host", "channel_type"],
+            _ => &["ip_addr", "player_port", "mudlib", "driver", "mud_type", "open_status"],
+        };
+        let deleted = !matches!(node.kind, Kind::Struct | Kind::List);
+        let mut facts = view.facts(index, wanted);
+        let state = match (group, view.child_named(index, "state")) {
+            _ if deleted => "deleted".to_string(),
+            (Group::Muds, Some(state)) => match view.number(state) {
+                Some(-1) => "up".into(),
+                Some(0) => "down".into(),
+                Some(n) => format!("down for {n} s"),
+                None => String::new(),
+            },
+            _ => String::new(),
+        };
+        if deleted && let Some(known) = self.known.get(&(group, name.to_string())) {
+            facts = known.iter().filter(|f| f.0 != "state").cloned().collect();
+        }
+        self.put(group, name.to_string(), facts, &state);
+    }
+
+    fn put(&mut self, group: Group, name: String, mut facts: Facts, state: &str) {
+        if !state.is_empty() {
+            facts.insert(0, ("state", state.to_string()));
+        }
+        let key = (group, name);
+        if self.known.len() < LIMIT || self.known.contains_key(&key) {
+            self.known.insert(key, facts);
+        }
+    }
+}
+
+/// A packet's tree, with what is needed to read it.
+struct View<'a> {
+    tables: &'a Tables,
+    tree: &'a Tree,
+    bytes: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    fn child(&self, parent: u32, name: Sym) -> Option<u32> {
+        self.tree.children(parent).find(|(_, n)| n.name == name).map(|(i, _)| i)
+    }
+
+    fn child_named(&self, parent: u32, name: &str) -> Option<u32> {
+        self.tree
+            .children(parent)
+            .find(|(_, n)| self.tree.dynamic(n.name).is_none() && self.tables.name(n.name) == name)
+            .map(|(i, _)| i)
+    }
+
+    fn elements(&self, parent: Option<u32>) -> impl Iterator<Item = (&'a Node, u32)> + use<'a> {
+        let tree = self.tree;
+        parent.into_iter().flat_map(move |p| tree.children(p)).filter(|(_, n)| !n.has(mark::SPAN)).map(|(i, n)| (n, i))
+    }
+
+    fn facts(&self, parent: u32, names: &[&'static str]) -> Facts {
+        names
+            .iter()
+            .filter_map(|name| Some((*name, self.text(self.child_named(parent, name)?))))
+            .filter(|(_, text)| !text.is_empty())
+            .collect()
+    }
+
+    fn number(&self, index: u32) -> Option<i64> {
+        let node = self.tree.get(index)?;
+        matches!(node.kind, Kind::Unsigned | Kind::Signed).then_some(node.value as i64)
+    }
+
+    fn text(&self, index: u32) -> String {
+        let mut out = String::new();
+        let Some(node) = self.tree.get(index) else {
+            return out;
+        };
+        match node.kind {
+            Kind::Text(TextKind::Owned) => out.push_str(self.tree.owned(node.value)),
+            Kind::Text(kind) => {
+                let (start, len) = node.content();
+                let bytes = self.bytes.get(start..start + len).unwrap_or(&[]);
+                decode_text(kind, bytes, &mut out);
+            }
+            _ => {
+                if let Some(n) = self.number(index) {
+                    out.push_str(&n.to_string());
+                }
+            }
+        }
+        out
+    }
+}

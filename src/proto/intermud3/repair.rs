@@ -1,0 +1,381 @@
+//! What is not as the grammar asks: said in its place, and read on as far as possible.
+//!
+//! Also the separators and closing brackets, since these are where most deviations show.
+
+use super::text::begins_value;
+use super::value::{Inside, Run, Sort, node};
+use crate::table::{Read, ValueRead};
+use crate::tree::{Kind, Node, Problem, Severity, Sym};
+
+impl Run<'_> {
+    /// The byte here.
+    #[inline]
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.peek_at(0)
+    }
+
+    /// The byte so far ahead.
+    #[inline]
+    pub(super) fn peek_at(&self, ahead: usize) -> Option<u8> {
+        let at = self.pos + ahead;
+        if at < self.end { self.bytes.get(at).copied() } else { None }
+    }
+
+    /// Says something about the node that comes next.
+    pub(super) fn say_here(&mut self, severity: Severity, text: &'static str) {
+        self.say(severity, self.tree.len(), text, self.pos);
+    }
+
+    /// Says something about a node, at a byte of the packet.
+    pub(super) fn say(&mut self, severity: Severity, node: u32, text: &'static str, at: usize) {
+        if !self.silent {
+            self.tree.problem(Problem::new(severity, node, text, at as i64, 0));
+        }
+    }
+
+    /// Passes over blanks, which the document allows inside texts only.
+    pub(super) fn blanks(&mut self) {
+        let from = self.pos;
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
+            self.pos += 1;
+        }
+        if self.pos > from && !self.blanks_noted {
+            self.blanks_noted = true;
+            let node = self.top.node;
+            self.say(Severity::Note, node, "blanks between values, first at byte {a}", from);
+        }
+    }
+
+    /// The comma behind an element.
+    #[inline]
+    pub(super) fn comma(&mut self) {
+        if self.bytes.get(self.pos) == Some(&b',') && self.pos < self.end {
+            self.pos += 1;
+            return;
+        }
+        self.no_comma();
+    }
+
+    fn no_comma(&mut self) {
+        self.blanks();
+        let last = self.tree.len().saturating_sub(1);
+        match self.peek() {
+            Some(b',') => self.pos += 1,
+            None => {}
+            Some(b'}' | b']') => {
+                self.say(Severity::Note, self.top.node, "no comma before the closing bracket at byte {a}", self.pos)
+            }
+            Some(b'/') if self.peek_at(1) == Some(b')') => {
+                self.say(Severity::Note, self.top.node, "no comma before the closing bracket at byte {a}", self.pos)
+            }
+            Some(b':') => {
+                self.say(Severity::Error, last, "a colon where a comma belongs, at byte {a}", self.pos);
+                self.pos += 1;
+            }
+            Some(byte) if begins_value(byte) => {
+                self.say(Severity::Error, last, "no comma between two values, at byte {a}", self.pos)
+            }
+            Some(_) => self.stray = true,
+        }
+    }
+
+    /// The colon behind a key.
+    pub(super) fn colon(&mut self) {
+        self.blanks();
+        match self.peek() {
+            Some(b':') => self.pos += 1,
+            Some(b',' | b'}' | b']') | None => self.say_here(Severity::Error, "a key without a value, before byte {a}"),
+            _ => self.say_here(Severity::Error, "no colon between key and value, at byte {a}"),
+        }
+    }
+
+    /// A colon that no key stands before.
+    pub(super) fn stray_colon(&mut self) {
+        self.say_here(Severity::Error, "a colon without a key, at byte {a}");
+        self.pos += 1;
+    }
+
+    /// A comma with nothing before it.
+    pub(super) fn nothing(&mut self) {
+        let rest = self.bytes.get(self.pos + 1..self.end).unwrap_or(&[]);
+        let closes =
+            matches!(rest.trim_ascii_start().first(), Some(b'}' | b']')) || rest.trim_ascii_start().starts_with(b"/)");
+        if self.top.count == 0 && closes && !self.top.value_next {
+            self.say(Severity::Note, self.top.node, "a lone comma in an empty container, at byte {a}", self.pos);
+            self.pos += 1;
+        } else if self.top.sort == Sort::Mapping && !self.top.value_next {
+            self.say(Severity::Error, self.top.node, "a comma where a key belongs, at byte {a}", self.pos);
+            self.pos += 1;
+        } else {
+            self.empty();
+        }
+    }
+
+    /// An empty slot: FluffOS writes objects and functions so.
+    pub(super) fn empty(&mut self) {
+        self.say_here(Severity::Note, "an empty slot at byte {a}: FluffOS writes an object or a function so");
+        let (name, ty) = self.slot();
+        let ty = if self.tables.symbols(ty).is_some() { self.types.any } else { ty };
+        let mut leaf = node(name, ty, Kind::Null, self.claimed, self.pos);
+        leaf.marks = self.marks(ty);
+        let index = self.tree.leaf(leaf);
+        self.complete(index, index);
+    }
+
+    /// A closing bracket.
+    pub(super) fn close(&mut self, byte: u8) {
+        let sort = match byte {
+            b'}' => Sort::Array,
+            b']' => Sort::Mapping,
+            _ => Sort::Class,
+        };
+        if sort != self.top.sort {
+            if self.keep.stack.iter().any(|f| f.sort == sort) {
+                self.say(Severity::Error, self.top.node, "not closed before byte {a}", self.pos);
+                return self.finish();
+            }
+            self.say(Severity::Error, self.top.node, "closed by the bracket of another kind, at byte {a}", self.pos);
+        }
+        self.pos += 1;
+        match self.peek() {
+            Some(b')') => self.pos += 1,
+            _ => self.say(Severity::Error, self.top.node, "no `)` behind the bracket, at byte {a}", self.pos),
+        }
+        self.finish();
+    }
+
+    /// The top container is whole.
+    fn finish(&mut self) {
+        if self.top.value_next {
+            let (name, ty) = self.slot();
+            let leaf = node(name, ty, Kind::Null, self.claimed, self.claimed);
+            self.tree.leaf(leaf);
+            self.top.count += 1;
+        }
+        if let Some(pair) = self.top.pair.take() {
+            self.tree.close(pair, self.claimed * 8);
+        }
+        self.check_count();
+        let last = match self.pos > self.claimed {
+            true => self.syntax(self.types.close_name, self.claimed),
+            false => u32::MAX,
+        };
+        let index = self.top.node;
+        if let Some(frame) = self.keep.stack.pop() {
+            self.top = frame;
+        }
+        self.complete(index, last);
+    }
+
+    /// Notes where an array has more or fewer elements than its positions.
+    fn check_count(&mut self) {
+        let Inside::Positions(layout) = self.top.inside else {
+            return;
+        };
+        let Some(positions) = self.tables.layout(layout).and_then(|l| l.positions) else {
+            return;
+        };
+        let count = self.top.count;
+        let expected = if count < u32::from(positions.required) {
+            positions.required
+        } else if count > u32::from(positions.count) {
+            positions.count
+        } else {
+            return;
+        };
+        self.tree.problem(Problem::new(
+            Severity::Note,
+            self.top.node,
+            "{a} elements, where {b} are expected",
+            i64::from(count),
+            i64::from(expected),
+        ));
+    }
+
+    /// The text ended inside brackets.
+    pub(super) fn unclosed(&mut self) {
+        let node = self.tree.len().saturating_sub(1);
+        self.say(Severity::Error, node, "the text ends at byte {a}, before its brackets are closed", self.pos);
+        self.silent = true;
+        while !self.outside() {
+            self.finish();
+        }
+        self.top.count = self.top.count.max(1);
+    }
+
+    /// Brackets within brackets beyond the bound: the rest is shown as it is.
+    pub(super) fn too_deep(&mut self) {
+        let index = self.tree.len();
+        self.tree.problem(Problem::new(
+            Severity::Error,
+            index,
+            "brackets within brackets, more than {a} deep, from byte {b} on: no further",
+            i64::from(super::value::MAX_DEPTH),
+            self.pos as i64,
+        ));
+        self.pos = self.end;
+        self.undecoded();
+        self.claimed = self.pos;
+        self.silent = true;
+        while !self.outside() {
+            self.finish();
+        }
+        self.top.count = self.top.count.max(1);
+    }
+
+    /// Bytes that are no value, where one belongs: up to where the next may begin.
+    pub(super) fn garbage(&mut self) {
+        let index = self.no_value();
+        self.complete(index, index);
+    }
+
+    /// Bytes that are no value, and stand where none belongs.
+    pub(super) fn set_aside(&mut self) {
+        let index = self.no_value();
+        self.comma();
+        self.grow(index);
+        self.claimed = self.pos;
+    }
+
+    fn no_value(&mut self) -> u32 {
+        self.say_here(Severity::Error, "no value can be read at byte {a}");
+        self.pos = self.garbage_end(self.pos + 1);
+        self.undecoded()
+    }
+
+    fn undecoded(&mut self) -> u32 {
+        let ty = self.tables.undecoded_type();
+        let mut leaf = node(Sym::UNDECODED, ty, Kind::Undecoded, self.claimed, self.pos);
+        leaf.value = Node::place(self.claimed, self.pos - self.claimed);
+        self.tree.leaf(leaf)
+    }
+
+    fn garbage_end(&self, mut at: usize) -> usize {
+        if self.outside() {
+            return self.end;
+        }
+        while let Some(found) = self.bytes.get(at..self.end).and_then(|rest| memchr::memchr3(b',', b'}', b']', rest)) {
+            let here = at + found;
+            let next = self.bytes.get(here + 1).filter(|_| here + 1 < self.end);
+            if self.bytes.get(here) == Some(&b',') || matches!(next, None | Some(b')')) {
+                return here;
+            }
+            at = here + 1;
+        }
+        self.end
+    }
+
+    /// What stands behind the value, and the NUL.
+    pub(super) fn behind(&mut self) {
+        self.blanks();
+        if self.pos < self.end {
+            let rest = self.end - self.pos;
+            let index = self.tree.len();
+            self.tree.problem(Problem::new(
+                Severity::Warning,
+                index,
+                "{a} bytes behind the value, from byte {b} on",
+                rest as i64,
+                self.pos as i64,
+            ));
+            self.pos = self.end;
+            self.undecoded();
+            self.claimed = self.pos;
+        }
+        if self.claimed < self.bytes.len() {
+            self.pos = self.bytes.len();
+            let (name, from) = (self.types.end_name, self.claimed);
+            let index = self.syntax(name, from);
+            if let Some(n) = self.tree.get_mut(index) {
+                n.kind = Kind::Bytes;
+            }
+        }
+    }
+
+    /// Reads the mapping at the top again, as a list of pairs.
+    pub(super) fn read_as_pairs(&mut self) {
+        let frame = self.top;
+        self.again += self.pos - frame.began;
+        let at = frame.began as u32;
+        if let Err(place) = self.keep.pairs_at.binary_search(&at) {
+            self.keep.pairs_at.insert(place, at);
+        }
+        self.tree.back_to(frame.before);
+        self.pos = frame.began;
+        self.claimed = frame.claimed;
+        if let Some(outer) = self.keep.stack.pop() {
+            self.top = outer;
+        }
+    }
+
+    /// Whether the mapping that begins here is shown as a list of pairs: a key is no text, or is there twice, or mappings were
+    /// read again so often that no more are.
+    pub(super) fn as_pairs(&self) -> bool {
+        if self.again > self.bytes.len() * 4 + 65_536 {
+            return true;
+        }
+        let inner = self.bytes.get(self.pos + 2..self.end).unwrap_or(&[]);
+        let first = inner.trim_ascii_start().first();
+        first.is_some_and(|b| *b != b'"' && (*b == b':' || *b == b'(' || begins_value(*b)))
+            || self.keep.pairs_at.binary_search(&(self.pos as u32)).is_ok()
+    }
+
+    /// Notes where something else stands than the tables say.
+    pub(super) fn expect(&mut self, read: Option<&Read>, found: &'static str) {
+        let expected = match read {
+            Some(Read::Value(ValueRead::Int | ValueRead::Uint)) => 0,
+            Some(Read::Value(ValueRead::Float)) => 1,
+            Some(Read::Value(ValueRead::Text)) => 2,
+            Some(Read::Value(ValueRead::Array | ValueRead::Packet) | Read::Layout { .. } | Read::List { .. }) => 3,
+            Some(Read::Value(ValueRead::Mapping { .. })) => 4,
+            _ => return,
+        };
+        let texts = match found {
+            "a text" => TEXT_FOUND,
+            "a float" => FLOAT_FOUND,
+            "a number" => NUMBER_FOUND,
+            "an array" => ARRAY_FOUND,
+            _ => MAPPING_FOUND,
+        };
+        match texts.get(expected) {
+            Some(text) if !text.is_empty() => self.say_here(Severity::Note, text),
+            _ => {}
+        }
+    }
+}
+
+const TEXT_FOUND: [&str; 5] = [
+    "a text at byte {a}, where a number is expected",
+    "a text at byte {a}, where a float is expected",
+    "",
+    "a text at byte {a}, where an array is expected",
+    "a text at byte {a}, where a mapping is expected",
+];
+const FLOAT_FOUND: [&str; 5] = [
+    "a float at byte {a}, where an integer is expected",
+    "",
+    "a float at byte {a}, where a text is expected",
+    "a float at byte {a}, where an array is expected",
+    "a float at byte {a}, where a mapping is expected",
+];
+const NUMBER_FOUND: [&str; 5] = [
+    "",
+    "an integer at byte {a}, where a float is expected",
+    "a number at byte {a}, where a text is expected",
+    "a number at byte {a}, where an array is expected",
+    "a number at byte {a}, where a mapping is expected",
+];
+const ARRAY_FOUND: [&str; 5] = [
+    "an array at byte {a}, where a number is expected",
+    "an array at byte {a}, where a float is expected",
+    "an array at byte {a}, where a text is expected",
+    "",
+    "an array at byte {a}, where a mapping is expected",
+];
+const MAPPING_FOUND: [&str; 5] = [
+    "a mapping at byte {a}, where a number is expected",
+    "a mapping at byte {a}, where a float is expected",
+    "a mapping at byte {a}, where a text is expected",
+    "a mapping at byte {a}, where an array is expected",
+    "",
+];

@@ -1,0 +1,229 @@
+//! Texts as mudmode writes them: where one ends, also where its sender escaped nothing, and what its escapes stand for.
+//!
+//! Knows bytes and quotes, not trees.
+
+use memchr::memchr2;
+
+/// Where a text stands, since that says what may follow its closing quote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A packet's type, which holds no quotes: its first one closes it.
+    Plain,
+    /// A mapping's key: a colon follows.
+    Key,
+    /// Anywhere else.
+    Value,
+}
+
+/// A text between its quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quoted {
+    /// Offset of its first byte, behind the opening quote.
+    pub(super) start: usize,
+    /// Offset of the closing quote, or of the end of everything.
+    pub(super) end: usize,
+    /// Offset behind it.
+    pub(super) next: usize,
+    /// Whether backslashes stand in it.
+    pub(super) escapes: bool,
+    /// Whether there was a closing quote.
+    pub(super) closed: bool,
+    /// The first quote in it that was not escaped.
+    pub(super) bare: Option<usize>,
+}
+
+/// From where on no closing quote can be found any more, by place: so that looking for one stays linear.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Hopeless {
+    key: Option<usize>,
+    value: Option<usize>,
+}
+
+impl Hopeless {
+    fn at(&mut self, place: Place) -> &mut Option<usize> {
+        if place == Place::Key { &mut self.key } else { &mut self.value }
+    }
+}
+
+/// The text whose first byte is at `start`; the whole ends at `end`.
+///
+/// A quote that nothing follows which could follow a text was not escaped by its sender (CoffeeMud does so): then the text goes on to
+/// the first quote behind which the array plainly goes on.
+pub(super) fn quoted(bytes: &[u8], start: usize, end: usize, place: Place, hopeless: &mut Hopeless) -> Quoted {
+    let mut escapes = false;
+    let mut at = start;
+    loop {
+        let Some((found, quote)) = next_mark(bytes, at, end) else {
+            return Quoted { start, end, next: end, escapes, closed: false, bare: None };
+        };
+        if !quote {
+            escapes = true;
+            at = found + 2;
+            continue;
+        }
+        let mut text = Quoted { start, end: found, next: found + 1, escapes, closed: true, bare: None };
+        if place != Place::Plain
+            && !closes(bytes, found + 1, end, place)
+            && let Some(last) = later(bytes, found + 1, end, place, hopeless)
+        {
+            text.end = last;
+            text.next = last + 1;
+            text.escapes = false;
+            text.bare = Some(found);
+        }
+        return text;
+    }
+}
+
+/// The next quote (true) or backslash (false).
+#[inline]
+fn next_mark(bytes: &[u8], at: usize, end: usize) -> Option<(usize, bool)> {
+    let rest = bytes.get(at..end)?;
+    let found = memchr2(b'"', b'\\', rest)?;
+    Some((at + found, rest.get(found) == Some(&b'"')))
+}
+
+/// Whether what follows a quote may follow a text.
+#[inline]
+fn closes(bytes: &[u8], next: usize, end: usize, place: Place) -> bool {
+    let rest = bytes.get(next..end).unwrap_or(&[]);
+    match rest.first() {
+        Some(b',') => true,
+        Some(b':') => place == Place::Key || rest.get(1).is_some_and(|b| begins_value(*b)),
+        _ => after_blanks(rest),
+    }
+}
+
+fn after_blanks(rest: &[u8]) -> bool {
+    let rest = rest.trim_ascii_start();
+    match rest.first() {
+        None | Some(b',' | b':' | 0) => true,
+        Some(b'}' | b']' | b'/') => matches!(rest.get(1), None | Some(b')' | 0)),
+        _ => false,
+    }
+}
+
+/// The first quote from `at` on behind which the whole plainly goes on: a comma and then a value or a closing bracket without a blank
+/// between, a closing bracket, for a key a colon.
+fn later(bytes: &[u8], at: usize, end: usize, place: Place, hopeless: &mut Hopeless) -> Option<usize> {
+    let known = hopeless.at(place);
+    if known.is_some_and(|from| at >= from) {
+        return None;
+    }
+    let mut from = at;
+    while let Some((found, quote)) = next_mark(bytes, from, end) {
+        if !quote {
+            from = found + 2;
+            continue;
+        }
+        let rest = bytes.get(found + 1..end).unwrap_or(&[]);
+        let good = match (place, rest.first()) {
+            (Place::Key, first) => first == Some(&b':'),
+            (_, Some(b',')) => goes_on(rest.get(1..).unwrap_or(&[])),
+            (_, Some(b'}' | b']' | b'/')) => rest.get(1) == Some(&b')'),
+            _ => false,
+        };
+        if good {
+            return Some(found);
+        }
+        from = found + 1;
+    }
+    *known = Some(at);
+    None
+}
+
+fn goes_on(rest: &[u8]) -> bool {
+    match rest.first() {
+        None => true,
+        Some(b'}' | b']' | b'/') => rest.get(1) == Some(&b')'),
+        Some(b) => *b == b',' || begins_value(*b),
+    }
+}
+
+/// Whether a byte may begin a value.
+#[inline]
+pub(super) fn begins_value(byte: u8) -> bool {
+    matches!(byte, b'"' | b'(' | b'-' | b'0'..=b'9')
+}
+
+/// Resolves escapes into `out`; returns the place in `text` of the first that the document does not know.
+pub(super) fn unescape(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+    out.clear();
+    let mut odd = None;
+    let mut rest = text;
+    while let Some(found) = memchr::memchr(b'\\', rest) {
+        let (plain, from) = rest.split_at(found);
+        out.extend_from_slice(plain);
+        let at = text.len() - from.len();
+        match from.get(1) {
+            Some(b'n') => out.push(b'\n'),
+            Some(b @ (b'"' | b'\\')) => out.push(*b),
+            Some(b) => {
+                odd.get_or_insert(at);
+                out.push(*b);
+            }
+            None => {
+                odd.get_or_insert(at);
+                out.push(b'\\');
+            }
+        }
+        rest = from.get(2..).unwrap_or(&[]);
+    }
+    out.extend_from_slice(rest);
+    odd
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+
+    fn of(text: &str, place: Place) -> (&str, Option<usize>) {
+        let q = quoted(text.as_bytes(), 0, text.len(), place, &mut Hopeless::default());
+        (&text[q.start..q.end], q.bare)
+    }
+
+    #[test]
+    fn a_text_ends_at_its_quote() {
+        assert_eq!(of(r#"hello",5"#, Place::Value), ("hello", None));
+        assert_eq!(of(r#"a \" b\\",5"#, Place::Value), (r#"a \" b\\"#, None));
+        assert_eq!(of(r#"key":1"#, Place::Key), ("key", None));
+        assert_eq!(of("never closed", Place::Value), ("never closed", None));
+    }
+
+    #[test]
+    fn a_quote_that_is_not_escaped_belongs_to_the_text() {
+        let text = r#"Hello channel "quoted" \ slash",})"#;
+        assert_eq!(of(text, Place::Value), (r#"Hello channel "quoted" \ slash"#, Some(14)));
+        let text = r#"he said "hi", and left",})"#;
+        assert_eq!(of(text, Place::Value), (r#"he said "hi", and left"#, Some(8)));
+        assert_eq!(of(r#""quoted" only","next",})"#, Place::Value), (r#""quoted" only"#, Some(0)));
+    }
+
+    #[test]
+    fn where_no_later_quote_could_close_the_first_one_does() {
+        assert_eq!(of(r#"tell"5,})"#, Place::Value), ("tell", None));
+        assert_eq!(of(r#"a" "b",])"#, Place::Key), ("a", None));
+        assert_eq!(of(r#"tell"5,"x",})"#, Place::Plain), ("tell", None));
+    }
+
+    #[test]
+    fn looking_for_a_closing_quote_stays_linear() {
+        let text = "\"x".repeat(300_000);
+        let mut hopeless = Hopeless::default();
+        for at in (0..text.len()).step_by(2) {
+            quoted(text.as_bytes(), at, text.len(), Place::Value, &mut hopeless);
+        }
+    }
+
+    #[test]
+    fn escapes_are_the_documents_and_any_other_stands_for_its_character() {
+        let mut out = Vec::new();
+        assert_eq!(unescape(br#"a\"b\\c\nd"#, &mut out), None);
+        assert_eq!(out, b"a\"b\\c\nd");
+        assert_eq!(unescape(br"tab\t \x41", &mut out), Some(3));
+        assert_eq!(out, b"tabt x41");
+        assert_eq!(unescape(br"end\", &mut out), Some(3));
+        assert_eq!(out, b"end\\");
+    }
+}

@@ -1,0 +1,471 @@
+//! Mudmode text into the tree: arrays, mappings, classes and what stands in them, in one pass and without recursion.
+//!
+//! Knows the grammar, what drivers make of it, and the names the tables give to positions. It knows neither connections nor routers.
+//! Every element's span includes the comma behind it, every container has its brackets as spans, so that spans tile the packet.
+//!
+//! Grammar: "Mudmode transport protocol specification" (Way of the Force); the variants: docs/intermud3.md.
+
+use std::collections::HashSet;
+use std::hash::RandomState;
+
+use super::text::Hopeless;
+use crate::table::{LayoutId, MessageId, Read, Tables, ValueRead, ValueTypes};
+use crate::tree::{Buffer, Checkpoint, Kind, Node, Problem, Severity, Sym, TextKind, Tree, TypeRef, mark};
+
+/// Brackets within brackets are followed to this depth. jq 1.6 reads JSON to a depth of 256, so this leaves it the record around them.
+pub(super) const MAX_DEPTH: u16 = 250;
+
+/// What is kept from packet to packet, so that nothing has to be allocated again.
+#[derive(Default)]
+pub(super) struct Reader {
+    pub(super) stack: Vec<Frame>,
+    pub(super) bytes: Vec<u8>,
+    pub(super) text: String,
+    pub(super) pairs_at: Vec<u32>,
+    pub(super) seen: HashSet<u64>,
+    pub(super) hasher: RandomState,
+}
+
+/// What a packet's text turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// An array that begins with a text: the node of this text.
+    pub(super) packet: Option<u32>,
+    /// The message of that name, where the tables know it.
+    pub(super) message: Option<MessageId>,
+    /// Whether the last byte was a NUL.
+    pub(super) nul: bool,
+}
+
+/// What a container is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// Not in any container yet.
+    Outside,
+    Array,
+    Mapping,
+    Class,
+}
+
+/// What the tables say of a container's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inside {
+    Any,
+    Elements(TypeRef),
+    Positions(LayoutId),
+    /// Positions whose message is not known before the first element is read.
+    Packet,
+    /// As a packet whose type no table knows.
+    UnknownPacket,
+    Keys {
+        of: Option<TypeRef>,
+        keys: Option<LayoutId>,
+    },
+}
+
+/// A container that is open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) node: u32,
+    pub(super) sort: Sort,
+    pub(super) inside: Inside,
+    /// Elements or pairs so far.
+    pub(super) count: u32,
+    pub(super) level: u16,
+    /// A mapping whose keys are not all text, or not all different: a list of pairs.
+    pub(super) pairs: bool,
+    /// The pair that is open, where there is one.
+    pub(super) pair: Option<u32>,
+    /// A mapping's key was read, its value comes next.
+    pub(super) value_next: bool,
+    pub(super) key: Sym,
+    pub(super) key_type: TypeRef,
+    /// How the tree looked before, and where the container began: to read it again as pairs.
+    pub(super) before: Checkpoint,
+    pub(super) began: usize,
+    pub(super) claimed: usize,
+    pub(super) number: u64,
+}
+
+/// Reading one packet.
+pub(super) struct Run<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) pos: usize,
+    /// Where the text ends: before the NUL that closes it.
+    pub(super) end: usize,
+    /// Up to here all bytes belong to a node.
+    pub(super) claimed: usize,
+    pub(super) tree: &'a mut Tree,
+    pub(super) tables: &'a Tables,
+    pub(super) types: ValueTypes,
+    /// The positions of a packet whose type is not known.
+    pub(super) header: Option<LayoutId>,
+    pub(super) keep: &'a mut Reader,
+    pub(super) top: Frame,
+    pub(super) hopeless: Hopeless,
+    pub(super) message: Option<MessageId>,
+    /// Blanks between tokens were noted already.
+    pub(super) blanks_noted: bool,
+    /// The end or a bound was met: what is still open is closed without a word.
+    pub(super) silent: bool,
+    /// Behind the last value stands what belongs to nobody.
+    pub(super) stray: bool,
+    /// Bytes that were read again as pairs.
+    pub(super) again: usize,
+    /// Numbers the mappings, so that keys of one are not taken for another's.
+    pub(super) mappings: u64,
+}
+
+impl Reader {
+    /// Reads a packet, its length field (of `prefix` bytes) first, into a tree.
+    pub(super) fn read(
+        &mut self,
+        bytes: &[u8],
+        prefix: (Sym, TypeRef, usize),
+        header: Option<LayoutId>,
+        tables: &Tables,
+        tree: &mut Tree,
+    ) -> Found {
+        tree.clear();
+        self.stack.clear();
+        self.pairs_at.clear();
+        self.seen.clear();
+        let types = *tables.value_types();
+        let (name, ty, size) = prefix;
+        let size = size.min(bytes.len());
+        let root = tree.leaf(node(Sym::ELEMENT, types.array, Kind::Struct, 0, 0));
+        let length = bytes.iter().take(size).fold(0, |n, b| n << 8 | u64::from(*b));
+        if size > 0 {
+            let mut length_node = node(name, ty, Kind::Unsigned, 0, size);
+            length_node.value = length;
+            length_node.marks = mark::SPAN;
+            tree.leaf(length_node);
+        }
+        let nul = bytes.len() > size && bytes.last() == Some(&0);
+        let top = Frame::outside(tree.checkpoint(), types.any);
+        let mut run = Run {
+            bytes,
+            pos: size,
+            end: bytes.len() - usize::from(nul),
+            claimed: size,
+            tree,
+            tables,
+            types,
+            header,
+            keep: self,
+            top,
+            hopeless: Hopeless::default(),
+            message: None,
+            blanks_noted: false,
+            silent: false,
+            stray: false,
+            again: 0,
+            mappings: 0,
+        };
+        let packet = run.whole(root);
+        let message = run.message;
+        Found { packet, message, nul }
+    }
+}
+
+/// A node over some bytes of the packet.
+pub(super) fn node(name: Sym, ty: TypeRef, kind: Kind, from: usize, to: usize) -> Node {
+    Node {
+        value: 0,
+        name,
+        ty,
+        start: (from * 8) as u32,
+        bits: (to.saturating_sub(from) * 8) as u32,
+        end: 0,
+        buffer: Buffer::CAPTURED,
+        kind,
+        marks: 0,
+    }
+}
+
+impl Frame {
+    fn outside(before: Checkpoint, any: TypeRef) -> Frame {
+        Frame {
+            node: 0,
+            sort: Sort::Outside,
+            inside: Inside::Any,
+            count: 0,
+            level: 0,
+            pairs: false,
+            pair: None,
+            value_next: false,
+            key: Sym::ELEMENT,
+            key_type: any,
+            before,
+            began: 0,
+            claimed: 0,
+            number: 0,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The whole text: one value, and what should not be behind it. Returns the node of a packet's type.
+    fn whole(&mut self, root: u32) -> Option<u32> {
+        self.blanks();
+        let packet = self.begins_packet();
+        if packet {
+            self.open_root(root);
+        } else if self.pos >= self.end {
+            self.say(Severity::Error, root, "a packet without a value", 0);
+            self.top.count = 1;
+        } else {
+            let text = match self.bytes.get(self.pos..).is_some_and(|t| t.starts_with(b"({")) {
+                true => "an array with no text at its beginning is a value, and no packet",
+                false => "a value that is no array is no packet",
+            };
+            self.say(Severity::Note, root, text, 0);
+        }
+        while self.top.sort != Sort::Outside || self.top.count == 0 {
+            self.step();
+        }
+        self.behind();
+        self.tree.close(root, self.bytes.len() * 8);
+        packet.then(|| self.tree.children(root).find(|(_, n)| !n.has(mark::SPAN)).map(|(i, _)| i)).flatten()
+    }
+
+    /// Whether an array comes whose first element is a text.
+    pub(super) fn begins_packet(&self) -> bool {
+        let rest = self.bytes.get(self.pos..self.end).unwrap_or(&[]);
+        rest.strip_prefix(b"({").is_some_and(|inner| inner.trim_ascii_start().first() == Some(&b'"'))
+    }
+
+    fn open_root(&mut self, root: u32) {
+        self.keep.stack.push(self.top);
+        self.top =
+            Frame { node: root, sort: Sort::Array, inside: Inside::Packet, level: 1, began: self.pos, ..self.top };
+        self.bracket_open();
+    }
+
+    /// One step inside a container: an element, a key, or its end. Each moves on or closes something.
+    fn step(&mut self) {
+        let byte = match self.bytes.get(self.pos) {
+            Some(byte) if self.pos < self.end && *byte > b' ' => *byte,
+            _ => {
+                self.blanks();
+                match self.peek() {
+                    Some(byte) => byte,
+                    None => return self.unclosed(),
+                }
+            }
+        };
+        if self.top.sort == Sort::Outside {
+            return self.value(byte);
+        }
+        match byte {
+            b',' => self.nothing(),
+            b'}' | b']' => self.close(byte),
+            b'/' if self.peek_at(1) == Some(b')') => self.close(byte),
+            _ if std::mem::take(&mut self.stray) => self.set_aside(),
+            _ if self.top.sort == Sort::Mapping && !self.top.value_next => self.key(byte),
+            b':' => self.stray_colon(),
+            _ => self.value(byte),
+        }
+    }
+
+    /// A value at its place.
+    pub(super) fn value(&mut self, byte: u8) {
+        let (name, ty) = self.slot();
+        match byte {
+            b'"' => self.text(name, ty),
+            b'0'..=b'9' | b'-' => self.number(name, ty),
+            b'(' => self.container(name, ty),
+            b'<' => self.object(name, ty),
+            b'+' | b'.' => self.number(name, ty),
+            _ => self.garbage(),
+        }
+    }
+
+    /// Name and type of the next element.
+    pub(super) fn slot(&mut self) -> (Sym, TypeRef) {
+        let any = self.types.any;
+        let layout = match self.top.inside {
+            Inside::Elements(ty) if self.top.sort != Sort::Outside => return (Sym::ELEMENT, ty),
+            Inside::Positions(layout) => Some(layout),
+            Inside::Packet | Inside::UnknownPacket => self.header,
+            Inside::Keys { .. } if self.top.pairs && !self.top.value_next => {
+                return (Sym::ELEMENT, any);
+            }
+            Inside::Keys { .. } if self.top.pairs => return (Sym::ELEMENT, self.top.key_type),
+            Inside::Keys { .. } => return (self.top.key, self.top.key_type),
+            _ if self.top.sort == Sort::Outside => return (self.types.value_name, any),
+            _ => return (Sym::ELEMENT, any),
+        };
+        let tables = self.tables;
+        let position = layout.and_then(|l| tables.layout(l)).and_then(|l| tables.position(l, self.top.count));
+        position.unwrap_or_else(|| (self.extra(), any))
+    }
+
+    /// The name of an element that has none in the tables: `extra_N`.
+    fn extra(&mut self) -> Sym {
+        use std::fmt::Write;
+        self.keep.text.clear();
+        let _ = write!(self.keep.text, "extra_{}", self.top.count);
+        self.tree.dynamic_name(&self.keep.text)
+    }
+
+    /// An array, mapping or class begins.
+    fn container(&mut self, name: Sym, ty: TypeRef) {
+        let sort = match self.peek_at(1) {
+            Some(b'{') => Sort::Array,
+            Some(b'[') => Sort::Mapping,
+            Some(b'/') => Sort::Class,
+            _ => return self.garbage(),
+        };
+        let pairs = sort == Sort::Mapping && self.as_pairs();
+        let level = self.top.level + 1 + u16::from(pairs);
+        if level > MAX_DEPTH {
+            return self.too_deep();
+        }
+        self.mappings += 1;
+        let before = self.tree.checkpoint();
+        let (inside, kind, ty) = self.inside(sort, ty, pairs);
+        let index = self.tree.len();
+        let mut container = node(name, ty, kind, self.claimed, self.claimed);
+        container.marks = self.marks(ty);
+        self.tree.leaf(container);
+        if sort == Sort::Class {
+            self.say_here(Severity::Note, "a class at byte {a}, which FluffOS writes");
+        }
+        let frame = Frame {
+            node: index,
+            sort,
+            inside,
+            level,
+            pairs,
+            before,
+            began: self.pos,
+            claimed: self.claimed,
+            number: self.mappings,
+            ..Frame::outside(before, self.types.any)
+        };
+        self.keep.stack.push(std::mem::replace(&mut self.top, frame));
+        self.bracket_open();
+    }
+
+    /// What the tables say of a container that is read as a type, its kind in the tree, and the type of its node.
+    fn inside(&mut self, sort: Sort, ty: TypeRef, pairs: bool) -> (Inside, Kind, TypeRef) {
+        let tables = self.tables;
+        let read = tables.type_def(ty).map(|d| &d.read);
+        let mapping_kind = if pairs { Kind::List } else { Kind::Struct };
+        match (sort, read) {
+            (Sort::Array, Some(Read::Layout { layout, .. })) => (Inside::Positions(*layout), Kind::Struct, ty),
+            (Sort::Array, Some(Read::List { of, .. })) => (Inside::Elements(*of), Kind::List, ty),
+            (Sort::Array, Some(Read::Value(ValueRead::Packet))) if self.begins_packet() => {
+                (Inside::Packet, Kind::Struct, ty)
+            }
+            (Sort::Array, read) => {
+                self.expect(read, "an array");
+                let ty = self.typed(ty, self.types.array);
+                (Inside::Any, Kind::List, ty)
+            }
+            (Sort::Mapping, Some(Read::Value(ValueRead::Mapping { of, keys }))) => {
+                let inside = Inside::Keys { of: *of, keys: *keys };
+                (inside, mapping_kind, ty)
+            }
+            (Sort::Mapping, read) => {
+                self.expect(read, "a mapping");
+                let inside = Inside::Keys { of: None, keys: None };
+                let ty = self.typed(ty, self.types.mapping);
+                (inside, mapping_kind, ty)
+            }
+            _ => (Inside::Any, Kind::List, self.typed(ty, self.types.array)),
+        }
+    }
+
+    /// The type of a node: what the tables say, or where they say nothing, what was found.
+    pub(super) fn typed(&self, ty: TypeRef, found: TypeRef) -> TypeRef {
+        if ty == self.types.any { found } else { ty }
+    }
+
+    /// The opening bracket as a span.
+    fn bracket_open(&mut self) {
+        self.pos += 2;
+        let name = self.types.open_name;
+        self.syntax(name, self.pos - 2);
+        self.claimed = self.pos;
+    }
+
+    /// A span of brackets and separators from the last claimed byte to here, shown from `from` on; returns its node.
+    pub(super) fn syntax(&mut self, name: Sym, from: usize) -> u32 {
+        let kind = Kind::Text(TextKind::Utf8);
+        let mut span = node(name, self.types.syntax, kind, self.claimed, self.pos);
+        span.value = Node::place(from, self.pos - from);
+        span.marks = mark::SPAN;
+        self.tree.leaf(span)
+    }
+
+    /// A value is read: its separator belongs to it. `last` is the node's own last leaf, which grows with it, where it has one.
+    pub(super) fn complete(&mut self, index: u32, last: u32) {
+        let is_key = self.top.pairs && !self.top.value_next;
+        if is_key {
+            self.colon();
+        } else if self.top.sort != Sort::Outside {
+            self.comma();
+        }
+        self.grow(last);
+        if last != index {
+            self.tree.close(index, self.pos * 8);
+        }
+        self.claimed = self.pos;
+        if is_key {
+            self.top.value_next = true;
+            return;
+        }
+        if let Some(pair) = self.top.pair.take() {
+            self.tree.close(pair, self.pos * 8);
+        }
+        self.top.value_next = false;
+        if self.top.inside == Inside::Packet && self.top.count == 0 {
+            self.resolve(index);
+        }
+        self.top.count += 1;
+    }
+
+    /// A leaf reaches to here.
+    #[inline]
+    pub(super) fn grow(&mut self, leaf: u32) {
+        if let Some(leaf) = self.tree.get_mut(leaf) {
+            leaf.bits = ((self.pos * 8) as u32).saturating_sub(leaf.start);
+        }
+    }
+
+    /// The first element of a packet says what the others are.
+    fn resolve(&mut self, index: u32) {
+        let tables = self.tables;
+        let Some(first) = self.tree.get(index) else {
+            return;
+        };
+        let name = match first.kind {
+            Kind::Text(TextKind::Utf8) => {
+                let (start, len) = first.content();
+                std::str::from_utf8(self.bytes.get(start..start + len).unwrap_or(&[])).ok()
+            }
+            _ => None,
+        };
+        let message = name.and_then(|n| tables.message_named(n));
+        let layout = message.and_then(|m| tables.message(m)).and_then(|m| m.layout);
+        let outermost = self.keep.stack.len() == 1;
+        if outermost {
+            self.message = message;
+        }
+        self.top.inside = match layout {
+            Some(layout) => Inside::Positions(layout),
+            None => {
+                self.tree.problem(Problem::new(Severity::Note, index, "no table knows this packet type", 0, 0));
+                Inside::UnknownPacket
+            }
+        };
+        let root = self.top.node;
+        if let Some(ty) = layout.and_then(|l| tables.layout(l)).map(|l| l.ty)
+            && let Some(root) = self.tree.get_mut(root)
+        {
+            root.ty = ty;
+        }
+    }
+}
