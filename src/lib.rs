@@ -17,5 +17,6 @@ mod near;
 pub mod out;
 pub mod pipeline;
 pub mod proto;
+pub mod sdl;
 pub mod table;
 pub mod tree;

@@ -461,6 +461,63 @@ fn damage_never_stops_the_reading() {
 }
 
 #[test]
+fn tokens_in_any_order_are_read_to_their_end() {
+    let tables = tables();
+    let tokens: [&[u8]; 34] = [
+        b"({",
+        b"})",
+        b"([",
+        b"])",
+        b"(/",
+        b"/)",
+        b",",
+        b",",
+        b",",
+        b":",
+        b":",
+        b"\"",
+        b"\"a\"",
+        b"\"b\"",
+        b"\"tell\"",
+        b"5",
+        b"-1",
+        b"1.5",
+        b"1e",
+        b"0x1",
+        b"-",
+        b"+5",
+        b".5",
+        b" ",
+        b"\n",
+        b"\\",
+        b"\0",
+        b"<OBJECT>",
+        b"<",
+        b"null",
+        b"}",
+        b"]",
+        b"\xe9",
+        b"9007199254740993",
+    ];
+    let mut seed = 12345u64;
+    for round in 0..6000 {
+        let mut text = if round % 2 == 0 { b"({\"tell\",5,".to_vec() } else { Vec::new() };
+        for _ in 0..round % 40 {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            text.extend_from_slice(tokens[(seed >> 33) as usize % tokens.len()]);
+        }
+        let bytes = packet_of(&text);
+        let shown = String::from_utf8_lossy(&text).into_owned();
+        for message in read(&tables, &bytes, Style { spans: true, ..Style::default() }) {
+            if let Some(spans) = message["fields"].as_array() {
+                tiles(spans, 0, message["length"].as_u64().unwrap(), &shown);
+            }
+        }
+        read(&tables, &bytes, Style::default());
+    }
+}
+
+#[test]
 fn real_streams_cut_anywhere_are_read_without_a_panic() {
     let tables = tables();
     for sample in samples() {
@@ -469,6 +526,26 @@ fn real_streams_cut_anywhere_are_read_without_a_panic() {
             read(&tables, &sample[cut..], Style::default());
         }
     }
+}
+
+#[test]
+fn an_error_belongs_to_the_packet_it_brings_along() {
+    let output = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+        .args(["captures/intermud3/i3_coffeemud.pcapng", "--json", "--quiet"])
+        .output()
+        .unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let records: Vec<Value> = lines.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let mut tied = 0;
+    for error in records.iter().filter(|r| r["message"] == "error" && r["reply_to"].is_u64()) {
+        let request = &records[error["reply_to"].as_u64().unwrap() as usize - 1];
+        tied += 1;
+        if error["fields"]["error_packet"].is_object() {
+            assert_eq!(error["fields"]["error_packet"]["type"], request["message"]);
+        }
+        assert_eq!(error["fields"]["target_mudname"], request["fields"]["originator_mudname"]);
+    }
+    assert!(tied >= 4, "{tied} errors have their request");
 }
 
 // ---- Secrets

@@ -133,7 +133,10 @@ fn files_for_clients_are_told_what_they_are() {
          the file of -s or -w is needed"
     );
     assert!(
-        KeyFile::read(Path::new("no/such.file")).unwrap_err().to_string().starts_with("no/such.file: cannot be read")
+        KeyFile::read(Path::new("no/such.file"))
+            .unwrap_err()
+            .to_string()
+            .starts_with("no/such.file: expected a key file")
     );
 }
 

@@ -1,7 +1,7 @@
 //! Net messages and messages, held against what their writers say they hold: every value at its place, every byte used.
 //!
-//! `captures/plasma_typical.jsonl.gz` has one typical instance of each, made from the client's own layouts by another program.
-//! `captures/*.propagated.json.gz` are the buffers that clients built in real sessions with DIRTSAND, MOSS and NAGUS, with the
+//! `captures/moul/plasma_typical.jsonl.gz` has one typical instance of each, made from the client's own layouts by another program.
+//! `captures/moul/*.propagated.json.gz` are the buffers that clients built in real sessions with DIRTSAND, MOSS and NAGUS, with the
 //! values they put into them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
@@ -154,7 +154,7 @@ fn unpacked(path: &str) -> String {
 }
 
 fn instances() -> Vec<Value> {
-    let text = unpacked("captures/plasma_typical.jsonl.gz");
+    let text = unpacked("captures/moul/plasma_typical.jsonl.gz");
     let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     all.filter(|v| v["kind"] == "plMessage" || v["kind"] == "plNetMessage").collect()
 }
@@ -223,7 +223,7 @@ fn what_clients_really_sent() {
     let ty = reader.tables.type_named("plCreatable").unwrap();
     for capture in ["full_dirtsand", "moss_full", "nagus"] {
         let buffers: Value =
-            serde_json::from_str(&unpacked(&format!("captures/{capture}.propagated.json.gz"))).unwrap();
+            serde_json::from_str(&unpacked(&format!("captures/moul/{capture}.propagated.json.gz"))).unwrap();
         for sent in buffers.as_array().unwrap() {
             reader.bytes = parse_hex(sent["hex"].as_str().unwrap()).unwrap();
             let end = reader.evaluator.value(&reader.tables, ty, Sym::ELEMENT, &reader.bytes, 0, &mut reader.tree);

@@ -14,7 +14,11 @@ fn structures(tables: &Tables) -> Vec<(String, TypeRef, Vec<u8>)> {
     };
     let found = tables.examples().iter().filter_map(|example| {
         let layout = layout(&example.of)?;
-        Some((tables.name(layout.name).to_string(), layout.ty, parse_hex(&example.hex)?))
+        let bytes = match example.text {
+            true => example.bytes.clone().into_bytes(),
+            false => parse_hex(&example.bytes)?,
+        };
+        Some((tables.name(layout.name).to_string(), layout.ty, bytes))
     });
     found.collect()
 }

@@ -141,7 +141,7 @@ fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
     let name = |id| tables.message(id).map_or("", |m| tables.name(m.name)).to_string();
     match outcome {
         Outcome::Need(n) => format!("the message needs {n} bytes at least, {left} are left"),
-        Outcome::Unknown(n) => format!("no message of this service and direction has the number {n}"),
+        Outcome::Unknown(n, _) => format!("no message of this service and direction has the number {n}"),
         Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
         Outcome::Malformed(id) | Outcome::Message(id, _) => {
             format!("these bytes cannot be the {} their number says", name(id))
@@ -191,7 +191,8 @@ fn value(
             Err(error) => failed = failed.or(Some(error)),
         }
     }
-    Err(failed.map_or_else(|| CliError::Typed(format!("there is no type `{ty}`")), CliError::from))
+    let why = failed.map_or_else(|| format!("there is no type `{ty}`"), |error| error.message);
+    Err(CliError::Typed(format!("--type {ty}: {why}")))
 }
 
 /// Names of root types as the contract writes them.

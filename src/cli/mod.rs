@@ -25,9 +25,13 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match parse(typed) {
         Ok(cli) => cli,
         Err(error) => {
-            // clap prints help and version to standard output, mistakes to standard error.
-            let _ = error.print();
-            return if error.use_stderr() { Status::Typed as u8 } else { Status::Good as u8 };
+            if !error.use_stderr() {
+                // Help and version.
+                let _ = error.print();
+                return Status::Good as u8;
+            }
+            let _ = writeln!(std::io::stderr(), "moulsniff: {}", one_line(&error));
+            return Status::Typed as u8;
         }
     };
     match run(&cli) {
@@ -38,6 +42,15 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
             error.status() as u8
         }
     }
+}
+
+/// A mistake in what was typed, in one line: what is wrong and what may have been meant, without the usage.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let said = text.split("\n\n").take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
+    let parts: Vec<String> = said.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let text = parts.join("; ");
+    format!("{} (--help tells what can be typed)", text.strip_prefix("error: ").unwrap_or(&text))
 }
 
 /// The command as clap knows it, for help, man page and completions.
@@ -62,7 +75,10 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Man) => man(),
         Some(Command::Completions { shell }) => {
             let mut command = command();
-            clap_complete::generate(*shell, &mut command, "moulsniff", &mut std::io::stdout());
+            // Into memory first: the crate would panic where nobody reads.
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut command, "moulsniff", &mut text);
+            std::io::stdout().write_all(&text).map_err(CliError::writing)?;
             Ok(Status::Good)
         }
     }

@@ -11,7 +11,7 @@ use crate::filter::Filter;
 use crate::keys::{KeyFile, KeyRing};
 use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
 use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
-use crate::table::{Source as TableSource, Tables};
+use crate::table::{Source as TableSource, TableError, Tables};
 
 /// The type of the secrets block that carries keys: "MOUL".
 pub(super) const SECRETS: u32 = 0x4d4f_554c;
@@ -130,8 +130,9 @@ pub(super) fn tables(files: &[std::path::PathBuf]) -> Result<Vec<LazyTables>, Cl
         let protocol = Tables::protocol_of(&source)?;
         if protocol_named(&protocol).is_none() {
             let known: Vec<&str> = PROTOCOLS.iter().map(|p| p.name()).collect();
-            let message = format!("{}: there is no protocol `{protocol}`; there are {}", source.name, known.join(", "));
-            return Err(CliError::Typed(message));
+            let message = format!("there is no protocol `{protocol}`; there are {}", known.join(", "));
+            let at = source.text.find(&format!("protocol {protocol}")).map_or(0, |at| at + "protocol ".len());
+            return Err(TableError::at(&source.name, &source.text, at, message).into());
         }
         further.push((protocol, source));
     }

@@ -123,10 +123,20 @@ impl KeyFile {
     }
 }
 
+/// Why a file could not be read, without the operating system's number.
+fn why(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "expected a key file: no such file".into(),
+        std::io::ErrorKind::PermissionDenied => "expected a key file: permission denied".into(),
+        std::io::ErrorKind::IsADirectory => "expected a key file: this is a folder".into(),
+        _ => format!("expected a key file: {error}"),
+    }
+}
+
 /// A file's bytes, at most 16 MiB of them.
 pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, KeyError> {
     let name = path.display().to_string();
-    let failed = |error: std::io::Error| KeyError::new(&name, Place::Whole, format!("cannot be read: {error}"));
+    let failed = |error: std::io::Error| KeyError::new(&name, Place::Whole, why(&error));
     let mut bytes = Vec::new();
     File::open(path).map_err(failed)?.take(MAX_SIZE + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_SIZE {

@@ -6,6 +6,7 @@
 mod alone;
 pub mod intermud3;
 pub mod moul;
+pub mod ouro;
 mod registry;
 pub mod secondlife;
 

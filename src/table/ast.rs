@@ -113,7 +113,7 @@ pub(super) struct EnumValueAst {
 
 #[derive(Debug, Clone)]
 pub(super) enum Entry {
-    Field { name: String, at: usize, doc: String, span: bool, of: TypeAst, mods: Mods },
+    Field { name: String, at: usize, span: bool, of: TypeAst, mods: Mods },
     If { arms: Vec<(Expr, Vec<Entry>)>, otherwise: Vec<Entry> },
     Match { on: Expr, arms: Vec<(Vec<Expr>, Vec<Entry>)>, otherwise: Vec<Entry> },
     Say { severity: Severity, text: String },

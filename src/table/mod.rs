@@ -22,7 +22,7 @@ pub use ast::{Direction, Role};
 pub use compile::Source;
 pub use cursor::{Cursor, Short};
 pub use error::TableError;
-pub use eval::{Call, Evaluator, Frame, Limits, NativeFn, Outcome, Run, Stop};
+pub use eval::{BITSTREAM, Call, Evaluator, Frame, Limits, NativeFn, NoPackint, Outcome, Run, Stop, read_packint};
 pub use hex::parse_hex;
 pub use memory::Memory;
 pub use positions::{Positions, ValueRead, ValueTypes};

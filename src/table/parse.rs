@@ -17,7 +17,7 @@ pub(super) struct ParsedFile {
 pub(super) fn parse_file(file: &str, text: &str) -> Result<ParsedFile, TableError> {
     let mut p = Parser::new(file, text)?;
     p.docs()?;
-    p.keyword("protocol", "a table file begins with `protocol NAME`")?;
+    p.keyword("protocol", "`protocol NAME`, with which a table file begins")?;
     let protocol = p.name("the protocol's name")?.0;
     let mut items = Vec::new();
     loop {
@@ -298,11 +298,11 @@ impl<'a> Parser<'a> {
         self.need("{")?;
         let mut body = StructAst { parent, ..StructAst::default() };
         while !self.eat("}")? {
-            let doc = self.docs()?;
+            self.docs()?;
             if self.is_word("example") && !self.next_is(":") {
                 body.examples.push(self.example()?);
             } else if !self.is_sign("}") {
-                body.entries.push(self.entry(doc)?);
+                body.entries.push(self.entry()?);
             }
             self.eat(",")?;
         }
@@ -344,7 +344,10 @@ impl<'a> Parser<'a> {
             let mut value = self.int("the value")?;
             if self.eat("<<")? {
                 let by = self.int("how many bits to shift")?;
-                value = value.checked_shl(by as u32).unwrap_or(0);
+                value = match u32::try_from(by).ok().and_then(|by| value.checked_shl(by)) {
+                    Some(shifted) => shifted,
+                    None => return Err(self.lex.error(at, format!("a value has 64 bits, `<< {by}` goes past them"))),
+                };
             }
             if negative {
                 value = value.wrapping_neg();

@@ -5,18 +5,22 @@ use super::error::TableError;
 use super::lex::Tok;
 use super::parse::Parser;
 
+/// What may stand behind a type; for suggestions only.
+const MODIFIERS: [&str; 10] =
+    ["max", "shown", "id", "secret", "opaque", "transaction", "terminated", "trimmed", "optional", "dialects"];
+
 impl Parser<'_> {
     /// One entry of a body: a field, a choice, a remark.
-    pub(super) fn entry(&mut self, doc: String) -> Result<Entry, TableError> {
-        self.deeper(|p| p.entry_here(doc))
+    pub(super) fn entry(&mut self) -> Result<Entry, TableError> {
+        self.deeper(|p| p.entry_here())
     }
 
-    fn entry_here(&mut self, doc: String) -> Result<Entry, TableError> {
+    fn entry_here(&mut self) -> Result<Entry, TableError> {
         if self.next_is(":") {
-            return self.field(doc, false);
+            return self.field(false);
         }
         if self.eat_word("span")? {
-            return self.field(doc, true);
+            return self.field(true);
         }
         if self.eat_word("if")? {
             return self.choice();
@@ -37,26 +41,32 @@ impl Parser<'_> {
             self.advance()?;
             return Ok(Entry::Say { severity, text: self.string("what there is to say, quoted")? });
         }
-        Err(self.wrong("a field (`name: TYPE`), `span`, `if`, `match`, `note`, `undecoded` or `}`"))
+        let near = match &self.now.tok {
+            Tok::Ident(word) => crate::near::suggestion(word, MODIFIERS.into_iter()),
+            _ => String::new(),
+        };
+        let mut error = self.wrong("a field (`name: TYPE`), `span`, `if`, `match`, `note`, `undecoded` or `}`");
+        error.message.push_str(&near);
+        Err(error)
     }
 
-    fn field(&mut self, doc: String, span: bool) -> Result<Entry, TableError> {
+    fn field(&mut self, span: bool) -> Result<Entry, TableError> {
         let (name, at) = self.name("a field's name")?;
         self.need(":")?;
         let of = self.type_()?;
         let mods = self.mods()?;
-        Ok(Entry::Field { name, at, doc, span, of, mods })
+        Ok(Entry::Field { name, at, span, of, mods })
     }
 
     fn block(&mut self) -> Result<Vec<Entry>, TableError> {
         self.need("{")?;
         let mut entries = Vec::new();
         while !self.eat("}")? {
-            let doc = self.docs()?;
+            self.docs()?;
             if self.is_sign("}") {
                 continue;
             }
-            entries.push(self.entry(doc)?);
+            entries.push(self.entry()?);
             self.eat(",")?;
         }
         Ok(entries)
@@ -100,7 +110,7 @@ impl Parser<'_> {
     }
 
     fn arm(&mut self) -> Result<Vec<Entry>, TableError> {
-        if self.is_sign("{") { self.block() } else { Ok(vec![self.entry(String::new())?]) }
+        if self.is_sign("{") { self.block() } else { Ok(vec![self.entry()?]) }
     }
 
     /// The modifiers behind a type.

@@ -7,6 +7,8 @@ mod link;
 mod problem;
 mod value;
 
+use std::borrow::Cow;
+
 pub use link::{Link, LinkKind};
 pub use problem::{Problem, Severity, Text};
 pub use value::{Kind, TextKind, decode_text};
@@ -46,6 +48,8 @@ pub enum Made {
     Decrypted,
     /// Zero coding.
     Expanded,
+    /// Pieces that came in messages of their own.
+    Reassembled,
 }
 
 impl Made {
@@ -55,6 +59,7 @@ impl Made {
             Made::Decompressed => "decompressed",
             Made::Decrypted => "decrypted",
             Made::Expanded => "expanded",
+            Made::Reassembled => "reassembled",
         }
     }
 }
@@ -298,6 +303,16 @@ impl Tree {
         }
     }
 
+    /// The content of a text or of bytes. Bytes that begin or end within a byte are shifted so that their first bit is a byte's first.
+    pub fn content<'a>(&'a self, node: &Node, captured: &'a [u8]) -> Cow<'a, [u8]> {
+        let (start, len) = node.content();
+        let whole = self.bytes(node.buffer, captured);
+        let bytes = whole.get(start..start.saturating_add(len)).unwrap_or(&[]);
+        let odd = node.start % 8 != 0 || node.bits % 8 != 0;
+        let bits = matches!(node.kind, Kind::Bytes | Kind::Undecoded) && odd && start == node.start as usize / 8;
+        if bits { Cow::Owned(shifted(bytes, node.start % 8, node.bits)) } else { Cow::Borrowed(bytes) }
+    }
+
     /// How a buffer was made; `None` for the captured bytes.
     pub fn made(&self, buffer: Buffer) -> Option<Made> {
         usize::from(buffer.0).checked_sub(1).and_then(|i| self.made.get(i)).map(|(_, made)| *made)
@@ -330,6 +345,21 @@ impl Tree {
         let (start, len) = *self.names.get(name.0.checked_sub(Sym::DYNAMIC)? as usize)?;
         self.text.get(start as usize..(start + len) as usize)
     }
+}
+
+/// Bits from a bit of the first byte on, as bytes; what is beyond them in the last one is zero.
+fn shifted(bytes: &[u8], first: u32, bits: u32) -> Vec<u8> {
+    let next = bytes.iter().skip(1).copied().chain([0]);
+    let mut out: Vec<u8> = bytes
+        .iter()
+        .zip(next)
+        .map(|(low, high)| ((u16::from(high) << 8 | u16::from(*low)) >> first) as u8)
+        .take(bits.div_ceil(8) as usize)
+        .collect();
+    if let Some(last) = out.last_mut().filter(|_| bits % 8 != 0) {
+        *last &= (1 << (bits % 8)) - 1;
+    }
+    out
 }
 
 /// Iterates over the children of a node.

@@ -1,5 +1,7 @@
 //! Values of a tree as JSON.
 
+use std::borrow::Cow;
+
 use super::{escaped, hex, number, string};
 use crate::table::{EnumDef, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
@@ -125,26 +127,25 @@ pub(super) fn scalar(view: &View<'_>, node: &Node, out: &mut Vec<u8>) {
         },
         Kind::F32 => float32(f32::from_bits(node.value as u32), out),
         Kind::F64 => float64(f64::from_bits(node.value), out),
-        Kind::Uuid | Kind::UuidBe => uuid(content(view, node), node.kind == Kind::Uuid, out),
+        Kind::Uuid | Kind::UuidBe => uuid(&content(view, node), node.kind == Kind::Uuid, out),
         Kind::Ipv4 => {
             let [a, b, c, d] = (node.value as u32).to_be_bytes();
             out.extend_from_slice(format!("\"{a}.{b}.{c}.{d}\"").as_bytes());
         }
         Kind::Text(TextKind::Owned) => string(out, view.tree.owned(node.value)),
-        Kind::Text(kind) => text(kind, content(view, node), out),
+        Kind::Text(kind) => text(kind, &content(view, node), out),
         Kind::Number => out.extend_from_slice(view.tree.owned(node.value).as_bytes()),
         Kind::Bytes | Kind::Undecoded => {
             out.push(b'"');
-            hex(out, content(view, node));
+            hex(out, &content(view, node));
             out.push(b'"');
         }
         Kind::Struct | Kind::List => {}
     }
 }
 
-fn content<'a>(view: &View<'a>, node: &Node) -> &'a [u8] {
-    let (start, len) = node.content();
-    view.tree.bytes(node.buffer, view.bytes).get(start..start + len).unwrap_or(&[])
+fn content<'a>(view: &View<'a>, node: &Node) -> Cow<'a, [u8]> {
+    view.tree.content(node, view.bytes)
 }
 
 fn text(kind: TextKind, bytes: &[u8], out: &mut Vec<u8>) {

@@ -76,7 +76,7 @@ impl TreeWriter {
                     ("explained", counts.explained),
                     ("opaque", counts.opaque),
                     ("undecoded", counts.undecoded),
-                    ("closed", counts.closed),
+                    ("closed for want of a key", counts.closed),
                     ("lost", counts.lost),
                 ];
                 for (word, n) in parts.into_iter().filter(|p| p.1 > 0) {
@@ -91,7 +91,14 @@ impl TreeWriter {
     pub fn body(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         let view = View { tables, tree, bytes, redact: self.style.redact };
         let mut tie = 0;
-        self.children(&view, 0, 1, &mut tie, out);
+        match tree.get(0) {
+            // One value that was asked for by its type.
+            Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
+                out.extend_from_slice(b"    value");
+                self.value(&view, 0, value, 0, 0, &mut tie, out);
+            }
+            _ => self.children(&view, 0, 1, &mut tie, out),
+        }
         for problem in tree.problems() {
             out.extend_from_slice(b"  ");
             let paint = if problem.severity == Severity::Note { &self.style.paint.dim } else { &self.style.paint.bad };

@@ -1,5 +1,6 @@
 //! Single values as a person reads them, and the bytes below a message.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use super::super::json;
@@ -28,10 +29,10 @@ pub(super) fn scalar(view: &View<'_>, node: &Node, out: &mut Vec<u8>) {
         Kind::Text(TextKind::Owned) => quoted(view.tree.owned(node.value), out),
         Kind::Text(kind) => {
             let mut text = String::new();
-            decode_text(kind, content(view, node), &mut text);
+            decode_text(kind, &content(view, node), &mut text);
             quoted(&text, out);
         }
-        Kind::Bytes | Kind::Undecoded => bytes(content(view, node), out),
+        Kind::Bytes | Kind::Undecoded => bytes(&content(view, node), out),
         _ => unquoted(view, node, out),
     }
 }
@@ -46,9 +47,8 @@ fn unquoted(view: &View<'_>, node: &Node, out: &mut Vec<u8>) {
     }
 }
 
-fn content<'a>(view: &View<'a>, node: &Node) -> &'a [u8] {
-    let (start, len) = node.content();
-    view.tree.bytes(node.buffer, view.bytes).get(start..start + len).unwrap_or(&[])
+fn content<'a>(view: &View<'a>, node: &Node) -> Cow<'a, [u8]> {
+    view.tree.content(node, view.bytes)
 }
 
 /// Appends a text with its quotes.

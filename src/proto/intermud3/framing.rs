@@ -43,7 +43,7 @@ pub(super) fn step(rest: &[u8], last: bool) -> Step {
     let plain = first.is_some_and(begins_value);
     if !plain || length > MAX_TEXT {
         let look = if length > MAX_TEXT { LOOK } else { 8 };
-        if rest.len() < look && !last && (length < 4 || length > MAX_TEXT) {
+        if rest.len() < look && !last && !(4..=MAX_TEXT).contains(&length) {
             return Step::Need(look);
         }
         if rest.first() == Some(&0) && opens(rest.get(1..).unwrap_or(&[])) {
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn two_mebibytes_are_the_most() {
         assert_eq!(step(b"\0\x20\0\0({\"x", false), Step::Need(PREFIX + (2 << 20)));
-        assert_eq!(step(b"\0\x20\0\x01({\"x", false), Step::TooLong((2 << 20) + 1));
+        assert_eq!(step(b"\0\x20\0\x01({\"xyz", false), Step::TooLong((2 << 20) + 1));
         assert_eq!(step(b"GET / HTTP", false), Step::Lost(u32::from_be_bytes(*b"GET ")));
     }
 

@@ -26,13 +26,11 @@ impl Run<'_> {
         };
         let found = self.quoted(place);
         let (value, kind) = self.content(&found);
-        let ty = match ty == self.types.any {
-            true => self.types.text,
-            false => self.expected(ty, "a text", self.types.text),
-        };
+        let marks = self.marks(ty);
+        let ty = self.text_type(ty);
         let mut leaf = node(name, ty, Kind::Text(kind), self.claimed, found.next);
         leaf.value = value;
-        leaf.marks = self.marks(ty);
+        leaf.marks = marks;
         if found.bare.is_some() {
             leaf.marks |= mark::GUESS;
         }
@@ -154,19 +152,14 @@ impl Run<'_> {
             _ => self.integer(bytes),
         };
         let integer = matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
-        let own = match found.form {
-            Form::Float => self.types.float,
-            _ => self.types.int,
-        };
-        let ty = if ty == self.types.any || !integer && self.tables.symbols(ty).is_some() {
-            own
-        } else {
-            self.check_number(ty, found.form, bytes, (value, kind));
-            ty
-        };
+        let own = if found.form == Form::Float { self.types.float } else { self.types.int };
+        let marks = self.marks(ty);
+        let fits = ty == self.types.any || self.check_number(ty, found.form, bytes, (value, kind));
+        let named = self.tables.symbols(ty).is_some();
+        let ty = if ty == self.types.any || !fits || named && !integer { own } else { ty };
         let mut leaf = node(name, ty, kind, self.claimed, found.end);
         leaf.value = value;
-        leaf.marks = self.marks(ty);
+        leaf.marks = marks;
         let index = self.tree.leaf(leaf);
         self.pos = found.end;
         self.complete(index, index);
@@ -208,36 +201,32 @@ impl Run<'_> {
         }
     }
 
-    /// A number where the tables say what stands there. 0 may stand for anything that is absent.
-    fn check_number(&mut self, ty: TypeRef, form: Form, bytes: &[u8], value: (u64, Kind)) {
+    /// Whether a number is what the tables expect. 0 may stand for anything that is absent, and is noted nowhere.
+    fn check_number(&mut self, ty: TypeRef, form: Form, bytes: &[u8], value: (u64, Kind)) -> bool {
         let tables = self.tables;
-        let Some(def) = tables.type_def(ty) else {
-            return;
-        };
-        match (&def.read, form) {
-            (Read::Value(ValueRead::Any | ValueRead::Int), Form::Int) => {}
+        let Some(def) = tables.type_def(ty) else { return false };
+        let fits = match (&def.read, form) {
+            (Read::Value(ValueRead::Any | ValueRead::Float), _) => true,
+            (Read::Value(ValueRead::Int), Form::Int) => true,
             (Read::Value(ValueRead::Uint), Form::Int) => {
                 if bytes.first() == Some(&b'-') && value.0 != 0 {
                     self.say_here(Severity::Note, "a negative number at byte {a}, where 0 or more is expected");
                 }
+                true
             }
-            (_, Form::Int) if matches!(value, (0, Kind::Unsigned | Kind::Signed)) => {}
-            (Read::Value(ValueRead::Float), _) => {}
-            (read, Form::Float) => self.expect(Some(read), "a float"),
-            (read, _) => self.expect(Some(read), "a number"),
-        }
+            (_, Form::Int) if matches!(value, (0, Kind::Unsigned | Kind::Signed)) => false,
+            (read, form) => {
+                self.expect(Some(read), if form == Form::Float { "a float" } else { "a number" });
+                false
+            }
+        };
         if let (Some(max), (n, Kind::Unsigned)) = (def.max, value)
             && n > max
         {
-            let index = self.tree.len();
-            self.tree.problem(Problem::new(
-                Severity::Note,
-                index,
-                "{a}, where the documents say {b} at most",
-                n as i64,
-                max as i64,
-            ));
+            let (index, text) = (self.tree.len(), "{a}, where the documents say {b} at most");
+            self.tree.problem(Problem::new(Severity::Note, index, text, n as i64, max as i64));
         }
+        fits
     }
 
     /// A reference to an object, as drivers of another family write it: text up to its bracket.
@@ -365,11 +354,17 @@ impl Run<'_> {
         self.tables.type_def(ty).map_or(0, |d| d.marks)
     }
 
-    /// The type of a node that is no number: an enum's type would read it as one.
-    fn expected(&mut self, ty: TypeRef, found: &'static str, own: TypeRef) -> TypeRef {
+    /// The type of a text's node: what the tables say, or where they expect something else, a text.
+    fn text_type(&mut self, ty: TypeRef) -> TypeRef {
         let tables = self.tables;
-        self.expect(tables.type_def(ty).map(|d| &d.read), found);
-        if tables.symbols(ty).is_some() { own } else { ty }
+        match tables.type_def(ty).map(|d| &d.read) {
+            Some(Read::Value(ValueRead::Text)) => ty,
+            Some(read) => {
+                self.expect(Some(read), "a text");
+                self.types.text
+            }
+            None => self.types.text,
+        }
     }
 
     /// Whether the value of a mapping or array is outside of everything, for errors.

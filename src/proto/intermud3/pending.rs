@@ -3,20 +3,22 @@
 //! The tables say what answers what (`answers`) and which further element the two share (`transaction`). Bounded: the oldest are forgotten.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 
 use crate::proto::{Moment, Reply, Side};
 use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, mark};
 
-/// Requests that are waited for in one connection.
-const LIMIT: usize = 256;
+/// Requests whose replies are waited for in one connection.
+const REQUESTS: usize = 256;
+
+/// Other packets that an error may come back for.
+const OTHERS: usize = 64;
 
 /// Requests that were not answered yet.
 pub(super) struct Pending {
     roles: Vec<Role>,
     asked: VecDeque<Asked>,
+    others: VecDeque<Asked>,
 }
 
 /// What a message is in a pair.
@@ -34,6 +36,7 @@ struct Role {
     shared: Option<Sym>,
 }
 
+#[derive(Clone, Copy)]
 struct Asked {
     id: MessageId,
     from: Side,
@@ -61,33 +64,26 @@ impl Pending {
                 }
             }
         }
-        Pending { roles, asked: VecDeque::new() }
+        Pending { roles, asked: VecDeque::new(), others: VecDeque::new() }
     }
 
     /// Remembers a packet that may be answered, under its record's number.
-    pub(super) fn asked(
-        &mut self,
-        id: MessageId,
-        from: Side,
-        (record, at): (u64, Moment),
-        bytes: &[u8],
-        tables: &Tables,
-        tree: &Tree,
-    ) {
-        let Some(role) = self.roles.get(id.0 as usize).filter(|r| r.request) else {
+    pub(super) fn asked(&mut self, id: MessageId, from: Side, (record, at): (u64, Moment), bytes: &[u8], tree: &Tree) {
+        let Some(role) = self.roles.get(id.0 as usize) else { return };
+        if !role.request && (role.error || !role.addressed || !role.answers.is_empty()) {
             return;
-        };
+        }
         let elements = elements(tree, 0, bytes);
         let key = Key {
             asker: role.addressed.then(|| elements.who(2, 3)).flatten(),
             asked: role.addressed.then(|| elements.mud(4)).flatten(),
             shared: role.shared.and_then(|s| shared(s, tree, bytes)),
         };
-        let _ = tables;
-        if self.asked.len() >= LIMIT {
-            self.asked.pop_front();
+        let (list, limit) = if role.request { (&mut self.asked, REQUESTS) } else { (&mut self.others, OTHERS) };
+        if list.len() >= limit {
+            list.pop_front();
         }
-        self.asked.push_back(Asked { id, from, record, at, key });
+        list.push_back(Asked { id, from, record, at, key });
     }
 
     /// The request that a packet answers.
@@ -101,7 +97,7 @@ impl Pending {
         tree: &Tree,
     ) -> Option<Reply> {
         let role = self.roles.get(id.0 as usize)?;
-        if self.asked.is_empty() || role.answers.is_empty() && !role.error {
+        if role.answers.is_empty() && !role.error {
             return None;
         }
         let all = elements(tree, 0, bytes);
@@ -110,43 +106,43 @@ impl Pending {
             asked: role.addressed.then(|| all.mud(2)).flatten(),
             shared: role.shared.and_then(|s| shared(s, tree, bytes)),
         };
-        let place = if role.error {
-            self.erroneous(from, key, bytes, tables, tree)?
-        } else {
-            self.asked
-                .iter()
-                .rposition(|asked| asked.from != from && role.answers.contains(&asked.id) && fits(&asked.key, &key))?
-        };
-        let asked = self.asked.get(place)?;
-        let seconds = at.time.seconds.saturating_sub(asked.at.time.seconds);
-        let nanos = i64::from(at.time.nanos) - i64::from(asked.at.time.nanos);
-        let reply = Reply { record: asked.record, nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos) };
+        if role.error {
+            let found = self.erroneous(from, key, bytes, tables, tree)?;
+            self.asked.retain(|a| a.record != found.record);
+            self.others.retain(|a| a.record != found.record);
+            return Some(reply(&found, at));
+        }
+        let fitting = |asked: &Asked| asked.from != from && role.answers.contains(&asked.id) && fits(&asked.key, &key);
+        let place = self.asked.iter().rposition(fitting)?;
+        let asked = *self.asked.get(place)?;
         // What was asked of nobody in particular may be answered by several.
         if asked.key.asked.is_some() || asked.key.asker.is_none() {
             self.asked.remove(place);
         }
-        Some(reply)
+        Some(reply(&asked, at))
     }
 
-    /// The packet an error is about: the one it brings along, else the only one its receiver waits for from there.
-    fn erroneous(&self, from: Side, key: Key, bytes: &[u8], tables: &Tables, tree: &Tree) -> Option<usize> {
+    /// The packet an error is about: the one it brings along, else the only one that is open between its receiver and its sender.
+    fn erroneous(&self, from: Side, key: Key, bytes: &[u8], tables: &Tables, tree: &Tree) -> Option<Asked> {
+        let open = self.asked.iter().chain(&self.others).filter(|a| a.from != from);
         let enclosed = tree.children(0).find(|(_, n)| n.kind == Kind::Struct && !n.has(mark::SPAN));
         if let Some((index, _)) = enclosed {
             let inner = elements(tree, index, bytes);
             let name = inner.text(0)?;
             let id = tables.message_named(std::str::from_utf8(name).ok()?)?;
-            let asker = inner.who(2, 3);
-            return self.asked.iter().rposition(|a| a.from != from && a.id == id && a.key.asker == asker);
+            let wanted = (id, inner.who(2, 3), inner.mud(4));
+            return open.filter(|a| (a.id, a.key.asker, a.key.asked) == wanted).max_by_key(|a| a.record).copied();
         }
-        let mut fitting = self
-            .asked
-            .iter()
-            .enumerate()
-            .filter(|(_, a)| a.from != from && a.key.asker == key.asker && a.key.asked == key.asked)
-            .map(|(i, _)| i);
+        let mut fitting = open.filter(|a| a.key.asker == key.asker && a.key.asked == key.asked);
         let first = fitting.next()?;
-        fitting.next().is_none().then_some(first)
+        fitting.next().is_none().then_some(*first)
     }
+}
+
+fn reply(asked: &Asked, at: Moment) -> Reply {
+    let seconds = at.time.seconds.saturating_sub(asked.at.time.seconds);
+    let nanos = i64::from(at.time.nanos) - i64::from(asked.at.time.nanos);
+    Reply { record: asked.record, nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos) }
 }
 
 fn role(def: &MessageDef, tables: &Tables) -> Role {
@@ -196,12 +192,8 @@ impl<'a> Elements<'a> {
 
     /// A mud and a user of it. Users' names are written in any case.
     fn who(&self, mud: usize, user: usize) -> Option<u64> {
-        let mut hasher = DefaultHasher::new();
-        self.mud(mud)?.hash(&mut hasher);
-        for byte in self.text(user).unwrap_or(&[]) {
-            byte.to_ascii_lowercase().hash(&mut hasher);
-        }
-        Some(hasher.finish())
+        let user = self.text(user).unwrap_or(&[]);
+        Some(user.iter().fold(self.mud(mud)?, |sum, byte| mix(sum, byte.to_ascii_lowercase())))
     }
 }
 
@@ -245,8 +237,11 @@ fn index_of(tree: &Tree, list: u32) -> Option<u32> {
     tree.children(list).find(|(_, n)| !n.has(mark::SPAN)).map(|(i, _)| i)
 }
 
+/// FNV-1a: short, and who makes two names meet only ties a reply to the wrong one of his own requests.
 fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| mix(sum, *byte))
+}
+
+fn mix(sum: u64, byte: u8) -> u64 {
+    (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
 }

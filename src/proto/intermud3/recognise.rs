@@ -16,26 +16,32 @@ enum Sign {
     Plain,
 }
 
-/// Whether it is mudmode, by both directions.
+/// Whether it is mudmode, by both directions. A server that was met before is believed where nothing speaks against it.
 pub(super) fn verdict(opening: &Opening<'_>) -> Verdict {
     let signs = [opening.client, opening.server].map(|b| sign(b, opening.whole));
-    let best = signs[0].max(signs[1]);
-    let sure = match best {
+    let known = opening.known.filter(|k| k.protocol == "intermud3");
+    let clean = !signs.contains(&Sign::Against);
+    let sure = match signs[0].max(signs[1]) {
         Sign::Plain => true,
-        Sign::Weak => opening.last && signs[0].min(signs[1]) >= Sign::Open,
-        _ => false,
+        Sign::Weak => clean && (opening.last || known.is_some()),
+        Sign::Open => clean && known.is_some() && opening.last,
+        Sign::Against => false,
     };
     if sure {
-        let swapped = !opening.whole
-            && match (speaker(opening.client), speaker(opening.server)) {
-                (Some(Speaker::Server), other) => other != Some(Speaker::Server),
-                (None, Some(Speaker::Client)) => true,
-                _ => false,
-            };
-        return Verdict::Yes { swapped };
+        let guess = known.is_some_and(|k| k.swapped);
+        return Verdict::Yes { swapped: !opening.whole && swapped(opening).unwrap_or(guess) };
     }
     // One direction may speak something else by mistake (a browser on a router's port): the other one tells.
     if opening.last || signs == [Sign::Against; 2] { Verdict::No } else { Verdict::Maybe }
+}
+
+/// Whether what was taken for the client speaks as the server, as far as either of them says so.
+fn swapped(opening: &Opening<'_>) -> Option<bool> {
+    match (speaker(opening.client), speaker(opening.server)) {
+        (Some(client), _) => Some(client == Speaker::Server),
+        (None, Some(server)) => Some(server == Speaker::Client),
+        (None, None) => None,
+    }
 }
 
 fn sign(bytes: &[u8], whole: bool) -> Sign {

@@ -142,7 +142,7 @@ impl I3Session {
         let record = context.emit.message(at, &message, context.tables, context.tree);
         if let Some(id) = found.message {
             let tree = &*context.tree;
-            self.pending.asked(id, from, (record, at), bytes, context.tables, tree);
+            self.pending.asked(id, from, (record, at), bytes, tree);
             self.network.learn(id, bytes, context.tables, tree);
         }
     }

@@ -324,10 +324,11 @@ impl Run<'_> {
         }
         self.mappings += 1;
         let before = self.tree.checkpoint();
+        let marks = self.marks(ty);
         let (inside, kind, ty) = self.inside(sort, ty, pairs);
         let index = self.tree.len();
         let mut container = node(name, ty, kind, self.claimed, self.claimed);
-        container.marks = self.marks(ty);
+        container.marks = marks;
         self.tree.leaf(container);
         if sort == Sort::Class {
             self.say_here(Severity::Note, "a class at byte {a}, which FluffOS writes");
@@ -361,8 +362,7 @@ impl Run<'_> {
             }
             (Sort::Array, read) => {
                 self.expect(read, "an array");
-                let ty = self.typed(ty, self.types.array);
-                (Inside::Any, Kind::List, ty)
+                (Inside::Any, Kind::List, self.types.array)
             }
             (Sort::Mapping, Some(Read::Value(ValueRead::Mapping { of, keys }))) => {
                 let inside = Inside::Keys { of: *of, keys: *keys };
@@ -371,16 +371,10 @@ impl Run<'_> {
             (Sort::Mapping, read) => {
                 self.expect(read, "a mapping");
                 let inside = Inside::Keys { of: None, keys: None };
-                let ty = self.typed(ty, self.types.mapping);
-                (inside, mapping_kind, ty)
+                (inside, mapping_kind, self.types.mapping)
             }
-            _ => (Inside::Any, Kind::List, self.typed(ty, self.types.array)),
+            _ => (Inside::Any, Kind::List, self.types.array),
         }
-    }
-
-    /// The type of a node: what the tables say, or where they say nothing, what was found.
-    pub(super) fn typed(&self, ty: TypeRef, found: TypeRef) -> TypeRef {
-        if ty == self.types.any { found } else { ty }
     }
 
     /// The opening bracket as a span.

@@ -42,7 +42,16 @@ impl MoulSession {
                 let name = message_name(id, context.tables);
                 self.lose(side, format!("{name}, whose layout is not known, ends the framing"), at, context)
             }
-            Outcome::Unknown(number) => self.lose(side, format!("no message has the number {number}"), at, context),
+            Outcome::Unknown(number, Some(length)) if (8..=context.options.max_message).contains(&length) => {
+                if bytes.len() < length {
+                    half.need = length;
+                    return false;
+                }
+                half.pass(length);
+                self.give_up_passed(side, &format!("no message has the number {number}"), at, context);
+                true
+            }
+            Outcome::Unknown(number, _) => self.lose(side, format!("no message has the number {number}"), at, context),
             Outcome::Malformed(id) => {
                 let name = message_name(id, context.tables);
                 self.lose(side, format!("this cannot be the {name} its number says"), at, context)

@@ -59,12 +59,21 @@ const LENGTHS: [[&[(u32, usize)]; 6]; 2] = [
     ],
 ];
 
+/// The least that follows the header of messages all games have: from clients, from servers.
+const COMMON: [&[usize]; 2] = [&[0, 4, 4], &[4, 4, 12, 4]];
+
+/// The same of the game manager's own.
+const MANAGERS: [&[usize]; 2] = [&[24, 8], &[28, 24, 24]];
+
+/// Added to the kind of a message that is shorter than its number allows.
+const SHORT: u64 = 8;
+
 /// The game manager itself.
 const MANAGER: u64 = 7;
 
 /// Which kind of game the message at the cursor is for, as a span without bytes: the game manager where the number of the game is 0,
 /// the kind that is known of the number, or the only one whose messages fit. Arguments: 0 for a client's message and 1 for a server's; the kind,
-/// where somebody knows it, or else 0.
+/// where somebody knows it, or else 0. In expressions the kind is 8 more where the message is too short for what its number says.
 fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let [sender, given, ..] = call.args;
     let bytes = cursor.rest();
@@ -93,7 +102,24 @@ fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u6
         };
         run.problem(Severity::Note, node, text, 0, 0);
     }
-    Ok(value)
+    let short = least(sender, value, number).is_some_and(|least| bytes.len() < least.saturating_add(16));
+    Ok(if short { value.saturating_add(SHORT) } else { value })
+}
+
+/// How many bytes follow the header of a message at least.
+fn least(sender: u64, kind: u64, number: u32) -> Option<usize> {
+    let of = |[client, server]: [&[usize]; 2]| {
+        let list = if sender == 0 { client } else { server };
+        list.get(usize::try_from(number).ok()?).copied()
+    };
+    if kind == MANAGER {
+        return of(MANAGERS);
+    }
+    let [client, server] = &LENGTHS;
+    let games = if sender == 0 { client } else { server };
+    let own = usize::try_from(kind).ok()?.checked_sub(1).and_then(|at| games.get(at));
+    let length = own.and_then(|messages| messages.iter().find(|message| message.0 == number));
+    of(COMMON).or(length.map(|message| message.1))
 }
 
 /// The only kind of game that has a message of that number and length; 0 where there is none, or more than one.
@@ -202,7 +228,9 @@ mod tests {
         assert_eq!((&fields["row"], &fields["col"], said.len()), (&json!(1), &json!(2), 1));
         let (fields, said) = bench.read("GameMgrMsg_server", &message(4, 77, &[0; 33]));
         assert_eq!((&fields["message_id"], said.is_empty()), (&json!({"value": 4}), false));
-        assert_eq!(fields["undecoded"], "00".repeat(33));
+        assert_eq!(fields["body"], "00".repeat(33));
+        let (fields, said) = bench.read("GameMgrMsg_client", &message(0, 0, &[1, 2, 3, 4]));
+        assert_eq!((&fields["body"], said.len()), (&json!("01020304"), 1));
     }
 
     #[test]

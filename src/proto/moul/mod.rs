@@ -12,13 +12,13 @@ mod opening;
 mod recognise;
 mod rejoin;
 mod requests;
-pub mod sdl;
 mod search;
 mod session;
 mod unlock;
 mod vault;
 
 use super::{LazyTables, Opening, Options, Protocol, Session, Start, Verdict};
+use crate::sdl;
 use crate::table::{Evaluator, NativeFn, Source, Tables};
 
 /// The protocol.

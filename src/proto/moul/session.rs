@@ -6,9 +6,9 @@ use super::super::{Context, Ends, Event, EventKind, Message, Moment, Session, Sh
 use super::half::{Half, Stage};
 use super::recognise::begins;
 use super::requests::{Requests, transaction};
-use super::sdl::downloads::Downloads;
-use super::sdl::store::{Added, Store};
 use crate::keys::Deriver;
+use crate::sdl::downloads::Downloads;
+use crate::sdl::store::{Added, Store};
 use crate::table::{MessageId, ServiceId, Tables};
 
 /// A connection.
@@ -165,10 +165,16 @@ impl MoulSession {
 
     /// Waiting bytes that will never be a message.
     pub(super) fn give_up(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
-        let service = self.service_name.clone();
         let half = self.half(side);
         half.tell(side, half.waiting().len(), context.emit);
         half.pass_over();
+        self.give_up_passed(side, text, at, context);
+    }
+
+    /// Tells of the bytes that were passed over.
+    pub(super) fn give_up_passed(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
+        let service = self.service_name.clone();
+        let half = self.half(side);
         let (offset, length) = half.take_passed();
         if length == 0 {
             return;

@@ -160,8 +160,8 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
             Outcome::Need(_) => break Trial::Pending,
             // A known number whose layout nobody published speaks for the key, and ends what can be tried.
             Outcome::NoLayout(..) => break Trial::Fits(total + 6),
-            Outcome::Unknown(_) | Outcome::Malformed(_) if total >= PROOF => break Trial::Fits(total),
-            Outcome::Unknown(_) | Outcome::Malformed(_) => break Trial::Fails,
+            Outcome::Unknown(..) | Outcome::Malformed(_) if total >= PROOF => break Trial::Fits(total),
+            Outcome::Unknown(..) | Outcome::Malformed(_) => break Trial::Fails,
         }
     };
     context.evaluator.memory.frozen = false;

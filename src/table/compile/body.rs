@@ -89,6 +89,9 @@ impl Compiler<'_> {
         });
         let chain: Vec<(&StructAst, usize)> = bodies.chain([(body, self.file)]).collect();
         let outer = std::mem::replace(&mut self.positional, body.positions);
+        if body.positions {
+            self.fill_positions(id, chain.iter().flat_map(|(s, _)| &s.entries))?;
+        }
         let mut scope = Scope::default();
         for (s, _) in &chain {
             refs_of_entries(&s.entries, &mut scope.wanted);
@@ -110,9 +113,6 @@ impl Compiler<'_> {
             self.entries(&s.entries, &mut scope, &mut ops)?;
         }
         self.positional = outer;
-        if body.positions {
-            self.fill_positions(id, chain.iter().flat_map(|(s, _)| &s.entries))?;
-        }
         self.file = own_file;
         self.store(id, ops, &scope, body.params.len());
         Ok(())
@@ -126,7 +126,8 @@ impl Compiler<'_> {
         while let Some((name, at)) = parent {
             let named = self.item_named(&name);
             let Some((item, file)) = named.filter(|n| matches!(n.0.kind, ItemKind::Struct(_))) else {
-                return self.error(at, format!("there is no structure `{name}` to extend"));
+                let near = crate::near::suggestion(&name, self.layout_ids.keys().map(String::as_str));
+                return self.error(at, format!("there is no structure `{name}` to extend{near}"));
             };
             if found.len() >= 32 {
                 return self.error(at, format!("`{name}` extends itself, or more than 32 others"));
@@ -153,11 +154,11 @@ impl Compiler<'_> {
             let var = outer.vars.get(param);
             scope.declare(param, var.and_then(|v| v.symbols), var.is_some_and(|v| v.signed));
         }
-        let mut ops = Vec::new();
-        self.entries(&body.entries, &mut scope, &mut ops)?;
         if self.positional {
             self.fill_positions(id, body.entries.iter())?;
         }
+        let mut ops = Vec::new();
+        self.entries(&body.entries, &mut scope, &mut ops)?;
         self.store(id, ops, &scope, body.params.len());
         Ok(())
     }

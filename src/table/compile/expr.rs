@@ -13,11 +13,14 @@ impl Compiler<'_> {
             ExprKind::Int(n) => Ex::Const(*n),
             ExprKind::Name(name) => match scope.vars.get(name) {
                 Some(var) => Ex::Slot { slot: var.slot, signed: var.signed },
-                None => Ex::Const(self.constant(e.at, name, symbols)?),
+                None => Ex::Const(self.constant(e.at, name, symbols, scope)?),
             },
             ExprKind::Path(of, name) => match self.enum_ids.get(of).copied() {
-                Some(id) => Ex::Const(self.constant(e.at, name, Some(id))?),
-                None => return self.error(e.at, format!("there is no enum `{of}`")),
+                Some(id) => Ex::Const(self.constant(e.at, name, Some(id), scope)?),
+                None => {
+                    let near = crate::near::suggestion(of, self.enum_ids.keys().map(String::as_str));
+                    return self.error(e.at, format!("there is no enum `{of}`{near}"));
+                }
             },
             ExprKind::Binary(op, a, b) => {
                 let (sa, sb) = (self.symbols_of(a, scope), self.symbols_of(b, scope));
@@ -36,7 +39,10 @@ impl Compiler<'_> {
             ExprKind::More => Ex::More,
             ExprKind::Dialect(name) => match self.dialect_ids.get(name) {
                 Some(id) => Ex::Dialect(*id),
-                None => return self.error(e.at, format!("there is no dialect `{name}`")),
+                None => {
+                    let near = crate::near::suggestion(name, self.dialect_ids.keys().map(String::as_str));
+                    return self.error(e.at, format!("there is no dialect `{name}`{near}"));
+                }
             },
             ExprKind::Recall(kind, key) => {
                 let kind = self.name(kind);
@@ -88,7 +94,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn constant(&self, at: usize, name: &str, symbols: Option<EnumId>) -> Result<i128, TableError> {
+    fn constant(&self, at: usize, name: &str, symbols: Option<EnumId>, scope: &Scope) -> Result<i128, TableError> {
         let find = |id: EnumId| {
             let def = self.out.enums.get(id.0 as usize)?;
             def.values.iter().find(|v| v.name == name).map(|v| i128::from(v.value))
@@ -102,7 +108,12 @@ impl Compiler<'_> {
                 Ok,
             ),
             Some(_) => self.error(at, format!("several enums have a value `{name}`: write ENUM.{name}")),
-            None => self.error(at, format!("`{name}` is no field before this place, and no value of an enum")),
+            None => {
+                let values = symbols.and_then(|id| self.out.enums.get(id.0 as usize)).map(|e| e.values.as_slice());
+                let known = values.unwrap_or_default().iter().map(|v| &v.name).chain(scope.vars.keys());
+                let near = crate::near::suggestion(name, known.map(String::as_str));
+                self.error(at, format!("`{name}` is no field before this place, and no value of an enum{near}"))
+            }
         }
     }
 }

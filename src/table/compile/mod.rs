@@ -6,6 +6,7 @@ mod body;
 mod expr;
 mod optional;
 mod positions;
+mod strict;
 mod types;
 
 use std::collections::{BTreeMap, HashMap};
@@ -78,6 +79,7 @@ pub(super) fn compile(
         c.out.natives.push(((*name).to_string(), *function));
     }
     c.declare()?;
+    c.strict()?;
     c.enums()?;
     c.layouts_and_families()?;
     c.services_and_messages()?;
@@ -240,6 +242,10 @@ impl Compiler<'_> {
             let id = EnumId(self.out.enums.len() as u32);
             self.enum_ids.insert(name.clone(), id);
             let base = self.plain_type(base)?;
+            let read = self.out.types.get(base.0 as usize).map(|t| &t.read);
+            if matches!(read, Some(Read::Bytes(_) | Read::Text { .. } | Read::List { .. } | Read::Float { .. })) {
+                return self.error(item.at, format!("the values of `{name}` are integers, such as u8 or u32"));
+            }
             let mask = match self.out.types.get(base.0 as usize).map(|t| &t.read) {
                 Some(Read::Int { size: 8, .. }) => u64::MAX,
                 Some(Read::Int { size, .. }) => (1u64 << (u32::from(*size) * 8)) - 1,
@@ -249,7 +255,10 @@ impl Compiler<'_> {
             for v in values {
                 let owners = self.value_owners.entry(v.name.clone()).or_default();
                 if owners.contains(&id) {
-                    return self.error(v.at, format!("`{}` has this name already", name));
+                    return self.error(v.at, format!("`{name}` has a value of this name already"));
+                }
+                if !strict::fits(v.value, mask) {
+                    return self.error(v.at, format!("the value of `{}` does not fit the type of `{name}`", v.name));
                 }
                 owners.push(id);
                 let json = serde_json::Value::from(v.name.as_str()).to_string();
@@ -314,7 +323,8 @@ impl Compiler<'_> {
         id: LayoutId,
     ) -> Result<(), TableError> {
         let Some(family_id) = self.family_ids.get(family).copied() else {
-            return self.error(family_at, format!("there is no family `{family}`"));
+            let near = crate::near::suggestion(family, self.family_ids.keys().map(String::as_str));
+            return self.error(family_at, format!("there is no family `{family}`{near}"));
         };
         let Some(def) = self.out.families.get(family_id.0 as usize) else {
             return Ok(());
@@ -385,7 +395,10 @@ impl Compiler<'_> {
             for (name, at) in names {
                 match ids.get(&name) {
                     Some(asked) => list.push(*asked),
-                    None => return self.error(at, format!("there is no message `{name}`")),
+                    None => {
+                        let near = crate::near::suggestion(&name, ids.keys().map(String::as_str));
+                        return self.error(at, format!("there is no message `{name}`{near}"));
+                    }
                 }
             }
             if let Some(m) = self.out.messages.get_mut(id.0 as usize) {
@@ -397,7 +410,8 @@ impl Compiler<'_> {
 
     fn message(&mut self, name: &str, at: usize, doc: String, m: &MessageAst) -> Result<MessageId, TableError> {
         let Some(service) = self.service_ids.get(&m.service).copied() else {
-            return self.error(at, format!("there is no service `{}`", m.service));
+            let near = crate::near::suggestion(&m.service, self.service_ids.keys().map(String::as_str));
+            return self.error(at, format!("there is no service `{}`{near}", m.service));
         };
         let layout = match &m.body {
             None => None,

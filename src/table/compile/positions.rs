@@ -154,3 +154,61 @@ impl Compiler<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::super::super::{Source, TableError, Tables};
+    use super::*;
+
+    fn load(text: &str) -> Result<Tables, TableError> {
+        Tables::load("p", vec![Source { name: "p.table".into(), text: format!("protocol p\n{text}") }], &[])
+    }
+
+    fn wrong(text: &str) -> String {
+        load(text).err().map(|e| e.message).unwrap_or_default()
+    }
+
+    const SERVICE: &str = "service s positional { length: u32be after }\n";
+
+    #[test]
+    fn positions_have_names_and_types_in_order() {
+        let text = "positions Head { type: text, ttl: uint }
+            message s both \"tell\" extends Head { data: mapping of int optional, who: { name: text }[*] optional }";
+        let tables = load(&format!("{SERVICE}{text}")).unwrap();
+        let def = tables.message(tables.message_named("tell").unwrap()).unwrap();
+        let layout = tables.layout(def.layout.unwrap()).unwrap();
+        assert_eq!(layout.positions, Some(Positions { count: 4, required: 2 }));
+        let names: Vec<&str> =
+            (0..9).map_while(|i| tables.position(layout, i)).map(|(name, _)| tables.name(name)).collect();
+        assert_eq!(names, ["type", "ttl", "data", "who"]);
+    }
+
+    #[test]
+    fn keys_of_mappings_have_types() {
+        let tables = load("positions P { info: mapping { port: uint, name: text } }").unwrap();
+        let ty = tables.type_named("P").unwrap();
+        let Read::Layout { layout, .. } = tables.type_def(ty).unwrap().read else { return };
+        let (_, info) = tables.position(tables.layout(layout).unwrap(), 0).unwrap();
+        let Read::Value(ValueRead::Mapping { keys: Some(keys), .. }) = tables.type_def(info).unwrap().read else {
+            return;
+        };
+        assert!(tables.key(keys, "port").is_some());
+        assert!(tables.key(keys, "other").is_none());
+    }
+
+    #[test]
+    fn bytes_and_values_are_kept_apart() {
+        assert!(wrong("positions P { a: u32 }").contains("in an array's positions stand"));
+        assert!(wrong("struct S { a: text }").contains("stands only in `positions`"));
+        assert!(wrong("positions P { a: text }\nstruct S extends P { b: u8 }").contains("these are positions"));
+        assert!(wrong("struct S { b: u8 }\npositions P extends S { a: text }").contains("a structure of bytes"));
+    }
+
+    #[test]
+    fn an_array_can_only_end_early() {
+        assert!(wrong("positions P { a: text optional, b: text }").contains("behind an `optional` position"));
+        assert!(wrong("positions P { a: int, if a == 1 { b: text } }").contains("fields alone"));
+        assert!(wrong("positions P { span a: int }").contains("not spans"));
+    }
+}

@@ -96,7 +96,12 @@ impl Run<'_> {
             }
             Count::To(end) => {
                 let rest = cursor.rest();
-                memchr::memchr(end, rest).map_or((rest.len(), rest.len()), |n| (n + 1, n))
+                match memchr::memchr2(end, 0, rest) {
+                    None => (rest.len(), rest.len()),
+                    // A zero ends something larger, and is left to it.
+                    Some(n) if end != 0 && rest.get(n) == Some(&0) => (n, n),
+                    Some(n) => (n + 1, n),
+                }
             }
             _ => {
                 let n = self.byte_len(cursor, &count, unit);

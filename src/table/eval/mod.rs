@@ -3,11 +3,13 @@
 //! It knows no protocol. Running out of bytes is a normal answer where a message is read from a stream (its layout is the
 //! only thing that says how long it is), and a problem in its place where a region ends too early.
 
+mod bitstream;
 mod expr;
 mod leaf;
 mod many;
 mod region;
 
+pub use bitstream::{BITSTREAM, NoPackint, read_packint};
 pub use expr::binary;
 
 use super::cursor::{Cursor, Short};
@@ -41,8 +43,8 @@ pub enum Outcome {
     Message(MessageId, usize),
     /// At least so many bytes are needed, counted from the message's first.
     Need(usize),
-    /// No message has this number.
-    Unknown(u64),
+    /// No message has this number; where its header says so, it has this many bytes.
+    Unknown(u64, Option<usize>),
     /// The message's name is known, its layout is not; where its header says so, it has this many bytes.
     NoLayout(MessageId, Option<usize>),
     /// The bytes cannot be this message.
@@ -204,7 +206,7 @@ impl Run<'_> {
     fn message(&mut self, service: ServiceId, sender: usize, bytes: &[u8]) -> Outcome {
         let tables = self.tables;
         let Some(service) = tables.service(service) else {
-            return Outcome::Unknown(0);
+            return Outcome::Unknown(0, None);
         };
         let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
         let root = self.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
@@ -213,7 +215,7 @@ impl Run<'_> {
             let value = match self.field(&mut cursor, *name, *ty, mark::SPAN, Frame::default()) {
                 Ok(value) => value,
                 Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
-                Err(_) => return Outcome::Unknown(0),
+                Err(_) => return Outcome::Unknown(0, None),
             };
             match role {
                 super::ast::Role::Number => number = value,
@@ -222,17 +224,24 @@ impl Run<'_> {
                 super::ast::Role::Other => {}
             }
         }
+        let whole = length.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         let Some(id) = tables.message_id(service, sender, number) else {
-            return Outcome::Unknown(number);
+            return Outcome::Unknown(number, whole);
         };
         let Some(def) = tables.message(id) else {
-            return Outcome::Unknown(number);
+            return Outcome::Unknown(number, whole);
         };
         if let Some(node) = self.tree.get_mut(root) {
             node.name = def.name;
         }
-        let whole = length.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         let Some(layout) = def.layout.and_then(|l| tables.layout(l)) else {
+            if let Some(rest) = whole.and_then(|w| w.checked_sub(cursor.pos() / 8))
+                && cursor.narrow(rest).is_ok()
+            {
+                self.say_stop(Some(Stop::Unknown), root, &cursor);
+                self.undecoded(&mut cursor);
+                self.tree.close(root, cursor.pos());
+            }
             return Outcome::NoLayout(id, whole);
         };
         if let Some(node) = self.tree.get_mut(root) {

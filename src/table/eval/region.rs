@@ -3,7 +3,7 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::{Frame, Run, Stop};
-use crate::tree::{Kind, Made, Problem, Severity, Sym, Text, TypeRef, mark};
+use crate::tree::{Kind, Made, Node, Problem, Severity, Sym, Text, TypeRef, mark};
 
 impl Run<'_> {
     pub(super) fn region(
@@ -149,6 +149,12 @@ impl Run<'_> {
         if left == 0 {
             return;
         }
+        let mut ahead = *cursor;
+        if left < 8 && ahead.bits(left as u32) == Ok(0) {
+            // A bit stream ends within a byte; the byte's other bits are zero.
+            self.pad(cursor);
+            return;
+        }
         let structure = self.tree.get(node).is_some_and(|n| n.kind == Kind::Struct && n.buffer == cursor.buffer());
         let said = self.tree.problems().iter().any(|p| p.node >= node && p.severity == Severity::Error)
             || self
@@ -164,6 +170,23 @@ impl Run<'_> {
         if structure {
             self.tree.close(node, cursor.pos());
         }
+    }
+
+    /// The bits up to the region's end as padding: a span, not a field.
+    fn pad(&mut self, cursor: &mut Cursor<'_>) {
+        let (start, bits) = (cursor.pos(), cursor.left_bits());
+        cursor.seek(cursor.limit());
+        self.tree.leaf(Node {
+            value: Node::place(start / 8, 1),
+            name: self.tables.padding_name(),
+            ty: self.tables.padding_type(),
+            start: start as u32,
+            bits: bits as u32,
+            end: 0,
+            buffer: cursor.buffer(),
+            kind: Kind::Bytes,
+            marks: mark::SPAN,
+        });
     }
 
     fn say_dialects(&mut self, node: u32, chosen: u32) {

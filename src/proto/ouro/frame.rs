@@ -1,0 +1,332 @@
+//! One packet into a tree: header, link header, command, body and padding, every bit of it.
+//!
+//! Lays out what the link has decided; decides nothing and keeps nothing from packet to packet.
+
+use super::packet::{HEADER, Header, LinkHeader, Numbering};
+use crate::table::{Cursor, Evaluator, LayoutId, MessageId, Run, ServiceId, Tables};
+use crate::tree::{Buffer, Kind, Made, Node, Problem, Severity, Sym, Tree, TypeRef, mark};
+
+/// The parts of the tables that frame a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    link_service: ServiceId,
+    user_service: ServiceId,
+    header: LayoutId,
+    encrypted: LayoutId,
+    link: LayoutId,
+    command: LayoutId,
+    cookies: LayoutId,
+    body: Sym,
+    payload: Sym,
+    fragments: Sym,
+    ciphertext: Sym,
+}
+
+/// What a packet's bytes are taken for.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'a> {
+    /// A control or user command.
+    Command(Layout),
+    /// The same, in several datagrams of which this one is the last to come.
+    Whole(Layout, Pieces<'a>),
+    /// One of several datagrams that are a packet together.
+    Fragment,
+    /// Everything behind the length.
+    Encrypted,
+    /// Compressed, in a way that is not published.
+    Compressed,
+    /// Of a version whose encoding is not published.
+    Undescribed(u32),
+}
+
+/// What is known of a command before it is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// How its number is to be read.
+    pub numbering: Numbering,
+    /// Its message in the tables.
+    pub message: Option<MessageId>,
+    /// Whether it is a user command.
+    pub user: bool,
+    /// Whether cookies stand before its body.
+    pub cookies: bool,
+}
+
+/// A packet put together.
+#[derive(Clone, Copy, Debug)]
+pub struct Pieces<'a> {
+    /// The payloads in order.
+    pub bytes: &'a [u8],
+    /// Their bits.
+    pub bits: usize,
+    /// The records of the other datagrams.
+    pub records: &'a [u64],
+}
+
+/// A packet and what was found out about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// All bytes, trailing ones included.
+    pub bytes: &'a [u8],
+    /// Its header.
+    pub header: Header,
+    /// Where it ends, padding included.
+    pub end: usize,
+    /// Whether the checksum is right.
+    pub right: bool,
+    /// Its link header.
+    pub link: Option<LinkHeader>,
+    /// What it is.
+    pub content: Content<'a>,
+}
+
+impl Layout {
+    /// Of a command that cannot be read at all.
+    pub fn unread() -> Layout {
+        Layout { numbering: Numbering::New, message: None, user: true, cookies: false }
+    }
+}
+
+impl Parts {
+    /// Finds the parts in the tables.
+    pub fn new(tables: &Tables) -> Option<Parts> {
+        let layout = |name: &str| {
+            let sym = tables.sym(name)?;
+            let at = tables.layouts().iter().position(|l| l.name == sym)?;
+            Some(LayoutId(at as u32))
+        };
+        Some(Parts {
+            link_service: tables.service_named("link")?,
+            user_service: tables.service_named("user")?,
+            header: layout("PacketHeader")?,
+            encrypted: layout("EncryptedHeader")?,
+            link: layout("LinkPart")?,
+            command: layout("Command")?,
+            cookies: layout("Cookies")?,
+            body: tables.sym("body")?,
+            payload: tables.sym("payload")?,
+            fragments: tables.sym("fragments")?,
+            ciphertext: tables.sym("ciphertext")?,
+        })
+    }
+
+    /// The message of a control or user command of a sender (0 client, 1 server).
+    pub fn message(&self, tables: &Tables, user: bool, sender: usize, number: u32) -> Option<MessageId> {
+        let service = tables.service(if user { self.user_service } else { self.link_service })?;
+        tables.message_id(service, sender, u64::from(number))
+    }
+
+    /// Reads a packet into a cleared tree.
+    pub fn read(&self, packet: &Packet<'_>, tables: &Tables, evaluator: &mut Evaluator, tree: &mut Tree) {
+        let mut run = evaluator.run(tables, tree);
+        let mut cursor = Cursor::new(packet.bytes, Buffer::CAPTURED);
+        let root = run.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
+        match packet.content {
+            Content::Encrypted => self.encrypted(&mut run, root, packet, &mut cursor),
+            _ => self.open(&mut run, root, packet, &mut cursor),
+        }
+        if cursor.left_bits() > 0 {
+            run.undecoded(&mut cursor);
+            let left = run.tree.len().saturating_sub(1);
+            let bytes = packet.bytes.len().saturating_sub(packet.end) as i64;
+            run.problem(Severity::Warning, left, "{a} bytes behind the packet's end", bytes, 0);
+        }
+        run.tree.close(root, packet.bytes.len() * 8);
+    }
+
+    /// A packet in clear: header, link header, content, padding.
+    fn open(&self, run: &mut Run<'_>, root: u32, packet: &Packet<'_>, cursor: &mut Cursor<'_>) {
+        self.part(run, self.header, &[], root, cursor);
+        if !packet.right {
+            let sum = packet.bytes.get(HEADER..packet.end).map_or(0, adler2::adler32_slice);
+            let text = "the checksum is wrong: the bytes give {a}";
+            run.problem(Severity::Warning, root + 2, text, i64::from(sum), 0);
+        }
+        cursor.restore(packet.header.bits as usize);
+        if let Some(link) = packet.link {
+            self.part(run, self.link, &[], root, cursor);
+            if link.debug {
+                let text = "the debug bit is set; nothing is published on what it changes";
+                run.problem(Severity::Note, root + 4, text, 0, 0);
+            }
+        }
+        self.content(run, root, packet, cursor);
+        self.padding(run, packet, cursor);
+    }
+
+    fn content(&self, run: &mut Run<'_>, root: u32, packet: &Packet<'_>, cursor: &mut Cursor<'_>) {
+        match packet.content {
+            Content::Command(layout) => self.command(run, root, layout, cursor),
+            Content::Whole(layout, pieces) => self.whole(run, root, (layout, pieces), cursor),
+            Content::Fragment => self.rest(run, cursor, (self.payload, Kind::Bytes, 0)),
+            Content::Compressed => {
+                let node = self.rest(run, cursor, (self.body, Kind::Undecoded, 0));
+                run.problem(Severity::Note, node, "compressed; how is not published", 0, 0);
+                node
+            }
+            Content::Undescribed(version) => {
+                let node = self.rest(run, cursor, (self.body, Kind::Undecoded, 0));
+                let text = "the encoding of protocol version {a} is not published";
+                run.problem(Severity::Note, node, text, i64::from(version), 0);
+                node
+            }
+            Content::Encrypted => root,
+        };
+    }
+
+    /// The command that begins at the cursor, to the end of its region.
+    fn command(&self, run: &mut Run<'_>, node: u32, layout: Layout, cursor: &mut Cursor<'_>) -> u32 {
+        let old = u64::from(layout.numbering == Numbering::Old);
+        if !self.part(run, self.command, &[old], node, cursor) {
+            run.undecoded(cursor);
+            return node;
+        }
+        let number = run.tree.len().saturating_sub(1);
+        if layout.cookies && !self.part(run, self.cookies, &[], node, cursor) {
+            run.undecoded(cursor);
+            return node;
+        }
+        let tables = run.tables;
+        let message = layout.message.and_then(|m| tables.message(m));
+        match message.and_then(|m| tables.layout(m.layout?)) {
+            Some(fields) => {
+                run.layout_into(fields, node, cursor);
+                self.left_over(run, number);
+            }
+            None => {
+                let body = self.rest(run, cursor, (self.body, Kind::Undecoded, 0));
+                let value = run.tree.get(number).map_or(0, |n| n.value as i64);
+                let text = match (message.is_some(), layout.user) {
+                    (true, _) => "the layout of command {a} is not known",
+                    (_, true) => "user command {a} is in no table",
+                    (_, false) => "no control command has the number {a}",
+                };
+                run.problem(Severity::Note, if body == 0 { number } else { body }, text, value, 0);
+            }
+        }
+        node
+    }
+
+    /// Bits behind a command's fields that are less than a byte: the evaluator only speaks of bytes.
+    fn left_over(&self, run: &mut Run<'_>, number: u32) {
+        let last = run.tree.len().saturating_sub(1);
+        let Some(node) = run.tree.get(last).filter(|n| last > number && n.kind == Kind::Undecoded) else {
+            return;
+        };
+        let bits = i64::from(node.bits);
+        if bits < 8 {
+            run.problem(Severity::Warning, last, "{a} bits that no field claims", bits, 0);
+        }
+    }
+
+    /// A command in several datagrams: the others' records, then all payloads in a buffer of their own.
+    fn whole(
+        &self,
+        run: &mut Run<'_>,
+        root: u32,
+        (layout, pieces): (Layout, Pieces<'_>),
+        cursor: &mut Cursor<'_>,
+    ) -> u32 {
+        let list = self.node(run, cursor, (self.fragments, Kind::List, 0), 0);
+        for record in pieces.records {
+            let kind = if u32::try_from(*record).is_ok() { Kind::Unsigned } else { Kind::Unsigned64 };
+            let node = self.node(run, cursor, (Sym::ELEMENT, kind, 0), 0);
+            if let Some(node) = run.tree.get_mut(node) {
+                node.value = *record;
+            }
+        }
+        run.tree.close(list, cursor.pos());
+        let (buffer, mut whole) = run.tree.open_buffer(Made::Reassembled);
+        whole.extend_from_slice(pieces.bytes);
+        let region = self.node(run, cursor, (self.payload, Kind::Struct, mark::OWN_BUFFER | mark::SEE_THROUGH), 0);
+        let mut inside = Cursor::new(&whole, buffer);
+        inside.restore(pieces.bits);
+        self.command(run, region, layout, &mut inside);
+        cursor.seek(cursor.limit());
+        run.tree.close(region, cursor.pos());
+        run.tree.put_buffer(buffer, whole);
+        root
+    }
+
+    /// An encrypted packet: its length, and everything else as it is.
+    fn encrypted(&self, run: &mut Run<'_>, root: u32, packet: &Packet<'_>, cursor: &mut Cursor<'_>) {
+        self.part(run, self.encrypted, &[], root, cursor);
+        cursor.restore(packet.end * 8);
+        let node = self.rest(run, cursor, (self.ciphertext, Kind::Bytes, mark::OPAQUE));
+        if packet.end != packet.header.padded() {
+            let text = "{a} bytes of encrypted content, which is not what {b} bits are padded to";
+            let (bytes, bits) = (packet.end.saturating_sub(4) as i64, i64::from(packet.header.bits));
+            run.problem(Severity::Warning, node, text, bytes, bits);
+        }
+        cursor.restore(packet.bytes.len() * 8);
+    }
+
+    /// What is between the packet's last bit and its last byte.
+    fn padding(&self, run: &mut Run<'_>, packet: &Packet<'_>, cursor: &mut Cursor<'_>) {
+        cursor.restore(packet.end * 8);
+        if cursor.left_bits() > 0 {
+            let name = run.tables.padding_name();
+            let start = *cursor;
+            let node = self.rest(run, cursor, (name, Kind::Bytes, mark::SPAN));
+            if !zeros(start) {
+                run.problem(Severity::Note, node, "padding that is not zero", 0, 0);
+            }
+        }
+        cursor.restore(packet.bytes.len() * 8);
+    }
+
+    /// Fields of a layout into an open node; says whether they were all there.
+    fn part(&self, run: &mut Run<'_>, layout: LayoutId, args: &[u64], node: u32, cursor: &mut Cursor<'_>) -> bool {
+        let tables = run.tables;
+        let read = tables.layout(layout).map(|l| run.steps(l, args, node, cursor));
+        if read == Some(Ok(())) {
+            return true;
+        }
+        let (at, limit) = (cursor.pos() as i64, cursor.limit() as i64);
+        run.problem(Severity::Error, node, "cannot be read on from bit {a}; the packet ends at bit {b}", at, limit);
+        false
+    }
+
+    /// A node over the rest of the cursor's region; 0 where nothing is left.
+    fn rest(&self, run: &mut Run<'_>, cursor: &mut Cursor<'_>, (name, kind, marks): (Sym, Kind, u8)) -> u32 {
+        let bits = cursor.left_bits();
+        if bits == 0 {
+            return 0;
+        }
+        let node = self.node(run, cursor, (name, kind, marks), bits);
+        cursor.seek(cursor.limit());
+        node
+    }
+
+    fn node(&self, run: &mut Run<'_>, cursor: &Cursor<'_>, (name, kind, marks): (Sym, Kind, u8), bits: usize) -> u32 {
+        let start = cursor.pos();
+        let ty = if kind == Kind::Undecoded { run.tables.undecoded_type() } else { run.tables.padding_type() };
+        let bytes = (start % 8 + bits).div_ceil(8);
+        run.tree.leaf(Node {
+            value: Node::place(start / 8, bytes),
+            name,
+            ty,
+            start: start as u32,
+            bits: bits as u32,
+            end: 0,
+            buffer: cursor.buffer(),
+            kind,
+            marks,
+        })
+    }
+}
+
+/// Adds a note to the packet as a whole.
+pub fn note(tree: &mut Tree, text: &'static str, a: i64, b: i64) {
+    tree.problem(Problem::new(Severity::Note, 0, text, a, b));
+}
+
+fn zeros(mut cursor: Cursor<'_>) -> bool {
+    while cursor.left_bits() > 0 {
+        let bits = cursor.left_bits().min(64) as u32;
+        if cursor.bits(bits) != Ok(0) {
+            return false;
+        }
+    }
+    true
+}

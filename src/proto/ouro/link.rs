@@ -1,0 +1,219 @@
+//! What both sides of a link have agreed on so far: version, numbering, link header, encryption, cookies. What was never said
+//! is decided by what fits, and said to be so.
+//!
+//! Knows packets as values; neither trees nor tables.
+
+use super::packet::{Command, HEADER, LinkHeader, Numbering, control, cursor};
+
+/// The state of a link.
+#[derive(Clone, Debug, Default)]
+pub struct Link {
+    /// The version that CONNECT asked for.
+    pub version: Option<u32>,
+    /// The numbering that was taken where no CONNECT was captured.
+    pub guessed: Option<Numbering>,
+    /// Whether datagrams have a link header.
+    linked: Option<bool>,
+    /// Whether a side wants encryption, by side.
+    wants: [Option<bool>; 2],
+    /// Another side's packet came since CONNECT.
+    answered: bool,
+    connected: bool,
+    /// Cookies.
+    pub cookies: Cookies,
+}
+
+impl Link {
+    /// How commands are numbered; `None` where the version's encoding is not published. Without a CONNECT, as it was guessed.
+    pub fn numbering(&self) -> Option<Numbering> {
+        match self.version {
+            None => Some(self.guessed.unwrap_or(Numbering::Old)),
+            Some(0..=2) => Some(Numbering::Old),
+            Some(4 | 5) => Some(Numbering::New),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether a packet whose checksum is wrong may be an encrypted one.
+    pub fn may_be_encrypted(&self) -> bool {
+        let [client, server] = self.wants;
+        server == Some(true) && (client == Some(true) || client.is_none() && self.connected)
+    }
+
+    /// Whether a client's packet may be a CONNECT: none came yet, or none was answered, or the link was closed.
+    fn may_connect(&self) -> bool {
+        self.version.is_none() || !self.answered
+    }
+
+    /// The command at a bit of a packet, and how it is numbered.
+    pub fn command(&mut self, bytes: &[u8], bits: usize, from: usize, client: bool) -> Option<(Command, Numbering)> {
+        let at = cursor(bytes, bits, from);
+        let old = Command::parse(at, Numbering::Old);
+        if client
+            && self.may_connect()
+            && let Some(connect) = old.filter(|c| c.exact && c.control == Some(control::CONNECT))
+        {
+            return Some((connect, Numbering::Old));
+        }
+        if self.version.is_none() && self.guessed.is_none() {
+            self.guessed = guess(old, Command::parse(at, Numbering::New));
+        }
+        let numbering = self.numbering()?;
+        Command::parse(at, numbering).map(|c| (c, numbering))
+    }
+
+    /// Whether a datagram has a link header: what fits it, held to what fitted those before.
+    pub fn header(&mut self, bytes: &[u8], bits: usize, client: bool) -> Option<LinkHeader> {
+        let header = LinkHeader::parse(bytes, bits);
+        let (Some(link), usual) = (header, self.linked) else {
+            self.linked = self.linked.or(Some(false));
+            return None;
+        };
+        let bonus = |linked| if usual == Some(linked) { 6 } else { 0 };
+        let plain = bonus(false) + self.score(bytes, bits, HEADER * 8, client);
+        let mut linked = bonus(true) + 2 + i32::from(!link.debug);
+        linked += if (1..0x1_0000).contains(&link.sequence) { 3 } else { 0 };
+        linked += match link.siblings > 0 || link.compressed {
+            true => 2,
+            false => self.score(bytes, bits, link.end, client),
+        };
+        let has = linked > plain;
+        self.linked = Some(has);
+        has.then_some(link)
+    }
+
+    /// How well a command fits at a bit: a control command that ends with the packet is hardly ever there by chance.
+    fn score(&self, bytes: &[u8], bits: usize, from: usize, client: bool) -> i32 {
+        let at = cursor(bytes, bits, from);
+        let fit = |numbering, connects: bool| match Command::parse(at, numbering) {
+            None => -8,
+            Some(Command { exact: true, control, .. }) if control == Some(control::CONNECT) && !connects => 1,
+            Some(Command { exact: true, .. }) => 8,
+            Some(Command { control: Some(_), .. }) => -4,
+            Some(_) => 2,
+        };
+        let unknown = self.version.is_none() && self.guessed.is_none();
+        let mut best = i32::MIN;
+        if unknown || self.numbering() != Some(Numbering::New) || client && self.may_connect() {
+            best = best.max(fit(Numbering::Old, client));
+        }
+        if unknown || self.numbering() != Some(Numbering::Old) {
+            best = best.max(fit(Numbering::New, true));
+        }
+        best
+    }
+
+    /// Takes in what a control command changes.
+    pub fn learn(&mut self, command: Command, client: bool) {
+        let side = usize::from(!client);
+        let wants = |link: &mut Link, side: usize| {
+            if let Some(place) = link.wants.get_mut(side) {
+                *place = Some(command.value == 1);
+            }
+        };
+        match command.control {
+            Some(control::CONNECT) if command.exact => {
+                let cookies = Cookies { setting: self.cookies.setting, ..Cookies::default() };
+                *self = Link { version: Some(command.value), linked: self.linked, cookies, ..Link::default() };
+            }
+            Some(control::SERVER_ACK) if command.exact => wants(self, 1),
+            Some(control::CLIENT_ACK) if command.exact => wants(self, 0),
+            Some(control::SERVER_ACK_ACK) => self.connected = true,
+            Some(control::DISCONNECT_ACK) => {
+                self.answered = false;
+                return;
+            }
+            _ => {}
+        }
+        self.answered |= side == 1;
+    }
+
+    /// A packet of a side arrived that was no control command.
+    pub fn heard(&mut self, client: bool) {
+        self.answered |= !client;
+    }
+}
+
+/// The numbering of a link whose CONNECT was not captured, where a packet tells it.
+fn guess(old: Option<Command>, new: Option<Command>) -> Option<Numbering> {
+    let fits = |c: Option<Command>| c.is_some_and(|c| c.exact);
+    match (old, fits(old), fits(new)) {
+        (_, false, true) => Some(Numbering::New),
+        (_, true, false) => Some(Numbering::Old),
+        // One bit of 0 is an IDLE in either.
+        (Some(Command { cmd: 0, .. }), ..) => None,
+        (_, true, true) => None,
+        _ => Some(Numbering::New),
+    }
+}
+
+/// Whether user commands begin with cookies.
+#[derive(Clone, Debug, Default)]
+pub struct Cookies {
+    /// What was asked for; `None`: decided by what fits.
+    pub setting: Option<bool>,
+    decided: Option<bool>,
+    certain: bool,
+    /// The numbers that would be each side's last cookie.
+    last: [Option<u32>; 2],
+    looked_at: u32,
+}
+
+/// User commands that may still change a decision.
+const LOOKS: u32 = 16;
+
+impl Cookies {
+    /// Whether the user command whose body begins at a bit has cookies; a text where that was newly decided.
+    pub fn judge(&mut self, bytes: &[u8], bits: usize, from: usize, client: bool) -> (bool, Option<&'static str>) {
+        let mut at = cursor(bytes, bits, from);
+        let pair = (at.bits(32).ok(), at.bits(32).ok());
+        let (Some(cookie), Some(echo)) = pair else {
+            return (false, None);
+        };
+        if let Some(set) = self.setting {
+            return (set, None);
+        }
+        let (cookie, echo) = (cookie as u32, echo as u32);
+        let [of_client, of_server] = self.last;
+        let (own, other) = if client { (of_client, of_server) } else { (of_server, of_client) };
+        let text = self.decide((cookie, echo), own, other);
+        if let Some(place) = self.last.get_mut(usize::from(!client)) {
+            *place = Some(cookie);
+        }
+        (self.decided == Some(true), text)
+    }
+
+    fn decide(&mut self, (cookie, echo): (u32, u32), own: Option<u32>, other: Option<u32>) -> Option<&'static str> {
+        if self.certain {
+            return None;
+        }
+        self.looked_at += 1;
+        self.certain = self.looked_at >= LOOKS;
+        let small = |n: u32| n < 1 << 24;
+        let likely = cookie != 0 && small(cookie) && small(echo);
+        let follows = own.is_some_and(|own| own != 0 && cookie == own.wrapping_add(1));
+        if echo != 0 && other == Some(echo) || follows && likely {
+            self.certain = true;
+            let before = self.decided.replace(true);
+            return Some(match before {
+                Some(true) => "cookies are on: they echo each other",
+                _ => "cookies are on after all: they echo each other; user commands before this were shown without",
+            });
+        }
+        match (self.decided, likely) {
+            (None, true) => {
+                self.decided = Some(true);
+                Some("cookies are taken to be on: the first user command begins with two small numbers of 32 bits")
+            }
+            (None, false) => {
+                self.decided = Some(false);
+                Some("cookies are taken to be off: the first user command does not begin as with cookies")
+            }
+            (Some(true), false) => {
+                self.decided = Some(false);
+                Some("cookies are off after all: a user command does not begin with them")
+            }
+            _ => None,
+        }
+    }
+}

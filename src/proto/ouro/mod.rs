@@ -1,0 +1,56 @@
+//! City of Heroes (OuroDev): links between its client and servers, over UDP and TCP. See `docs/ouro.md`.
+//!
+//! Knows what is published of packets, bit streams and the link's own commands. What nobody has published (how links are
+//! encrypted and compressed, the numbers of user commands) it names and leaves as it is.
+
+mod auth;
+mod frame;
+mod link;
+mod natives;
+mod packet;
+mod recognise;
+mod sequence;
+mod session;
+mod siblings;
+mod stream;
+
+pub use session::LinkSession;
+
+use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
+use crate::table::{NativeFn, Source, Tables};
+
+/// The protocol.
+pub struct Ouro;
+
+impl Protocol for Ouro {
+    fn name(&self) -> &'static str {
+        "ouro"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source { name: "ouro/link.table".into(), text: include_str!("link.table").into() }]
+    }
+
+    fn natives(&self) -> &'static [(&'static str, NativeFn)] {
+        &natives::NATIVES
+    }
+
+    fn transport(&self) -> Transport {
+        Transport::Udp
+    }
+
+    fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        recognise::tcp(opening)
+    }
+
+    fn recognise_udp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        recognise::udp(opening)
+    }
+
+    fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
+        if start.transport == Transport::Tcp && recognise::AUTH_PORTS.contains(&start.ends.server.port()) {
+            return Box::new(auth::AuthSession::default());
+        }
+        Box::new(LinkSession::new(start, tables))
+    }
+}

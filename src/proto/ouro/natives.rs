@@ -1,0 +1,82 @@
+//! Types of the link's tables that need code, beside those of bit streams: acknowledgements, padding, and values that are not
+//! on the wire.
+
+use std::sync::LazyLock;
+
+use crate::table::{BITSTREAM, Call, Cursor, Frame, NativeFn, Run, Stop};
+use crate::tree::{Kind, Node, Severity, Sym, TypeRef, mark};
+
+/// All of them, by the name tables use.
+pub static NATIVES: LazyLock<Vec<(&'static str, NativeFn)>> = LazyLock::new(|| {
+    let own: [(&str, NativeFn); 3] = [("acks", acks), ("align", align), ("given", given)];
+    BITSTREAM.into_iter().chain(own).collect()
+});
+
+/// A list of sequence numbers: their count, the first, and what each further one is more than the one before, less 1.
+fn acks(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let ty = |name: &str| run.tables.type_named(name).ok_or(Stop::Unknown);
+    let (count, first, next) = (ty("AckCount")?, ty("FirstAck")?, ty("NextAck")?);
+    let list = run.open(cursor, call.name, call.ty, call.marks);
+    if let Some(node) = run.tree.get_mut(list) {
+        node.kind = Kind::List;
+    }
+    let result = ack_list(run, cursor, (count, first, next));
+    run.tree.close(list, cursor.pos());
+    result
+}
+
+fn ack_list(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    (count, first, next): (TypeRef, TypeRef, TypeRef),
+) -> Result<u64, Stop> {
+    let name = run.tables.count_name();
+    let count = run.field(cursor, name, count, mark::SPAN, Frame::default())?;
+    let mut before = 0u32;
+    for i in 0..count {
+        let ty = if i == 0 { first } else { next };
+        let value = run.field(cursor, Sym::ELEMENT, ty, 0, Frame::default())? as u32;
+        before = if i == 0 { value } else { before.wrapping_add(value).wrapping_add(1) };
+        let node = run.tree.len().saturating_sub(1);
+        if let Some(node) = run.tree.get_mut(node) {
+            node.value = u64::from(before);
+        }
+    }
+    Ok(count)
+}
+
+/// Zero bits to the next byte's start; no node where there are none.
+fn align(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let pad = start.next_multiple_of(8) - start;
+    if pad == 0 {
+        return Ok(0);
+    }
+    let value = cursor.bits(pad as u32)?;
+    let node = leaf(run, cursor, call, start, value);
+    if value != 0 {
+        run.problem(Severity::Note, node, "padding that is not zero: {a}", value as i64, 0);
+    }
+    Ok(value)
+}
+
+/// A number that follows from others and is not on the wire.
+fn given(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let [value, ..] = call.args;
+    leaf(run, cursor, call, cursor.pos(), value);
+    Ok(value)
+}
+
+fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, value: u64) -> u32 {
+    run.tree.leaf(Node {
+        value,
+        name: call.name,
+        ty: call.ty,
+        start: start as u32,
+        bits: (cursor.pos() - start) as u32,
+        end: 0,
+        buffer: cursor.buffer(),
+        kind: Kind::Unsigned,
+        marks: call.marks,
+    })
+}

@@ -1,0 +1,212 @@
+//! What a packet is, told from its bytes alone: length, checksum, link header, command. No tree, no tables, no memory of
+//! other packets: this is what recognition and the link's decisions are made of.
+
+use crate::table::{Cursor, read_packint};
+use crate::tree::Buffer;
+
+/// Bytes of the header: length and checksum.
+pub const HEADER: usize = 8;
+
+/// A packet's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The packet's length in bits, the header included, padding not.
+    pub bits: u32,
+    /// The Adler-32 of all bytes behind it.
+    pub checksum: u32,
+}
+
+impl Header {
+    /// The header at the start of some bytes: a length with the low byte first, a checksum with the high byte first.
+    pub fn parse(bytes: &[u8]) -> Option<Header> {
+        let (bits, rest) = bytes.split_first_chunk::<4>()?;
+        let (checksum, _) = rest.split_first_chunk::<4>()?;
+        Some(Header { bits: u32::from_le_bytes(*bits), checksum: u32::from_be_bytes(*checksum) })
+    }
+
+    /// Whole bytes the length stands for.
+    pub fn bytes(self) -> usize {
+        self.bits.div_ceil(8) as usize
+    }
+
+    /// Bytes with the padding of the client of 2004 and of encrypted links: what follows the length is a multiple of 8.
+    pub fn padded(self) -> usize {
+        padded(self.bytes())
+    }
+
+    /// Whether a packet can have this length: a header and at least one bit.
+    pub fn possible(self) -> bool {
+        self.bits as usize > HEADER * 8
+    }
+
+    /// Whether the checksum is that of `bytes`, a whole packet with its padding.
+    pub fn sums(self, bytes: &[u8]) -> bool {
+        bytes.get(HEADER..).is_some_and(|rest| adler2::adler32_slice(rest) == self.checksum)
+    }
+
+    /// Where the packet ends whose checksum is right: without padding, with it, or with all bytes there are.
+    pub fn proven_end(self, bytes: &[u8]) -> Option<usize> {
+        [self.bytes(), self.padded(), bytes.len()]
+            .into_iter()
+            .find(|end| *end > HEADER && bytes.get(..*end).is_some_and(|whole| self.sums(whole)))
+    }
+}
+
+/// The length in bytes that a packet of so many bytes is padded to.
+pub fn padded(bytes: usize) -> usize {
+    (bytes.saturating_add(3) & !7).saturating_add(4)
+}
+
+/// How commands are numbered on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// Versions 0, 1, 2: control commands are 0 to 6, user commands are 5 more than they are.
+    Old,
+    /// Versions 4 and 5: 0 is followed by a control command's number.
+    New,
+}
+
+/// A cursor over the bits of a packet, from a bit on.
+pub fn cursor(bytes: &[u8], bits: usize, from: usize) -> Cursor<'_> {
+    let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
+    cursor.restore(bits);
+    cursor.at_bit(from)
+}
+
+/// The link header's parts that decide something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkHeader {
+    /// A bit whose effect nobody has described.
+    pub debug: bool,
+    /// The datagram's number.
+    pub sequence: u32,
+    /// How many datagrams the packet came in.
+    pub siblings: u32,
+    /// Which of them this is.
+    pub position: u32,
+    /// The same for all of them.
+    pub id: u32,
+    /// Whether what follows is compressed.
+    pub compressed: bool,
+    /// The bit after the header and its padding.
+    pub end: usize,
+}
+
+/// More datagrams than this are not taken for pieces of one packet.
+pub const MAX_SIBLINGS: u32 = 4096;
+
+impl LinkHeader {
+    /// Reads a link header behind the packet's header; `None` where the bits cannot be one.
+    pub fn parse(bytes: &[u8], bits: usize) -> Option<LinkHeader> {
+        let mut c = cursor(bytes, bits, HEADER * 8);
+        let debug = c.bits(1).ok()? == 1;
+        let sequence = c.bits(32).ok()? as u32;
+        let siblings = read_packint(&mut c, 1).ok()?;
+        let (mut position, mut id) = (0, 0);
+        if siblings > 0 {
+            position = read_packint(&mut c, 1).ok()?;
+            id = c.bits(32).ok()? as u32;
+        }
+        let acks = read_packint(&mut c, 1).ok()?;
+        if acks > 0 {
+            c.bits(32).ok()?;
+        }
+        for _ in 1..acks {
+            read_packint(&mut c, 1).ok()?;
+        }
+        let compressed = c.bits(1).ok()? == 1;
+        let pad = c.pos().next_multiple_of(8) - c.pos();
+        let zero = c.bits(pad as u32).ok()? == 0;
+        let sane = zero && siblings <= MAX_SIBLINGS && (siblings == 0 || position < siblings) && c.left_bits() > 0;
+        sane.then_some(LinkHeader { debug, sequence, siblings, position, id, compressed, end: c.pos() })
+    }
+
+    /// Calls `each` with every acknowledged sequence number of a header that was parsed.
+    pub fn each_ack(self, bytes: &[u8], mut each: impl FnMut(u32)) -> Option<()> {
+        let mut c = cursor(bytes, self.end, HEADER * 8 + 33);
+        if read_packint(&mut c, 1).ok()? > 0 {
+            read_packint(&mut c, 1).ok()?;
+            c.bits(32).ok()?;
+        }
+        let count = read_packint(&mut c, 1).ok()?;
+        let mut ack = 0u32;
+        for i in 0..count {
+            ack = match i {
+                0 => c.bits(32).ok()? as u32,
+                _ => ack.wrapping_add(read_packint(&mut c, 1).ok()?).wrapping_add(1),
+            };
+            each(ack);
+        }
+        Some(())
+    }
+}
+
+/// A packet's command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The number on the wire.
+    pub cmd: u32,
+    /// The control command, or `None` for a user command.
+    pub control: Option<u32>,
+    /// The first bit behind the numbers.
+    pub body: usize,
+    /// Whether the control command ends where the packet does.
+    pub exact: bool,
+    /// What CONNECT asks for; whether a CONNECT_…_ACK wants encryption.
+    pub value: u32,
+}
+
+/// Control commands by number.
+pub mod control {
+    #![allow(missing_docs)] // as the document names them
+    pub const CONNECT: u32 = 1;
+    pub const SERVER_ACK: u32 = 2;
+    pub const CLIENT_ACK: u32 = 3;
+    pub const SERVER_ACK_ACK: u32 = 4;
+    pub const DISCONNECT_ACK: u32 = 6;
+}
+
+impl Command {
+    /// Reads the command that begins at the cursor.
+    pub fn parse(mut c: Cursor<'_>, numbering: Numbering) -> Option<Command> {
+        let cmd = read_packint(&mut c, 1).ok()?;
+        let control = match numbering {
+            Numbering::Old => (cmd <= 6).then_some(cmd),
+            Numbering::New if cmd > 0 => None,
+            Numbering::New if c.left_bits() == 0 => Some(0),
+            Numbering::New => Some(read_packint(&mut c, 1).ok()?),
+        };
+        let body = c.pos();
+        let value = control.and_then(|n| body_of(&mut c, n));
+        Some(Command { cmd, control, body, exact: value.is_some() && c.left_bits() == 0, value: value.unwrap_or(0) })
+    }
+
+    /// The number of a user command.
+    pub fn user(self, numbering: Numbering) -> u32 {
+        match numbering {
+            Numbering::Old => self.cmd.saturating_sub(5),
+            Numbering::New => self.cmd,
+        }
+    }
+}
+
+/// Reads a control command's body; returns what is remembered of it.
+fn body_of(c: &mut Cursor<'_>, number: u32) -> Option<u32> {
+    match number {
+        0 | 4..=6 => Some(0),
+        control::CONNECT => {
+            read_packint(c, 1).ok()?;
+            if c.left_bits() == 0 { Some(0) } else { read_packint(c, 1).ok() }
+        }
+        control::SERVER_ACK | control::CLIENT_ACK => {
+            let encrypted = read_packint(c, 1).ok()?;
+            if encrypted == 1 {
+                c.align();
+                c.skip(64).ok()?;
+            }
+            Some(encrypted)
+        }
+        7 => c.bits(32).ok().map(|_| 0),
+        _ => None,
+    }
+}

@@ -1,0 +1,381 @@
+//! A link: its packets become records, its handshake and pieces are followed.
+//!
+//! Knows the order of a link's life; what a packet's bits mean is `packet`'s business, what was agreed is `link`'s, how it is
+//! laid out is `frame`'s, and where packets begin in a stream is `stream`'s.
+
+use super::frame::{self, Content, Layout, Packet, Parts, Pieces};
+use super::link::Link;
+use super::packet::{Header, LinkHeader, padded};
+use super::sequence::Sequences;
+use super::siblings::{Joined, Kept, Set, Siblings};
+use super::stream::{Next, Reader};
+use crate::proto::{Context, Event, EventKind, Message, Moment, Session, Side, Start, Transport};
+use crate::table::Tables;
+
+/// A link between a client and a server, or two servers.
+pub struct LinkSession {
+    parts: Option<Parts>,
+    transport: Transport,
+    link: Link,
+    siblings: [Siblings; 2],
+    sequences: [Sequences; 2],
+    readers: [Reader; 2],
+    ended: [bool; 2],
+}
+
+/// A packet's bytes with what the header says of them.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    from: Side,
+    offset: u64,
+    at: Moment,
+    bytes: &'a [u8],
+    header: Header,
+    end: usize,
+    right: bool,
+}
+
+/// What a packet is reported as.
+#[derive(Default)]
+struct Name {
+    number: Option<u64>,
+    fixed: Option<&'static str>,
+}
+
+impl LinkSession {
+    /// A link of which nothing was seen yet.
+    pub fn new(start: &Start<'_>, tables: &Tables) -> Self {
+        LinkSession {
+            parts: Parts::new(tables),
+            transport: start.transport,
+            link: Link::default(),
+            siblings: Default::default(),
+            sequences: Default::default(),
+            readers: Default::default(),
+            ended: [false; 2],
+        }
+    }
+
+    /// A datagram: one packet, or something that cannot be one. `missing` bytes of it were not captured.
+    fn datagram(&mut self, from: Side, missing: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+        let header = match Header::parse(bytes) {
+            None => return undecoded(from, (0, bytes.len()), at, "too short for a packet's header".into(), context),
+            Some(header) => header,
+        };
+        let there = bytes.len();
+        if !header.possible() {
+            let text = format!("the packet's length of {} bits is not more than its header's 64", header.bits);
+            return undecoded(from, (0, there), at, text, context);
+        }
+        if missing > 0 || header.bytes() > there {
+            let cut = if missing > 0 { format!("; {missing} more were not captured") } else { String::new() };
+            let text = format!("the packet's length is {} bits, the datagram has {there} bytes{cut}", header.bits);
+            return undecoded(from, (0, there), at, text, context);
+        }
+        let proven = header.proven_end(bytes);
+        let end = proven.unwrap_or_else(|| if header.padded() <= there { header.padded() } else { header.bytes() });
+        let found = Found { from, offset: 0, at, bytes, header, end, right: proven.is_some() };
+        self.packet(found, context);
+    }
+
+    /// Everything a stream's reader has a whole packet of.
+    fn drain(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
+        loop {
+            let encrypted = self.link.may_be_encrypted();
+            let reader = &mut self.readers[from.index()];
+            let limit = context.options.max_message;
+            match reader.next(encrypted, limit, last) {
+                Next::Wait => return,
+                Next::Packet { end, right } => {
+                    let (offset, bytes) = reader.take(end);
+                    if let Some(header) = Header::parse(&bytes) {
+                        self.packet(Found { from, offset, at, bytes: &bytes, header, end, right }, context);
+                    }
+                }
+                Next::Skip { bytes, found } => {
+                    let (offset, gone) = reader.take(bytes);
+                    let text = match found {
+                        true => format!("{} bytes that are no packet; the next one begins behind them", gone.len()),
+                        false => format!("{} bytes that are no whole packet", gone.len()),
+                    };
+                    undecoded(from, (offset, gone.len()), at, text, context);
+                }
+            }
+        }
+    }
+
+    fn packet(&mut self, found: Found<'_>, context: &mut Context<'_>) {
+        let Some(parts) = self.parts else { return };
+        let bits = found.header.bits as usize;
+        let client = found.from == Side::Client;
+        let mut packet = Packet {
+            bytes: found.bytes,
+            header: found.header,
+            end: found.end,
+            right: found.right,
+            link: None,
+            content: Content::Encrypted,
+        };
+        if !found.right && self.link.may_be_encrypted() {
+            if padded(found.header.bytes()) == found.bytes.len() {
+                packet.end = found.bytes.len();
+            }
+            let name = Name { fixed: Some("Encrypted"), number: None };
+            self.emit(&parts, &packet, found, name, context);
+            return;
+        }
+        if self.transport == Transport::Udp {
+            packet.link = self.link.header(found.bytes, bits, client);
+        }
+        match packet.link {
+            Some(link) if link.compressed && link.siblings == 0 => {
+                packet.content = Content::Compressed;
+                let name = Name { fixed: Some("Compressed"), number: None };
+                self.emit(&parts, &packet, found, name, context);
+            }
+            Some(link) if link.siblings > 0 => self.sibling(&parts, packet, link, found, context),
+            link => {
+                let from = link.map_or(super::packet::HEADER * 8, |l| l.end);
+                let (content, name) = self.content(&parts, (found.bytes, bits, from), found, context);
+                packet.content = content;
+                self.emit(&parts, &packet, found, name, context);
+            }
+        }
+    }
+
+    /// What the bits from a place on say, and what changes by it.
+    fn content<'a>(
+        &mut self,
+        parts: &Parts,
+        (bytes, bits, from): (&[u8], usize, usize),
+        found: Found<'_>,
+        context: &mut Context<'_>,
+    ) -> (Content<'a>, Name) {
+        let client = found.from == Side::Client;
+        let guessed = self.link.guessed;
+        let Some((command, numbering)) = self.link.command(bytes, bits, from, client) else {
+            let version = self.link.version.filter(|_| self.link.numbering().is_none());
+            let fixed = Some("Undescribed");
+            return match version {
+                Some(version) => (Content::Undescribed(version), Name { fixed, number: None }),
+                None => (Content::Command(Layout::unread()), Name { fixed, number: None }),
+            };
+        };
+        if self.link.version.is_none() && guessed != self.link.guessed {
+            let text = format!("the link's CONNECT was not captured; commands are taken to be {}", describe(numbering));
+            event(EventKind::Remark, found, text, context);
+        }
+        let mut layout = Layout { numbering, message: None, user: command.control.is_none(), cookies: false };
+        let number = match command.control {
+            Some(number) => {
+                self.link.learn(command, client);
+                number
+            }
+            None => {
+                self.link.heard(client);
+                self.link.cookies.setting = context.options.ouro_cookies;
+                let (cookies, text) = self.link.cookies.judge(bytes, bits, command.body, client);
+                layout.cookies = cookies;
+                if let Some(text) = text {
+                    event(EventKind::Remark, found, text.to_string(), context);
+                }
+                command.user(numbering)
+            }
+        };
+        layout.message = parts.message(context.tables, layout.user, found.from.index(), number);
+        let fixed = match (layout.message, layout.user) {
+            (Some(_), _) => None,
+            (None, true) => Some("UserCommand"),
+            (None, false) => Some("ControlCommand"),
+        };
+        (Content::Command(layout), Name { fixed, number: Some(u64::from(command.cmd)) })
+    }
+
+    /// One of several datagrams: it waits, or it completes its packet.
+    fn sibling(
+        &mut self,
+        parts: &Parts,
+        mut packet: Packet<'_>,
+        link: LinkHeader,
+        found: Found<'_>,
+        context: &mut Context<'_>,
+    ) {
+        let payload = found.bytes.get(link.end / 8..).unwrap_or(&[]);
+        let bits = (found.header.bits as usize).saturating_sub(link.end);
+        let mut lost: Vec<Set> = Vec::new();
+        let kept = match found.right {
+            // What a wrong checksum vouches for is not put together with what is right.
+            false => None,
+            true => {
+                let siblings = &mut self.siblings[found.from.index()];
+                Some(siblings.take((link.id, link.siblings, link.position), (payload, bits), |s| lost.push(s)))
+            }
+        };
+        for set in &lost {
+            let text = format!("{}; given up to bound what is kept", incomplete(set));
+            event(EventKind::Limit { limit: "siblings" }, found, text, context);
+        }
+        let (joined, again) = match kept {
+            Some(Kept::Whole(joined)) => (Some(joined), false),
+            Some(Kept::Again) => (None, true),
+            _ => (None, false),
+        };
+        let Some(joined) = joined else {
+            packet.content = Content::Fragment;
+            let name = Name { fixed: Some("Fragment"), number: None };
+            if let Some(record) = self.emit_noted(parts, &packet, found, name, again, context)
+                && !again
+            {
+                self.siblings[found.from.index()].recorded(link.id, link.position, record);
+            }
+            return;
+        };
+        self.joined(parts, packet, &joined, found, context);
+    }
+
+    fn joined<'a>(
+        &mut self,
+        parts: &Parts,
+        mut packet: Packet<'a>,
+        joined: &'a Joined,
+        found: Found<'_>,
+        context: &mut Context<'_>,
+    ) {
+        let (content, name) = self.content(parts, (&joined.bytes, joined.bits, 0), found, context);
+        let layout = match content {
+            Content::Command(layout) => layout,
+            _ => Layout::unread(),
+        };
+        let pieces = Pieces { bytes: &joined.bytes, bits: joined.bits, records: &joined.records };
+        packet.content = match content {
+            Content::Undescribed(version) => Content::Undescribed(version),
+            _ => Content::Whole(layout, pieces),
+        };
+        self.emit(parts, &packet, found, name, context);
+    }
+
+    fn emit(
+        &mut self,
+        parts: &Parts,
+        packet: &Packet<'_>,
+        found: Found<'_>,
+        name: Name,
+        context: &mut Context<'_>,
+    ) -> Option<u64> {
+        self.emit_noted(parts, packet, found, name, false, context)
+    }
+
+    /// Lays the packet out and hands it on; returns its record number.
+    fn emit_noted(
+        &mut self,
+        parts: &Parts,
+        packet: &Packet<'_>,
+        found: Found<'_>,
+        name: Name,
+        again: bool,
+        context: &mut Context<'_>,
+    ) -> Option<u64> {
+        parts.read(packet, context.tables, context.evaluator, context.tree);
+        if again {
+            frame::note(context.tree, "this piece came before, or its packet is complete", 0, 0);
+        }
+        let nanos = nanos(found.at);
+        if let Some(link) = packet.link.filter(|_| packet.right) {
+            let [client, server] = &mut self.sequences;
+            let (own, other) = if found.from == Side::Client { (client, server) } else { (server, client) };
+            own.tie(link, nanos, context.tree);
+            other.acknowledge(link, packet.bytes, nanos, context.tree);
+        }
+        let message = match packet.content {
+            Content::Command(layout) | Content::Whole(layout, _) => layout.message,
+            _ => None,
+        };
+        let named = message.and_then(|m| context.tables.message(m)).map(|m| context.tables.name(m.name));
+        let message = Message {
+            name: named.or(name.fixed).unwrap_or("UserCommand"),
+            number: name.number,
+            service: "link",
+            from: found.from,
+            offset: found.offset,
+            bytes: packet.bytes,
+            reply: None,
+        };
+        let record = context.emit.message(found.at, &message, context.tables, context.tree);
+        if let Some(link) = packet.link.filter(|_| packet.right) {
+            self.sequences[found.from.index()].sent(link, nanos, record);
+        }
+        Some(record)
+    }
+}
+
+impl Session for LinkSession {
+    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+        if self.transport == Transport::Udp {
+            return self.datagram(from, offset, bytes, at, context);
+        }
+        context.emit.plaintext(from, offset, bytes);
+        self.readers[from.index()].push(offset, bytes);
+        self.drain(from, false, at, context);
+    }
+
+    fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
+        self.drain(from, true, at, context);
+        context.emit.event(
+            at,
+            Event {
+                kind: EventKind::Gap,
+                service: "link".into(),
+                from,
+                offset: Some(offset),
+                length: Some(length),
+                text: format!("{length} bytes were never captured"),
+            },
+        );
+        self.readers[from.index()].lost();
+    }
+
+    fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
+        if std::mem::replace(&mut self.ended[from.index()], true) {
+            return;
+        }
+        self.drain(from, true, at, context);
+        let sets: Vec<Set> = self.siblings[from.index()].incomplete().collect();
+        for set in sets.iter().take(Siblings::MAX_SETS) {
+            let text = format!("{} when the capture ended", incomplete(set));
+            remark(EventKind::Remark, from, at, text, context);
+        }
+    }
+
+    fn service(&self) -> &str {
+        "link"
+    }
+}
+
+fn describe(numbering: super::packet::Numbering) -> &'static str {
+    match numbering {
+        super::packet::Numbering::Old => "numbered as in versions 0 to 2, which is what fits",
+        super::packet::Numbering::New => "numbered as in versions 4 and 5, which is what fits",
+    }
+}
+
+fn incomplete(set: &Set) -> String {
+    format!("of the packet with sibling ID {} only {} of {} datagrams had come", set.id, set.have(), set.count)
+}
+
+fn undecoded(from: Side, (offset, length): (u64, usize), at: Moment, text: String, context: &mut Context<'_>) {
+    let (offset, length) = (Some(offset), Some(length as u64));
+    let event = Event { kind: EventKind::Undecoded, service: "link".into(), from, offset, length, text };
+    context.emit.event(at, event);
+}
+
+fn event(kind: EventKind, found: Found<'_>, text: String, context: &mut Context<'_>) {
+    remark(kind, found.from, found.at, text, context);
+}
+
+fn remark(kind: EventKind, from: Side, at: Moment, text: String, context: &mut Context<'_>) {
+    context.emit.event(at, Event { kind, service: "link".into(), from, offset: None, length: None, text });
+}
+
+fn nanos(at: Moment) -> i64 {
+    at.time.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(at.time.nanos))
+}

@@ -1,0 +1,209 @@
+//! Packets that came in several datagrams: their pieces kept, in any order, until all are there. Bounded in number and size.
+//!
+//! Knows nothing of what is in them.
+
+use std::collections::VecDeque;
+
+/// Incomplete packets of one direction.
+#[derive(Debug, Default)]
+pub struct Siblings {
+    sets: VecDeque<Set>,
+    /// Identities of packets that were completed, to know pieces that are sent again.
+    done: VecDeque<u32>,
+    bytes: usize,
+}
+
+/// The pieces of one packet.
+#[derive(Debug)]
+pub struct Set {
+    /// What all of them have in common.
+    pub id: u32,
+    /// How many there are.
+    pub count: u32,
+    /// Those that came, by position.
+    pieces: Vec<Option<Piece>>,
+    have: u32,
+}
+
+#[derive(Debug)]
+struct Piece {
+    bytes: Vec<u8>,
+    bits: usize,
+    record: u64,
+}
+
+/// What became of a piece.
+#[derive(Debug)]
+pub enum Kept {
+    /// More are needed; the place in which its record number is to be put by [`Siblings::recorded`].
+    Waits,
+    /// It was there already, or its packet was.
+    Again,
+    /// It completed the packet.
+    Whole(Joined),
+}
+
+/// A packet put together.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// All payloads in order.
+    pub bytes: Vec<u8>,
+    /// Their bits.
+    pub bits: usize,
+    /// The records of the pieces that came before the last one, by position.
+    pub records: Vec<u64>,
+}
+
+impl Set {
+    /// How many pieces came.
+    pub fn have(&self) -> u32 {
+        self.have
+    }
+
+    fn size(&self) -> usize {
+        self.pieces.iter().flatten().map(|p| p.bytes.len()).sum()
+    }
+}
+
+impl Siblings {
+    /// More incomplete packets than this are not kept.
+    pub const MAX_SETS: usize = 64;
+    /// Nor more bytes than this.
+    pub const MAX_BYTES: usize = 4 << 20;
+
+    /// Takes a piece: `bits` of payload that begin with the first of `bytes`. What had to be given up for it goes to `lost`.
+    pub fn take(
+        &mut self,
+        (id, count, position): (u32, u32, u32),
+        (bytes, bits): (&[u8], usize),
+        mut lost: impl FnMut(Set),
+    ) -> Kept {
+        if self.done.contains(&id) {
+            return Kept::Again;
+        }
+        if let Some(at) = self.sets.iter().position(|s| s.id == id && s.count != count) {
+            self.remove(at).into_iter().for_each(&mut lost);
+        }
+        if !self.sets.iter().any(|s| s.id == id) {
+            let pieces = (0..count).map(|_| None).collect();
+            self.sets.push_back(Set { id, count, pieces, have: 0 });
+        }
+        let Some(at) = self.sets.iter().position(|s| s.id == id) else { return Kept::Again };
+        let Some(set) = self.sets.get_mut(at) else { return Kept::Again };
+        match set.pieces.get_mut(position as usize) {
+            Some(place @ None) => *place = Some(Piece { bytes: bytes.to_vec(), bits, record: 0 }),
+            _ => return Kept::Again,
+        }
+        set.have += 1;
+        self.bytes += bytes.len();
+        if set.have == set.count {
+            let set = self.remove(at);
+            self.done.push_back(id);
+            if self.done.len() > Self::MAX_SETS {
+                self.done.pop_front();
+            }
+            return set.map_or(Kept::Again, |s| Kept::Whole(join(&s, position)));
+        }
+        while self.sets.len() > Self::MAX_SETS || self.bytes > Self::MAX_BYTES {
+            match self.remove(0) {
+                Some(set) => lost(set),
+                None => break,
+            }
+        }
+        Kept::Waits
+    }
+
+    /// Says which record a piece that waits became.
+    pub fn recorded(&mut self, id: u32, position: u32, record: u64) {
+        let set = self.sets.iter_mut().find(|s| s.id == id);
+        if let Some(Some(piece)) = set.and_then(|s| s.pieces.get_mut(position as usize)) {
+            piece.record = record;
+        }
+    }
+
+    /// All that never were completed.
+    pub fn incomplete(&mut self) -> impl Iterator<Item = Set> + '_ {
+        self.bytes = 0;
+        self.sets.drain(..)
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Set> {
+        let set = self.sets.remove(at)?;
+        self.bytes = self.bytes.saturating_sub(set.size());
+        Some(set)
+    }
+}
+
+fn join(set: &Set, last: u32) -> Joined {
+    let mut out = Joined { bytes: Vec::with_capacity(set.size()), bits: 0, records: Vec::new() };
+    for (i, piece) in set.pieces.iter().enumerate() {
+        let Some(piece) = piece else { continue };
+        append(&mut out, &piece.bytes, piece.bits);
+        if i != last as usize {
+            out.records.push(piece.record);
+        }
+    }
+    out
+}
+
+/// Puts bits behind bits, which need not fill their last byte.
+fn append(out: &mut Joined, bytes: &[u8], bits: usize) {
+    let shift = out.bits % 8;
+    for byte in bytes.iter().take(bits.div_ceil(8)) {
+        match out.bytes.last_mut().filter(|_| shift != 0) {
+            None => out.bytes.push(*byte),
+            Some(last) => {
+                *last |= byte << shift;
+                out.bytes.push(byte >> (8 - shift));
+            }
+        }
+    }
+    out.bits += bits;
+    out.bytes.truncate(out.bits.div_ceil(8));
+    let tail = out.bits % 8;
+    if let Some(last) = out.bytes.last_mut().filter(|_| tail != 0) {
+        *last &= (1 << tail) - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic)]
+    use super::*;
+
+    fn none(_: Set) {
+        panic!("nothing is to be lost");
+    }
+
+    #[test]
+    fn pieces_come_in_any_order() {
+        let mut s = Siblings::default();
+        assert!(matches!(s.take((7, 3, 2), (&[0x05], 3), none), Kept::Waits));
+        s.recorded(7, 2, 10);
+        assert!(matches!(s.take((7, 3, 0), (&[1, 2], 16), none), Kept::Waits));
+        s.recorded(7, 0, 11);
+        assert!(matches!(s.take((7, 3, 0), (&[1, 2], 16), none), Kept::Again));
+        let Kept::Whole(joined) = s.take((7, 3, 1), (&[3], 8), none) else { panic!("it is complete") };
+        assert_eq!(joined, Joined { bytes: vec![1, 2, 3, 5], bits: 27, records: vec![11, 10] });
+        assert!(matches!(s.take((7, 3, 1), (&[3], 8), none), Kept::Again), "it came again");
+    }
+
+    #[test]
+    fn pieces_need_not_end_with_a_byte() {
+        let mut s = Siblings::default();
+        assert!(matches!(s.take((1, 2, 0), (&[0xff], 3), none), Kept::Waits));
+        let Kept::Whole(joined) = s.take((1, 2, 1), (&[0x01, 0x80], 16), none) else { panic!("it is complete") };
+        assert_eq!((joined.bytes, joined.bits), (vec![0b0000_1111, 0, 0b100], 19));
+    }
+
+    #[test]
+    fn what_never_completes_is_bounded() {
+        let mut s = Siblings::default();
+        let mut lost = 0;
+        for id in 0..1000 {
+            assert!(matches!(s.take((id, 2, 0), (&[0; 1272], 10176), |_| lost += 1), Kept::Waits));
+        }
+        assert_eq!(lost, 1000 - Siblings::MAX_SETS);
+        assert_eq!(s.incomplete().count(), Siblings::MAX_SETS);
+    }
+}

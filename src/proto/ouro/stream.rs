@@ -1,0 +1,236 @@
+//! Where packets begin and end in a TCP stream. Nothing marks them but their own length, so each is proven by its checksum, and
+//! where that fails the next place is looked for at which one is right.
+//!
+//! Knows headers and nothing of what packets say.
+
+use super::packet::{HEADER, Header};
+
+/// One direction's bytes that were not handed on yet.
+#[derive(Debug, Default)]
+pub struct Reader {
+    bytes: Vec<u8>,
+    offset: u64,
+    /// Whether the last packet was padded.
+    pads: Option<bool>,
+    /// Where the search for a packet goes on.
+    searched: usize,
+    /// Framing was lost: nothing is believed before a checksum is right.
+    adrift: bool,
+}
+
+/// What a stream's next bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Not to be told yet.
+    Wait,
+    /// A packet of so many bytes.
+    Packet {
+        /// Its end, padding included.
+        end: usize,
+        /// Whether its checksum is right.
+        right: bool,
+    },
+    /// Bytes that are no packet.
+    Skip {
+        /// How many.
+        bytes: usize,
+        /// Whether a packet follows them.
+        found: bool,
+    },
+}
+
+/// More bytes than this without a packet are handed on as none.
+const SEARCH: usize = 1 << 20;
+
+impl Reader {
+    /// Takes bytes in order.
+    pub fn push(&mut self, offset: u64, bytes: &[u8]) {
+        if self.bytes.is_empty() {
+            self.offset = offset;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Bytes are missing from here on.
+    pub fn lost(&mut self) {
+        self.adrift = true;
+        self.searched = 0;
+    }
+
+    /// Removes the first bytes; returns the offset of the first.
+    pub fn take(&mut self, end: usize) -> (u64, Vec<u8>) {
+        let rest = self.bytes.split_off(end.min(self.bytes.len()));
+        let taken = std::mem::replace(&mut self.bytes, rest);
+        let offset = self.offset;
+        self.offset += taken.len() as u64;
+        self.searched = 0;
+        (offset, taken)
+    }
+
+    /// What comes next; `last` says that no more bytes follow.
+    pub fn next(&mut self, encrypted: bool, limit: usize, last: bool) -> Next {
+        if self.bytes.is_empty() {
+            return Next::Wait;
+        }
+        let header = Header::parse(&self.bytes);
+        let Some(header) = header else {
+            return if last { Next::Skip { bytes: self.bytes.len(), found: false } } else { Next::Wait };
+        };
+        let believable = header.possible() && header.padded() <= limit.max(1 << 16);
+        if !believable {
+            self.adrift = true;
+        }
+        if self.adrift {
+            return self.search(limit, last);
+        }
+        self.at_start(header, encrypted, limit, last)
+    }
+
+    fn at_start(&mut self, header: Header, encrypted: bool, limit: usize, last: bool) -> Next {
+        let (plain, padded, have) = (header.bytes(), header.padded(), self.bytes.len());
+        for (end, pads) in [(plain, false), (padded, true)] {
+            if self.bytes.get(..end).is_some_and(|whole| header.sums(whole)) {
+                if plain != padded {
+                    self.pads = Some(pads);
+                }
+                return Next::Packet { end, right: true };
+            }
+        }
+        if encrypted && have >= padded {
+            return Next::Packet { end: padded, right: false };
+        }
+        let end = if self.pads == Some(false) { plain } else { padded };
+        if have < end && !last {
+            return Next::Wait;
+        }
+        // Its checksum is wrong: it is a packet all the same where another one begins behind it, or nothing does.
+        let end = [end, plain, padded].into_iter().find(|end| self.follows(*end, limit));
+        match end {
+            Some(end) => Next::Packet { end, right: false },
+            None => {
+                self.adrift = true;
+                self.search(limit, last)
+            }
+        }
+    }
+
+    /// Whether a packet, or nothing, begins at a place.
+    fn follows(&self, end: usize, limit: usize) -> bool {
+        match self.bytes.get(end..) {
+            None => false,
+            Some([]) => true,
+            Some(rest) => Header::parse(rest).is_none_or(|h| h.possible() && h.padded() <= limit.max(1 << 16)),
+        }
+    }
+
+    /// Looks for the next place at which a packet's checksum is right.
+    fn search(&mut self, limit: usize, last: bool) -> Next {
+        let limit = limit.clamp(1 << 12, 1 << 16);
+        let mut at = self.searched;
+        while let Some(rest) = self.bytes.get(at..).filter(|rest| rest.len() > HEADER) {
+            let Some(header) = Header::parse(rest).filter(|h| h.possible() && h.padded() <= limit) else {
+                at += 1;
+                continue;
+            };
+            let right = [header.bytes(), header.padded()]
+                .into_iter()
+                .any(|end| rest.get(..end).is_some_and(|whole| header.sums(whole)));
+            if right {
+                self.adrift = false;
+                return match at {
+                    0 => self.next_right(header),
+                    _ => Next::Skip { bytes: at, found: true },
+                };
+            }
+            if rest.len() < header.padded() && !last && self.bytes.len() < SEARCH {
+                // It may be one whose end has not come.
+                break;
+            }
+            at += 1;
+        }
+        self.searched = at;
+        match last || self.bytes.len() >= SEARCH {
+            true => Next::Skip { bytes: self.bytes.len(), found: false },
+            false => Next::Wait,
+        }
+    }
+
+    fn next_right(&mut self, header: Header) -> Next {
+        let plain = header.bytes();
+        let sums = self.bytes.get(..plain).is_some_and(|whole| header.sums(whole));
+        Next::Packet { end: if sums { plain } else { header.padded() }, right: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing)]
+    use super::*;
+
+    /// A packet of whole bytes.
+    fn packet(body: &[u8], pad: bool) -> Vec<u8> {
+        let mut rest = body.to_vec();
+        let bytes = HEADER + body.len();
+        if pad {
+            rest.resize(super::super::packet::padded(bytes) - HEADER, 0);
+        }
+        let mut out = (bytes as u32 * 8).to_le_bytes().to_vec();
+        out.extend(adler2::adler32_slice(&rest).to_be_bytes());
+        out.extend(rest);
+        out
+    }
+
+    fn all(bytes: &[u8], step: usize) -> Vec<(u64, usize, bool)> {
+        let mut reader = Reader::default();
+        let mut out = Vec::new();
+        let mut at = 0;
+        loop {
+            let last = at >= bytes.len();
+            match reader.next(false, 1 << 20, last) {
+                Next::Wait if last => return out,
+                Next::Wait => {
+                    let to = (at + step).min(bytes.len());
+                    reader.push(at as u64, &bytes[at..to]);
+                    at = to;
+                }
+                Next::Packet { end, right } => out.push((reader.take(end).0, end, right)),
+                Next::Skip { bytes, .. } => {
+                    reader.take(bytes);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn packets_are_found_however_the_stream_is_cut() {
+        let parts = [packet(&[1, 2, 3], false), packet(&[9; 40], true), packet(&[7], false), packet(&[8, 8], true)];
+        let stream = parts.concat();
+        let mut want = Vec::new();
+        let mut at = 0;
+        for part in &parts {
+            want.push((at, part.len(), true));
+            at += part.len() as u64;
+        }
+        for step in 1..stream.len() {
+            assert_eq!(all(&stream, step), want, "in steps of {step}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_packet_is_passed_over() {
+        let mut stream = vec![0xff; 21];
+        stream.extend(packet(&[1, 2, 3], false));
+        for step in 1..stream.len() {
+            assert_eq!(all(&stream, step), [(21, 11, true)], "in steps of {step}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_checksum_costs_one_packet_only() {
+        let mut stream = packet(&[1, 2, 3], false);
+        stream.extend(packet(&[4, 5, 6], false));
+        stream[9] ^= 1;
+        let ends: Vec<bool> = all(&stream, 4).into_iter().map(|p| p.2).collect();
+        assert_eq!(ends.last(), Some(&true));
+    }
+}

@@ -1,0 +1,115 @@
+//! What a table file may say by the grammar but cannot mean: one name or number for two things, values that do not fit.
+//!
+//! It looks at one file at a time: a later file may take what an earlier one declared.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::super::ast::*;
+use super::super::error::TableError;
+use super::Compiler;
+
+impl Compiler<'_> {
+    /// Checks all files.
+    pub(super) fn strict(&mut self) -> Result<(), TableError> {
+        for file in 0..self.files.len() {
+            self.file = file;
+            self.strict_file(self.files.get(file).map_or(&[][..], |f| &f.items))?;
+        }
+        Ok(())
+    }
+
+    fn strict_file(&self, items: &[Rc<Item>]) -> Result<(), TableError> {
+        self.numbers(items)?;
+        for item in items {
+            match &item.kind {
+                ItemKind::Struct(body) => self.structure(item.at, body)?,
+                ItemKind::Message(MessageAst { body: Some(body), .. }) => self.structure(item.at, body)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A number means one message of a service and sender.
+    fn numbers(&self, items: &[Rc<Item>]) -> Result<(), TableError> {
+        let mut taken: HashMap<(&str, u64, Direction), &str> = HashMap::new();
+        for item in items {
+            let ItemKind::Message(m) = &item.kind else { continue };
+            let NumberAst::Int(number) = m.number else { continue };
+            for side in [Direction::Client, Direction::Server] {
+                if m.direction != side && m.direction != Direction::Both {
+                    continue;
+                }
+                if let Some(other) = taken.insert((&m.service, number, side), &item.name) {
+                    return self.error(item.at, format!("`{other}` has the number {number} already"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn structure(&self, at: usize, body: &StructAst) -> Result<(), TableError> {
+        let mut names = HashSet::new();
+        if let Some(twice) = body.params.iter().find(|p| !names.insert(p.as_str())) {
+            return self.error(at, format!("the parameter `{twice}` is named twice"));
+        }
+        self.entries_once(&body.entries, &mut Vec::new())
+    }
+
+    /// A field is named once among those that stand together; branches of one choice may use the same names.
+    fn entries_once<'a>(&self, entries: &'a [Entry], names: &mut Vec<&'a str>) -> Result<(), TableError> {
+        let above = names.len();
+        for entry in entries {
+            match entry {
+                Entry::Field { name, at, of, .. } => {
+                    if names.contains(&name.as_str()) {
+                        return self.error(*at, format!("there is a field `{name}` already"));
+                    }
+                    names.push(name);
+                    self.inline_once(of)?;
+                }
+                Entry::If { arms, otherwise } => {
+                    let branches = arms.iter().map(|arm| &arm.1).chain([otherwise]);
+                    branches.into_iter().try_for_each(|branch| self.entries_once(branch, names))?;
+                }
+                Entry::Match { arms, otherwise, .. } => {
+                    let branches = arms.iter().map(|arm| &arm.1).chain([otherwise]);
+                    branches.into_iter().try_for_each(|branch| self.entries_once(branch, names))?;
+                }
+                _ => {}
+            }
+        }
+        names.truncate(above);
+        Ok(())
+    }
+
+    fn inline_once(&self, ty: &TypeAst) -> Result<(), TableError> {
+        match &ty.kind {
+            TypeKind::Named { .. } => Ok(()),
+            TypeKind::Inline(entries) | TypeKind::Mapping { keys: entries, .. } => {
+                self.entries_once(entries, &mut Vec::new())
+            }
+            TypeKind::Many { of, .. } | TypeKind::NullOr { of, .. } => self.inline_once(of),
+            TypeKind::As { inner, .. } => inner.iter().try_for_each(|ty| self.inline_once(ty)),
+        }
+    }
+}
+
+/// Whether a value, negative ones as two's complement, fits an integer of so many bits set in `mask`.
+pub(super) fn fits(value: u64, mask: u64) -> bool {
+    let negative = value | (mask >> 1) == u64::MAX;
+    value <= mask || negative
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn what_fits_a_byte() {
+        assert!(fits(0, 0xff) && fits(255, 0xff) && !fits(256, 0xff));
+        assert!(fits(1u64.wrapping_neg(), 0xff) && fits(128u64.wrapping_neg(), 0xff));
+        assert!(!fits(129u64.wrapping_neg(), 0xff) && fits(u64::MAX, u64::MAX));
+    }
+}

@@ -1,0 +1,299 @@
+//! The types of OuroDev's bit streams: values that begin and end at any bit, the least significant bit first.
+//!
+//! What each one is on the wire is documented in `docs/ouro.md`. A protocol that wants them lists them among its natives;
+//! nothing here knows of any protocol, and nothing reads past the cursor's region.
+
+use super::super::cursor::{Cursor, Short};
+use super::{Call, NativeFn, Run, Stop};
+use crate::tree::{Kind, Node, Severity, Sym, TextKind, mark};
+
+/// All of them, by the name tables use.
+pub const BITSTREAM: [(&str, NativeFn); 14] = [
+    ("bits", bits),
+    ("maybe bits", maybe_bits),
+    ("autobits", autobits),
+    ("autobits2", autobits2),
+    ("alignedbits", alignedbits),
+    ("packint", packint),
+    ("maybe packint", maybe_packint),
+    ("string", string),
+    ("maybe string", maybe_string),
+    ("alignedstring", alignedstring),
+    ("indexstring", indexstring),
+    ("indexgeneric", indexgeneric),
+    ("float32", float32),
+    ("maybe float32", maybe_float32),
+];
+
+/// A packed integer could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoPackint {
+    /// The region ends within it.
+    Short(Short),
+    /// It is more than 32 bits can hold: all its fields are full.
+    Endless,
+}
+
+/// A packed integer: fields of `width` bits (1 to 32), twice as many each time up to 32; all but the last are full, and the
+/// value is the sum of all. A field of 32 bits is the last one.
+pub fn read_packint(cursor: &mut Cursor<'_>, width: u64) -> Result<u32, NoPackint> {
+    let mut width = width.clamp(1, 32) as u32;
+    let mut sum = 0u64;
+    loop {
+        let field = cursor.bits(width).map_err(NoPackint::Short)?;
+        sum += field;
+        if field < (1 << width) - 1 || width == 32 {
+            return u32::try_from(sum).map_err(|_| NoPackint::Endless);
+        }
+        width = (width * 2).min(32);
+    }
+}
+
+/// An integer of 2, 10, 24 or 32 bits; two bits before it say which.
+fn read_autobits(cursor: &mut Cursor<'_>) -> Result<u64, Short> {
+    let width = match cursor.bits(2)? {
+        0 => 2,
+        1 => 10,
+        2 => 24,
+        _ => 32,
+    };
+    cursor.bits(width)
+}
+
+fn width(call: &Call) -> u32 {
+    let [width, ..] = call.args;
+    width.min(32) as u32
+}
+
+fn bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let value = cursor.bits(width(call))?;
+    number(run, cursor, call, start, (value, Kind::Unsigned))
+}
+
+fn maybe_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let value = if cursor.bits(1)? == 1 { cursor.bits(width(call))? } else { 0 };
+    number(run, cursor, call, start, (value, Kind::Unsigned))
+}
+
+fn autobits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let value = read_autobits(cursor)?;
+    number(run, cursor, call, start, (value, Kind::Unsigned))
+}
+
+/// Two autobits: the lower half, then the upper one.
+fn autobits2(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let low = read_autobits(cursor)?;
+    let high = read_autobits(cursor)?;
+    number(run, cursor, call, start, (low | high << 32, Kind::Unsigned64))
+}
+
+/// Zero bits to the next byte's start, then whole bytes.
+fn alignedbits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let clean = align(cursor)?;
+    let [bits, ..] = call.args;
+    let len = usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX);
+    let at = cursor.skip(len)?;
+    let node = leaf(run, cursor, call, start, (Node::place(at, len), Kind::Bytes));
+    say_padding(run, node, clean);
+    Ok(0)
+}
+
+fn packint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    packed(run, cursor, call, start)
+}
+
+fn maybe_packint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    if cursor.bits(1)? == 0 {
+        return number(run, cursor, call, start, (0, Kind::Unsigned));
+    }
+    packed(run, cursor, call, start)
+}
+
+fn packed(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize) -> Result<u64, Stop> {
+    let [width, ..] = call.args;
+    match read_packint(cursor, width) {
+        Ok(value) => number(run, cursor, call, start, (u64::from(value), Kind::Unsigned)),
+        Err(NoPackint::Short(short)) => Err(short.into()),
+        Err(NoPackint::Endless) => {
+            let node = run.tree.len().saturating_sub(1);
+            let text = "the packed integer at bit {a} has no end: it is more than 32 bits can hold";
+            run.problem(Severity::Error, node, text, start as i64, 0);
+            Err(Stop::Bad)
+        }
+    }
+}
+
+fn string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    text(run, cursor, call, start).map(|_| 0)
+}
+
+fn maybe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    if cursor.bits(1)? == 0 {
+        leaf(run, cursor, call, start, (0, Kind::Null));
+        return Ok(0);
+    }
+    text(run, cursor, call, start).map(|_| 1)
+}
+
+fn alignedstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let clean = align(cursor)?;
+    let node = text(run, cursor, call, start)?;
+    say_padding(run, node, clean);
+    Ok(0)
+}
+
+/// Text up to a zero byte, at any bit, into a node that begins at `start`. A byte is a letter of ISO 8859-1: nothing says which
+/// letters were meant, and this shows every byte.
+fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize) -> Result<u32, Stop> {
+    let first = cursor.pos();
+    let mut text = String::new();
+    loop {
+        match cursor.bits(8) {
+            Ok(0) => break,
+            Ok(byte) => text.push(char::from(byte as u8)),
+            Err(short) => {
+                cursor.seek(first);
+                return Err(short.into());
+            }
+        }
+    }
+    let place = run.tree.own_text(&text);
+    Ok(leaf(run, cursor, call, start, (place, Kind::Text(TextKind::Owned))))
+}
+
+/// Nothing, or an index into a table both sides have, or the text itself.
+fn indexstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    if cursor.bits(1)? == 0 {
+        leaf(run, cursor, call, start, (0, Kind::Null));
+        return Ok(0);
+    }
+    if cursor.bits(1)? == 1 {
+        return index(run, cursor, call, start, true);
+    }
+    text(run, cursor, call, start).map(|_| 1)
+}
+
+/// An index into a table both sides have, or the number itself in 32 bits.
+fn indexgeneric(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    if cursor.bits(1)? == 1 {
+        return index(run, cursor, call, start, false);
+    }
+    let value = cursor.bits(32)?;
+    number(run, cursor, call, start, (value, Kind::Unsigned))
+}
+
+/// The index behind the flags, as a structure `{ index }` that begins at `start` and has the flags as spans.
+fn index(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize, nullable: bool) -> Result<u64, Stop> {
+    let from = cursor.pos();
+    let value = cursor.bits(width(call))?;
+    let node = leaf(run, cursor, call, start, (0, Kind::Struct));
+    let name = |word: &str| run.tables.sym(word).unwrap_or(call.name);
+    let (in_table, index) = (name("in_table"), name("index"));
+    let present = run.tables.present_name();
+    let ty = run.tables.type_named("Flag").unwrap_or(call.ty);
+    let mut part = |name: Sym, ty, (from, to): (usize, usize), value, marks| {
+        run.tree.leaf(Node {
+            value,
+            name,
+            ty,
+            start: from as u32,
+            bits: (to - from) as u32,
+            end: 0,
+            buffer: cursor.buffer(),
+            kind: Kind::Unsigned,
+            marks,
+        });
+    };
+    if nullable {
+        part(present, ty, (start, start + 1), 1, mark::SPAN);
+    }
+    part(in_table, ty, (from - 1, from), 1, mark::SPAN);
+    part(index, call.ty, (from, cursor.pos()), value, 0);
+    run.tree.close(node, cursor.pos());
+    Ok(value)
+}
+
+fn float32(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let value = cursor.bits(32)?;
+    number(run, cursor, call, start, (value, Kind::F32))
+}
+
+fn maybe_float32(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let value = if cursor.bits(1)? == 1 { cursor.bits(32)? } else { 0 };
+    number(run, cursor, call, start, (value, Kind::F32))
+}
+
+/// Goes to the next byte's start; says whether all bits passed over were zero.
+fn align(cursor: &mut Cursor<'_>) -> Result<bool, Short> {
+    let pad = cursor.pos().next_multiple_of(8) - cursor.pos();
+    Ok(cursor.bits(pad as u32)? == 0)
+}
+
+fn say_padding(run: &mut Run<'_>, node: u32, clean: bool) {
+    if !clean {
+        run.problem(Severity::Note, node, "the bits before it, up to the byte's end, are not all zero", 0, 0);
+    }
+}
+
+fn number(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, value: (u64, Kind)) -> Result<u64, Stop> {
+    leaf(run, cursor, call, start, value);
+    Ok(value.0)
+}
+
+fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, (value, kind): (u64, Kind)) -> u32 {
+    run.tree.leaf(Node {
+        value,
+        name: call.name,
+        ty: call.ty,
+        start: start as u32,
+        bits: (cursor.pos() - start) as u32,
+        end: 0,
+        buffer: cursor.buffer(),
+        kind,
+        marks: call.marks,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::tree::Buffer;
+
+    fn packed(bytes: &[u8], width: u64) -> Result<u32, NoPackint> {
+        read_packint(&mut Cursor::new(bytes, Buffer::CAPTURED), width)
+    }
+
+    #[test]
+    fn packed_integers_grow_by_doubling() {
+        assert_eq!(packed(&[0b0], 1), Ok(0));
+        assert_eq!(packed(&[0b001], 1), Ok(1));
+        assert_eq!(packed(&[0b011], 1), Ok(2));
+        assert_eq!(packed(&[0b101], 1), Ok(3));
+        assert_eq!(packed(&[0b0000_111], 1), Ok(4));
+        assert_eq!(packed(&[0x7f, 0], 1), Ok(19));
+        assert_eq!(packed(&[0b110], 3), Ok(6));
+        assert_eq!(packed(&[0b111, 0], 3), Ok(7));
+        assert_eq!(packed(&[0xff; 4], 32), Ok(u32::MAX), "a field of 32 bits is the last");
+    }
+
+    #[test]
+    fn a_packed_integer_that_never_ends_is_given_up() {
+        assert_eq!(packed(&[0xff; 200], 1), Err(NoPackint::Endless));
+        assert!(matches!(packed(&[0xff; 3], 1), Err(NoPackint::Short(_))));
+    }
+}

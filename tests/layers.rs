@@ -1,0 +1,167 @@
+//! The shape of the house: who may know whom, and how large a file or function may grow. `docs/architecture.md` says why.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::path::{Path, PathBuf};
+
+/// Every room, each followed by the rooms before it which it may know. A room that is not here may be known by nobody.
+const ROOMS: [(&str, &[&str]); 12] = [
+    ("near", &[]),
+    ("tree", &[]),
+    ("table", &["near", "tree"]),
+    // Types of the tables that need code: states of objects, after descriptors that are files of their own.
+    ("sdl", &["tree", "table"]),
+    ("keys", &["near", "tree", "table"]),
+    ("capture", &["tree"]),
+    ("flow", &["tree", "capture"]),
+    // Of captures a session knows what a time is, and nothing else.
+    ("proto", &["near", "tree", "table", "sdl", "keys", "capture"]),
+    ("out", &["tree", "table", "keys", "capture", "proto"]),
+    ("examples", &["tree", "table", "proto", "out"]),
+    ("pipeline", &["tree", "table", "keys", "capture", "flow", "proto", "out"]),
+    ("cli", &["near", "tree", "table", "sdl", "keys", "capture", "flow", "proto", "out", "examples", "pipeline"]),
+];
+
+#[test]
+fn every_room_knows_only_rooms_before_it() {
+    for (place, (room, may)) in ROOMS.iter().enumerate() {
+        for earlier in *may {
+            assert!(ROOMS.iter().take(place).any(|r| r.0 == *earlier), "{room} may know {earlier}, which comes later");
+        }
+    }
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        let room = room_of(&path);
+        if matches!(room.as_str(), "lib" | "main") {
+            continue;
+        }
+        let Some((_, may)) = ROOMS.iter().find(|r| r.0 == room) else {
+            panic!("the room {room} has no place in the order of rooms");
+        };
+        for (number, line) in program_lines(&text) {
+            for known in rooms_named(line).filter(|known| *known != room && !may.contains(known)) {
+                wrong.push(format!("{}:{number}: {room} may not know {known}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_session_knows_of_captures_what_a_time_is_and_nothing_else() {
+    for (path, text) in sources().into_iter().filter(|(path, _)| ["proto", "out"].contains(&room_of(path).as_str())) {
+        for (number, line) in program_lines(&text).filter(|(_, l)| l.contains("crate::capture")) {
+            assert!(line.contains("crate::capture::Time"), "{}:{number}: {line}", path.display());
+        }
+    }
+}
+
+#[test]
+fn files_functions_and_folders_stay_small() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        let lines = text.lines().count();
+        if lines > 500 {
+            wrong.push(format!("{}: {lines} lines, 500 at most", path.display()));
+        }
+        if path.components().count() > 4 {
+            wrong.push(format!("{}: folders are two deep under src", path.display()));
+        }
+        if !text.starts_with("//!") {
+            wrong.push(format!("{}: begins without a paragraph that says what it is for", path.display()));
+        }
+        for (number, length) in functions(&text).filter(|(_, length)| *length > 80) {
+            wrong.push(format!("{}:{number}: a function of {length} lines, 80 at most", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn nothing_that_may_panic_outside_tests() {
+    const WORDS: [&str; 7] =
+        [".unwrap()", ".expect(\"", "panic!(", "todo!(", "unimplemented!(", "unreachable!(", "unsafe "];
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        for (number, line) in program_lines(&text) {
+            if WORDS.iter().any(|w| line.contains(w)) {
+                wrong.push(format!("{}:{number}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every Rust file below `src`, its path relative to the repository.
+fn sources() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut open = vec![root.join("src")];
+    let mut found = Vec::new();
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") && !is_test(&path) {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(root).unwrap().to_path_buf(), text));
+            }
+        }
+    }
+    assert!(found.len() > 50, "the sources are somewhere else");
+    found.sort();
+    found
+}
+
+/// Whether a file holds nothing but tests and what they need.
+fn is_test(path: &Path) -> bool {
+    let stem = path.file_stem().unwrap().to_string_lossy();
+    let within = path.components().any(|c| c.as_os_str() == "tests");
+    within || stem == "tests" || stem == "testing" || stem.ends_with("_tests")
+}
+
+fn room_of(path: &Path) -> String {
+    let first = path.components().nth(1).unwrap();
+    Path::new(&first).file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+/// The lines of the program: no comments, and nothing of the tests at a file's end.
+fn program_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    let lines = text[..end].lines().enumerate().map(|(i, line)| (i + 1, line));
+    lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// The rooms that a line reaches by `crate::`.
+fn rooms_named(line: &str) -> impl Iterator<Item = &str> {
+    let after = line.split("crate::").skip(1);
+    after
+        .flat_map(|rest| {
+            let group = rest.strip_prefix('{').map(|g| g.split(',').collect::<Vec<_>>());
+            group.unwrap_or_else(|| vec![rest])
+        })
+        .map(|word| word.trim().split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(""))
+        .filter(|word| ROOMS.iter().any(|r| r.0 == *word))
+}
+
+/// The first line of each function, and how many lines it has.
+fn functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let starts = (0..lines.len()).filter(|i| {
+        let line = lines[*i].trim_start();
+        let line = line.strip_prefix("pub ").or_else(|| line.split_once(") ").map(|l| l.1)).unwrap_or(line);
+        let begins = line.starts_with("fn ") || line.starts_with("const fn ");
+        // A trait's methods end before they begin.
+        let ends = lines[*i..].iter().find_map(|l| l.chars().last().filter(|c| matches!(c, '{' | '}' | ';')));
+        begins && ends == Some('{')
+    });
+    let found: Vec<_> = starts
+        .map(|from| {
+            let indent = lines[from].len() - lines[from].trim_start().len();
+            let close = format!("{}}}", " ".repeat(indent));
+            let to = lines[from..].iter().position(|l| *l == close).unwrap_or(0);
+            (from + 1, to + 1)
+        })
+        .collect();
+    found.into_iter()
+}

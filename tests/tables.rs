@@ -1,0 +1,201 @@
+//! The embedded tables of every protocol: they compile, their examples hold, nothing with a layout is without an example,
+//! nothing that is known by name is missing, and bytes that end early are said to end early. Then the mistakes a table file
+//! can have: each file of `tests/tables` holds one.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use moulsniff::examples::run_examples;
+use moulsniff::proto::{PROTOCOLS, load_tables, protocol_named};
+use moulsniff::table::{Direction, Evaluator, Example, ExampleOf, Outcome, Source, Tables, parse_hex};
+use moulsniff::tree::{Sym, Tree};
+
+#[test]
+fn every_example_gives_its_fields() {
+    for tables in all() {
+        let (count, failed) = run_examples(&tables);
+        let failed: Vec<String> = failed.iter().map(ToString::to_string).collect();
+        assert!(failed.is_empty(), "{}", failed.join("\n"));
+        assert!(count > 0, "{} has no examples", tables.protocol());
+        println!("{}: {count} examples", tables.protocol());
+    }
+}
+
+#[test]
+fn every_message_with_a_layout_has_an_example() {
+    for tables in all() {
+        let mut messages = HashSet::new();
+        let mut layouts = HashSet::new();
+        for example in tables.examples() {
+            match example.of {
+                ExampleOf::Message(id) => messages.insert(id.0),
+                ExampleOf::Layout(id) => layouts.insert(id.0),
+            };
+        }
+        let defs = tables.messages().iter().enumerate().filter(|(_, m)| m.layout.is_some());
+        let without: Vec<&str> =
+            defs.filter(|(i, _)| !messages.contains(&(*i as u32))).map(|(_, m)| tables.name(m.name)).collect();
+        println!(
+            "{}: {} messages, {} without an example; {} other structures with one",
+            tables.protocol(),
+            tables.messages().len(),
+            without.len(),
+            layouts.len()
+        );
+        assert!(without.is_empty(), "{}: no example: {}", tables.protocol(), without.join(", "));
+    }
+}
+
+#[test]
+fn every_moul_message_known_by_name_is_there() {
+    let tables = tables("moul");
+    let mut count = 0;
+    for line in include_str!("data/moul-messages.txt").lines().filter(|l| !l.starts_with('#')) {
+        let [service, sender, number, name, layout] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let id = tables.message_named(name).unwrap_or_else(|| panic!("no message {name}"));
+        let def = tables.message(id).unwrap();
+        assert_eq!(tables.service(def.service).unwrap().name, service, "{name}");
+        assert_eq!(def.direction, if sender == "client" { Direction::Client } else { Direction::Server }, "{name}");
+        assert_eq!(def.number, Some(number.parse().unwrap()), "{name}");
+        assert!(layout == "unknown" || def.layout.is_some(), "{name} has a layout somewhere, but none here");
+        count += 1;
+    }
+    assert_eq!(count, 141);
+}
+
+#[test]
+fn every_plasma_message_class_known_by_name_is_there() {
+    let tables = tables("moul");
+    let classes = tables.enums().iter().find(|e| e.name == "CreatableClass").unwrap();
+    let mut missing = Vec::new();
+    for line in include_str!("data/moul-classes.txt").lines().filter(|l| !l.starts_with('#')) {
+        let [_, number, name, kind] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let value = classes.get(number.parse().unwrap()).unwrap_or_else(|| panic!("no class {number}"));
+        assert_eq!(value.name, name);
+        if kind == "layout" && tables.type_named(name).is_none() {
+            missing.push(name);
+        }
+    }
+    assert!(missing.is_empty(), "no layout: {}", missing.join(", "));
+}
+
+/// A message that is not all there yet is never taken for one: how many bytes are wanted is said, and is never too many.
+#[test]
+fn messages_cut_at_every_byte() {
+    let mut cuts = 0;
+    for_each_message(|tables, id, bytes| {
+        let def = tables.message(id).unwrap();
+        let sender = usize::from(def.direction == Direction::Server);
+        let numbered = tables.service(def.service).is_some_and(|s| !s.header.is_empty());
+        let mut evaluator = Evaluator::default();
+        let mut tree = Tree::new();
+        for cut in 0..bytes.len() {
+            let got = evaluator.message(tables, def.service, sender, &bytes[..cut], &mut tree);
+            let name = tables.name(def.name);
+            match got {
+                Outcome::Need(n) => {
+                    assert!(cut < n && n <= bytes.len(), "{name} cut at {cut}: needs {n} of {}", bytes.len())
+                }
+                Outcome::Message(_, n) => {
+                    assert!(!numbered && n <= cut, "{name} cut at {cut} is a message of {n} bytes")
+                }
+                other => assert!(!numbered, "{name} cut at {cut}: {other:?}"),
+            }
+            cuts += 1;
+        }
+    });
+    println!("{cuts} cuts");
+    assert!(cuts > 10_000);
+}
+
+/// Structures read what there is, and never past it.
+#[test]
+fn structures_cut_at_every_byte() {
+    for tables in all() {
+        let mut evaluator = Evaluator::default();
+        let mut tree = Tree::new();
+        for example in tables.examples() {
+            let ExampleOf::Layout(id) = example.of else { continue };
+            let bytes = bytes_of(example);
+            let ty = tables.layout(id).unwrap().ty;
+            for cut in 0..bytes.len() {
+                let end = evaluator.value(&tables, ty, Sym::ELEMENT, &bytes[..cut], 0, &mut tree);
+                assert!(end <= cut * 8, "{} cut at {cut}: read {end} bits", example.bytes);
+            }
+        }
+    }
+}
+
+/// Any byte may be anything: the reader ends, within the bytes.
+#[test]
+fn messages_with_any_one_byte_changed() {
+    for_each_message(|tables, id, bytes| {
+        let def = tables.message(id).unwrap();
+        let sender = usize::from(def.direction == Direction::Server);
+        let mut evaluator = Evaluator::default();
+        let mut tree = Tree::new();
+        let mut changed = bytes.to_vec();
+        for at in 0..bytes.len().min(400) {
+            for value in [0x00, 0x7f, 0x80, 0xff] {
+                changed[at] = value;
+                if let Outcome::Message(_, n) = evaluator.message(tables, def.service, sender, &changed, &mut tree) {
+                    assert!(n <= changed.len());
+                }
+            }
+            changed[at] = bytes[at];
+        }
+    });
+}
+
+/// Every file of `tests/tables` has one mistake; its first line says where it is and what is said about it.
+#[test]
+fn every_mistake_is_named_with_its_place() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tables");
+    let mut count = 0;
+    let mut wrong = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let expected = text.lines().next().unwrap().strip_prefix("// ").expect("a first line that says what is wrong");
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let source = Source { name: name.clone(), text: text.clone() };
+        let said = match load_tables(protocol_named("moul").unwrap(), &[source]) {
+            Ok(_) => "nothing is wrong".to_string(),
+            Err(e) => format!("{}:{}: {}", e.line, e.column, e.message),
+        };
+        if said != expected {
+            wrong.push(format!("{name}\n  expected: {expected}\n       got: {said}"));
+        }
+        count += 1;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 50, "only {count} mistakes");
+}
+
+fn tables(protocol: &str) -> Tables {
+    load_tables(protocol_named(protocol).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn all() -> impl Iterator<Item = Tables> {
+    PROTOCOLS.iter().map(|p| load_tables(*p, &[]).unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Calls back with the bytes of each message's examples.
+fn for_each_message(mut f: impl FnMut(&Tables, moulsniff::table::MessageId, &[u8])) {
+    for tables in all() {
+        for example in tables.examples() {
+            let ExampleOf::Message(id) = example.of else { continue };
+            // Messages that are positions of one text are read by their protocol; its own tests cut them.
+            let service = tables.service(tables.message(id).unwrap().service).unwrap();
+            if !service.positional {
+                f(&tables, id, &bytes_of(example));
+            }
+        }
+    }
+}
+
+fn bytes_of(example: &Example) -> Vec<u8> {
+    if example.text { example.bytes.clone().into_bytes() } else { parse_hex(&example.bytes).unwrap() }
+}
