@@ -573,3 +573,21 @@ fn every_example_of_the_tables_holds() {
     assert!(failed.is_empty(), "{}", failed.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
     assert!(count >= 64, "{count}");
 }
+
+// ---- What is learned
+
+#[test]
+fn stats_tell_what_is_on_the_network() {
+    let output = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+        .args(["stats", "captures/intermud3/i3_coffeemud.pcapng", "--json", "--quiet"])
+        .output()
+        .unwrap();
+    let stats: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let learned = &stats["learned"];
+    let muds: Vec<&String> = learned["muds"].as_object().unwrap().keys().collect();
+    assert_eq!(muds, ["MudAlpha", "MudBeta", "MudGamma", "PeerMud"]);
+    assert_eq!(learned["muds"]["PeerMud"]["state"], "up");
+    assert_eq!(learned["muds"]["PeerMud"]["ip_addr"], "10.0.0.1");
+    assert_eq!(learned["routers"]["*lab"]["address"], "127.0.0.1 8080");
+    assert_eq!(learned["channels"]["labchan"], json!({ "channel_host": "MudAlpha", "channel_type": "selective_ban" }));
+}

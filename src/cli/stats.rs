@@ -46,6 +46,7 @@ impl Output for Counter {
             service: over.service.to_string(),
             bytes,
         });
+        self.stats.world.learn(over.learned.clone());
     }
 }
 

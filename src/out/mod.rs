@@ -2,6 +2,7 @@
 
 pub mod follow;
 pub mod json;
+pub mod learned;
 mod paint;
 mod record;
 pub mod stats;

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 
 use super::json::{number, string};
+use super::learned::World;
 use super::record::{Body, Counts, Record, event_word};
 use crate::proto::Transport;
 use crate::table::Tables;
@@ -59,6 +60,8 @@ pub struct Stats {
     services: Vec<(String, Counts)>,
     streams: Vec<StreamLine>,
     stream_count: u64,
+    /// What streams told of the world they belong to.
+    pub world: World,
 }
 
 impl Stats {
@@ -125,6 +128,10 @@ impl Stats {
         map(out, &self.problem_texts(false));
         field(out, "bytes");
         self.json_bytes(out);
+        if !self.world.is_empty() {
+            field(out, "learned");
+            self.world.json(out);
+        }
         out.extend_from_slice(b"}\n");
     }
 
@@ -206,6 +213,7 @@ impl Stats {
                 let _ = writeln!(out, "{n:>10}  {name}");
             }
         }
+        self.world.table(&mut out);
         out
     }
 

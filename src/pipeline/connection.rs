@@ -94,6 +94,7 @@ impl Connection {
             protocol: tables.protocol().name(),
             service: session.service(),
             counts: self.counts,
+            learned: session.learned(),
         });
     }
 

@@ -13,7 +13,7 @@ use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment 
 use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
 use crate::keys::{KeyRing, SessionLine};
 use crate::out::{Counts, Record};
-use crate::proto::{Ends, Known, LazyTables, Moment, Options, Side, Transport};
+use crate::proto::{Ends, Known, LazyTables, Learned, Moment, Options, Side, Transport};
 use crate::table::Evaluator;
 use crate::tree::Tree;
 use connection::{Connection, Piece};
@@ -41,7 +41,7 @@ pub struct StreamKey {
 }
 
 /// A recognised stream that is over.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StreamOver<'a> {
     /// Which.
     pub key: StreamKey,
@@ -53,6 +53,8 @@ pub struct StreamOver<'a> {
     pub service: &'a str,
     /// What became of the bytes of the client and of the server.
     pub counts: [Counts; 2],
+    /// What it told of the world it belongs to.
+    pub learned: Vec<Learned>,
 }
 
 /// What a run is made with.

@@ -203,7 +203,10 @@ impl<'a> View<'a> {
                 decode_text(kind, bytes, &mut out);
             }
             _ => {
-                if let Some(n) = self.number(index) {
+                let symbols = self.tables.symbols(node.ty);
+                if let Some(value) = symbols.and_then(|s| s.get(node.value)) {
+                    out.push_str(&value.name);
+                } else if let Some(n) = self.number(index) {
                     out.push_str(&n.to_string());
                 }
             }

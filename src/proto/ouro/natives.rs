@@ -16,11 +16,13 @@ pub static NATIVES: LazyLock<Vec<(&'static str, NativeFn)>> = LazyLock::new(|| {
 fn acks(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let ty = |name: &str| run.tables.type_named(name).ok_or(Stop::Unknown);
     let (count, first, next) = (ty("AckCount")?, ty("FirstAck")?, ty("NextAck")?);
+    let name = run.tables.count_name();
+    let count = run.field(cursor, name, count, mark::SPAN, Frame::default())?;
     let list = run.open(cursor, call.name, call.ty, call.marks);
     if let Some(node) = run.tree.get_mut(list) {
         node.kind = Kind::List;
     }
-    let result = ack_list(run, cursor, (count, first, next));
+    let result = ack_list(run, cursor, count, (first, next));
     run.tree.close(list, cursor.pos());
     result
 }
@@ -28,10 +30,9 @@ fn acks(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, 
 fn ack_list(
     run: &mut Run<'_>,
     cursor: &mut Cursor<'_>,
-    (count, first, next): (TypeRef, TypeRef, TypeRef),
+    count: u64,
+    (first, next): (TypeRef, TypeRef),
 ) -> Result<u64, Stop> {
-    let name = run.tables.count_name();
-    let count = run.field(cursor, name, count, mark::SPAN, Frame::default())?;
     let mut before = 0u32;
     for i in 0..count {
         let ty = if i == 0 { first } else { next };

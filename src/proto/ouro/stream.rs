@@ -99,7 +99,7 @@ impl Reader {
         if encrypted && have >= padded {
             return Next::Packet { end: padded, right: false };
         }
-        let end = if self.pads == Some(false) { plain } else { padded };
+        let end = if self.pads == Some(false) && !encrypted { plain } else { padded };
         if have < end && !last {
             return Next::Wait;
         }

@@ -1,0 +1,101 @@
+//! What connections told of the world they belong to, summed up over a capture: by sort and name, with the latest facts.
+//!
+//! Knows names and facts, not what they mean. Bounded: what comes when there is no more room is counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::json::string;
+use crate::proto::Learned;
+
+/// More things than this are not kept.
+const LIMIT: usize = 20_000;
+
+/// All that is known.
+#[derive(Default)]
+pub struct World {
+    groups: BTreeMap<&'static str, BTreeMap<String, Vec<(&'static str, String)>>>,
+    count: usize,
+}
+
+impl World {
+    /// Takes in what a connection told; what was known of the same thing is replaced.
+    pub fn learn(&mut self, learned: Vec<Learned>) {
+        for Learned { group, name, facts } in learned {
+            let things = self.groups.entry(group).or_default();
+            if let Some(known) = things.get_mut(&name) {
+                *known = facts;
+            } else if self.count < LIMIT {
+                self.count += 1;
+                things.insert(name, facts);
+            }
+        }
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Appends it as a JSON object: by sort, by name, the facts.
+    pub fn json(&self, out: &mut Vec<u8>) {
+        object(out, self.groups.iter(), |out, things| {
+            object(out, things.iter(), |out, facts| {
+                object(out, facts.iter().map(|(k, v)| (k, v)), |out, v| string(out, v))
+            });
+        });
+    }
+
+    /// Appends it for the eye: a paragraph a sort, a line a thing.
+    pub fn table(&self, out: &mut String) {
+        for (group, things) in &self.groups {
+            let width = things.keys().map(|name| name.chars().count()).max().unwrap_or(0).min(32);
+            let _ = writeln!(out, "\n{group}");
+            for (name, facts) in things {
+                let facts: Vec<String> = facts.iter().map(|(key, value)| format!("{key} {value}")).collect();
+                let _ = writeln!(out, "  {:width$}  {}", printable(name), printable(&facts.join(", ")));
+            }
+        }
+    }
+}
+
+/// Text from the traffic without what would move a terminal's cursor.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn object<K: AsRef<str>, V>(
+    out: &mut Vec<u8>,
+    entries: impl Iterator<Item = (K, V)>,
+    mut value: impl FnMut(&mut Vec<u8>, V),
+) {
+    out.push(b'{');
+    for (i, (key, of)) in entries.enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        string(out, key.as_ref());
+        out.push(b':');
+        value(out, of);
+    }
+    out.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_counts() {
+        let mud = |state: &str| Learned { group: "muds", name: "A".into(), facts: vec![("state", state.into())] };
+        let mut world = World::default();
+        world.learn(vec![mud("up")]);
+        world.learn(vec![mud("down")]);
+        let mut out = Vec::new();
+        world.json(&mut out);
+        assert_eq!(String::from_utf8_lossy(&out), r#"{"muds":{"A":{"state":"down"}}}"#);
+        let mut table = String::new();
+        world.table(&mut table);
+        assert_eq!(table, "\nmuds\n  A  state down\n");
+    }
+}
