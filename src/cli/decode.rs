@@ -238,7 +238,7 @@ fn print_value(
 
 /// Whether all bits from one on are zero.
 fn last_bits_zero(bytes: &[u8], bit: usize) -> bool {
-    bytes.get(bit / 8).is_none_or(|b| bit % 8 == 0 || b >> (bit % 8) == 0)
+    bytes.get(bit / 8).is_none_or(|b| bit.is_multiple_of(8) || b >> (bit % 8) == 0)
 }
 
 struct Printer {

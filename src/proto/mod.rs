@@ -39,6 +39,15 @@ impl Side {
         }
     }
 
+    /// This side's of a pair, the client's first.
+    pub fn of<T>(self, pair: &mut [T; 2]) -> &mut T {
+        let [client, server] = pair;
+        match self {
+            Side::Client => client,
+            Side::Server => server,
+        }
+    }
+
     /// The other side.
     pub fn other(self) -> Side {
         match self {

@@ -112,6 +112,7 @@ pub(super) struct EnumValueAst {
 }
 
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant)] // most entries are fields
 pub(super) enum Entry {
     Field { name: String, at: usize, span: bool, of: TypeAst, mods: Mods },
     If { arms: Vec<(Expr, Vec<Entry>)>, otherwise: Vec<Entry> },

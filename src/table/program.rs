@@ -205,7 +205,7 @@ pub struct Layout {
     pub name: Sym,
     /// Its type, for outputs.
     pub ty: TypeRef,
-    /// First step in [`Program::ops`]; they go on to an [`Op::End`].
+    /// First step among the program's; they go on to an [`Op::End`].
     pub start: u32,
     /// How many values it keeps for expressions; the parameters are the first.
     pub slots: u16,

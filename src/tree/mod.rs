@@ -308,7 +308,7 @@ impl Tree {
         let (start, len) = node.content();
         let whole = self.bytes(node.buffer, captured);
         let bytes = whole.get(start..start.saturating_add(len)).unwrap_or(&[]);
-        let odd = node.start % 8 != 0 || node.bits % 8 != 0;
+        let odd = !node.start.is_multiple_of(8) || !node.bits.is_multiple_of(8);
         let bits = matches!(node.kind, Kind::Bytes | Kind::Undecoded) && odd && start == node.start as usize / 8;
         if bits { Cow::Owned(shifted(bytes, node.start % 8, node.bits)) } else { Cow::Borrowed(bytes) }
     }
@@ -356,7 +356,7 @@ fn shifted(bytes: &[u8], first: u32, bits: u32) -> Vec<u8> {
         .map(|(low, high)| ((u16::from(high) << 8 | u16::from(*low)) >> first) as u8)
         .take(bits.div_ceil(8) as usize)
         .collect();
-    if let Some(last) = out.last_mut().filter(|_| bits % 8 != 0) {
+    if let Some(last) = out.last_mut().filter(|_| !bits.is_multiple_of(8)) {
         *last &= (1 << (bits % 8)) - 1;
     }
     out

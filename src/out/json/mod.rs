@@ -268,7 +268,8 @@ pub fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.reserve(bytes.len() * 2);
     for b in bytes {
-        let pair = [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]];
+        let digit = |n: u8| DIGITS.get(usize::from(n)).copied().unwrap_or(b'0');
+        let pair = [digit(b >> 4), digit(b & 15)];
         out.extend_from_slice(&pair);
     }
 }

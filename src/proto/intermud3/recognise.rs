@@ -121,7 +121,7 @@ fn speaker_of(text: &[u8]) -> Option<Speaker> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::proto::Ends;
 

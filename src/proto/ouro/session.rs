@@ -82,7 +82,7 @@ impl LinkSession {
     fn drain(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
         loop {
             let encrypted = self.link.may_be_encrypted();
-            let reader = &mut self.readers[from.index()];
+            let reader = from.of(&mut self.readers);
             let limit = context.options.max_message;
             match reader.next(encrypted, limit, last) {
                 Next::Wait => return,
@@ -207,7 +207,7 @@ impl LinkSession {
             // What a wrong checksum vouches for is not put together with what is right.
             false => None,
             true => {
-                let siblings = &mut self.siblings[found.from.index()];
+                let siblings = found.from.of(&mut self.siblings);
                 Some(siblings.take((link.id, link.siblings, link.position), (payload, bits), |s| lost.push(s)))
             }
         };
@@ -226,7 +226,7 @@ impl LinkSession {
             if let Some(record) = self.emit_noted(parts, &packet, found, name, again, context)
                 && !again
             {
-                self.siblings[found.from.index()].recorded(link.id, link.position, record);
+                found.from.of(&mut self.siblings).recorded(link.id, link.position, record);
             }
             return;
         };
@@ -302,7 +302,7 @@ impl LinkSession {
         };
         let record = context.emit.message(found.at, &message, context.tables, context.tree);
         if let Some(link) = packet.link.filter(|_| packet.right) {
-            self.sequences[found.from.index()].sent(link, nanos, record);
+            found.from.of(&mut self.sequences).sent(link, nanos, record);
         }
         Some(record)
     }
@@ -314,7 +314,7 @@ impl Session for LinkSession {
             return self.datagram(from, offset, bytes, at, context);
         }
         context.emit.plaintext(from, offset, bytes);
-        self.readers[from.index()].push(offset, bytes);
+        from.of(&mut self.readers).push(offset, bytes);
         self.drain(from, false, at, context);
     }
 
@@ -331,15 +331,15 @@ impl Session for LinkSession {
                 text: format!("{length} bytes were never captured"),
             },
         );
-        self.readers[from.index()].lost();
+        from.of(&mut self.readers).lost();
     }
 
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
-        if std::mem::replace(&mut self.ended[from.index()], true) {
+        if std::mem::replace(from.of(&mut self.ended), true) {
             return;
         }
         self.drain(from, true, at, context);
-        let sets: Vec<Set> = self.siblings[from.index()].incomplete().collect();
+        let sets: Vec<Set> = from.of(&mut self.siblings).incomplete().collect();
         for set in sets.iter().take(Siblings::MAX_SETS) {
             let text = format!("{} when the capture ended", incomplete(set));
             remark(EventKind::Remark, from, at, text, context);

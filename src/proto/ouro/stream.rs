@@ -99,12 +99,12 @@ impl Reader {
         if encrypted && have >= padded {
             return Next::Packet { end: padded, right: false };
         }
-        let end = if self.pads == Some(false) && !encrypted { plain } else { padded };
-        if have < end && !last {
+        if have < padded && !last {
             return Next::Wait;
         }
         // Its checksum is wrong: it is a packet all the same where another one begins behind it, or nothing does.
-        let end = [end, plain, padded].into_iter().find(|end| self.follows(*end, limit));
+        let ends = if self.pads == Some(true) || encrypted { [padded, plain] } else { [plain, padded] };
+        let end = ends.into_iter().find(|end| self.follows(*end, limit));
         match end {
             Some(end) => Next::Packet { end, right: false },
             None => {

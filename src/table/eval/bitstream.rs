@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(packed(&[0b001], 1), Ok(1));
         assert_eq!(packed(&[0b011], 1), Ok(2));
         assert_eq!(packed(&[0b101], 1), Ok(3));
-        assert_eq!(packed(&[0b0000_111], 1), Ok(4));
+        assert_eq!(packed(&[0b000_0111], 1), Ok(4));
         assert_eq!(packed(&[0x7f, 0], 1), Ok(19));
         assert_eq!(packed(&[0b110], 3), Ok(6));
         assert_eq!(packed(&[0b111, 0], 3), Ok(7));

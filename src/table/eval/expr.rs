@@ -46,7 +46,7 @@ impl Run<'_> {
                 let (a, b) = (self.expr(*a, frame, cursor)?, self.expr(*b, frame, cursor)?);
                 binary(*op, a, b)
             }
-            Ex::Not(a) => Some(i128::from(!self.expr(*a, frame, cursor).is_some_and(|v| v != 0))),
+            Ex::Not(a) => Some(i128::from(self.expr(*a, frame, cursor).is_none_or(|v| v == 0))),
             Ex::In(a, list) => {
                 let value = self.expr(*a, frame, cursor)?;
                 let found = list.iter().any(|v| self.expr(*v, frame, cursor) == Some(value));

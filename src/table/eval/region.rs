@@ -92,10 +92,10 @@ impl Run<'_> {
                 *cursor = start;
             }
         }
-        if inner.len() > 1 || (dialects && asked != 0) {
-            if let Some(ty) = inner.first() {
-                self.attempt(cursor, name, *ty, frame);
-            }
+        if (inner.len() > 1 || (dialects && asked != 0))
+            && let Some(ty) = inner.first()
+        {
+            self.attempt(cursor, name, *ty, frame);
         }
         let end = cursor.pos();
         self.leave(cursor, before_node(before));
