@@ -106,7 +106,7 @@ fn number(raw: &str) -> Option<Number> {
 fn hex(raw: &str) -> Option<String> {
     let plain: String = raw.split(':').collect();
     let whole = raw.contains(':') && raw.split(':').any(|part| part.len() != 2);
-    let good = !plain.is_empty() && plain.len() % 2 == 0 && plain.chars().all(|c| c.is_ascii_hexdigit());
+    let good = !plain.is_empty() && plain.len().is_multiple_of(2) && plain.chars().all(|c| c.is_ascii_hexdigit());
     (good && !whole).then(|| plain.to_ascii_lowercase())
 }
 
