@@ -10,6 +10,7 @@
 pub mod capture;
 pub mod cli;
 pub mod examples;
+pub mod filter;
 pub mod flow;
 pub mod keys;
 mod near;

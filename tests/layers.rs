@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 /// Every room, each followed by the rooms before it which it may know. A room that is not here may be known by nobody.
-const ROOMS: [(&str, &[&str]); 12] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("near", &[]),
     ("tree", &[]),
     ("table", &["near", "tree"]),
@@ -17,9 +17,14 @@ const ROOMS: [(&str, &[&str]); 12] = [
     // Of captures a session knows what a time is, and nothing else.
     ("proto", &["near", "tree", "table", "sdl", "keys", "capture"]),
     ("out", &["tree", "table", "keys", "capture", "proto"]),
+    // Questions about records: what an output is handed is what can be asked for.
+    ("filter", &["near", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["tree", "table", "keys", "capture", "flow", "proto", "out"]),
-    ("cli", &["near", "tree", "table", "sdl", "keys", "capture", "flow", "proto", "out", "examples", "pipeline"]),
+    (
+        "cli",
+        &["near", "tree", "table", "sdl", "keys", "capture", "flow", "proto", "out", "filter", "examples", "pipeline"],
+    ),
 ];
 
 #[test]

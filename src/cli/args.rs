@@ -63,6 +63,15 @@ pub struct ReadArgs {
     /// Decode a port's connections as a protocol, such as tcp:14000=moul
     #[arg(long, value_name = "PORT=PROTOCOL")]
     pub decode_as: Vec<String>,
+    /// Only the records an expression keeps, such as 'message == "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'
+    #[arg(short = 'Y', long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// One line a record with these values, tab-separated below a header: record keys and field paths, separated by commas
+    #[arg(long, value_name = "A,B,C")]
+    pub columns: Option<String>,
+    /// Comma-separated values for spreadsheets: with --columns, or the keys every record has
+    #[arg(long)]
+    pub csv: bool,
     /// Stop after N records
     #[arg(short = 'c', value_name = "N")]
     pub count: Option<u64>,
@@ -117,6 +126,8 @@ pub enum Command {
     Decode(DecodeArgs),
     /// What was in captures, and how much of it was understood
     Stats(ReadArgs),
+    /// The plaintext of a stream, handshake included
+    Follow(FollowArgs),
     /// Key files: what they hold, without their secrets
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -164,6 +175,44 @@ pub struct DecodeArgs {
     /// With --type: begin at this bit
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub bit: usize,
+}
+
+/// Following streams.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "moulsniff follow [OPTIONS] [tcp:|udp:]N CAPTURE...\n       moulsniff follow [OPTIONS] --all -o DIR CAPTURE..."
+)]
+pub struct FollowArgs {
+    /// A hex dump with the messages' names (the default)
+    #[arg(long, conflicts_with_all = ["text", "raw"])]
+    pub hex: bool,
+    /// Text, with dots for what is none
+    #[arg(long, conflicts_with = "raw")]
+    pub text: bool,
+    /// The bytes alone
+    #[arg(long)]
+    pub raw: bool,
+    /// One side only
+    #[arg(long, value_name = "SIDE")]
+    pub from: Option<FromSide>,
+    /// All streams, one file a direction
+    #[arg(long)]
+    pub all: bool,
+    /// With --all: the folder the files go to
+    #[arg(short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// The stream (unless --all), the captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// One side of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FromSide {
+    /// Who opened the connection.
+    Client,
+    /// Who was called.
+    Server,
 }
 
 /// Key files.

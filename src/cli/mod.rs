@@ -1,8 +1,10 @@
 //! The command line: what was typed, what is meant by it, and the exit status.
 
 mod args;
+mod columns;
 mod decode;
 mod error;
+mod follow;
 mod keys;
 mod read;
 mod sdl;
@@ -68,6 +70,7 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
         Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
         Some(Command::Stats(args)) => stats::run(args),
+        Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
         Some(Command::Man) => man(),
         Some(Command::Completions { shell }) => {

@@ -7,6 +7,7 @@ use super::args::{Cookies, ReadArgs};
 use super::error::{CliError, Status};
 use super::sink::Printer;
 use crate::capture::{Capture, CaptureError, Item, Source};
+use crate::filter::Filter;
 use crate::keys::{KeyFile, KeyRing};
 use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
 use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
@@ -20,7 +21,8 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let stdout = io::stdout();
     let terminal = stdout.is_terminal();
-    let mut pipeline = Pipeline::new(setup, Printer::new(args, terminal, stdout.lock()));
+    let printer = Printer::new(args, &setup, terminal, stdout.lock())?;
+    let mut pipeline = Pipeline::new(setup, printer);
     let live = args.captures.iter().any(|c| c.as_os_str() == "-");
     let read = feed(args, &mut pipeline, |printer| {
         if live {
@@ -59,6 +61,20 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
         decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
         limits: Default::default(),
     })
+}
+
+/// The filter that was asked for.
+pub(super) fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
+    let Some(text) = &args.filter else { return Ok(None) };
+    let tables: Vec<&Tables> = setup.tables.iter().map(LazyTables::get).collect();
+    let filter =
+        Filter::compile(text, &tables, args.redact).map_err(|error| CliError::Typed(format!("filter: {error}")))?;
+    if !args.quiet {
+        for note in filter.notes() {
+            let _ = writeln!(io::stderr(), "moulsniff: filter: {note}");
+        }
+    }
+    Ok(Some(filter))
 }
 
 /// Feeds captures to a pipeline, until `after` says it is enough.

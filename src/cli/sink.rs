@@ -3,10 +3,14 @@
 use std::io::{self, Write};
 
 use super::args::{ReadArgs, When};
+use super::columns::Columns;
+use super::error::CliError;
+use super::read::filter;
+use crate::filter::Filter;
 use crate::out::json::{JsonWriter, Style as JsonStyle};
 use crate::out::tree::{Style as TreeStyle, TreeWriter};
 use crate::out::{Paint, Record};
-use crate::pipeline::Output;
+use crate::pipeline::{Output, Setup};
 
 /// Bytes gathered before they are written, as long as more input is at hand.
 const GATHER: usize = 64 << 10;
@@ -14,11 +18,13 @@ const GATHER: usize = 64 << 10;
 enum Form {
     Json(JsonWriter),
     Tree(TreeWriter),
+    Columns(Columns),
 }
 
 /// Writes records to a stream.
 pub(super) struct Printer<W: Write> {
     form: Form,
+    filter: Option<Filter>,
     buffer: Vec<u8>,
     to: W,
     left: u64,
@@ -26,14 +32,18 @@ pub(super) struct Printer<W: Write> {
 }
 
 impl<W: Write> Printer<W> {
-    pub(super) fn new(args: &ReadArgs, terminal: bool, to: W) -> Self {
-        let form = if args.json {
+    pub(super) fn new(args: &ReadArgs, setup: &Setup, terminal: bool, to: W) -> Result<Self, CliError> {
+        let mut buffer = Vec::new();
+        let form = if args.columns.is_some() || args.csv {
+            Form::Columns(Columns::new(args, setup, &mut buffer)?)
+        } else if args.json {
             Form::Json(JsonWriter::new(JsonStyle { spans: args.spans, redact: args.redact }))
         } else {
             let paint = Paint::new(coloured(args.color, terminal));
             Form::Tree(TreeWriter::new(TreeStyle { paint, redact: args.redact, bytes: args.bytes }))
         };
-        Printer { form, buffer: Vec::new(), to, left: args.count.unwrap_or(u64::MAX), error: None }
+        let filter = filter(args, setup)?;
+        Ok(Printer { form, filter, buffer, to, left: args.count.unwrap_or(u64::MAX), error: None })
     }
 
     /// Writes what was gathered.
@@ -61,13 +71,14 @@ impl<W: Write> Printer<W> {
 
 impl<W: Write> Output for Printer<W> {
     fn record(&mut self, record: &Record<'_>) {
-        if self.is_done() {
+        if self.is_done() || self.filter.as_ref().is_some_and(|f| !f.keeps(record)) {
             return;
         }
         self.left -= 1;
         match &mut self.form {
             Form::Json(writer) => writer.record(record, &mut self.buffer),
             Form::Tree(writer) => writer.record(record, &mut self.buffer),
+            Form::Columns(columns) => columns.record(record, &mut self.buffer),
         }
         if self.buffer.len() >= GATHER {
             self.flush();

@@ -4,26 +4,37 @@ use std::io::Write;
 
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
-use super::read::{feed, say_summary, setup, status};
-use crate::out::Record;
+use super::read::{feed, filter, say_summary, setup, status};
+use crate::filter::Filter;
 use crate::out::stats::{Stats, StreamLine};
-use crate::pipeline::{Output, Pipeline, StreamOver};
+use crate::out::{Body, Counts, Record};
+use crate::pipeline::{Output, Pipeline, StreamOver, shares};
+use crate::proto::EventKind;
 
 /// Counts records as they come.
 struct Counter {
     stats: Stats,
+    /// With a filter, the bytes are those of the records it keeps, and no streams are listed.
+    filter: Option<Filter>,
     left: u64,
 }
 
 impl Output for Counter {
     fn record(&mut self, record: &Record<'_>) {
-        if self.left > 0 {
-            self.left -= 1;
-            self.stats.record(record);
+        if self.left == 0 || self.filter.as_ref().is_some_and(|f| !f.keeps(record)) {
+            return;
+        }
+        self.left -= 1;
+        self.stats.record(record);
+        if self.filter.is_some() {
+            self.stats.bytes(record.protocol, record.service, bytes_of(record));
         }
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
+        if self.filter.is_some() {
+            return;
+        }
         let [mut bytes, server] = over.counts;
         bytes.add(server);
         self.stats.stream(StreamLine {
@@ -40,8 +51,10 @@ impl Output for Counter {
 }
 
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
-    let counter = Counter { stats: Stats::default(), left: args.count.unwrap_or(u64::MAX) };
-    let mut pipeline = Pipeline::new(setup(args)?, counter);
+    let setup = setup(args)?;
+    let filter = filter(args, &setup)?;
+    let counter = Counter { stats: Stats::default(), filter, left: args.count.unwrap_or(u64::MAX) };
+    let mut pipeline = Pipeline::new(setup, counter);
     let read = feed(args, &mut pipeline, |counter| counter.left == 0);
     pipeline.finish();
     let summary = pipeline.summary();
@@ -58,4 +71,25 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
         say_summary(&summary);
     }
     Ok(status(args, &summary))
+}
+
+/// What became of the bytes of one record.
+fn bytes_of(record: &Record<'_>) -> Counts {
+    let mut bytes = Counts::default();
+    match &record.body {
+        Body::Message { message, tree, .. } => {
+            (bytes.opaque, bytes.undecoded) = shares(tree);
+            bytes.payload = message.bytes.len() as u64;
+            bytes.explained = bytes.payload.saturating_sub(bytes.opaque + bytes.undecoded);
+        }
+        Body::Event(event) => match event.kind {
+            EventKind::Gap => bytes.lost = event.length.unwrap_or(0),
+            EventKind::Undecoded => bytes.undecoded = event.length.unwrap_or(0),
+            EventKind::Resync { passed_over } => bytes.undecoded = passed_over,
+            _ => {}
+        },
+        Body::StreamEnd { .. } => {}
+    }
+    bytes.payload = bytes.payload.max(bytes.undecoded);
+    bytes
 }

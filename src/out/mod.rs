@@ -1,5 +1,6 @@
 //! Outputs: sinks over records and trees, and nothing else. A new protocol changes none of them.
 
+pub mod follow;
 pub mod json;
 pub mod learned;
 mod paint;

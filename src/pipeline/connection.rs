@@ -7,7 +7,7 @@ use super::desk::Desk;
 use super::{Output, Shop, StreamKey, StreamOver};
 use crate::flow::{Dir, End, Stream};
 use crate::out::Counts;
-use crate::proto::{Context, Ends, Moment, Opening, Session, Side, Start, Transport, Verdict};
+use crate::proto::{Context, Emit, Ends, Moment, Opening, Session, Side, Start, Transport, Verdict};
 
 /// Servers that are remembered, for connections that were there before the capture.
 const KNOWN_SERVERS: usize = 4096;
@@ -203,6 +203,12 @@ impl Connection {
         };
         if let Piece::Data(_, _, bytes) = piece {
             desk.payload(side, bytes.len() as u64);
+        }
+        if let Piece::Data(_, offset, bytes) = piece
+            && session.is_clear()
+        {
+            // The number of a datagram is no offset.
+            desk.plaintext(side, if self.key.transport == Transport::Tcp { offset } else { 0 }, bytes);
         }
         let mut context = Context {
             tables: tables.get(),

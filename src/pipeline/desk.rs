@@ -2,6 +2,7 @@
 
 use super::{Output, StreamKey, Summary};
 use crate::flow::End;
+use crate::keys::SessionLine;
 use crate::out::{Body, Counts, Record};
 use crate::proto::{Emit, Ends, Event, EventKind, Message, Moment, Share, Side};
 use crate::table::Tables;
@@ -100,6 +101,10 @@ impl<O: Output> Emit for Desk<'_, O> {
 
     fn plaintext(&mut self, from: Side, offset: u64, bytes: &[u8]) {
         self.out.plaintext(&self.key, from, offset, bytes);
+    }
+
+    fn session_key(&mut self, line: &SessionLine) {
+        self.out.session_key(line);
     }
 }
 

@@ -11,12 +11,13 @@ use std::net::SocketAddr;
 use crate::capture::Frame;
 use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment as FlowMoment};
 use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
-use crate::keys::KeyRing;
+use crate::keys::{KeyRing, SessionLine};
 use crate::out::{Counts, Record};
 use crate::proto::{Ends, Known, LazyTables, Learned, Moment, Options, Side, Transport};
 use crate::table::Evaluator;
 use crate::tree::Tree;
 use connection::{Connection, Piece};
+pub(crate) use desk::shares;
 
 /// Where records go.
 pub trait Output {
@@ -24,6 +25,8 @@ pub trait Output {
     fn record(&mut self, record: &Record<'_>);
     /// Plaintext of a recognised stream, in order: who wants to follow one looks at it.
     fn plaintext(&mut self, _stream: &StreamKey, _from: Side, _offset: u64, _bytes: &[u8]) {}
+    /// The key of a session, once it is proved: for those who were asked to keep it, never to be shown.
+    fn session_key(&mut self, _line: &SessionLine) {}
     /// A recognised stream is over: both its directions ended.
     fn stream_over(&mut self, _stream: &StreamOver<'_>) {}
 }

@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use crate::capture::Time;
-use crate::keys::KeyRing;
+use crate::keys::{KeyRing, SessionLine};
 use crate::table::{Evaluator, NativeFn, Source, TableError, Tables};
 use crate::tree::Tree;
 
@@ -236,6 +236,8 @@ pub trait Emit {
     fn account(&mut self, from: Side, share: Share, bytes: u64);
     /// Plaintext of a stream, for those who want to follow it: offset in the direction and bytes.
     fn plaintext(&mut self, _from: Side, _offset: u64, _bytes: &[u8]) {}
+    /// The key of a session, once it is proved: for those who were asked to keep it, never to be shown.
+    fn session_key(&mut self, _line: &SessionLine) {}
 }
 
 /// What somebody asked of the protocols.
@@ -273,6 +275,10 @@ pub trait Session: Send {
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>);
     /// A direction ended.
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>);
+    /// Whether what comes in is plaintext already. A session that decrypts hands its plaintext on itself.
+    fn is_clear(&self) -> bool {
+        true
+    }
     /// The service, as far as it is known.
     fn service(&self) -> &str;
     /// What the connection told of the world it belongs to, summed up over its whole life.

@@ -149,6 +149,11 @@ impl Tables {
         self.program.names.get(sym.0 as usize)
     }
 
+    /// All names the tables use.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.program.names.iter().map(|n| n.text.as_str())
+    }
+
     /// A name's number, where the tables use it.
     pub fn sym(&self, text: &str) -> Option<Sym> {
         self.program.names.iter().position(|n| n.text == text).map(|i| Sym(i as u32))

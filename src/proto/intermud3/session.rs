@@ -246,7 +246,6 @@ impl I3Session {
 
 impl Session for I3Session {
     fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
-        context.emit.plaintext(from, offset, bytes);
         let direction = self.direction(from);
         if direction.buffer.is_empty() {
             direction.need = 0;

@@ -64,6 +64,7 @@ impl MoulSession {
         let half = self.half(side);
         half.stage = Stage::Lost;
         half.predicted = None;
+        half.tell(side, 1, context.emit);
         half.pass(1);
         self.say(side, EventKind::Remark, text, at, context);
         true
@@ -108,6 +109,7 @@ impl MoulSession {
         let half = if side == Side::Client { client } else { server };
         if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.offset())) {
             let inside = half.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
+            half.tell(side, inside, context.emit);
             half.pass(inside);
         }
         let offset = half.offset();
@@ -122,6 +124,7 @@ impl MoulSession {
         let wanted = Search { service, side, bytes, from: 0, predicted, asked, last_transaction, last };
         match search(&wanted, &mut Bench::of(context)) {
             Found::Join { at: place, messages, bits } => {
+                half.tell(side, place, context.emit);
                 half.pass(place);
                 half.stage = Stage::Messages;
                 half.predicted = None;
@@ -141,8 +144,10 @@ impl MoulSession {
                 true
             }
             Found::Nothing { from } => {
+                half.tell(side, from, context.emit);
                 half.pass(from);
                 if half.waiting().len() > WINDOW {
+                    half.tell(side, WINDOW / 2, context.emit);
                     half.pass(WINDOW / 2);
                 }
                 // The next search waits for a good part more, so that all searches together stay linear.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::super::Moment;
+use super::super::{Emit, Moment, Side};
 use crate::keys::Rc4;
 
 /// What the next bytes of a direction are.
@@ -115,6 +115,15 @@ impl Half {
     /// All waiting bytes become no message.
     pub(super) fn pass_over(&mut self) {
         self.pass(self.waiting().len());
+    }
+
+    /// Hands on the first waiting bytes, which become no message, as plaintext; where it is not settled how they come, they are none.
+    pub(super) fn tell(&self, side: Side, bytes: usize, emit: &mut dyn Emit) {
+        let settled = matches!(self.stage, Stage::Connect | Stage::Handshake | Stage::Messages | Stage::Lost);
+        let bytes = self.waiting().get(..bytes).unwrap_or(self.waiting());
+        if settled && !bytes.is_empty() {
+            emit.plaintext(side, self.offset, bytes);
+        }
     }
 
     /// The first waiting bytes become no message.

@@ -5,6 +5,7 @@ use super::half::Stage;
 use super::recognise::is_http;
 use super::session::{MoulSession, message_name};
 use super::unlock::{Lock, Mode, Verdict, unlock};
+use crate::keys::{Service, SessionKey, SessionLine};
 use crate::table::{Outcome, ServiceId, Stop};
 use crate::tree::Sym;
 
@@ -150,6 +151,9 @@ impl MoulSession {
         };
         match unlock(&lock, &mut self.deriver, context) {
             Verdict::Proved(mode) => {
+                if let Mode::Encrypted(key, _) = &mode {
+                    context.emit.session_key(&self.session_line(*key));
+                }
                 self.say_mode(&mode, at, context);
                 self.open(mode);
                 true
@@ -164,6 +168,18 @@ impl MoulSession {
                 self.close(at, context);
                 true
             }
+        }
+    }
+
+    /// A session key with all that tells whose it is.
+    pub(super) fn session_line(&self, key: SessionKey) -> SessionLine {
+        SessionLine {
+            service: Service::from_word(&self.service_name),
+            client: Some(self.ends.client),
+            server: Some(self.ends.server),
+            y: self.y.clone(),
+            seed: self.seed,
+            ..SessionLine::new(key)
         }
     }
 

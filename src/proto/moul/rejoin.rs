@@ -88,6 +88,12 @@ impl MoulSession {
             }
             self.service = Some(service);
             self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.clone());
+            let [client, server] = starts;
+            context.emit.session_key(&SessionLine {
+                client_start: KeystreamStart::Used(client),
+                server_start: KeystreamStart::Used(server),
+                ..self.session_line(key)
+            });
             let text = format!("a session key of {file} opens this connection, joined after its handshake");
             self.say(Side::Server, EventKind::Key { key_file: file }, text, at, context);
             return true;

@@ -98,6 +98,9 @@ impl MoulSession {
             Stage::Lost => self.find_way_back(side, false, at, context),
             Stage::Closed | Stage::Foreign => {
                 let share = if half.stage == Stage::Closed { Share::Closed } else { Share::Opaque };
+                if half.stage == Stage::Foreign {
+                    context.emit.plaintext(side, half.offset(), half.waiting());
+                }
                 half.advance(waiting);
                 context.emit.account(side, share, waiting as u64);
                 false
@@ -162,7 +165,9 @@ impl MoulSession {
 
     /// Waiting bytes that will never be a message.
     pub(super) fn give_up(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
-        self.half(side).pass_over();
+        let half = self.half(side);
+        half.tell(side, half.waiting().len(), context.emit);
+        half.pass_over();
         self.give_up_passed(side, text, at, context);
     }
 
@@ -221,6 +226,10 @@ impl Session for MoulSession {
             _ => "the stream ended within the connection's opening",
         };
         self.give_up(from, text, at, context);
+    }
+
+    fn is_clear(&self) -> bool {
+        false
     }
 
     fn service(&self) -> &str {

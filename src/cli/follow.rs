@@ -1,0 +1,277 @@
+//! `moulsniff follow`: the plaintext of a stream, or of all of them into files.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::args::{FollowArgs, FromSide, ReadArgs};
+use super::error::{CliError, Status};
+use super::read::{feed, filter, setup, status};
+use crate::filter::Filter;
+use crate::out::Record;
+use crate::out::follow::{Follow, Form};
+use crate::pipeline::{Output, Pipeline, StreamKey, StreamOver};
+use crate::proto::{Side, Transport};
+
+/// Bytes gathered before they are written.
+const GATHER: usize = 64 << 10;
+/// Bytes gathered for all files together.
+const GATHER_ALL: usize = 8 << 20;
+
+pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
+    let mut read = args.read.clone();
+    let form = match (args.text, args.raw) {
+        (true, _) => Form::Text,
+        (_, true) => Form::Raw,
+        _ => Form::Hex,
+    };
+    let side = args.from.map(|from| match from {
+        FromSide::Client => Side::Client,
+        FromSide::Server => Side::Server,
+    });
+    if args.all {
+        let Some(dir) = &args.output else {
+            return Err(CliError::Typed("--all writes files: name a folder with -o DIR".into()));
+        };
+        return all(&read, form, side, dir);
+    }
+    if args.output.is_some() {
+        return Err(CliError::Typed("-o DIR belongs to --all; a single stream goes to standard output".into()));
+    }
+    let word = read.captures.remove(0);
+    let key = stream(&word.to_string_lossy())?;
+    if read.captures.is_empty() {
+        return Err(CliError::Typed(format!("no capture: moulsniff follow {} CAPTURE", word.display())));
+    }
+    one(&read, form, side, key)
+}
+
+/// `tcp:3`, `udp:0`, or `3`.
+fn stream(text: &str) -> Result<StreamKey, CliError> {
+    let (transport, number) = match text.split_once(':') {
+        Some(("tcp", n)) => (Transport::Tcp, n),
+        Some(("udp", n)) => (Transport::Udp, n),
+        Some(_) => return Err(no_stream(text)),
+        None => (Transport::Tcp, text),
+    };
+    let number = number.parse().map_err(|_| no_stream(text))?;
+    Ok(StreamKey { transport, number })
+}
+
+fn no_stream(text: &str) -> CliError {
+    let text = format!("`{text}` is no stream: expected a number, tcp:N or udp:N, and then captures (or --all -o DIR)");
+    CliError::Typed(text)
+}
+
+fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Result<Status, CliError> {
+    let setup = setup(args)?;
+    let filter = filter(args, &setup)?;
+    let out = One {
+        key,
+        follow: Follow::new(form, side, filter.is_some()),
+        filter,
+        side,
+        buffer: Vec::new(),
+        error: None,
+        found: None,
+        over: false,
+    };
+    let mut pipeline = Pipeline::new(setup, out);
+    let read = feed(args, &mut pipeline, |one| one.over || one.error.is_some());
+    pipeline.finish();
+    let summary = pipeline.summary();
+    let one = pipeline.output();
+    one.follow.finish(&mut one.buffer);
+    one.flush();
+    if let Some(error) = one.error.take() {
+        return Err(CliError::writing(error));
+    }
+    read?;
+    let name = format!("{}:{}", key.transport.word(), key.number);
+    let Some(closed) = one.found else {
+        let text = format!("there is no stream {name} of a known protocol; moulsniff stats lists those there are");
+        return Err(CliError::Unreadable(text));
+    };
+    if !args.quiet {
+        for (n, why) in [(one.follow.lost, "were never captured"), (closed, "are closed for want of a key")] {
+            if n > 0 {
+                let _ = writeln!(io::stderr(), "{name}: {n} bytes {why} and are left out");
+            }
+        }
+    }
+    Ok(status(args, &summary))
+}
+
+/// One stream onto standard output.
+struct One {
+    key: StreamKey,
+    follow: Follow,
+    filter: Option<Filter>,
+    side: Option<Side>,
+    buffer: Vec<u8>,
+    error: Option<io::Error>,
+    /// The stream is there; so many of its bytes are closed.
+    found: Option<u64>,
+    over: bool,
+}
+
+impl One {
+    fn flush(&mut self) {
+        if let Err(error) = io::stdout().write_all(&self.buffer) {
+            self.error.get_or_insert(error);
+        }
+        self.buffer.clear();
+    }
+}
+
+impl Output for One {
+    fn record(&mut self, record: &Record<'_>) {
+        let own = record.transport == self.key.transport && record.stream == self.key.number;
+        if own && self.filter.as_ref().is_none_or(|f| f.keeps(record)) {
+            self.follow.record(record, &mut self.buffer);
+        }
+    }
+
+    fn plaintext(&mut self, stream: &StreamKey, from: Side, offset: u64, bytes: &[u8]) {
+        if *stream == self.key && self.error.is_none() {
+            self.follow.plaintext(from, offset, bytes, &mut self.buffer);
+            if self.buffer.len() >= GATHER {
+                self.flush();
+            }
+        }
+    }
+
+    fn stream_over(&mut self, over: &StreamOver<'_>) {
+        if over.key == self.key {
+            let sides = [Side::Client, Side::Server].into_iter().zip(over.counts);
+            let wanted = sides.filter(|(side, _)| self.side.is_none_or(|s| s == *side));
+            self.found = Some(wanted.map(|(_, c)| c.closed).sum());
+            self.over = true;
+        }
+    }
+}
+
+fn all(args: &ReadArgs, form: Form, side: Option<Side>, dir: &Path) -> Result<Status, CliError> {
+    let setup = setup(args)?;
+    let filter = filter(args, &setup)?;
+    std::fs::create_dir_all(dir).map_err(|e| CliError::File(dir.display().to_string(), e))?;
+    let out = All { dir: dir.into(), form, side, filter, open: HashMap::new(), held: 0, files: 0, error: None };
+    let mut pipeline = Pipeline::new(setup, out);
+    let read = feed(args, &mut pipeline, |all| all.error.is_some());
+    pipeline.finish();
+    let summary = pipeline.summary();
+    let all = pipeline.output();
+    all.flush();
+    if let Some((path, error)) = all.error.take() {
+        return Err(CliError::File(path.display().to_string(), error));
+    }
+    read?;
+    if !args.quiet {
+        let _ = writeln!(io::stderr(), "{} files in {}", all.files, dir.display());
+        for (n, why) in
+            [(summary.bytes.lost, "were never captured"), (summary.bytes.closed, "are closed for want of a key")]
+        {
+            if n > 0 {
+                let _ = writeln!(io::stderr(), "{n} bytes {why} and are left out");
+            }
+        }
+    }
+    Ok(status(args, &summary))
+}
+
+/// A direction on its way into its file.
+struct Direction {
+    follow: Follow,
+    buffer: Vec<u8>,
+    begun: bool,
+}
+
+/// All streams into files, one a direction.
+struct All {
+    dir: PathBuf,
+    form: Form,
+    side: Option<Side>,
+    filter: Option<Filter>,
+    open: HashMap<(StreamKey, Side), Direction>,
+    held: usize,
+    files: u64,
+    error: Option<(PathBuf, io::Error)>,
+}
+
+impl All {
+    fn with(&mut self, key: StreamKey, side: Side, act: impl FnOnce(&mut Follow, &mut Vec<u8>)) {
+        if self.side.is_some_and(|s| s != side) || self.error.is_some() {
+            return;
+        }
+        let (form, filtered) = (self.form, self.filter.is_some());
+        let direction = self.open.entry((key, side)).or_insert_with(|| Direction {
+            follow: Follow::new(form, Some(side), filtered),
+            buffer: Vec::new(),
+            begun: false,
+        });
+        let before = direction.buffer.len();
+        act(&mut direction.follow, &mut direction.buffer);
+        self.held += direction.buffer.len() - before;
+        if self.held > GATHER_ALL {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let keys: Vec<(StreamKey, Side)> = self.open.keys().copied().collect();
+        for (key, side) in keys {
+            self.write(key, side);
+        }
+        self.held = 0;
+    }
+
+    fn write(&mut self, key: StreamKey, side: Side) {
+        let path = self.dir.join(file_name(key, side, self.form));
+        let Some(direction) = self.open.get_mut(&(key, side)).filter(|d| !d.buffer.is_empty()) else { return };
+        let mut options = OpenOptions::new();
+        options.create(true);
+        // What an earlier run left is replaced; what this one wrote already goes on.
+        if direction.begun {
+            options.append(true)
+        } else {
+            options.write(true).truncate(true)
+        };
+        self.files += u64::from(!direction.begun);
+        direction.begun = true;
+        let written = options.open(&path).and_then(|mut file| file.write_all(&direction.buffer));
+        direction.buffer.clear();
+        if let Err(error) = written {
+            self.error.get_or_insert((path, error));
+        }
+    }
+}
+
+/// `tcp-00003-client.bin`
+fn file_name(key: StreamKey, side: Side, form: Form) -> String {
+    let end = if form == Form::Raw { "bin" } else { "txt" };
+    format!("{}-{:05}-{}.{end}", key.transport.word(), key.number, side.word())
+}
+
+impl Output for All {
+    fn record(&mut self, record: &Record<'_>) {
+        if self.filter.as_ref().is_none_or(|f| f.keeps(record)) {
+            let key = StreamKey { transport: record.transport, number: record.stream };
+            self.with(key, record.from, |follow, out| follow.record(record, out));
+        }
+    }
+
+    fn plaintext(&mut self, stream: &StreamKey, from: Side, offset: u64, bytes: &[u8]) {
+        self.with(*stream, from, |follow, out| follow.plaintext(from, offset, bytes, out));
+    }
+
+    fn stream_over(&mut self, over: &StreamOver<'_>) {
+        for side in [Side::Client, Side::Server] {
+            if let Some(direction) = self.open.get_mut(&(over.key, side)) {
+                direction.follow.finish(&mut direction.buffer);
+                self.write(over.key, side);
+                self.open.remove(&(over.key, side));
+            }
+        }
+    }
+}

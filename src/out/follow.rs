@@ -1,0 +1,167 @@
+//! The plaintext of one stream: as a hex dump with the messages' names, as text, or as the bytes alone.
+//!
+//! It is handed plaintext and records in order and appends what they look like; it knows no file.
+
+use std::io::Write;
+
+use super::record::{Body, Record};
+use crate::proto::{EventKind, Side};
+
+/// What the plaintext is to look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Offsets, bytes and text, with the messages' names.
+    #[default]
+    Hex,
+    /// Text, with dots for what is none.
+    Text,
+    /// The bytes alone.
+    Raw,
+}
+
+/// Writes a stream's plaintext.
+#[derive(Default)]
+pub struct Follow {
+    form: Form,
+    /// Only this side.
+    side: Option<Side>,
+    /// Plaintext comes with the records that are kept, and not else.
+    filtered: bool,
+    /// Plaintext whose record is still to come.
+    pending: Option<(Side, u64, Vec<u8>)>,
+    /// Bytes that were never captured.
+    pub lost: u64,
+}
+
+impl Follow {
+    /// Nothing followed yet. With `filtered`, only the messages handed on are written, else all plaintext.
+    pub fn new(form: Form, side: Option<Side>, filtered: bool) -> Follow {
+        Follow { form, side, filtered, pending: None, lost: 0 }
+    }
+
+    /// Plaintext of a direction.
+    pub fn plaintext(&mut self, from: Side, offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
+        if self.filtered || !self.wants(from) {
+            return;
+        }
+        if self.form != Form::Hex {
+            return self.bytes(offset, bytes, out);
+        }
+        self.finish(out);
+        self.pending = Some((from, offset, bytes.to_vec()));
+    }
+
+    /// A record of the stream; a message's comes right after its plaintext.
+    pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        if !self.wants(record.from) {
+            return;
+        }
+        match &record.body {
+            Body::Message { message, .. } if self.form == Form::Hex => {
+                let own = |p: &(Side, u64, Vec<u8>)| {
+                    (p.0, p.1, p.2.len()) == (message.from, message.offset, message.bytes.len())
+                };
+                let matched = self.pending.as_ref().is_some_and(own);
+                if !matched {
+                    self.finish(out);
+                }
+                let _ = writeln!(
+                    out,
+                    "── {} ▸ {}  {}  record {}, {} bytes at {}",
+                    record.from.word(),
+                    record.from.other().word(),
+                    message.name,
+                    record.number,
+                    message.bytes.len(),
+                    message.offset
+                );
+                if matched || self.filtered {
+                    self.pending = None;
+                    self.bytes(message.offset, message.bytes, out);
+                }
+            }
+            Body::Message { message, .. } if self.filtered => self.bytes(message.offset, message.bytes, out),
+            Body::Event(event) => {
+                if event.kind == EventKind::Gap {
+                    self.lost += event.length.unwrap_or(0);
+                }
+                if self.form == Form::Hex {
+                    self.finish(out);
+                    let _ = writeln!(out, "── {}  {}", record.from.word(), event.text);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes plaintext that no record came for.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        if let Some((from, offset, bytes)) = self.pending.take() {
+            let arrow = (from.word(), from.other().word());
+            let _ = writeln!(out, "── {} ▸ {}  {} bytes at {offset}", arrow.0, arrow.1, bytes.len());
+            self.bytes(offset, &bytes, out);
+        }
+    }
+
+    fn wants(&self, from: Side) -> bool {
+        self.side.is_none_or(|side| side == from)
+    }
+
+    fn bytes(&self, offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
+        match self.form {
+            Form::Raw => out.extend_from_slice(bytes),
+            Form::Text => out
+                .extend(bytes.iter().map(|b| if plain(*b) || matches!(b, b'\n' | b'\r' | b'\t') { *b } else { b'.' })),
+            Form::Hex => dump(offset, bytes, out),
+        }
+    }
+}
+
+fn plain(b: u8) -> bool {
+    (0x20..0x7f).contains(&b)
+}
+
+/// Sixteen bytes a line: offset in the direction, hex, text.
+fn dump(offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
+    let mut at = offset;
+    for line in bytes.chunks(16) {
+        let _ = write!(out, "{at:08x} ");
+        for (i, b) in line.iter().enumerate() {
+            out.extend_from_slice(if i == 8 { b"  " } else { b" " });
+            super::json::hex(out, &[*b]);
+        }
+        let missing = 16 - line.len();
+        out.resize(out.len() + missing * 3 + usize::from(line.len() <= 8) + 2, b' ');
+        out.push(b'|');
+        out.extend(line.iter().map(|b| if plain(*b) { *b } else { b'.' }));
+        out.extend_from_slice(b"|\n");
+        at = at.saturating_add(line.len() as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_dump_are_aligned() {
+        let mut out = Vec::new();
+        dump(0x10, b"0123456789abcdefXYZ\n", &mut out);
+        let text = String::from_utf8_lossy(&out);
+        let expected = "00000010  30 31 32 33 34 35 36 37  38 39 61 62 63 64 65 66  |0123456789abcdef|\n\
+                        00000020  58 59 5a 0a                                       |XYZ.|\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn plaintext_that_no_record_names_is_written_too() {
+        let mut follow = Follow::new(Form::Hex, Some(Side::Client), false);
+        let mut out = Vec::new();
+        follow.plaintext(Side::Client, 0, b"ab", &mut out);
+        follow.plaintext(Side::Server, 0, b"not asked for", &mut out);
+        follow.finish(&mut out);
+        let text = String::from_utf8_lossy(&out);
+        assert!(text.starts_with("── client ▸ server  2 bytes at 0\n00000000  61 62 "), "{text}");
+        assert!(!text.contains("not"));
+    }
+}

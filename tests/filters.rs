@@ -1,0 +1,296 @@
+//! Filters keep the records that the same question, asked of the unfiltered JSON, keeps.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const CAPTURE: [&str; 3] = ["captures/moul/kind_game.pcap", "--keys", "keys/dirtsand.ini"];
+
+fn run(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(words).output().unwrap()
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn json(filter: Option<&str>) -> Vec<Value> {
+    let mut words = CAPTURE.to_vec();
+    words.extend(["--json", "--quiet"]);
+    words.extend(filter.map(|f| ["-Y", f]).into_iter().flatten());
+    lines(&run(&words))
+}
+
+fn numbers(records: &[&Value]) -> Vec<u64> {
+    records.iter().map(|r| r["record"].as_u64().unwrap()).collect()
+}
+
+/// All values of a key, at any depth (`[.. | objects | .key]`).
+fn anywhere<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a Value>) {
+    match value {
+        Value::Object(map) => {
+            found.extend(map.get(key));
+            map.values().for_each(|v| anywhere(v, key, found));
+        }
+        Value::Array(list) => list.iter().for_each(|v| anywhere(v, key, found)),
+        _ => {}
+    }
+}
+
+/// The values at a path: `/` between keys, `*` for all elements, `**` before a key at any depth.
+fn at<'a>(record: &'a Value, path: &str) -> Vec<&'a Value> {
+    let mut now = vec![record];
+    let mut deep = false;
+    for step in path.split('/') {
+        if step == "**" {
+            deep = true;
+            continue;
+        }
+        let mut next = Vec::new();
+        for value in now {
+            match step {
+                _ if deep => anywhere(value, step, &mut next),
+                "*" => next.extend(value.as_array().into_iter().flatten()),
+                _ => match step.parse::<usize>() {
+                    Ok(n) => next.extend(value.as_array().and_then(|l| l.get(n))),
+                    Err(_) => next.extend(value.get(step)),
+                },
+            }
+        }
+        deep = false;
+        now = next;
+    }
+    now
+}
+
+/// A number, of an enum or a flag set too, and of the decimal strings that 64-bit integers are.
+fn number(v: &Value) -> Option<f64> {
+    v.as_f64().or_else(|| v.get("value")?.as_f64())
+}
+
+fn name(v: &Value) -> Option<&str> {
+    v.as_str().or_else(|| v.get("name")?.as_str())
+}
+
+fn is(r: &Value, path: &str, wanted: &str) -> bool {
+    at(r, path).into_iter().any(|v| name(v) == Some(wanted))
+}
+
+fn num(r: &Value, path: &str, test: impl Fn(f64) -> bool) -> bool {
+    at(r, path).into_iter().filter_map(number).any(test)
+}
+
+fn text(r: &Value, path: &str, test: impl Fn(&str) -> bool) -> bool {
+    at(r, path).into_iter().filter_map(name).any(test)
+}
+
+type Question = fn(&Value) -> bool;
+
+#[rustfmt::skip]
+const QUESTIONS: &[(&str, Question)] = &[
+    ("message", |r| r.get("message").is_some()),
+    ("event", |r| r.get("event").is_some()),
+    ("not event", |r| r.get("event").is_none()),
+    ("event == stream_end", |r| is(r, "event", "stream_end")),
+    ("message == \"Cli2Game_PropagateBuffer\"", |r| is(r, "message", "Cli2Game_PropagateBuffer")),
+    ("message != Cli2Game_PropagateBuffer", |r| text(r, "message", |m| m != "Cli2Game_PropagateBuffer")),
+    ("not message == Cli2Game_PropagateBuffer", |r| !is(r, "message", "Cli2Game_PropagateBuffer")),
+    ("service in {auth, game} and from == client", |r| (is(r, "service", "auth") || is(r, "service", "game")) && is(r, "from", "client")),
+    ("from == server or record <= 3", |r| is(r, "from", "server") || num(r, "record", |n| n <= 3.0)),
+    ("stream == 0 and frame >= 10 and frame < 40", |r| num(r, "stream", |n| n == 0.0) && num(r, "frame", |n| (10.0..40.0).contains(&n))),
+    ("(record == 1 or record == 2) and not (record != 2)", |r| num(r, "record", |n| n == 2.0)),
+    ("record in {1, 3, 0x5}", |r| num(r, "record", |n| [1.0, 3.0, 5.0].contains(&n))),
+    ("record == \"3\"", |_| false),
+    ("record != \"3\"", |_| true),
+    ("length > 100", |r| num(r, "length", |n| n > 100.0)),
+    ("reply_to", |r| r.get("reply_to").is_some()),
+    ("elapsed_ms > 0.5", |r| num(r, "elapsed_ms", |n| n > 0.5)),
+    ("problems", |r| r.get("problems").is_some()),
+    ("problems[*].severity == \"warning\"", |r| is(r, "problems/*/severity", "warning")),
+    ("problems[0].text contains \"UTF-8\"", |r| text(r, "problems/0/text", |t| t.contains("UTF-8"))),
+    ("bytes.payload > 0", |r| num(r, "bytes/payload", |n| n > 0.0)),
+    ("message matches \"^Game2Cli_\"", |r| text(r, "message", |t| t.starts_with("Game2Cli_"))),
+    ("src == 127.0.0.1", |r| text(r, "src", |t| t.starts_with("127.0.0.1:"))),
+    ("dst contains \":14617\"", |r| text(r, "dst", |t| t.contains(":14617"))),
+    ("time >= 2000-01-01", |_| true),
+    ("fields.trans_id > 0", |r| num(r, "fields/trans_id", |n| n > 0.0)),
+    ("fields.result != kNetSuccess", |r| at(r, "fields/result").iter().any(|v| name(v) != Some("kNetSuccess"))),
+    ("fields.class == plNetMsgGameMessage", |r| is(r, "fields/class", "plNetMsgGameMessage")),
+    ("fields.class.value > 600", |r| num(r, "fields/class", |n| n > 600.0)),
+    ("fields.class.name matches 'SDL|Load'", |r| text(r, "fields/class", |t| t.contains("SDL") || t.contains("Load"))),
+    ("fields.buffer.flags has kHasPlayerID", |r| at(r, "fields/buffer/flags/names/*").iter().any(|v| *v == "kHasPlayerID")),
+    ("fields.buffer.flags.names[*] == \"kHasTimeSent\"", |r| is(r, "fields/buffer/flags/names/*", "kHasTimeSent")),
+    ("fields.buffer.flags.names[0]", |r| !at(r, "fields/buffer/flags/names/0").is_empty()),
+    ("fields.buffer.stream.message.receivers[*].object_name contains \"a\"", |r| text(r, "fields/buffer/stream/message/receivers/*/object_name", |t| t.contains('a'))),
+    ("fields.buffer.stream.message.receivers[1]", |r| !at(r, "fields/buffer/stream/message/receivers/1").is_empty()),
+    ("*.object_name", |r| !at(r, "**/object_name").is_empty()),
+    ("*.object_name contains \"e\"", |r| text(r, "**/object_name", |t| t.contains('e'))),
+    ("*.name == \"plNotifyMsg\"", |r| is(r, "**/name", "plNotifyMsg")),
+    ("*.value == 0", |r| at(r, "**/value").iter().any(|v| v.as_f64() == Some(0.0))),
+    ("*.player_id != 0", |r| at(r, "**/player_id").iter().any(|v| number(v) != Some(0.0))),
+    ("*.text", |r| !at(r, "**/text").is_empty()),
+    ("*.sender.object_id >= 1", |r| num(r, "**/sender/object_id", |n| n >= 1.0)),
+    ("*.undecoded", |r| !at(r, "**/undecoded").is_empty()),
+];
+
+#[test]
+fn a_filter_keeps_what_the_json_would() {
+    let all = json(None);
+    assert!(all.len() > 20, "{} records", all.len());
+    for (filter, question) in QUESTIONS {
+        let kept = json(Some(filter));
+        let expected: Vec<&Value> = all.iter().filter(|r| question(r)).collect();
+        assert_eq!(numbers(&kept.iter().collect::<Vec<_>>()), numbers(&expected), "{filter}");
+        assert!(kept.iter().zip(expected).all(|(a, b)| a == b), "{filter}: records are as without a filter");
+    }
+}
+
+#[test]
+fn the_questions_are_telling() {
+    let all = json(None);
+    let split = QUESTIONS.iter().filter(|(_, q)| (1..all.len()).contains(&all.iter().filter(|r| q(r)).count()));
+    assert!(split.count() >= 25, "most questions keep some records and drop others");
+}
+
+#[test]
+fn every_number_and_text_of_every_record_is_found_by_a_filter() {
+    // Each value at the top of some messages' fields, asked for as it stands in the JSON.
+    let all = json(None);
+    for record in all.iter().filter(|r| r.get("fields").is_some()).step_by(7).take(12) {
+        for (key, value) in record["fields"].as_object().unwrap() {
+            let literal = match value {
+                Value::Object(map) if map.get("name").is_some() => map["name"].as_str().unwrap().to_string(),
+                Value::Object(map) if map.get("value").is_some() => map["value"].to_string(),
+                Value::Object(_) | Value::Array(_) => continue,
+                other => other.to_string(),
+            };
+            let filter = format!("record == {} and fields.{key} == {literal}", record["record"]);
+            assert_eq!(json(Some(&filter)).len(), 1, "{filter}");
+        }
+    }
+}
+
+fn mistake(filter: &str) -> String {
+    let mut words = CAPTURE.to_vec();
+    words.extend(["-Y", filter]);
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(2), "{filter}");
+    assert!(output.stdout.is_empty());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_mistake_is_shown_in_its_place() {
+    assert_eq!(
+        mistake("fields.transid == 7").lines().skip(1).collect::<Vec<_>>(),
+        ["  fields.transid == 7", "         ^^^^^^^"]
+    );
+    let told = [
+        ("fields.transid == 7", "did you mean `trans_id`"),
+        ("trans_id == 7", "`fields.trans_id`"),
+        ("mesage == \"x\"", "did you mean `message`"),
+        ("message == Cli2Game_PropagateBufer", "did you mean `Cli2Game_PropagateBuffer`"),
+        ("message = \"x\"", "`==`"),
+        ("fields.result == kNetSucces", "did you mean `kNetSuccess`"),
+        ("fields.flags == kHasTimeSent", "has kHasTimeSent"),
+        ("fields.buffer.flags has kHasTimeSen", "did you mean `kHasTimeSent`"),
+        ("message == \"x", "a quote is missing"),
+        ("(record == 1", "never closed"),
+        ("record == 1)", "never opened"),
+        ("record ==", "a value is missing"),
+        ("record == tcp", "is a number"),
+        ("service in auth", "in braces"),
+        ("service in {auth game}", "comma"),
+        ("from == cliemt", "did you mean `client`"),
+        ("message matches \"(\"", "regular expression"),
+        ("message contain \"x\"", "did you mean `contains`"),
+        ("record == 1 adn frame == 2", "did you mean `and`"),
+        ("time > yesterday", "no time"),
+        ("fields.a[x]", "[*]"),
+        ("* == 1", "*.node_id"),
+        ("and record == 1", "missing"),
+        ("\"Cli2Auth\" == message", "begins with a name"),
+        ("", "empty"),
+        ("fields.trans_id == fields.result", "two fields"),
+    ];
+    for (filter, word) in told {
+        let text = mistake(filter);
+        assert!(text.contains(word), "{filter}: {text}");
+        assert_eq!(text.lines().count(), 3, "{text}");
+    }
+    mistake(&"(".repeat(5000));
+    mistake(&"not ".repeat(5000));
+}
+
+#[test]
+fn every_beginning_of_an_expression_is_read_or_refused() {
+    let whole = "not (a.b[*].\"c\\\"\" contains \"x\\u0041\" and *.n in {1, 2}) or message ~ 'é' && time < 2026-11-20T";
+    let tables = moulsniff::table::Tables::none("moul");
+    for end in (0..whole.len()).filter(|i| whole.is_char_boundary(*i)) {
+        let found = moulsniff::filter::Filter::compile(&whole[..end], &[&tables], false);
+        if let Err(error) = found {
+            assert_eq!(error.to_string().lines().count(), 3);
+        }
+    }
+}
+
+#[test]
+fn statistics_of_what_a_filter_keeps() {
+    let filter = "message == Cli2Game_PropagateBuffer";
+    let mut words = vec!["stats"];
+    words.extend(CAPTURE);
+    words.extend(["--json", "--quiet", "-Y", filter]);
+    let stats = lines(&run(&words)).remove(0);
+    let kept = json(Some(filter));
+    assert_eq!(stats["messages"]["Cli2Game_PropagateBuffer"], kept.len());
+    let length: u64 = kept.iter().map(|r| r["length"].as_u64().unwrap()).sum();
+    assert_eq!(stats["bytes"]["payload"], length);
+}
+
+#[test]
+fn statistics_add_up_and_agree_with_the_json() {
+    let mut words = vec!["stats"];
+    words.extend(CAPTURE);
+    words.extend(["--json", "--quiet"]);
+    let stats = lines(&run(&words)).remove(0);
+    let all = json(None);
+    let messages = all.iter().filter(|r| r.get("message").is_some()).count() as u64;
+    let sum = |v: &Value| v.as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum(&stats["messages"]), messages);
+    assert_eq!(sum(&stats["problems"]), all.iter().map(|r| at(r, "problems/*").len() as u64).sum::<u64>());
+    let n = |v: &Value, key: &str| v[key].as_u64().unwrap();
+    let mut whole = vec![stats["bytes"].clone()];
+    for by in ["by_protocol", "by_service", "by_stream"] {
+        let parts: Vec<Value> = stats["bytes"][by].as_object().unwrap().values().cloned().collect();
+        assert_eq!(parts.iter().map(|p| n(p, "payload")).sum::<u64>(), n(&stats["bytes"], "payload"), "{by}");
+        whole.extend(parts);
+    }
+    for c in &whole {
+        assert_eq!(n(c, "payload"), n(c, "explained") + n(c, "opaque") + n(c, "undecoded") + n(c, "closed"), "{c}");
+    }
+}
+
+#[test]
+fn columns_hold_what_the_json_holds() {
+    let mut words = CAPTURE.to_vec();
+    words.extend(["--quiet", "--columns", "record,message,fields.trans_id, *.object_name"]);
+    let output = run(&words);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut rows = text.lines();
+    assert_eq!(rows.next(), Some("record\tmessage\tfields.trans_id\t*.object_name"));
+    let all = json(None);
+    assert_eq!(rows.clone().count(), all.len());
+    for (row, record) in rows.zip(&all) {
+        let cells: Vec<&str> = row.split('\t').collect();
+        assert_eq!(cells.len(), 4, "{row}");
+        assert_eq!(cells[0], record["record"].to_string());
+        assert_eq!(cells[1], record["message"].as_str().unwrap_or(""));
+        assert_eq!(cells[2], at(record, "fields/trans_id").first().map_or(String::new(), |v| v.to_string()));
+        let names: Vec<&str> = at(record, "**/object_name").into_iter().filter_map(Value::as_str).collect();
+        assert_eq!(cells[3], names.join(","));
+    }
+}

@@ -1,0 +1,138 @@
+//! The plaintext of streams is what the messages were made of; keys ride in captures and come out again.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const CAPTURE: &str = "captures/moul/kind_game.pcap";
+const KEYS: [&str; 2] = ["--keys", "keys/dirtsand.ini"];
+
+fn run(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(words).output().unwrap()
+}
+
+fn records(words: &[&str]) -> Vec<Value> {
+    let output = run(words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn follow(more: &[&str]) -> Vec<u8> {
+    let mut words = vec!["follow", "0", CAPTURE];
+    words.extend(KEYS);
+    words.extend(more);
+    let output = run(&words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+#[test]
+fn the_plaintext_is_as_long_as_the_stream_and_the_messages_lie_in_it() {
+    let all = records(&[CAPTURE, KEYS[0], KEYS[1], "--json", "-q", "-Y", "stream == 0"]);
+    for side in ["client", "server"] {
+        let plain = follow(&["--raw", "--from", side]);
+        let end = all.iter().find(|r| r["event"] == "stream_end" && r["from"] == side).unwrap();
+        assert_eq!(plain.len() as u64, end["bytes"]["payload"].as_u64().unwrap(), "{side}");
+        // Every message begins with its number.
+        for r in all.iter().filter(|r| r["from"] == side && r["service"] == "game" && r.get("fields").is_some()) {
+            let (at, number) = (r["offset"].as_u64().unwrap() as usize, r["type"].as_u64().unwrap());
+            assert_eq!(u64::from(plain[at]), number & 0xff, "{r}");
+        }
+    }
+}
+
+#[test]
+fn both_sides_come_in_order_and_the_dump_names_the_messages() {
+    let both = follow(&["--raw"]).len();
+    let one_by_one: usize = ["client", "server"].iter().map(|s| follow(&["--raw", "--from", s]).len()).sum();
+    assert_eq!(both, one_by_one);
+    let dump = String::from_utf8(follow(&[])).unwrap();
+    assert!(dump.contains("── client ▸ server  ConnectPacket  record 1, "), "{dump}");
+    assert!(dump.contains("00000000  "), "{dump}");
+    // 16 bytes a line at most, and every byte once.
+    let hex: usize = dump
+        .lines()
+        .filter(|l| !l.starts_with('─'))
+        .map(|l| l.split('|').next().unwrap().split_whitespace().count() - 1)
+        .sum();
+    assert_eq!(hex, both);
+}
+
+#[test]
+fn a_filter_keeps_the_plaintext_of_its_messages() {
+    let filter = "message == Cli2Game_PropagateBuffer";
+    let kept = records(&[CAPTURE, KEYS[0], KEYS[1], "--json", "-q", "-Y", &format!("{filter} and stream == 0")]);
+    let length: u64 = kept.iter().map(|r| r["length"].as_u64().unwrap()).sum();
+    assert!(length > 0);
+    assert_eq!(follow(&["--raw", "-Y", filter]).len() as u64, length);
+}
+
+#[test]
+fn all_streams_go_into_files_that_sort() {
+    let dir = folder("follow-all");
+    let output = run(&["follow", "--all", "--raw", "-o", dir.to_str().unwrap(), CAPTURE, KEYS[0], KEYS[1]]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read(dir.join("tcp-00000-client.bin")).unwrap(), follow(&["--raw", "--from", "client"]));
+    assert_eq!(std::fs::read(dir.join("tcp-00000-server.bin")).unwrap(), follow(&["--raw", "--from", "server"]));
+}
+
+#[test]
+fn without_a_key_only_the_handshake_is_plaintext_and_that_is_said() {
+    let output = run(&["follow", "tcp:0", CAPTURE, "--raw", "--from", "client"]);
+    let whole = follow(&["--raw", "--from", "client"]);
+    assert!(!output.stdout.is_empty() && output.stdout.len() < whole.len());
+    assert!(whole.starts_with(&output.stdout));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("closed for want of a key"));
+}
+
+#[test]
+fn a_stream_that_is_not_there_is_one_clear_line() {
+    for (word, status) in [("99", 1), ("udp:0", 1), ("sctp:1", 2), ("x", 2)] {
+        let output = run(&["follow", word, CAPTURE]);
+        assert_eq!(output.status.code(), Some(status), "{word}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{word}");
+    }
+}
+
+#[test]
+fn injected_keys_open_the_capture_and_stripping_takes_them_out() {
+    let dir = folder("inject");
+    let path = |name: &str| dir.join(name).to_str().unwrap().to_string();
+    let (with, without) = (path("with.pcapng"), path("without.pcapng"));
+    let inject = |more: &[&str]| {
+        let mut words = vec!["keys", "inject", CAPTURE, "-o", &with];
+        words.extend(KEYS);
+        words.extend(more);
+        run(&words)
+    };
+    let numbers = |words: &[&str]| -> Vec<Value> {
+        records(words).into_iter().filter(|r| r.get("message").is_some()).map(|r| r["fields"].clone()).collect()
+    };
+    let expected = numbers(&[CAPTURE, KEYS[0], KEYS[1], "--json", "-q"]);
+    for more in [&[][..], &["--private"]] {
+        let output = inject(more);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stderr).contains("PRIVATE"), !more.is_empty());
+        let bytes = std::fs::read(&with).unwrap();
+        let private = bytes.windows(9).any(|w| w == b"\nprivate ");
+        assert_eq!(private, !more.is_empty(), "long-term keys only where they are asked for");
+        assert_eq!(numbers(&[&with, "--json", "-q"]), expected);
+        assert!(run(&["keys", "strip", &with, "-o", &without]).status.success());
+        assert!(numbers(&[&without, "--json", "-q"]).len() < expected.len());
+    }
+    let output = run(&["keys", "inject", CAPTURE, "-o", &path("none.pcapng")]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!dir.join("none.pcapng").exists(), "nothing is written where nothing opens");
+    assert_eq!(run(&["keys", "strip", &with, "-o", &with]).status.code(), Some(2));
+}
