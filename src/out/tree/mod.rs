@@ -65,7 +65,10 @@ impl TreeWriter {
                 painted(out, paint, "── ");
                 painted(out, paint, &event.text);
                 if let (Some(offset), Some(length)) = (event.offset, event.length) {
-                    let _ = write!(out, "  {length} bytes at {offset}");
+                    // The text may have said how many.
+                    let said = length == 0 || event.text.starts_with(&format!("{length} bytes"));
+                    let _ =
+                        if said { write!(out, "  at {offset}") } else { write!(out, "  {length} bytes at {offset}") };
                 }
                 out.push(b'\n');
             }
