@@ -268,3 +268,86 @@ fn datagrams_cut_and_changed_lose_nothing() {
         }
     }
 }
+
+/// What `decode --type` prints.
+fn decoded(ty: &str, bit: &str, hex: &str) -> Value {
+    records(&["decode", "--type", ty, "--bit", bit, "--json", hex]).remove(0)
+}
+
+#[test]
+fn what_stands_behind_a_value_stands_beside_it() {
+    let index = decoded("indexstring(8)", "0", "1300aa");
+    assert_eq!(index["value"], serde_json::json!({"index": 4}));
+    assert_eq!((index["bit_length"].as_u64(), index["undecoded"].as_str()), (Some(10), Some("802a")));
+    let number = decoded("bits(5)", "3", "f8");
+    assert_eq!((number["value"].as_u64(), number.get("undecoded")), (Some(31), None));
+    let zeros = decoded("bits(5)", "0", "1f");
+    assert_eq!(
+        (zeros["value"].as_u64(), zeros.get("undecoded")),
+        (Some(31), None),
+        "fewer than 8 zero bits are padding"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_has_no_value() {
+    for (ty, hex) in [
+        ("packint(1)", "ffffffffffffffffffff"),
+        ("alignedstring", "4142"),
+        ("float32", "000000"),
+        ("indexgeneric(16)", "01"),
+        ("autobits2", "03"),
+    ] {
+        let got = decoded(ty, "0", hex);
+        assert_eq!(got["value"], Value::Null, "{ty}: {got}");
+        assert_eq!(got["undecoded"], hex, "{ty}: {got}");
+        assert_eq!(got["problems"][0]["severity"], "error", "{ty}: {got}");
+    }
+}
+
+#[test]
+fn links_over_tcp_are_read_whatever_happens_to_them() {
+    let got = records(&["captures/ouro/coh_tcp.pcap", "--json", "--quiet"]);
+    let names = |stream: u64, from: &str| -> Vec<String> {
+        let of = got.iter().filter(|r| r["stream"] == stream && r["from"] == from);
+        of.filter_map(|r| r["message"].as_str().or(r["event"].as_str()).map(str::to_string)).collect()
+    };
+    let short = |all: Vec<String>| -> String {
+        all.iter().map(|n| n.trim_start_matches("COMMCONTROL_")).collect::<Vec<_>>().join(" ")
+    };
+    // In pieces of 5 bytes and several in a segment; padded and with cookies; encrypted.
+    let user = "UserCommand UserCommand";
+    let want = format!("CONNECT CONNECT_CLIENT_ACK remark {user} IDLE DISCONNECT stream_end");
+    assert_eq!(short(names(0, "client")), want);
+    assert_eq!(short(names(1, "client")), want);
+    assert_eq!(short(names(2, "client")), "CONNECT CONNECT_CLIENT_ACK Encrypted Encrypted stream_end");
+    // A wrong checksum, then a wrong length, then a number without end: what follows is there.
+    assert_eq!(
+        short(names(3, "client")),
+        "CONNECT CONNECT_CLIENT_ACK UserCommand undecoded Undescribed IDLE stream_end"
+    );
+    assert_eq!(short(names(3, "server")), "CONNECT_SERVER_ACK CONNECT_SERVER_ACK_ACK UserCommand undecoded stream_end");
+    // Joined late, with a loss.
+    assert_eq!(short(names(4, "client")), "undecoded gap IDLE DISCONNECT stream_end");
+    // Not a link at all.
+    assert_eq!(short(names(5, "server")), "remark stream_end");
+}
+
+#[test]
+fn commands_the_wiki_describes_only_lack_their_number() {
+    let table = std::env::temp_dir().join(format!("moulsniff-ouro-{}.table", std::process::id()));
+    let text = "protocol ouro\nmessage user client 7 DBGAMECLIENT_CHECK_NAME extends DBGAMECLIENT_CHECK_NAME {}\n";
+    std::fs::write(&table, text).unwrap();
+    // Version 0: 7 goes as 12; the length counts 7 bits of number, 40 of text, 4 of the last value.
+    let (tables, _) = tables().with_type("Flag").unwrap();
+    assert!(tables.type_named("DBGAMECLIENT_CHECK_NAME").is_some());
+    let shown = records(&["decode", "--type", "DBGAMECLIENT_CHECK_NAME", "--json", "4e6f76610004"]);
+    assert_eq!(shown[0]["value"], serde_json::json!({"name": "Nova", "temp_lock": 1}));
+    let checked = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+        .args(["tables", "show", "DBGAMECLIENT_CHECK_NAME", "--tables"])
+        .arg(&table)
+        .output()
+        .unwrap();
+    std::fs::remove_file(&table).unwrap();
+    assert!(String::from_utf8_lossy(&checked.stdout).contains("message user client 7"), "{checked:?}");
+}

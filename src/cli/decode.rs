@@ -13,7 +13,7 @@ use crate::out::tree::{Style as TreeStyle, TreeWriter};
 use crate::out::{Paint, json};
 use crate::proto::{Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Share, Side, Start};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
-use crate::tree::{Kind, Sym, Tree};
+use crate::tree::{Kind, Sym, Tree, mark};
 
 pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliError> {
     let all = load(&args.tables)?;
@@ -215,17 +215,29 @@ fn print_value(
     let mut printer = Printer::new(args);
     let rest = tree.nodes().iter().position(|n| n.kind == Kind::Undecoded && n.start as usize >= end);
     let padding = bytes.len() * 8 - end.min(bytes.len() * 8) < 8 && last_bits_zero(bytes, end);
+    // A type that could not be read at all left a structure with nothing in it but the rest.
+    let empty = tree.nodes().first().is_some_and(|n| n.kind == Kind::Struct);
+    let nothing = rest.is_some_and(|at| at == 0 || at == 1 && empty);
     match &mut printer.tree {
         None => {
             out.extend_from_slice(b"{\"type\":");
             json::string(out, text);
             out.extend_from_slice(b",\"value\":");
-            printer.json.value(tables, &tree, bytes, 0, out);
+            let left = rest.and_then(|at| u32::try_from(at).ok());
+            let hex = left.and_then(|at| tree.get(at)).map(|n| tree.content(n, bytes).into_owned());
+            match left.and_then(|at| tree.get_mut(at)) {
+                _ if nothing => out.extend_from_slice(b"null"),
+                rest => {
+                    // It stands beside the value, not within it.
+                    rest.into_iter().for_each(|node| node.marks |= mark::SPAN);
+                    printer.json.value(tables, &tree, bytes, 0, out);
+                }
+            }
             out.extend_from_slice(b",\"bit_length\":");
             json::number(out, end.saturating_sub(bit));
-            if rest.is_some() && !padding {
+            if let Some(hex) = hex.filter(|_| !padding) {
                 out.extend_from_slice(b",\"undecoded\":\"");
-                json::hex(out, bytes.get(end / 8..).unwrap_or(&[]));
+                json::hex(out, &hex);
                 out.push(b'"');
             }
             problems(tables, &tree, bytes, out);
@@ -264,7 +276,7 @@ impl Printer {
                 out.extend_from_slice(b"}\n");
             }
             Some(writer) => {
-                writer.message_line(message, out);
+                writer.message_line(message, tree, out);
                 writer.body(tables, tree, message.bytes, out);
             }
         }

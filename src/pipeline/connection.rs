@@ -131,7 +131,8 @@ impl Connection {
         let State::Unknown { held, first } = &self.state else { return };
         let [forward, backward] = first;
         let (client, server) = if self.client_is_forward { (forward, backward) } else { (backward, forward) };
-        let last = over || client.len() >= LOOK || server.len() >= LOOK || held.len() >= 256;
+        let full = |look: &[u8]| self.key.transport == Transport::Tcp && look.len() >= LOOK;
+        let last = over || full(client) || full(server) || held.len() >= 256;
         let ends = self.ends();
         let known = shop.known(ends);
         let opening = Opening { client, server, ends, whole: self.whole, last, known };
@@ -271,7 +272,8 @@ fn hold(held: &mut Vec<Held>, first: &mut [Vec<u8>; 2], piece: Piece<'_>, at: Mo
             let look = if dir == Dir::Forward { forward } else { backward };
             // Of datagrams the first one counts, of a stream all that comes.
             if transport == Transport::Tcp || look.is_empty() {
-                let room = LOOK.saturating_sub(look.len());
+                // A datagram is looked at whole: it is known by its end, too.
+                let room = if transport == Transport::Tcp { LOOK.saturating_sub(look.len()) } else { bytes.len() };
                 look.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or(bytes));
             }
             held.push(Held { dir, offset, what: HeldWhat::Bytes(bytes.to_vec()), at });

@@ -1,5 +1,6 @@
 //! Annotated trees for the eye: one line for the message, one line a field with its value, its name and what it means.
 
+mod links;
 mod meaning;
 mod names;
 mod value;
@@ -48,7 +49,7 @@ impl TreeWriter {
         self.head(record, out);
         match &record.body {
             Body::Message { message, tables, tree } => {
-                self.message_line(message, out);
+                self.message_line(message, tree, out);
                 self.body(tables, tree, message.bytes, out);
                 self.names.learn(&View { tables, tree, bytes: message.bytes, redact: false }, record.number);
                 if self.names.take_full() {
@@ -157,7 +158,7 @@ impl TreeWriter {
     }
 
     /// Appends the line of a message alone.
-    pub fn message_line(&self, message: &Message<'_>, out: &mut Vec<u8>) {
+    pub fn message_line(&self, message: &Message<'_>, tree: &Tree, out: &mut Vec<u8>) {
         painted(out, &self.style.paint.name, message.name);
         if let Some(n) = message.number {
             out.extend_from_slice(b" (");
@@ -172,6 +173,7 @@ impl TreeWriter {
             let micros = reply.nanos / 1000;
             let _ = write!(out, "   [reply to record {}, {} ms]", reply.record, micros as f64 / 1000.0);
         }
+        links::links(message.reply.map(|r| r.record), tree.links(), out);
         out.push(b'\n');
     }
 

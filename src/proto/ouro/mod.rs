@@ -28,7 +28,10 @@ impl Protocol for Ouro {
     }
 
     fn sources(&self) -> Vec<Source> {
-        vec![Source { name: "ouro/link.table".into(), text: include_str!("link.table").into() }]
+        vec![
+            Source { name: "ouro/link.table".into(), text: include_str!("link.table").into() },
+            Source { name: "ouro/dbserver.table".into(), text: include_str!("dbserver.table").into() },
+        ]
     }
 
     fn natives(&self) -> &'static [(&'static str, NativeFn)] {

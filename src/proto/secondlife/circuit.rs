@@ -2,6 +2,8 @@
 //!
 //! Works on numbers alone: it knows neither bytes nor tables. Bounded: a direction remembers its last [`WINDOW`] datagrams.
 
+use std::collections::BTreeMap;
+
 /// How many datagrams of a direction are remembered.
 pub const WINDOW: usize = 2048;
 
@@ -70,6 +72,39 @@ impl Counters {
     }
 }
 
+/// What was counted of one message in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Sent with the wish to be acknowledged, each once.
+    pub reliable: u64,
+    /// Of these, those that were.
+    pub acknowledged: u64,
+    /// Of these, those that were forgotten or still waiting at the end.
+    pub unacknowledged: u64,
+    /// Sent again.
+    pub resends: u64,
+    /// Seen twice without being sent again.
+    pub duplicates: u64,
+    /// Sum of the times to acknowledgement, in nanoseconds.
+    pub ack_nanos: u64,
+}
+
+impl Tally {
+    /// The counts that are not 0 with their names, and the mean time to an acknowledgement in microseconds.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let mean = self.ack_nanos.checked_div(self.acknowledged).unwrap_or(0) / 1000;
+        let all = [
+            ("reliable", self.reliable),
+            ("acknowledged", self.acknowledged),
+            ("unacknowledged", self.unacknowledged),
+            ("resends", self.resends),
+            ("duplicates", self.duplicates),
+            ("mean_ack_microseconds", mean),
+        ];
+        all.into_iter().filter(|(_, n)| *n > 0)
+    }
+}
+
 /// How a sequence number fits those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
@@ -88,6 +123,8 @@ pub struct Direction {
     window: Vec<Sent>,
     /// What was counted.
     pub counters: Counters,
+    /// The same by message number, for messages that asked for acknowledgements or came more than once.
+    pub tallies: BTreeMap<u32, Tally>,
 }
 
 impl Direction {
@@ -98,10 +135,13 @@ impl Direction {
         let late = self.step(sequence);
         match before {
             Some(first) => {
+                let tally = self.tallies.entry(first.number).or_default();
                 if resent {
                     self.counters.resends += 1;
+                    tally.resends += 1;
                 } else {
                     self.counters.duplicates += 1;
+                    tally.duplicates += 1;
                 }
                 Arrival::Again(first)
             }
@@ -157,8 +197,12 @@ impl Direction {
         }
         if place.record != 0 && place.reliable && !place.acked {
             self.counters.unacknowledged += 1;
+            self.tallies.entry(place.number).or_default().unacknowledged += 1;
         }
-        self.counters.reliable += u64::from(sent.reliable);
+        if sent.reliable {
+            self.counters.reliable += 1;
+            self.tallies.entry(sent.number).or_default().reliable += 1;
+        }
         *place = sent;
     }
 
@@ -171,8 +215,12 @@ impl Direction {
         };
         if !sent.acked && sent.reliable {
             sent.acked = true;
+            let elapsed = u64::try_from(nanos.saturating_sub(sent.nanos)).unwrap_or(0);
             self.counters.acknowledged += 1;
-            self.counters.ack_nanos += u64::try_from(nanos.saturating_sub(sent.nanos)).unwrap_or(0);
+            self.counters.ack_nanos += elapsed;
+            let tally = self.tallies.entry(sent.number).or_default();
+            tally.acknowledged += 1;
+            tally.ack_nanos += elapsed;
         }
         Some(*sent)
     }
@@ -183,6 +231,9 @@ impl Direction {
             self.window.iter().filter(|s| s.record != 0 && s.reliable && !s.acked).copied().collect();
         all.sort_by_key(|s| s.record);
         self.counters.unacknowledged += all.len() as u64;
+        for sent in &all {
+            self.tallies.entry(sent.number).or_default().unacknowledged += 1;
+        }
         self.window.clear();
         all
     }
@@ -249,6 +300,8 @@ mod tests {
         assert_eq!((d.counters.ack_nanos, d.counters.strange_acks), (2500, 1));
         assert_eq!(d.waiting().iter().map(|s| s.record).collect::<Vec<_>>(), [2]);
         assert_eq!(d.counters.unacknowledged, 1);
+        let tally = d.tallies.get(&0).copied().unwrap_or_default();
+        assert_eq!((tally.reliable, tally.acknowledged, tally.unacknowledged), (2, 1, 1));
     }
 
     #[test]

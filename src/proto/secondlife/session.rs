@@ -2,6 +2,8 @@
 //!
 //! Knows the order of a circuit's life; how a datagram is laid out is `datagram`'s business, counting is `circuit`'s.
 
+use std::collections::BTreeMap;
+
 use super::circuit::{Arrival, Counters, Direction, Sent};
 use super::datagram::{Frame, NoMessage, Read};
 use super::packet::{self, Packet};
@@ -36,6 +38,8 @@ pub struct CircuitSession {
     opened: bool,
     closed: bool,
     seen: Seen,
+    /// Names of the messages that were counted, by number.
+    counted: BTreeMap<u32, String>,
 }
 
 /// Names of fields the session looks at.
@@ -69,6 +73,7 @@ impl CircuitSession {
             opened: false,
             closed: false,
             seen: Seen::default(),
+            counted: BTreeMap::new(),
         }
     }
 
@@ -275,6 +280,9 @@ impl Session for CircuitSession {
 
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         self.missing(from, at, context);
+        for number in self.client.tallies.keys().chain(self.server.tallies.keys()) {
+            self.counted.entry(*number).or_insert_with(|| message_name(context.tables, *number).to_string());
+        }
     }
 
     fn service(&self) -> &str {
@@ -282,13 +290,22 @@ impl Session for CircuitSession {
     }
 
     fn learned(&self) -> Vec<Learned> {
+        let (client, server) = (self.ends.client, self.ends.server);
+        let circuit = |from: Side| format!("{client} and {server}, from the {}", from.word());
         let side = |from: Side| {
             let facts = self.counters(from).named().into_iter().map(|(key, n)| (key, n.to_string()));
-            let (client, server) = (self.ends.client, self.ends.server);
-            let name = format!("{client} and {server}, from the {}", from.word());
-            Learned { group: "circuits", name, facts: facts.collect() }
+            Learned { group: "circuits", name: circuit(from), facts: facts.collect() }
         };
-        vec![side(Side::Client), side(Side::Server)]
+        let mut all = vec![side(Side::Client), side(Side::Server)];
+        for (from, direction) in [(Side::Client, &self.client), (Side::Server, &self.server)] {
+            for (number, tally) in &direction.tallies {
+                let message = self.counted.get(number).map_or("?", String::as_str);
+                let name = format!("{}: {message}", circuit(from));
+                let facts = tally.named().map(|(key, n)| (key, n.to_string())).collect();
+                all.push(Learned { group: "reliable_messages", name, facts });
+            }
+        }
+        all
     }
 }
 

@@ -65,16 +65,24 @@ fn width(call: &Call) -> u32 {
     width.min(32) as u32
 }
 
+/// The document allows 32 bits; layouts made after it ask for 64.
+fn wide(call: &Call) -> (u32, Kind) {
+    let [width, ..] = call.args;
+    if width > 32 { (width.min(64) as u32, Kind::Unsigned64) } else { (width as u32, Kind::Unsigned) }
+}
+
 fn bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
-    let value = cursor.bits(width(call))?;
-    number(run, cursor, call, start, (value, Kind::Unsigned))
+    let (width, kind) = wide(call);
+    let value = cursor.bits(width)?;
+    number(run, cursor, call, start, (value, kind))
 }
 
 fn maybe_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
-    let value = if cursor.bits(1)? == 1 { cursor.bits(width(call))? } else { 0 };
-    number(run, cursor, call, start, (value, Kind::Unsigned))
+    let (width, kind) = wide(call);
+    let value = if cursor.bits(1)? == 1 { cursor.bits(width)? } else { 0 };
+    number(run, cursor, call, start, (value, kind))
 }
 
 fn autobits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {

@@ -1,0 +1,67 @@
+//! What a message has to do with earlier ones, at the end of its line: the same once more, or acknowledging them.
+//!
+//! Knows links as the tree has them; what they mean on the wire is the protocol's business.
+
+use std::io::Write;
+
+use crate::tree::{Link, LinkKind};
+
+/// More records than this are counted instead of named.
+const NAMED: usize = 8;
+
+/// Appends `   [sent again: record 12, 1000.5 ms later]` and `   [acknowledges records 2, 3]`. What is said already, as the record
+/// replied to, is left out where it is the only one.
+pub fn links(said: Option<u64>, all: &[Link], out: &mut Vec<u8>) {
+    for link in all.iter().filter(|l| l.kind == LinkKind::SentAgain) {
+        let _ = write!(out, "   [sent again: record {}, {} ms later]", link.record, milliseconds(link));
+    }
+    let acks = || all.iter().filter(|l| l.kind == LinkKind::Acknowledges);
+    match (acks().next(), acks().count()) {
+        (None, _) => {}
+        (Some(only), 1) if said == Some(only.record) => {}
+        (Some(only), 1) => {
+            let _ = write!(out, "   [acknowledges record {}, {} ms]", only.record, milliseconds(only));
+        }
+        (_, count) => {
+            out.extend_from_slice(b"   [acknowledges records ");
+            for (i, link) in acks().take(NAMED).enumerate() {
+                let _ = write!(out, "{}{}", if i == 0 { "" } else { ", " }, link.record);
+            }
+            if count > NAMED {
+                let _ = write!(out, " and {} more", count - NAMED);
+            }
+            out.push(b']');
+        }
+    }
+}
+
+/// To the microsecond.
+fn milliseconds(link: &Link) -> f64 {
+    (link.nanos / 1000) as f64 / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(reply: Option<u64>, all: &[(LinkKind, u64)]) -> String {
+        let all: Vec<Link> =
+            all.iter().map(|(kind, record)| Link { kind: *kind, node: 0, record: *record, nanos: 1_500_400 }).collect();
+        let mut out = Vec::new();
+        links(reply, &all, &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn what_a_message_has_to_do_with_earlier_ones() {
+        use LinkKind::{Acknowledges, SentAgain};
+        assert_eq!(said(None, &[]), "");
+        assert_eq!(said(Some(2), &[(Acknowledges, 2)]), "");
+        assert_eq!(said(None, &[(Acknowledges, 2)]), "   [acknowledges record 2, 1.5 ms]");
+        assert_eq!(said(Some(2), &[(Acknowledges, 2), (Acknowledges, 4)]), "   [acknowledges records 2, 4]");
+        let both = [(SentAgain, 7), (Acknowledges, 9)];
+        assert_eq!(said(None, &both), "   [sent again: record 7, 1.5 ms later]   [acknowledges record 9, 1.5 ms]");
+        let many: Vec<(LinkKind, u64)> = (1..=10).map(|n| (Acknowledges, n)).collect();
+        assert_eq!(said(None, &many), "   [acknowledges records 1, 2, 3, 4, 5, 6, 7, 8 and 2 more]");
+    }
+}
