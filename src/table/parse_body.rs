@@ -6,8 +6,20 @@ use super::lex::Tok;
 use super::parse::Parser;
 
 /// What may stand behind a type; for suggestions only.
-const MODIFIERS: [&str; 10] =
-    ["max", "shown", "id", "secret", "opaque", "transaction", "terminated", "trimmed", "optional", "dialects"];
+const MODIFIERS: [&str; 12] = [
+    "max",
+    "shown",
+    "id",
+    "refers",
+    "names",
+    "secret",
+    "opaque",
+    "transaction",
+    "terminated",
+    "trimmed",
+    "optional",
+    "dialects",
+];
 
 impl Parser<'_> {
     /// One entry of a body: a field, a choice, a remark.
@@ -127,12 +139,12 @@ impl Parser<'_> {
             } else if self.eat_word("shown")? {
                 mods.shown = Some(self.name("how the value is explained (`unix_time`, `hex`, …)")?);
             } else if self.eat_word("id")? {
-                mods.id = Some(self.name("of what kind of thing it is the number")?.0);
+                mods.ids = self.kinds("of what kind of thing it is the number")?;
+            } else if self.eat_word("refers")? {
+                mods.ids = self.kinds("to what kind of thing it refers")?;
+                mods.refers = true;
             } else if self.eat_word("names")? {
-                mods.names.push(self.name("what kind of thing it is the name of")?.0);
-                while self.eat("+")? {
-                    mods.names.push(self.name("a kind of thing")?.0);
-                }
+                mods.names = self.kinds("what kind of thing it is the name of")?;
             } else if self.eat_word("secret")? {
                 mods.secret = true;
             } else if self.eat_word("opaque")? {
@@ -151,6 +163,15 @@ impl Parser<'_> {
                 return Ok(mods);
             }
         }
+    }
+
+    /// Kinds of things: `node + player`.
+    fn kinds(&mut self, what: &str) -> Result<Vec<String>, TableError> {
+        let mut kinds = vec![self.name(what)?.0];
+        while self.eat("+")? {
+            kinds.push(self.name("a kind of thing")?.0);
+        }
+        Ok(kinds)
     }
 
     /// A type.

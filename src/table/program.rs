@@ -28,8 +28,10 @@ pub struct TypeDef {
     pub symbols: Option<EnumId>,
     /// How trees explain it (`shown`).
     pub shown: Option<Shown>,
-    /// What kind of thing it is the number of (`id`).
-    pub id: Option<Sym>,
+    /// What kinds of things it is the number of (`id`, `refers`).
+    pub ids: Vec<Sym>,
+    /// Whether a name beside it is another thing's (`refers`).
+    pub refers: bool,
     /// What kinds of things it is the name of (`names`).
     pub names: Vec<Sym>,
     /// Marks for its nodes.

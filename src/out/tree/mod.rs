@@ -50,8 +50,12 @@ impl TreeWriter {
         match &record.body {
             Body::Message { message, tables, tree } => {
                 self.message_line(message, tree, out);
+                let view = View { tables, tree, bytes: message.bytes, redact: false };
+                if let Some(reply) = message.reply {
+                    self.names.answered(&view, reply.record);
+                }
                 self.body(tables, tree, message.bytes, out);
-                self.names.learn(&View { tables, tree, bytes: message.bytes, redact: false }, record.number);
+                self.names.learn(&view, record.number, message.reply.is_none());
                 if self.names.take_full() {
                     painted(out, &self.style.paint.dim, "── the oldest names are forgotten from here on\n");
                 }

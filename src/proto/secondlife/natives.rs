@@ -1,18 +1,10 @@
 //! Types of the tables that need code.
 
-use crate::table::{Call, Cursor, NativeFn, Run, Stop};
+use crate::table::{BITSTREAM, Call, Cursor, NativeFn, Run, Stop};
 use crate::tree::{Kind, Node};
 
-/// All of them, by the name tables use.
-pub const NATIVES: &[(&str, NativeFn)] = &[("bits", bits), ("face_bits", face_bits)];
-
-/// `bits(N)`: an unsigned integer of N bits, least significant first.
-fn bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let start = cursor.pos();
-    let value = cursor.bits(u32::try_from(call.args[0]).unwrap_or(64).min(32))?;
-    leaf(run, cursor, call, start, (value, Kind::Unsigned));
-    Ok(value)
-}
+/// All of them, by the name tables use: `bits(N)`, the least significant first, and the faces of an object.
+pub const NATIVES: &[(&str, NativeFn)] = &[BITSTREAM[0], ("face_bits", face_bits)];
 
 /// The faces of an object, 7 in a byte, the highest first; a set high bit says that another byte follows.
 fn face_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {

@@ -266,9 +266,8 @@ impl Compiler<'_> {
         }
         def.transaction = mods.transaction;
         def.max = mods.max;
-        if let Some(id) = &mods.id {
-            def.id = Some(self.name(id));
-        }
+        def.ids = mods.ids.iter().map(|n| self.name(n)).collect();
+        def.refers = mods.refers;
         def.names = mods.names.iter().map(|n| self.name(n)).collect();
         if let Some((word, at)) = &mods.shown {
             if !super::super::SHOWN.contains(&word.as_str()) {
@@ -293,7 +292,7 @@ impl Compiler<'_> {
         );
         let bare = simple
             && def.shown.is_none()
-            && def.id.is_none()
+            && def.ids.is_empty()
             && def.max.is_none()
             && def.expect.is_none()
             && !def.transaction;
@@ -367,7 +366,8 @@ fn merge(own: &Mods, outer: &Mods) -> Mods {
         max: outer.max.or(own.max),
         expect: outer.expect.clone().or_else(|| own.expect.clone()),
         shown: outer.shown.clone().or_else(|| own.shown.clone()),
-        id: outer.id.clone().or_else(|| own.id.clone()),
+        ids: if outer.ids.is_empty() { own.ids.clone() } else { outer.ids.clone() },
+        refers: if outer.ids.is_empty() { own.refers } else { outer.refers },
         names: if outer.names.is_empty() { own.names.clone() } else { outer.names.clone() },
         secret: own.secret || outer.secret,
         opaque: own.opaque || outer.opaque,
@@ -385,7 +385,8 @@ pub(super) fn blank() -> TypeDef {
         text: String::new(),
         symbols: None,
         shown: None,
-        id: None,
+        ids: Vec::new(),
+        refers: false,
         names: Vec::new(),
         marks: 0,
         transaction: false,

@@ -7,7 +7,7 @@ use super::super::cursor::{Cursor, Short};
 use super::{Call, NativeFn, Run, Stop};
 use crate::tree::{Kind, Node, Severity, Sym, TextKind, mark};
 
-/// All of them, by the name tables use.
+/// All of them, by the name tables use, `bits` first.
 pub const BITSTREAM: [(&str, NativeFn); 14] = [
     ("bits", bits),
     ("maybe bits", maybe_bits),
@@ -130,7 +130,8 @@ fn packed(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize)
         Ok(value) => number(run, cursor, call, start, (u64::from(value), Kind::Unsigned)),
         Err(NoPackint::Short(short)) => Err(short.into()),
         Err(NoPackint::Endless) => {
-            let node = run.tree.len().saturating_sub(1);
+            // It has no node of its own: the one that comes next has its bits.
+            let node = run.tree.len();
             let text = "the packed integer at bit {a} has no end: it is more than 32 bits can hold";
             run.problem(Severity::Error, node, text, start as i64, 0);
             Err(Stop::Bad)
