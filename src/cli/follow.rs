@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::{FollowArgs, FromSide, ReadArgs};
 use super::error::{CliError, Status};
-use super::read::{feed, filter, setup, status};
+use super::read::{feed, filter, setup, status, verdict};
 use crate::filter::Filter;
 use crate::out::Record;
 use crate::out::follow::{Follow, Form};
@@ -100,6 +100,7 @@ fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Resul
             }
         }
     }
+    verdict(one.filter.as_ref(), args.quiet)?;
     Ok(status(args, &summary))
 }
 
@@ -177,6 +178,7 @@ fn all(args: &ReadArgs, form: Form, side: Option<Side>, dir: &Path) -> Result<St
             }
         }
     }
+    verdict(all.filter.as_ref(), args.quiet)?;
     Ok(status(args, &summary))
 }
 

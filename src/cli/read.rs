@@ -37,10 +37,12 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     if let Some(error) = printer.take_error() {
         return Err(CliError::writing(error));
     }
+    let verdict = printer.verdict(args.quiet);
     read?;
     if !args.quiet {
         say_summary(&summary);
     }
+    verdict?;
     Ok(status(args, &summary))
 }
 
@@ -66,15 +68,23 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
 /// The filter that was asked for.
 pub(super) fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     let Some(text) = &args.filter else { return Ok(None) };
-    let tables: Vec<&Tables> = setup.tables.iter().map(LazyTables::get).collect();
-    let filter =
-        Filter::compile(text, &tables, args.redact).map_err(|error| CliError::Typed(format!("filter: {error}")))?;
+    let filter = Filter::compile(text, &setup.tables, args.redact)
+        .map_err(|error| CliError::Typed(format!("filter: {error}")))?;
     if !args.quiet {
-        for note in filter.notes() {
+        let notes = filter.notes().iter().map(ToString::to_string);
+        for note in notes.chain(filter.doubts().iter().map(ToString::to_string)) {
             let _ = writeln!(io::stderr(), "moulsniff: filter: {note}");
         }
     }
     Ok(Some(filter))
+}
+
+/// The judgement on a filter once all was read: a doubtful name that kept nothing was a mistake.
+pub(super) fn verdict(filter: Option<&Filter>, quiet: bool) -> Result<(), CliError> {
+    let Some(Err(doubt)) = filter.map(Filter::verdict) else { return Ok(()) };
+    // What was shown at the beginning is not shown again.
+    let text = if quiet { doubt.to_string() } else { format!("nothing was kept: {}", doubt.message()) };
+    Err(CliError::Typed(format!("filter: {text}")))
 }
 
 /// Feeds captures to a pipeline, until `after` says it is enough.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::args::{ReadArgs, When};
 use super::columns::Columns;
 use super::error::CliError;
-use super::read::filter;
+use super::read::{filter, verdict};
 use crate::filter::Filter;
 use crate::out::json::{JsonWriter, Style as JsonStyle};
 use crate::out::tree::{Style as TreeStyle, TreeWriter};
@@ -61,6 +61,11 @@ impl<W: Write> Printer<W> {
     /// Whether nothing more is to be printed: as many as asked for are out, or nobody reads.
     pub(super) fn is_done(&self) -> bool {
         self.left == 0 || self.error.is_some()
+    }
+
+    /// Whether the filter turned out to be a mistake.
+    pub(super) fn verdict(&self, quiet: bool) -> Result<(), CliError> {
+        verdict(self.filter.as_ref(), quiet)
     }
 
     /// What went wrong while writing.

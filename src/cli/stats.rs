@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
-use super::read::{feed, filter, say_summary, setup, status};
+use super::read::{feed, filter, say_summary, setup, status, verdict};
 use crate::filter::Filter;
 use crate::out::stats::{Stats, StreamLine};
 use crate::out::{Body, Counts, Record};
@@ -70,6 +70,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     if args.json && !args.quiet {
         say_summary(&summary);
     }
+    verdict(pipeline.output().filter.as_ref(), args.quiet)?;
     Ok(status(args, &summary))
 }
 
