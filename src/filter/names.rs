@@ -161,6 +161,8 @@ impl<'a> Names<'a> {
             return Ok(());
         }
         let near = suggestion(name, self.all());
+        // Two letters are near to anything.
+        let near = if name.chars().count() > 2 { near } else { String::new() };
         Err(Unknown { text: format!("no table has a field `{name}`{near}"), near: !near.is_empty() })
     }
 
