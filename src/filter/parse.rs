@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
             match unknown.near {
                 false => self.remarks.notes.push(format!("{}; only one that comes with the traffic fits", unknown.text)),
                 // What stands at the top of a message, tables alone decide.
-                true if before.len() == 1 => {
+                true if matches!(before, [Step::Key(_)]) => {
                     return Err(self.wrong((at, self.at), format!("{} ({quote})", unknown.text)));
                 }
                 true => {
