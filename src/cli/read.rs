@@ -8,6 +8,7 @@ use super::error::{CliError, Status};
 use super::sink::Printer;
 use crate::capture::{Capture, CaptureError, Item, Source};
 use crate::filter::Filter;
+use crate::flow::Limits as FlowLimits;
 use crate::keys::{KeyFile, KeyRing};
 use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
 use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
@@ -56,10 +57,12 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
                 Cookies::Off => Some(false),
             },
             max_message: args.max_message,
+            max_decompressed: args.max_decompressed,
             descriptors: super::sdl::files(&args.sdl)?,
         },
         decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
-        limits: Default::default(),
+        limits: FlowLimits { stream_buffer: args.max_stream, total_buffer: args.max_total, ..FlowLimits::default() },
+        max_held: args.max_total,
     })
 }
 
