@@ -86,6 +86,9 @@ pub struct ReadArgs {
     /// No progress and no summary on standard error
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Say which packets have a wrong IPv4, TCP or UDP checksum; where a capture was taken on the sending machine they are normal
+    #[arg(long)]
+    pub checksums: bool,
     /// City of Heroes: whether packets carry cookies
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub ouro_cookies: Cookies,

@@ -61,7 +61,12 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
             descriptors: super::sdl::files(&args.sdl)?,
         },
         decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
-        limits: FlowLimits { stream_buffer: args.max_stream, total_buffer: args.max_total, ..FlowLimits::default() },
+        limits: FlowLimits {
+            stream_buffer: args.max_stream,
+            total_buffer: args.max_total,
+            checksums: args.checksums,
+            ..FlowLimits::default()
+        },
         max_held: args.max_total,
     })
 }
@@ -197,6 +202,9 @@ pub(super) fn say_summary(summary: &Summary) {
         if n > 0 {
             text.push_str(&format!(", {n} {word}"));
         }
+    }
+    if summary.flow.wrong_sums > 0 {
+        text.push_str(&format!("; {} wrong checksums", summary.flow.wrong_sums));
     }
     if let Some(link) = summary.flow.unsupported_link {
         text.push_str(&format!("; {} frames of link type {link}, which is not supported", summary.flow.unsupported));

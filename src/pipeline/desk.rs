@@ -1,7 +1,7 @@
 //! Where a session's words become records: numbered, addressed, and every byte of theirs counted.
 
 use super::{Output, StreamKey, Summary};
-use crate::flow::{End, Note};
+use crate::flow::{End, Note, Summed, WrongSum};
 use crate::keys::SessionLine;
 use crate::out::{Body, Counts, Record};
 use crate::proto::{Emit, Ends, Event, EventKind, Message, Moment, Share, Side};
@@ -56,6 +56,15 @@ impl<O: Output> Desk<'_, O> {
                 let text = "too many bytes wait for missing ones in all streams (--max-total): these are given up";
                 (limit("max-total"), None, None, text)
             }
+            Note::Checksum(WrongSum { of, found, right }) => {
+                let of = match of {
+                    Summed::Ip => "IPv4",
+                    Summed::Tcp => "TCP",
+                    Summed::Udp => "UDP",
+                };
+                let text = format!("wrong {of} checksum: {found:04x}, expected {right:04x}");
+                return self.say(side, at, service, EventKind::Checksum, text);
+            }
             // The stream's end, which follows, says enough.
             Note::FinAssumed => return,
         };
@@ -66,9 +75,12 @@ impl<O: Output> Desk<'_, O> {
     /// The stream was ended because there were too many.
     pub(super) fn too_many(&mut self, side: Side, at: Moment, service: &str) {
         let text = "too many streams at once: this one, idle for longest, is taken for ended".to_string();
-        let kind = EventKind::Limit { limit: "streams" };
-        let event = Event { kind, service: service.to_string(), from: side, offset: None, length: None, text };
-        self.event(at, event);
+        self.say(side, at, service, EventKind::Limit { limit: "streams" }, text);
+    }
+
+    /// An event that is about no bytes.
+    fn say(&mut self, from: Side, at: Moment, service: &str, kind: EventKind, text: String) {
+        self.event(at, Event { kind, service: service.to_string(), from, offset: None, length: None, text });
     }
 
     /// The end of a direction.

@@ -214,6 +214,12 @@ impl<O: Output> Engine<O> {
         self.full = most.max(self.held + most / 4);
     }
 
+    /// Datagrams tell of their conversation by coming.
+    fn conversation(&mut self, stream: &Stream) {
+        let key = StreamKey { transport: Transport::Udp, number: stream.id.0 };
+        self.connections.entry(key).or_insert_with(|| Connection::new(key, *stream, false));
+    }
+
     fn end(&mut self, transport: Transport, id: StreamId, dir: Dir, how: End, at: FlowMoment) {
         self.piece(transport, id, Piece::End(dir, how), at);
         let key = StreamKey { transport, number: id.0 };
@@ -254,9 +260,13 @@ impl<O: Output> FlowSink for Engine<O> {
     }
 
     fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: FlowMoment) {
-        let key = StreamKey { transport: Transport::Udp, number: stream.id.0 };
-        self.connections.entry(key).or_insert_with(|| Connection::new(key, *stream, false));
+        self.conversation(stream);
         self.piece(Transport::Udp, stream.id, Piece::Data(dir, u64::from(missing), bytes), at);
+    }
+
+    fn udp_note(&mut self, stream: &Stream, dir: Dir, note: Note, at: FlowMoment) {
+        self.conversation(stream);
+        self.piece(Transport::Udp, stream.id, Piece::Note(dir, note), at);
     }
 
     fn udp_end(&mut self, stream: StreamId, how: End, at: FlowMoment) {

@@ -192,6 +192,8 @@ pub enum EventKind {
         /// Which.
         limit: &'static str,
     },
+    /// A packet's checksum is wrong.
+    Checksum,
     /// A circuit or link was opened.
     Open,
     /// A circuit or link was closed.
