@@ -73,7 +73,10 @@ fn what_tshark_finds_wrong_is_found_wrong() {
         let only: BTreeSet<u64> = ours.difference(&theirs).copied().collect();
         assert!(only.is_empty(), "{capture}: only we find these wrong: {only:?}");
         let missing = theirs.difference(&ours).count();
-        println!("{capture}: {} wrong, {missing} of them in streams that are not read, or behind their end", theirs.len());
+        println!(
+            "{capture}: {} wrong, {missing} of them in streams that are not read, or behind their end",
+            theirs.len()
+        );
         assert!(missing * 10 <= theirs.len(), "{capture}: {missing} of {} are not found", theirs.len());
     }
 }
