@@ -37,7 +37,10 @@ const ELSEWHERE: [(&[&str], &str); 5] = [
     (&["tcp", "udp"], "a stream's number is `stream`, its transport `transport`, and ports are in `src` and `dst`"),
     (&["ip", "ipv6", "addr", "host"], "addresses are `src` and `dst`: src == 127.0.0.1"),
     (&["port", "srcport", "dstport"], "ports are in `src` and `dst`: dst matches \":14617$\""),
-    (&["select", "test", "any", "all", "has"], "a condition has no functions: message == \"…\", fields.x contains \"…\""),
+    (
+        &["select", "test", "any", "all", "has"],
+        "a condition has no functions: message == \"…\", fields.x contains \"…\"",
+    ),
     (&["severity"], "it is a part of problems: problems[*].severity == error"),
 ];
 /// Keys within these, and of values with names.
@@ -58,8 +61,20 @@ const INNER: [&str; 15] = [
     "name",
     "names",
 ];
-const EVENTS: [&str; 11] =
-    ["key", "no_key", "wrong_key", "gap", "undecoded", "resync", "limit", "stream_end", "open", "close", "remark"];
+const EVENTS: [&str; 12] = [
+    "key",
+    "no_key",
+    "wrong_key",
+    "gap",
+    "undecoded",
+    "resync",
+    "limit",
+    "stream_end",
+    "checksum",
+    "open",
+    "close",
+    "remark",
+];
 
 /// What a record's key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -305,7 +305,9 @@ impl<'a> Parser<'a> {
         } else if let Err(unknown) = self.names.field(word, before.is_empty()) {
             let quote = format!("a name that comes with the traffic is written in quotes: \"{word}\"");
             match unknown.near {
-                false => self.remarks.notes.push(format!("{}; only one that comes with the traffic fits", unknown.text)),
+                false => {
+                    self.remarks.notes.push(format!("{}; only one that comes with the traffic fits", unknown.text))
+                }
                 // What stands at the top of a message, tables alone decide.
                 true if matches!(before, [Step::Key(_)]) => {
                     return Err(self.wrong((at, self.at), format!("{} ({quote})", unknown.text)));
