@@ -307,3 +307,118 @@ impl<W: Write> Drop for Watch<'_, W> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+    use crate::out::json::{JsonWriter, Style};
+    use crate::out::{Body, Counts};
+    use crate::proto::{Moment, Side, Transport};
+
+    /// Where a crew writes to, with a fault after so many bytes.
+    #[derive(Clone)]
+    struct Wall {
+        text: Arc<Mutex<Vec<u8>>>,
+        room: usize,
+    }
+
+    impl Write for Wall {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut text = self.text.lock().unwrap();
+            if text.len() + bytes.len() > self.room {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            text.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn crew(room: usize, others: usize) -> (Crew<Wall>, Arc<Mutex<Vec<u8>>>) {
+        let wall = Wall { text: Arc::default(), room };
+        let text = Arc::clone(&wall.text);
+        let form = Form::Json(JsonWriter::new(Style::default()));
+        (Crew::new(form, Arc::new([]), wall, others), text)
+    }
+
+    /// Gives a crew a record whose text has a length of its own.
+    fn give(crew: &mut Crew<Wall>, number: u64, length: usize) {
+        let text = "x".repeat(length);
+        let record = Record {
+            number,
+            at: Moment::default(),
+            transport: Transport::Tcp,
+            stream: 0,
+            src: "10.0.0.1:1".parse().unwrap(),
+            dst: "10.0.0.2:2".parse().unwrap(),
+            from: Side::Client,
+            protocol: "moul",
+            service: "game",
+            body: Body::StreamEnd { text: &text, counts: Counts::default() },
+        };
+        crew.record(&record, None);
+    }
+
+    fn numbers(text: &Mutex<Vec<u8>>) -> Vec<u64> {
+        let text = text.lock().unwrap();
+        let lines = text.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+        lines
+            .map(|line| serde_json::from_slice::<serde_json::Value>(line).unwrap()["record"].as_u64().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn all_records_come_out_in_order_whoever_writes_them() {
+        for others in [1, 2, 7] {
+            let (mut crew, text) = crew(usize::MAX, others);
+            for number in 1..=3000 {
+                // Batches of very unequal work: some of one giant record, some handed on when they are hardly begun.
+                give(&mut crew, number, if number % 250 == 0 { 2 * BATCH } else { number as usize % 997 });
+                if number % 17 == 0 {
+                    crew.hand_on();
+                }
+            }
+            assert!(!crew.hired.is_empty());
+            crew.finish().unwrap();
+            assert!(numbers(&text).into_iter().eq(1..=3000), "{others} others");
+            let state = crew.shared.lock();
+            assert_eq!((state.on_the_way, state.bytes, state.queue.len(), state.texts.len()), (0, 0, 0, 0));
+            let kept = state.spare_batches.len() + state.spare_texts.len();
+            assert!(kept <= 2 * (crew.limit + 1), "{kept} batches and texts are kept");
+        }
+    }
+
+    #[test]
+    fn for_a_little_nobody_is_hired() {
+        let (mut crew, text) = crew(usize::MAX, 7);
+        (1..=100).for_each(|number| give(&mut crew, number, 10));
+        assert!(crew.hired.is_empty());
+        crew.finish().unwrap();
+        assert!(crew.hired.is_empty() && numbers(&text).into_iter().eq(1..=100));
+        let (mut idle, text) = self::crew(usize::MAX, 7);
+        idle.finish().unwrap();
+        assert!(numbers(&text).is_empty());
+    }
+
+    #[test]
+    fn that_nobody_reads_any_more_is_found_out_and_said_once() {
+        for others in [1, 4] {
+            let (mut crew, text) = crew(BATCH, others);
+            let mut number = 0;
+            while !crew.has_failed() {
+                number += 1;
+                give(&mut crew, number, 1000);
+                assert!(number < 1_000_000, "nobody tells");
+            }
+            // What is given then is lost without a wait.
+            (0..10_000).for_each(|_| give(&mut crew, 0, 1000));
+            assert_eq!(crew.finish().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+            assert!(text.lock().unwrap().len() <= BATCH);
+            crew.finish().unwrap();
+        }
+    }
+}

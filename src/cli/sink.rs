@@ -27,8 +27,8 @@ pub(super) struct Printer<W: Write + Send + 'static> {
 
 /// How records become text.
 enum Way<W: Write + Send + 'static> {
-    Here(Here<W>),
-    Crew(Crew<W>),
+    Here(Box<Here<W>>),
+    Crew(Box<Crew<W>>),
 }
 
 impl<W: Write + Send + 'static> Printer<W> {
@@ -39,8 +39,8 @@ impl<W: Write + Send + 'static> Printer<W> {
         let filter = filter(args, setup)?;
         to.write_all(&head).map_err(CliError::writing)?;
         let way = match threads(args) {
-            1 => Way::Here(Here { form, pasts: Pasts::default(), buffer: Vec::new(), to, error: None }),
-            threads => Way::Crew(Crew::new(form, setup.tables.clone(), to, threads - 1)),
+            1 => Way::Here(Box::new(Here { form, pasts: Pasts::default(), buffer: Vec::new(), to, error: None })),
+            threads => Way::Crew(Box::new(Crew::new(form, setup.tables.clone(), to, threads - 1))),
         };
         Ok(Printer { way, filter, history, left: args.count.unwrap_or(u64::MAX) })
     }
