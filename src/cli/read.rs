@@ -22,23 +22,18 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let stdout = io::stdout();
     let terminal = stdout.is_terminal();
-    let printer = Printer::new(args, &setup, terminal, stdout.lock())?;
+    let printer = Printer::new(args, &setup, terminal, stdout)?;
     let mut pipeline = Pipeline::new(setup, printer);
-    let live = args.captures.iter().any(|c| c.as_os_str() == "-");
-    let read = feed(args, &mut pipeline, |printer| {
-        if live {
+    let read = feed(args, &mut pipeline, |printer, waits| {
+        if waits {
             printer.flush();
         }
         printer.is_done()
     });
     pipeline.finish();
     let summary = pipeline.summary();
-    let printer = pipeline.output();
-    printer.flush();
-    if let Some(error) = printer.take_error() {
-        return Err(CliError::writing(error));
-    }
-    let verdict = printer.verdict(args.quiet);
+    pipeline.output().finish().map_err(CliError::writing)?;
+    let verdict = pipeline.output().verdict(args.quiet);
     read?;
     if !args.quiet {
         say_summary(&summary);
@@ -50,7 +45,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
 /// Everything a run is made with.
 pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
     Ok(Setup {
-        tables: tables(&args.tables)?,
+        tables: tables(&args.tables)?.into(),
         keys: keys(args)?,
         options: Options {
             ouro_cookies: match args.ouro_cookies {
@@ -95,11 +90,12 @@ pub(super) fn verdict(filter: Option<&Filter>, quiet: bool) -> Result<(), CliErr
     Err(CliError::Typed(format!("filter: {text}")))
 }
 
-/// Feeds captures to a pipeline, until `after` says it is enough.
+/// Feeds captures to a pipeline, until `after` says it is enough. It is asked after each frame, and told whether the next one may have to
+/// be waited for: what is to be seen at once has to go out before that.
 pub(super) fn feed<O: Output>(
     args: &ReadArgs,
     pipeline: &mut Pipeline<O>,
-    mut after: impl FnMut(&mut O) -> bool,
+    mut after: impl FnMut(&mut O, bool) -> bool,
 ) -> Result<(), CliError> {
     let mut capture = Capture::new(args.captures.iter().map(|path| source(path)));
     let mut failed: Option<CaptureError> = None;
@@ -107,7 +103,7 @@ pub(super) fn feed<O: Output>(
         match capture.next_item() {
             Ok(Some(Item::Frame(frame))) => {
                 pipeline.frame(&frame);
-                if after(pipeline.output()) {
+                if after(pipeline.output(), !capture.is_at_hand()) {
                     break;
                 }
             }
