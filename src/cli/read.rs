@@ -1,12 +1,13 @@
 //! Reading captures: the main job.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 
 use super::args::{Cookies, ReadArgs};
 use super::error::{CliError, Status};
+use super::intake::{Intake, Keep, is_unfinished};
+use super::progress::Progress;
 use super::sink::Printer;
-use crate::capture::{Capture, CaptureError, Item, Source};
+use crate::capture::Item;
 use crate::filter::Filter;
 use crate::flow::Limits as FlowLimits;
 use crate::keys::{KeyFile, KeyRing};
@@ -22,9 +23,10 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let stdout = io::stdout();
     let terminal = stdout.is_terminal();
-    let printer = Printer::new(args, &setup, terminal, stdout)?;
+    let mut progress = Intake::progress(args);
+    let printer = Printer::new(args, &setup, terminal, progress.beside(stdout))?;
     let mut pipeline = Pipeline::new(setup, printer);
-    let read = feed(args, &mut pipeline, |printer, waits| {
+    let read = feed(args, &mut progress, &mut pipeline, |printer, waits| {
         if waits {
             printer.flush();
         }
@@ -94,43 +96,52 @@ pub(super) fn verdict(filter: Option<&Filter>, quiet: bool) -> Result<(), CliErr
 /// be waited for: what is to be seen at once has to go out before that.
 pub(super) fn feed<O: Output>(
     args: &ReadArgs,
+    progress: &mut Progress,
     pipeline: &mut Pipeline<O>,
     mut after: impl FnMut(&mut O, bool) -> bool,
 ) -> Result<(), CliError> {
-    let mut capture = Capture::new(args.captures.iter().map(|path| source(path)));
-    let mut failed: Option<CaptureError> = None;
+    let mut intake = Intake::new(args)?;
+    let interrupt = intake.interrupt();
+    let mut keep = Keep::new(args)?;
+    let mut failed: Option<CliError> = None;
     loop {
-        match capture.next_item() {
+        match intake.next_item() {
             Ok(Some(Item::Frame(frame))) => {
                 pipeline.frame(&frame);
-                if after(pipeline.output(), !capture.is_at_hand()) {
+                keep.frame(&frame)?;
+                progress.frame(|| (intake.bytes_read(), pipeline.summary()));
+                if after(pipeline.output(), intake.may_wait()) || intake.is_over() {
                     break;
                 }
             }
             Ok(Some(Item::Secrets(secrets))) if secrets.kind == SECRETS => {
                 match KeyFile::parse("keys in the capture", secrets.data) {
                     Ok(file) => pipeline.keys().add(file),
-                    Err(error) => {
-                        let _ = writeln!(io::stderr(), "moulsniff: {error}");
-                    }
+                    Err(error) => progress.say(&format!("moulsniff: {error}")),
                 }
             }
             Ok(Some(_)) => {}
-            Ok(None) => break,
-            // What comes after a damaged file is read all the same; the first error is the one that counts.
-            Err(error) => match failed {
-                None => failed = Some(error),
-                Some(_) => {
-                    let _ = writeln!(io::stderr(), "moulsniff: {error}");
+            Ok(None) => {
+                keep.flush()?;
+                if !intake.goes_on() {
+                    break;
                 }
+            }
+            Err(error) if interrupt.is_wished() && is_unfinished(&error) => {}
+            // What comes after a damaged file is read all the same; the first error is the one that counts.
+            Err(error @ CliError::Capture(_)) => match failed {
+                None => failed = Some(error),
+                Some(_) => progress.say(&format!("moulsniff: {error}")),
             },
+            Err(error) => return Err(error),
         }
     }
-    failed.map_or(Ok(()), |error| Err(error.into()))
-}
-
-fn source(path: &Path) -> Source {
-    if path.as_os_str() == "-" { Source::reader("standard input", Box::new(io::stdin())) } else { Source::path(path) }
+    keep.flush()?;
+    progress.end();
+    if !args.quiet {
+        intake.say_taken();
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// The tables of all protocols, with those that were given on top.

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
+use super::intake::Intake;
 use super::read::{feed, filter, say_summary, setup, status, verdict};
 use crate::filter::Filter;
 use crate::out::stats::{Stats, StreamLine};
@@ -55,7 +56,8 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let filter = filter(args, &setup)?;
     let counter = Counter { stats: Stats::default(), filter, left: args.count.unwrap_or(u64::MAX) };
     let mut pipeline = Pipeline::new(setup, counter);
-    let read = feed(args, &mut pipeline, |counter, _| counter.left == 0);
+    let mut progress = Intake::progress(args);
+    let read = feed(args, &mut progress, &mut pipeline, |counter, _| counter.left == 0);
     pipeline.finish();
     let summary = pipeline.summary();
     let mut out = Vec::new();

@@ -1,6 +1,7 @@
 //! The names an expression may use, and the nearest ones to those it may not.
 
 use crate::near::suggestion;
+use crate::out::EVENTS;
 use crate::proto::LazyTables;
 use crate::table::Tables;
 
@@ -60,20 +61,6 @@ const INNER: [&str; 15] = [
     "value",
     "name",
     "names",
-];
-const EVENTS: [&str; 12] = [
-    "key",
-    "no_key",
-    "wrong_key",
-    "gap",
-    "undecoded",
-    "resync",
-    "limit",
-    "stream_end",
-    "checksum",
-    "open",
-    "close",
-    "remark",
 ];
 
 /// What a record's key holds.

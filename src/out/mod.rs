@@ -6,9 +6,10 @@ pub mod json;
 pub mod learned;
 mod paint;
 mod record;
+pub mod schema;
 pub mod stats;
 pub mod tree;
 
 pub use batch::Batch;
 pub use paint::Paint;
-pub use record::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};
+pub use record::{Body, Counts, EVENTS, Record, event_word, format_time, problem_path, problem_text};
