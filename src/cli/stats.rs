@@ -58,6 +58,10 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let mut pipeline = Pipeline::new(setup, counter);
     let mut progress = Intake::progress(args);
     let read = feed(args, &mut progress, &mut pipeline, |counter, _| counter.left == 0);
+    if !matches!(read, Ok(()) | Err(CliError::Capture(_))) {
+        // Nothing could be read at all.
+        return read.map(|()| Status::Good);
+    }
     pipeline.finish();
     let summary = pipeline.summary();
     let mut out = Vec::new();

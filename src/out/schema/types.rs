@@ -1,5 +1,7 @@
 //! Fields by their tables: each message's object, and the structures, enums and flag sets in it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
 use crate::table::{EnumDef, Layout, LayoutId, Op, Read, Tables, TypeDef};
@@ -10,17 +12,23 @@ pub(super) struct Types<'a> {
     tables: &'a Tables,
     /// Names of layouts that came before, and of which layout: two may be called alike.
     names: Vec<String>,
+    /// Layouts of messages whose header code reads, which adds fields of its own.
+    framed: BTreeSet<u32>,
 }
 
 impl<'a> Types<'a> {
     pub(super) fn new(tables: &'a Tables) -> Types<'a> {
-        let mut names: Vec<String> = Vec::new();
+        let (mut names, mut alike) = (Vec::new(), BTreeMap::new());
         for layout in tables.layouts() {
             let name = format!("{}.{}", tables.protocol(), tables.name(layout.name));
-            let alike = names.iter().filter(|n| **n == name || n.starts_with(&format!("{name}~"))).count();
-            names.push(if alike == 0 { name } else { format!("{name}~{}", alike + 1) });
+            let count = alike.entry(name.clone()).or_insert(0u32);
+            *count += 1;
+            names.push(if *count == 1 && !name.ends_with('.') { name } else { format!("{name}_{count}") });
         }
-        Types { tables, names }
+        let framed =
+            tables.messages().iter().filter(|m| tables.service(m.service).is_some_and(|s| s.header.is_empty()));
+        let framed = framed.filter_map(|m| m.layout).map(|id| id.0).collect();
+        Types { tables, names, framed }
     }
 
     /// What a message of the protocol is, and all definitions that needs.
@@ -42,7 +50,8 @@ impl<'a> Types<'a> {
         defs.insert(protocol.to_string(), json!({ "allOf": cases }));
         for (id, layout) in self.tables.layouts().iter().enumerate() {
             if let Some(name) = self.names.get(id) {
-                defs.insert(name.clone(), self.layout(layout));
+                let framed = u32::try_from(id).is_ok_and(|id| self.framed.contains(&id));
+                defs.insert(name.clone(), self.layout(layout, framed));
             }
         }
         for symbols in self.tables.enums() {
@@ -52,8 +61,7 @@ impl<'a> Types<'a> {
     }
 
     fn place(&self, layout: LayoutId) -> String {
-        let name = self.names.get(layout.0 as usize).map_or("", String::as_str);
-        format!("#/$defs/{}", name.replace('~', "~0").replace('/', "~1"))
+        format!("#/$defs/{}", self.names.get(layout.0 as usize).map_or("", String::as_str))
     }
 
     fn symbols_name(&self, symbols: &EnumDef) -> String {
@@ -61,10 +69,10 @@ impl<'a> Types<'a> {
     }
 
     /// A structure: what its steps may read, on whatever way through them. What could not be read is `undecoded`.
-    fn layout(&self, layout: &Layout) -> Value {
+    fn layout(&self, layout: &Layout, framed: bool) -> Value {
         // Self-describing values are what they say they are; a table only names what should stand where.
         let free = layout.positions.is_some();
-        let mut open = free;
+        let mut open = free || framed;
         let mut properties: Vec<(String, Vec<Value>)> = Vec::new();
         for (name, ty, list) in self.fields(layout) {
             let Some(def) = self.tables.type_def(ty) else { continue };
@@ -91,7 +99,7 @@ impl<'a> Types<'a> {
     /// All fields a layout may have; with them, whether it is only an empty list.
     fn fields(&self, layout: &Layout) -> Vec<(Sym, TypeRef, bool)> {
         let mut found = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         let mut ways = vec![layout.start];
         while let Some(at) = ways.pop() {
             let (true, Some(op)) = (seen.insert(at), self.tables.step(at)) else { continue };
