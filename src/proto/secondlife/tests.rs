@@ -217,6 +217,20 @@ fn a_circuit_is_recognised_on_any_port_and_either_way_round() {
 }
 
 #[test]
+fn a_first_datagram_that_is_not_as_it_should_be_is_waited_out() {
+    // A byte too many, and no more than its beginning.
+    let code = |end: &str| judged(&format!("{USE_CODE}{end}"), "", false);
+    assert_eq!(code("00"), Verdict::Maybe);
+    assert_eq!(judged(&USE_CODE[..55], "", false), Verdict::Maybe);
+    assert_eq!(judged(&format!("{USE_CODE}00"), "", true), Verdict::No, "nothing better ever came");
+    assert_eq!(judged(&format!("{USE_CODE}00"), USE_CODE, false), Verdict::Yes { swapped: false });
+    // ChatFromViewer in another character set.
+    let ids = "00112233445566778899aabbccddeeff";
+    let chat = format!("40 00000005 00 ffff0050 {ids} {ids} 0500 e9e8e7e6 00 01 00000000");
+    assert_eq!(judged(&chat, "", false), Verdict::Yes { swapped: false });
+}
+
+#[test]
 fn other_protocols_are_left_alone() {
     let others = [
         ("DNS query", "1234 0100 0001 0000 0000 0000 03777777 07657861 6d706c65 03636f6d 00 0001 0001"),
