@@ -357,6 +357,8 @@ fn what_cannot_be_read_has_no_value() {
         assert_eq!(got["undecoded"], hex, "{ty}: {got}");
         assert_eq!(got["problems"][0]["severity"], "error", "{ty}: {got}");
     }
+    let beyond = decoded("packint(1)", "9", "00");
+    assert_eq!((&beyond["value"], beyond.get("undecoded")), (&Value::Null, None));
 }
 
 #[test]

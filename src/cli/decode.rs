@@ -217,7 +217,10 @@ fn print_value(
     let padding = bytes.len() * 8 - end.min(bytes.len() * 8) < 8 && last_bits_zero(bytes, end);
     // A type that could not be read at all left a structure with nothing in it but the rest.
     let empty = tree.nodes().first().is_some_and(|n| n.kind == Kind::Struct);
-    let nothing = rest.is_some_and(|at| at == 0 || at == 1 && empty);
+    let nothing = match rest {
+        Some(at) => at == 0 || at == 1 && empty,
+        None => empty && tree.nodes().len() == 1 && !tree.problems().is_empty(),
+    };
     match &mut printer.tree {
         None => {
             out.extend_from_slice(b"{\"type\":");
