@@ -130,6 +130,12 @@ impl Siblings {
         }
     }
 
+    /// Memory that the pieces take, in bytes and roughly.
+    pub fn held(&self) -> usize {
+        let pieces: usize = self.sets.iter().map(|s| s.pieces.len()).sum();
+        self.bytes + 96 * pieces + 64 * self.sets.len()
+    }
+
     /// All that are not complete.
     pub fn incomplete(&self) -> impl Iterator<Item = &Set> + '_ {
         self.sets.iter()

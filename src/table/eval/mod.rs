@@ -76,7 +76,7 @@ pub struct Limits {
     pub nodes: u32,
     /// Structures within structures.
     pub depth: u32,
-    /// Bytes that one compressed region may become.
+    /// Bytes that the compressed regions of one message may become together.
     pub decompressed: usize,
 }
 
@@ -93,6 +93,8 @@ pub struct Evaluator {
     consulted: u32,
     regions: u32,
     depth: u32,
+    /// Bytes that this message's compressed regions became so far, attempts that did not fit included.
+    inflated: usize,
     inflate: flate2::Decompress,
     /// Bounds.
     pub limits: Limits,
@@ -110,6 +112,7 @@ impl Default for Evaluator {
             consulted: 0,
             regions: 0,
             depth: 0,
+            inflated: 0,
             inflate: flate2::Decompress::new(true),
             limits: Limits::default(),
             memory: Memory::default(),
@@ -199,6 +202,7 @@ impl Evaluator {
         self.consulted = 0;
         self.regions = 0;
         self.depth = 0;
+        self.inflated = 0;
     }
 }
 
