@@ -8,7 +8,7 @@ use super::error::{CliError, Status};
 use super::read::tables as load;
 use super::sink::coloured;
 use crate::keys::KeyRing;
-use crate::out::json::{JsonWriter, Style as JsonStyle, problems};
+use crate::out::json::{JsonWriter, Style as JsonStyle};
 use crate::out::tree::{Past, Style as TreeStyle, TreeWriter};
 use crate::out::{Paint, json};
 use crate::proto::{Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Share, Side, Start};
@@ -243,7 +243,7 @@ fn print_value(
                 json::hex(out, &hex);
                 out.push(b'"');
             }
-            problems(tables, &tree, bytes, out);
+            printer.json.problems(tables, &tree, bytes, out);
             out.extend_from_slice(b"}\n");
         }
         Some(writer) => writer.body(tables, &tree, bytes, &Past::default(), out),
