@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
+use super::form::coloured;
 use super::read::tables as load;
-use super::sink::coloured;
 use crate::keys::KeyRing;
 use crate::out::json::{JsonWriter, Style as JsonStyle};
 use crate::out::tree::{Past, Style as TreeStyle, TreeWriter};
@@ -246,7 +246,7 @@ fn print_value(
             printer.json.problems(tables, &tree, bytes, out);
             out.extend_from_slice(b"}\n");
         }
-        Some(writer) => writer.body(tables, &tree, bytes, &Past::default(), out),
+        Some(writer) => writer.body(tables, &tree, bytes, Past::default(), out),
     }
     Ok(())
 }
@@ -280,7 +280,7 @@ impl Printer {
             }
             Some(writer) => {
                 writer.message_line(message, tree, out);
-                writer.body(tables, tree, message.bytes, &Past::default(), out);
+                writer.body(tables, tree, message.bytes, Past::default(), out);
             }
         }
     }
