@@ -76,7 +76,7 @@ fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Resul
     let out = One {
         to: progress.beside(io::stdout()),
         key,
-        follow: Follow::new(form, side, filter.is_some()),
+        follow: Follow::new(form, side, filter.is_some()).redacted(args.redact),
         filter,
         side,
         buffer: Vec::new(),
@@ -171,7 +171,8 @@ fn all(args: &ReadArgs, form: Form, side: Option<Side>, dir: &Path) -> Result<St
     let filter = filter(args, &setup)?;
     std::fs::create_dir_all(dir).map_err(|e| CliError::File(dir.display().to_string(), e))?;
     let mut progress = Intake::progress(args);
-    let out = All { dir: dir.into(), form, side, filter, open: HashMap::new(), held: 0, files: 0, error: None };
+    let redact = args.redact;
+    let out = All { dir: dir.into(), form, side, redact, filter, open: HashMap::new(), held: 0, files: 0, error: None };
     let mut pipeline = Pipeline::new(setup, out);
     let read = feed(args, &mut progress, &mut pipeline, |all, _| all.error.is_some());
     pipeline.finish();
@@ -208,6 +209,7 @@ struct All {
     dir: PathBuf,
     form: Form,
     side: Option<Side>,
+    redact: bool,
     filter: Option<Filter>,
     open: HashMap<(StreamKey, Side), Direction>,
     held: usize,
@@ -220,9 +222,9 @@ impl All {
         if self.side.is_some_and(|s| s != side) || self.error.is_some() {
             return;
         }
-        let (form, filtered) = (self.form, self.filter.is_some());
+        let (form, filtered, redact) = (self.form, self.filter.is_some(), self.redact);
         let direction = self.open.entry((key, side)).or_insert_with(|| Direction {
-            follow: Follow::new(form, Some(side), filtered),
+            follow: Follow::new(form, Some(side), filtered).redacted(redact),
             buffer: Vec::new(),
             begun: false,
         });
