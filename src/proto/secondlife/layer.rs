@@ -12,6 +12,9 @@ const END: u64 = 97;
 /// Layers of regions larger than 256 metres, whose patches have places of 32 bits.
 const LARGE: [u8; 4] = [b'M', b'X', b'9', b':'];
 
+/// Nodes of a message beyond which no more patches are read: a simulator's layers have a tenth of it.
+const MOST: u32 = 1 << 16;
+
 /// Names and types of the parts.
 struct Parts {
     number: TypeRef,
@@ -138,6 +141,9 @@ impl Stream<'_, '_, '_> {
             return Some(false);
         }
         self.pos = from;
+        if self.run.tree.len() > MOST {
+            return None;
+        }
         let node = self.open(Sym::ELEMENT, Kind::Struct);
         let quantization = self.number(self.parts.quantization, 8, 0)?;
         let from = self.pos;
