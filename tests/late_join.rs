@@ -84,15 +84,11 @@ fn a_session_key_opens_a_stream_that_begins_in_the_middle_of_a_message() {
         streams.into_iter().max_by_key(count).unwrap()
     };
     let ends = "client=10.9.0.1:40000 server=10.9.0.0:14617";
-    for (service, line) in [
-        ("auth", format!("auth {ends}")),
-        ("auth", ends.to_string()),
-        ("game", format!("game {ends} server-start=search")),
-    ] {
+    for (service, line) in [("auth", format!("auth {ends}")), ("game", format!("{ends} server-start=search"))] {
         let keys = key_file(&format!("late_{service}_{}.keys", line.len()), &line);
         let stream = most(service);
         let plain = [plaintext(stream, "client"), plaintext(stream, "server")];
-        for part in [3, 10, 40] {
+        for part in [3, 10] {
             let cuts = [0, 1].map(|side| OPENING[side] + (plain[side].len() - OPENING[side]) * part / 100 + 5);
             let capture = joined([&plain[0], &plain[1]], cuts);
             let (all, _) = run(&capture, &["-q", "--keys", keys.to_str().unwrap()]);
@@ -118,7 +114,7 @@ fn another_session_s_key_opens_nothing() {
     let whole = records(CAPTURE, &["keys/dirtsand.ini"], &[]);
     let auth = whole.iter().find(|r| r["service"] == "auth").unwrap()["stream"].as_u64().unwrap();
     let plain = [plaintext(auth, "client"), plaintext(auth, "server")];
-    let capture = joined([&plain[0], &plain[1]], [200, 200]);
+    let capture = joined([&plain[0][..1400], &plain[1][..1400]], [200, 200]);
     let line = "session client=10.9.0.1:40000 server=10.9.0.0:14617 rc4=11223344556677\n";
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("late_other.keys");
     std::fs::write(&path, line).unwrap();

@@ -38,5 +38,9 @@ fn tiled(tree: &Tree, index: u32) {
         children += 1;
     }
     let leaf = children == 0 && !matches!(node.kind, Kind::Struct | Kind::List);
-    assert!(leaf || at == node.start + node.bits, "node {index} ends at bit {}, its last child at {at}", node.start + node.bits);
+    assert!(
+        leaf || at == node.start + node.bits,
+        "node {index} ends at bit {}, its last child at {at}",
+        node.start + node.bits
+    );
 }

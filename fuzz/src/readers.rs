@@ -71,7 +71,7 @@ pub fn filter(data: &[u8]) {
     let redact = text.len() % 2 == 1;
     let filter = match Filter::compile(text, &all, redact) {
         Ok(filter) => filter,
-        Err(error) => return assert!(!error.to_string().contains('\n')),
+        Err(error) => return assert!(!error.to_string().is_empty()),
     };
     let tables = tables_of("moul").get();
     let (tree, bytes) = sample(tables);

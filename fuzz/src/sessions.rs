@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use moulsniff::capture::Time;
 use moulsniff::keys::{KeyFile, KeyRing};
-use moulsniff::proto::{Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Share, Side, Start, Transport};
+use moulsniff::proto::{
+    Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Share, Side, Start, Transport,
+};
 use moulsniff::table::{Evaluator, Tables};
 use moulsniff::tree::Tree;
 
@@ -15,7 +17,12 @@ const KEYS: &[u8] = include_bytes!("../../keys/dirtsand.ini");
 pub fn moul(mut data: &[u8]) {
     let how = byte(&mut data);
     // Sessions' own keys, some of them for this connection, come before the script.
-    let text = if how & 4 != 0 { let count = number(&mut data) % 512; bytes(&mut data, count) } else { &[] };
+    let text = if how & 4 != 0 {
+        let count = number(&mut data) % 512;
+        bytes(&mut data, count)
+    } else {
+        &[]
+    };
     let mut keys = KeyRing::default();
     if how & 2 != 0 {
         keys.add(KeyFile::parse("dirtsand.ini", KEYS).unwrap());
@@ -83,7 +90,8 @@ fn run(protocol: &str, transport: Transport, whole: bool, service: Option<&str>,
     let mut evaluator = Evaluator::default();
     evaluator.limits.decompressed = options.max_decompressed;
     protocol.prepare(&mut evaluator, &options);
-    let ends = Ends { client: SocketAddr::from(([10, 0, 0, 1], 50_000)), server: SocketAddr::from(([10, 0, 0, 2], 14_617)) };
+    let ends =
+        Ends { client: SocketAddr::from(([10, 0, 0, 1], 50_000)), server: SocketAddr::from(([10, 0, 0, 2], 14_617)) };
     let mut session = protocol.session(&Start { ends, transport, whole, service }, tables);
     let (mut tree, mut ear) = (Tree::new(), Ear::default());
     let (mut offsets, mut captured) = ([0_u64; 2], [0_u64; 2]);

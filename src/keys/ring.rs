@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const MOST: usize = 64;
 
 /// How many keystreams are searched in a run at most: each takes a good part of a second, and captures may bring keys of their own.
-const MOST_SEARCHES: usize = 512;
+const MOST_SEARCHES: usize = 256;
 
 /// The keys a run has. Grows with every file added; nothing is ever taken out.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +86,11 @@ impl KeyRing {
     /// Whether one more keystream may be searched; it counts as done.
     pub fn may_search(&self) -> bool {
         self.searches.fetch_add(1, Ordering::Relaxed) < MOST_SEARCHES
+    }
+
+    /// Whether there are keys of single sessions.
+    pub fn has_sessions(&self) -> bool {
+        !self.sessions.is_empty()
     }
 
     /// Whether there is nothing to try.

@@ -228,6 +228,9 @@ impl Half {
     /// So many bytes were never captured: the keystream goes past them, now or when the key is settled. False where the work for that would be out
     /// of proportion to what was captured.
     pub(super) fn skip_keystream(&mut self, bytes: u64) -> bool {
+        if matches!(self.stage, Stage::Closed | Stage::Foreign) {
+            return true;
+        }
         self.skipped = self.skipped.saturating_add(bytes);
         let wanted = self.cipher.is_some() || matches!(self.stage, Stage::Waiting | Stage::Joined);
         if wanted && self.skipped > FREE_SKIP.saturating_add(self.captured.saturating_mul(SKIP_PER_BYTE)) {

@@ -14,16 +14,21 @@ use crate::table::{Outcome, ServiceId};
 
 /// Keystream positions that are tried.
 const POSITIONS: usize = 4 << 20;
-/// Bytes of a direction that are looked at.
-pub(super) const LOOK: usize = 4096;
+/// Bytes of a direction that are looked at, at most.
+pub(super) const LOOK: usize = 64 << 10;
 /// Bytes in which zeros are counted; fewer say nothing.
 pub(super) const WINDOW: usize = 64;
-/// So many zeros are met by chance at 7 of a million positions.
+/// So many zeros are met by chance at 7 of a million positions, …
 const ZEROS: u32 = 5;
-/// Windows that are looked at, where those before them held no zeros (files, images).
+/// … and so many in the first half of the window at 7 of a thousand.
+const ZEROS_HALF: u32 = 2;
+/// Windows that are looked at: the first ones, and some spread over the bytes behind them. In files and images there are no zeros.
 const WINDOWS: usize = 8;
+const WINDOWS_BEHIND: usize = 24;
 /// Positions that are searched for messages in each.
 const CANDIDATES: usize = 128;
+/// Bytes from a window on that are searched for messages.
+const STRETCH: usize = 4096;
 /// What messages at the capture's begin have to prove, in bits: 2^22 positions are tried with up to 2^12 of them plausible.
 const PROOF: i32 = 44;
 /// Bytes that are read as messages at the capture's begin.
@@ -42,16 +47,24 @@ pub(super) struct Position {
 }
 
 impl Keystream {
-    pub(super) fn of(key: &SessionKey) -> Keystream {
-        let mut stream = vec![0; POSITIONS + LOOK];
+    /// As much of it as so many bytes at any of the positions need.
+    pub(super) fn of(key: &SessionKey, bytes: usize) -> Keystream {
+        let mut stream = vec![0; POSITIONS + bytes.min(LOOK)];
         key.cipher().apply(&mut stream);
         Keystream(stream)
     }
 
-    /// Looks for the position at which a direction's bytes are messages of a service.
-    pub(super) fn find(&self, service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> Option<Position> {
+    /// Looks for the position at which a direction's bytes are messages of one of some services.
+    pub(super) fn find(
+        &self,
+        services: &[ServiceId],
+        side: Side,
+        bytes: &[u8],
+        bench: &mut Bench<'_>,
+    ) -> Option<(ServiceId, Position)> {
         let bytes = bytes.get(..LOOK).unwrap_or(bytes);
-        self.at_a_message(service, side, bytes, bench).or_else(|| self.within_a_message(service, side, bytes, bench))
+        let begin = services.iter().find_map(|s| Some((*s, self.at_a_message(*s, side, bytes, bench)?)));
+        begin.or_else(|| self.within_a_message(services, side, bytes, bench))
     }
 
     /// The bytes as they are if the keystream stands at a position.
@@ -88,18 +101,24 @@ impl Keystream {
 
     fn within_a_message(
         &self,
-        service: ServiceId,
+        services: &[ServiceId],
         side: Side,
         bytes: &[u8],
         bench: &mut Bench<'_>,
-    ) -> Option<Position> {
+    ) -> Option<(ServiceId, Position)> {
         let (windows, _) = bytes.as_chunks::<WINDOW>();
         let mut plain = Vec::new();
-        for (i, window) in windows.iter().take(WINDOWS).enumerate() {
-            for position in self.plausible(window, i * WINDOW).into_iter().take(CANDIDATES) {
-                self.plain(position, bytes, &mut plain);
-                if let Some(bits) = messages(service, side, &plain, bench) {
-                    return Some(Position { used: position as u64, bits });
+        let step = windows.len().saturating_sub(WINDOWS).div_ceil(WINDOWS_BEHIND).max(1);
+        let behind = windows.iter().enumerate().skip(WINDOWS).step_by(step);
+        for (i, window) in windows.iter().enumerate().take(WINDOWS).chain(behind) {
+            let at = i * WINDOW;
+            let stretch = bytes.get(at..bytes.len().min(at + STRETCH)).unwrap_or(&[]);
+            for position in self.plausible(window, at).into_iter().take(CANDIDATES) {
+                self.plain(position + at, stretch, &mut plain);
+                for service in services {
+                    if let Some(bits) = messages(*service, side, &plain, bench) {
+                        return Some((*service, Position { used: position as u64, bits }));
+                    }
                 }
             }
         }
@@ -108,18 +127,42 @@ impl Keystream {
 
     /// Positions at which a window of the bytes, `at` behind their first, has many zeros; those with most first.
     fn plausible(&self, window: &[u8; WINDOW], at: usize) -> Vec<usize> {
+        let (first, rest) = (words(window.first_chunk()), words(window.last_chunk()));
         let mut found: Vec<(u32, usize)> = Vec::new();
         let stream = self.0.get(at..).unwrap_or(&[]);
         for (position, keys) in stream.windows(WINDOW).take(POSITIONS).enumerate() {
-            let Some(keys) = keys.first_chunk::<WINDOW>() else { continue };
-            let zeros = window.iter().zip(keys).map(|(byte, key)| u8::from(byte == key)).sum::<u8>();
-            if u32::from(zeros) >= ZEROS {
-                found.push((u32::from(zeros), position));
+            let zeros = zeros(first, keys.first_chunk());
+            if zeros < ZEROS_HALF {
+                continue;
+            }
+            let zeros = zeros + self::zeros(rest, keys.last_chunk());
+            if zeros >= ZEROS {
+                found.push((zeros, position));
             }
         }
         found.sort_by_key(|(zeros, position)| (std::cmp::Reverse(*zeros), *position));
         found.into_iter().map(|(_, position)| position).collect()
     }
+}
+
+/// Half a window as words.
+fn words(half: Option<&[u8; WINDOW / 2]>) -> [u64; 4] {
+    let [a, b, c, d] = half.map_or([[0; 8]; 4], |half| {
+        let (words, _) = half.as_chunks::<8>();
+        words.first_chunk::<4>().copied().unwrap_or_default()
+    });
+    [u64::from_le_bytes(a), u64::from_le_bytes(b), u64::from_le_bytes(c), u64::from_le_bytes(d)]
+}
+
+/// How many bytes of half a window become zero under a keystream.
+#[inline]
+fn zeros(half: [u64; 4], keys: Option<&[u8; WINDOW / 2]>) -> u32 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let [a, b, c, d] = half;
+    let [e, f, g, h] = words(keys);
+    // The highest bit of a byte stays clear in the sum, in the byte itself and in the mask only where the byte is zero.
+    let count = |x: u64| (!(((x & LOW) + LOW) | x | LOW)).count_ones();
+    count(a ^ e) + count(b ^ f) + count(c ^ g) + count(d ^ h)
 }
 
 /// What messages that begin with the first byte prove; nothing where one of them is none.

@@ -9,6 +9,8 @@ use super::session::MoulSession;
 use crate::keys::{KeystreamStart, SessionHint, SessionLine};
 use crate::table::{ServiceId, Tables};
 
+/// Bytes of a direction that are looked at for messages in clear.
+const LOOK_CLEAR: usize = 4096;
 /// A keystream is not run further than this, whatever a key file says: that would take seconds and more.
 const MOST_USED: u64 = 1 << 30;
 
@@ -38,7 +40,7 @@ pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option
 
 /// How much evidence there is that one direction holds messages of a service.
 fn proved(service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> i32 {
-    let bytes = bytes.get(..LOOK).unwrap_or(bytes);
+    let bytes = bytes.get(..LOOK_CLEAR).unwrap_or(bytes);
     let asked = Requests::default();
     let wanted =
         Search { service, side, bytes, from: 0, predicted: None, asked: &asked, last_transaction: None, last: true };
@@ -67,7 +69,9 @@ impl MoulSession {
             return self.rejoin_other(key, last, at, context);
         }
         let [client, server] = &self.halves;
-        let full = client.waiting().len() >= LOOK || server.waiting().len() >= LOOK;
+        // Where a key may open it, and be it only one direction's later bytes, more is waited for.
+        let enough = if context.keys.has_sessions() { LOOK } else { LOOK_CLEAR };
+        let full = client.waiting().len() >= enough || server.waiting().len() >= enough;
         let opening = Opening {
             client: client.waiting(),
             server: server.waiting(),
@@ -114,44 +118,50 @@ impl MoulSession {
                 Some(one) => vec![one],
                 None => all_services(context.tables),
             };
-            let mut key = JoinedKey { line: found.line.clone(), file: found.file.to_string(), stream: None };
-            for service in services {
-                let starts = self.positions(service, &mut key, context);
-                if starts.iter().any(Option::is_some) {
-                    self.service = Some(service);
-                    self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.clone());
-                    self.open_joined(&key, starts, at, context);
-                    // The searched keystream is large: it is made again for the other direction.
-                    self.joined_by = starts.contains(&None).then_some(JoinedKey { stream: None, ..key });
-                    return true;
-                }
-            }
+            let key = JoinedKey { line: found.line.clone(), file: found.file.to_string() };
+            let (starts, service) = self.positions(&services, &key, context);
+            let Some(service) = service else { continue };
+            self.service = Some(service);
+            self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.clone());
+            self.open_joined(&key, starts, at, context);
+            self.joined_by = starts.contains(&None).then_some(key);
+            return true;
         }
         false
     }
 
-    /// Where the keystreams of both directions stand, as far as they are joined only and their bytes tell.
-    fn positions(&self, service: ServiceId, key: &mut JoinedKey, context: &mut Context<'_>) -> [Option<Position>; 2] {
-        [(Side::Client, key.line.client_start), (Side::Server, key.line.server_start)].map(|(side, start)| {
-            let half = self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined)?;
-            let bytes = half.waiting();
-            if bytes.is_empty() {
-                return None;
-            }
-            match start {
-                KeystreamStart::Used(used) if used <= MOST_USED => {
-                    Some(Position { used: used.saturating_add(half.offset()), bits: 0 })
-                }
-                KeystreamStart::Used(_) => None,
-                _ => {
-                    if key.stream.is_none() && !context.keys.may_search() {
-                        return None;
+    /// Where the keystreams of both directions stand, as far as they are joined only and their bytes tell, and which service's messages tell it.
+    fn positions(
+        &self,
+        services: &[ServiceId],
+        key: &JoinedKey,
+        context: &mut Context<'_>,
+    ) -> ([Option<Position>; 2], Option<ServiceId>) {
+        let longest = self.halves.iter().map(|half| half.waiting().len()).max().unwrap_or(0);
+        let mut stream = None;
+        let mut told = None;
+        let starts =
+            [(Side::Client, key.line.client_start), (Side::Server, key.line.server_start)].map(|(side, start)| {
+                let half = self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined)?;
+                let bytes = half.waiting();
+                let services = told.as_ref().map_or(services, std::slice::from_ref);
+                let (service, found) = match start {
+                    _ if bytes.is_empty() => return None,
+                    KeystreamStart::Used(used) if used <= MOST_USED => {
+                        (*services.first()?, Position { used: used.saturating_add(half.offset()), bits: 0 })
                     }
-                    let stream = key.stream.get_or_insert_with(|| Keystream::of(&key.line.key));
-                    stream.find(service, side, bytes, &mut Bench::of(context))
-                }
-            }
-        })
+                    KeystreamStart::Used(_) => return None,
+                    _ => {
+                        if stream.is_none() && context.keys.may_search() {
+                            stream = Some(Keystream::of(&key.line.key, longest));
+                        }
+                        stream.as_ref()?.find(services, side, bytes, &mut Bench::of(context))?
+                    }
+                };
+                told = Some(service);
+                Some(found)
+            });
+        (starts, told)
     }
 
     /// Directions whose keystream was found are opened; the key is told of with the first.
@@ -181,17 +191,17 @@ impl MoulSession {
     }
 
     /// A key opened the other direction already; whether it opens this one too, now that more of it is there.
-    fn rejoin_other(&mut self, mut key: JoinedKey, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
+    fn rejoin_other(&mut self, key: JoinedKey, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         let Some(service) = self.service else { return false };
-        let starts = self.positions(service, &mut key, context);
-        if starts.iter().any(Option::is_some) {
+        let (starts, found) = self.positions(&[service], &key, context);
+        if found.is_some() {
             self.open_joined(&key, starts, at, context);
             return true;
         }
         let waiting = self.halves.iter().filter(|h| h.stage == Stage::Joined).map(|h| h.waiting().len()).max();
         if !last && waiting.is_none_or(|waiting| waiting < LOOK) {
             self.wait_for_more();
-            self.joined_by = Some(JoinedKey { stream: None, ..key });
+            self.joined_by = Some(key);
             return false;
         }
         let text = "the position of this direction's keystream was not found: what it says stays closed";
@@ -210,7 +220,7 @@ impl MoulSession {
     fn wait_for_more(&mut self) {
         for half in self.halves.iter_mut().filter(|half| half.stage == Stage::Joined) {
             let waiting = half.waiting().len();
-            half.need = (waiting * 8).clamp(WINDOW, LOOK).max(waiting + 1);
+            half.need = (waiting * 32).clamp(WINDOW, LOOK).max(waiting + 1);
         }
     }
 }
@@ -219,8 +229,6 @@ impl MoulSession {
 pub(super) struct JoinedKey {
     line: SessionLine,
     file: String,
-    /// Made when it is first searched.
-    stream: Option<Keystream>,
 }
 
 fn all_services(tables: &Tables) -> Vec<ServiceId> {
