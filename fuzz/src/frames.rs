@@ -7,7 +7,7 @@ use moulsniff::capture::{Capture, Frame, Item, Time};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Note, Opening, Stream, StreamId, Totals};
 use moulsniff::keys::{KeyFile, KeyRing};
 use moulsniff::out::json::{JsonWriter, Style};
-use moulsniff::out::tree::{History, Past, Style as TreeStyle, TreeWriter};
+use moulsniff::out::tree::{History, Pasts, Style as TreeStyle, TreeWriter};
 use moulsniff::out::{Body, Paint, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
 use moulsniff::proto::{LazyTables, Options, PROTOCOLS};
@@ -131,7 +131,7 @@ struct Lines {
     json: JsonWriter,
     tree: TreeWriter,
     history: History,
-    past: Past,
+    pasts: Pasts,
     line: Vec<u8>,
     records: u64,
 }
@@ -142,7 +142,7 @@ impl Lines {
             json: JsonWriter::new(Style { spans: true, redact: false }),
             tree: TreeWriter::new(TreeStyle { paint: Paint::new(true), redact: true, bytes: true }),
             history: History::default(),
-            past: Past::default(),
+            pasts: Pasts::default(),
             line: Vec::new(),
             records: 0,
         }
@@ -163,7 +163,8 @@ impl Output for Lines {
             assert_eq!(c.payload, c.explained + c.opaque + c.undecoded + c.closed, "stream {}", record.stream);
         }
         self.line.clear();
-        self.history.next(record, &mut self.past);
-        self.tree.record(record, &self.past, &mut self.line);
+        self.pasts.clear(0);
+        let past = self.history.next(record, &mut self.pasts);
+        self.tree.record(record, self.pasts.get(past), &mut self.line);
     }
 }
