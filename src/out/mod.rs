@@ -6,6 +6,7 @@ pub mod learned;
 mod paint;
 mod record;
 pub mod stats;
+mod tally;
 pub mod tree;
 
 pub use paint::Paint;

@@ -82,9 +82,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `N` bytes. At a bit that begins no byte, they are put together from the bits.
-    #[inline]
+    #[inline(always)]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
-        let end = self.end_of(N)?;
+        // Positions stay below 2³² (`MAX_BYTES`), and no array has more than a few bytes.
+        let end = self.pos + N * 8;
+        if end > self.limit {
+            return Err(Short(end));
+        }
         let at = self.pos >> 3;
         let bytes = match self.data.get(at..).and_then(|rest| rest.first_chunk::<N>()) {
             Some(bytes) if self.pos & 7 == 0 => *bytes,
@@ -95,6 +99,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
+    #[inline(never)]
     fn unaligned<const N: usize>(&self) -> [u8; N] {
         let mut copy = *self;
         std::array::from_fn(|_| copy.bits(8).unwrap_or(0) as u8)

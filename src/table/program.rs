@@ -1,8 +1,10 @@
 //! The compiled form of message tables: flat lists that refer to each other by number, made once and only read afterwards.
 
 use super::ast::{BinaryOp, Direction, Role};
-use super::eval::NativeFn;
+use super::eval::Native;
+use super::numbers::Numbers;
 use super::positions::{Positions, ValueRead};
+use super::quick::Quick;
 use crate::tree::{Severity, Sym, TextKind, TypeRef};
 
 /// A name with the form JSON needs it in.
@@ -335,6 +337,8 @@ pub struct EnumDef {
     pub doc: String,
     /// Its values, sorted by number.
     pub values: Vec<EnumValue>,
+    /// Where each of them is.
+    pub numbers: Numbers,
     /// The integer it is usually read from.
     pub base: TypeRef,
 }
@@ -357,7 +361,7 @@ pub struct EnumValue {
 impl EnumDef {
     /// The value with a number.
     pub fn get(&self, value: u64) -> Option<&EnumValue> {
-        self.values.binary_search_by_key(&value, |v| v.value).ok().and_then(|i| self.values.get(i))
+        self.values.get(self.numbers.find(value)?)
     }
 }
 
@@ -374,6 +378,8 @@ pub struct Family {
     pub null: Option<u64>,
     /// Class numbers and layouts, sorted.
     pub members: Vec<(u64, LayoutId)>,
+    /// Where each class is.
+    pub numbers: Numbers,
 }
 
 /// A service: how its messages begin.
@@ -458,6 +464,8 @@ pub struct Declaration {
 pub struct Program {
     pub(crate) names: Vec<Name>,
     pub(crate) types: Vec<TypeDef>,
+    /// The same in short.
+    pub(crate) quick: Vec<Quick>,
     pub(crate) layouts: Vec<Layout>,
     pub(crate) ops: Vec<Op>,
     pub(crate) exprs: Vec<Ex>,
@@ -468,5 +476,6 @@ pub struct Program {
     pub(crate) examples: Vec<Example>,
     pub(crate) declarations: Vec<Declaration>,
     pub(crate) dialects: Vec<Sym>,
-    pub(crate) natives: Vec<(String, NativeFn)>,
+    /// The types with code, and the types they make parts of.
+    pub(crate) natives: Vec<(Native, Vec<Option<TypeRef>>)>,
 }

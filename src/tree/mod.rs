@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 pub use link::{Link, LinkKind};
 pub use problem::{Problem, Severity, Text};
-pub use value::{Kind, TextKind, decode_text};
+pub use value::{Kind, TextKind, decode_text, is_inverted_ascii};
 
 /// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from there on one of the tree's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +78,8 @@ pub mod mark {
     pub const OWN_BUFFER: u8 = 16;
     /// A span whose children are fields of the structure around it (the coded part of a datagram).
     pub const SEE_THROUGH: u8 = 32;
+    /// Of no node, but of a tree: there are, or may be, bytes that no field claims.
+    pub(super) const UNDECODED: u8 = 64;
 }
 
 /// One value with its place: 32 bytes, copied freely.
@@ -130,6 +132,8 @@ pub struct Tree {
     made_used: usize,
     text: String,
     names: Vec<(u32, u32)>,
+    /// All [`mark`]s any node may have had since the tree was cleared.
+    seen: u8,
 }
 
 /// How a tree looked at some moment, to come back to it.
@@ -163,6 +167,12 @@ impl Tree {
         self.made_used = 0;
         self.text.clear();
         self.names.clear();
+        self.seen = 0;
+    }
+
+    /// Whether every captured byte is certain to be in a field of its own: nothing opaque, undecoded or in a buffer of its own.
+    pub fn is_plain(&self) -> bool {
+        self.seen & (mark::OPAQUE | mark::OWN_BUFFER | mark::UNDECODED) == 0
     }
 
     /// All nodes, each before its children; the first is the message.
@@ -177,6 +187,8 @@ impl Tree {
 
     /// The node at an index, to be changed.
     pub fn get_mut(&mut self, index: u32) -> Option<&mut Node> {
+        // Nobody sees what becomes of it.
+        self.seen = u8::MAX;
         self.nodes.get_mut(index as usize)
     }
 
@@ -191,10 +203,11 @@ impl Tree {
     }
 
     /// Adds a node without children; returns its index.
-    #[inline]
+    #[inline(always)]
     pub fn leaf(&mut self, mut node: Node) -> u32 {
         let index = self.nodes.len() as u32;
         node.end = index + 1;
+        self.seen |= node.marks | if node.kind == Kind::Undecoded { mark::UNDECODED } else { 0 };
         self.nodes.push(node);
         index
     }
@@ -206,6 +219,46 @@ impl Tree {
         if let Some(node) = self.nodes.get_mut(index as usize) {
             node.end = end;
             node.bits = (end_bit as u32).saturating_sub(node.start);
+        }
+    }
+
+    /// Adds marks to a node.
+    pub fn mark(&mut self, index: u32, marks: u8) {
+        self.seen |= marks;
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.marks |= marks;
+        }
+    }
+
+    /// Gives a node another type: what it is turned out later.
+    #[inline]
+    pub fn retype(&mut self, index: u32, ty: TypeRef) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.ty = ty;
+        }
+    }
+
+    /// Says how a node's value is to be read after all.
+    #[inline]
+    pub fn set_kind(&mut self, index: u32, kind: Kind) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.kind = kind;
+        }
+    }
+
+    /// Gives a node another name.
+    #[inline]
+    pub fn rename(&mut self, index: u32, name: Sym) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.name = name;
+        }
+    }
+
+    /// Changes a text's content: its place within the bytes it takes up.
+    #[inline]
+    pub fn place_content(&mut self, index: u32, start: usize, len: usize) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.value = Node::place(start, len);
         }
     }
 
@@ -323,6 +376,13 @@ impl Tree {
         let start = self.text.len();
         self.text.push_str(text);
         Node::place(start, text.len())
+    }
+
+    /// The same for a text that comes character by character.
+    pub fn own_chars(&mut self, chars: impl Iterator<Item = char>) -> u64 {
+        let start = self.text.len();
+        self.text.extend(chars);
+        Node::place(start, self.text.len() - start)
     }
 
     /// A text kept by [`Tree::own_text`].

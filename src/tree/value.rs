@@ -56,6 +56,12 @@ pub enum Kind {
     Undecoded,
 }
 
+/// Whether bytes are all ASCII once inverted.
+pub fn is_inverted_ascii(bytes: &[u8]) -> bool {
+    // All of them are looked at: so many at once are faster than one by one to the first that is not.
+    bytes.iter().fold(0x80, |all, byte| all & byte) != 0
+}
+
 /// Appends the text that some bytes are, and says whether they were valid. What is not valid becomes U+FFFD.
 pub fn decode_text(kind: TextKind, bytes: &[u8], out: &mut String) -> bool {
     match kind {
@@ -67,7 +73,7 @@ pub fn decode_text(kind: TextKind, bytes: &[u8], out: &mut String) -> bool {
         TextKind::Utf16 => decode_utf16(bytes, 0, out),
         TextKind::Inverted16 => decode_utf16(bytes, 0xffff, out),
         TextKind::Inverted8 => {
-            if bytes.iter().all(|b| *b & 0x80 != 0) {
+            if is_inverted_ascii(bytes) {
                 out.extend(bytes.iter().map(|b| char::from(!*b)));
                 return true;
             }

@@ -17,7 +17,7 @@ pub use circuit::Counters;
 pub use session::CircuitSession;
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
-use crate::table::{NativeFn, Source, TableError, Tables};
+use crate::table::{Native, Source, TableError, Tables};
 
 /// The protocol.
 pub struct SecondLife;
@@ -53,7 +53,7 @@ impl Protocol for SecondLife {
         ]
     }
 
-    fn natives(&self) -> &'static [(&'static str, NativeFn)] {
+    fn natives(&self) -> &'static [Native] {
         natives::NATIVES
     }
 
