@@ -98,6 +98,28 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
+    /// The next `size` bytes (8 at most) as a number, least significant first, in the lowest bytes; what is above them is unspecified.
+    #[inline(always)]
+    pub(super) fn little(&mut self, size: u8) -> Result<u64, Short> {
+        let end = self.pos + usize::from(size) * 8;
+        if end > self.limit {
+            return Err(Short(end));
+        }
+        let value = match self.data.get(self.pos >> 3..).and_then(|rest| rest.first_chunk::<8>()) {
+            Some(bytes) if self.pos & 7 == 0 => u64::from_le_bytes(*bytes),
+            _ => self.few(size),
+        };
+        self.pos = end;
+        Ok(value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn few(&self, size: u8) -> u64 {
+        let mut copy = *self;
+        copy.bits(u32::from(size) * 8).unwrap_or(0)
+    }
+
     #[cold]
     #[inline(never)]
     fn unaligned<const N: usize>(&self) -> [u8; N] {

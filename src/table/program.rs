@@ -235,8 +235,10 @@ pub enum Op {
         ty: TypeRef,
         /// Where its value is kept, or [`NO_SLOT`].
         slot: u16,
-        /// Further marks for its node.
+        /// Marks for its node.
         marks: u8,
+        /// Its type in short.
+        quick: Quick,
     },
     /// Go on if the test holds, else jump.
     Branch {
@@ -252,7 +254,7 @@ pub enum Op {
         /// The value.
         on: ExprId,
         /// Values with their targets, sorted by value.
-        targets: Vec<(i128, u32)>,
+        targets: Box<[(i128, u32)]>,
         /// Where to go for any other.
         otherwise: u32,
     },

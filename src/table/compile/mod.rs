@@ -482,6 +482,12 @@ impl Compiler<'_> {
         }
         types::fill_minimums(&mut self.out);
         self.out.quick = self.out.types.iter().map(Quick::of).collect();
+        for op in &mut self.out.ops {
+            if let Op::Field { ty, marks, quick, .. } = op {
+                *quick = self.out.quick.get(ty.0 as usize).copied().unwrap_or(Quick::NONE);
+                *marks |= quick.marks;
+            }
+        }
     }
 
     pub(super) fn deeper_alias(&mut self, by: isize) -> usize {

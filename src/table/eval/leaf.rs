@@ -2,7 +2,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::super::quick::How;
+use super::super::quick::{How, Quick};
 use super::{Call, Frame, Run, Stop};
 use crate::tree::{Kind, Node, Severity, Sym, TypeRef};
 
@@ -30,31 +30,31 @@ impl Run<'_> {
         frame: Frame,
     ) -> Result<u64, Stop> {
         let quick = self.tables.quick(ty);
-        let marks = marks | quick.marks;
-        let start = cursor.pos();
-        let (value, kind) = match quick.how {
-            How::U8 => (u64::from(cursor.array::<1>()?[0]), Kind::Unsigned),
-            How::U16 => (u64::from(u16::from_le_bytes(cursor.array()?)), Kind::Unsigned),
-            How::U32 => (u64::from(u32::from_le_bytes(cursor.array()?)), Kind::Unsigned),
-            How::U64 => (u64::from_le_bytes(cursor.array()?), Kind::Unsigned64),
-            How::I8 => (i64::from(i8::from_le_bytes(cursor.array()?)) as u64, Kind::Signed),
-            How::I16 => (i64::from(i16::from_le_bytes(cursor.array()?)) as u64, Kind::Signed),
-            How::I32 => (i64::from(i32::from_le_bytes(cursor.array()?)) as u64, Kind::Signed),
-            How::I64 => (u64::from_le_bytes(cursor.array()?), Kind::Signed64),
-            How::Bool => (u64::from(cursor.array::<1>()?[0]), Kind::Bool),
-            How::F32 => (u64::from(u32::from_le_bytes(cursor.array()?)), Kind::F32),
-            How::F64 => (u64::from_le_bytes(cursor.array()?), Kind::F64),
-            How::Uuid => (Node::place(cursor.skip(16)?, 16), Kind::Uuid),
-            How::UuidBe => (Node::place(cursor.skip(16)?, 16), Kind::UuidBe),
-            How::Ipv4 => (u64::from(u32::from_le_bytes(cursor.array()?)), Kind::Ipv4),
-            How::Layout => return self.structure(cursor, name, quick.layout, &[], marks).map(|()| 0),
-            How::Other => return self.other(cursor, name, ty, marks, frame),
-        };
-        let node = self.scalar(cursor, name, ty, (value, kind), (start, marks));
-        if quick.checked || (kind == Kind::Bool && value > 1) {
-            self.check(ty, node, value);
+        self.step(cursor, (name, ty, marks | quick.marks), &quick, frame)
+    }
+
+    /// The same, of a type that was looked up.
+    #[inline(always)]
+    pub(super) fn step(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        (name, ty, marks): (Sym, TypeRef, u8),
+        quick: &Quick,
+        frame: Frame,
+    ) -> Result<u64, Stop> {
+        match quick.how {
+            How::Little => {
+                let start = cursor.pos();
+                let value = quick.scalar.value(cursor.little(quick.scalar.size)?);
+                let node = self.scalar(cursor, name, ty, (value, quick.scalar.kind), (start, marks));
+                if quick.checked || (quick.scalar.kind == Kind::Bool && value > 1) {
+                    self.check(ty, node, value);
+                }
+                Ok(value)
+            }
+            How::Layout => self.structure(cursor, name, quick.layout, &[], marks).map(|()| 0),
+            How::Other => self.other(cursor, name, ty, marks, frame),
         }
-        Ok(value)
     }
 
     /// Adds the node of a value that was read from `start` on.
@@ -106,7 +106,7 @@ impl Run<'_> {
         };
         self.node_limit(0)?;
         match &def.read {
-            Read::Int { .. } | Read::Float { .. } | Read::Ipv4 { .. } => {
+            Read::Int { .. } | Read::Float { .. } | Read::Ipv4 { .. } | Read::Uuid { .. } => {
                 let start = cursor.pos();
                 let read = number(cursor, &def.read)?;
                 let node = self.scalar(cursor, name, ty, read, (start, marks));
@@ -221,12 +221,13 @@ impl Run<'_> {
     }
 }
 
-/// A number in one of the rarer orders of bytes.
+/// A number in one of the rarer orders of bytes, or the place of a UUID.
 fn number(cursor: &mut Cursor<'_>, read: &Read) -> Result<(u64, Kind), Stop> {
     Ok(match read {
         Read::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,
         Read::Float { size: 4, .. } => (u64::from(u32::from_be_bytes(cursor.array()?)), Kind::F32),
         Read::Float { .. } => (u64::from_be_bytes(cursor.array()?), Kind::F64),
+        Read::Uuid { plain } => (Node::place(cursor.skip(16)?, 16), if *plain { Kind::UuidBe } else { Kind::Uuid }),
         _ => (u64::from(u32::from_be_bytes(cursor.array()?)), Kind::Ipv4),
     })
 }

@@ -396,13 +396,16 @@ impl Run<'_> {
         let mut pc = start as usize;
         while let Some(op) = tables.op(pc) {
             pc += 1;
-            match op {
-                Op::Field { name, ty, slot, marks } => {
-                    let value = self.quick_field(cursor, *name, *ty, *marks, *frame)?;
-                    if *slot != NO_SLOT {
-                        self.keep(frame, *slot, value);
-                    }
+            // Nearly every step is a field: asked first, that is foreseen.
+            if let Op::Field { name, ty, slot, marks, quick } = op {
+                let value = self.step(cursor, (*name, *ty, *marks), quick, *frame)?;
+                if *slot != NO_SLOT {
+                    self.keep(frame, *slot, value);
                 }
+                continue;
+            }
+            match op {
+                Op::Field { .. } => {}
                 Op::Branch { test, otherwise } => {
                     if !self.test(*test, *frame, cursor) {
                         pc = *otherwise as usize;
