@@ -132,17 +132,29 @@ fn civil(day: i64) -> (i64, i64, i64) {
 /// A problem's text with its numbers.
 pub fn problem_text(problem: &Problem, tables: &Tables, tree: &Tree) -> String {
     let mut out = String::new();
+    write_problem_text(problem, tables, tree, &mut out);
+    out
+}
+
+/// Appends a problem's text with its numbers.
+pub fn write_problem_text(problem: &Problem, tables: &Tables, tree: &Tree, out: &mut String) {
     match problem.text {
-        Text::Fixed(text) => Problem::format(text, problem.a, problem.b, &mut out),
+        Text::Fixed(text) => Problem::format(text, problem.a, problem.b, out),
         Text::Table(sym) => out.push_str(tables.name(sym)),
         Text::Owned(place) => out.push_str(tree.owned(place)),
     }
-    out
 }
 
 /// The path of the node a problem is about, as filters write it, without `fields.`; empty for the message itself.
 pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
     let mut out = String::new();
+    write_problem_path(tree, tables, target, &mut out);
+    out
+}
+
+/// Appends the same.
+pub fn write_problem_path(tree: &Tree, tables: &Tables, target: u32, out: &mut String) {
+    let start = out.len();
     let mut parent = 0;
     while parent < target {
         let list = tree.get(parent).is_some_and(|n| n.kind == Kind::List);
@@ -166,14 +178,13 @@ pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
             out.push_str(itoa::Buffer::new().format(element));
             out.push(']');
         } else {
-            if !out.is_empty() {
+            if out.len() > start {
                 out.push('.');
             }
             out.push_str(tree.dynamic(name).unwrap_or_else(|| tables.name(name)));
         }
         parent = index;
     }
-    out
 }
 
 #[cfg(test)]

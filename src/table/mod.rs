@@ -17,6 +17,7 @@ mod parse_body;
 mod positions;
 mod program;
 mod quick;
+mod ready;
 
 use std::collections::HashMap;
 
@@ -33,6 +34,7 @@ pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
 pub use program::*;
 pub use quick::Quick;
+pub use ready::Ready;
 
 use crate::tree::{Sym, TypeRef};
 
@@ -177,10 +179,15 @@ impl Tables {
         self.program.quick.get(ty.0 as usize).copied().unwrap_or(Quick::NONE)
     }
 
+    /// An enum by place.
+    pub fn enum_def(&self, id: EnumId) -> Option<&EnumDef> {
+        self.program.enums.get(id.0 as usize)
+    }
+
     /// The enum of a type's values.
     #[inline]
     pub fn symbols(&self, ty: TypeRef) -> Option<&EnumDef> {
-        self.program.enums.get(self.quick(ty).symbols?.0 as usize)
+        self.enum_def(self.quick(ty).symbols?)
     }
 
     /// A service by place.

@@ -5,6 +5,7 @@ use super::eval::Native;
 use super::numbers::Numbers;
 use super::positions::{Positions, ValueRead};
 use super::quick::Quick;
+use super::ready::Ready;
 use crate::tree::{Severity, Sym, TextKind, TypeRef};
 
 /// A name with the form JSON needs it in.
@@ -12,8 +13,10 @@ use crate::tree::{Severity, Sym, TextKind, TypeRef};
 pub struct Name {
     /// The name.
     pub text: String,
-    /// `"name":`, ready to be copied.
-    pub json: String,
+    /// `,"name":`
+    pub json: Ready,
+    /// How many characters it has.
+    pub width: usize,
 }
 
 /// How a type explains its values in trees.

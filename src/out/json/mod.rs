@@ -3,12 +3,13 @@
 //! Written by hand into one buffer that is used again, since this is where most of the time goes: `serde_json` would build
 //! a tree of its own for each message.
 
+mod named;
 mod spans;
 mod value;
 
 use std::net::SocketAddr;
 
-use super::record::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};
+use super::record::{Body, Counts, Record, event_word, format_time, write_problem_path, write_problem_text};
 use crate::proto::{Event, EventKind, Message};
 use crate::table::Tables;
 use crate::tree::{LinkKind, Tree};
@@ -30,6 +31,8 @@ pub struct JsonWriter {
     /// The last addresses that were written, as text: they come again and again.
     ends: [Option<(SocketAddr, String)>; 4],
     next_end: usize,
+    named: named::Named,
+    text: String,
 }
 
 impl JsonWriter {
@@ -70,7 +73,7 @@ impl JsonWriter {
     }
 
     /// Appends the keys of a message, from `message` on.
-    pub fn message_body(&self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
+    pub fn message_body(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\"message\":");
         string(out, message.name);
         if let Some(n) = message.number {
@@ -92,19 +95,20 @@ impl JsonWriter {
         }
         out.extend_from_slice(b",\"fields\":");
         self.fields(tables, tree, message.bytes, out);
-        problems(tables, tree, message.bytes, out);
+        problems_into(&mut self.text, tables, tree, message.bytes, out);
     }
 
     /// Appends the fields of the tree's first node, as the style asks.
-    pub fn fields(&self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+    pub fn fields(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         let view = value::View { tables, tree, bytes, redact: self.style.redact };
-        if self.style.spans { spans::spans_of(&view, 0, out) } else { value::object(&view, 0, out) }
+        let named = &mut self.named;
+        if self.style.spans { spans::spans_of(&view, named, 0, out) } else { value::object(&view, named, 0, out) }
     }
 
     /// Appends one value of the tree, as the style asks.
-    pub fn value(&self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
+    pub fn value(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
         let view = value::View { tables, tree, bytes, redact: self.style.redact };
-        value::value(&view, node, out);
+        value::value(&view, &mut self.named, node, out);
     }
 
     fn endpoint(&mut self, out: &mut Vec<u8>, at: SocketAddr) {
@@ -170,20 +174,27 @@ pub fn scalar(tables: &Tables, tree: &Tree, bytes: &[u8], node: &crate::tree::No
 
 /// Appends `,"problems":[…]` where there are any.
 pub fn problems(tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+    problems_into(&mut String::new(), tables, tree, bytes, out);
+}
+
+/// The same, with a text that is used again.
+fn problems_into(text: &mut String, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
     if tree.problems().is_empty() {
         return;
     }
-    out.extend_from_slice(b",\"problems\":[");
-    for (i, problem) in tree.problems().iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(b"{\"severity\":\"");
+    out.extend_from_slice(b",\"problems\":");
+    let start = out.len();
+    for problem in tree.problems() {
+        out.extend_from_slice(b",{\"severity\":\"");
         out.extend_from_slice(problem.severity.word().as_bytes());
         out.extend_from_slice(b"\",\"field\":");
-        string(out, &problem_path(tree, tables, problem.node));
+        text.clear();
+        write_problem_path(tree, tables, problem.node, text);
+        string(out, text);
         out.extend_from_slice(b",\"text\":");
-        string(out, &problem_text(problem, tables, tree));
+        text.clear();
+        write_problem_text(problem, tables, tree, text);
+        string(out, text);
         if let Some((buffer, start, len)) = problem.bytes {
             out.extend_from_slice(b",\"bytes\":\"");
             let all = tree.bytes(buffer, bytes);
@@ -192,7 +203,7 @@ pub fn problems(tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         }
         out.push(b'}');
     }
-    out.push(b']');
+    value::enclose(out, start, *b"[]");
 }
 
 fn event_body(event: &Event, out: &mut Vec<u8>) {
@@ -252,6 +263,7 @@ pub fn write_counts(c: Counts, out: &mut Vec<u8>) {
 }
 
 /// Appends an integer.
+#[inline]
 pub fn number(out: &mut Vec<u8>, n: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
 }
@@ -265,13 +277,20 @@ fn milliseconds(out: &mut Vec<u8>, nanos: i64) {
 
 /// Appends bytes as lower-case hex.
 pub fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let (blocks, rest) = bytes.as_chunks::<16>();
     out.reserve(bytes.len() * 2);
-    for b in bytes {
-        let digit = |n: u8| DIGITS.get(usize::from(n)).copied().unwrap_or(b'0');
-        let pair = [digit(b >> 4), digit(b & 15)];
-        out.extend_from_slice(&pair);
+    for block in blocks {
+        out.extend_from_slice(block.map(hex_pair).as_flattened());
     }
+    for byte in rest {
+        out.extend_from_slice(&hex_pair(*byte));
+    }
+}
+
+/// The two digits of a byte: computed, so that many are done at once.
+#[inline(always)]
+fn hex_pair(byte: u8) -> [u8; 2] {
+    [byte >> 4, byte & 15].map(|n| n + b'0' + if n > 9 { b'a' - b'9' - 1 } else { 0 })
 }
 
 /// Appends a JSON string with its quotes.

@@ -19,6 +19,7 @@ use super::numbers::Numbers;
 use super::parse::{ParsedFile, parse_file, parse_type};
 use super::program::*;
 use super::quick::Quick;
+use super::ready::Ready;
 use super::{Fixed, Tables};
 use crate::tree::{Sym, TypeRef};
 
@@ -112,8 +113,8 @@ impl Compiler<'_> {
             return *sym;
         }
         let sym = Sym(self.out.names.len() as u32);
-        let json = format!("{}:", serde_json::Value::from(text));
-        self.out.names.push(Name { text: text.to_string(), json });
+        let json = Ready::new(&format!(",{}:", serde_json::Value::from(text)));
+        self.out.names.push(Name { text: text.to_string(), json, width: text.chars().count() });
         self.name_ids.insert(text.to_string(), sym);
         sym
     }

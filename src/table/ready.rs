@@ -1,0 +1,45 @@
+//! Short texts that outputs copy again and again.
+
+/// A text, ready to be appended. Up to 32 bytes are copied as one block of fixed size, which takes a few instructions where a copy
+/// of unknown length takes a call; what was too much is cut off again.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    head: [u8; 32],
+    text: Box<[u8]>,
+}
+
+impl Ready {
+    /// A text made ready.
+    pub fn new(text: &str) -> Ready {
+        let mut head = [0; 32];
+        head.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
+        Ready { head, text: text.as_bytes().into() }
+    }
+
+    /// Appends it.
+    #[inline]
+    pub fn append(&self, out: &mut Vec<u8>) {
+        if self.text.len() > self.head.len() {
+            out.extend_from_slice(&self.text);
+            return;
+        }
+        let end = out.len() + self.text.len();
+        out.extend_from_slice(&self.head);
+        out.truncate(end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_or_long_it_is_appended_as_it_is() {
+        for length in [0, 1, 31, 32, 33, 100] {
+            let text = "x".repeat(length);
+            let mut out = b"before".to_vec();
+            Ready::new(&text).append(&mut out);
+            assert_eq!(out, format!("before{text}").into_bytes());
+        }
+    }
+}
