@@ -113,6 +113,19 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
+    /// Moves over the next `bytes` bytes, and gives all from the first of them on to the buffer's end; where the region ends within
+    /// them, or the cursor is within a byte, or less than eight bytes follow in the buffer, it stays and gives `None`.
+    #[inline(always)]
+    pub(super) fn run(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let end = self.pos + bytes * 8;
+        let rest = self.data.get(self.pos >> 3..)?;
+        if self.pos & 7 != 0 || end > self.limit || rest.len() < bytes + 8 {
+            return None;
+        }
+        self.pos = end;
+        Some(rest)
+    }
+
     #[cold]
     #[inline(never)]
     fn few(&self, size: u8) -> u64 {

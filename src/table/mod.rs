@@ -8,6 +8,7 @@ mod compile;
 mod cursor;
 mod error;
 mod eval;
+mod fixed;
 mod hex;
 mod lex;
 mod memory;
@@ -249,6 +250,11 @@ impl Tables {
     #[inline]
     pub(crate) fn op(&self, at: usize) -> Option<&Op> {
         self.program.ops.get(at)
+    }
+
+    #[inline]
+    pub(crate) fn fixed(&self, place: u32) -> Option<&fixed::Fixed> {
+        self.program.fixed.get((place as usize).checked_sub(1)?)
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use super::ast::{BinaryOp, Direction, Role};
 use super::eval::Native;
+use super::fixed::Fixed;
 use super::numbers::Numbers;
 use super::positions::{Positions, ValueRead};
 use super::quick::Quick;
@@ -242,6 +243,8 @@ pub enum Op {
         marks: u8,
         /// Its type in short.
         quick: Quick,
+        /// The run that begins here, by place and 1; or 0.
+        fixed: u32,
     },
     /// Go on if the test holds, else jump.
     Branch {
@@ -473,6 +476,7 @@ pub struct Program {
     pub(crate) quick: Vec<Quick>,
     pub(crate) layouts: Vec<Layout>,
     pub(crate) ops: Vec<Op>,
+    pub(crate) fixed: Vec<Fixed>,
     pub(crate) exprs: Vec<Ex>,
     pub(crate) enums: Vec<EnumDef>,
     pub(crate) families: Vec<Family>,

@@ -29,6 +29,9 @@ pub(crate) struct Scalar {
 }
 
 impl Scalar {
+    /// No number.
+    pub(crate) const NONE: Scalar = Scalar { size: 0, signed: false, kind: Kind::Struct };
+
     /// The number in the lowest bytes of eight.
     #[inline(always)]
     pub(crate) fn value(self, raw: u64) -> u64 {
@@ -60,7 +63,7 @@ impl Quick {
     /// A type that is not there.
     pub(crate) const NONE: Quick = Quick {
         how: How::Other,
-        scalar: NO_SCALAR,
+        scalar: Scalar::NONE,
         marks: 0,
         checked: false,
         linked: false,
@@ -78,7 +81,7 @@ impl Quick {
         };
         Quick {
             how,
-            scalar: scalar.unwrap_or(NO_SCALAR),
+            scalar: scalar.unwrap_or(Scalar::NONE),
             marks: def.marks,
             checked: def.expect.is_some() || def.max.is_some(),
             linked: !def.ids.is_empty() || !def.names.is_empty(),
@@ -88,8 +91,6 @@ impl Quick {
         }
     }
 }
-
-const NO_SCALAR: Scalar = Scalar { size: 0, signed: false, kind: Kind::Null };
 
 fn scalar(read: &Read) -> Option<Scalar> {
     let (size, signed, kind) = match *read {

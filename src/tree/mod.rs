@@ -212,6 +212,13 @@ impl Tree {
         index
     }
 
+    /// Adds nodes that are complete, with all their marks together.
+    #[inline(always)]
+    pub fn extend(&mut self, marks: u8, nodes: impl Iterator<Item = Node>) {
+        self.seen |= marks;
+        self.nodes.extend(nodes);
+    }
+
     /// Ends a node: all nodes added since are its descendants, and it reaches to `end_bit`.
     #[inline]
     pub fn close(&mut self, index: u32, end_bit: usize) {

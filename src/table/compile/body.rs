@@ -250,7 +250,7 @@ impl Compiler<'_> {
         }
         let (sym, text) = (self.name(name), name);
         let marks = if span { mark::SPAN } else { 0 };
-        let field = Op::Field { name: sym, ty, slot, marks, quick: Quick::NONE };
+        let field = Op::Field { name: sym, ty, slot, marks, quick: Quick::NONE, fixed: 0 };
         if mods.optional && !self.positional {
             self.optional(text, sym, ty, field, ops);
         } else {

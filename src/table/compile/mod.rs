@@ -17,6 +17,7 @@ use super::error::TableError;
 use super::eval::Native;
 use super::numbers::Numbers;
 use super::parse::{ParsedFile, parse_file, parse_type};
+use super::fixed;
 use super::program::*;
 use super::quick::Quick;
 use super::ready::Ready;
@@ -489,6 +490,7 @@ impl Compiler<'_> {
                 *marks |= quick.marks;
             }
         }
+        fixed::find(&mut self.out);
     }
 
     pub(super) fn deeper_alias(&mut self, by: isize) -> usize {

@@ -1,6 +1,7 @@
 //! Fields: which reader a type needs, and the scalars themselves.
 
 use super::super::cursor::Cursor;
+use super::super::fixed::Fixed;
 use super::super::program::*;
 use super::super::quick::{How, Quick};
 use super::{Call, Frame, Run, Stop};
@@ -54,6 +55,42 @@ impl Run<'_> {
             }
             How::Layout => self.structure(cursor, name, quick.layout, &[], marks).map(|()| 0),
             How::Other => self.other(cursor, name, ty, marks, frame),
+        }
+    }
+
+    /// Reads a run of fields at once; whether it could be.
+    #[inline]
+    pub(super) fn fixed(&mut self, fixed: &Fixed, frame: &mut Frame, cursor: &mut Cursor<'_>) -> bool {
+        let (start, first, buffer) = (cursor.pos() as u32, self.tree.len(), cursor.buffer());
+        if first + fixed.nodes.len() as u32 > self.state.limits.nodes {
+            return false;
+        }
+        let Some(bytes) = cursor.run(fixed.bytes as usize) else { return false };
+        let slots = self.state.slots.get_mut(frame.base..).unwrap_or_default();
+        let (mut present, mut odd) = (frame.present, false);
+        let nodes = fixed.nodes.iter().map(|t| {
+            let raw = bytes.get(t.at as usize..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
+            let value = if t.scalar.size == 0 { 0 } else { t.scalar.value(u64::from_le_bytes(raw)) };
+            if let Some(place) = slots.get_mut(usize::from(t.slot)) {
+                *place = value;
+                present |= 1 << (t.slot & 63);
+            }
+            odd |= t.checked | (t.scalar.kind == Kind::Bool && value > 1);
+            Node { value, start: start + t.node.start, end: first + t.node.end, buffer, ..t.node }
+        });
+        self.tree.extend(fixed.marks, nodes);
+        frame.present = present;
+        if odd {
+            self.check_run(fixed, first);
+        }
+        true
+    }
+
+    #[cold]
+    fn check_run(&mut self, fixed: &Fixed, first: u32) {
+        for (node, t) in (first..).zip(&fixed.nodes) {
+            let value = self.tree.get(node).map_or(0, |node| node.value);
+            self.check(t.node.ty, node, value);
         }
     }
 

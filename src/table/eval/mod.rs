@@ -397,7 +397,13 @@ impl Run<'_> {
         while let Some(op) = tables.op(pc) {
             pc += 1;
             // Nearly every step is a field: asked first, that is foreseen.
-            if let Op::Field { name, ty, slot, marks, quick } = op {
+            if let Op::Field { name, ty, slot, marks, quick, fixed } = op {
+                if let Some(fixed) = tables.fixed(*fixed)
+                    && self.fixed(fixed, frame, cursor)
+                {
+                    pc = fixed.next as usize;
+                    continue;
+                }
                 let value = self.step(cursor, (*name, *ty, *marks), quick, *frame)?;
                 if *slot != NO_SLOT {
                     self.keep(frame, *slot, value);
