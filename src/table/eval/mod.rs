@@ -104,7 +104,7 @@ pub struct Limits {
     pub nodes: u32,
     /// Structures within structures.
     pub depth: u32,
-    /// Bytes that one compressed region may become.
+    /// Bytes that the compressed regions of one message may become together.
     pub decompressed: usize,
 }
 
@@ -121,6 +121,8 @@ pub struct Evaluator {
     consulted: u32,
     regions: u32,
     depth: u32,
+    /// Bytes that this message's compressed regions became so far, attempts that did not fit included.
+    inflated: usize,
     inflate: flate2::Decompress,
     /// Bounds.
     pub limits: Limits,
@@ -138,6 +140,7 @@ impl Default for Evaluator {
             consulted: 0,
             regions: 0,
             depth: 0,
+            inflated: 0,
             inflate: flate2::Decompress::new(true),
             limits: Limits::default(),
             memory: Memory::default(),
@@ -227,6 +230,7 @@ impl Evaluator {
         self.consulted = 0;
         self.regions = 0;
         self.depth = 0;
+        self.inflated = 0;
     }
 }
 

@@ -208,8 +208,9 @@ impl Run<'_> {
     ) {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
-        let limit = self.state.limits.decompressed;
-        let good = inflate(&mut self.state.inflate, raw, keep, limit, &mut bytes);
+        let room = self.state.limits.decompressed.saturating_sub(self.state.inflated);
+        let good = inflate(&mut self.state.inflate, raw, keep, room, &mut bytes);
+        self.state.inflated += bytes.len();
         let node = self.tree.len();
         let mut inside = Cursor::new(&bytes, buffer);
         self.bounded(&mut inside, name, inner, false, frame);
@@ -233,13 +234,9 @@ impl Run<'_> {
                 );
             }
             Inflated::Limit => {
-                self.problem(
-                    Severity::Error,
-                    node,
-                    "more than {a} bytes of decompressed content are not kept",
-                    limit as i64,
-                    0,
-                );
+                let most = self.state.limits.decompressed as i64;
+                let text = "the content becomes longer than what is kept: {a} bytes in a message (--max-decompressed)";
+                self.problem(Severity::Error, node, text, most, 0);
             }
             Inflated::LeftOver(n) => {
                 self.problem(Severity::Warning, node, "{a} bytes behind the compressed content", n as i64, 0);
@@ -285,14 +282,16 @@ fn inflate(zlib: &mut flate2::Decompress, raw: &[u8], keep: usize, limit: usize,
     out.extend_from_slice(plain);
     zlib.reset(true);
     loop {
-        if out.len() >= limit {
-            return Inflated::Limit;
-        }
         out.reserve((packed.len() * 4).clamp(256, 1 << 16));
         let consumed = zlib.total_in() as usize;
         let (before_in, before_out) = (consumed, out.len());
         let input = packed.get(consumed..).unwrap_or(&[]);
-        match zlib.decompress_vec(input, out, flate2::FlushDecompress::Finish) {
+        let step = zlib.decompress_vec(input, out, flate2::FlushDecompress::Finish);
+        if out.len() > limit {
+            out.truncate(limit);
+            return Inflated::Limit;
+        }
+        match step {
             Ok(flate2::Status::StreamEnd) => {
                 let left = packed.len().saturating_sub(zlib.total_in() as usize);
                 return if left == 0 { Inflated::Whole } else { Inflated::LeftOver(left) };
