@@ -1,7 +1,9 @@
 //! Outputs: sinks over records and trees, and nothing else. A new protocol changes none of them.
 
+mod clock;
 pub mod follow;
 pub mod json;
+mod kept;
 pub mod learned;
 mod paint;
 mod record;
@@ -9,5 +11,6 @@ pub mod stats;
 mod tally;
 pub mod tree;
 
+pub use clock::format_time;
 pub use paint::Paint;
-pub use record::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};
+pub use record::{Body, Counts, Record, event_word, problem_path, problem_text};

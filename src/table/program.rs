@@ -16,6 +16,8 @@ pub struct Name {
     pub text: String,
     /// `,"name":`
     pub json: Ready,
+    /// Itself.
+    pub plain: Ready,
     /// How many characters it has.
     pub width: usize,
 }

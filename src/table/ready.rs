@@ -11,7 +11,7 @@ pub struct Ready {
 impl Ready {
     /// A text made ready.
     pub fn new(text: &str) -> Ready {
-        let mut head = [0; 32];
+        let mut head = [b' '; 32];
         head.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
         Ready { head, text: text.as_bytes().into() }
     }
@@ -27,6 +27,30 @@ impl Ready {
         out.extend_from_slice(&self.head);
         out.truncate(end);
     }
+
+    /// Appends it and spaces, so that there are `width` bytes in all, or more where it is longer.
+    #[inline]
+    pub fn append_padded(&self, width: usize, out: &mut Vec<u8>) {
+        if width > self.head.len() || self.text.len() > width {
+            self.append(out);
+            spaces(out, width.saturating_sub(self.text.len()));
+            return;
+        }
+        let end = out.len() + width;
+        out.extend_from_slice(&self.head);
+        out.truncate(end);
+    }
+}
+
+/// Appends spaces.
+#[inline]
+pub fn spaces(out: &mut Vec<u8>, count: usize) {
+    const SPACES: [u8; 32] = [b' '; 32];
+    let end = out.len() + count;
+    while out.len() < end {
+        out.extend_from_slice(&SPACES);
+    }
+    out.truncate(end);
 }
 
 #[cfg(test)]
@@ -40,6 +64,11 @@ mod tests {
             let mut out = b"before".to_vec();
             Ready::new(&text).append(&mut out);
             assert_eq!(out, format!("before{text}").into_bytes());
+            for width in [0, 5, 32, 40, 90] {
+                let mut out = b"before".to_vec();
+                Ready::new(&text).append_padded(width, &mut out);
+                assert_eq!(out, format!("before{text:width$}").into_bytes());
+            }
         }
     }
 }

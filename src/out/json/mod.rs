@@ -9,7 +9,9 @@ mod value;
 
 use std::net::SocketAddr;
 
-use super::record::{Body, Counts, Record, event_word, format_time, write_problem_path, write_problem_text};
+use super::clock::Clock;
+use super::kept::Kept;
+use super::record::{Body, Counts, Record, event_word, write_problem_path, write_problem_text};
 use crate::proto::{Event, EventKind, Message};
 use crate::table::Tables;
 use crate::tree::{LinkKind, Tree};
@@ -27,18 +29,18 @@ pub struct Style {
 #[derive(Default)]
 pub struct JsonWriter {
     style: Style,
-    time: (i64, String),
+    clock: Clock,
     /// The last addresses that were written, as text: they come again and again.
     ends: [Option<(SocketAddr, String)>; 4],
     next_end: usize,
-    named: named::Named,
+    kept: Kept,
     text: String,
 }
 
 impl JsonWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        JsonWriter { style, time: (i64::MIN, String::new()), ..JsonWriter::default() }
+        JsonWriter { style, ..JsonWriter::default() }
     }
 
     /// Appends a record and a line feed.
@@ -46,7 +48,7 @@ impl JsonWriter {
         out.extend_from_slice(b"{\"record\":");
         number(out, record.number);
         out.extend_from_slice(b",\"time\":\"");
-        self.write_time(record.at.time, out);
+        self.clock.append(record.at.time, out);
         out.extend_from_slice(b"\",\"frame\":");
         number(out, record.at.frame);
         out.extend_from_slice(b",\"transport\":\"");
@@ -101,14 +103,14 @@ impl JsonWriter {
     /// Appends the fields of the tree's first node, as the style asks.
     pub fn fields(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         let view = value::View { tables, tree, bytes, redact: self.style.redact };
-        let named = &mut self.named;
-        if self.style.spans { spans::spans_of(&view, named, 0, out) } else { value::object(&view, named, 0, out) }
+        let kept = &mut self.kept;
+        if self.style.spans { spans::spans_of(&view, kept, 0, out) } else { value::object(&view, kept, 0, out) }
     }
 
     /// Appends one value of the tree, as the style asks.
     pub fn value(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
         let view = value::View { tables, tree, bytes, redact: self.style.redact };
-        value::value(&view, &mut self.named, node, out);
+        value::value(&view, &mut self.kept, node, out);
     }
 
     fn endpoint(&mut self, out: &mut Vec<u8>, at: SocketAddr) {
@@ -122,25 +124,6 @@ impl JsonWriter {
             *place = Some((at, text));
         }
         self.next_end = self.next_end.wrapping_add(1);
-    }
-
-    fn write_time(&mut self, time: crate::capture::Time, out: &mut Vec<u8>) {
-        if self.time.0 != time.seconds {
-            self.time = (time.seconds, String::new());
-            format_time(crate::capture::Time { digits: 0, ..time }, &mut self.time.1);
-            self.time.1.pop();
-        }
-        out.extend_from_slice(self.time.1.as_bytes());
-        if time.digits > 0 {
-            let mut digits = *b".000000000";
-            let mut rest = time.nanos;
-            for place in digits.iter_mut().skip(1).rev() {
-                *place = b'0' + (rest % 10) as u8;
-                rest /= 10;
-            }
-            out.extend_from_slice(digits.get(..1 + usize::from(time.digits.min(9))).unwrap_or(&digits));
-        }
-        out.push(b'Z');
     }
 }
 

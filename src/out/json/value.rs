@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::named::{Named, integer};
+use super::super::kept::Kept;
+use super::named::{integer, named};
 use super::{escaped, hex, number, string};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
@@ -27,11 +28,11 @@ pub(super) fn enclose(out: &mut Vec<u8>, start: usize, [open, close]: [u8; 2]) {
 }
 
 /// A structure's fields as an object; what is only a span is passed over.
-pub(super) fn object(view: &View<'_>, named: &mut Named, node: u32, out: &mut Vec<u8>) {
+pub(super) fn object(view: &View<'_>, kept: &mut Kept, node: u32, out: &mut Vec<u8>) {
     let start = out.len();
     for (index, child) in view.tree.members(node) {
         key(view, child.name, out);
-        value_of(view, named, index, child, out);
+        value_of(view, kept, index, child, out);
     }
     enclose(out, start, *b"{}");
 }
@@ -49,33 +50,33 @@ fn key(view: &View<'_>, name: Sym, out: &mut Vec<u8>) {
 }
 
 /// One value.
-pub(super) fn value(view: &View<'_>, named: &mut Named, index: u32, out: &mut Vec<u8>) {
+pub(super) fn value(view: &View<'_>, kept: &mut Kept, index: u32, out: &mut Vec<u8>) {
     if let Some(node) = view.tree.get(index) {
-        value_of(view, named, index, node, out);
+        value_of(view, kept, index, node, out);
     }
 }
 
 #[inline]
-fn value_of(view: &View<'_>, named: &mut Named, index: u32, node: &Node, out: &mut Vec<u8>) {
+fn value_of(view: &View<'_>, kept: &mut Kept, index: u32, node: &Node, out: &mut Vec<u8>) {
     if view.redact && node.has(mark::SECRET) {
         out.extend_from_slice(format!("\"<redacted, {} bytes>\"", node.bits.div_ceil(8)).as_bytes());
         return;
     }
     match node.kind {
-        Kind::Struct => object(view, named, index, out),
-        Kind::List => list(view, named, index, out),
+        Kind::Struct => object(view, kept, index, out),
+        Kind::List => list(view, kept, index, out),
         _ => match view.tables.quick(node.ty).symbols {
-            Some(symbols) => named.write(view.tables, symbols, node, out),
+            Some(symbols) => named(view.tables, symbols, node, kept, out),
             None => scalar(view, node, out),
         },
     }
 }
 
-fn list(view: &View<'_>, named: &mut Named, node: u32, out: &mut Vec<u8>) {
+fn list(view: &View<'_>, kept: &mut Kept, node: u32, out: &mut Vec<u8>) {
     let start = out.len();
     for (index, child) in view.tree.members(node) {
         out.push(b',');
-        value_of(view, named, index, child, out);
+        value_of(view, kept, index, child, out);
     }
     enclose(out, start, *b"[]");
 }

@@ -8,11 +8,13 @@ mod value;
 
 use std::io::Write;
 
+use super::clock::Clock;
+use super::kept::Kept;
 use super::paint::Paint;
-use super::record::{Body, Record, format_time, problem_path, problem_text};
+use super::record::{Body, Record, write_problem_path, write_problem_text};
 use crate::capture::Time;
 use crate::proto::{EventKind, Message};
-use crate::table::Tables;
+use crate::table::{Tables, spaces};
 use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
 pub use meaning::meaning;
 pub use past::{History, Past};
@@ -33,13 +35,15 @@ pub struct Style {
 #[derive(Default)]
 pub struct TreeWriter {
     style: Style,
+    clock: Clock,
+    kept: Kept,
     text: String,
 }
 
 impl TreeWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        TreeWriter { style, text: String::new() }
+        TreeWriter { style, ..TreeWriter::default() }
     }
 
     /// Appends a record; `past` is what those before it have to do with it.
@@ -98,8 +102,8 @@ impl TreeWriter {
         match tree.get(0) {
             // One value that was asked for by its type.
             Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
-                out.extend_from_slice(b"    value");
-                self.value(&view, 0, value, 0, 0, &mut tie, out);
+                out.extend_from_slice(b"    value  ");
+                self.value(&view, 0, value, out);
             }
             _ => self.children(&view, 0, 1, &mut tie, out),
         }
@@ -108,9 +112,15 @@ impl TreeWriter {
             let paint = if problem.severity == Severity::Note { &self.style.paint.dim } else { &self.style.paint.bad };
             painted(out, paint, "· ");
             painted(out, paint, problem.severity.word());
-            let path = problem_path(tree, tables, problem.node);
-            let text = problem_text(problem, tables, tree);
-            let _ = if path.is_empty() { writeln!(out, ": {text}") } else { writeln!(out, ": {path}: {text}") };
+            out.extend_from_slice(b": ");
+            self.text.clear();
+            write_problem_path(tree, tables, problem.node, &mut self.text);
+            if !self.text.is_empty() {
+                self.text.push_str(": ");
+            }
+            write_problem_text(problem, tables, tree, &mut self.text);
+            out.extend_from_slice(self.text.as_bytes());
+            out.push(b'\n');
         }
         if self.style.bytes {
             value::dump(&view, &self.style.paint, out);
@@ -118,10 +128,11 @@ impl TreeWriter {
     }
 
     fn day_line(&mut self, time: Time, out: &mut Vec<u8>) {
-        self.text.clear();
-        format_time(time, &mut self.text);
-        painted(out, &self.style.paint.dim, self.text.get(..10).unwrap_or(""));
-        painted(out, &self.style.paint.dim, " (UTC)");
+        let dim = &self.style.paint.dim;
+        out.extend_from_slice(dim.0.as_bytes());
+        self.clock.append_date(time, out);
+        out.extend_from_slice(dim.1.as_bytes());
+        painted(out, dim, " (UTC)");
         out.push(b'\n');
     }
 
@@ -134,10 +145,7 @@ impl TreeWriter {
         out.extend_from_slice(b"  frame ");
         super::json::number(out, record.at.frame);
         out.extend_from_slice(b"  ");
-        self.text.clear();
-        format_time(record.at.time, &mut self.text);
-        let clock = self.text.get(11..self.text.len().saturating_sub(1)).unwrap_or("");
-        out.extend_from_slice(clock.as_bytes());
+        self.clock.append_clock(record.at.time, out);
         out.extend_from_slice(b"  ");
         out.extend_from_slice(record.transport.word().as_bytes());
         out.push(b' ');
@@ -172,87 +180,121 @@ impl TreeWriter {
         out.push(b'\n');
     }
 
-    fn children(&self, view: &View<'_>, parent: u32, depth: usize, tie: &mut usize, out: &mut Vec<u8>) {
+    fn children(&mut self, view: &View<'_>, parent: u32, depth: usize, tie: &mut usize, out: &mut Vec<u8>) {
         let list = view.tree.get(parent).is_some_and(|n| n.kind == Kind::List);
         let shown = || view.tree.members(parent);
-        let width =
-            if list { 0 } else { shown().map(|(_, n)| name_of(view, n.name).chars().count()).max().unwrap_or(0) };
+        let width = if list { 0 } else { shown().map(|(_, n)| name_width(view, n.name)).max().unwrap_or(0) };
         for (element, (index, node)) in shown().enumerate() {
-            for _ in 0..depth {
-                out.extend_from_slice(b"    ");
-            }
-            let paint = if self.style.bytes { self.style.paint.tie(*tie) } else { &self.style.paint.field };
-            out.extend_from_slice(paint.0.as_bytes());
-            let name = name_of(view, node.name);
-            let used = if list && node.name == Sym::ELEMENT {
-                let before = out.len();
-                let _ = write!(out, "[{element}]");
-                out.len() - before
+            spaces(out, depth * 4);
+            let element = (list && node.name == Sym::ELEMENT).then_some(element);
+            let nested = self.is_nested(view, index, node);
+            self.name(view, node.name, element, if nested { 0 } else { width + 2 }, *tie, out);
+            if nested {
+                self.nested(view, index, node, depth, tie, out);
             } else {
-                out.extend_from_slice(name.as_bytes());
-                name.chars().count()
-            };
-            out.extend_from_slice(paint.1.as_bytes());
-            self.value(view, index, node, width.saturating_sub(used), depth, tie, out);
+                self.value(view, index, node, out);
+                *tie += 1;
+            }
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // a line's parts
-    fn value(
-        &self,
-        view: &View<'_>,
-        index: u32,
-        node: &Node,
-        pad: usize,
-        depth: usize,
-        tie: &mut usize,
-        out: &mut Vec<u8>,
-    ) {
-        let secret = view.redact && node.has(mark::SECRET);
-        let nested = !secret && matches!(node.kind, Kind::Struct | Kind::List);
-        if nested && !value::is_short_list(view, index, node) {
-            if view.tree.children(index).all(|(_, n)| n.has(mark::SPAN)) {
-                out.extend_from_slice(if node.kind == Kind::List { b"  none" } else { b"" });
-            }
-            out.push(b'\n');
-            self.children(view, index, depth + 1, tie, out);
+    /// Appends a name, or the number of an element, in at least `width` characters.
+    fn name(&self, view: &View<'_>, name: Sym, element: Option<usize>, width: usize, tie: usize, out: &mut Vec<u8>) {
+        let paint = if self.style.bytes { self.style.paint.tie(tie) } else { &self.style.paint.field };
+        if let (None, Some(name)) = (element, view.tables.name_forms(name))
+            && paint.0.is_empty()
+            && name.width == name.text.len()
+        {
+            name.plain.append_padded(if width == 0 { 0 } else { width.max(name.width + 2) }, out);
             return;
         }
-        for _ in 0..pad + 2 {
-            out.push(b' ');
+        out.extend_from_slice(paint.0.as_bytes());
+        let used = match element {
+            Some(element) => {
+                let before = out.len();
+                out.push(b'[');
+                super::json::number(out, element);
+                out.push(b']');
+                out.len() - before
+            }
+            None => {
+                let name = view.tree.dynamic(name).unwrap_or_else(|| view.tables.name(name));
+                out.extend_from_slice(name.as_bytes());
+                name.chars().count()
+            }
+        };
+        out.extend_from_slice(paint.1.as_bytes());
+        spaces(out, if width == 0 { 0 } else { width.saturating_sub(used).max(2) });
+    }
+
+    /// Whether a value has lines of its own below its name.
+    fn is_nested(&self, view: &View<'_>, index: u32, node: &Node) -> bool {
+        let hidden = view.redact && node.has(mark::SECRET);
+        match node.kind {
+            Kind::Struct => !hidden,
+            Kind::List => !hidden && !value::is_short_list(view, index, node),
+            _ => false,
         }
-        if secret {
+    }
+
+    fn nested(&mut self, view: &View<'_>, index: u32, node: &Node, depth: usize, tie: &mut usize, out: &mut Vec<u8>) {
+        if node.kind == Kind::List && view.tree.children(index).all(|(_, n)| n.has(mark::SPAN)) {
+            out.extend_from_slice(b"  none");
+        }
+        out.push(b'\n');
+        self.children(view, index, depth + 1, tie, out);
+    }
+
+    /// Appends a value on the line of its name, with what it means, and ends the line.
+    fn value(&mut self, view: &View<'_>, index: u32, node: &Node, out: &mut Vec<u8>) {
+        if view.redact && node.has(mark::SECRET) {
             let _ = writeln!(out, "<redacted, {} bytes>", node.bits.div_ceil(8));
             return;
         }
-        if nested {
+        if node.kind == Kind::List {
             value::short_list(view, index, out);
+            out.push(b'\n');
+            return;
+        }
+        let quick = view.tables.quick(node.ty);
+        if quick.symbols.is_some() || quick.shown {
+            let of = (std::ptr::from_ref(view.tables).addr(), node.ty.0);
+            let paint = &self.style.paint.meaning;
+            if matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64) {
+                self.kept.append(of, node, out, |out| explained(view, node, paint, out));
+            } else {
+                explained(view, node, paint, out);
+            }
         } else {
             value::scalar(view, node, out);
-            let paint = &self.style.paint.meaning;
-            let at = out.len();
-            out.extend_from_slice(b"  ");
-            out.extend_from_slice(paint.0.as_bytes());
-            let said = out.len();
-            meaning(view.tables, node, out);
-            if out.len() == said {
-                out.truncate(at);
-            } else {
-                out.extend_from_slice(paint.1.as_bytes());
-            }
-            if let Some((name, record)) = view.past.name(index) {
-                out.extend_from_slice(b"  ");
-                value::quoted(name, out);
-                let _ = write!(out, " (inferred, record {record})");
-            }
         }
-        *tie += 1;
+        if let Some((name, record)) = view.past.name(index) {
+            out.extend_from_slice(b"  ");
+            value::quoted(name, out);
+            let _ = write!(out, " (inferred, record {record})");
+        }
         out.push(b'\n');
     }
 }
 
-fn name_of<'a>(view: &View<'a>, name: Sym) -> &'a str {
-    view.tree.dynamic(name).unwrap_or_else(|| view.tables.name(name))
+/// Appends a value and what it means, where its type says anything about that.
+fn explained(view: &View<'_>, node: &Node, paint: &(String, String), out: &mut Vec<u8>) {
+    value::scalar(view, node, out);
+    let at = out.len();
+    out.extend_from_slice(b"  ");
+    out.extend_from_slice(paint.0.as_bytes());
+    let said = out.len();
+    meaning(view.tables, node, out);
+    if out.len() == said {
+        out.truncate(at);
+    } else {
+        out.extend_from_slice(paint.1.as_bytes());
+    }
+}
+
+fn name_width(view: &View<'_>, name: Sym) -> usize {
+    let dynamic = || view.tree.dynamic(name).map_or(0, |name| name.chars().count());
+    view.tables.name_forms(name).map_or_else(dynamic, |name| name.width)
 }
 
 fn painted(out: &mut Vec<u8>, paint: &(String, String), text: &str) {

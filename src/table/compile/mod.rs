@@ -15,9 +15,9 @@ use std::rc::Rc;
 use super::ast::*;
 use super::error::TableError;
 use super::eval::Native;
+use super::fixed;
 use super::numbers::Numbers;
 use super::parse::{ParsedFile, parse_file, parse_type};
-use super::fixed;
 use super::program::*;
 use super::quick::Quick;
 use super::ready::Ready;
@@ -115,7 +115,12 @@ impl Compiler<'_> {
         }
         let sym = Sym(self.out.names.len() as u32);
         let json = Ready::new(&format!(",{}:", serde_json::Value::from(text)));
-        self.out.names.push(Name { text: text.to_string(), json, width: text.chars().count() });
+        self.out.names.push(Name {
+            text: text.to_string(),
+            json,
+            plain: Ready::new(text),
+            width: text.chars().count(),
+        });
         self.name_ids.insert(text.to_string(), sym);
         sym
     }
