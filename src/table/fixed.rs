@@ -1,7 +1,7 @@
 //! Runs of fields whose places are known before anything is read: numbers, and structures of nothing else, one after the other.
 //! Their nodes are made ready when tables are loaded; reading them is one check of the length and a copy with the values put in.
 //!
-//! Half of a Plasma message's values stand in such runs, and each costs a quarter of what it does when fields are read one by one.
+//! Half of a Plasma message's values stand in such runs, and each costs a third of what it does when fields are read one by one.
 //! Where a run cannot be read as one (it begins within a byte, the bytes end too early), its fields are read as any others.
 
 use std::collections::HashSet;
@@ -19,6 +19,8 @@ pub(crate) struct Fixed {
     pub(crate) next: u32,
     /// All marks of its nodes together.
     pub(crate) marks: u8,
+    /// Whether some value is held against what is expected.
+    pub(crate) checked: bool,
     pub(crate) nodes: Box<[Template]>,
 }
 
@@ -26,14 +28,26 @@ pub(crate) struct Fixed {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Template {
     pub(crate) node: Node,
+    /// Which bits of the eight bytes from there on are its value; none for a structure.
+    mask: u64,
+    /// The highest of them where it says that the value is negative.
+    sign: u64,
+    /// A value above this is to be looked at.
+    usual: u64,
     /// Where its bytes are in the run.
-    pub(crate) at: u32,
-    /// How they are read; no bytes for a structure.
-    pub(crate) scalar: Scalar,
+    at: u32,
     /// Where its value is kept, or [`NO_SLOT`].
     pub(crate) slot: u16,
-    /// Whether its value is held against what is expected.
-    pub(crate) checked: bool,
+}
+
+impl Template {
+    /// Its value in the bytes of the run, and whether that is to be looked at.
+    #[inline(always)]
+    pub(crate) fn value(&self, bytes: &[u8]) -> (u64, bool) {
+        let raw = bytes.get(self.at as usize..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
+        let value = ((u64::from_le_bytes(raw) & self.mask) ^ self.sign).wrapping_sub(self.sign);
+        (value, value > self.usual)
+    }
 }
 
 /// Runs of fewer nodes are not worth it.
@@ -64,7 +78,7 @@ pub(super) fn find(p: &mut Program) {
             if run.nodes.len() >= LEAST {
                 let marks = run.nodes.iter().fold(0, |all, t| all | t.node.marks);
                 let nodes = run.nodes.into();
-                found.push((at, Fixed { bytes: run.bytes, next: next as u32, marks, nodes }));
+                found.push((at, Fixed { bytes: run.bytes, next: next as u32, marks, checked: run.checked, nodes }));
             }
         }
     }
@@ -94,6 +108,7 @@ fn targets(ops: &[Op]) -> HashSet<u32> {
 struct Building {
     nodes: Vec<Template>,
     bytes: u32,
+    checked: bool,
 }
 
 impl Building {
@@ -114,7 +129,12 @@ impl Building {
     fn number(&mut self, (name, ty, marks): (Sym, TypeRef, u8), quick: &Quick, slot: u16) {
         let bits = u32::from(quick.scalar.size) * 8;
         let template = self.template((name, ty, marks), quick.scalar.kind, bits);
-        self.nodes.push(Template { scalar: quick.scalar, slot, checked: quick.checked, ..template });
+        let Scalar { size, signed, kind } = quick.scalar;
+        let mask = u64::MAX >> (64 - u32::from(size.clamp(1, 8)) * 8);
+        let sign = if signed { mask & !(mask >> 1) } else { 0 };
+        let usual = if kind == Kind::Bool { 1 } else { u64::MAX };
+        self.nodes.push(Template { mask, sign, usual, slot, ..template });
+        self.checked |= quick.checked;
         self.bytes += u32::from(quick.scalar.size);
     }
 
@@ -145,6 +165,6 @@ impl Building {
     fn template(&self, (name, ty, marks): (Sym, TypeRef, u8), kind: Kind, bits: u32) -> Template {
         let (start, end) = (self.bytes * 8, self.nodes.len() as u32 + 1);
         let node = Node { value: 0, name, ty, start, bits, end, buffer: Buffer::CAPTURED, kind, marks };
-        Template { node, at: self.bytes, scalar: Scalar::NONE, slot: NO_SLOT, checked: false }
+        Template { node, mask: 0, sign: 0, usual: u64::MAX, at: self.bytes, slot: NO_SLOT }
     }
 }

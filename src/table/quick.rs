@@ -30,7 +30,7 @@ pub(crate) struct Scalar {
 
 impl Scalar {
     /// No number.
-    pub(crate) const NONE: Scalar = Scalar { size: 0, signed: false, kind: Kind::Struct };
+    const NONE: Scalar = Scalar { size: 0, signed: false, kind: Kind::Struct };
 
     /// The number in the lowest bytes of eight.
     #[inline(always)]

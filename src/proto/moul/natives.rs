@@ -157,19 +157,19 @@ impl Spans {
             kind: Kind::Text(self.kind),
             marks: call.marks,
         };
-        let node = run.tree.leaf(whole);
-        let (tables, marks) = (run.tables, call.marks | mark::SPAN);
-        let (count_name, count_type) = (tables.count_name(), call.part(tables, 0));
-        let count = Node {
-            value: u64::from(self.count),
-            name: count_name,
-            ty: count_type,
-            kind: Kind::Unsigned,
-            marks,
-            ..whole
-        };
-        run.tree.leaf(Node { bits: 16, ..count });
-        let text = Node { name: tables.text_name(), start: whole.start + 16, marks, ..whole };
+        let (tables, marks, node) = (run.tables, call.marks | mark::SPAN, run.tree.len());
+        let (value, name, ty) = (u64::from(self.count), tables.count_name(), call.part(tables, 0));
+        let (kind, bits, end) = (Kind::Unsigned, 16, node + 2);
+        let count = Node { value, name, ty, kind, bits, end, marks, ..whole };
+        let bits = (self.len * 8) as u32;
+        let text = Node { name: tables.text_name(), start: whole.start + 16, bits, marks, ..whole };
+        if self.pad == 0 && self.tail == 0 && self.len > 0 {
+            let end = node + 3;
+            run.tree.extend(marks, [Node { end, ..whole }, count, Node { end, ..text }].into_iter());
+            return node;
+        }
+        run.tree.leaf(whole);
+        run.tree.leaf(count);
         let text = padding(run, text, self.pad);
         if self.len > 0 {
             run.tree.leaf(Node { bits: (self.len * 8) as u32, ..text });

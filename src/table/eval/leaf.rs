@@ -67,16 +67,20 @@ impl Run<'_> {
         }
         let Some(bytes) = cursor.run(fixed.bytes as usize) else { return false };
         let slots = self.state.slots.get_mut(frame.base..).unwrap_or_default();
-        let (mut present, mut odd) = (frame.present, false);
-        let nodes = fixed.nodes.iter().map(|t| {
-            let raw = bytes.get(t.at as usize..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
-            let value = if t.scalar.size == 0 { 0 } else { t.scalar.value(u64::from_le_bytes(raw)) };
-            if let Some(place) = slots.get_mut(usize::from(t.slot)) {
+        let (mut present, mut odd) = (frame.present, fixed.checked);
+        let nodes = fixed.nodes.iter().map(|template| {
+            let (value, unusual) = template.value(bytes);
+            odd |= unusual;
+            if let Some(place) = slots.get_mut(usize::from(template.slot)) {
                 *place = value;
-                present |= 1 << (t.slot & 63);
+                present |= 1 << (template.slot & 63);
             }
-            odd |= t.checked | (t.scalar.kind == Kind::Bool && value > 1);
-            Node { value, start: start + t.node.start, end: first + t.node.end, buffer, ..t.node }
+            let mut node = template.node;
+            node.value = value;
+            node.start += start;
+            node.end += first;
+            node.buffer = buffer;
+            node
         });
         self.tree.extend(fixed.marks, nodes);
         frame.present = present;

@@ -23,9 +23,9 @@ impl Run<'_> {
             LenFrom::Zero => return Ok(Count::Zero),
             LenFrom::To(unit) => return Ok(Count::To(unit)),
             LenFrom::Inline(ty) => self.quick_field(cursor, self.tables.count_name(), ty, mark::SPAN, frame)?,
-            LenFrom::Expr(id) => match self.expr(id, frame, cursor).map(u64::try_from) {
-                Some(Ok(n)) => n,
-                _ => {
+            LenFrom::Expr(id) => match self.length(id, frame, cursor) {
+                Some(n) => n,
+                None => {
                     let node = self.tree.len().saturating_sub(1);
                     self.problem(Severity::Error, node, "a length below zero or without a value", 0, 0);
                     return Err(Stop::Bad);

@@ -452,7 +452,7 @@ impl Run<'_> {
     fn args(&mut self, args: &[ExprId], frame: Frame, cursor: &Cursor<'_>) -> [u64; 4] {
         let mut values = [0; 4];
         for (place, arg) in values.iter_mut().zip(args) {
-            *place = self.expr(*arg, frame, cursor).unwrap_or(0) as u64;
+            *place = self.word(*arg, frame, cursor);
         }
         values
     }
