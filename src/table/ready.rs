@@ -28,6 +28,13 @@ impl Ready {
         out.truncate(end);
     }
 
+    /// How many bytes it has.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)] // nobody asks
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
     /// Appends it and spaces, so that there are `width` bytes in all, or more where it is longer.
     #[inline]
     pub fn append_padded(&self, width: usize, out: &mut Vec<u8>) {
@@ -47,6 +54,7 @@ impl Ready {
 pub fn spaces(out: &mut Vec<u8>, count: usize) {
     const SPACES: [u8; 32] = [b' '; 32];
     let end = out.len() + count;
+    out.extend_from_slice(&SPACES);
     while out.len() < end {
         out.extend_from_slice(&SPACES);
     }

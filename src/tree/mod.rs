@@ -279,15 +279,13 @@ impl Tree {
 
     /// The children of a node, with their indices.
     pub fn children(&self, parent: u32) -> Children<'_> {
-        let end = self.get(parent).map_or(0, |n| n.end);
-        Children { tree: self, next: parent + 1, end, through: false }
+        Children { tree: self, next: parent + 1, end: self.get(parent).map_or(0, |n| n.end) }
     }
 
     /// The fields of a structure or the elements of a list, with their indices: children without what is only a span, and the
     /// children of see-through ones in their place.
-    pub fn members(&self, parent: u32) -> impl Iterator<Item = (u32, &Node)> {
-        let children = Children { through: true, ..self.children(parent) };
-        children.filter(|(_, node)| !node.has(mark::SPAN))
+    pub fn members(&self, parent: u32) -> Members<'_> {
+        Members(self.children(parent))
     }
 
     /// What went wrong or is worth saying, in the order it was met.
@@ -440,26 +438,39 @@ pub struct Children<'a> {
     tree: &'a Tree,
     next: u32,
     end: u32,
-    through: bool,
 }
 
 impl<'a> Iterator for Children<'a> {
     type Item = (u32, &'a Node);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.next >= self.end {
             return None;
         }
-        let mut index = self.next;
-        let mut node = self.tree.get(index)?;
-        while self.through && node.has(mark::SEE_THROUGH) {
-            index += 1;
-            if index >= self.end {
-                return None;
-            }
-            node = self.tree.get(index)?;
-        }
+        let index = self.next;
+        let node = self.tree.get(index)?;
         self.next = node.end.max(index + 1);
         Some((index, node))
+    }
+}
+
+/// Iterates over the fields of a structure or the elements of a list.
+pub struct Members<'a>(Children<'a>);
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (u32, &'a Node);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (index, node) = self.0.next()?;
+            if node.marks & (mark::SPAN | mark::SEE_THROUGH) == 0 {
+                return Some((index, node));
+            }
+            if node.has(mark::SEE_THROUGH) {
+                self.0.next = index + 1;
+            }
+        }
     }
 }
