@@ -32,6 +32,7 @@ fn civil(day: i64) -> (i64, i64, i64) {
 }
 
 /// Writes times one after the other: records come in the same second again and again, whose text is kept.
+#[derive(Clone)]
 pub(super) struct Clock {
     second: i64,
     text: String,

@@ -16,7 +16,7 @@ struct Key {
 }
 
 /// Texts of values.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Kept {
     texts: Vec<Option<(Key, Vec<u8>)>>,
 }

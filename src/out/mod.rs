@@ -1,5 +1,6 @@
 //! Outputs: sinks over records and trees, and nothing else. A new protocol changes none of them.
 
+mod batch;
 mod clock;
 pub mod follow;
 pub mod json;
@@ -11,6 +12,7 @@ pub mod stats;
 mod tally;
 pub mod tree;
 
+pub use batch::Batch;
 pub use clock::format_time;
 pub use paint::Paint;
 pub use record::{Body, Counts, Record, event_word, problem_path, problem_text};

@@ -26,7 +26,7 @@ pub struct Style {
 }
 
 /// Writes records as JSON lines into a buffer.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct JsonWriter {
     style: Style,
     clock: Clock,
