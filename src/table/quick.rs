@@ -73,7 +73,7 @@ impl Quick {
     };
 
     /// A definition in short.
-    pub(super) fn of(def: &TypeDef) -> Quick {
+    fn of(def: &TypeDef) -> Quick {
         let scalar = scalar(&def.read);
         let (how, layout) = match &def.read {
             Read::Layout { layout, args } if args.is_empty() => (How::Layout, *layout),
@@ -88,6 +88,17 @@ impl Quick {
             symbols: def.symbols,
             layout,
             shown: def.shown.is_some(),
+        }
+    }
+}
+
+/// Fills in the types of a program in short, and those of its steps.
+pub(super) fn fill(p: &mut Program) {
+    p.quick = p.types.iter().map(Quick::of).collect();
+    for op in &mut p.ops {
+        if let Op::Field { ty, marks, quick, .. } = op {
+            *quick = p.quick.get(ty.0 as usize).copied().unwrap_or(Quick::NONE);
+            *marks |= quick.marks;
         }
     }
 }

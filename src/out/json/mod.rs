@@ -97,7 +97,7 @@ impl JsonWriter {
         }
         out.extend_from_slice(b",\"fields\":");
         self.fields(tables, tree, message.bytes, out);
-        problems_into(&mut self.text, tables, tree, message.bytes, out);
+        self.problems(tables, tree, message.bytes, out);
     }
 
     /// Appends the fields of the tree's first node, as the style asks.
@@ -111,6 +111,39 @@ impl JsonWriter {
     pub fn value(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
         let view = value::View { tables, tree, bytes, redact: self.style.redact };
         value::value(&view, &mut self.kept, node, out);
+    }
+
+    /// Appends `,"problems":[…]` where there are any.
+    pub fn problems(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+        if tree.problems().is_empty() {
+            return;
+        }
+        out.extend_from_slice(b",\"problems\":");
+        let list = out.len();
+        for problem in tree.problems() {
+            out.extend_from_slice(b",{\"severity\":\"");
+            out.extend_from_slice(problem.severity.word().as_bytes());
+            out.extend_from_slice(b"\",\"field\":");
+            self.text.clear();
+            write_problem_path(tree, tables, problem.node, &mut self.text);
+            string(out, &self.text);
+            out.extend_from_slice(b",\"text\":");
+            self.text.clear();
+            write_problem_text(problem, tables, tree, &mut self.text);
+            string(out, &self.text);
+            if let Some((buffer, start, len)) = problem.bytes {
+                let (from, to) = (start as usize, start as usize + len as usize);
+                out.extend_from_slice(b",\"bytes\":\"");
+                if self.style.redact && tree.secrets(buffer).any(|secret| secret.0 < to && from < secret.1) {
+                    out.extend_from_slice(format!("<redacted, {len} bytes>").as_bytes());
+                } else {
+                    hex(out, tree.bytes(buffer, bytes).get(from..to).unwrap_or(&[]));
+                }
+                out.push(b'"');
+            }
+            out.push(b'}');
+        }
+        value::enclose(out, list, *b"[]");
     }
 
     fn endpoint(&mut self, out: &mut Vec<u8>, at: SocketAddr) {
@@ -153,40 +186,6 @@ fn links(tree: &Tree, kind: LinkKind, out: &mut Vec<u8>) {
 /// Appends one value without children.
 pub fn scalar(tables: &Tables, tree: &Tree, bytes: &[u8], node: &crate::tree::Node, out: &mut Vec<u8>) {
     value::scalar(&value::View { tables, tree, bytes, redact: false }, node, out);
-}
-
-/// Appends `,"problems":[…]` where there are any.
-pub fn problems(tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
-    problems_into(&mut String::new(), tables, tree, bytes, out);
-}
-
-/// The same, with a text that is used again.
-fn problems_into(text: &mut String, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
-    if tree.problems().is_empty() {
-        return;
-    }
-    out.extend_from_slice(b",\"problems\":");
-    let start = out.len();
-    for problem in tree.problems() {
-        out.extend_from_slice(b",{\"severity\":\"");
-        out.extend_from_slice(problem.severity.word().as_bytes());
-        out.extend_from_slice(b"\",\"field\":");
-        text.clear();
-        write_problem_path(tree, tables, problem.node, text);
-        string(out, text);
-        out.extend_from_slice(b",\"text\":");
-        text.clear();
-        write_problem_text(problem, tables, tree, text);
-        string(out, text);
-        if let Some((buffer, start, len)) = problem.bytes {
-            out.extend_from_slice(b",\"bytes\":\"");
-            let all = tree.bytes(buffer, bytes);
-            hex(out, all.get(start as usize..(start + len) as usize).unwrap_or(&[]));
-            out.push(b'"');
-        }
-        out.push(b'}');
-    }
-    value::enclose(out, start, *b"[]");
 }
 
 fn event_body(event: &Event, out: &mut Vec<u8>) {

@@ -19,7 +19,7 @@ use super::fixed;
 use super::numbers::Numbers;
 use super::parse::{ParsedFile, parse_file, parse_type};
 use super::program::*;
-use super::quick::Quick;
+use super::quick;
 use super::ready::Ready;
 use super::{Fixed, Tables};
 use crate::tree::{Sym, TypeRef};
@@ -488,13 +488,7 @@ impl Compiler<'_> {
             }
         }
         types::fill_minimums(&mut self.out);
-        self.out.quick = self.out.types.iter().map(Quick::of).collect();
-        for op in &mut self.out.ops {
-            if let Op::Field { ty, marks, quick, .. } = op {
-                *quick = self.out.quick.get(ty.0 as usize).copied().unwrap_or(Quick::NONE);
-                *marks |= quick.marks;
-            }
-        }
+        quick::fill(&mut self.out);
         fixed::find(&mut self.out);
     }
 
