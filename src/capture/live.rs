@@ -74,8 +74,11 @@ mod system {
     const SNAP_LEN: i32 = 262_144;
     /// Bytes the kernel may hold for us.
     const BUFFER: i32 = 16 << 20;
-    /// Milliseconds after which a wait is over, so that the end can be wished for.
-    const WAIT: i32 = 100;
+    /// Milliseconds after which the kernel hands on what it gathered. Handing on each packet at once would cost room: a slot for the
+    /// largest packet there can be, for each.
+    const GATHER: i32 = 10;
+    /// How long to wait when there is nothing: never in the system, where the wish to end would not be heard.
+    const WAIT: std::time::Duration = std::time::Duration::from_millis(5);
 
     /// A capture on an interface.
     pub struct Live {
@@ -95,8 +98,8 @@ mod system {
             let other = |e: Error| refused(name, &text(e));
             let ready = |precision| {
                 let inactive = Capture::from_device(name).map_err(other)?;
-                let ready = inactive.promisc(true).immediate_mode(true).snaplen(SNAP_LEN).buffer_size(BUFFER);
-                ready.timeout(WAIT).precision(precision).open().map_err(other)
+                let ready = inactive.promisc(true).snaplen(SNAP_LEN).buffer_size(BUFFER).timeout(GATHER);
+                ready.precision(precision).open().and_then(Capture::setnonblock).map_err(other)
             };
             let (mut capture, nanos) = match ready(Precision::Nano) {
                 Ok(capture) => (capture, true),
@@ -118,7 +121,10 @@ mod system {
         pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, LiveError> {
             let packet = match self.capture.next_packet() {
                 Ok(packet) => packet,
-                Err(Error::TimeoutExpired) => return Ok(None),
+                Err(Error::TimeoutExpired) => {
+                    std::thread::sleep(WAIT);
+                    return Ok(None);
+                }
                 Err(error) => return Err(LiveError::Other(self.name.clone(), text(error))),
             };
             self.frames += 1;
