@@ -119,6 +119,9 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Foun
             }
             continue;
         }
+        if search.predicted != Some(at) && within_text(search.bytes, at) {
+            continue;
+        }
         budget -= 1;
         if budget == 0 {
             return Found::Nothing { from: pending.unwrap_or(at) };
@@ -168,6 +171,16 @@ fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> b
     };
     let id = bench.tables.message_id(service, side.index(), number);
     id.and_then(|id| bench.tables.message(id)).is_some_and(|m| m.layout.is_some())
+}
+
+/// Whether a place lies within wide text: what stands around it is nothing but units of Latin letters. Texts hold whatever one looks for, and
+/// counts that their own length bears out.
+fn within_text(bytes: &[u8], at: usize) -> bool {
+    let around = bytes.get(at.saturating_sub(8)..bytes.len().min(at.saturating_sub(8) + 16)).unwrap_or(&[]);
+    let (units, _) = around.as_chunks::<2>();
+    let letters =
+        units.iter().filter(|[low, high]| *high == 0 && (*low >= 0x20 || matches!(low, b'\n' | b'\r' | b'\t')));
+    units.len() == 8 && letters.count() >= 7
 }
 
 /// Reads messages from one place on, as long as they are flawless.
