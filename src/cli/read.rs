@@ -1,7 +1,9 @@
 //! Reading captures: the main job.
 
 use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::thread::available_parallelism;
 
 use super::args::{Cookies, ReadArgs};
 use super::error::{CliError, Status};
@@ -87,7 +89,7 @@ pub(super) fn feed<O: Output>(
     pipeline: &mut Pipeline<O>,
     mut after: impl FnMut(&mut O, bool) -> bool,
 ) -> Result<(), CliError> {
-    let mut capture = Capture::new(args.captures.iter().map(|path| source(path)));
+    let mut capture = Capture::new(args.captures.iter().map(|path| source(path))).unpacking_ahead(threads(args) > 1);
     let mut failed: Option<CaptureError> = None;
     loop {
         match capture.next_item() {
@@ -117,6 +119,15 @@ pub(super) fn feed<O: Output>(
         }
     }
     failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// How many threads to work with: as many as were asked for, or as the machine has; to stop at a record, order counts and not speed.
+pub(super) fn threads(args: &ReadArgs) -> usize {
+    match (args.count, args.threads) {
+        (Some(_), _) => 1,
+        (None, Some(threads)) => usize::from(threads).max(1),
+        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
+    }
 }
 
 fn source(path: &Path) -> Source {

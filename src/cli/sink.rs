@@ -1,14 +1,12 @@
 //! Records onto standard output: those that are wanted, in order, written here or by a crew.
 
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
-use std::thread::available_parallelism;
 
 use super::args::ReadArgs;
 use super::crew::Crew;
 use super::error::CliError;
 use super::form::Form;
-use super::read::filter;
+use super::read::{filter, threads};
 use crate::filter::Filter;
 use crate::out::Record;
 use crate::out::tree::{History, Pasts};
@@ -118,14 +116,5 @@ impl<W: Write> Here<W> {
         if let Err(error) = written {
             self.error.get_or_insert(error);
         }
-    }
-}
-
-/// How many threads to work with: as many as were asked for, or as the machine has; to stop at a record, order counts and not speed.
-fn threads(args: &ReadArgs) -> usize {
-    match (args.count, args.threads) {
-        (Some(_), _) => 1,
-        (None, Some(threads)) => usize::from(threads).max(1),
-        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
     }
 }
