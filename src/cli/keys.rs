@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::args::{KeysCommand, ReadArgs};
 use super::error::{CliError, Status};
-use super::read::{SECRETS, feed, setup};
+use super::feed::SECRETS;
+use super::read::{feed, setup};
 use crate::capture::{self, Source};
 use crate::keys::{PrivateKey, SessionLine, shard_keys};
 use crate::out::Record;

@@ -1,21 +1,18 @@
 //! Reading captures: the main job.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 
 use super::args::{Cookies, ReadArgs};
+use super::crew;
 use super::error::{CliError, Status};
+use super::feed::{Feed, threads};
 use super::sink::Printer;
-use crate::capture::{Capture, CaptureError, Item, Source};
 use crate::filter::Filter;
 use crate::flow::Limits as FlowLimits;
 use crate::keys::{KeyFile, KeyRing};
 use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
 use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
 use crate::table::{Source as TableSource, TableError, Tables};
-
-/// The type of the secrets block that carries keys: "MOUL".
-pub(super) const SECRETS: u32 = 0x4d4f_554c;
 
 /// Reads captures and prints what is in them.
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
@@ -24,20 +21,32 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let terminal = stdout.is_terminal();
     let printer = Printer::new(args, &setup, terminal, stdout)?;
     let mut pipeline = Pipeline::new(setup, printer);
-    let read = feed(args, &mut pipeline, |printer, waits| {
+    let mut feed = Feed::new(args);
+    match threads(args) {
+        1 => alone(&mut feed, &mut pipeline),
+        threads => crew::run(&mut feed, &mut pipeline, threads),
+    }
+    let summary = pipeline.summary();
+    if let Some(error) = pipeline.output().take_error() {
+        return Err(CliError::writing(error));
+    }
+    feed.result()?;
+    if !args.quiet {
+        say_summary(&summary);
+    }
+    Ok(status(args, &summary))
+}
+
+/// Decodes and writes on this thread.
+fn alone<W: Write>(feed: &mut Feed, pipeline: &mut Pipeline<Printer<W>>) {
+    feed.run(pipeline, |printer, waits| {
         if waits {
             printer.flush();
         }
         printer.is_done()
     });
     pipeline.finish();
-    let summary = pipeline.summary();
-    pipeline.output().finish().map_err(CliError::writing)?;
-    read?;
-    if !args.quiet {
-        say_summary(&summary);
-    }
-    Ok(status(args, &summary))
+    pipeline.output().flush();
 }
 
 /// Everything a run is made with.
@@ -80,47 +89,15 @@ pub(super) fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, C
     Ok(Some(filter))
 }
 
-/// Feeds captures to a pipeline, until `after` says it is enough. It is asked after each frame, and told whether the next one may have to
-/// be waited for: what is to be seen at once has to go out before that.
+/// Feeds captures to a pipeline, until `enough` (see [`Feed::run`]).
 pub(super) fn feed<O: Output>(
     args: &ReadArgs,
     pipeline: &mut Pipeline<O>,
-    mut after: impl FnMut(&mut O, bool) -> bool,
+    enough: impl FnMut(&mut O, bool) -> bool,
 ) -> Result<(), CliError> {
-    let mut capture = Capture::new(args.captures.iter().map(|path| source(path)));
-    let mut failed: Option<CaptureError> = None;
-    loop {
-        match capture.next_item() {
-            Ok(Some(Item::Frame(frame))) => {
-                pipeline.frame(&frame);
-                if after(pipeline.output(), !capture.is_at_hand()) {
-                    break;
-                }
-            }
-            Ok(Some(Item::Secrets(secrets))) if secrets.kind == SECRETS => {
-                match KeyFile::parse("keys in the capture", secrets.data) {
-                    Ok(file) => pipeline.keys().add(file),
-                    Err(error) => {
-                        let _ = writeln!(io::stderr(), "moulsniff: {error}");
-                    }
-                }
-            }
-            Ok(Some(_)) => {}
-            Ok(None) => break,
-            // What comes after a damaged file is read all the same; the first error is the one that counts.
-            Err(error) => match failed {
-                None => failed = Some(error),
-                Some(_) => {
-                    let _ = writeln!(io::stderr(), "moulsniff: {error}");
-                }
-            },
-        }
-    }
-    failed.map_or(Ok(()), |error| Err(error.into()))
-}
-
-fn source(path: &Path) -> Source {
-    if path.as_os_str() == "-" { Source::reader("standard input", Box::new(io::stdin())) } else { Source::path(path) }
+    let mut feed = Feed::new(args);
+    feed.run(pipeline, enough);
+    feed.result()
 }
 
 /// The tables of all protocols, with those that were given on top.
