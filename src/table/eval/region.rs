@@ -29,7 +29,8 @@ impl Run<'_> {
             Some((keep, size)) => {
                 let keep = self.expr(*keep, frame, cursor).unwrap_or(0);
                 let size = self.expr(*size, frame, cursor).unwrap_or(0);
-                self.inflated(cursor, name, inner, (keep.max(0) as usize, size.max(0) as usize), frame);
+                let sizes = (keep.max(0) as usize, size.max(0) as usize);
+                self.inflated(cursor, name, (inner, *dialects), sizes, frame);
             }
         }
         self.state.regions -= 1;
@@ -80,9 +81,16 @@ impl Run<'_> {
             }
         }
         if dialects && asked != 0 {
-            for choice in subsets(asked) {
+            let mut tried = [0; MAX_ATTEMPTS];
+            for attempt in 0..MAX_ATTEMPTS {
+                let Some(choice) = next_choice(asked, tried.get(..attempt).unwrap_or(&[])) else { break };
+                tried.get_mut(attempt).into_iter().for_each(|t| *t = choice);
                 self.state.dialects = spoken | choice;
+                let outer_asked = std::mem::replace(&mut self.state.consulted, 0);
                 let fits = inner.first().is_some_and(|ty| self.attempt(cursor, name, *ty, frame));
+                // In another form it may come to a place that asks about a further one.
+                asked |= self.state.consulted;
+                self.state.consulted |= outer_asked;
                 self.state.dialects = spoken;
                 if fits {
                     self.say_dialects(before_node(before), choice);
@@ -204,7 +212,7 @@ impl Run<'_> {
         &mut self,
         cursor: &mut Cursor<'_>,
         name: Sym,
-        inner: &[TypeRef],
+        (inner, dialects): (&[TypeRef], bool),
         (keep, size): (usize, usize),
         frame: Frame,
     ) {
@@ -214,7 +222,7 @@ impl Run<'_> {
         let good = inflate(&mut self.state.inflate, raw, keep, limit, &mut bytes);
         let node = self.tree.len();
         let mut inside = Cursor::new(&bytes, buffer);
-        self.bounded(&mut inside, name, inner, false, frame);
+        self.bounded(&mut inside, name, inner, dialects, frame);
         let found = bytes.len();
         self.tree.put_buffer(buffer, bytes);
         cursor.seek(cursor.limit());
@@ -264,15 +272,15 @@ fn before_node(at: crate::tree::Checkpoint) -> u32 {
     at.node()
 }
 
-/// The non-empty subsets of at most four set bits, single ones first.
-fn subsets(bits: u32) -> impl Iterator<Item = u32> {
-    let singles: Vec<u32> = (0..32).map(|i| 1 << i).filter(|b| bits & b != 0).take(4).collect();
-    let count = 1u32 << singles.len();
-    let mut all: Vec<u32> = (1..count)
-        .map(|pick| singles.iter().enumerate().filter(|(i, _)| pick & (1 << i) != 0).map(|(_, b)| b).sum())
-        .collect();
-    all.sort_by_key(|s: &u32| s.count_ones());
-    all.into_iter()
+/// How many forms of a region are tried beside the ordinary one.
+const MAX_ATTEMPTS: usize = 24;
+
+/// The next set of dialects to try: the smallest that was not tried, of the six lowest ones asked about.
+fn next_choice(asked: u32, tried: &[u32]) -> Option<u32> {
+    let singles = (0..32).map(|i| 1 << i).filter(|b| asked & b != 0).take(6);
+    let set = |pick: u32| singles.clone().enumerate().filter(|(i, _)| pick & (1 << i) != 0).map(|(_, b)| b).sum::<u32>();
+    let open = (1..1 << 6).map(set).filter(|s| !tried.contains(s));
+    open.min_by_key(|s| (s.count_ones(), *s))
 }
 
 enum Inflated {
