@@ -302,7 +302,7 @@ fn inflate(zlib: &mut flate2::Decompress, raw: &[u8], keep: usize, limit: usize,
         let consumed = zlib.total_in() as usize;
         let (before_in, before_out) = (consumed, out.len());
         let input = packed.get(consumed..).unwrap_or(&[]);
-        match zlib.decompress_vec(input, out, flate2::FlushDecompress::Finish) {
+        match zlib.decompress_vec(input, out, flate2::FlushDecompress::None) {
             Ok(flate2::Status::StreamEnd) => {
                 let left = packed.len().saturating_sub(zlib.total_in() as usize);
                 return if left == 0 { Inflated::Whole } else { Inflated::LeftOver(left) };
