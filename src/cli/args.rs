@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::size;
+
 /// A passive dissector for the protocols of online worlds.
 ///
 /// Reads captures, puts TCP streams together, recovers session keys from a shard's private keys, and prints every message as an
@@ -84,12 +86,24 @@ pub struct ReadArgs {
     /// No progress and no summary on standard error
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Say which packets have a wrong IPv4, TCP or UDP checksum; where a capture was taken on the sending machine they are normal
+    #[arg(long)]
+    pub checksums: bool,
     /// City of Heroes: whether packets carry cookies
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub ouro_cookies: Cookies,
-    /// Largest message that is put together, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
+    /// Largest message that is put together: a number of bytes, or with a suffix such as 64K, 16M, 1G
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
     pub max_message: usize,
+    /// Bytes of one direction of a stream that may wait for bytes before them; beyond, what is missing is given up
+    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size::parse)]
+    pub max_stream: usize,
+    /// Bytes of all streams together that may wait for bytes before them, and as many again for the rest of their messages
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size::parse)]
+    pub max_total: usize,
+    /// What the compressed parts of one message may become together
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
+    pub max_decompressed: usize,
 }
 
 /// When to use colour.

@@ -9,7 +9,7 @@ use super::read::tables as load;
 use super::sink::coloured;
 use crate::keys::KeyRing;
 use crate::out::json::{JsonWriter, Style as JsonStyle, problems};
-use crate::out::tree::{Style as TreeStyle, TreeWriter};
+use crate::out::tree::{Past, Style as TreeStyle, TreeWriter};
 use crate::out::{Paint, json};
 use crate::proto::{Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Share, Side, Start};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
@@ -243,7 +243,7 @@ fn print_value(
             problems(tables, &tree, bytes, out);
             out.extend_from_slice(b"}\n");
         }
-        Some(writer) => writer.body(tables, &tree, bytes, out),
+        Some(writer) => writer.body(tables, &tree, bytes, &Past::default(), out),
     }
     Ok(())
 }
@@ -277,7 +277,7 @@ impl Printer {
             }
             Some(writer) => {
                 writer.message_line(message, tree, out);
-                writer.body(tables, tree, message.bytes, out);
+                writer.body(tables, tree, message.bytes, &Past::default(), out);
             }
         }
     }

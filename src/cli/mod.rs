@@ -9,6 +9,7 @@ mod keys;
 mod read;
 mod sdl;
 mod sink;
+mod size;
 mod stats;
 mod tables;
 

@@ -8,6 +8,7 @@ use super::error::{CliError, Status};
 use super::sink::Printer;
 use crate::capture::{Capture, CaptureError, Item, Source};
 use crate::filter::Filter;
+use crate::flow::Limits as FlowLimits;
 use crate::keys::{KeyFile, KeyRing};
 use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
 use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
@@ -56,10 +57,17 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
                 Cookies::Off => Some(false),
             },
             max_message: args.max_message,
+            max_decompressed: args.max_decompressed,
             descriptors: super::sdl::files(&args.sdl)?,
         },
         decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
-        limits: Default::default(),
+        limits: FlowLimits {
+            stream_buffer: args.max_stream,
+            total_buffer: args.max_total,
+            checksums: args.checksums,
+            ..FlowLimits::default()
+        },
+        max_held: args.max_total,
     })
 }
 
@@ -194,6 +202,9 @@ pub(super) fn say_summary(summary: &Summary) {
         if n > 0 {
             text.push_str(&format!(", {n} {word}"));
         }
+    }
+    if summary.flow.wrong_sums > 0 {
+        text.push_str(&format!("; {} wrong checksums", summary.flow.wrong_sums));
     }
     if let Some(link) = summary.flow.unsupported_link {
         text.push_str(&format!("; {} frames of link type {link}, which is not supported", summary.flow.unsupported));

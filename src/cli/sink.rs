@@ -8,7 +8,7 @@ use super::error::CliError;
 use super::read::filter;
 use crate::filter::Filter;
 use crate::out::json::{JsonWriter, Style as JsonStyle};
-use crate::out::tree::{Style as TreeStyle, TreeWriter};
+use crate::out::tree::{History, Past, Style as TreeStyle, TreeWriter};
 use crate::out::{Paint, Record};
 use crate::pipeline::{Output, Setup};
 
@@ -25,6 +25,8 @@ enum Form {
 pub(super) struct Printer<W: Write> {
     form: Form,
     filter: Option<Filter>,
+    history: History,
+    past: Past,
     buffer: Vec<u8>,
     to: W,
     left: u64,
@@ -40,10 +42,12 @@ impl<W: Write> Printer<W> {
             Form::Json(JsonWriter::new(JsonStyle { spans: args.spans, redact: args.redact }))
         } else {
             let paint = Paint::new(coloured(args.color, terminal));
-            Form::Tree(TreeWriter::new(TreeStyle { paint, redact: args.redact, bytes: args.bytes }))
+            let writer = TreeWriter::new(TreeStyle { paint, redact: args.redact, bytes: args.bytes });
+            Form::Tree(writer)
         };
         let filter = filter(args, setup)?;
-        Ok(Printer { form, filter, buffer, to, left: args.count.unwrap_or(u64::MAX), error: None })
+        let left = args.count.unwrap_or(u64::MAX);
+        Ok(Printer { form, filter, history: History::default(), past: Past::default(), buffer, to, left, error: None })
     }
 
     /// Writes what was gathered.
@@ -77,7 +81,10 @@ impl<W: Write> Output for Printer<W> {
         self.left -= 1;
         match &mut self.form {
             Form::Json(writer) => writer.record(record, &mut self.buffer),
-            Form::Tree(writer) => writer.record(record, &mut self.buffer),
+            Form::Tree(writer) => {
+                self.history.next(record, &mut self.past);
+                writer.record(record, &self.past, &mut self.buffer);
+            }
             Form::Columns(columns) => columns.record(record, &mut self.buffer),
         }
         if self.buffer.len() >= GATHER {

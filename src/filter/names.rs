@@ -51,8 +51,20 @@ const INNER: [&str; 15] = [
     "name",
     "names",
 ];
-const EVENTS: [&str; 11] =
-    ["key", "no_key", "wrong_key", "gap", "undecoded", "resync", "limit", "stream_end", "open", "close", "remark"];
+const EVENTS: [&str; 12] = [
+    "key",
+    "no_key",
+    "wrong_key",
+    "gap",
+    "undecoded",
+    "resync",
+    "limit",
+    "stream_end",
+    "checksum",
+    "open",
+    "close",
+    "remark",
+];
 
 /// What a record's key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

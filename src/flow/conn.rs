@@ -5,7 +5,7 @@
 use super::delivery::Out;
 use super::half::{Half, Payload};
 use super::segment::{ACK, FIN, RST, SYN, Segment};
-use super::sink::{Dir, End, FlowSink, Moment, Opening, Stream, StreamId};
+use super::sink::{Dir, End, FlowSink, Moment, Note, Opening, Stream, StreamId};
 use super::table::{Key, Side};
 use super::{Limits, elapsed};
 use crate::capture::Time;
@@ -202,6 +202,9 @@ impl Conn {
             Side::High => self.seen_high = true,
         }
         let mut out = self.out(side, sink);
+        for wrong in segment.sums.wrong() {
+            out.sink.tcp_note(out.stream, out.dir, Note::Checksum(wrong), at);
+        }
         let (mine, _) = self.pair(side);
         if mine.ended() {
             return mine.beyond(segment.first(), segment.len);

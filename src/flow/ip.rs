@@ -25,6 +25,8 @@ pub(super) struct Packet<'a> {
     pub missing: u32,
     /// Where the payload is but a part of one.
     pub fragment: Option<Fragment>,
+    /// Whether length and destination are those that a checksum is made with: no further hops are listed, and the length is stated.
+    pub final_hop: bool,
 }
 
 /// Which part of a datagram a fragment is.
@@ -40,6 +42,8 @@ pub(super) struct Fragment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
+/// IPv4 options that list hops. Any byte of the options that looks like one counts: such packets are hardly ever met.
+const SOURCE_ROUTES: [u8; 2] = [131, 137];
 /// No sane packet has more extension headers.
 const MOST_EXTENSIONS: usize = 16;
 
@@ -60,6 +64,10 @@ impl<'a> Packet<'a> {
                 Some(extension) => extension,
                 None => return Ok(()),
             };
+            // A list of hops that are still to come: the destination changes on the way.
+            let hops =
+                self.protocol == IpNumber::IPV6_ROUTE_HEADER.0 && self.payload.get(3).is_some_and(|left| *left > 0);
+            self.final_hop &= !(self.v6 && hops);
             self.protocol = next.0;
             self.payload = self.payload.get(len..).ok_or(Malformed)?;
             if fragment.is_some() {
@@ -129,6 +137,7 @@ fn parse_v4(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
             offset: u32::from(header.fragments_offset().value()) * 8,
             more: header.more_fragments(),
         }),
+        final_hop: header.total_len() != 0 && !header.options().iter().any(|option| SOURCE_ROUTES.contains(option)),
     };
     if packet.fragment.is_none() {
         packet.walk_extensions()?;
@@ -153,6 +162,7 @@ fn parse_v6(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
         payload,
         missing,
         fragment: None,
+        final_hop: header.payload_length() != 0,
     };
     packet.walk_extensions()?;
     Ok(packet)

@@ -8,6 +8,7 @@
 //! Memory is bounded by [`Limits`] however long the capture and whatever is in it. Payload that comes in order is
 //! handed on from the frame itself, without a copy.
 
+mod checksum;
 mod conn;
 mod delivery;
 mod fragments;
@@ -25,6 +26,8 @@ mod tests;
 mod udp;
 
 use crate::capture::{Frame, Time};
+use checksum::Sums;
+pub use checksum::{Summed, WrongSum};
 use fragments::{Bounds, Fragments};
 use ip::Packet;
 use link::NoIp;
@@ -71,6 +74,8 @@ pub struct Limits {
     pub blind_frames: u64,
     /// … or this much time.
     pub blind_time: i64,
+    /// Whether checksums are judged at all.
+    pub checksums: bool,
 }
 
 impl Default for Limits {
@@ -89,6 +94,7 @@ impl Default for Limits {
             hole_time: SECOND,
             blind_frames: 1024,
             blind_time: 10 * SECOND,
+            checksums: false,
         }
     }
 }
@@ -132,6 +138,8 @@ pub struct Stats {
     pub after_end: u64,
     /// Streams of either kind ended to make room.
     pub evicted: u64,
+    /// Wrong checksums, where they are judged.
+    pub wrong_sums: u64,
 }
 
 /// Frames in, streams and datagrams out.
@@ -208,22 +216,22 @@ impl Flow {
     /// An IP packet, `wire_len` bytes long before it was cut, with others inside it perhaps.
     fn packet<S: FlowSink>(&mut self, bytes: &[u8], wire_len: usize, sink: &mut S) {
         let (mut bytes, mut wire_len) = (bytes, wire_len);
+        let mut ip = None;
         for _ in 0..MOST_TUNNELS {
             let Ok(packet) = ip::parse(bytes, wire_len) else {
                 return self.unreadable(wire_len > bytes.len());
             };
+            if self.limits.checksums {
+                let wrong = checksum::ip_header(bytes);
+                self.stats.wrong_sums += u64::from(wrong.is_some());
+                ip = ip.or(wrong);
+            }
             if let Some(fragment) = packet.fragment {
-                return self.fragment(&packet, fragment, sink);
+                return self.fragment(&packet, fragment, ip, sink);
             }
             if !matches!(packet.protocol, PROTOCOL_IPV4 | PROTOCOL_IPV6) {
-                return transport(
-                    &packet,
-                    self.now,
-                    &mut self.stats,
-                    (&mut self.tcp, &mut self.udp),
-                    &self.limits,
-                    sink,
-                );
+                let transports = (&mut self.tcp, &mut self.udp);
+                return transport((&packet, ip), self.now, &mut self.stats, transports, &self.limits, sink);
             }
             bytes = packet.payload;
             wire_len = bytes.len() + packet.missing as usize;
@@ -231,7 +239,13 @@ impl Flow {
         self.stats.other_ip += 1;
     }
 
-    fn fragment<S: FlowSink>(&mut self, packet: &Packet<'_>, fragment: ip::Fragment, sink: &mut S) {
+    fn fragment<S: FlowSink>(
+        &mut self,
+        packet: &Packet<'_>,
+        fragment: ip::Fragment,
+        ip: Option<WrongSum>,
+        sink: &mut S,
+    ) {
         self.stats.fragments += 1;
         let mut whole = Packet { fragment: None, ..*packet };
         // A datagram whose first fragment was cut cannot be put together: what there is of it counts.
@@ -249,34 +263,41 @@ impl Flow {
             return;
         }
         let transports = (&mut self.tcp, &mut self.udp);
-        transport(&whole, self.now, &mut self.stats, transports, &self.limits, sink);
+        transport((&whole, ip), self.now, &mut self.stats, transports, &self.limits, sink);
     }
 }
 
-/// What an IP packet carries.
+/// What an IP packet carries, told with what is wrong with its own header.
 #[inline]
 fn transport<S: FlowSink>(
-    packet: &Packet<'_>,
+    (packet, ip): (&Packet<'_>, Option<WrongSum>),
     at: Moment,
     stats: &mut Stats,
     (tcp, udp): (&mut Tcp, &mut Udp),
     limits: &Limits,
     sink: &mut S,
 ) {
+    let mut sums = Sums { ip, transport: None };
+    if limits.checksums {
+        sums.transport = checksum::transport(packet);
+        stats.wrong_sums += u64::from(sums.transport.is_some());
+    }
     match packet.protocol {
         PROTOCOL_TCP => {
-            let Some(segment) = Segment::parse(packet.payload, packet.missing) else {
+            let Some(mut segment) = Segment::parse(packet.payload, packet.missing) else {
                 return stats.count_unreadable(packet);
             };
             stats.tcp += 1;
+            segment.sums = sums;
             let ends = Key::new(packet.v6, (&packet.src, segment.src_port), (&packet.dst, segment.dst_port));
             tcp.segment(ends, &segment, at, (limits, stats), sink);
         }
         PROTOCOL_UDP => {
-            let Some(datagram) = Datagram::parse(packet.payload, packet.missing, packet.v6) else {
+            let Some(mut datagram) = Datagram::parse(packet.payload, packet.missing, packet.v6) else {
                 return stats.count_unreadable(packet);
             };
             stats.udp += 1;
+            datagram.sums = sums;
             let ends = Key::new(packet.v6, (&packet.src, datagram.src_port), (&packet.dst, datagram.dst_port));
             udp.datagram(ends, &datagram, at, (limits, stats), sink);
         }

@@ -1,5 +1,7 @@
 //! The header of a TCP segment. It is not part of any connection yet.
 
+use super::checksum::Sums;
+
 pub(super) const FIN: u8 = 0x01;
 pub(super) const SYN: u8 = 0x02;
 pub(super) const RST: u8 = 0x04;
@@ -20,6 +22,8 @@ pub(super) struct Segment<'a> {
     pub bytes: &'a [u8],
     /// Length of the payload on the wire.
     pub len: u64,
+    /// Its checksums that are wrong, and its packet's.
+    pub sums: Sums,
 }
 
 impl<'a> Segment<'a> {
@@ -44,6 +48,7 @@ impl<'a> Segment<'a> {
             measured: whole >= header_len as u64,
             bytes: data.get(header_len..).unwrap_or_default(),
             len: whole.saturating_sub(header_len as u64),
+            sums: Sums::default(),
         })
     }
 

@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 
+use super::checksum::WrongSum;
 use crate::capture::Time;
 
 /// The frame at which something became known.
@@ -90,8 +91,8 @@ pub enum Cause {
     Ended,
 }
 
-/// Something odd about one direction of a TCP stream. Each kind is told once a direction, where it is first
-/// met; the counts stand in [`Totals`].
+/// Something odd about one direction of a stream. Each kind but wrong checksums is told once a direction, where it is
+/// first met; the counts stand in [`Totals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
     /// Bytes were sent twice with different content while the first were still waiting for their turn. The first
@@ -120,6 +121,8 @@ pub enum Note {
     /// The receiver acknowledged one number more than was captured when the stream ended: taken for a FIN that was not
     /// captured, and not for a byte.
     FinAssumed,
+    /// A packet's checksum is wrong, where they are judged ([`super::Limits::checksums`]). What it carries counts all the same.
+    Checksum(WrongSum),
 }
 
 /// How one direction of a TCP stream ended.
@@ -184,6 +187,11 @@ pub trait FlowSink {
 
     /// A datagram. `missing` is how many of its last bytes the capture cut off.
     fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: Moment);
+
+    /// Something odd about the datagram that follows.
+    fn udp_note(&mut self, stream: &Stream, dir: Dir, note: Note, at: Moment) {
+        let _ = (stream, dir, note, at);
+    }
 
     /// No more datagrams will come under this number: the capture ended, or the pair of ends was the longest
     /// idle one when there were too many.

@@ -3,7 +3,8 @@
 //!
 //! It keeps nothing of a datagram's content.
 
-use super::sink::{Dir, End, FlowSink, Moment, Stream, StreamId};
+use super::checksum::Sums;
+use super::sink::{Dir, End, FlowSink, Moment, Note, Stream, StreamId};
 use super::table::{Key, List, Side, Table};
 use super::{Limits, Stats};
 
@@ -17,6 +18,8 @@ pub(super) struct Datagram<'a> {
     pub bytes: &'a [u8],
     /// How many more bytes it had on the wire.
     pub missing: u32,
+    /// Its checksums that are wrong, and its packet's.
+    pub sums: Sums,
 }
 
 impl<'a> Datagram<'a> {
@@ -36,6 +39,7 @@ impl<'a> Datagram<'a> {
             dst_port: u16::from_be_bytes([*d0, *d1]),
             bytes,
             missing: u32::try_from(len - bytes.len()).unwrap_or(u32::MAX),
+            sums: Sums::default(),
         })
     }
 }
@@ -86,6 +90,9 @@ impl Udp {
             *conversation = Conversation { open: true, ..Conversation::new(conversation.stream.id, key, side) };
         }
         let dir = if side == conversation.forward { Dir::Forward } else { Dir::Backward };
+        for wrong in datagram.sums.wrong() {
+            sink.udp_note(&conversation.stream, dir, Note::Checksum(wrong), at);
+        }
         sink.udp(&conversation.stream, dir, datagram.bytes, datagram.missing, at);
     }
 

@@ -96,6 +96,7 @@ pub fn event_word(body: &Body<'_>) -> &'static str {
         EventKind::Undecoded => "undecoded",
         EventKind::Resync { .. } => "resync",
         EventKind::Limit { .. } => "limit",
+        EventKind::Checksum => "checksum",
         EventKind::Open => "open",
         EventKind::Close => "close",
         EventKind::Remark => "remark",

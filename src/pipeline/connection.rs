@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use super::desk::Desk;
 use super::{Output, Shop, StreamKey, StreamOver};
-use crate::flow::{Dir, End, Stream};
+use crate::flow::{Dir, End, Note, Stream};
 use crate::out::Counts;
 use crate::proto::{Context, Emit, Ends, Moment, Opening, Session, Side, Start, Transport, Verdict};
 
@@ -15,6 +15,13 @@ const KNOWN_SERVERS: usize = 4096;
 /// Bytes of one direction that are looked at to know a protocol.
 const LOOK: usize = 4096;
 
+/// Bytes and pieces that wait for a stream's protocol to be known.
+const WAITING_BYTES: usize = 64 << 10;
+const WAITING_PIECES: usize = 256;
+
+/// What a piece that waits costs beside its bytes, roughly.
+const OVERHEAD: usize = 96;
+
 /// Something a stream brings.
 #[derive(Clone, Copy)]
 pub(super) enum Piece<'a> {
@@ -22,8 +29,18 @@ pub(super) enum Piece<'a> {
     Data(Dir, u64, &'a [u8]),
     /// Bytes that were never captured.
     Gap(Dir, u64, u64),
+    /// Something odd about a direction.
+    Note(Dir, Note),
     /// The end of a direction.
     End(Dir, End),
+}
+
+impl Piece<'_> {
+    fn dir(&self) -> Dir {
+        match self {
+            Piece::Data(dir, ..) | Piece::Gap(dir, ..) | Piece::Note(dir, _) | Piece::End(dir, _) => *dir,
+        }
+    }
 }
 
 /// A piece that waits.
@@ -37,6 +54,7 @@ struct Held {
 enum HeldWhat {
     Bytes(Vec<u8>),
     Gap(u64),
+    Note(Note),
     End(End),
 }
 
@@ -61,6 +79,8 @@ pub(super) struct Connection {
     ended: [bool; 2],
     /// The server was remembered.
     noted: bool,
+    /// Memory held, in bytes and roughly: of pieces that wait, or what the session said.
+    held: usize,
 }
 
 impl Connection {
@@ -76,7 +96,21 @@ impl Connection {
             counts: [Counts::default(); 2],
             ended: [false; 2],
             noted: false,
+            held: 0,
         }
+    }
+
+    /// Memory held, in bytes and roughly.
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Gives up what waits.
+    pub(super) fn relieve<O: Output>(&mut self, at: Moment, shop: &mut Shop<O>) {
+        if let State::Unknown { .. } = &self.state {
+            self.recognise(true, shop);
+        }
+        self.call(Call::Relieve, at, shop);
     }
 
     /// Whether both directions ended.
@@ -108,7 +142,7 @@ impl Connection {
             State::Foreign => {}
             State::Known { .. } => self.hand_on(piece, at, shop),
             State::Unknown { held, first } => {
-                hold(held, first, piece, at, self.key.transport);
+                self.held += hold(held, first, piece, at, self.key.transport);
                 let over = self.ended.iter().all(|e| *e);
                 self.recognise(over, shop);
             }
@@ -132,7 +166,7 @@ impl Connection {
         let [forward, backward] = first;
         let (client, server) = if self.client_is_forward { (forward, backward) } else { (backward, forward) };
         let full = |look: &[u8]| self.key.transport == Transport::Tcp && look.len() >= LOOK;
-        let last = over || full(client) || full(server) || held.len() >= 256;
+        let last = over || full(client) || full(server) || held.len() >= WAITING_PIECES || self.held > WAITING_BYTES;
         let ends = self.ends();
         let known = shop.known(ends);
         let opening = Opening { client, server, ends, whole: self.whole, last, known };
@@ -159,7 +193,10 @@ impl Connection {
             (Verdict::Yes { swapped }, protocol) => self.enter(protocol, swapped, shop),
             (Verdict::Maybe, _) if !last => {}
             _ if client.is_empty() && server.is_empty() && !over => {}
-            _ => self.state = State::Foreign,
+            _ => {
+                self.state = State::Foreign;
+                self.held = 0;
+            }
         }
     }
 
@@ -179,16 +216,24 @@ impl Connection {
             match &piece.what {
                 HeldWhat::Bytes(bytes) => self.hand_on(Piece::Data(piece.dir, piece.offset, bytes), piece.at, shop),
                 HeldWhat::Gap(len) => self.hand_on(Piece::Gap(piece.dir, piece.offset, *len), piece.at, shop),
+                HeldWhat::Note(note) => self.hand_on(Piece::Note(piece.dir, *note), piece.at, shop),
                 HeldWhat::End(how) => self.hand_on(Piece::End(piece.dir, *how), piece.at, shop),
             }
         }
     }
 
     fn hand_on<O: Output>(&mut self, piece: Piece<'_>, at: Moment, shop: &mut Shop<O>) {
+        self.call(Call::Piece(piece), at, shop);
+    }
+
+    /// One call of the session, with all that is lent for it.
+    fn call<O: Output>(&mut self, call: Call<'_>, at: Moment, shop: &mut Shop<O>) {
         let ends = self.ends();
-        let side = self.side(match piece {
-            Piece::Data(dir, ..) | Piece::Gap(dir, ..) | Piece::End(dir, _) => dir,
-        });
+        let dir = match &call {
+            Call::Piece(piece) => piece.dir(),
+            Call::Relieve => Dir::Forward,
+        };
+        let side = self.side(dir);
         let State::Known { protocol, session } = &mut self.state else { return };
         let (Some(tables), Some(evaluator)) = (shop.setup.tables.get(*protocol), shop.evaluators.get_mut(*protocol))
         else {
@@ -202,14 +247,12 @@ impl Connection {
             protocol: tables.protocol().name(),
             counts: &mut self.counts,
         };
-        if let Piece::Data(_, _, bytes) = piece {
+        if let Call::Piece(Piece::Data(_, offset, bytes)) = call {
             desk.payload(side, bytes.len() as u64);
-        }
-        if let Piece::Data(_, offset, bytes) = piece
-            && session.is_clear()
-        {
-            // The number of a datagram is no offset.
-            desk.plaintext(side, if self.key.transport == Transport::Tcp { offset } else { 0 }, bytes);
+            if session.is_clear() {
+                // The number of a datagram is no offset.
+                desk.plaintext(side, if self.key.transport == Transport::Tcp { offset } else { 0 }, bytes);
+            }
         }
         let mut context = Context {
             tables: tables.get(),
@@ -219,8 +262,8 @@ impl Connection {
             options: &shop.setup.options,
             emit: &mut desk,
         };
-        match piece {
-            Piece::Data(_, offset, bytes) => {
+        match call {
+            Call::Piece(Piece::Data(_, offset, bytes)) => {
                 session.data(side, offset, bytes, at, &mut context);
                 if !self.noted && self.whole && session.service() != "unknown" {
                     self.noted = true;
@@ -228,16 +271,29 @@ impl Connection {
                     note_server(&mut shop.servers, ends.server, tables.protocol().name(), service);
                 }
             }
-            Piece::Gap(_, offset, len) => session.gap(side, offset, len, at, &mut context),
-            Piece::End(_, how) => {
+            Call::Piece(Piece::Gap(_, offset, len)) => session.gap(side, offset, len, at, &mut context),
+            Call::Piece(Piece::Note(_, note)) => desk.note(side, at, session.service(), note),
+            Call::Piece(Piece::End(_, how)) => {
                 session.end(side, at, &mut context);
-                let service = session.service().to_string();
                 if self.key.transport == Transport::Tcp {
-                    desk.stream_end(side, at, &service, how);
+                    desk.stream_end(side, at, session.service(), how);
+                } else if how == End::Evicted {
+                    desk.too_many(side, at, session.service());
                 }
             }
+            Call::Relieve => session.relieve(at, &mut context),
         }
+        self.held = session.held();
     }
+}
+
+/// What a session is called for.
+#[derive(Clone, Copy)]
+enum Call<'a> {
+    /// The next piece of its stream.
+    Piece(Piece<'a>),
+    /// Room is needed.
+    Relieve,
 }
 
 /// Remembers what a server speaks; where it offers more than one service, which one is not known of the next connection.
@@ -265,9 +321,11 @@ fn forced_protocol<O: Output>(opening: &Opening<'_>, transport: Transport, shop:
     shop.setup.tables.iter().position(|t| t.protocol().name() == rule.protocol)
 }
 
-fn hold(held: &mut Vec<Held>, first: &mut [Vec<u8>; 2], piece: Piece<'_>, at: Moment, transport: Transport) {
+/// Keeps a piece; what it costs.
+fn hold(held: &mut Vec<Held>, first: &mut [Vec<u8>; 2], piece: Piece<'_>, at: Moment, transport: Transport) -> usize {
     let [forward, backward] = first;
-    match piece {
+    let dir = piece.dir();
+    let (offset, what) = match piece {
         Piece::Data(dir, offset, bytes) => {
             let look = if dir == Dir::Forward { forward } else { backward };
             // Of datagrams the first one counts, of a stream all that comes.
@@ -277,8 +335,12 @@ fn hold(held: &mut Vec<Held>, first: &mut [Vec<u8>; 2], piece: Piece<'_>, at: Mo
                 look.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or(bytes));
             }
             held.push(Held { dir, offset, what: HeldWhat::Bytes(bytes.to_vec()), at });
+            return OVERHEAD + bytes.len();
         }
-        Piece::Gap(dir, offset, len) => held.push(Held { dir, offset, what: HeldWhat::Gap(len), at }),
-        Piece::End(dir, how) => held.push(Held { dir, offset: 0, what: HeldWhat::End(how), at }),
-    }
+        Piece::Gap(_, offset, len) => (offset, HeldWhat::Gap(len)),
+        Piece::Note(_, note) => (0, HeldWhat::Note(note)),
+        Piece::End(_, how) => (0, HeldWhat::End(how)),
+    };
+    held.push(Held { dir, offset, what, at });
+    OVERHEAD
 }

@@ -1,7 +1,7 @@
 //! Where a session's words become records: numbered, addressed, and every byte of theirs counted.
 
 use super::{Output, StreamKey, Summary};
-use crate::flow::End;
+use crate::flow::{End, Note, Summed, WrongSum};
 use crate::keys::SessionLine;
 use crate::out::{Body, Counts, Record};
 use crate::proto::{Emit, Ends, Event, EventKind, Message, Moment, Share, Side};
@@ -32,8 +32,62 @@ impl<O: Output> Desk<'_, O> {
         self.count(side, |c| c.payload += bytes);
     }
 
+    /// Something odd about a direction's segments.
+    pub(super) fn note(&mut self, side: Side, at: Moment, service: &str, note: Note) {
+        let limit = |limit| EventKind::Limit { limit };
+        let (kind, offset, length, text) = match note {
+            Note::Conflict { offset } => {
+                let text = "sent twice with different bytes: the first captured ones stay (said once in a direction)";
+                (EventKind::Remark, Some(offset), None, text)
+            }
+            Note::Late { offset, len } => {
+                let text = "bytes came after they had been given up as never captured (said once in a direction)";
+                (EventKind::Remark, Some(offset), Some(len), text)
+            }
+            Note::Implausible { len } => {
+                let text = "a segment too far from all others is left out (said once in a direction)";
+                (EventKind::Remark, None, Some(len), text)
+            }
+            Note::StreamLimit => {
+                let text = "too many bytes wait for missing ones in this direction (--max-stream): these are given up";
+                (limit("max-stream"), None, None, text)
+            }
+            Note::TotalLimit => {
+                let text = "too many bytes wait for missing ones in all streams (--max-total): these are given up";
+                (limit("max-total"), None, None, text)
+            }
+            Note::Checksum(WrongSum { of, found, right }) => {
+                let of = match of {
+                    Summed::Ip => "IPv4",
+                    Summed::Tcp => "TCP",
+                    Summed::Udp => "UDP",
+                };
+                let text = format!("wrong {of} checksum: {found:04x}, expected {right:04x}");
+                return self.say(side, at, service, EventKind::Checksum, text);
+            }
+            // The stream's end, which follows, says enough.
+            Note::FinAssumed => return,
+        };
+        let event = Event { kind, service: service.to_string(), from: side, offset, length, text: text.into() };
+        self.event(at, event);
+    }
+
+    /// The stream was ended because there were too many.
+    pub(super) fn too_many(&mut self, side: Side, at: Moment, service: &str) {
+        let text = "too many streams at once: this one, idle for longest, is taken for ended".to_string();
+        self.say(side, at, service, EventKind::Limit { limit: "streams" }, text);
+    }
+
+    /// An event that is about no bytes.
+    fn say(&mut self, from: Side, at: Moment, service: &str, kind: EventKind, text: String) {
+        self.event(at, Event { kind, service: service.to_string(), from, offset: None, length: None, text });
+    }
+
     /// The end of a direction.
     pub(super) fn stream_end(&mut self, side: Side, at: Moment, service: &str, how: End) {
+        if how == End::Evicted {
+            self.too_many(side, at, service);
+        }
         let counts = self.counts.get(side.index()).copied().unwrap_or_default();
         let text = match how {
             End::Fin => "closed",

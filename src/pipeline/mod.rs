@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use crate::capture::Frame;
-use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment as FlowMoment};
+use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment as FlowMoment, Note};
 use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
 use crate::keys::{KeyRing, SessionLine};
 use crate::out::{Counts, Record};
@@ -69,6 +69,8 @@ pub struct Setup {
     pub decode_as: Vec<DecodeAs>,
     /// Bounds of streams and fragments.
     pub limits: FlowLimits,
+    /// Bytes that the sessions of all streams may hold together, with what they remember.
+    pub max_held: usize,
 }
 
 /// `tcp:14000=moul`
@@ -110,13 +112,17 @@ impl<O: Output> Pipeline<O> {
     pub fn new(setup: Setup, out: O) -> Self {
         let ready = |lazy: &LazyTables| {
             let mut evaluator = Evaluator::default();
+            evaluator.limits.decompressed = setup.options.max_decompressed;
             lazy.protocol().prepare(&mut evaluator, &setup.options);
             evaluator
         };
         let evaluators = setup.tables.iter().map(ready).collect();
         let shop =
             Shop { setup, evaluators, tree: Tree::new(), out, summary: Summary::default(), servers: HashMap::new() };
-        Pipeline { flow: Flow::new(shop.setup.limits), engine: Engine { connections: HashMap::new(), shop } }
+        Pipeline {
+            flow: Flow::new(shop.setup.limits),
+            engine: Engine { connections: HashMap::new(), held: 0, full: shop.setup.max_held, shop },
+        }
     }
 
     /// The next frame.
@@ -169,6 +175,10 @@ impl<O: Output> Shop<O> {
 /// The open connections, fed by the flow.
 struct Engine<O: Output> {
     connections: HashMap<StreamKey, Connection>,
+    /// Memory that all connections hold, in bytes and roughly.
+    held: usize,
+    /// When so much is held, room is made.
+    full: usize,
     shop: Shop<O>,
 }
 
@@ -176,8 +186,38 @@ impl<O: Output> Engine<O> {
     fn piece(&mut self, transport: Transport, id: StreamId, piece: Piece<'_>, at: FlowMoment) {
         let key = StreamKey { transport, number: id.0 };
         if let Some(connection) = self.connections.get_mut(&key) {
+            let before = connection.held();
             connection.take(piece, moment(at), &mut self.shop);
+            self.held = self.held + connection.held() - before;
         }
+        if self.held > self.full {
+            self.relieve(moment(at));
+        }
+    }
+
+    /// Makes room: those that hold most give up first, until there is room enough that this is not to be done again soon.
+    fn relieve(&mut self, at: Moment) {
+        let most = self.shop.setup.max_held;
+        let enough = most / 4 * 3;
+        let mut largest: Vec<(usize, u32, StreamKey)> =
+            self.connections.iter().map(|(key, c)| (c.held(), key.number, *key)).collect();
+        largest.sort_unstable_by_key(|(held, number, key)| (std::cmp::Reverse(*held), *number, key.transport.word()));
+        for (before, _, key) in largest {
+            if self.held <= enough {
+                break;
+            }
+            if let Some(connection) = self.connections.get_mut(&key) {
+                connection.relieve(at, &mut self.shop);
+                self.held = self.held - before + connection.held();
+            }
+        }
+        self.full = most.max(self.held + most / 4);
+    }
+
+    /// Datagrams tell of their conversation by coming.
+    fn conversation(&mut self, stream: &Stream) {
+        let key = StreamKey { transport: Transport::Udp, number: stream.id.0 };
+        self.connections.entry(key).or_insert_with(|| Connection::new(key, *stream, false));
     }
 
     fn end(&mut self, transport: Transport, id: StreamId, dir: Dir, how: End, at: FlowMoment) {
@@ -186,6 +226,7 @@ impl<O: Output> Engine<O> {
         if self.connections.get(&key).is_some_and(Connection::is_over)
             && let Some(connection) = self.connections.remove(&key)
         {
+            self.held -= connection.held();
             connection.tell_over(&mut self.shop);
         }
     }
@@ -198,7 +239,8 @@ fn moment(at: FlowMoment) -> Moment {
 impl<O: Output> FlowSink for Engine<O> {
     fn tcp_open(&mut self, stream: &Stream, opening: FlowOpening, _at: FlowMoment) {
         let key = StreamKey { transport: Transport::Tcp, number: stream.id.0 };
-        self.connections.insert(key, Connection::new(key, *stream, opening != FlowOpening::Middle));
+        let replaced = self.connections.insert(key, Connection::new(key, *stream, opening != FlowOpening::Middle));
+        self.held -= replaced.map_or(0, |connection| connection.held());
     }
 
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: FlowMoment) {
@@ -209,14 +251,22 @@ impl<O: Output> FlowSink for Engine<O> {
         self.piece(Transport::Tcp, stream, Piece::Gap(dir, offset, len), at);
     }
 
+    fn tcp_note(&mut self, stream: StreamId, dir: Dir, note: Note, at: FlowMoment) {
+        self.piece(Transport::Tcp, stream, Piece::Note(dir, note), at);
+    }
+
     fn tcp_end(&mut self, stream: StreamId, dir: Dir, how: End, _totals: &Totals, at: FlowMoment) {
         self.end(Transport::Tcp, stream, dir, how, at);
     }
 
     fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: FlowMoment) {
-        let key = StreamKey { transport: Transport::Udp, number: stream.id.0 };
-        self.connections.entry(key).or_insert_with(|| Connection::new(key, *stream, false));
+        self.conversation(stream);
         self.piece(Transport::Udp, stream.id, Piece::Data(dir, u64::from(missing), bytes), at);
+    }
+
+    fn udp_note(&mut self, stream: &Stream, dir: Dir, note: Note, at: FlowMoment) {
+        self.conversation(stream);
+        self.piece(Transport::Udp, stream.id, Piece::Note(dir, note), at);
     }
 
     fn udp_end(&mut self, stream: StreamId, how: End, at: FlowMoment) {

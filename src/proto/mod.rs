@@ -192,6 +192,8 @@ pub enum EventKind {
         /// Which.
         limit: &'static str,
     },
+    /// A packet's checksum is wrong.
+    Checksum,
     /// A circuit or link was opened.
     Open,
     /// A circuit or link was closed.
@@ -241,14 +243,22 @@ pub trait Emit {
 }
 
 /// What somebody asked of the protocols.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Whether City of Heroes packets carry cookies: `None` decides by what fits.
     pub ouro_cookies: Option<bool>,
     /// Largest message that is put together, in bytes.
     pub max_message: usize,
+    /// Bytes that the compressed parts of one message may become together.
+    pub max_decompressed: usize,
     /// State descriptor files of MOUL: names and contents.
     pub descriptors: Vec<(String, Vec<u8>)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { ouro_cookies: None, max_message: 16 << 20, max_decompressed: 16 << 20, descriptors: Vec::new() }
+    }
 }
 
 /// What a session works with: lent for one call.
@@ -273,6 +283,12 @@ pub trait Session: Send {
     fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>);
     /// Bytes of a direction that were never captured.
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>);
+    /// Memory that waiting bytes and remembered messages take, in bytes and roughly.
+    fn held(&self) -> usize {
+        0
+    }
+    /// Gives up what waits and forgets what is remembered, because all streams together hold too much; says so where bytes are given up.
+    fn relieve(&mut self, _at: Moment, _context: &mut Context<'_>) {}
     /// A direction ended.
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>);
     /// Whether what comes in is plaintext already. A session that decrypts hands its plaintext on itself.

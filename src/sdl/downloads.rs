@@ -34,6 +34,11 @@ struct Open {
 }
 
 impl Downloads {
+    /// Memory that unfinished files take, in bytes.
+    pub fn held(&self) -> usize {
+        self.open.iter().map(|open| open.bytes.capacity() + open.name.len()).sum()
+    }
+
     /// Takes a message of the auth service that is in `tree`. Where it completes a descriptor file, the store has it from then on: the
     /// file's name and what came of it.
     pub fn observe(

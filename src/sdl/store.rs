@@ -14,6 +14,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Descriptors kept at most; a whole game's files hold a few hundred.
 const MAX_DESCRIPTORS: usize = 16_384;
+/// Variables of all of them together; the same files hold some thousand.
+const MAX_VARIABLES: usize = 1 << 18;
 /// Bytes of one file at most; the largest real one has 60,000.
 const MAX_FILE: usize = 4 << 20;
 
@@ -33,6 +35,7 @@ pub struct Added {
 pub struct Store {
     by_name: HashMap<String, BTreeMap<u32, Arc<Descriptor>>>,
     count: usize,
+    variables: usize,
     /// The names of the tables that ran last, and where these are.
     pub(super) names: Option<(usize, Names)>,
 }
@@ -83,17 +86,23 @@ impl Store {
     }
 
     fn add(&mut self, descriptor: Descriptor) -> Result<Option<(Arc<str>, u32)>, String> {
+        let variables = self.variables.saturating_add(descriptor.variables().len());
+        if variables > MAX_VARIABLES {
+            return Err(format!("more than {MAX_VARIABLES} variables"));
+        }
         let versions = self.by_name.entry(descriptor.name.to_ascii_lowercase()).or_default();
         let (name, version) = (Arc::clone(&descriptor.name), descriptor.version);
         match versions.get_mut(&version) {
             Some(known) => {
                 let differs = known.variables() != descriptor.variables();
+                self.variables = variables.saturating_sub(known.variables().len());
                 *known = Arc::new(descriptor);
                 Ok(differs.then_some((name, version)))
             }
             None if self.count >= MAX_DESCRIPTORS => Err(format!("more than {MAX_DESCRIPTORS} descriptors")),
             None => {
                 versions.insert(version, Arc::new(descriptor));
+                self.variables = variables;
                 self.count = self.count.saturating_add(1);
                 Ok(None)
             }

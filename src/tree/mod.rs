@@ -160,6 +160,9 @@ impl Tree {
         self.nodes.clear();
         self.problems.clear();
         self.links.clear();
+        for (bytes, _) in self.made.iter_mut().take(self.made_used).filter(|m| m.0.capacity() > Self::KEEP_MADE) {
+            *bytes = Vec::new();
+        }
         self.made_used = 0;
         self.text.clear();
         self.names.clear();
@@ -248,6 +251,9 @@ impl Tree {
     pub fn link(&mut self, kind: LinkKind, node: u32, record: u64, nanos: i64) {
         self.links.push(Link { kind, node, record, nanos });
     }
+
+    /// Made buffers larger than this are given back, else many messages with a large one in another place each would add up.
+    const KEEP_MADE: usize = 1 << 20;
 
     /// More problems than this are not kept for one message.
     pub const MAX_PROBLEMS: usize = 256;

@@ -1,5 +1,7 @@
 //! What the tests of the whole program share: running it, and reading what was recorded beside the captures.
 
+#![allow(dead_code)] // not every test reads what was recorded
+
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;

@@ -3,6 +3,7 @@
 mod links;
 mod meaning;
 mod names;
+mod past;
 mod value;
 
 use std::io::Write;
@@ -14,7 +15,7 @@ use crate::proto::{EventKind, Message};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
 pub use meaning::meaning;
-use names::Names;
+pub use past::{History, Past};
 use value::View;
 
 /// What the tree writer was asked for.
@@ -32,31 +33,26 @@ pub struct Style {
 #[derive(Default)]
 pub struct TreeWriter {
     style: Style,
-    day: i64,
     text: String,
-    names: Names,
 }
 
 impl TreeWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        TreeWriter { style, day: i64::MIN, ..TreeWriter::default() }
+        TreeWriter { style, text: String::new() }
     }
 
-    /// Appends a record.
-    pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
-        self.day_line(record.at.time, out);
+    /// Appends a record; `past` is what those before it have to do with it.
+    pub fn record(&mut self, record: &Record<'_>, past: &Past, out: &mut Vec<u8>) {
+        if past.new_day {
+            self.day_line(record.at.time, out);
+        }
         self.head(record, out);
         match &record.body {
             Body::Message { message, tables, tree } => {
                 self.message_line(message, tree, out);
-                let view = View { tables, tree, bytes: message.bytes, redact: false };
-                if let Some(reply) = message.reply {
-                    self.names.answered(&view, reply.record);
-                }
-                self.body(tables, tree, message.bytes, out);
-                self.names.learn(&view, record.number, message.reply.is_none());
-                if self.names.take_full() {
+                self.body(tables, tree, message.bytes, past, out);
+                if past.forgotten {
                     painted(out, &self.style.paint.dim, "── the oldest names are forgotten from here on\n");
                 }
             }
@@ -96,8 +92,8 @@ impl TreeWriter {
     }
 
     /// Appends the fields, problems and, where asked for, bytes of a tree.
-    pub fn body(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
-        let view = View { tables, tree, bytes, redact: self.style.redact };
+    pub fn body(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], past: &Past, out: &mut Vec<u8>) {
+        let view = View { tables, tree, bytes, past, redact: self.style.redact };
         let mut tie = 0;
         match tree.get(0) {
             // One value that was asked for by its type.
@@ -122,11 +118,6 @@ impl TreeWriter {
     }
 
     fn day_line(&mut self, time: Time, out: &mut Vec<u8>) {
-        let day = time.seconds.div_euclid(86_400);
-        if day == self.day {
-            return;
-        }
-        self.day = day;
         self.text.clear();
         format_time(time, &mut self.text);
         painted(out, &self.style.paint.dim, self.text.get(..10).unwrap_or(""));
@@ -249,7 +240,7 @@ impl TreeWriter {
             } else {
                 out.extend_from_slice(paint.1.as_bytes());
             }
-            if let Some((name, record)) = self.names.of(view, node) {
+            if let Some((name, record)) = view.past.name(index) {
                 out.extend_from_slice(b"  ");
                 value::quoted(name, out);
                 let _ = write!(out, " (inferred, record {record})");

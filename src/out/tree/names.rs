@@ -3,77 +3,157 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::value::View;
-use crate::tree::{Kind, Node, Sym, TextKind, decode_text};
+use super::past::Past;
+use crate::table::Tables;
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text};
 
 /// More names than this are not remembered; the oldest are forgotten first.
 const LIMIT: usize = 16_384;
-/// More requests with names are not remembered, nor more names of one.
-const REQUESTS: usize = 1024;
-const ASKED: usize = 4;
+/// More names in requests are not remembered, nor more of one request.
+const ASKED: usize = 2048;
+const ASKED_AT_ONCE: usize = 4;
 /// Characters of a name that are remembered.
 const LENGTH: usize = 64;
+
+/// What a type's values are to names, as bits: numbers of things, names of things.
+const NUMBER: u8 = 1;
+const NAME: u8 = 2;
 
 /// A thing that may have a name: its protocol, what it is, and its number.
 type Thing = (usize, Sym, u128);
 
-/// What is known by name.
+/// A message that is looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) tables: &'a Tables,
+    pub(super) tree: &'a Tree,
+    pub(super) bytes: &'a [u8],
+    /// Its record's number.
+    pub(super) record: u64,
+    /// The record it answers.
+    pub(super) answers: Option<u64>,
+}
+
+/// What is known by name. Grows to its bounds; from there on nothing is allocated for a message.
 #[derive(Default)]
 pub(super) struct Names {
-    known: HashMap<Thing, (String, u64)>,
-    order: VecDeque<Thing>,
-    /// Names in requests, by record: what they name has its number in the reply.
-    asked: HashMap<u64, Vec<(Sym, String)>>,
-    asked_order: VecDeque<u64>,
-    /// The limit was reached: to be said, and said.
-    full: Option<bool>,
+    known: Known,
+    /// Names in requests, by record, the oldest first: what they name has its number in the reply.
+    asked: VecDeque<(u64, Sym, String)>,
+    /// What the types of each protocol's tables are to names: most messages hold neither, and are done with after a look at this.
+    roles: Vec<(usize, Vec<u8>)>,
+    /// The nodes of a message that are numbers of things, and those that are names.
+    numbers: Vec<u32>,
+    texts: Vec<u32>,
+    text: String,
 }
 
 impl Names {
+    /// Learns from a message, and notes what its numbers are called: by earlier messages, or by the request that it answers.
+    pub(super) fn infer(&mut self, seen: Seen<'_>, past: &mut Past) {
+        self.look(seen);
+        if !self.numbers.is_empty() {
+            self.answered(seen);
+            for index in &self.numbers {
+                if let Some((name, record)) = seen.tree.get(*index).and_then(|node| self.known.of(seen, node)) {
+                    past.call(*index, name, record);
+                }
+            }
+        }
+        if !self.texts.is_empty() {
+            self.learn(seen);
+        }
+        past.forgotten = self.known.take_full();
+    }
+
+    /// Finds the numbers and names in a message.
+    fn look(&mut self, seen: Seen<'_>) {
+        self.numbers.clear();
+        self.texts.clear();
+        let home = home(seen.tables);
+        let at = self.roles.iter().position(|(of, _)| *of == home).unwrap_or_else(|| {
+            self.roles.push((home, roles(seen.tables)));
+            self.roles.len() - 1
+        });
+        let Some((_, roles)) = self.roles.get(at) else { return };
+        for (index, node) in (0..).zip(seen.tree.nodes()) {
+            let role = roles.get(node.ty.0 as usize).copied().unwrap_or(0);
+            if role & NUMBER != 0 {
+                self.numbers.push(index);
+            }
+            if role & NAME != 0 && matches!(node.kind, Kind::Text(_)) {
+                self.texts.push(index);
+            }
+        }
+    }
+
     /// Learns from a message: in each structure, a text that names a kind of thing belongs to the number of that kind beside it. In a
     /// request it may also be the number of the message itself (a node that is saved), or come with the reply (a login).
-    pub(super) fn learn(&mut self, view: &View<'_>, record: u64, request: bool) {
-        let request = request && has_transaction(view);
-        for (index, node) in view.tree.nodes().iter().enumerate() {
-            let Kind::Text(kind) = node.kind else { continue };
-            let Some(def) = view.tables.type_def(node.ty).filter(|d| !d.names.is_empty()) else { continue };
-            let name = text_of(view, node, kind);
-            if name.is_empty() {
+    fn learn(&mut self, seen: Seen<'_>) {
+        let request = seen.answers.is_none() && has_transaction(seen);
+        for at in 0..self.texts.len() {
+            let Some(index) = self.texts.get(at).copied() else { break };
+            let Some(node) = seen.tree.get(index) else { continue };
+            let Some(def) = seen.tables.type_def(node.ty) else { continue };
+            read_name(seen, node, &mut self.text);
+            if self.text.is_empty() {
                 continue;
             }
             for named in &def.names {
-                let beside = self.give(view, parent(view, index), *named, &name, record);
+                let beside = self.known.give(seen, parent(seen.tree, index), *named, &self.text, seen.record);
                 if request {
-                    let _ = beside || self.give(view, 0, *named, &name, record);
-                    self.ask(record, *named, name.clone());
+                    let _ = beside || self.known.give(seen, 0, *named, &self.text, seen.record);
+                    ask(&mut self.asked, seen.record, *named, &self.text);
                 }
             }
         }
     }
 
     /// Learns from a reply: names in its request belong to the numbers it brings.
-    pub(super) fn answered(&mut self, view: &View<'_>, request: u64) {
-        let Some(asked) = self.asked.get(&request).cloned() else { return };
-        for (kind, name) in asked {
-            self.give(view, 0, kind, &name, request);
-            let lists: Vec<u32> =
-                view.tree.children(0).filter(|(_, node)| node.kind == Kind::List).map(|(index, _)| index).collect();
-            for list in lists {
-                self.give(view, list, kind, &name, request);
+    fn answered(&mut self, seen: Seen<'_>) {
+        let Some(request) = seen.answers else { return };
+        let first = self.asked.partition_point(|asked| asked.0 < request);
+        for (_, kind, name) in self.asked.range(first..).take_while(|asked| asked.0 == request) {
+            self.known.give(seen, 0, *kind, name, request);
+            for (list, _) in seen.tree.children(0).filter(|(_, node)| node.kind == Kind::List) {
+                self.known.give(seen, list, *kind, name, request);
             }
         }
     }
+}
 
+/// Keeps a name in a request; records come in order.
+fn ask(asked: &mut VecDeque<(u64, Sym, String)>, record: u64, kind: Sym, name: &str) {
+    if asked.iter().rev().take_while(|of| of.0 == record).count() >= ASKED_AT_ONCE {
+        return;
+    }
+    let oldest = if asked.len() < ASKED { None } else { asked.pop_front() };
+    let mut text = oldest.map(|(_, _, text)| text).unwrap_or_default();
+    text.clear();
+    text.push_str(name);
+    asked.push_back((record, kind, text));
+}
+
+/// Things with their names, and the record each name came from.
+#[derive(Default)]
+struct Known {
+    things: HashMap<Thing, (String, u64)>,
+    order: VecDeque<Thing>,
+    /// The limit was reached: to be said, and said.
+    full: Option<bool>,
+}
+
+impl Known {
     /// The name of a number, and the record that gave it.
-    pub(super) fn of(&self, view: &View<'_>, node: &Node) -> Option<(&str, u64)> {
-        let ids = &view.tables.type_def(node.ty).filter(|def| !def.ids.is_empty())?.ids;
-        let key = number_of(view, node)?;
-        let known = ids.iter().find_map(|id| self.known.get(&(view.tables as *const _ as usize, *id, key)))?;
+    fn of(&self, seen: Seen<'_>, node: &Node) -> Option<(&str, u64)> {
+        let key = number_of(seen, node)?;
+        let ids = &seen.tables.type_def(node.ty)?.ids;
+        let known = ids.iter().find_map(|id| self.things.get(&(home(seen.tables), *id, key)))?;
         Some((known.0.as_str(), known.1))
     }
 
     /// Whether the oldest names began to be forgotten; said once.
-    pub(super) fn take_full(&mut self) -> bool {
+    fn take_full(&mut self) -> bool {
         let say = self.full == Some(false);
         if say {
             self.full = Some(true);
@@ -82,83 +162,89 @@ impl Names {
     }
 
     /// Gives a name to the numbers of a kind that stand in a structure; whether there was one.
-    fn give(&mut self, view: &View<'_>, parent: u32, kind: Sym, name: &str, record: u64) -> bool {
+    fn give(&mut self, seen: Seen<'_>, parent: u32, kind: Sym, name: &str, record: u64) -> bool {
         let mut given = false;
-        for (_, number) in view.tree.children(parent) {
-            let Some(def) = view.tables.type_def(number.ty) else { continue };
+        for (_, number) in seen.tree.children(parent) {
+            let Some(def) = seen.tables.type_def(number.ty) else { continue };
             if def.refers || !def.ids.contains(&kind) {
                 continue;
             }
-            if let Some(key) = number_of(view, number) {
-                self.keep((view.tables as *const _ as usize, kind, key), name.to_string(), record);
+            if let Some(key) = number_of(seen, number) {
+                self.keep((home(seen.tables), kind, key), name, record);
                 given = true;
             }
         }
         given
     }
 
-    fn keep(&mut self, thing: Thing, name: String, record: u64) {
-        if self.known.insert(thing, (name, record)).is_some() {
+    fn keep(&mut self, thing: Thing, name: &str, record: u64) {
+        if let Some((known, by)) = self.things.get_mut(&thing) {
+            *by = record;
+            if known != name {
+                known.clear();
+                known.push_str(name);
+            }
             return;
         }
-        self.order.push_back(thing);
-        if self.order.len() > LIMIT
+        let mut text = String::new();
+        if self.order.len() >= LIMIT
             && let Some(oldest) = self.order.pop_front()
         {
             self.full.get_or_insert(false);
-            self.known.remove(&oldest);
+            text = self.things.remove(&oldest).unwrap_or_default().0;
+            text.clear();
         }
-    }
-
-    fn ask(&mut self, record: u64, kind: Sym, name: String) {
-        let names = self.asked.entry(record).or_default();
-        if names.is_empty() {
-            self.asked_order.push_back(record);
-        }
-        if names.len() < ASKED {
-            names.push((kind, name));
-        }
-        if self.asked_order.len() > REQUESTS
-            && let Some(oldest) = self.asked_order.pop_front()
-        {
-            self.asked.remove(&oldest);
-        }
+        text.push_str(name);
+        self.things.insert(thing, (text, record));
+        self.order.push_back(thing);
     }
 }
 
-/// As much of a text as is remembered.
-fn text_of(view: &View<'_>, node: &Node, kind: TextKind) -> String {
-    if kind == TextKind::Owned {
-        return view.tree.owned(node.value).chars().take(LENGTH).collect();
+/// Which tables these are: a number is a thing's only within its protocol.
+fn home(tables: &Tables) -> usize {
+    std::ptr::from_ref(tables) as usize
+}
+
+/// What each type of some tables is to names.
+fn roles(tables: &Tables) -> Vec<u8> {
+    let defs = (0..).map_while(|ty| tables.type_def(TypeRef(ty)));
+    defs.map(|def| if def.ids.is_empty() { 0 } else { NUMBER } | if def.names.is_empty() { 0 } else { NAME }).collect()
+}
+
+/// Reads as much of a text as is remembered.
+fn read_name(seen: Seen<'_>, node: &Node, out: &mut String) {
+    out.clear();
+    match node.kind {
+        Kind::Text(TextKind::Owned) => out.push_str(seen.tree.owned(node.value)),
+        Kind::Text(kind) => {
+            let (start, len) = node.content();
+            let all = seen.tree.bytes(node.buffer, seen.bytes);
+            decode_text(kind, all.get(start..start.saturating_add(len)).unwrap_or(&[]), out);
+        }
+        _ => {}
     }
-    let (start, len) = node.content();
-    let bytes = view.tree.bytes(node.buffer, view.bytes).get(start..start.saturating_add(len)).unwrap_or(&[]);
-    let mut name = String::new();
-    decode_text(kind, bytes, &mut name);
-    match name.char_indices().nth(LENGTH) {
-        Some((end, _)) => name.get(..end).unwrap_or(&name).to_string(),
-        None => name,
+    if let Some((end, _)) = out.char_indices().nth(LENGTH) {
+        out.truncate(end);
     }
 }
 
 /// Whether a message has a number that its reply will repeat.
-fn has_transaction(view: &View<'_>) -> bool {
-    view.tree.children(0).any(|(_, node)| view.tables.type_def(node.ty).is_some_and(|def| def.transaction))
+fn has_transaction(seen: Seen<'_>) -> bool {
+    seen.tree.children(0).any(|(_, node)| seen.tables.type_def(node.ty).is_some_and(|def| def.transaction))
 }
 
 /// The structure a node stands in.
-fn parent(view: &View<'_>, index: usize) -> u32 {
-    let nodes = view.tree.nodes();
-    (0..index).rev().find(|i| nodes.get(*i).is_some_and(|n| n.end as usize > index)).unwrap_or(0) as u32
+fn parent(tree: &Tree, index: u32) -> u32 {
+    (0..index).rev().find(|i| tree.get(*i).is_some_and(|n| n.end > index)).unwrap_or(0)
 }
 
 /// A number, or a UUID as one; 0 names nothing.
-fn number_of(view: &View<'_>, node: &Node) -> Option<u128> {
+fn number_of(seen: Seen<'_>, node: &Node) -> Option<u128> {
     let key = match node.kind {
         Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => u128::from(node.value),
         Kind::Uuid | Kind::UuidBe => {
             let (start, _) = node.content();
-            let bytes = view.tree.bytes(node.buffer, view.bytes).get(start..start + 16)?;
+            let bytes = seen.tree.bytes(node.buffer, seen.bytes).get(start..start + 16)?;
             u128::from_be_bytes(*bytes.first_chunk::<16>()?)
         }
         _ => return None,
@@ -195,15 +281,11 @@ mod tests {
             let service = self.tables.service_named("auth").unwrap();
             let outcome = Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
             assert!(matches!(outcome, Outcome::Message(..)), "{outcome:?}");
-            let view = View { tables: &self.tables, tree: &tree, bytes: &bytes, redact: false };
             self.record += 1;
-            if let Some(request) = reply {
-                self.names.answered(&view, request);
-            }
-            let named = tree.nodes().iter().filter_map(|n| self.names.of(&view, n));
-            let named = named.map(|(name, record)| (name.to_string(), record)).collect();
-            self.names.learn(&view, self.record, reply.is_none());
-            named
+            let seen = Seen { tables: &self.tables, tree: &tree, bytes: &bytes, record: self.record, answers: reply };
+            let mut past = Past::default();
+            self.names.infer(seen, &mut past);
+            (0..tree.len()).filter_map(|n| past.name(n)).map(|(name, record)| (name.to_string(), record)).collect()
         }
     }
 
@@ -244,23 +326,26 @@ mod tests {
 
     #[test]
     fn that_names_are_forgotten_is_said_once() {
-        let mut names = Names::default();
+        let mut known = Known::default();
         let kind = Sym::ELEMENT;
         let mut said = 0;
         for number in 0..LIMIT as u128 + 10 {
-            names.keep((0, kind, number), "x".into(), 1);
-            said += usize::from(names.take_full());
+            known.keep((0, kind, number), &format!("thing {number}"), 1);
+            said += usize::from(known.take_full());
         }
-        assert_eq!((said, names.known.len()), (1, LIMIT));
+        assert_eq!((said, known.things.len()), (1, LIMIT));
+        assert_eq!(known.things.get(&(0, kind, 9)), None);
+        assert_eq!(known.things.get(&(0, kind, 10)), Some(&("thing 10".into(), 1)));
     }
 
     #[test]
-    fn requests_without_an_answer_are_bounded() {
-        let mut names = Names::default();
-        for record in 0..REQUESTS as u64 + 10 {
-            (0..9).for_each(|_| names.ask(record, Sym::ELEMENT, "x".into()));
+    fn names_in_requests_are_bounded() {
+        let mut asked = VecDeque::new();
+        for record in 0..ASKED as u64 {
+            (0..9).for_each(|_| ask(&mut asked, record, Sym::ELEMENT, &record.to_string()));
         }
-        assert_eq!(names.asked.len(), REQUESTS);
-        assert!(names.asked.values().all(|n| n.len() == ASKED));
+        assert_eq!(asked.len(), ASKED);
+        assert_eq!(asked.iter().filter(|of| of.0 == 2000).count(), ASKED_AT_ONCE);
+        assert!(asked.iter().all(|(record, _, name)| *name == record.to_string()));
     }
 }

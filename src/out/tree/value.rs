@@ -5,6 +5,7 @@ use std::io::Write;
 
 use super::super::json;
 use super::super::paint::Paint;
+use super::past::Past;
 use crate::table::Tables;
 use crate::tree::{Buffer, Kind, Node, TextKind, Tree, decode_text, mark};
 
@@ -13,6 +14,7 @@ pub(super) struct View<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
     pub(super) bytes: &'a [u8],
+    pub(super) past: &'a Past,
     pub(super) redact: bool,
 }
 

@@ -10,6 +10,8 @@ use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
 /// More muds, routers or channels than this are not kept for one connection.
 const LIMIT: usize = 4096;
+/// Nor is one whose name and facts are longer than this together, in bytes.
+const LONGEST: usize = 4096;
 
 /// What is known so far.
 #[derive(Default)]
@@ -145,6 +147,9 @@ impl Network {
     fn put(&mut self, group: Group, name: String, mut facts: Facts, state: &str) {
         if !state.is_empty() {
             facts.insert(0, ("state", state.to_string()));
+        }
+        if name.len() + facts.iter().map(|(_, text)| text.len()).sum::<usize>() > LONGEST {
+            return;
         }
         let key = (group, name);
         if self.known.len() < LIMIT || self.known.contains_key(&key) {

@@ -283,6 +283,28 @@ impl Session for I3Session {
         direction.lost = Some(offset + length);
     }
 
+    fn held(&self) -> usize {
+        let [client, server] = &self.directions;
+        client.buffer.capacity() + server.buffer.capacity()
+    }
+
+    fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
+        for from in [Side::Client, Side::Server] {
+            let direction = self.direction(from);
+            if direction.buffer.is_empty() {
+                continue;
+            }
+            let (offset, end) = (direction.at, direction.at + direction.buffer.len() as u64);
+            let text = format!("the {} bytes of a packet that had come are given up to make room", end - offset);
+            self.event(from, EventKind::Limit { limit: "max-total" }, Some(offset), None, text, at, context);
+            self.give_up(from, "given up to make room", at, context);
+            let direction = self.direction(from);
+            direction.buffer = Vec::new();
+            direction.at = end;
+            direction.lost = Some(end);
+        }
+    }
+
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         let direction = self.direction(from);
         let buffer = std::mem::take(&mut direction.buffer);

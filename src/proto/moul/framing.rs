@@ -1,7 +1,7 @@
 //! How messages follow each other, how that knowledge is lost, and how it is found again.
 
 use super::super::{Context, Event, EventKind, Moment, Side};
-use super::half::Stage;
+use super::half::{Half, Stage};
 use super::search::{Bench, Found, Search, search};
 use super::session::{MoulSession, message_name};
 use crate::table::Outcome;
@@ -22,11 +22,12 @@ impl MoulSession {
                 true
             }
             Outcome::Need(n) if n <= context.options.max_message => {
-                half.need = n.max(bytes.len() + 1);
+                half.wait_for(n);
                 false
             }
             Outcome::Need(n) => {
-                self.lose(side, format!("a message of at least {n} bytes is not put together"), at, context)
+                let text = format!("a message of at least {n} bytes is not put together (--max-message)");
+                self.lose_by(side, EventKind::Limit { limit: "max-message" }, text, at, context)
             }
             Outcome::NoLayout(id, Some(length)) if length <= context.options.max_message => {
                 if bytes.len() < length {
@@ -60,14 +61,52 @@ impl MoulSession {
     }
 
     /// Framing is lost: the message that begins here is passed over, and the next one looked for.
-    pub(super) fn lose(&mut self, side: Side, text: String, at: Moment, context: &mut Context<'_>) -> bool {
+    fn lose(&mut self, side: Side, text: String, at: Moment, context: &mut Context<'_>) -> bool {
+        self.lose_by(side, EventKind::Remark, text, at, context)
+    }
+
+    fn lose_by(&mut self, side: Side, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) -> bool {
         let half = self.half(side);
         half.stage = Stage::Lost;
         half.predicted = None;
         half.tell(side, 1, context.emit);
         half.pass(1);
-        self.say(side, EventKind::Remark, text, at, context);
+        self.say(side, kind, text, at, context);
         true
+    }
+
+    /// All streams together hold too much: what waits is given up. What a message says of its end is kept, so that the next one is found.
+    pub(super) fn make_room(&mut self, at: Moment, context: &mut Context<'_>) {
+        self.requests = Default::default();
+        self.settle(true, at, context);
+        if self.halves.iter().any(|h| h.stage == Stage::Joined) {
+            self.rejoin(true, at, context);
+        }
+        self.pump(at, context);
+        for side in [Side::Client, Side::Server] {
+            let half = self.half(side);
+            let (waiting, ends) = (half.waiting().len(), half.offset().saturating_add(half.need as u64));
+            if waiting == 0 {
+                continue;
+            }
+            let limit = EventKind::Limit { limit: "max-total" };
+            let text = format!("{waiting} bytes that waited for the rest of a message are given up to make room");
+            match half.stage {
+                Stage::Messages | Stage::Lost => {
+                    if half.stage == Stage::Messages {
+                        half.predicted = (half.need > waiting).then_some(ends);
+                    }
+                    self.say(side, limit, text, at, context);
+                    self.give_up(side, "given up to make room", at, context);
+                    self.half(side).stage = Stage::Lost;
+                }
+                _ => {
+                    self.shut(limit, "closed: how it is encrypted could not be waited for".into(), at, context);
+                    self.pump(at, context);
+                }
+            }
+        }
+        self.halves.iter_mut().for_each(Half::shrink);
     }
 
     /// Bytes were never captured. What was begun before them is no message any more; what comes behind them has to be found.
@@ -76,6 +115,7 @@ impl MoulSession {
             self.settle(true, at, context);
             self.pump(at, context);
         }
+        self.try_once_more(from, at, context);
         let half = self.half(from);
         let (begun, begins) = (half.waiting().len(), half.offset());
         let ends = begins.saturating_add(half.need as u64);
@@ -99,6 +139,15 @@ impl MoulSession {
         context.emit.event(at, event);
         if opening {
             self.shut(EventKind::NoKey, "the handshake was not captured whole".into(), at, context);
+        }
+    }
+
+    /// Nothing comes behind the waiting bytes: if a message is whole in them, it is to be told now.
+    pub(super) fn try_once_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
+        let half = self.half(side);
+        if half.stage == Stage::Messages && half.is_tried_seldom() {
+            half.need = 1;
+            self.pump(at, context);
         }
     }
 

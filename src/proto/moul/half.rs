@@ -5,6 +5,13 @@ use std::collections::VecDeque;
 use super::super::{Emit, Moment, Side};
 use crate::keys::Rc4;
 
+/// Larger buffers are given back once they are empty.
+const KEEP_CAPACITY: usize = 64 << 10;
+
+/// Attempts at a message after which its length, beyond this, is looked at.
+const MANY: u32 = 64;
+const LONG: usize = 256 << 10;
+
 /// What the next bytes of a direction are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -39,6 +46,8 @@ pub(super) struct Half {
     cipher: Option<Rc4>,
     /// Waiting bytes that make another attempt worth while.
     pub(super) need: usize,
+    /// How often the message that waits was found not to be whole yet.
+    attempts: u32,
     /// Bytes right before the waiting ones that became no message.
     passed: u64,
     /// Keystream that is used up before the first waiting byte, while the key is not settled.
@@ -60,6 +69,7 @@ impl Half {
             offset: 0,
             cipher: None,
             need: 1,
+            attempts: 0,
             passed: 0,
             ahead: 0,
             predicted: None,
@@ -75,7 +85,7 @@ impl Half {
             Some(last) if last.1 == at => last.0 = end,
             _ => self.arrivals.push_back((end, at)),
         }
-        if self.start > 0 && (self.start == self.pending.len() || self.start > 64 << 10) {
+        if self.start > 0 && (self.start == self.pending.len() || self.start > KEEP_CAPACITY) {
             self.pending.drain(..self.start);
             self.start = 0;
         }
@@ -85,9 +95,36 @@ impl Half {
         }
     }
 
+    /// The message that waits has at least `bytes`: no attempt is made before they are there. One that is long and was found short many times
+    /// is tried ever more seldom, so that all attempts together stay linear.
+    pub(super) fn wait_for(&mut self, bytes: usize) {
+        let waiting = self.waiting().len();
+        self.attempts += 1;
+        let more = if self.is_tried_seldom() { waiting / 8 } else { 1 };
+        self.need = bytes.max(waiting + more);
+    }
+
+    /// Whether more bytes may wait than the message that they begin with has.
+    pub(super) fn is_tried_seldom(&self) -> bool {
+        self.attempts > MANY && self.waiting().len() > LONG
+    }
+
     /// The waiting bytes.
     pub(super) fn waiting(&self) -> &[u8] {
         self.pending.get(self.start..).unwrap_or(&[])
+    }
+
+    /// Memory that waiting bytes take, in bytes.
+    pub(super) fn held(&self) -> usize {
+        self.pending.capacity() + self.arrivals.capacity() * size_of::<(u64, Moment)>()
+    }
+
+    /// Gives back the memory that no waiting byte needs.
+    pub(super) fn shrink(&mut self) {
+        self.pending.drain(..self.start);
+        self.start = 0;
+        self.pending.shrink_to_fit();
+        self.arrivals.shrink_to_fit();
     }
 
     /// Stream offset of the first waiting byte.
@@ -107,6 +144,11 @@ impl Half {
         self.start += bytes;
         self.offset += bytes as u64;
         self.need = 1;
+        self.attempts = 0;
+        if self.start == self.pending.len() && self.pending.capacity() > KEEP_CAPACITY {
+            self.pending = Vec::new();
+            self.start = 0;
+        }
         while self.arrivals.front().is_some_and(|a| a.0 <= self.offset) {
             self.arrivals.pop_front();
         }
@@ -145,7 +187,7 @@ impl Half {
 
     /// The stream goes on at another offset; nothing may wait.
     pub(super) fn jump(&mut self, offset: u64) {
-        self.pending.clear();
+        self.pending = Vec::new();
         self.arrivals.clear();
         self.start = 0;
         self.offset = offset;

@@ -25,6 +25,11 @@ pub(super) struct Requests {
 }
 
 impl Requests {
+    /// Memory that the remembered requests take, in bytes and roughly.
+    pub(super) fn held(&self) -> usize {
+        self.open.capacity() * (size_of::<(u64, Request)>() + 1) + self.order.capacity() * size_of::<u64>()
+    }
+
     /// Remembers a message that may be answered.
     pub(super) fn ask(&mut self, transaction: u64, message: MessageId, record: u64, at: Moment) {
         let request = Request { message, record, time: at.time };

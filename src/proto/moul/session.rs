@@ -205,6 +205,16 @@ impl Session for MoulSession {
         self.pump(at, context);
     }
 
+    fn held(&self) -> usize {
+        let waiting: usize = self.halves.iter().map(Half::held).sum();
+        waiting + self.requests.iter().map(Requests::held).sum::<usize>() + self.downloads.held()
+    }
+
+    fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
+        self.downloads = Downloads::default();
+        self.make_room(at, context);
+    }
+
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         match self.half(from).stage {
             Stage::Waiting => {
@@ -215,7 +225,7 @@ impl Session for MoulSession {
                 self.rejoin(true, at, context);
                 self.pump(at, context);
             }
-            _ => {}
+            _ => self.try_once_more(from, at, context),
         }
         while self.half(from).stage == Stage::Lost && self.find_way_back(from, true, at, context) {
             self.pump(at, context);

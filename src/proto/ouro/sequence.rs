@@ -40,6 +40,11 @@ impl Sequences {
         });
     }
 
+    /// Memory that the remembered datagrams take, in bytes.
+    pub fn held(&self) -> usize {
+        self.sent.capacity() * size_of::<Sent>()
+    }
+
     /// Remembers a datagram and its record.
     pub fn sent(&mut self, link: LinkHeader, nanos: i64, record: u64) {
         if link.sequence == 1 {

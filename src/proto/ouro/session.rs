@@ -334,6 +334,25 @@ impl Session for LinkSession {
         from.of(&mut self.readers).lost();
     }
 
+    fn held(&self) -> usize {
+        let readers = self.readers.iter().map(Reader::held);
+        let pieces = self.siblings.iter().map(Siblings::held);
+        readers.chain(pieces).chain(self.sequences.iter().map(Sequences::held)).sum()
+    }
+
+    fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
+        self.sequences = Default::default();
+        for from in [Side::Client, Side::Server] {
+            let sets: Vec<Set> = from.of(&mut self.siblings).incomplete().collect();
+            let waiting = from.of(&mut self.readers).held();
+            if !sets.is_empty() || waiting > 0 {
+                let text = format!("{} packets and {waiting} bytes given up to make room", sets.len());
+                remark(EventKind::Limit { limit: "max-total" }, from, at, text, context);
+                self.drain(from, true, at, context);
+            }
+        }
+    }
+
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         if std::mem::replace(from.of(&mut self.ended), true) {
             return;

@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of what is in them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Incomplete packets of one direction.
 #[derive(Debug, Default)]
@@ -21,8 +21,7 @@ pub struct Set {
     /// How many there are.
     pub count: u32,
     /// Those that came, by position.
-    pieces: Vec<Option<Piece>>,
-    have: u32,
+    pieces: BTreeMap<u32, Piece>,
 }
 
 #[derive(Debug)]
@@ -57,11 +56,11 @@ pub struct Joined {
 impl Set {
     /// How many pieces came.
     pub fn have(&self) -> u32 {
-        self.have
+        self.pieces.len() as u32
     }
 
     fn size(&self) -> usize {
-        self.pieces.iter().flatten().map(|p| p.bytes.len()).sum()
+        self.pieces.values().map(|p| p.bytes.len()).sum()
     }
 }
 
@@ -85,18 +84,16 @@ impl Siblings {
             self.remove(at).into_iter().for_each(&mut lost);
         }
         if !self.sets.iter().any(|s| s.id == id) {
-            let pieces = (0..count).map(|_| None).collect();
-            self.sets.push_back(Set { id, count, pieces, have: 0 });
+            self.sets.push_back(Set { id, count, pieces: BTreeMap::new() });
         }
         let Some(at) = self.sets.iter().position(|s| s.id == id) else { return Kept::Again };
         let Some(set) = self.sets.get_mut(at) else { return Kept::Again };
-        match set.pieces.get_mut(position as usize) {
-            Some(place @ None) => *place = Some(Piece { bytes: bytes.to_vec(), bits, record: 0 }),
-            _ => return Kept::Again,
+        if position >= count || set.pieces.contains_key(&position) {
+            return Kept::Again;
         }
-        set.have += 1;
+        set.pieces.insert(position, Piece { bytes: bytes.to_vec(), bits, record: 0 });
         self.bytes += bytes.len();
-        if set.have == set.count {
+        if set.have() == set.count {
             let set = self.remove(at);
             self.done.push_back(id);
             if self.done.len() > Self::MAX_SETS {
@@ -116,9 +113,15 @@ impl Siblings {
     /// Says which record a piece that waits became.
     pub fn recorded(&mut self, id: u32, position: u32, record: u64) {
         let set = self.sets.iter_mut().find(|s| s.id == id);
-        if let Some(Some(piece)) = set.and_then(|s| s.pieces.get_mut(position as usize)) {
+        if let Some(piece) = set.and_then(|s| s.pieces.get_mut(&position)) {
             piece.record = record;
         }
+    }
+
+    /// Memory that the pieces take, in bytes and roughly.
+    pub fn held(&self) -> usize {
+        let pieces: usize = self.sets.iter().map(|s| s.pieces.len()).sum();
+        self.bytes + 96 * pieces + 64 * self.sets.len()
     }
 
     /// All that never were completed.
@@ -136,10 +139,9 @@ impl Siblings {
 
 fn join(set: &Set, last: u32) -> Joined {
     let mut out = Joined { bytes: Vec::with_capacity(set.size()), bits: 0, records: Vec::new() };
-    for (i, piece) in set.pieces.iter().enumerate() {
-        let Some(piece) = piece else { continue };
+    for (position, piece) in &set.pieces {
         append(&mut out, &piece.bytes, piece.bits);
-        if i != last as usize {
+        if *position != last {
             out.records.push(piece.record);
         }
     }

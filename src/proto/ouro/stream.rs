@@ -73,6 +73,11 @@ impl Reader {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// How many bytes wait.
+    pub fn held(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Bytes are missing from here on.
     pub fn lost(&mut self) {
         self.adrift = true;

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 /// How many datagrams of a direction are remembered.
 pub const WINDOW: usize = 2048;
+/// For so many there is room at first.
+const FIRST: usize = 32;
 
 /// A larger step of sequence numbers than this is a new beginning, not a loss.
 const JUMP: u32 = 1 << 14;
@@ -185,10 +187,9 @@ impl Direction {
 
     /// Remembers a datagram under its record number. Where it is one sent again, the first sending stays.
     pub fn remember(&mut self, sent: Sent) {
-        if self.window.is_empty() {
-            self.window.resize(WINDOW, Sent::default());
-        }
-        let Some(place) = self.window.get_mut(slot(sent.sequence)) else {
+        self.make_room(sent.sequence);
+        let slot = self.slot(sent.sequence);
+        let Some(place) = self.window.get_mut(slot) else {
             return;
         };
         if place.record != 0 && place.sequence == sent.sequence {
@@ -208,7 +209,8 @@ impl Direction {
 
     /// An acknowledgement from the other side: what it acknowledges, where that is remembered.
     pub fn acknowledge(&mut self, sequence: u32, nanos: i64) -> Option<Sent> {
-        let found = self.window.get_mut(slot(sequence)).filter(|s| s.record != 0 && s.sequence == sequence);
+        let slot = self.slot(sequence);
+        let found = self.window.get_mut(slot).filter(|s| s.record != 0 && s.sequence == sequence);
         let Some(sent) = found else {
             self.counters.strange_acks += 1;
             return None;
@@ -238,13 +240,43 @@ impl Direction {
         all
     }
 
-    fn get(&self, sequence: u32) -> Option<&Sent> {
-        self.window.get(slot(sequence)).filter(|s| s.record != 0 && s.sequence == sequence)
+    /// Memory that the remembered datagrams take, in bytes.
+    pub fn held(&self) -> usize {
+        self.window.capacity() * size_of::<Sent>()
     }
-}
 
-fn slot(sequence: u32) -> usize {
-    sequence as usize % WINDOW
+    /// Forgets the remembered datagrams: their acknowledgements will fit nothing.
+    pub fn forget(&mut self) {
+        self.waiting();
+        self.window = Vec::new();
+    }
+
+    fn get(&self, sequence: u32) -> Option<&Sent> {
+        self.window.get(self.slot(sequence)).filter(|s| s.record != 0 && s.sequence == sequence)
+    }
+
+    fn slot(&self, sequence: u32) -> usize {
+        sequence as usize % self.window.len().max(1)
+    }
+
+    /// Makes the window large enough for another datagram beside those remembered: most circuits never need all of it.
+    fn make_room(&mut self, sequence: u32) {
+        if self.window.is_empty() {
+            self.window.resize(FIRST, Sent::default());
+        }
+        while self.window.len() < WINDOW
+            && self.window.get(self.slot(sequence)).is_some_and(|s| s.record != 0 && s.sequence != sequence)
+        {
+            let size = self.window.len() * 2;
+            let before = std::mem::replace(&mut self.window, vec![Sent::default(); size]);
+            for sent in before.into_iter().filter(|s| s.record != 0) {
+                let slot = self.slot(sent.sequence);
+                if let Some(place) = self.window.get_mut(slot) {
+                    *place = sent;
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -36,6 +36,16 @@ impl Requests {
         Requests { answered, open: VecDeque::new() }
     }
 
+    /// Memory that the remembered requests take, in bytes.
+    pub fn held(&self) -> usize {
+        self.open.capacity() * size_of::<Request>()
+    }
+
+    /// Forgets what was asked.
+    pub fn forget(&mut self) {
+        self.open = VecDeque::new();
+    }
+
     /// Remembers a message, where there are answers to it.
     pub fn ask(&mut self, message: MessageId, record: u64, nanos: i64, (tables, tree, bytes): (&Tables, &Tree, &[u8])) {
         if self.answered.get(message.0 as usize) != Some(&true) {

@@ -278,6 +278,18 @@ impl Session for CircuitSession {
 
     fn gap(&mut self, _: Side, _: u64, _: u64, _: Moment, _: &mut Context<'_>) {}
 
+    fn held(&self) -> usize {
+        self.client.held() + self.server.held() + self.requests.held()
+    }
+
+    fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
+        self.client.forget();
+        self.server.forget();
+        self.requests.forget();
+        let text = "sent datagrams and requests forgotten to make room: what answers them is not tied to them".into();
+        event(EventKind::Limit { limit: "max-total" }, Side::Client, at, text, context);
+    }
+
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         self.missing(from, at, context);
         for number in self.client.tallies.keys().chain(self.server.tallies.keys()) {

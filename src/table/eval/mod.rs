@@ -76,7 +76,7 @@ pub struct Limits {
     pub nodes: u32,
     /// Structures within structures.
     pub depth: u32,
-    /// Bytes that one compressed region may become.
+    /// Bytes that the compressed regions of one message may become together.
     pub decompressed: usize,
 }
 
@@ -91,8 +91,12 @@ pub struct Evaluator {
     slots: Vec<u64>,
     dialects: u32,
     consulted: u32,
+    /// Forms that were tried in this message beside the ordinary ones.
+    retries: u32,
     regions: u32,
     depth: u32,
+    /// Bytes that this message's compressed regions became so far, attempts that did not fit included.
+    inflated: usize,
     inflate: flate2::Decompress,
     /// Bounds.
     pub limits: Limits,
@@ -108,8 +112,10 @@ impl Default for Evaluator {
             slots: Vec::new(),
             dialects: 0,
             consulted: 0,
+            retries: 0,
             regions: 0,
             depth: 0,
+            inflated: 0,
             inflate: flate2::Decompress::new(true),
             limits: Limits::default(),
             memory: Memory::default(),
@@ -197,8 +203,10 @@ impl Evaluator {
         self.slots.clear();
         self.dialects = 0;
         self.consulted = 0;
+        self.retries = 0;
         self.regions = 0;
         self.depth = 0;
+        self.inflated = 0;
     }
 }
 

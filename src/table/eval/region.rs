@@ -85,6 +85,10 @@ impl Run<'_> {
             for attempt in 0..MAX_ATTEMPTS {
                 let Some(choice) = next_choice(asked, tried.get(..attempt).unwrap_or(&[])) else { break };
                 tried.get_mut(attempt).into_iter().for_each(|t| *t = choice);
+                if self.state.retries >= MAX_RETRIES {
+                    break;
+                }
+                self.state.retries += 1;
                 self.state.dialects = spoken | choice;
                 let outer_asked = std::mem::replace(&mut self.state.consulted, 0);
                 let fits = inner.first().is_some_and(|ty| self.attempt(cursor, name, *ty, frame));
@@ -218,8 +222,9 @@ impl Run<'_> {
     ) {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
-        let limit = self.state.limits.decompressed;
-        let good = inflate(&mut self.state.inflate, raw, keep, limit, &mut bytes);
+        let room = self.state.limits.decompressed.saturating_sub(self.state.inflated);
+        let good = inflate(&mut self.state.inflate, raw, keep, room, &mut bytes);
+        self.state.inflated += bytes.len();
         let node = self.tree.len();
         let mut inside = Cursor::new(&bytes, buffer);
         self.bounded(&mut inside, name, inner, dialects, frame);
@@ -243,13 +248,9 @@ impl Run<'_> {
                 );
             }
             Inflated::Limit => {
-                self.problem(
-                    Severity::Error,
-                    node,
-                    "more than {a} bytes of decompressed content are not kept",
-                    limit as i64,
-                    0,
-                );
+                let most = self.state.limits.decompressed as i64;
+                let text = "the content becomes longer than what is kept: {a} bytes in a message (--max-decompressed)";
+                self.problem(Severity::Error, node, text, most, 0);
             }
             Inflated::LeftOver(n) => {
                 self.problem(Severity::Warning, node, "{a} bytes behind the compressed content", n as i64, 0);
@@ -275,6 +276,9 @@ fn before_node(at: crate::tree::Checkpoint) -> u32 {
 /// How many forms of a region are tried beside the ordinary one.
 const MAX_ATTEMPTS: usize = 24;
 
+/// How many are tried in one message: regions stand within regions, each in forms of its own.
+const MAX_RETRIES: u32 = 200;
+
 /// The next set of dialects to try: the smallest that was not tried, of the six lowest ones asked about.
 fn next_choice(asked: u32, tried: &[u32]) -> Option<u32> {
     let singles = (0..32).map(|i| 1 << i).filter(|b| asked & b != 0).take(6);
@@ -295,14 +299,16 @@ fn inflate(zlib: &mut flate2::Decompress, raw: &[u8], keep: usize, limit: usize,
     out.extend_from_slice(plain);
     zlib.reset(true);
     loop {
-        if out.len() >= limit {
-            return Inflated::Limit;
-        }
         out.reserve((packed.len() * 4).clamp(256, 1 << 16));
         let consumed = zlib.total_in() as usize;
         let (before_in, before_out) = (consumed, out.len());
         let input = packed.get(consumed..).unwrap_or(&[]);
-        match zlib.decompress_vec(input, out, flate2::FlushDecompress::None) {
+        let step = zlib.decompress_vec(input, out, flate2::FlushDecompress::None);
+        if out.len() > limit {
+            out.truncate(limit);
+            return Inflated::Limit;
+        }
+        match step {
             Ok(flate2::Status::StreamEnd) => {
                 let left = packed.len().saturating_sub(zlib.total_in() as usize);
                 return if left == 0 { Inflated::Whole } else { Inflated::LeftOver(left) };

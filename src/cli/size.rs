@@ -1,0 +1,52 @@
+//! Sizes in bytes as people type them: `500000`, `64K`, `16M`, `1G`. It knows numbers and suffixes, no option.
+
+/// Reads a size. Suffixes are powers of 1024, in either case, with or without `B` or `iB` behind them.
+pub(super) fn parse(text: &str) -> Result<usize, String> {
+    let wrong = || "expected a number of bytes such as 500000, 64K, 16M or 1G".to_string();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, suffix) = text.split_at_checked(digits).ok_or_else(wrong)?;
+    let shift = match suffix.to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        _ => return Err(wrong()),
+    };
+    let number: usize = number.parse().map_err(|_| wrong())?;
+    match number.checked_mul(1 << shift) {
+        Some(0) => Err("expected at least one byte".to_string()),
+        Some(bytes) => Ok(bytes),
+        None => Err("expected a size that this machine can count to".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suffixes_are_powers_of_1024() {
+        for (text, bytes) in [
+            ("1", 1),
+            ("500000", 500_000),
+            ("3b", 3),
+            ("64K", 64 << 10),
+            ("64k", 64 << 10),
+            ("16M", 16 << 20),
+            ("16MB", 16 << 20),
+            ("16MiB", 16 << 20),
+            ("2g", 2 << 30),
+        ] {
+            assert_eq!(parse(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        for text in
+            ["", "K", "-1", "1.5M", "16 M", "16T", "1KK", "0", "0G", "99999999999999999999", "99999999999999999G", "é"]
+        {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

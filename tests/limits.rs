@@ -1,0 +1,211 @@
+//! Memory is bounded by options, and each bound that is reached says so: small captures that reach them one by one, and large claims
+//! that must cost nothing.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod common;
+mod made;
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::{file, records};
+use made::{ACK, End, Made, end, run};
+use serde_json::Value;
+
+/// What opens a connection to a MOUL file server, which needs no key.
+const CONNECT: [u8; 43] = *b"\x10\x1f\0\0\0\0\0\x32\0\0\0\x01\0\0\0\
+    \x21\x98\x48\xea\x35\x6c\xd0\x4b\x9d\xae\xbb\x17\xc5\x85\xe6\x80\x0c\0\0\0\0\0\0\0\0\0\0\0";
+
+/// A ping of the file service.
+const PING: [u8; 12] = *b"\x0c\0\0\0\0\0\0\0\x68\x24\x57\x13";
+
+fn ends(number: u16) -> (End, End) {
+    (end(number + 1, 40_000), end(0, 14_617))
+}
+
+fn events<'a>(records: &'a [Value], event: &str) -> Vec<&'a Value> {
+    records.iter().filter(|r| r["event"] == event).collect()
+}
+
+fn limits(records: &[Value]) -> Vec<&str> {
+    events(records, "limit").iter().map(|e| e["limit"].as_str().unwrap()).collect()
+}
+
+fn messages(records: &[Value], name: &str) -> usize {
+    records.iter().filter(|r| r["message"] == name).count()
+}
+
+/// A stream with one missing segment before `segments` of pings.
+fn with_a_hole(made: &mut Made, number: u16, segments: u32) {
+    let (client, server) = ends(number);
+    let pings = PING.repeat(100);
+    made.open(client, server);
+    made.tcp((client, server), (1, 1, ACK), &CONNECT);
+    made.tcp((client, server), (44, 1, ACK), &PING);
+    for n in 1..=segments {
+        made.tcp((client, server), (56 + n * pings.len() as u32, 1, ACK), &pings);
+    }
+}
+
+#[test]
+fn bytes_that_wait_for_missing_ones_are_bounded_for_a_stream() {
+    let mut made = Made::new();
+    with_a_hole(&mut made, 0, 10);
+    let (all, _) = run(&made.bytes, &["-q"]);
+    assert_eq!(limits(&all), [""; 0]);
+    let (all, _) = run(&made.bytes, &["-q", "--max-stream", "4K"]);
+    assert_eq!(limits(&all), ["max-stream"]);
+    let gap = events(&all, "gap")[0];
+    assert_eq!((gap["offset"].as_u64(), gap["length"].as_u64()), (Some(55), Some(1200)));
+    // Four segments fill the bound: then the hole is given up, long before the capture's end.
+    assert_eq!(gap["frame"].as_u64(), Some(5), "the gap is told with the first bytes behind it");
+    assert_eq!(messages(&all, "Cli2File_PingRequest"), 1001);
+}
+
+#[test]
+fn bytes_that_wait_for_missing_ones_are_bounded_for_all_streams() {
+    let mut made = Made::new();
+    for number in 0..4 {
+        with_a_hole(&mut made, number, 4);
+    }
+    let (all, _) = run(&made.bytes, &["-q", "--max-total", "16K"]);
+    assert_eq!(limits(&all), ["max-total"], "{:?}", events(&all, "limit"));
+    assert_eq!(messages(&all, "Cli2File_PingRequest"), 4 * 401);
+    let (all, _) = run(&made.bytes, &["-q"]);
+    assert_eq!(limits(&all), [""; 0]);
+}
+
+#[test]
+fn messages_that_are_not_whole_are_bounded_for_all_streams() {
+    let mut made = Made::new();
+    let body = [0; 1400];
+    for number in 0..8 {
+        let (client, server) = ends(number);
+        made.open(client, server);
+        made.tcp((client, server), (1, 1, ACK), &CONNECT);
+        // A message of 4,096 bytes of which the first 1,408 come now.
+        let begun = [&4096_u32.to_le_bytes()[..], &999_u32.to_le_bytes(), &body].concat();
+        made.tcp((client, server), (44, 1, ACK), &begun);
+    }
+    for number in 0..8 {
+        let (client, server) = ends(number);
+        made.tcp((client, server), (44 + 1408, 1, ACK), &[0; 2688]);
+        made.tcp((client, server), (44 + 4096, 1, ACK), &PING.repeat(8));
+    }
+    let (all, _) = run(&made.bytes, &["-q", "--max-total", "8K"]);
+    let given_up = limits(&all);
+    assert!(given_up.len() >= 2 && given_up.iter().all(|l| *l == "max-total"), "{given_up:?}");
+    // Where the message ends was known all the same: what follows it is read.
+    assert_eq!(messages(&all, "Cli2File_PingRequest"), 8 * 8);
+    let (all, _) = run(&made.bytes, &["-q"]);
+    assert_eq!((limits(&all), messages(&all, "Cli2File_PingRequest")), (vec![], 8 * 8));
+    for end in events(&all, "stream_end").iter().filter(|e| e["from"] == "client") {
+        let bytes = &end["bytes"];
+        assert_eq!(bytes["payload"], 43 + 4096 + 96);
+        assert_eq!(bytes["payload"], bytes["explained"].as_u64().unwrap() + bytes["undecoded"].as_u64().unwrap());
+    }
+}
+
+#[test]
+fn the_largest_message_is_bounded() {
+    let capture = "captures/moul/full_dirtsand.pcapng";
+    let all = records(capture, &["keys/dirtsand.ini"], &["--max-message", "1K"]);
+    assert!(limits(&all).contains(&"max-message"));
+    assert!(events(&all, "limit").iter().all(|e| e["text"].as_str().unwrap().starts_with("a message of at least ")));
+    let all = records(capture, &["keys/dirtsand.ini"], &["--max-message", "1M"]);
+    assert_eq!(limits(&all), [""; 0]);
+}
+
+#[test]
+fn decompressed_content_is_bounded() {
+    let capture = "captures/moul/full_dirtsand.pcapng";
+    let of = |more: &[&str]| {
+        let all = records(capture, &["keys/dirtsand.ini"], more);
+        let problems = all.iter().filter_map(|r| r["problems"].as_array()).flatten();
+        problems.filter(|p| p["text"].as_str().unwrap().contains("--max-decompressed")).count()
+    };
+    assert_eq!(of(&[]), 0);
+    assert_eq!(of(&["--max-decompressed", "4"]), 11, "every compressed region of the capture");
+}
+
+#[test]
+fn sizes_that_are_none_are_refused() {
+    for size in ["0", "many", "1T", "-5"] {
+        let option = format!("--max-total={size}");
+        let output = Command::new(env!("CARGO_BIN_EXE_moulsniff")).args(["x.pcap", &option]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{size}");
+        assert_eq!(output.stderr.iter().filter(|b| **b == b'\n').count(), 1);
+    }
+}
+
+#[test]
+fn a_claim_of_4_gigabytes_costs_nothing() {
+    let mut made = Made::new();
+    let (client, server) = ends(0);
+    made.open(client, server);
+    made.tcp((client, server), (1, 1, ACK), &CONNECT);
+    let claim = [&0xffff_fff0_u32.to_le_bytes()[..], &10_u32.to_le_bytes()].concat();
+    made.tcp((client, server), (44, 1, ACK), &claim);
+    for n in 0..200 {
+        made.tcp((client, server), (52 + n * 1200, 1, ACK), &PING.repeat(100));
+    }
+    let (peak, all) = peak(&made.bytes, &[]);
+    assert_eq!(limits(&all), ["max-message"]);
+    assert_eq!(messages(&all, "Cli2File_PingRequest"), 20_000);
+    assert!(peak < 64 << 10, "{peak} KiB");
+}
+
+#[test]
+fn ten_thousand_open_streams_stay_within_bounds() {
+    let mut made = Made::new();
+    for number in 0..10_000 {
+        let (client, server) = ends(number);
+        made.open(client, server);
+        // A message of 15 MiB, of which 4,000 bytes come: 40 MB for all.
+        let begun = [&CONNECT[..], &(15_u32 << 20).to_le_bytes(), &10_u32.to_le_bytes(), &[0; 3992]].concat();
+        made.tcp((client, server), (1, 1, ACK), &begun);
+        // Another that may be a circuit of Second Life: one acknowledgement.
+        let circuit = b"\0\0\0\0\x01\0\xff\xff\xff\xfb\x01\x01\0\0\0";
+        made.udp((end(number + 1, 40_001), end(0, 13_000)), circuit);
+    }
+    let (peak, all) = peak(&made.bytes, &["--decode-as", "udp:13000=secondlife"]);
+    println!("{peak} KiB at most");
+    assert!(limits(&all).contains(&"max-total"));
+    assert_eq!(events(&all, "stream_end").len(), 20_000, "every direction of every connection is told of");
+    assert_eq!(messages(&all, "PacketAck"), 10_000);
+    assert!(peak < 256 << 10, "{peak} KiB");
+}
+
+/// The most memory the program ever held while it read a capture (KiB; 0 where the system does not tell), and its records.
+fn peak(capture: &[u8], more: &[&str]) -> (u64, Vec<Value>) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    program.current_dir(file("")).args(["-", "--json", "-q"]).args(more);
+    let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        stdout.read_to_end(&mut text).unwrap();
+        text
+    });
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(capture).unwrap();
+    // All but what is in the pipe was read; the rest is once the program sleeps.
+    let status = || std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let mut said = status();
+    for _ in 0..200 {
+        if said.contains("State:\tS") || said.is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        said = status();
+    }
+    let line = said.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = line.and_then(|line| line.trim().strip_suffix(" kB")).map_or(0, |kib| kib.trim().parse().unwrap());
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    let text = reader.join().unwrap();
+    let lines = text.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+    (peak, lines.map(|line| serde_json::from_slice(line).unwrap()).collect())
+}
