@@ -172,9 +172,10 @@ pub(crate) fn shares(tree: &Tree) -> (u64, u64) {
         at += 1;
         if node.has(mark::OWN_BUFFER) {
             let (opaque, undecoded, all) = content(tree, at as u32, node.end);
-            let part = |n: u64| if all == 0 { 0 } else { (u64::from(node.bits) * n).div_ceil(all) };
+            let part = |n: u64| (u64::from(node.bits) * n).div_ceil(all.max(1));
             bits.0 += part(opaque);
-            bits.1 += part(undecoded);
+            // Where nothing came of it, nothing of it is explained.
+            bits.1 += if all == 0 { u64::from(node.bits) } else { part(undecoded) };
             at = node.end as usize;
         } else if node.buffer == Buffer::CAPTURED {
             if node.kind == Kind::Undecoded {

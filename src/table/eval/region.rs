@@ -3,7 +3,7 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::{Frame, Run, Stop};
-use crate::tree::{Kind, Made, Node, Problem, Severity, Sym, Text, TypeRef, mark};
+use crate::tree::{Buffer, Kind, Made, Node, Problem, Severity, Sym, Text, TypeRef, mark};
 
 impl Run<'_> {
     pub(super) fn region(
@@ -167,7 +167,7 @@ impl Run<'_> {
             self.pad(cursor);
             return;
         }
-        let structure = self.tree.get(node).is_some_and(|n| n.kind == Kind::Struct && n.buffer == cursor.buffer());
+        let structure = self.is_structure(node, cursor.buffer());
         let said = self.tree.problems().iter().any(|p| p.node >= node && p.severity == Severity::Error)
             || self
                 .tree
@@ -182,6 +182,10 @@ impl Run<'_> {
         if structure {
             self.tree.close(node, cursor.pos());
         }
+    }
+
+    fn is_structure(&self, node: u32, buffer: Buffer) -> bool {
+        self.tree.get(node).is_some_and(|n| n.kind == Kind::Struct && n.buffer == buffer)
     }
 
     /// The bits up to the region's end as padding: a span, not a field.
@@ -223,12 +227,20 @@ impl Run<'_> {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
         let room = self.state.limits.decompressed.saturating_sub(self.state.inflated);
-        let good = inflate(&mut self.state.inflate, raw, keep, room, &mut bytes);
+        let (good, used) = inflate(&mut self.state.inflate, raw, keep, room, &mut bytes);
         self.state.inflated += bytes.len();
         let node = self.tree.len();
         let mut inside = Cursor::new(&bytes, buffer);
         self.bounded(&mut inside, name, inner, dialects, frame);
         let found = bytes.len();
+        if !matches!(good, Inflated::Whole) && self.is_structure(node, buffer) {
+            // What could not be unpacked stands behind the content, as it was captured.
+            bytes.extend_from_slice(raw.get(used..).unwrap_or(&[]));
+            let mut behind = Cursor::new(&bytes, buffer);
+            behind.seek(found * 8);
+            self.undecoded(&mut behind);
+            self.tree.close(node, behind.pos());
+        }
         self.tree.put_buffer(buffer, bytes);
         cursor.seek(cursor.limit());
         if let Some(n) = self.tree.get_mut(node) {
@@ -282,7 +294,8 @@ const MAX_RETRIES: u32 = 200;
 /// The next set of dialects to try: the smallest that was not tried, of the six lowest ones asked about.
 fn next_choice(asked: u32, tried: &[u32]) -> Option<u32> {
     let singles = (0..32).map(|i| 1 << i).filter(|b| asked & b != 0).take(6);
-    let set = |pick: u32| singles.clone().enumerate().filter(|(i, _)| pick & (1 << i) != 0).map(|(_, b)| b).sum::<u32>();
+    let set =
+        |pick: u32| singles.clone().enumerate().filter(|(i, _)| pick & (1 << i) != 0).map(|(_, b)| b).sum::<u32>();
     let open = (1..1 << 6).map(set).filter(|s| !tried.contains(s));
     open.min_by_key(|s| (s.count_ones(), *s))
 }
@@ -294,10 +307,22 @@ enum Inflated {
     Limit,
 }
 
-fn inflate(zlib: &mut flate2::Decompress, raw: &[u8], keep: usize, limit: usize, out: &mut Vec<u8>) -> Inflated {
+/// Unpacks what stands behind the first `keep` bytes of a region; how it ended, and how many bytes of the region were used.
+fn inflate(
+    zlib: &mut flate2::Decompress,
+    raw: &[u8],
+    keep: usize,
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> (Inflated, usize) {
     let (plain, packed) = raw.split_at_checked(keep).unwrap_or((raw, &[]));
     out.extend_from_slice(plain);
     zlib.reset(true);
+    let ended = unpack(zlib, packed, limit, out);
+    (ended, plain.len().saturating_add(zlib.total_in() as usize))
+}
+
+fn unpack(zlib: &mut flate2::Decompress, packed: &[u8], limit: usize, out: &mut Vec<u8>) -> Inflated {
     loop {
         out.reserve((packed.len() * 4).clamp(256, 1 << 16));
         let consumed = zlib.total_in() as usize;
