@@ -124,7 +124,7 @@ fn what_stands_before_a_cut_is_read_as_before() {
                 let mut cut_off = behind.filter(|l| l.0 + l.1 > end).map(|l| l.2.as_str());
                 cut_off.any(|name| whole[i].2 == "count" || ["padding", "terminator"].contains(&name))
             };
-            for (i, leaf) in whole.iter().enumerate().filter(|(i, l)| l.0 + l.1 <= end && !gone(*i)) {
+            for (_, leaf) in whole.iter().enumerate().filter(|(i, l)| l.0 + l.1 <= end && !gone(*i)) {
                 match found.contains(&(leaf.0, leaf.1, leaf.2.clone())) {
                     true => kept += 1,
                     false => lost.push(format!("{class} cut at {cut}: {} at {}", leaf.2, leaf.0 / 8)),

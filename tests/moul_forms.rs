@@ -113,7 +113,7 @@ fn forms_of_the_game_manager() {
     assert_eq!(buffers[0]["new_game_id"], 5, "the short JoinGame");
     assert_eq!((&buffers[1]["create_data"], &buffers[2]["create_data"]), (&json!("00"), &json!("")));
     // Of a game that nothing is known of, what follows the header is unexplained, and counted so.
-    assert_eq!(buffers[3]["undecoded"], "0102030405");
+    assert_eq!(buffers[3]["body"], "0102030405");
     assert_eq!(undecoded(&all, 7, "client"), 5);
 }
 

@@ -162,7 +162,7 @@ impl<O: Output> Emit for Desk<'_, O> {
     }
 }
 
-/// How many of a message's captured bytes are opaque, and how many no field claims. A region with content of its own counts in
+/// How many of a message's captured bytes are opaque, and how many no field claims or explains. A region with content of its own counts in
 /// proportion to that content.
 pub(crate) fn shares(tree: &Tree) -> (u64, u64) {
     let mut bits = (0u64, 0u64);
@@ -178,7 +178,7 @@ pub(crate) fn shares(tree: &Tree) -> (u64, u64) {
             bits.1 += if all == 0 { u64::from(node.bits) } else { part(undecoded) };
             at = node.end as usize;
         } else if node.buffer == Buffer::CAPTURED {
-            if node.kind == Kind::Undecoded {
+            if node.kind == Kind::Undecoded || node.has(mark::UNEXPLAINED) {
                 bits.1 += u64::from(node.bits);
             } else if node.has(mark::OPAQUE) {
                 bits.0 += u64::from(node.bits);
@@ -196,7 +196,7 @@ fn content(tree: &Tree, first: u32, end: u32) -> (u64, u64, u64) {
     for node in nodes.iter().filter(|n| !matches!(n.kind, Kind::Struct | Kind::List)) {
         let bits = u64::from(node.bits);
         sums.2 += bits;
-        if node.kind == Kind::Undecoded {
+        if node.kind == Kind::Undecoded || node.has(mark::UNEXPLAINED) {
             sums.1 += bits;
         } else if node.has(mark::OPAQUE) {
             sums.0 += bits;

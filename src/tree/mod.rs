@@ -80,6 +80,8 @@ pub mod mark {
     pub const OWN_BUFFER: u8 = 16;
     /// A span whose children are fields of the structure around it (the coded part of a datagram).
     pub const SEE_THROUGH: u8 = 32;
+    /// Bytes that have a name and nothing more: what they say is not known, and they count as undecoded.
+    pub const UNEXPLAINED: u8 = 64;
 }
 
 /// One value with its place: 32 bytes, copied freely.
