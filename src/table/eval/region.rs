@@ -36,9 +36,7 @@ impl Run<'_> {
             }
         }
         self.state.regions -= 1;
-        if let Some(n) = self.tree.get_mut(node) {
-            n.marks |= marks;
-        }
+        self.tree.mark(node, marks);
         self.check_max(def, node, n as u64);
         cursor.restore(outer);
         if missing > 0 {
