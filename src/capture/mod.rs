@@ -11,6 +11,7 @@ mod bytes;
 mod clock;
 mod error;
 mod input;
+mod live;
 mod pcap;
 mod pcap_variant;
 mod pcapng;
@@ -18,6 +19,7 @@ mod reader;
 mod rewrite;
 mod run;
 mod source;
+mod tail;
 mod unpack;
 mod write;
 mod zstd;
@@ -32,9 +34,11 @@ mod testing;
 mod tests;
 
 pub use error::{CaptureError, Packing, Problem};
+pub use live::{Interface, Live, LiveError, Taken, interfaces};
 pub use rewrite::{Output, Rewritten, inject, strip};
 pub use run::Capture;
 pub use source::Source;
+pub use tail::{Ended, Grown, Tail};
 pub use write::PcapngWriter;
 
 /// A point in time as a capture states it, with the precision it was written in.

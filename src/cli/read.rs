@@ -6,6 +6,8 @@ use super::args::{Cookies, ReadArgs};
 use super::crew;
 use super::error::{CliError, Status};
 use super::feed::{Feed, threads};
+use super::intake::Intake;
+use super::progress::Progress;
 use super::sink::Printer;
 use crate::filter::Filter;
 use crate::flow::Limits as FlowLimits;
@@ -19,9 +21,10 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let stdout = io::stdout();
     let terminal = stdout.is_terminal();
-    let printer = Printer::new(args, &setup, terminal, stdout)?;
+    let progress = Intake::progress(args);
+    let printer = Printer::new(args, &setup, terminal, progress.beside(stdout))?;
     let mut pipeline = Pipeline::new(setup, printer);
-    let mut feed = Feed::new(args);
+    let mut feed = Feed::new(args, progress)?;
     match threads(args) {
         1 => alone(&mut feed, &mut pipeline),
         threads => crew::run(&mut feed, &mut pipeline, threads),
@@ -30,10 +33,12 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     if let Some(error) = pipeline.output().take_error() {
         return Err(CliError::writing(error));
     }
-    feed.result()?;
+    let verdict = pipeline.output().verdict(args.quiet);
+    feed.result(args.quiet)?;
     if !args.quiet {
         say_summary(&summary);
     }
+    verdict?;
     Ok(status(args, &summary))
 }
 
@@ -78,26 +83,35 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
 /// The filter that was asked for.
 pub(super) fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     let Some(text) = &args.filter else { return Ok(None) };
-    let tables: Vec<&Tables> = setup.tables.iter().map(LazyTables::get).collect();
-    let filter =
-        Filter::compile(text, &tables, args.redact).map_err(|error| CliError::Typed(format!("filter: {error}")))?;
+    let filter = Filter::compile(text, &setup.tables, args.redact)
+        .map_err(|error| CliError::Typed(format!("filter: {error}")))?;
     if !args.quiet {
-        for note in filter.notes() {
+        let notes = filter.notes().iter().map(ToString::to_string);
+        for note in notes.chain(filter.doubts().iter().map(ToString::to_string)) {
             let _ = writeln!(io::stderr(), "moulsniff: filter: {note}");
         }
     }
     Ok(Some(filter))
 }
 
+/// The judgement on a filter once all was read: a doubtful name that kept nothing was a mistake.
+pub(super) fn verdict(filter: Option<&Filter>, quiet: bool) -> Result<(), CliError> {
+    let Some(Err(doubt)) = filter.map(Filter::verdict) else { return Ok(()) };
+    // What was shown at the beginning is not shown again.
+    let text = if quiet { doubt.to_string() } else { format!("nothing was kept: {}", doubt.message()) };
+    Err(CliError::Typed(format!("filter: {text}")))
+}
+
 /// Feeds captures to a pipeline, until `enough` (see [`Feed::run`]).
 pub(super) fn feed<O: Output>(
     args: &ReadArgs,
+    progress: Progress,
     pipeline: &mut Pipeline<O>,
     enough: impl FnMut(&mut O, bool) -> bool,
 ) -> Result<(), CliError> {
-    let mut feed = Feed::new(args);
+    let mut feed = Feed::new(args, progress)?;
     feed.run(pipeline, enough);
-    feed.result()
+    feed.result(args.quiet)
 }
 
 /// The tables of all protocols, with those that were given on top.

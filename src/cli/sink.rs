@@ -7,7 +7,7 @@ use super::crew::Gather;
 use super::error::CliError;
 use super::feed::threads;
 use super::form::Form;
-use super::read::filter;
+use super::read::{filter, verdict};
 use crate::filter::Filter;
 use crate::out::Record;
 use crate::out::tree::{History, Pasts};
@@ -66,6 +66,11 @@ impl<W: Write> Printer<W> {
                 Way::Here(here) => here.error.is_some(),
                 Way::Crew(gather) => gather.has_failed(),
             }
+    }
+
+    /// Whether the filter turned out to be a mistake.
+    pub(super) fn verdict(&self, quiet: bool) -> Result<(), CliError> {
+        verdict(self.filter.as_ref(), quiet)
     }
 
     /// What went wrong while writing.
