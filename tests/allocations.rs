@@ -1,0 +1,176 @@
+//! Nothing is allocated for a field, nor for a message, once all has been met: the same messages again and again over one connection, with an
+//! allocator that counts.
+//!
+//! Everything that stands in a real session is sent over a connection made for the purpose, encrypted as it was. The first rounds warm up
+//! (buffers grow to what they need, names are learned); in the rounds after them every allocation is counted and put down to the message
+//! that was read, or written, when it came.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod made;
+#[path = "../benches/material.rs"]
+mod material;
+
+use std::alloc::System;
+use std::collections::BTreeMap;
+
+use made::{ACK, Made, end};
+use material::{DIRTSAND, MOSS, Sent};
+use moulsniff::keys::{KeyFile, KeyRing, Rc4};
+use moulsniff::out::json::{JsonWriter, Style as JsonStyle};
+use moulsniff::out::stats::Stats;
+use moulsniff::out::tree::{History, Past, TreeWriter};
+use moulsniff::out::{Body, Record};
+use moulsniff::pipeline::{Output, Pipeline};
+use moulsniff::proto::Side;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Rounds until everything has grown to its size, and rounds that count.
+const WARM: usize = 4;
+const COUNTING: usize = 6;
+
+/// The RC4 key of the connections.
+const KEY: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
+
+/// Allocations so far, growing again included.
+fn allocations() -> usize {
+    let stats = COUNTED.stats();
+    stats.allocations + stats.reallocations
+}
+
+/// What is done with a record.
+enum Way {
+    Stats(Box<Stats>),
+    Json(JsonWriter),
+    Tree(TreeWriter, Box<(History, Past)>),
+}
+
+impl Way {
+    fn write(&mut self, record: &Record<'_>, to: &mut Vec<u8>) {
+        to.clear();
+        match self {
+            Way::Stats(stats) => stats.record(record),
+            Way::Json(writer) => writer.record(record, to),
+            Way::Tree(writer, known) => {
+                known.0.next(record, &mut known.1);
+                writer.record(record, &known.1, to);
+            }
+        }
+    }
+}
+
+/// Counts what is allocated from one record to the next.
+struct Counter {
+    way: Way,
+    to: Vec<u8>,
+    counting: bool,
+    last: usize,
+    messages: u64,
+    /// By message: allocations while it was read, and while it was written.
+    found: BTreeMap<String, (usize, usize)>,
+}
+
+impl Output for Counter {
+    fn record(&mut self, record: &Record<'_>) {
+        let read = allocations() - self.last;
+        self.way.write(record, &mut self.to);
+        let written = allocations() - self.last - read;
+        if self.counting {
+            let Body::Message { message, .. } = &record.body else { panic!("an event in the middle") };
+            self.messages += 1;
+            if read + written > 0 {
+                let found = self.found.entry(message.name.to_string()).or_default();
+                *found = (found.0 + read, found.1 + written);
+            }
+        }
+        self.last = allocations();
+    }
+}
+
+/// One connection of a session: its handshake once, then all its messages in several rounds.
+fn rounds(sent: &[&Sent]) -> (Made, Vec<usize>) {
+    let is_opening = |m: &&&Sent| matches!(m.name.as_str(), "ConnectPacket" | "Cli2Srv_Connect" | "Srv2Cli_Encrypt");
+    let opening: Vec<_> = sent.iter().filter(is_opening).collect();
+    let encrypted = opening.len() == 3;
+    let mut ciphers = [Rc4::new(&KEY), Rc4::new(&KEY)];
+    let mut made = Made::new();
+    let (client, server) = (end(1, 40_000), end(0, 14_617));
+    made.open(client, server);
+    let mut next = [1_u32, 1];
+    let mut send = |made: &mut Made, from: Side, bytes: &[u8]| {
+        for part in bytes.chunks(1400) {
+            let (here, there) = (from.index(), 1 - from.index());
+            let ends = if from == Side::Client { (client, server) } else { (server, client) };
+            made.tcp(ends, (next[here], next[there], ACK), part);
+            next[here] += part.len() as u32;
+        }
+    };
+    for message in &opening {
+        send(&mut made, message.from, &message.bytes);
+    }
+    let rest: Vec<_> = sent.iter().filter(|m| !is_opening(m)).collect();
+    let mut ends = Vec::new();
+    for _ in 0..WARM + COUNTING {
+        for run in rest.chunk_by(|a, b| a.from == b.from) {
+            let mut bytes = run.iter().map(|m| &m.bytes[..]).collect::<Vec<_>>().concat();
+            if encrypted {
+                ciphers[run[0].from.index()].apply(&mut bytes);
+            }
+            send(&mut made, run[0].from, &bytes);
+        }
+        ends.push(made.bytes.len());
+    }
+    (made, ends)
+}
+
+/// What is allocated in the rounds that count, by message, and how many messages these have.
+fn count(sent: &[&Sent], way: Way) -> (BTreeMap<String, (usize, usize)>, u64, usize) {
+    let (made, ends) = rounds(sent);
+    let first_counted = ends[WARM - 1];
+    let mut keys = KeyRing::default();
+    let hex: String = KEY.iter().map(|byte| format!("{byte:02x}")).collect();
+    keys.add(KeyFile::parse("key", format!("session {} rc4={hex}\n", sent[0].service).as_bytes()).unwrap());
+    let out = Counter { way, to: Vec::new(), counting: false, last: 0, messages: 0, found: BTreeMap::new() };
+    let mut pipeline = Pipeline::new(material::setup(keys), out);
+    let mut at = 24;
+    let frames = material::frames(made.bytes);
+    let mut whole = 0;
+    for frame in &frames {
+        if at == first_counted {
+            pipeline.output().counting = true;
+        }
+        let before = allocations();
+        pipeline.output().last = before;
+        pipeline.frame(&frame.frame());
+        if pipeline.output().counting {
+            whole += allocations() - before;
+        }
+        at += 16 + frame.data.len();
+    }
+    let out = pipeline.output();
+    (std::mem::take(&mut out.found), out.messages, whole)
+}
+
+#[test]
+fn nothing_is_allocated_for_a_message_once_all_is_warm() {
+    for (session, service) in [(DIRTSAND, "gatekeeper"), (DIRTSAND, "auth"), (DIRTSAND, "game"), (DIRTSAND, "file"), (MOSS, "auth"), (MOSS, "game")] {
+        let all = material::messages(session);
+        let longest = |stream: u32| all.iter().filter(|m| m.stream == stream).count();
+        let Some(stream) = all.iter().filter(|m| m.service == service).map(|m| m.stream).max_by_key(|s| longest(*s)) else { panic!("{service}") };
+        let sent: Vec<&Sent> = all.iter().filter(|m| m.stream == stream).collect();
+        for (name, way) in [
+            ("stats", Way::Stats(Box::default())),
+            ("json", Way::Json(JsonWriter::new(JsonStyle::default()))),
+            ("tree", Way::Tree(TreeWriter::default(), Box::default())),
+        ] {
+            let (found, messages, whole) = count(&sent, way);
+            println!("{} {service} {name}: {messages} messages, {whole} allocations", session.0);
+            for (message, (read, written)) in found {
+                println!("    {message}: {read} read, {written} written");
+            }
+        }
+    }
+}
