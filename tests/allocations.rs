@@ -79,10 +79,14 @@ impl Output for Counter {
         self.way.write(record, &mut self.to);
         let written = allocations() - self.last - read;
         if self.counting {
-            let Body::Message { message, .. } = &record.body else { panic!("an event in the middle") };
+            let name = match &record.body {
+                Body::Message { message, .. } => message.name,
+                Body::Event(event) => panic!("{}", event.text),
+                Body::StreamEnd { .. } => panic!("the end, in the middle"),
+            };
             self.messages += 1;
             if read + written > 0 {
-                let found = self.found.entry(message.name.to_string()).or_default();
+                let found = self.found.entry(name.to_string()).or_default();
                 *found = (found.0 + read, found.1 + written);
             }
         }
