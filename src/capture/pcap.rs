@@ -156,6 +156,14 @@ impl Pcap {
         self.snap_len.clamp(USUAL_LIMIT, MAX_FRAME)
     }
 
+    /// Whether a whole record stands in these bytes.
+    pub(super) fn is_at_hand(&self, bytes: &[u8]) -> bool {
+        self.order.words::<4>(bytes).is_some_and(|[_, _, first, second]| {
+            let (captured, _) = self.lengths.of(first, second);
+            bytes.len() >= self.variant.header().saturating_add(captured as usize)
+        })
+    }
+
     /// Takes the next record; nothing at the end.
     #[inline]
     pub(super) fn next(&self, input: &mut Input) -> Step<Option<Found>> {
@@ -171,11 +179,7 @@ impl Pcap {
         let Some([seconds, fraction, first, second]) = self.order.words::<4>(input.bytes()) else {
             return Ok(None);
         };
-        let (captured, original) = match self.lengths {
-            Lengths::CapturedFirst => (first, second),
-            Lengths::OriginalFirst => (second, first),
-            Lengths::Either => (first.min(second), first.max(second)),
-        };
+        let (captured, original) = self.lengths.of(first, second);
         if captured > self.limit() {
             return Err(Fault::new(
                 input.position(),
@@ -203,6 +207,18 @@ impl Pcap {
     fn time(&self, seconds: u32, fraction: u32) -> Time {
         let fraction = self.clock.time(u64::from(fraction));
         Time { seconds: i64::from(seconds).saturating_add(fraction.seconds), ..fraction }
+    }
+}
+
+impl Lengths {
+    /// The captured length and the original one.
+    #[inline]
+    fn of(self, first: u32, second: u32) -> (u32, u32) {
+        match self {
+            Lengths::CapturedFirst => (first, second),
+            Lengths::OriginalFirst => (second, first),
+            Lengths::Either => (first.min(second), first.max(second)),
+        }
     }
 }
 

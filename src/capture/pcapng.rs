@@ -70,6 +70,13 @@ impl Pcapng {
         Self { order: Order::Little, interfaces: Vec::new() }
     }
 
+    /// Whether the next block stands in these bytes as a whole and is a packet; what gives nothing may be followed by a wait.
+    pub(super) fn is_at_hand(&self, bytes: &[u8]) -> bool {
+        self.order.words::<2>(bytes).is_some_and(|[kind, total]| {
+            matches!(kind, PACKET | OLD_PACKET | SIMPLE_PACKET) && bytes.len() >= total as usize
+        })
+    }
+
     /// Takes blocks until one gives something; nothing at the end.
     #[inline]
     pub(super) fn next(&mut self, input: &mut Input) -> Step<Option<Block>> {

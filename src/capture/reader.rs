@@ -44,6 +44,20 @@ impl Reader {
         &self.name
     }
 
+    /// Whether it is a plain file: nobody is waited for.
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Whether the next thing to be had was read already.
+    pub(super) fn is_at_hand(&self) -> bool {
+        match &self.format {
+            Format::Pcapng(pcapng) => pcapng.is_at_hand(self.input.bytes()),
+            Format::Pcap(pcap) => pcap.is_at_hand(self.input.bytes()),
+            Format::Unknown => false,
+        }
+    }
+
     /// Takes the next frame or secrets; nothing at the end.
     ///
     /// # Errors

@@ -68,6 +68,13 @@ impl Capture {
         })
     }
 
+    /// Whether the next frame can be had without waiting for whoever writes it: it was read already, or is in a plain file.
+    #[must_use]
+    pub fn is_at_hand(&self) -> bool {
+        let reader = self.current.as_ref();
+        reader.is_some_and(|reader| reader.is_at_hand() || reader.is_plain() && self.waiting.is_empty())
+    }
+
     /// The next frame, passing over secrets.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use crate::table::Tables;
 const DEFAULT: &str = "record,time,frame,transport,stream,src,dst,from,protocol,service,message,event";
 
 /// Writes records as lines of values.
+#[derive(Clone)]
 pub(super) struct Columns {
     paths: Paths,
     csv: bool,

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
+use super::form::coloured;
 use super::read::tables as load;
-use super::sink::coloured;
 use crate::keys::KeyRing;
 use crate::out::json::{JsonWriter, Style as JsonStyle, problems};
 use crate::out::tree::{Past, Style as TreeStyle, TreeWriter};
@@ -243,7 +243,7 @@ fn print_value(
             problems(tables, &tree, bytes, out);
             out.extend_from_slice(b"}\n");
         }
-        Some(writer) => writer.body(tables, &tree, bytes, &Past::default(), out),
+        Some(writer) => writer.body(tables, &tree, bytes, Past::default(), out),
     }
     Ok(())
 }
@@ -277,7 +277,7 @@ impl Printer {
             }
             Some(writer) => {
                 writer.message_line(message, tree, out);
-                writer.body(tables, tree, message.bytes, &Past::default(), out);
+                writer.body(tables, tree, message.bytes, Past::default(), out);
             }
         }
     }

@@ -78,7 +78,12 @@ fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Resul
         over: false,
     };
     let mut pipeline = Pipeline::new(setup, out);
-    let read = feed(args, &mut pipeline, |one| one.over || one.error.is_some());
+    let read = feed(args, &mut pipeline, |one, waits| {
+        if waits {
+            one.flush();
+        }
+        one.over || one.error.is_some()
+    });
     pipeline.finish();
     let summary = pipeline.summary();
     let one = pipeline.output();
@@ -118,7 +123,8 @@ struct One {
 
 impl One {
     fn flush(&mut self) {
-        if let Err(error) = io::stdout().write_all(&self.buffer) {
+        let mut to = io::stdout().lock();
+        if let Err(error) = to.write_all(&self.buffer).and_then(|()| to.flush()) {
             self.error.get_or_insert(error);
         }
         self.buffer.clear();
@@ -158,7 +164,7 @@ fn all(args: &ReadArgs, form: Form, side: Option<Side>, dir: &Path) -> Result<St
     std::fs::create_dir_all(dir).map_err(|e| CliError::File(dir.display().to_string(), e))?;
     let out = All { dir: dir.into(), form, side, filter, open: HashMap::new(), held: 0, files: 0, error: None };
     let mut pipeline = Pipeline::new(setup, out);
-    let read = feed(args, &mut pipeline, |all| all.error.is_some());
+    let read = feed(args, &mut pipeline, |all, _| all.error.is_some());
     pipeline.finish();
     let summary = pipeline.summary();
     let all = pipeline.output();

@@ -60,7 +60,7 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
         setup.options.max_message = 16 << 20;
     }
     let mut pipeline = Pipeline::new(setup, Proved::default());
-    let read = feed(&args, &mut pipeline, |_| false);
+    let read = feed(&args, &mut pipeline, |_, _| false);
     pipeline.finish();
     read?;
     let keys: Vec<PrivateKey> = if private { pipeline.keys().keys().cloned().collect() } else { Vec::new() };

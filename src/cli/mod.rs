@@ -2,9 +2,11 @@
 
 mod args;
 mod columns;
+mod crew;
 mod decode;
 mod error;
 mod follow;
+mod form;
 mod keys;
 mod read;
 mod sdl;

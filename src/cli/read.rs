@@ -22,22 +22,17 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let stdout = io::stdout();
     let terminal = stdout.is_terminal();
-    let printer = Printer::new(args, &setup, terminal, stdout.lock())?;
+    let printer = Printer::new(args, &setup, terminal, stdout)?;
     let mut pipeline = Pipeline::new(setup, printer);
-    let live = args.captures.iter().any(|c| c.as_os_str() == "-");
-    let read = feed(args, &mut pipeline, |printer| {
-        if live {
+    let read = feed(args, &mut pipeline, |printer, waits| {
+        if waits {
             printer.flush();
         }
         printer.is_done()
     });
     pipeline.finish();
     let summary = pipeline.summary();
-    let printer = pipeline.output();
-    printer.flush();
-    if let Some(error) = printer.take_error() {
-        return Err(CliError::writing(error));
-    }
+    pipeline.output().finish().map_err(CliError::writing)?;
     read?;
     if !args.quiet {
         say_summary(&summary);
@@ -48,7 +43,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
 /// Everything a run is made with.
 pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
     Ok(Setup {
-        tables: tables(&args.tables)?,
+        tables: tables(&args.tables)?.into(),
         keys: keys(args)?,
         options: Options {
             ouro_cookies: match args.ouro_cookies {
@@ -85,11 +80,12 @@ pub(super) fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, C
     Ok(Some(filter))
 }
 
-/// Feeds captures to a pipeline, until `after` says it is enough.
+/// Feeds captures to a pipeline, until `after` says it is enough. It is asked after each frame, and told whether the next one may have to
+/// be waited for: what is to be seen at once has to go out before that.
 pub(super) fn feed<O: Output>(
     args: &ReadArgs,
     pipeline: &mut Pipeline<O>,
-    mut after: impl FnMut(&mut O) -> bool,
+    mut after: impl FnMut(&mut O, bool) -> bool,
 ) -> Result<(), CliError> {
     let mut capture = Capture::new(args.captures.iter().map(|path| source(path)));
     let mut failed: Option<CaptureError> = None;
@@ -97,7 +93,7 @@ pub(super) fn feed<O: Output>(
         match capture.next_item() {
             Ok(Some(Item::Frame(frame))) => {
                 pipeline.frame(&frame);
-                if after(pipeline.output()) {
+                if after(pipeline.output(), !capture.is_at_hand()) {
                     break;
                 }
             }

@@ -55,7 +55,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let filter = filter(args, &setup)?;
     let counter = Counter { stats: Stats::default(), filter, left: args.count.unwrap_or(u64::MAX) };
     let mut pipeline = Pipeline::new(setup, counter);
-    let read = feed(args, &mut pipeline, |counter| counter.left == 0);
+    let read = feed(args, &mut pipeline, |counter, _| counter.left == 0);
     pipeline.finish();
     let summary = pipeline.summary();
     let mut out = Vec::new();

@@ -93,6 +93,7 @@ impl Filter {
 }
 
 /// Paths into records, compiled together.
+#[derive(Clone)]
 pub struct Paths {
     paths: Vec<Path>,
     protocols: Vec<String>,

@@ -7,6 +7,7 @@ mod desk;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use crate::capture::Frame;
 use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment as FlowMoment, Note};
@@ -60,7 +61,8 @@ pub struct StreamOver<'a> {
 /// What a run is made with.
 pub struct Setup {
     /// The protocols' tables, in the order in which they are asked whether a stream is theirs.
-    pub tables: Vec<LazyTables>,
+    /// Shared with those that write records on other threads.
+    pub tables: Arc<[LazyTables]>,
     /// The keys that were given.
     pub keys: KeyRing,
     /// What was asked of the protocols.

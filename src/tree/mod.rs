@@ -4,12 +4,14 @@
 //! protocols nor outputs: names and types are numbers here ([`Sym`], [`TypeRef`]) that the tables give meaning to.
 
 mod link;
+mod packed;
 mod problem;
 mod value;
 
 use std::borrow::Cow;
 
 pub use link::{Link, LinkKind};
+pub use packed::PackedTrees;
 pub use problem::{Problem, Severity, Text};
 pub use value::{Kind, TextKind, decode_text};
 

@@ -23,7 +23,7 @@ pub struct Style {
 }
 
 /// Writes records as JSON lines into a buffer.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct JsonWriter {
     style: Style,
     time: (i64, String),

@@ -15,7 +15,7 @@ use crate::proto::{EventKind, Message};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
 pub use meaning::meaning;
-pub use past::{History, Past};
+pub use past::{History, Past, PastAt, Pasts};
 use value::View;
 
 /// What the tree writer was asked for.
@@ -30,7 +30,7 @@ pub struct Style {
 }
 
 /// Writes records as trees into a buffer.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct TreeWriter {
     style: Style,
     text: String,
@@ -43,7 +43,7 @@ impl TreeWriter {
     }
 
     /// Appends a record; `past` is what those before it have to do with it.
-    pub fn record(&mut self, record: &Record<'_>, past: &Past, out: &mut Vec<u8>) {
+    pub fn record(&mut self, record: &Record<'_>, past: Past<'_>, out: &mut Vec<u8>) {
         if past.new_day {
             self.day_line(record.at.time, out);
         }
@@ -92,7 +92,7 @@ impl TreeWriter {
     }
 
     /// Appends the fields, problems and, where asked for, bytes of a tree.
-    pub fn body(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], past: &Past, out: &mut Vec<u8>) {
+    pub fn body(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], past: Past<'_>, out: &mut Vec<u8>) {
         let view = View { tables, tree, bytes, past, redact: self.style.redact };
         let mut tie = 0;
         match tree.get(0) {

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::past::Past;
+use super::past::Pasts;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text};
 
@@ -49,21 +49,22 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Learns from a message, and notes what its numbers are called: by earlier messages, or by the request that it answers.
-    pub(super) fn infer(&mut self, seen: Seen<'_>, past: &mut Past) {
+    /// Learns from a message, and notes what its numbers are called: by earlier messages, or by the request that it answers. Says whether
+    /// from here on the oldest names are forgotten.
+    pub(super) fn infer(&mut self, seen: Seen<'_>, pasts: &mut Pasts) -> bool {
         self.look(seen);
         if !self.numbers.is_empty() {
             self.answered(seen);
             for index in &self.numbers {
                 if let Some((name, record)) = seen.tree.get(*index).and_then(|node| self.known.of(seen, node)) {
-                    past.call(*index, name, record);
+                    pasts.call(*index, name, record);
                 }
             }
         }
         if !self.texts.is_empty() {
             self.learn(seen);
         }
-        past.forgotten = self.known.take_full();
+        self.known.take_full()
     }
 
     /// Finds the numbers and names in a message.
@@ -283,8 +284,9 @@ mod tests {
             assert!(matches!(outcome, Outcome::Message(..)), "{outcome:?}");
             self.record += 1;
             let seen = Seen { tables: &self.tables, tree: &tree, bytes: &bytes, record: self.record, answers: reply };
-            let mut past = Past::default();
-            self.names.infer(seen, &mut past);
+            let mut pasts = Pasts::default();
+            self.names.infer(seen, &mut pasts);
+            let past = pasts.all();
             (0..tree.len()).filter_map(|n| past.name(n)).map(|(name, record)| (name.to_string(), record)).collect()
         }
     }

@@ -5,17 +5,43 @@ use super::names::{Names, Seen};
 use crate::out::{Body, Record};
 
 /// What earlier records have to do with one.
-#[derive(Default)]
-pub struct Past {
+#[derive(Clone, Copy, Default)]
+pub struct Past<'a> {
     /// It is the first of its day.
     pub new_day: bool,
     /// From here on the oldest names are forgotten.
     pub forgotten: bool,
+    named: &'a [Named],
+    text: &'a str,
+}
+
+impl<'a> Past<'a> {
+    /// What a node's number is called, and by which record.
+    pub fn name(&self, node: u32) -> Option<(&'a str, u64)> {
+        let at = self.named.binary_search_by_key(&node, |named| named.node).ok()?;
+        let named = self.named.get(at)?;
+        Some((self.text.get(named.start..named.end)?, named.record))
+    }
+}
+
+/// The pasts of one or more records, kept until they are written.
+#[derive(Default)]
+pub struct Pasts {
     named: Vec<Named>,
     text: String,
 }
 
+/// A record's own among [`Pasts`].
+#[derive(Clone, Copy, Default)]
+pub struct PastAt {
+    new_day: bool,
+    forgotten: bool,
+    first: usize,
+    end: usize,
+}
+
 /// A node whose number has a name: where its text stands, and the record that gave it.
+#[derive(Clone, Copy)]
 struct Named {
     node: u32,
     start: usize,
@@ -23,27 +49,37 @@ struct Named {
     record: u64,
 }
 
-impl Past {
-    /// Empties it, keeping what was allocated.
-    pub fn clear(&mut self) {
-        self.new_day = false;
-        self.forgotten = false;
-        self.named.clear();
-        self.text.clear();
+impl Pasts {
+    /// One record's.
+    pub fn get(&self, at: PastAt) -> Past<'_> {
+        let named = self.named.get(at.first..at.end).unwrap_or(&[]);
+        Past { new_day: at.new_day, forgotten: at.forgotten, named, text: &self.text }
     }
 
-    /// Notes what a node's number is called, and by which record. Nodes come in order.
-    pub fn call(&mut self, node: u32, name: &str, record: u64) {
+    /// Empties them, keeping what was allocated up to so many bytes.
+    pub fn clear(&mut self, keep: usize) {
+        self.named.clear();
+        self.named.shrink_to(keep / size_of::<Named>());
+        self.text.clear();
+        self.text.shrink_to(keep);
+    }
+
+    /// How many bytes they take.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.named.as_slice()) + self.text.len()
+    }
+
+    /// All of them as one record's.
+    #[cfg(test)]
+    pub(super) fn all(&self) -> Past<'_> {
+        self.get(PastAt { end: self.named.len(), ..PastAt::default() })
+    }
+
+    /// Notes what a node's number is called, and by which record. A record's nodes come in order.
+    pub(super) fn call(&mut self, node: u32, name: &str, record: u64) {
         let start = self.text.len();
         self.text.push_str(name);
         self.named.push(Named { node, start, end: self.text.len(), record });
-    }
-
-    /// What a node's number is called, and by which record.
-    pub fn name(&self, node: u32) -> Option<(&str, u64)> {
-        let at = self.named.binary_search_by_key(&node, |named| named.node).ok()?;
-        let named = self.named.get(at)?;
-        Some((self.text.get(named.start..named.end)?, named.record))
     }
 }
 
@@ -60,15 +96,17 @@ impl Default for History {
 }
 
 impl History {
-    /// Takes in the next record; what those before it have to do with it goes to `past`.
-    pub fn next(&mut self, record: &Record<'_>, past: &mut Past) {
-        past.clear();
+    /// Takes in the next record; what those before it have to do with it is added to `pasts`.
+    pub fn next(&mut self, record: &Record<'_>, pasts: &mut Pasts) -> PastAt {
         let day = record.at.time.seconds.div_euclid(86_400);
-        past.new_day = day != self.day;
+        let mut past = PastAt { new_day: day != self.day, first: pasts.named.len(), ..PastAt::default() };
         self.day = day;
         if let Body::Message { message, tables, tree } = &record.body {
             let answers = message.reply.map(|reply| reply.record);
-            self.names.infer(Seen { tables, tree, bytes: message.bytes, record: record.number, answers }, past);
+            let seen = Seen { tables, tree, bytes: message.bytes, record: record.number, answers };
+            past.forgotten = self.names.infer(seen, pasts);
         }
+        past.end = pasts.named.len();
+        past
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct View<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
     pub(super) bytes: &'a [u8],
-    pub(super) past: &'a Past,
+    pub(super) past: Past<'a>,
     pub(super) redact: bool,
 }
 

@@ -1,0 +1,191 @@
+//! Several threads print what one prints, no more of it waits than is good, and what comes in by a pipe is out at once.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long to wait for what has to come; a machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What the forms are printed with; each has caches or memory of its own.
+const FORMS: [&[&str]; 8] = [
+    &["--json"],
+    &["--json", "--spans"],
+    &["--json", "--redact"],
+    &[],
+    &["-x", "--color", "always", "--redact"],
+    &["--columns", "record,time,message,*.node_id,fields.buffer,problems,reply_to"],
+    &["--csv"],
+    &["--filter", "fields.node_id > 1 or service == game or event == gap"],
+];
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// The program on all captures of the repository as one, several times over: more than a batch of records.
+fn program(times: usize) -> Command {
+    let mut captures: Vec<PathBuf> = std::fs::read_dir(file("captures"))
+        .unwrap()
+        .filter_map(|folder| std::fs::read_dir(folder.unwrap().path()).ok())
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().contains(".pcap"))
+        .collect();
+    captures.sort();
+    assert!(captures.len() > 10, "the captures are gone");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    command.current_dir(file("")).arg("--quiet");
+    for _ in 0..times {
+        command.args(&captures);
+    }
+    for key in ["keys/dirtsand.ini", "keys/nagus.ini", "keys/moss_auth_key.der", "keys/moss_game_key.der"] {
+        command.args(["--keys", key]);
+    }
+    command
+}
+
+#[test]
+fn what_is_printed_is_the_same_for_any_number_of_threads() {
+    for form in FORMS {
+        let printed = |threads: &str| program(1).args(form).args(["--threads", threads]).output().unwrap();
+        let one = printed("1");
+        assert!(one.stdout.len() > 200_000, "{form:?}: {}", String::from_utf8_lossy(&one.stderr));
+        for threads in ["2", "5"] {
+            let several = printed(threads);
+            assert_eq!(several.status.code(), one.status.code());
+            assert_eq!(several.stderr, one.stderr, "{form:?}");
+            assert!(several.stdout == one.stdout, "{form:?}: {threads} threads print something else");
+        }
+    }
+}
+
+#[test]
+fn a_number_of_threads_is_at_least_one() {
+    let output = program(1).args(["--threads", "0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run_quietly() {
+    for threads in ["1", "2", "5"] {
+        let mut child = spawn(program(10).args(["--json", "--threads", threads]));
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        assert!(first.starts_with("{\"record\":1,"), "{first}");
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_nobody_reads_does_not_gather_in_memory() {
+    for form in [&["--json", "--spans"][..], &["-x", "--color", "always"]] {
+        // Some hundred megabytes of output.
+        let mut child = spawn(program(10).args(form).args(["--threads", "5"]));
+        let peak = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+            let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+            line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+        };
+        let (began, mut last) = (Instant::now(), (0, Instant::now()));
+        // Until it has grown no more for a while.
+        while began.elapsed() < PATIENCE && last.1.elapsed() < Duration::from_millis(1500) {
+            thread::sleep(Duration::from_millis(50));
+            last = if peak() > last.0 { (peak(), Instant::now()) } else { last };
+        }
+        let kib = last.0;
+        drop(child.stdout.take());
+        child.wait().unwrap();
+        assert!(kib < 64 << 10, "{form:?}: {kib} KiB");
+    }
+}
+
+/// The frames of a capture as they stand in the file, the first together with the file's header; records of pcap, blocks of pcapng.
+fn frames(capture: &[u8]) -> Vec<&[u8]> {
+    let ng = capture.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
+    let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap()) as usize;
+    let (mut from, mut at, mut found) = (0, if ng { 0 } else { 24 }, Vec::new());
+    while at < capture.len() {
+        let (frame, end) = if ng { (word(at) == 6, at + word(at + 4)) } else { (true, at + 16 + word(at + 8)) };
+        if frame {
+            found.push(&capture[from..end]);
+            from = end;
+        }
+        at = end;
+    }
+    found
+}
+
+/// The lines that a program prints, as they come.
+fn lines(child: &mut Child) -> Receiver<String> {
+    let (send, receive) = channel();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    receive
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Writes a capture into a pipe, frame by frame, and the next one only once every message that the last one completed has come out.
+fn each_message_is_out_before_the_next_frame(capture: &str, threads: &str) {
+    let program = |from: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+        let keys = ["--keys", "keys/dirtsand.ini", "--keys", "keys/nagus.ini"];
+        command.current_dir(file("")).args([from, "--json", "--quiet", "--threads", threads]).args(keys);
+        command
+    };
+    let whole = String::from_utf8(program(capture).output().unwrap().stdout).unwrap();
+    let bytes = std::fs::read(file(capture)).unwrap();
+    let frames = frames(&bytes);
+    // What is said at the capture's end belongs to the last frames, and comes when there are no more.
+    let at_end =
+        |line: &str| line.contains("still open at the capture's end") || line.contains("\"event\":\"undecoded\"");
+    let frame_of = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["frame"].as_u64().unwrap();
+    let expected: Vec<(u64, &str)> = whole.lines().map(|line| (frame_of(line), line)).collect();
+    let mut child = spawn(&mut program("-"));
+    let (out, mut pipe) = (lines(&mut child), child.stdin.take().unwrap());
+    let (mut next, mut waits) = (0, Vec::new());
+    for (number, frame) in (1..).zip(&frames) {
+        pipe.write_all(frame).unwrap();
+        pipe.flush().unwrap();
+        let written = Instant::now();
+        while expected.get(next).is_some_and(|(at, line)| *at <= number && !at_end(line)) {
+            let line = out.recv_timeout(PATIENCE);
+            assert_eq!(line.as_deref(), Ok(expected[next].1), "{capture}, {threads} threads, frame {number}");
+            waits.push(written.elapsed());
+            next += 1;
+        }
+    }
+    drop(pipe);
+    let rest: Vec<String> = out.iter().collect();
+    assert_eq!(rest, expected[next..].iter().map(|e| e.1).collect::<Vec<_>>());
+    assert!(
+        waits.len() > 10 && rest.len() < waits.len() / 2,
+        "{capture}: {} at once, {} later",
+        waits.len(),
+        rest.len()
+    );
+    waits.sort_unstable();
+    // Nearly always: the machine may be busy with something else.
+    let most = waits[waits.len() * 9 / 10];
+    assert!(most < Duration::from_millis(100), "{capture}: {most:?}");
+}
+
+#[test]
+fn from_a_pipe_a_message_is_out_when_its_last_byte_is_in() {
+    for threads in ["1", "2", "5"] {
+        each_message_is_out_before_the_next_frame("captures/moul/kind_game.pcap", threads);
+        each_message_is_out_before_the_next_frame("captures/moul/full_dirtsand.pcapng", threads);
+        each_message_is_out_before_the_next_frame("captures/moul/nagus.pcapng", threads);
+    }
+}
