@@ -13,7 +13,9 @@ use std::io::Cursor;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use material::{DIRTSAND, Sent};
 use moulsniff::capture::{Capture, Source};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment as FlowMoment, Opening, Stream, StreamId, Totals};
+use moulsniff::flow::{
+    Cause, Dir, End, Flow, FlowSink, Limits, Moment as FlowMoment, Opening, Stream, StreamId, Totals,
+};
 use moulsniff::keys::{Rc4, session_key};
 use moulsniff::out::json::{JsonWriter, Style as JsonStyle};
 use moulsniff::out::tree::{Past, TreeWriter};
@@ -92,7 +94,7 @@ fn rc4(c: &mut Criterion) {
 fn keys(c: &mut Criterion) {
     let ring = material::keys(DIRTSAND.1);
     let key = ring.keys().next().unwrap();
-    let mut y = [0x5a; 64];
+    let mut y = [0x5a_u8; 64];
     c.bench_function("session key", |b| {
         b.iter(|| {
             y[0] = y[0].wrapping_add(1);
@@ -168,7 +170,6 @@ fn messages(c: &mut Criterion) {
         group.finish();
     }
 }
-
 
 /// Hands a message on as a record.
 fn with_record(read: &Read, tables: &Tables, give: impl FnOnce(&Record<'_>)) {

@@ -8,7 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod made;
-#[path = "../benches/material.rs"]
+#[path = "../benches/material/mod.rs"]
 mod material;
 
 use std::alloc::System;
@@ -34,6 +34,22 @@ const COUNTING: usize = 6;
 
 /// The RC4 key of the connections.
 const KEY: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
+
+/// A session's capture and keys.
+type Session = (&'static str, &'static [&'static str]);
+
+/// What one round of a connection's messages may allocate: read for statistics, written as JSON, written as trees; and what may be allocated
+/// between them, when a file that was downloaded ends or begins.
+///
+/// To be tightened: the aim is 0 for every message, and a bound that is not 0 is what it takes today.
+const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
+    (DIRTSAND, "gatekeeper", [0, 5, 26], 0),
+    (DIRTSAND, "auth", [6, 199, 954], 12),
+    (DIRTSAND, "game", [264, 650, 1469], 0),
+    (DIRTSAND, "file", [4, 162, 1550], 27),
+    (MOSS, "auth", [0, 328, 1174], 11),
+    (MOSS, "game", [428, 812, 1980], 0),
+];
 
 /// Allocations so far, growing again included.
 fn allocations() -> usize {
@@ -69,10 +85,28 @@ struct Counter {
     way: Way,
     to: Vec<u8>,
     counting: bool,
+    /// Where the count stood after the last record.
     last: usize,
-    messages: u64,
-    /// By message: allocations while it was read, and while it was written.
-    found: BTreeMap<String, (usize, usize)>,
+    found: Found,
+}
+
+/// What was allocated in the rounds that count.
+#[derive(Default)]
+struct Found {
+    messages: usize,
+    /// By message: while it was read, and while it was written.
+    by_message: BTreeMap<String, (usize, usize)>,
+    /// For events, and what came before them: a file that was downloaded is taken apart when it is whole.
+    by_events: usize,
+    /// All of it, and what counting allocated itself.
+    all: usize,
+    counting: usize,
+}
+
+impl Found {
+    fn by_messages(&self) -> usize {
+        self.by_message.values().map(|(read, written)| read + written).sum()
+    }
 }
 
 impl Output for Counter {
@@ -81,15 +115,18 @@ impl Output for Counter {
         self.way.write(record, &mut self.to);
         let written = allocations() - self.last - read;
         if self.counting {
-            let name = match &record.body {
-                Body::Message { message, .. } => message.name,
-                _ => "an event",
-            };
-            self.messages += u64::from(matches!(record.body, Body::Message { .. }));
-            if read + written > 0 {
-                let found = self.found.entry(name.to_string()).or_default();
-                *found = (found.0 + read, found.1 + written);
+            let found = &mut self.found;
+            if let Body::Message { message, .. } = &record.body {
+                found.messages += 1;
+                if read + written > 0 {
+                    let (while_read, while_written) = found.by_message.entry(message.name.to_string()).or_default();
+                    *while_read += read;
+                    *while_written += written;
+                }
+            } else {
+                found.by_events += read + written;
             }
+            found.counting += allocations() - self.last - read - written;
         }
         self.last = allocations();
     }
@@ -131,51 +168,61 @@ fn rounds(sent: &[&Sent]) -> (Made, Vec<usize>) {
     (made, ends)
 }
 
-/// What is allocated in the rounds that count, by message, and how many messages these have.
-fn count(sent: &[&Sent], way: Way) -> (BTreeMap<String, (usize, usize)>, u64, usize) {
+/// What is allocated in the rounds that count.
+fn count(sent: &[&Sent], way: Way) -> Found {
     let (made, ends) = rounds(sent);
     let first_counted = ends[WARM - 1];
     let mut keys = KeyRing::default();
     let hex: String = KEY.iter().map(|byte| format!("{byte:02x}")).collect();
     keys.add(KeyFile::parse("key", format!("session any rc4={hex}\n").as_bytes()).unwrap());
-    let out = Counter { way, to: Vec::new(), counting: false, last: 0, messages: 0, found: BTreeMap::new() };
+    let out = Counter { way, to: Vec::new(), counting: false, last: 0, found: Found::default() };
     let mut pipeline = Pipeline::new(material::setup(keys), out);
     let mut at = 24;
-    let frames = material::frames(made.bytes);
-    let mut whole = 0;
-    for frame in &frames {
-        if at == first_counted {
-            pipeline.output().counting = true;
-        }
+    for frame in &material::frames(made.bytes) {
         let before = allocations();
-        pipeline.output().last = before;
+        let out = pipeline.output();
+        out.counting |= at == first_counted;
+        out.last = before;
         pipeline.frame(&frame.frame());
-        if pipeline.output().counting {
-            whole += allocations() - before;
+        let out = pipeline.output();
+        if out.counting {
+            out.found.all += allocations() - before;
         }
         at += 16 + frame.data.len();
     }
-    let out = pipeline.output();
-    (std::mem::take(&mut out.found), out.messages, whole)
+    std::mem::take(&mut pipeline.output().found)
 }
 
 #[test]
 fn nothing_is_allocated_for_a_message_once_all_is_warm() {
-    for (session, service) in [(DIRTSAND, "gatekeeper"), (DIRTSAND, "auth"), (DIRTSAND, "game"), (DIRTSAND, "file"), (MOSS, "auth"), (MOSS, "game")] {
-        let all = material::messages(session);
-        let longest = |stream: u32| all.iter().filter(|m| m.stream == stream).count();
-        let Some(stream) = all.iter().filter(|m| m.service == service).map(|m| m.stream).max_by_key(|s| longest(*s)) else { panic!("{service}") };
+    let mut wrong = Vec::new();
+    for ((capture, keys), service, bounds, between) in BOUNDS {
+        let all = material::messages((capture, keys));
+        let longest = |stream: &u32| all.iter().filter(|m| m.stream == *stream).count();
+        let stream = all.iter().filter(|m| m.service == service).map(|m| m.stream).max_by_key(longest).unwrap();
         let sent: Vec<&Sent> = all.iter().filter(|m| m.stream == stream).collect();
-        for (name, way) in [
-            ("stats", Way::Stats(Box::default())),
-            ("json", Way::Json(JsonWriter::new(JsonStyle::default()))),
-            ("tree", Way::Tree(TreeWriter::default(), Box::default())),
-        ] {
-            let (found, messages, whole) = count(&sent, way);
-            println!("{} {service} {name}: {messages} messages, {whole} allocations", session.0);
-            for (message, (read, written)) in found {
-                println!("    {message}: {read} read, {written} written");
+        for ((name, way), bound) in ways().into_iter().zip(bounds) {
+            let found = count(&sent, way);
+            let (messages, allocated) = (found.messages / COUNTING, found.by_messages());
+            let rest = found.all - found.counting - found.by_events - allocated;
+            let what = format!(
+                "{capture} {service} {name}: {messages} messages a round; in {COUNTING} rounds {allocated} allocations for messages, {} for events, {rest} between them",
+                found.by_events
+            );
+            println!("{what}");
+            assert!(messages > 5 && found.messages.is_multiple_of(COUNTING), "{what}");
+            if allocated > bound * COUNTING || rest > between * COUNTING {
+                wrong.push(format!("{what}; bound {}: {:#?}", bound * COUNTING, found.by_message));
             }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn ways() -> [(&'static str, Way); 3] {
+    [
+        ("stats", Way::Stats(Box::default())),
+        ("json", Way::Json(JsonWriter::new(JsonStyle::default()))),
+        ("tree", Way::Tree(TreeWriter::default(), Box::default())),
+    ]
 }
