@@ -53,6 +53,27 @@ fn the_plaintext_is_as_long_as_the_stream_and_the_messages_lie_in_it() {
 }
 
 #[test]
+fn secrets_are_overwritten_where_asked() {
+    let capture = "captures/intermud3/i3_coffeemud.pcapng";
+    let all = records(&[capture, "--json", "-q"]);
+    let record = all.iter().find(|r| r["message"] == "auth-mud-reply").unwrap();
+    let secret = record["fields"]["session_key"].to_string();
+    assert!(secret.len() > 4, "{record}");
+    let stream = format!("tcp:{}", record["stream"]);
+    let shown = |more: &[&str]| -> Vec<u8> {
+        let mut words = vec!["follow", &stream, capture, "--raw", "-q"];
+        words.extend(more);
+        run(&words).stdout
+    };
+    let holds = |bytes: &[u8]| bytes.windows(secret.len()).any(|w| w == secret.as_bytes());
+    let (plain, hidden) = (shown(&[]), shown(&["--redact"]));
+    assert!(holds(&plain) && !holds(&hidden));
+    // All of that stream is messages: nothing else changed.
+    assert_eq!(plain.len(), hidden.len());
+    assert!(plain.iter().zip(&hidden).all(|(p, h)| p == h || *h == b'*'));
+}
+
+#[test]
 fn both_sides_come_in_order_and_the_dump_names_the_messages() {
     let both = follow(&["--raw"]).len();
     let one_by_one: usize = ["client", "server"].iter().map(|s| follow(&["--raw", "--from", s]).len()).sum();

@@ -565,6 +565,32 @@ fn passwords_and_tokens_are_hidden_where_asked() {
     }
 }
 
+#[test]
+fn a_secret_is_hidden_however_it_is_written() {
+    let tables = tables();
+    let redact = Style { redact: true, ..Style::default() };
+    let startup = |password: &str| format!(r#"({{"startup-req-3",5,"A",0,"*r",0,{password},0,0,}})"#);
+    let irn = |info: &str| format!(r#"({{"irn-startup-req",5,"*r",0,"*s",0,{info},}})"#);
+    for text in [
+        startup("hunter2"),
+        startup("\"hunter2\u{e9}\""),
+        startup("\"hunter2\"x\""),
+        startup("({\"hunter2\",})"),
+        startup("<hunter2>"),
+        format!(r#"({{"error",5,"*r",0,"A",0,"bad","no",{},}})"#, startup("\"hunter2\"")),
+        irn(r#"(["client_password":"hunter2",])"#),
+        irn(r#"(["client_password":"hunter2",5:"no text as key",])"#),
+        irn(r#"(["server_password":"a","server_password":"hunter2",])"#),
+    ] {
+        let latin1: Vec<u8> = text.chars().map(|c| c as u8).collect();
+        let whole = packet_of(&latin1);
+        let message = read(&tables, &whole, redact).remove(0).to_string();
+        assert!(!message.contains("hunter2") && !message.contains("68756e74657232"), "{message}");
+        assert!(message.contains("<redacted, "), "{message}");
+        assert!(!read(&tables, &whole, Style::default()).remove(0).to_string().contains("redacted"));
+    }
+}
+
 // ---- Tables
 
 #[test]

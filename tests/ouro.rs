@@ -222,6 +222,60 @@ fn datagrams(session: u64) -> Vec<(Side, Vec<u8>)> {
     .collect()
 }
 
+/// A datagram with a link header: its number, the piece it is (count, position, ID) and what it carries; `unused` of the last bits are not
+/// counted.
+fn linked(sequence: u32, piece: Option<(u32, u32, u32)>, payload: &[u8], unused: u32) -> Vec<u8> {
+    let mut bits: Vec<bool> = Vec::new();
+    let mut put = |value: u64, width: u32| bits.extend((0..width).map(|i| value >> i & 1 == 1));
+    // Packed integers of 1 bit: 0 to 3 are all that is needed.
+    let packed = |n: u32| match n {
+        0 => (0, 1),
+        n => (u64::from([1u32, 3, 5][n as usize - 1]), 3),
+    };
+    put(0, 1);
+    put(u64::from(sequence), 32);
+    let (count, position, id) = piece.unwrap_or_default();
+    let (value, width) = packed(count);
+    put(value, width);
+    if piece.is_some() {
+        let (value, width) = packed(position);
+        put(value, width);
+        put(u64::from(id), 32);
+    }
+    put(0, 2);
+    bits.resize(bits.len().next_multiple_of(8), false);
+    let mut body: Vec<u8> = bits.chunks(8).map(|c| c.iter().rev().fold(0, |b, bit| b << 1 | u8::from(*bit))).collect();
+    body.extend(payload);
+    let mut out = (8 * (8 + body.len() as u32) - unused).to_le_bytes().to_vec();
+    out.extend(adler2::adler32_slice(&body).to_be_bytes());
+    out.extend(body);
+    out
+}
+
+#[test]
+fn pieces_that_contradict_each_other_or_never_come_are_said() {
+    let tables = tables();
+    let connect = || linked(1, None, &[0b0000_0001], 4);
+    let names = |datagrams: &[Vec<u8>]| -> Vec<String> {
+        let heard = hear(&tables, Transport::Udp, datagrams.iter().map(|d| (Side::Client, d.as_slice())));
+        let length: usize = datagrams.iter().map(Vec::len).sum();
+        assert_eq!(heard.bytes + heard.undecoded, length as u64);
+        heard.said.into_iter().skip(1).map(|(name, _)| name).collect()
+    };
+    let piece = |n, position, id, text: &[u8]| linked(n, Some((2, position, id)), text, 0);
+    let whole = [connect(), piece(2, 1, 7, b"b"), piece(3, 0, 7, b"\x7fa"), piece(4, 0, 7, b"\x7fa")];
+    assert_eq!(names(&whole), ["Fragment", "UserCommand", "Fragment"]);
+    let other = [connect(), piece(2, 0, 7, b"\x7fa"), piece(3, 0, 7, b"zz"), piece(4, 1, 7, b"b")];
+    assert_eq!(names(&other), ["Fragment", "Fragment", "UserCommand"], "the piece that came first counts");
+    let counts = [connect(), piece(2, 0, 7, b"\x7fa"), linked(3, Some((3, 1, 7)), b"b", 0), piece(4, 1, 7, b"b")];
+    assert_eq!(names(&counts), ["Fragment"; 3]);
+    let impossible = [connect(), piece(2, 2, 7, b"a"), linked(3, Some((1, 3, 8)), b"b", 0)];
+    assert_eq!(names(&impossible), ["Fragment"; 2]);
+    // A link that is opened again begins its numbers anew.
+    let again = [connect(), piece(2, 0, 7, b"\x7fa"), connect(), piece(2, 0, 7, b"\x7fc"), piece(3, 1, 7, b"b")];
+    assert_eq!(names(&again), ["Fragment", "COMMCONTROL_CONNECT", "Fragment", "UserCommand"]);
+}
+
 #[test]
 fn a_stream_says_the_same_however_it_is_cut() {
     let tables = tables();
@@ -303,6 +357,8 @@ fn what_cannot_be_read_has_no_value() {
         assert_eq!(got["undecoded"], hex, "{ty}: {got}");
         assert_eq!(got["problems"][0]["severity"], "error", "{ty}: {got}");
     }
+    let beyond = decoded("packint(1)", "9", "00");
+    assert_eq!((&beyond["value"], beyond.get("undecoded")), (&Value::Null, None));
 }
 
 #[test]

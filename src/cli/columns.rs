@@ -121,7 +121,7 @@ fn composite(value: Value<'_>, record: &Record<'_>, json: &JsonWriter, out: &mut
         }
         (Value::Problems, Body::Message { message, tables, tree }) => {
             let mut text = Vec::new();
-            json::problems(tables, tree, message.bytes, &mut text);
+            json.problems(tables, tree, message.bytes, &mut text);
             out.extend_from_slice(text.strip_prefix(b",\"problems\":").unwrap_or(&text));
         }
         (Value::Counts(counts), _) => json::write_counts(counts, out),

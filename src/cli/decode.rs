@@ -8,7 +8,7 @@ use super::error::{CliError, Status};
 use super::form::coloured;
 use super::read::tables as load;
 use crate::keys::KeyRing;
-use crate::out::json::{JsonWriter, Style as JsonStyle, problems};
+use crate::out::json::{JsonWriter, Style as JsonStyle};
 use crate::out::tree::{Past, Style as TreeStyle, TreeWriter};
 use crate::out::{Paint, json};
 use crate::proto::{Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Share, Side, Start};
@@ -217,7 +217,10 @@ fn print_value(
     let padding = bytes.len() * 8 - end.min(bytes.len() * 8) < 8 && last_bits_zero(bytes, end);
     // A type that could not be read at all left a structure with nothing in it but the rest.
     let empty = tree.nodes().first().is_some_and(|n| n.kind == Kind::Struct);
-    let nothing = rest.is_some_and(|at| at == 0 || at == 1 && empty);
+    let nothing = match rest {
+        Some(at) => at == 0 || at == 1 && empty,
+        None => empty && tree.nodes().len() == 1 && !tree.problems().is_empty(),
+    };
     match &mut printer.tree {
         None => {
             out.extend_from_slice(b"{\"type\":");
@@ -240,7 +243,7 @@ fn print_value(
                 json::hex(out, &hex);
                 out.push(b'"');
             }
-            problems(tables, &tree, bytes, out);
+            printer.json.problems(tables, &tree, bytes, out);
             out.extend_from_slice(b"}\n");
         }
         Some(writer) => writer.body(tables, &tree, bytes, Past::default(), out),

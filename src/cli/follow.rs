@@ -69,7 +69,7 @@ fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Resul
     let filter = filter(args, &setup)?;
     let out = One {
         key,
-        follow: Follow::new(form, side, filter.is_some()),
+        follow: Follow::new(form, side, filter.is_some()).redacted(args.redact),
         filter,
         side,
         buffer: Vec::new(),
@@ -162,7 +162,8 @@ fn all(args: &ReadArgs, form: Form, side: Option<Side>, dir: &Path) -> Result<St
     let setup = setup(args)?;
     let filter = filter(args, &setup)?;
     std::fs::create_dir_all(dir).map_err(|e| CliError::File(dir.display().to_string(), e))?;
-    let out = All { dir: dir.into(), form, side, filter, open: HashMap::new(), held: 0, files: 0, error: None };
+    let redact = args.redact;
+    let out = All { dir: dir.into(), form, side, redact, filter, open: HashMap::new(), held: 0, files: 0, error: None };
     let mut pipeline = Pipeline::new(setup, out);
     let read = feed(args, &mut pipeline, |all, _| all.error.is_some());
     pipeline.finish();
@@ -198,6 +199,7 @@ struct All {
     dir: PathBuf,
     form: Form,
     side: Option<Side>,
+    redact: bool,
     filter: Option<Filter>,
     open: HashMap<(StreamKey, Side), Direction>,
     held: usize,
@@ -210,9 +212,9 @@ impl All {
         if self.side.is_some_and(|s| s != side) || self.error.is_some() {
             return;
         }
-        let (form, filtered) = (self.form, self.filter.is_some());
+        let (form, filtered, redact) = (self.form, self.filter.is_some(), self.redact);
         let direction = self.open.entry((key, side)).or_insert_with(|| Direction {
-            follow: Follow::new(form, Some(side), filtered),
+            follow: Follow::new(form, Some(side), filtered).redacted(redact),
             buffer: Vec::new(),
             begun: false,
         });

@@ -2,10 +2,12 @@
 //!
 //! It is handed plaintext and records in order and appends what they look like; it knows no file.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use super::record::{Body, Record};
 use crate::proto::{EventKind, Side};
+use crate::tree::{Buffer, Tree};
 
 /// What the plaintext is to look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct Follow {
     side: Option<Side>,
     /// Plaintext comes with the records that are kept, and not else.
     filtered: bool,
+    /// What the tables mark as a secret is overwritten.
+    redact: bool,
     /// Plaintext whose record is still to come.
     pending: Option<(Side, u64, Vec<u8>)>,
     /// Bytes that were never captured.
@@ -36,7 +40,12 @@ pub struct Follow {
 impl Follow {
     /// Nothing followed yet. With `filtered`, only the messages handed on are written, else all plaintext.
     pub fn new(form: Form, side: Option<Side>, filtered: bool) -> Follow {
-        Follow { form, side, filtered, pending: None, lost: 0 }
+        Follow { form, side, filtered, redact: false, pending: None, lost: 0 }
+    }
+
+    /// Overwrites secrets with `*` where asked to. Only messages are written then: what is no message may hold any.
+    pub fn redacted(self, redact: bool) -> Follow {
+        Follow { redact, filtered: self.filtered || redact, ..self }
     }
 
     /// Plaintext of a direction.
@@ -57,7 +66,7 @@ impl Follow {
             return;
         }
         match &record.body {
-            Body::Message { message, .. } if self.form == Form::Hex => {
+            Body::Message { message, tree, .. } if self.form == Form::Hex => {
                 let own = |p: &(Side, u64, Vec<u8>)| {
                     (p.0, p.1, p.2.len()) == (message.from, message.offset, message.bytes.len())
                 };
@@ -77,10 +86,12 @@ impl Follow {
                 );
                 if matched || self.filtered {
                     self.pending = None;
-                    self.bytes(message.offset, message.bytes, out);
+                    self.bytes(message.offset, &self.shown(message.bytes, tree), out);
                 }
             }
-            Body::Message { message, .. } if self.filtered => self.bytes(message.offset, message.bytes, out),
+            Body::Message { message, tree, .. } if self.filtered => {
+                self.bytes(message.offset, &self.shown(message.bytes, tree), out);
+            }
             Body::Event(event) => {
                 if event.kind == EventKind::Gap {
                     self.lost += event.length.unwrap_or(0);
@@ -105,6 +116,16 @@ impl Follow {
 
     fn wants(&self, from: Side) -> bool {
         self.side.is_none_or(|side| side == from)
+    }
+
+    /// A message's bytes as they may be shown.
+    fn shown<'a>(&self, bytes: &'a [u8], tree: &Tree) -> Cow<'a, [u8]> {
+        let mut shown = Cow::Borrowed(bytes);
+        for (from, to) in tree.secrets(Buffer::CAPTURED).filter(|_| self.redact) {
+            let to = to.min(bytes.len());
+            shown.to_mut().get_mut(from..to).into_iter().flatten().for_each(|byte| *byte = b'*');
+        }
+        shown
     }
 
     fn bytes(&self, offset: u64, bytes: &[u8], out: &mut Vec<u8>) {

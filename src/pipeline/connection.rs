@@ -328,12 +328,12 @@ fn hold(held: &mut Vec<Held>, first: &mut [Vec<u8>; 2], piece: Piece<'_>, at: Mo
     let (offset, what) = match piece {
         Piece::Data(dir, offset, bytes) => {
             let look = if dir == Dir::Forward { forward } else { backward };
-            // Of datagrams the first one counts, of a stream all that comes.
-            if transport == Transport::Tcp || look.is_empty() {
-                // A datagram is looked at whole: it is known by its end, too.
-                let room = if transport == Transport::Tcp { LOOK.saturating_sub(look.len()) } else { bytes.len() };
-                look.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or(bytes));
+            // Of a stream all that comes is looked at, of datagrams the latest one, and whole: it is known by its end, too.
+            if transport == Transport::Udp {
+                look.clear();
             }
+            let room = if transport == Transport::Tcp { LOOK.saturating_sub(look.len()) } else { bytes.len() };
+            look.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or(bytes));
             held.push(Held { dir, offset, what: HeldWhat::Bytes(bytes.to_vec()), at });
             return OVERHEAD + bytes.len();
         }

@@ -83,12 +83,12 @@ pub struct Ends {
     pub server: SocketAddr,
 }
 
-/// The first bytes of a TCP connection, or the datagrams of a UDP one, before its protocol is known.
+/// The first bytes of a TCP connection, or the latest datagram of each side of a UDP one, before its protocol is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
-    /// What the client sent so far.
+    /// What the client sent so far, or its latest datagram.
     pub client: &'a [u8],
-    /// What the server sent so far.
+    /// The same of the server.
     pub server: &'a [u8],
     /// Both ends; where no SYN was captured, which is the client is a guess.
     pub ends: Ends,

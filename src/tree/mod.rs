@@ -321,6 +321,17 @@ impl Tree {
         if bits { Cow::Owned(shifted(bytes, node.start % 8, node.bits)) } else { Cow::Borrowed(bytes) }
     }
 
+    /// The bytes of a buffer that hold a secret, from and to: secrets themselves, and regions whose content, in a buffer of its own, has one.
+    pub fn secrets(&self, buffer: Buffer) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let inside = |at: usize, node: &Node| {
+            let within = self.nodes.get(at + 1..node.end as usize).unwrap_or(&[]);
+            node.has(mark::OWN_BUFFER) && within.iter().any(|n| n.has(mark::SECRET))
+        };
+        let here = self.nodes.iter().enumerate().filter(move |(_, n)| n.buffer == buffer);
+        let secret = here.filter(move |(at, n)| n.has(mark::SECRET) || inside(*at, n));
+        secret.map(|(_, n)| (n.start as usize / 8, n.start.saturating_add(n.bits).div_ceil(8) as usize))
+    }
+
     /// How a buffer was made; `None` for the captured bytes.
     pub fn made(&self, buffer: Buffer) -> Option<Made> {
         usize::from(buffer.0).checked_sub(1).and_then(|i| self.made.get(i)).map(|(_, made)| *made)

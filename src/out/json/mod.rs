@@ -92,7 +92,7 @@ impl JsonWriter {
         }
         out.extend_from_slice(b",\"fields\":");
         self.fields(tables, tree, message.bytes, out);
-        problems(tables, tree, message.bytes, out);
+        self.problems(tables, tree, message.bytes, out);
     }
 
     /// Appends the fields of the tree's first node, as the style asks.
@@ -105,6 +105,37 @@ impl JsonWriter {
     pub fn value(&self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
         let view = value::View { tables, tree, bytes, redact: self.style.redact };
         value::value(&view, node, out);
+    }
+
+    /// Appends `,"problems":[…]` where there are any.
+    pub fn problems(&self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+        if tree.problems().is_empty() {
+            return;
+        }
+        out.extend_from_slice(b",\"problems\":[");
+        for (i, problem) in tree.problems().iter().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(b"{\"severity\":\"");
+            out.extend_from_slice(problem.severity.word().as_bytes());
+            out.extend_from_slice(b"\",\"field\":");
+            string(out, &problem_path(tree, tables, problem.node));
+            out.extend_from_slice(b",\"text\":");
+            string(out, &problem_text(problem, tables, tree));
+            if let Some((buffer, start, len)) = problem.bytes {
+                let (from, to) = (start as usize, start as usize + len as usize);
+                out.extend_from_slice(b",\"bytes\":\"");
+                if self.style.redact && tree.secrets(buffer).any(|secret| secret.0 < to && from < secret.1) {
+                    out.extend_from_slice(format!("<redacted, {len} bytes>").as_bytes());
+                } else {
+                    hex(out, tree.bytes(buffer, bytes).get(from..to).unwrap_or(&[]));
+                }
+                out.push(b'"');
+            }
+            out.push(b'}');
+        }
+        out.push(b']');
     }
 
     fn endpoint(&mut self, out: &mut Vec<u8>, at: SocketAddr) {
@@ -166,33 +197,6 @@ fn links(tree: &Tree, kind: LinkKind, out: &mut Vec<u8>) {
 /// Appends one value without children.
 pub fn scalar(tables: &Tables, tree: &Tree, bytes: &[u8], node: &crate::tree::Node, out: &mut Vec<u8>) {
     value::scalar(&value::View { tables, tree, bytes, redact: false }, node, out);
-}
-
-/// Appends `,"problems":[…]` where there are any.
-pub fn problems(tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
-    if tree.problems().is_empty() {
-        return;
-    }
-    out.extend_from_slice(b",\"problems\":[");
-    for (i, problem) in tree.problems().iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(b"{\"severity\":\"");
-        out.extend_from_slice(problem.severity.word().as_bytes());
-        out.extend_from_slice(b"\",\"field\":");
-        string(out, &problem_path(tree, tables, problem.node));
-        out.extend_from_slice(b",\"text\":");
-        string(out, &problem_text(problem, tables, tree));
-        if let Some((buffer, start, len)) = problem.bytes {
-            out.extend_from_slice(b",\"bytes\":\"");
-            let all = tree.bytes(buffer, bytes);
-            hex(out, all.get(start as usize..(start + len) as usize).unwrap_or(&[]));
-            out.push(b'"');
-        }
-        out.push(b'}');
-    }
-    out.push(b']');
 }
 
 fn event_body(event: &Event, out: &mut Vec<u8>) {

@@ -155,10 +155,15 @@ fn ties(view: &View<'_>, buffer: Buffer, len: usize) -> Vec<(usize, bool)> {
             let (from, to) = (node.start as usize / 8, (node.start + node.bits).div_ceil(8) as usize);
             if node.buffer == buffer {
                 for place in out.get_mut(from..to.min(len)).unwrap_or(&mut []) {
-                    *place = (tie, hidden || place.1);
+                    place.0 = tie;
                 }
             }
             tie += 1;
+        }
+    }
+    for (from, to) in view.tree.secrets(buffer).filter(|_| view.redact) {
+        for place in out.get_mut(from..to.min(len)).unwrap_or(&mut []) {
+            place.1 = true;
         }
     }
     out

@@ -262,7 +262,6 @@ impl Run<'_> {
                 let at = self.claimed;
                 let pair = node(Sym::ELEMENT, self.types.pair, Kind::List, at, at);
                 self.top.pair = Some(self.tree.leaf(pair));
-                self.top.key_type = self.key_type("");
             }
             return match byte {
                 b':' => self.empty(),
@@ -309,6 +308,15 @@ impl Run<'_> {
         let name = self.tree.dynamic_name(&text);
         self.keep.text = text;
         name
+    }
+
+    /// The type of the value whose key is a node of its own.
+    pub(super) fn pair_type(&mut self, key: u32) -> TypeRef {
+        let Some(Node { kind: Kind::Text(kind), value, .. }) = self.tree.get(key).copied() else {
+            return self.key_type("");
+        };
+        let name = self.take_name(value, kind);
+        self.key_type(self.tree.dynamic(name).unwrap_or(""))
     }
 
     /// The type of the value at a key.

@@ -5,7 +5,7 @@
 use super::text::begins_value;
 use super::value::{Inside, Run, Sort, node};
 use crate::table::{Read, ValueRead};
-use crate::tree::{Kind, Node, Problem, Severity, Sym};
+use crate::tree::{Kind, Node, Problem, Severity, Sym, mark};
 
 impl Run<'_> {
     /// The byte here.
@@ -239,8 +239,15 @@ impl Run<'_> {
 
     fn no_value(&mut self) -> u32 {
         self.say_here(Severity::Error, "no value can be read at byte {a}");
+        // What stands where a secret belongs is one, whatever it looks like.
+        let (_, ty) = self.slot();
+        let marks = self.marks(ty);
         self.pos = self.garbage_end(self.pos + 1);
-        self.undecoded()
+        let index = self.undecoded();
+        if let Some(node) = self.tree.get_mut(index) {
+            node.marks |= marks & mark::SECRET;
+        }
+        index
     }
 
     fn undecoded(&mut self) -> u32 {

@@ -408,6 +408,7 @@ impl Run<'_> {
         }
         self.claimed = self.pos;
         if is_key {
+            self.top.key_type = self.pair_type(index);
             self.top.value_next = true;
             return;
         }

@@ -4,7 +4,7 @@
 
 use super::packet::{HEADER, Header, LinkHeader, Numbering};
 use crate::table::{Cursor, Evaluator, LayoutId, MessageId, Run, ServiceId, Tables};
-use crate::tree::{Buffer, Kind, Made, Node, Problem, Severity, Sym, Tree, TypeRef, mark};
+use crate::tree::{Buffer, Kind, Made, Node, Severity, Sym, Tree, TypeRef, mark};
 
 /// The parts of the tables that frame a packet.
 #[derive(Clone, Copy, Debug)]
@@ -30,13 +30,42 @@ pub enum Content<'a> {
     /// The same, in several datagrams of which this one is the last to come.
     Whole(Layout, Pieces<'a>),
     /// One of several datagrams that are a packet together.
-    Fragment,
+    Fragment(Piece),
     /// Everything behind the length.
     Encrypted,
     /// Compressed, in a way that is not published.
     Compressed,
     /// Of a version whose encoding is not published.
     Undescribed(u32),
+}
+
+/// What became of one of several datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// It waits for the others.
+    Waits,
+    /// It came before, or its packet is complete.
+    Again,
+    /// Another one came in its place.
+    Differs,
+    /// It cannot be one of so many.
+    Impossible,
+}
+
+impl Piece {
+    fn problem(self) -> Option<(Severity, &'static str)> {
+        match self {
+            Piece::Waits => None,
+            Piece::Again => Some((Severity::Note, "this piece came before, or its packet is complete")),
+            Piece::Differs => Some((
+                Severity::Warning,
+                "another piece came with this position; this one is not put together with the others",
+            )),
+            Piece::Impossible => {
+                Some((Severity::Warning, "no piece has the position {a} among {b}, or so many are not put together"))
+            }
+        }
+    }
 }
 
 /// What is known of a command before it is laid out.
@@ -158,7 +187,14 @@ impl Parts {
         match packet.content {
             Content::Command(layout) => self.command(run, root, layout, cursor),
             Content::Whole(layout, pieces) => self.whole(run, root, (layout, pieces), cursor),
-            Content::Fragment => self.rest(run, cursor, (self.payload, Kind::Bytes, 0)),
+            Content::Fragment(piece) => {
+                let node = self.rest(run, cursor, (self.payload, Kind::Bytes, 0));
+                if let Some((severity, text)) = piece.problem() {
+                    let (a, b) = packet.link.map_or((0, 0), |l| (i64::from(l.position), i64::from(l.siblings)));
+                    run.problem(severity, node, text, a, b);
+                }
+                node
+            }
             Content::Compressed => {
                 let node = self.rest(run, cursor, (self.body, Kind::Undecoded, 0));
                 run.problem(Severity::Note, node, "compressed; how is not published", 0, 0);
@@ -314,11 +350,6 @@ impl Parts {
             marks,
         })
     }
-}
-
-/// Adds a note to the packet as a whole.
-pub fn note(tree: &mut Tree, text: &'static str, a: i64, b: i64) {
-    tree.problem(Problem::new(Severity::Note, 0, text, a, b));
 }
 
 fn zeros(mut cursor: Cursor<'_>) -> bool {

@@ -64,8 +64,10 @@ impl Link {
 
     /// Whether a datagram has a link header: what fits it, held to what fitted those before.
     pub fn header(&mut self, bytes: &[u8], bits: usize, client: bool) -> Option<LinkHeader> {
-        let header = LinkHeader::parse(bytes, bits);
-        let (Some(link), usual) = (header, self.linked) else {
+        let usual = self.linked;
+        // What is odd in a header shows where all datagrams of the link have one; it is no reason to believe in the first.
+        let header = LinkHeader::parse(bytes, bits).filter(|h| h.sane || usual == Some(true));
+        let Some(link) = header else {
             self.linked = self.linked.or(Some(false));
             return None;
         };

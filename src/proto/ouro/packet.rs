@@ -90,13 +90,20 @@ pub struct LinkHeader {
     pub compressed: bool,
     /// The bit after the header and its padding.
     pub end: usize,
+    /// Nothing in it is impossible, and something follows it.
+    pub sane: bool,
 }
 
 /// More datagrams than this are not taken for pieces of one packet.
 pub const MAX_SIBLINGS: u32 = 4096;
 
 impl LinkHeader {
-    /// Reads a link header behind the packet's header; `None` where the bits cannot be one.
+    /// Whether the piece can be put together with others.
+    pub fn is_piece(self) -> bool {
+        self.siblings <= MAX_SIBLINGS && self.position < self.siblings
+    }
+
+    /// Reads a link header behind the packet's header; `None` where the bits end within it.
     pub fn parse(bytes: &[u8], bits: usize) -> Option<LinkHeader> {
         let mut c = cursor(bytes, bits, HEADER * 8);
         let debug = c.bits(1).ok()? == 1;
@@ -117,8 +124,9 @@ impl LinkHeader {
         let compressed = c.bits(1).ok()? == 1;
         let pad = c.pos().next_multiple_of(8) - c.pos();
         let zero = c.bits(pad as u32).ok()? == 0;
-        let sane = zero && siblings <= MAX_SIBLINGS && (siblings == 0 || position < siblings) && c.left_bits() > 0;
-        sane.then_some(LinkHeader { debug, sequence, siblings, position, id, compressed, end: c.pos() })
+        let mut link = LinkHeader { debug, sequence, siblings, position, id, compressed, end: c.pos(), sane: false };
+        link.sane = zero && (siblings == 0 || link.is_piece()) && c.left_bits() > 0;
+        Some(link)
     }
 
     /// Calls `each` with every acknowledged sequence number of a header that was parsed.

@@ -84,7 +84,8 @@ fn swapped(opening: &Opening<'_>, transport: Transport) -> bool {
 fn role(bytes: &[u8], transport: Transport) -> Option<bool> {
     let header = Header::parse(bytes).filter(|h| h.possible() && h.bytes() <= bytes.len())?;
     let bits = header.bits as usize;
-    let linked = LinkHeader::parse(bytes, bits).filter(|l| transport == Transport::Udp && l.sequence < 1 << 16);
+    let linked =
+        LinkHeader::parse(bytes, bits).filter(|l| transport == Transport::Udp && l.sane && l.sequence < 1 << 16);
     let places = [Some(HEADER * 8), linked.map(|l| l.end)];
     places.into_iter().flatten().find_map(|from| {
         let at = cursor(bytes, bits, from);

@@ -3,11 +3,11 @@
 //! Knows the order of a link's life; what a packet's bits mean is `packet`'s business, what was agreed is `link`'s, how it is
 //! laid out is `frame`'s, and where packets begin in a stream is `stream`'s.
 
-use super::frame::{self, Content, Layout, Packet, Parts, Pieces};
+use super::frame::{Content, Layout, Packet, Parts, Piece, Pieces};
 use super::link::Link;
-use super::packet::{Header, LinkHeader, padded};
+use super::packet::{Header, LinkHeader, control, padded};
 use super::sequence::Sequences;
-use super::siblings::{Joined, Kept, Set, Siblings};
+use super::siblings::{Joined, Kept, Set, Siblings, Why};
 use super::stream::{Next, Reader};
 use crate::proto::{Context, Event, EventKind, Message, Moment, Session, Side, Start, Transport};
 use crate::table::Tables;
@@ -168,6 +168,11 @@ impl LinkSession {
         let mut layout = Layout { numbering, message: None, user: command.control.is_none(), cookies: false };
         let number = match command.control {
             Some(number) => {
+                if number == control::CONNECT && command.exact {
+                    // Numbers of pieces begin anew with the link.
+                    self.give_up(Side::Client, "when the link was opened again", found.at, context);
+                    self.give_up(Side::Server, "when the link was opened again", found.at, context);
+                }
                 self.link.learn(command, client);
                 number
             }
@@ -202,35 +207,35 @@ impl LinkSession {
     ) {
         let payload = found.bytes.get(link.end / 8..).unwrap_or(&[]);
         let bits = (found.header.bits as usize).saturating_sub(link.end);
-        let mut lost: Vec<Set> = Vec::new();
-        let kept = match found.right {
+        let mut lost: Vec<(Set, Why)> = Vec::new();
+        let kept = match found.right && link.is_piece() {
             // What a wrong checksum vouches for is not put together with what is right.
             false => None,
             true => {
                 let siblings = found.from.of(&mut self.siblings);
-                Some(siblings.take((link.id, link.siblings, link.position), (payload, bits), |s| lost.push(s)))
+                Some(
+                    siblings
+                        .take((link.id, link.siblings, link.position), (payload, bits), |s, why| lost.push((s, why))),
+                )
             }
         };
-        for set in &lost {
-            let text = format!("{}; given up to bound what is kept", incomplete(set));
-            event(EventKind::Limit { limit: "siblings" }, found, text, context);
+        for (set, why) in &lost {
+            given_up(set, *why, found, context);
         }
-        let (joined, again) = match kept {
-            Some(Kept::Whole(joined)) => (Some(joined), false),
-            Some(Kept::Again) => (None, true),
-            _ => (None, false),
+        let waits = matches!(kept, Some(Kept::Waits));
+        let piece = match kept {
+            Some(Kept::Whole(joined)) => return self.joined(parts, packet, &joined, found, context),
+            Some(Kept::Again) => Piece::Again,
+            Some(Kept::Differs) => Piece::Differs,
+            None if !link.is_piece() => Piece::Impossible,
+            Some(Kept::Waits) | None => Piece::Waits,
         };
-        let Some(joined) = joined else {
-            packet.content = Content::Fragment;
-            let name = Name { fixed: Some("Fragment"), number: None };
-            if let Some(record) = self.emit_noted(parts, &packet, found, name, again, context)
-                && !again
-            {
-                found.from.of(&mut self.siblings).recorded(link.id, link.position, record);
-            }
-            return;
-        };
-        self.joined(parts, packet, &joined, found, context);
+        packet.content = Content::Fragment(piece);
+        let name = Name { fixed: Some("Fragment"), number: None };
+        let record = self.emit(parts, &packet, found, name, context);
+        if let Some(record) = record.filter(|_| waits) {
+            found.from.of(&mut self.siblings).recorded(link.id, link.position, record);
+        }
     }
 
     fn joined<'a>(
@@ -254,6 +259,15 @@ impl LinkSession {
         self.emit(parts, &packet, found, name, context);
     }
 
+    /// Says which packets of a side were not complete at a time, and forgets all of its pieces.
+    fn give_up(&mut self, from: Side, when: &str, at: Moment, context: &mut Context<'_>) {
+        let siblings = std::mem::take(from.of(&mut self.siblings));
+        for set in siblings.incomplete() {
+            remark(EventKind::Remark, from, at, format!("{} {when}", incomplete(set)), context);
+        }
+    }
+
+    /// Lays the packet out and hands it on; returns its record number.
     fn emit(
         &mut self,
         parts: &Parts,
@@ -262,23 +276,7 @@ impl LinkSession {
         name: Name,
         context: &mut Context<'_>,
     ) -> Option<u64> {
-        self.emit_noted(parts, packet, found, name, false, context)
-    }
-
-    /// Lays the packet out and hands it on; returns its record number.
-    fn emit_noted(
-        &mut self,
-        parts: &Parts,
-        packet: &Packet<'_>,
-        found: Found<'_>,
-        name: Name,
-        again: bool,
-        context: &mut Context<'_>,
-    ) -> Option<u64> {
         parts.read(packet, context.tables, context.evaluator, context.tree);
-        if again {
-            frame::note(context.tree, "this piece came before, or its packet is complete", 0, 0);
-        }
         let nanos = nanos(found.at);
         if let Some(link) = packet.link.filter(|_| packet.right) {
             let [client, server] = &mut self.sequences;
@@ -343,10 +341,10 @@ impl Session for LinkSession {
     fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
         self.sequences = Default::default();
         for from in [Side::Client, Side::Server] {
-            let sets: Vec<Set> = from.of(&mut self.siblings).incomplete().collect();
+            let sets = std::mem::take(from.of(&mut self.siblings)).incomplete().count();
             let waiting = from.of(&mut self.readers).held();
-            if !sets.is_empty() || waiting > 0 {
-                let text = format!("{} packets and {waiting} bytes given up to make room", sets.len());
+            if sets > 0 || waiting > 0 {
+                let text = format!("{sets} packets and {waiting} bytes given up to make room");
                 remark(EventKind::Limit { limit: "max-total" }, from, at, text, context);
                 self.drain(from, true, at, context);
             }
@@ -358,11 +356,7 @@ impl Session for LinkSession {
             return;
         }
         self.drain(from, true, at, context);
-        let sets: Vec<Set> = from.of(&mut self.siblings).incomplete().collect();
-        for set in sets.iter().take(Siblings::MAX_SETS) {
-            let text = format!("{} when the capture ended", incomplete(set));
-            remark(EventKind::Remark, from, at, text, context);
-        }
+        self.give_up(from, "when the capture ended", at, context);
     }
 
     fn service(&self) -> &str {
@@ -374,6 +368,20 @@ fn describe(numbering: super::packet::Numbering) -> &'static str {
     match numbering {
         super::packet::Numbering::Old => "numbered as in versions 0 to 2, which is what fits",
         super::packet::Numbering::New => "numbered as in versions 4 and 5, which is what fits",
+    }
+}
+
+/// Says which packet will never be complete.
+fn given_up(set: &Set, why: Why, found: Found<'_>, context: &mut Context<'_>) {
+    match why {
+        Why::Room => {
+            let text = format!("{}; given up to bound what is kept", incomplete(set));
+            event(EventKind::Limit { limit: "siblings" }, found, text, context);
+        }
+        Why::Count => {
+            let text = format!("{}; given up, since this one says that there are more or fewer", incomplete(set));
+            event(EventKind::Remark, found, text, context);
+        }
     }
 }
 

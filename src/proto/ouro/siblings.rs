@@ -38,8 +38,19 @@ pub enum Kept {
     Waits,
     /// It was there already, or its packet was.
     Again,
+    /// Another one had come in its place; that one is kept.
+    Differs,
     /// It completed the packet.
     Whole(Joined),
+}
+
+/// Why an incomplete packet was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// A piece with its identity says that there are more or fewer of them.
+    Count,
+    /// Too many were kept, or too many bytes.
+    Room,
 }
 
 /// A packet put together.
@@ -75,23 +86,24 @@ impl Siblings {
         &mut self,
         (id, count, position): (u32, u32, u32),
         (bytes, bits): (&[u8], usize),
-        mut lost: impl FnMut(Set),
+        mut lost: impl FnMut(Set, Why),
     ) -> Kept {
         if self.done.contains(&id) {
             return Kept::Again;
         }
         if let Some(at) = self.sets.iter().position(|s| s.id == id && s.count != count) {
-            self.remove(at).into_iter().for_each(&mut lost);
+            self.remove(at).into_iter().for_each(|set| lost(set, Why::Count));
         }
         if !self.sets.iter().any(|s| s.id == id) {
             self.sets.push_back(Set { id, count, pieces: BTreeMap::new() });
         }
         let Some(at) = self.sets.iter().position(|s| s.id == id) else { return Kept::Again };
         let Some(set) = self.sets.get_mut(at) else { return Kept::Again };
-        if position >= count || set.pieces.contains_key(&position) {
-            return Kept::Again;
-        }
-        set.pieces.insert(position, Piece { bytes: bytes.to_vec(), bits, record: 0 });
+        match set.pieces.get(&position) {
+            None => set.pieces.insert(position, Piece { bytes: bytes.to_vec(), bits, record: 0 }),
+            Some(piece) if piece.bits != bits || piece.bytes != bytes => return Kept::Differs,
+            Some(_) => return Kept::Again,
+        };
         self.bytes += bytes.len();
         if set.have() == set.count {
             let set = self.remove(at);
@@ -103,7 +115,7 @@ impl Siblings {
         }
         while self.sets.len() > Self::MAX_SETS || self.bytes > Self::MAX_BYTES {
             match self.remove(0) {
-                Some(set) => lost(set),
+                Some(set) => lost(set, Why::Room),
                 None => break,
             }
         }
@@ -124,10 +136,9 @@ impl Siblings {
         self.bytes + 96 * pieces + 64 * self.sets.len()
     }
 
-    /// All that never were completed.
-    pub fn incomplete(&mut self) -> impl Iterator<Item = Set> + '_ {
-        self.bytes = 0;
-        self.sets.drain(..)
+    /// All that are not complete.
+    pub fn incomplete(&self) -> impl Iterator<Item = &Set> + '_ {
+        self.sets.iter()
     }
 
     fn remove(&mut self, at: usize) -> Option<Set> {
@@ -173,7 +184,7 @@ mod tests {
     #![allow(clippy::panic)]
     use super::*;
 
-    fn none(_: Set) {
+    fn none(_: Set, _: Why) {
         panic!("nothing is to be lost");
     }
 
@@ -191,6 +202,17 @@ mod tests {
     }
 
     #[test]
+    fn pieces_that_contradict_each_other_are_told() {
+        let mut s = Siblings::default();
+        assert!(matches!(s.take((7, 2, 0), (&[1], 8), none), Kept::Waits));
+        assert!(matches!(s.take((7, 2, 0), (&[2], 8), none), Kept::Differs));
+        assert!(matches!(s.take((7, 2, 0), (&[1], 7), none), Kept::Differs));
+        let mut given_up = Vec::new();
+        assert!(matches!(s.take((7, 3, 1), (&[3], 8), |set, why| given_up.push((set.count, why))), Kept::Waits));
+        assert_eq!(given_up, [(2, Why::Count)]);
+    }
+
+    #[test]
     fn pieces_need_not_end_with_a_byte() {
         let mut s = Siblings::default();
         assert!(matches!(s.take((1, 2, 0), (&[0xff], 3), none), Kept::Waits));
@@ -203,7 +225,7 @@ mod tests {
         let mut s = Siblings::default();
         let mut lost = 0;
         for id in 0..1000 {
-            assert!(matches!(s.take((id, 2, 0), (&[0; 1272], 10176), |_| lost += 1), Kept::Waits));
+            assert!(matches!(s.take((id, 2, 0), (&[0; 1272], 10176), |_, _| lost += 1), Kept::Waits));
         }
         assert_eq!(lost, 1000 - Siblings::MAX_SETS);
         assert_eq!(s.incomplete().count(), Siblings::MAX_SETS);

@@ -80,10 +80,12 @@ const SIMULATORS: &[u32] = &[
 
 /// Bits of evidence from which one datagram proves a circuit.
 const CERTAIN: u32 = 40;
-/// Bits that the first datagrams of both sides have to bring each, where neither is proof alone.
+/// Bits that the datagrams of both sides have to bring each, where neither is proof alone.
 const BOTH: u32 = 33;
 /// Bits that are enough where one of the ends is a simulator that was met before.
 const MET: u32 = 25;
+/// Bits that a message with a number of four bytes brings where it does not fill its datagram exactly.
+const UNSOUND: u32 = 30;
 /// Bits from which a datagram is believed where only one side was captured and nothing more will come.
 const AT_LAST: u32 = 39;
 
@@ -95,7 +97,7 @@ struct Evidence {
     simulator: bool,
 }
 
-/// Judges a conversation by its first datagrams.
+/// Judges a conversation by the latest datagram of each side.
 pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     let (Some(client), Some(server)) = (judge(opening.client, tables), judge(opening.server, tables)) else {
         return Verdict::No;
@@ -111,7 +113,7 @@ pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     if opening.last { Verdict::No } else { Verdict::Maybe }
 }
 
-/// What a side's first datagram proves: nothing yet where there is none, `None` where it cannot be one of a circuit.
+/// What a side's datagram proves: nothing yet where there is none, `None` where it cannot be one of a circuit.
 fn judge(datagram: &[u8], tables: &LazyTables) -> Option<Evidence> {
     if datagram.is_empty() {
         return Some(Evidence::default());
@@ -145,10 +147,13 @@ fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidenc
     }
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
     let read = frame.read(datagram, (socks, 0), tables, &mut evaluator, &mut tree).ok()?;
-    // A message whose end is missing proves nothing.
-    let sound = tree.problems().iter().all(|p| p.severity == Severity::Note && p.node != 0);
+    let viewer = VIEWERS.contains(&read.number);
+    let simulator = SIMULATORS.contains(&read.number);
+    // Text in another character set says nothing against a circuit; a message that is cut off, or goes on behind its last field, does.
+    let sound = tree.problems().iter().all(|p| p.bytes.is_some() || p.severity == Severity::Note && p.node != 0);
     if !sound {
-        return None;
+        // Simulators do send a byte too many: where the number alone proves much, the next datagrams are waited for.
+        return (read.number > 0xffff).then_some(Evidence { bits: UNSOUND, viewer, simulator });
     }
     // Four flag bits, a length of 0, and a number that is known.
     let number = match read.number {
@@ -167,11 +172,7 @@ fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidenc
         16..=31 => 6,
         _ => 8,
     };
-    Some(Evidence {
-        bits: 4 + 8 + number + sequence + fit,
-        viewer: VIEWERS.contains(&read.number),
-        simulator: SIMULATORS.contains(&read.number),
-    })
+    Some(Evidence { bits: 4 + 8 + number + sequence + fit, viewer, simulator })
 }
 
 /// Whether a message could have this number at all: a quick look before the tables are asked.

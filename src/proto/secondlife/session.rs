@@ -192,7 +192,8 @@ impl CircuitSession {
                 let code = find(context.tree, self.names.code).map_or(0, |n| n.value);
                 let session =
                     find(context.tree, self.names.session).map(|n| uuid(context.tree, n, bytes)).unwrap_or_default();
-                let text = format!("circuit {code} of session {session} opens");
+                // As much of the session's ID as tells sessions apart: all of it is a secret.
+                let text = format!("circuit {code} of session {}… opens", session.get(..8).unwrap_or(&session));
                 event(EventKind::Open, from, at, text, context);
             }
             known::CLOSE_CIRCUIT | known::DISABLE_SIMULATOR | known::KICK_USER | known::LOGOUT_REPLY

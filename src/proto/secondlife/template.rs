@@ -136,8 +136,12 @@ impl<'a> Reader<'a> {
             },
         };
         self.need("}")?;
-        let ty = self.known.field(message, block, name, &wire);
-        let _ = writeln!(self.out, "        {name}: {}", ty.unwrap_or(&wire));
+        // Whoever has a session's ID can speak in its name.
+        let secret = if name == "SessionID" { " secret" } else { "" };
+        let _ = match self.known.field(message, block, name, &wire) {
+            Some(ty) => writeln!(self.out, "        {name}: {ty}"),
+            None => writeln!(self.out, "        {name}: {wire}{secret}"),
+        };
         Ok(())
     }
 
