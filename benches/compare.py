@@ -246,7 +246,7 @@ def memory(options, sniffer: Sniffer) -> None:
     for name, work, bound in (
         ("10,000 open connections to a gatekeeper", lambda: handshakes(made, 10_000, close=False), 256),
         ("10,000 closed ones", lambda: handshakes(made, 10_000), 64),
-        ("100,000 closed ones", lambda: handshakes(made, 100_000), 64),
+        ("40,000 closed ones", lambda: handshakes(made, 40_000), 64),
         ("10,000 players' names and open requests", lambda: names(made, 10_000), 64),
         ("1,000,000 of them", lambda: names(made, 1_000_000), 64),
     ):

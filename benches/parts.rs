@@ -10,7 +10,7 @@ mod material;
 use std::hint::black_box;
 use std::io::Cursor;
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput};
 use material::{DIRTSAND, Sent};
 use moulsniff::capture::{Capture, Source};
 use moulsniff::flow::{
@@ -24,8 +24,13 @@ use moulsniff::proto::{LazyTables, Message, Moment, Side, Transport, protocol_na
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
 use moulsniff::tree::Tree;
 
-criterion_group!(parts, reading, flow, rc4, keys, messages);
-criterion_main!(parts);
+fn main() {
+    let mut c = Criterion::default().configure_from_args();
+    for part in [reading, flow, rc4, keys, messages] {
+        part(&mut c);
+    }
+    c.final_summary();
+}
 
 /// Frames out of a pcapng.
 fn reading(c: &mut Criterion) {
