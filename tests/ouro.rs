@@ -323,6 +323,26 @@ fn datagrams_cut_and_changed_lose_nothing() {
     }
 }
 
+#[test]
+fn streams_cut_and_changed_lose_nothing() {
+    let tables = tables();
+    for link in [1, 5, 9] {
+        let client = datagrams(link).into_iter().filter(|d| d.0 == Side::Client);
+        let stream: Vec<u8> = client.flat_map(|d| d.1).take(400).collect();
+        for at in 0..stream.len() {
+            let mut changed = stream.clone();
+            changed[at] ^= 1 << (at % 8);
+            let mut more = stream.clone();
+            more.splice(at..at, [0xff, 0x00, 0x01]);
+            for damaged in [&stream[..at], &changed, &more] {
+                let pieces = damaged.chunks(37).map(|piece| (Side::Client, piece));
+                let got = hear(&tables, Transport::Tcp, pieces);
+                assert_eq!(got.bytes + got.undecoded, damaged.len() as u64, "link {link}, byte {at}");
+            }
+        }
+    }
+}
+
 /// What `decode --type` prints.
 fn decoded(ty: &str, bit: &str, hex: &str) -> Value {
     records(&["decode", "--type", ty, "--bit", bit, "--json", hex]).remove(0)

@@ -202,7 +202,8 @@ impl Conn {
             Side::High => self.seen_high = true,
         }
         let mut out = self.out(side, sink);
-        for wrong in segment.sums.wrong() {
+        // What comes behind the end of both directions is told to nobody.
+        for wrong in segment.sums.wrong().filter(|_| !self.ended()) {
             out.sink.tcp_note(out.stream, out.dir, Note::Checksum(wrong), at);
         }
         let (mine, _) = self.pair(side);

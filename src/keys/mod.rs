@@ -26,6 +26,9 @@ mod session;
 mod text;
 mod write;
 
+/// The protocol whose sessions these keys open, by its name.
+pub const PROTOCOL: &str = "moul";
+
 pub use check::{KeyReport, PublicReport, Report, SessionReport, check};
 pub use derive::{Deriver, SessionKey, session_key};
 pub use error::{KeyError, Place};

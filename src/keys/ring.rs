@@ -7,9 +7,14 @@ use super::service::Service;
 use super::session::{Fit, SessionHint, SessionLine, Y_KEPT};
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many session keys are handed out for one session at most.
 const MOST: usize = 64;
+
+/// How many keystreams are searched in a run at most: each takes a good part of a second, and captures may bring keys of their own.
+const MOST_SEARCHES: usize = 256;
 
 /// The keys a run has. Grows with every file added; nothing is ever taken out.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +26,7 @@ pub struct KeyRing {
     by_seed: HashMap<[u8; 7], Vec<usize>>,
     by_end: HashMap<SocketAddr, Vec<usize>>,
     anonymous: Vec<usize>,
+    searches: Arc<AtomicUsize>,
 }
 
 /// A private key to try.
@@ -77,6 +83,16 @@ impl KeyRing {
         }
     }
 
+    /// Whether one more keystream may be searched; it counts as done.
+    pub fn may_search(&self) -> bool {
+        self.searches.fetch_add(1, Ordering::Relaxed) < MOST_SEARCHES
+    }
+
+    /// Whether there are keys of single sessions.
+    pub fn has_sessions(&self) -> bool {
+        !self.sessions.is_empty()
+    }
+
     /// Whether there is nothing to try.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.sessions.is_empty()
@@ -100,6 +116,16 @@ impl KeyRing {
     /// Every session key, in the order the files gave them.
     pub fn session_lines(&self) -> impl Iterator<Item = &SessionLine> {
         self.sessions.iter().map(|(_, line)| line)
+    }
+
+    /// The server's kind of a session that is known by both of its ends, and whether the first end is the server's.
+    pub fn session_between(&self, a: SocketAddr, b: SocketAddr) -> Option<(Option<Service>, bool)> {
+        let lines = self.by_end.get(&a).into_iter().chain(self.by_end.get(&b)).flatten();
+        lines.filter_map(|at| self.sessions.get(*at)).find_map(|(_, line)| match (line.client, line.server) {
+            (Some(client), Some(server)) if (client, server) == (b, a) => Some((line.service, true)),
+            (Some(client), Some(server)) if (client, server) == (a, b) => Some((line.service, false)),
+            _ => None,
+        })
     }
 
     /// Every private key in the order it is worth trying for a connection to `service`: those for

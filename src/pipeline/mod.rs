@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::capture::Frame;
 use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment as FlowMoment, Note};
 use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
-use crate::keys::{KeyRing, SessionLine};
+use crate::keys::{KeyRing, Service, SessionLine};
 use crate::out::{Counts, Record};
 use crate::proto::{Ends, Known, LazyTables, Learned, Moment, Options, Side, Transport};
 use crate::table::Evaluator;
@@ -165,11 +165,16 @@ struct Shop<O: Output> {
 }
 
 impl<O: Output> Shop<O> {
-    /// What is known of a server at one of the ends.
+    /// What is known of a server at one of the ends: it was met before, or the connection's own key is there.
     fn known(&self, ends: Ends) -> Option<Known<'_>> {
-        [(ends.server, false), (ends.client, true)].into_iter().find_map(|(at, swapped)| {
+        let met = [(ends.server, false), (ends.client, true)].into_iter().find_map(|(at, swapped)| {
             let (protocol, service) = self.servers.get(&at)?;
             Some(Known { protocol, service: service.as_deref(), swapped })
+        });
+        met.or_else(|| {
+            // Who gives a session's key says what the session is.
+            let (service, swapped) = self.setup.keys.session_between(ends.client, ends.server)?;
+            Some(Known { protocol: crate::keys::PROTOCOL, service: service.map(Service::name), swapped })
         })
     }
 }

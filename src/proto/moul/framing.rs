@@ -123,13 +123,13 @@ impl MoulSession {
         let kept = half.predicted.filter(|_| half.stage == Stage::Lost);
         half.predicted = if cut { Some(ends) } else { kept }.filter(|p| *p >= offset + length);
         if half.stage == Stage::Waiting {
-            half.skip_keystream(begun as u64);
+            half.use_keystream(begun as u64);
         }
         self.give_up(from, "cut off by a gap", at, context);
         let service = self.service_name.clone();
         let half = self.half(from);
-        half.skip_keystream(length);
-        half.jump(offset + length);
+        let follows = half.skip_keystream(length);
+        half.jump(offset.saturating_add(length));
         let opening = matches!(half.stage, Stage::Connect | Stage::Handshake);
         if half.stage == Stage::Messages {
             half.stage = Stage::Lost;
@@ -137,6 +137,11 @@ impl MoulSession {
         let text = format!("{length} bytes were never captured");
         let event = Event { kind: EventKind::Gap, service, from, offset: Some(offset), length: Some(length), text };
         context.emit.event(at, event);
+        if !follows {
+            let text = "closed: so much is missing that the keystream is not followed past it".to_string();
+            self.half(from).stage = Stage::Closed;
+            self.say(from, EventKind::Limit { limit: "keystream" }, text, at, context);
+        }
         if opening {
             self.shut(EventKind::NoKey, "the handshake was not captured whole".into(), at, context);
         }

@@ -8,6 +8,11 @@ use crate::keys::Rc4;
 /// Larger buffers are given back once they are empty.
 const KEEP_CAPACITY: usize = 64 << 10;
 
+/// How far a keystream is run past what was never captured: so many bytes, and so many for each captured one. Beyond, a few packets with
+/// numbers far apart would keep the program busy for minutes.
+const FREE_SKIP: u64 = 16 << 20;
+const SKIP_PER_BYTE: u64 = 4096;
+
 /// Attempts at a message after which its length, beyond this, is looked at.
 const MANY: u32 = 64;
 const LONG: usize = 256 << 10;
@@ -52,6 +57,9 @@ pub(super) struct Half {
     passed: u64,
     /// Keystream that is used up before the first waiting byte, while the key is not settled.
     ahead: u64,
+    /// Bytes that were captured, and that were not.
+    captured: u64,
+    skipped: u64,
     /// Stream offset at which the message that a hole cut says it ends.
     pub(super) predicted: Option<u64>,
     /// The last transaction that was told.
@@ -72,6 +80,8 @@ impl Half {
             attempts: 0,
             passed: 0,
             ahead: 0,
+            captured: 0,
+            skipped: 0,
             predicted: None,
             last_transaction: None,
             arrivals: VecDeque::new(),
@@ -81,6 +91,7 @@ impl Half {
     /// Takes the next bytes of the stream in, decrypted if they are to be.
     pub(super) fn push(&mut self, bytes: &[u8], at: Moment) {
         let end = self.offset + (self.waiting().len() + bytes.len()) as u64;
+        self.captured += bytes.len() as u64;
         match self.arrivals.back_mut() {
             Some(last) if last.1 == at => last.0 = end,
             _ => self.arrivals.push_back((end, at)),
@@ -203,11 +214,32 @@ impl Half {
         self.cipher = Some(cipher);
     }
 
-    /// So many bytes were never captured: the keystream goes past them, now or when the key is settled.
-    pub(super) fn skip_keystream(&mut self, bytes: u64) {
+    /// From the first waiting byte on, everything goes through this cipher, of which so many bytes of keystream are used up.
+    pub(super) fn decrypt_at(&mut self, cipher: Rc4, used: u64) {
+        self.ahead = used;
+        self.decrypt_from_here(cipher);
+    }
+
+    /// So many waiting bytes are given up before the key is settled: keystream was used for them all the same.
+    pub(super) fn use_keystream(&mut self, bytes: u64) {
+        self.ahead = self.ahead.saturating_add(bytes);
+    }
+
+    /// So many bytes were never captured: the keystream goes past them, now or when the key is settled. False where the work for that would be out
+    /// of proportion to what was captured.
+    pub(super) fn skip_keystream(&mut self, bytes: u64) -> bool {
+        if matches!(self.stage, Stage::Closed | Stage::Foreign) {
+            return true;
+        }
+        self.skipped = self.skipped.saturating_add(bytes);
+        let wanted = self.cipher.is_some() || matches!(self.stage, Stage::Waiting | Stage::Joined);
+        if wanted && self.skipped > FREE_SKIP.saturating_add(self.captured.saturating_mul(SKIP_PER_BYTE)) {
+            return false;
+        }
         match &mut self.cipher {
             Some(cipher) => cipher.skip(bytes),
-            None => self.ahead += bytes,
+            None => self.ahead = self.ahead.saturating_add(bytes),
         }
+        true
     }
 }

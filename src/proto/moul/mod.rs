@@ -7,6 +7,7 @@ mod evidence;
 mod framing;
 mod gamemgr;
 mod half;
+mod keystream;
 mod natives;
 mod opening;
 mod recognise;

@@ -1,19 +1,18 @@
 //! Connections that were there before the capture: no connect packet, no handshake, and perhaps in the middle of a message.
 
 use super::super::{Context, EventKind, Moment, Opening, Side};
-use super::evidence::{Against, evidence};
 use super::half::Stage;
+use super::keystream::{Keystream, LOOK, Position, WINDOW};
 use super::requests::Requests;
 use super::search::{Bench, Found, Search, search};
 use super::session::MoulSession;
-use crate::keys::{KeystreamStart, SessionHint, SessionKey, SessionLine};
-use crate::table::{Evaluator, Outcome, ServiceId, Tables};
-use crate::tree::Tree;
+use crate::keys::{KeystreamStart, SessionHint, SessionLine};
+use crate::table::{ServiceId, Tables};
 
-/// Bytes of a direction that are looked at.
-const LOOK: usize = 4096;
-/// Keystream positions that are tried where none is given.
-const POSITIONS: u64 = 4 << 20;
+/// Bytes of a direction that are looked at for messages in clear.
+const LOOK_CLEAR: usize = 4096;
+/// A keystream is not run further than this, whatever a key file says: that would take seconds and more.
+const MOST_USED: u64 = 1 << 30;
 
 /// Evidence that makes a connection known by its messages alone.
 const PROOF: i32 = 90;
@@ -41,7 +40,7 @@ pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option
 
 /// How much evidence there is that one direction holds messages of a service.
 fn proved(service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> i32 {
-    let bytes = bytes.get(..LOOK).unwrap_or(bytes);
+    let bytes = bytes.get(..LOOK_CLEAR).unwrap_or(bytes);
     let asked = Requests::default();
     let wanted =
         Search { service, side, bytes, from: 0, predicted: None, asked: &asked, last_transaction: None, last: true };
@@ -66,8 +65,13 @@ impl MoulSession {
 
     /// Finds out how a connection's bytes come; whether there is more to do.
     pub(super) fn rejoin(&mut self, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
+        if let Some(key) = self.joined_by.take() {
+            return self.rejoin_other(key, last, at, context);
+        }
         let [client, server] = &self.halves;
-        let full = client.waiting().len() >= LOOK || server.waiting().len() >= LOOK;
+        // Where a key may open it, and be it only one direction's later bytes, more is waited for.
+        let enough = if context.keys.has_sessions() { LOOK } else { LOOK_CLEAR };
+        let full = client.waiting().len() >= enough || server.waiting().len() >= enough;
         let opening = Opening {
             client: client.waiting(),
             server: server.waiting(),
@@ -80,28 +84,11 @@ impl MoulSession {
             self.join_in_clear(service, at, context);
             return true;
         }
-        if let Some(Opened { key, file, service, starts }) = self.joined_key(context) {
-            for (half, start) in self.halves.iter_mut().zip(starts) {
-                half.stage = Stage::Lost;
-                half.skip_keystream(start);
-                half.decrypt_from_here(key.cipher());
-            }
-            self.service = Some(service);
-            self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.clone());
-            let [client, server] = starts;
-            context.emit.session_key(&SessionLine {
-                client_start: KeystreamStart::Used(client),
-                server_start: KeystreamStart::Used(server),
-                ..self.session_line(key)
-            });
-            let text = format!("a session key of {file} opens this connection, joined after its handshake");
-            self.say(Side::Server, EventKind::Key { key_file: file }, text, at, context);
+        if self.joined_key(at, context) {
             return true;
         }
         if !(last || full) {
-            for half in &mut self.halves {
-                half.need = half.waiting().len() + 1;
-            }
+            self.wait_for_more();
             return false;
         }
         let text = "joined after its handshake: what it says cannot be opened".to_string();
@@ -120,8 +107,8 @@ impl MoulSession {
         self.say(Side::Client, EventKind::Remark, text, at, context);
     }
 
-    /// A session key that was given for this connection, with the keystream used before its first captured bytes.
-    fn joined_key(&self, context: &mut Context<'_>) -> Option<Opened> {
+    /// Tries the session keys that were given for this connection; whether one opens a direction of it.
+    fn joined_key(&mut self, at: Moment, context: &mut Context<'_>) -> bool {
         let hint =
             SessionHint { client: Some(self.ends.client), server: Some(self.ends.server), ..SessionHint::default() };
         let keys = context.keys;
@@ -131,97 +118,120 @@ impl MoulSession {
                 Some(one) => vec![one],
                 None => all_services(context.tables),
             };
-            for service in services {
-                if let Some(starts) = self.positions(service, found.line, context) {
-                    return Some(Opened { key: found.line.key, file: found.file.to_string(), service, starts });
-                }
-            }
+            let key = JoinedKey { line: found.line.clone(), file: found.file.to_string() };
+            let (starts, service) = self.positions(&services, &key, context);
+            let Some(service) = service else { continue };
+            self.service = Some(service);
+            self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.clone());
+            self.open_joined(&key, starts, at, context);
+            self.joined_by = starts.contains(&None).then_some(key);
+            return true;
         }
-        None
+        false
     }
 
-    /// Where the keystreams of both directions stand, if a key proves itself in at least one.
-    fn positions(&self, service: ServiceId, line: &SessionLine, context: &mut Context<'_>) -> Option<[u64; 2]> {
-        let mut starts = [0; 2];
-        let mut proved = false;
-        for (side, start) in [(Side::Client, line.client_start), (Side::Server, line.server_start)] {
-            let bytes = self.halves.get(side.index()).map_or(&[][..], |h| h.waiting());
-            let tried = Position { key: line.key, start, service, side, bytes };
-            let used = tried.find(context.tables, context.evaluator, context.tree);
-            if let (Some(used), Some(place)) = (used, starts.get_mut(side.index())) {
-                *place = used;
-                proved |= !bytes.is_empty();
+    /// Where the keystreams of both directions stand, as far as they are joined only and their bytes tell, and which service's messages tell it.
+    fn positions(
+        &self,
+        services: &[ServiceId],
+        key: &JoinedKey,
+        context: &mut Context<'_>,
+    ) -> ([Option<Position>; 2], Option<ServiceId>) {
+        let longest = self.halves.iter().map(|half| half.waiting().len()).max().unwrap_or(0);
+        let mut stream = None;
+        let mut told = None;
+        let starts =
+            [(Side::Client, key.line.client_start), (Side::Server, key.line.server_start)].map(|(side, start)| {
+                let half = self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined)?;
+                let bytes = half.waiting();
+                let services = told.as_ref().map_or(services, std::slice::from_ref);
+                let (service, found) = match start {
+                    _ if bytes.is_empty() => return None,
+                    KeystreamStart::Used(used) if used <= MOST_USED => {
+                        (*services.first()?, Position { used: used.saturating_add(half.offset()), bits: 0 })
+                    }
+                    KeystreamStart::Used(_) => return None,
+                    _ => {
+                        if stream.is_none() && context.keys.may_search() {
+                            stream = Some(Keystream::of(&key.line.key, longest));
+                        }
+                        stream.as_ref()?.find(services, side, bytes, &mut Bench::of(context))?
+                    }
+                };
+                told = Some(service);
+                Some(found)
+            });
+        (starts, told)
+    }
+
+    /// Directions whose keystream was found are opened; the key is told of with the first.
+    fn open_joined(&mut self, key: &JoinedKey, starts: [Option<Position>; 2], at: Moment, context: &mut Context<'_>) {
+        let mut text = format!("a session key of {} opens this connection, joined after its handshake", key.file);
+        let mut line = self.session_line(key.line.key);
+        for (side, start) in [Side::Client, Side::Server].into_iter().zip(starts) {
+            let Some(Position { used, bits }) = start else { continue };
+            let half = self.half(side);
+            let before = KeystreamStart::Used(used.saturating_sub(half.offset()));
+            half.stage = Stage::Lost;
+            half.need = 1;
+            half.decrypt_at(key.line.key.cipher(), used);
+            if bits > 0 {
+                let side = side.word();
+                text.push_str(&format!(
+                    "; the {side}'s keystream was found after {used} bytes ({bits} bits of evidence)"
+                ));
+            }
+            match side {
+                Side::Client => line.client_start = before,
+                Side::Server => line.server_start = before,
             }
         }
-        proved.then_some(starts)
+        context.emit.session_key(&line);
+        self.say(Side::Server, EventKind::Key { key_file: key.file.clone() }, text, at, context);
+    }
+
+    /// A key opened the other direction already; whether it opens this one too, now that more of it is there.
+    fn rejoin_other(&mut self, key: JoinedKey, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
+        let Some(service) = self.service else { return false };
+        let (starts, found) = self.positions(&[service], &key, context);
+        if found.is_some() {
+            self.open_joined(&key, starts, at, context);
+            return true;
+        }
+        let waiting = self.halves.iter().filter(|h| h.stage == Stage::Joined).map(|h| h.waiting().len()).max();
+        if !last && waiting.is_none_or(|waiting| waiting < LOOK) {
+            self.wait_for_more();
+            self.joined_by = Some(key);
+            return false;
+        }
+        let text = "the position of this direction's keystream was not found: what it says stays closed";
+        for side in [Side::Client, Side::Server] {
+            let half = self.half(side);
+            if half.stage == Stage::Joined && !half.waiting().is_empty() {
+                half.stage = Stage::Closed;
+                half.need = 1;
+                self.say(side, EventKind::WrongKey, text.to_string(), at, context);
+            }
+        }
+        true
+    }
+
+    /// Another attempt is worth while when much more is there: all attempts together stay few.
+    fn wait_for_more(&mut self) {
+        for half in self.halves.iter_mut().filter(|half| half.stage == Stage::Joined) {
+            let waiting = half.waiting().len();
+            half.need = (waiting * 32).clamp(WINDOW, LOOK).max(waiting + 1);
+        }
     }
 }
 
-/// A connection that a session key opens.
-struct Opened {
-    key: SessionKey,
+/// A session key that opens a connection, or one direction of it so far.
+pub(super) struct JoinedKey {
+    line: SessionLine,
     file: String,
-    service: ServiceId,
-    starts: [u64; 2],
 }
 
 fn all_services(tables: &Tables) -> Vec<ServiceId> {
     let encrypted = ["auth", "game", "gatekeeper", "csr"];
     encrypted.into_iter().filter_map(|name| tables.service_named(name)).collect()
-}
-
-/// A key whose keystream position is looked for.
-struct Position<'a> {
-    key: SessionKey,
-    start: KeystreamStart,
-    service: ServiceId,
-    side: Side,
-    bytes: &'a [u8],
-}
-
-impl Position<'_> {
-    /// How much keystream was used before the first byte. A position that is not given is searched for, on the assumption that the capture
-    /// begins with a message.
-    fn find(&self, tables: &Tables, evaluator: &mut Evaluator, tree: &mut Tree) -> Option<u64> {
-        if let KeystreamStart::Used(used) = self.start {
-            return Some(used);
-        }
-        let head = self.bytes.get(..512.min(self.bytes.len()))?;
-        let service = tables.service(self.service)?;
-        let mut running = self.key.cipher();
-        let mut number = vec![0; 2];
-        let mut plain = Vec::new();
-        for used in 0..POSITIONS {
-            number.copy_from_slice(head.get(..2)?);
-            running.clone().apply(&mut number);
-            let value = u64::from(u16::from_le_bytes(*number.first_chunk::<2>()?));
-            if tables.message_id(service, self.side.index(), value).is_some() {
-                plain.clear();
-                running.clone().apply_into(head, &mut plain);
-                if self.proves(tables, evaluator, tree, &plain) {
-                    return Some(used);
-                }
-            }
-            running.skip(1);
-        }
-        None
-    }
-
-    fn proves(&self, tables: &Tables, evaluator: &mut Evaluator, tree: &mut Tree, plain: &[u8]) -> bool {
-        let Some(service) = tables.service(self.service) else { return false };
-        let (mut at, mut bits) = (0, 0);
-        while let Some(rest) = plain.get(at..).filter(|r| !r.is_empty()) {
-            match evaluator.message(tables, self.service, self.side.index(), rest, tree) {
-                Outcome::Message(_, n) => {
-                    let whole = rest.get(..n).unwrap_or(rest);
-                    bits += evidence(tables, service, self.side.index(), tree, whole, Against::Noise);
-                    at += n.max(1);
-                }
-                Outcome::Need(_) => break,
-                _ => return false,
-            }
-        }
-        // Many positions are tried: each must prove more.
-        bits >= 44
-    }
 }

@@ -5,6 +5,7 @@
 use super::super::{Context, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
 use super::half::{Half, Stage};
 use super::recognise::begins;
+use super::rejoin::JoinedKey;
 use super::requests::{Requests, transaction};
 use crate::keys::Deriver;
 use crate::sdl::downloads::Downloads;
@@ -27,6 +28,8 @@ pub(super) struct MoulSession {
     downloads: Downloads,
     /// The connection's beginning was not captured.
     pub(super) joined: bool,
+    /// A session key that opened one direction of a connection joined late, while the other waits for more bytes.
+    pub(super) joined_by: Option<JoinedKey>,
     /// The service of a server that was met before.
     pub(super) known: Option<(ServiceId, String)>,
 }
@@ -55,6 +58,7 @@ impl MoulSession {
             requests: Default::default(),
             downloads: Downloads::default(),
             joined: false,
+            joined_by: None,
             known: None,
         }
     }
@@ -216,12 +220,13 @@ impl Session for MoulSession {
     }
 
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
-        match self.half(from).stage {
+        let stage = self.half(from).stage;
+        match stage {
             Stage::Waiting => {
                 self.settle(true, at, context);
                 self.pump(at, context);
             }
-            Stage::Joined => {
+            Stage::Joined if !self.half(from).waiting().is_empty() => {
                 self.rejoin(true, at, context);
                 self.pump(at, context);
             }

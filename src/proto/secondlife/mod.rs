@@ -4,6 +4,7 @@
 
 mod circuit;
 mod datagram;
+mod layer;
 mod natives;
 mod packet;
 mod recognise;

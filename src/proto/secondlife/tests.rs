@@ -12,7 +12,7 @@ use crate::proto::{
     Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Start, Transport,
     Verdict,
 };
-use crate::table::{Evaluator, Tables, parse_hex};
+use crate::table::{Evaluator, ExampleOf, Tables, parse_hex};
 use crate::tree::{Kind, Tree};
 
 fn tables() -> &'static LazyTables {
@@ -182,6 +182,39 @@ fn datagrams_cut_at_every_byte_and_changed_at_every_bit_are_tiled_all_the_same()
             let mut changed = sample.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             hear(&[(Side::Server, changed)]);
+        }
+    }
+}
+
+#[test]
+fn every_message_is_tiled_wherever_it_is_cut_and_whatever_is_changed() {
+    let tables = tables().get();
+    let frame = super::datagram::Frame::new(tables).unwrap();
+    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
+    let mut read = |datagram: &[u8]| {
+        tree.clear();
+        if frame.read(datagram, (false, 0), tables, &mut evaluator, &mut tree).is_ok() {
+            tiles(&tree, datagram.len());
+        }
+    };
+    for example in tables.examples() {
+        let ExampleOf::Message(id) = example.of else { continue };
+        let number = tables.message(id).unwrap().number.unwrap() as u32;
+        let width = match number {
+            0..=0xff => 1,
+            0x100..=0xffff => 2,
+            _ => 4,
+        };
+        let mut datagram = vec![0, 0, 0, 0, 1, 0];
+        datagram.extend(&number.to_be_bytes()[4 - width..]);
+        datagram.extend(parse_hex(&example.bytes).unwrap());
+        for at in 6..datagram.len() {
+            read(&datagram[..at]);
+            let mut changed = datagram.clone();
+            changed[at] ^= 1 << (at % 8);
+            read(&changed);
+            changed[at] = 0xff;
+            read(&changed);
         }
     }
 }

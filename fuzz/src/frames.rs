@@ -1,0 +1,170 @@
+//! Frames: streams out of any of them, and whole captures through every room.
+
+use std::collections::HashMap;
+use std::io::Cursor;
+
+use moulsniff::capture::{Capture, Frame, Item, Time};
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Note, Opening, Stream, StreamId, Totals};
+use moulsniff::keys::{KeyFile, KeyRing};
+use moulsniff::out::json::{JsonWriter, Style};
+use moulsniff::out::tree::{History, Pasts, Style as TreeStyle, TreeWriter};
+use moulsniff::out::{Body, Paint, Record};
+use moulsniff::pipeline::{Output, Pipeline, Setup};
+use moulsniff::proto::{LazyTables, Options, PROTOCOLS};
+
+use crate::{byte, bytes, checks, number};
+
+const LINKS: [u16; 8] = [1, 0, 108, 113, 276, 101, 9, 12];
+
+/// Small bounds, so that few bytes reach them.
+fn limits() -> Limits {
+    Limits {
+        tcp_streams: 4,
+        tcp_closed: 2,
+        udp_streams: 4,
+        stream_buffer: 2048,
+        total_buffer: 4096,
+        fragmented: 4,
+        fragment_buffer: 4096,
+        hole_frames: 4,
+        blind_frames: 8,
+        checksums: true,
+        ..Limits::default()
+    }
+}
+
+/// Link type, then frames: length, time since the one before, how much was cut, bytes.
+pub fn flow(mut data: &[u8]) {
+    let link = LINKS[usize::from(byte(&mut data)) % LINKS.len()];
+    let (mut flow, mut sink) = (Flow::new(limits()), Tiles::default());
+    let (mut number_of, mut nanos) = (0, 1_000_000_000_u64);
+    while !data.is_empty() {
+        let length = number(&mut data);
+        let how = byte(&mut data);
+        nanos += u64::from(how & 15) * 100_000_000;
+        let bytes = bytes(&mut data, length);
+        number_of += 1;
+        let time = Time { seconds: (nanos / 1_000_000_000) as i64, nanos: (nanos % 1_000_000_000) as u32, digits: 9 };
+        let wire_len = bytes.len() as u32 + u32::from(how >> 4);
+        flow.frame(&Frame { number: number_of, time, link, data: bytes, wire_len }, &mut sink);
+    }
+    flow.finish(&mut sink);
+    assert!(sink.open.is_empty(), "streams without an end");
+}
+
+/// Holds what comes out against what is promised: data and gaps tile each direction.
+#[derive(Default)]
+struct Tiles {
+    open: HashMap<(u32, Dir), (u64, u64, bool)>,
+}
+
+impl Tiles {
+    fn take(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, lost: bool) {
+        let (next, gone, began) = self.open.get_mut(&(stream.0, dir)).expect("a stream that is open");
+        assert!(len > 0);
+        assert!(*next == offset || !*began, "offset {offset} where {next} was expected");
+        (*next, *began) = (offset + len, true);
+        *gone += if lost { len } else { 0 };
+    }
+}
+
+impl FlowSink for Tiles {
+    fn tcp_open(&mut self, stream: &Stream, _: Opening, _: Moment) {
+        for dir in [Dir::Forward, Dir::Backward] {
+            assert!(self.open.insert((stream.id.0, dir), (0, 0, false)).is_none(), "opened twice");
+        }
+    }
+
+    fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], _: Moment) {
+        self.take(stream, dir, offset, bytes.len() as u64, false);
+    }
+
+    fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, _: Cause, _: Moment) {
+        self.take(stream, dir, offset, len, true);
+    }
+
+    fn tcp_note(&mut self, stream: StreamId, dir: Dir, _: Note, _: Moment) {
+        assert!(self.open.contains_key(&(stream.0, dir)) || self.open.contains_key(&(stream.0, dir.flip())));
+    }
+
+    fn tcp_end(&mut self, stream: StreamId, dir: Dir, _: End, totals: &Totals, _: Moment) {
+        let (_, lost, _) = self.open.remove(&(stream.0, dir)).expect("a stream that is open");
+        assert_eq!(totals.lost, lost);
+    }
+
+    fn udp(&mut self, _: &Stream, _: Dir, _: &[u8], _: u32, _: Moment) {}
+}
+
+/// A capture file, read as the program reads it.
+pub fn pipeline(data: &[u8]) {
+    let mut keys = KeyRing::default();
+    keys.add(KeyFile::parse("dirtsand.ini", include_bytes!("../../keys/dirtsand.ini")).unwrap());
+    let setup = Setup {
+        tables: PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap()).collect(),
+        keys,
+        options: Options { max_message: 64 << 10, max_decompressed: 64 << 10, ..Options::default() },
+        decode_as: Vec::new(),
+        limits: limits(),
+        max_held: 16 << 10,
+    };
+    let mut pipeline = Pipeline::new(setup, Lines::new());
+    let mut capture = Capture::from_reader("x", Box::new(Cursor::new(data.to_vec())));
+    loop {
+        match capture.next_item() {
+            Ok(Some(Item::Frame(frame))) => pipeline.frame(&frame),
+            Ok(Some(Item::Secrets(secrets))) => {
+                if let Ok(file) = KeyFile::parse("keys in the capture", secrets.data) {
+                    pipeline.keys().add(file);
+                }
+            }
+            Err(_) => {}
+            Ok(None) => break,
+        }
+    }
+    pipeline.finish();
+    let b = pipeline.summary().bytes;
+    assert_eq!(b.payload, b.explained + b.opaque + b.undecoded + b.closed, "payload and what became of it");
+}
+
+/// Every record as a tree and as JSON.
+struct Lines {
+    json: JsonWriter,
+    tree: TreeWriter,
+    history: History,
+    pasts: Pasts,
+    line: Vec<u8>,
+    records: u64,
+}
+
+impl Lines {
+    fn new() -> Self {
+        Lines {
+            json: JsonWriter::new(Style { spans: true, redact: false }),
+            tree: TreeWriter::new(TreeStyle { paint: Paint::new(true), redact: true, bytes: true }),
+            history: History::default(),
+            pasts: Pasts::default(),
+            line: Vec::new(),
+            records: 0,
+        }
+    }
+}
+
+impl Output for Lines {
+    fn record(&mut self, record: &Record<'_>) {
+        self.records += 1;
+        assert_eq!(record.number, self.records);
+        self.line.clear();
+        self.json.record(record, &mut self.line);
+        checks::json(&self.line);
+        if let Body::Message { message, tables, tree } = &record.body {
+            checks::message(tables, tree, message.bytes);
+        }
+        if let Body::StreamEnd { counts: c, .. } = &record.body {
+            assert_eq!(c.payload, c.explained + c.opaque + c.undecoded + c.closed, "stream {}", record.stream);
+        }
+        self.line.clear();
+        self.pasts.clear(0);
+        let past = self.history.next(record, &mut self.pasts);
+        self.tree.record(record, self.pasts.get(past), &mut self.line);
+    }
+}

@@ -1,0 +1,121 @@
+//! Readers that need no connection: types of the tables, states, filters.
+
+use std::sync::OnceLock;
+
+use moulsniff::capture::Time;
+use moulsniff::filter::Filter;
+use moulsniff::out::{Body, Record};
+use moulsniff::proto::{Event, EventKind, Message, Moment, Options, Side, Transport};
+use moulsniff::sdl::decrypt::decrypt_file;
+use moulsniff::sdl::store::Store;
+use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
+use moulsniff::tree::{Sym, Tree};
+
+use crate::{byte, bytes, checks, number, tables, tables_of};
+
+/// Protocol, type or message, first bit, and the bytes.
+pub fn evaluator(mut data: &[u8]) {
+    let how = byte(&mut data);
+    let lazy = &tables()[usize::from(how & 15) % tables().len()];
+    let tables = lazy.get();
+    let choice = number(&mut data);
+    let mut evaluator = Evaluator::default();
+    evaluator.limits.decompressed = 1 << 20;
+    lazy.protocol().prepare(&mut evaluator, &Options::default());
+    let mut tree = Tree::new();
+    if how & 0x80 != 0 {
+        let service = ServiceId((choice % tables.services().len().max(1)) as u32);
+        let outcome = evaluator.message(tables, service, usize::from(how >> 6 & 1), data, &mut tree);
+        if let Outcome::Message(_, length) = outcome {
+            checks::message(tables, &tree, &data[..length]);
+        }
+        return;
+    }
+    let layouts = tables.layouts();
+    let Some(layout) = layouts.get(choice % layouts.len().max(1)) else { return };
+    let bit = usize::from(how >> 4 & 7).min(data.len() * 8);
+    let end = evaluator.value(tables, layout.ty, Sym::ELEMENT, data, bit, &mut tree);
+    assert!(end <= data.len() * 8);
+    checks::message(tables, &tree, data);
+}
+
+/// A key, and a descriptor file.
+pub fn sdl_text(mut data: &[u8]) {
+    let key: Vec<u32> = (0..4).map(|_| number(&mut data) as u32).collect();
+    let key = <[u32; 4]>::try_from(key).unwrap();
+    let _ = decrypt_file(key, data);
+    let mut store = Store::new();
+    store.add_file("x.sdl", data, Some(key));
+    store.add_file("x.sdl", data, None);
+}
+
+/// Descriptors, and a state that may be one of theirs.
+pub fn sdl_blob(mut data: &[u8]) {
+    let count = number(&mut data);
+    let descriptors = vec![("x.sdl".to_string(), bytes(&mut data, count).to_vec())];
+    let lazy = tables_of("moul");
+    let tables = lazy.get();
+    let mut evaluator = Evaluator::default();
+    evaluator.limits.decompressed = 1 << 20;
+    lazy.protocol().prepare(&mut evaluator, &Options { descriptors, ..Options::default() });
+    let mut tree = Tree::new();
+    let ty = tables.type_named("SDL").unwrap();
+    evaluator.value(tables, ty, Sym::ELEMENT, data, 0, &mut tree);
+    checks::message(tables, &tree, data);
+}
+
+/// An expression, asked of a message and of an event.
+pub fn filter(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let all: Vec<&Tables> = tables().iter().map(|t| t.get()).collect();
+    let redact = text.len() % 2 == 1;
+    let filter = match Filter::compile(text, &all, redact) {
+        Ok(filter) => filter,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let tables = tables_of("moul").get();
+    let (tree, bytes) = sample(tables);
+    let message = Message {
+        name: "Cli2Game_PropagateBuffer",
+        number: Some(2),
+        service: "game",
+        from: Side::Client,
+        offset: 404,
+        bytes,
+        reply: None,
+    };
+    filter.keeps(&record(Body::Message { message: &message, tables, tree }));
+    let kind = EventKind::Resync { passed_over: 7 };
+    let event =
+        Event { kind, service: "game".into(), from: Side::Server, offset: Some(1), length: None, text: "found".into() };
+    filter.keeps(&record(Body::Event(&event)));
+}
+
+fn record(body: Body<'_>) -> Record<'_> {
+    Record {
+        number: 12,
+        at: Moment { frame: 57, time: Time { seconds: 1_795_168_301, nanos: 586_970_000, digits: 6 } },
+        transport: Transport::Tcp,
+        stream: 3,
+        src: ([127, 0, 0, 1], 50_000).into(),
+        dst: ([127, 0, 0, 1], 14_617).into(),
+        from: Side::Client,
+        protocol: "moul",
+        service: "game",
+        body,
+    }
+}
+
+/// A message with structures, lists and texts in it.
+fn sample(tables: &'static Tables) -> (&'static Tree, &'static [u8]) {
+    static SAMPLE: OnceLock<(Tree, Vec<u8>)> = OnceLock::new();
+    let (tree, bytes) = SAMPLE.get_or_init(|| {
+        let bytes = include_bytes!("../propagate.bin").to_vec();
+        let mut tree = Tree::new();
+        let service = tables.service_named("game").unwrap();
+        let outcome = Evaluator::default().message(tables, service, 0, &bytes, &mut tree);
+        assert!(matches!(outcome, Outcome::Message(_, n) if n == bytes.len()), "{outcome:?}");
+        (tree, bytes)
+    });
+    (tree, bytes)
+}

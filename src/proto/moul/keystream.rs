@@ -1,0 +1,204 @@
+//! Where does a session key's keystream stand, in a connection that was there before the capture? Bytes that were captured are held against
+//! every position up to a bound: at the right one they are messages, at all others noise.
+//!
+//! Two ways, both linear. Where the capture begins with a message, its number is known and the message proves itself. Where it begins in the
+//! middle of one, the zeros tell: every second byte or so of what MOUL sends is zero, and every 256th of noise; the few positions with many
+//! zeros are then searched for messages. It knows bytes and tables, no connection.
+
+use super::super::Side;
+use super::evidence::{Against, evidence};
+use super::requests::Requests;
+use super::search::{Bench, Found, Search, search};
+use crate::keys::SessionKey;
+use crate::table::{Outcome, ServiceId};
+
+/// Keystream positions that are tried.
+const POSITIONS: usize = 4 << 20;
+/// Bytes of a direction that are looked at, at most.
+pub(super) const LOOK: usize = 64 << 10;
+/// Bytes in which zeros are counted; fewer say nothing.
+pub(super) const WINDOW: usize = 64;
+/// So many zeros are met by chance at 7 of a million positions, …
+const ZEROS: u32 = 5;
+/// … and so many in the first half of the window at 7 of a thousand.
+const ZEROS_HALF: u32 = 2;
+/// Windows that are looked at: the first ones, and some spread over the bytes behind them. In files and images there are no zeros.
+const WINDOWS: usize = 8;
+const WINDOWS_BEHIND: usize = 24;
+/// Positions that are searched for messages in each.
+const CANDIDATES: usize = 128;
+/// Bytes from a window on that are searched for messages.
+const STRETCH: usize = 4096;
+/// What messages at the capture's begin have to prove, in bits: 2^22 positions are tried with up to 2^12 of them plausible.
+const PROOF: i32 = 44;
+/// Bytes that are read as messages at the capture's begin.
+const HEAD: usize = 512;
+
+/// The keystream of a key, as far as it is searched.
+pub(super) struct Keystream(Vec<u8>);
+
+/// A position that proved itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    /// Keystream that was used before the first byte.
+    pub(super) used: u64,
+    /// How sure it is, in bits.
+    pub(super) bits: i32,
+}
+
+impl Keystream {
+    /// As much of it as so many bytes at any of the positions need.
+    pub(super) fn of(key: &SessionKey, bytes: usize) -> Keystream {
+        let mut stream = vec![0; POSITIONS + bytes.min(LOOK)];
+        key.cipher().apply(&mut stream);
+        Keystream(stream)
+    }
+
+    /// Looks for the position at which a direction's bytes are messages of one of some services.
+    pub(super) fn find(
+        &self,
+        services: &[ServiceId],
+        side: Side,
+        bytes: &[u8],
+        bench: &mut Bench<'_>,
+    ) -> Option<(ServiceId, Position)> {
+        let bytes = bytes.get(..LOOK).unwrap_or(bytes);
+        let begin = services.iter().find_map(|s| Some((*s, self.at_a_message(*s, side, bytes, bench)?)));
+        begin.or_else(|| self.within_a_message(services, side, bytes, bench))
+    }
+
+    /// The bytes as they are if the keystream stands at a position.
+    fn plain(&self, position: usize, bytes: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        let stream = self.0.get(position..).unwrap_or(&[]);
+        out.extend(bytes.iter().zip(stream).map(|(byte, key)| byte ^ key));
+    }
+
+    fn at_a_message(&self, service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> Option<Position> {
+        let tables = bench.tables;
+        let numbers = tables.service(service)?.messages.get(side.index())?;
+        let mut known = vec![false; 1 << 16];
+        for (number, _) in numbers {
+            if let Some(place) = known.get_mut(usize::try_from(*number).unwrap_or(usize::MAX)) {
+                *place = true;
+            }
+        }
+        let first = u16::from_le_bytes(*bytes.first_chunk::<2>()?);
+        let head = bytes.get(..HEAD).unwrap_or(bytes);
+        let mut plain = Vec::new();
+        for (position, key) in self.0.windows(2).take(POSITIONS).enumerate() {
+            let number = first ^ key.first_chunk::<2>().map_or(0, |key| u16::from_le_bytes(*key));
+            if known.get(usize::from(number)) != Some(&true) {
+                continue;
+            }
+            self.plain(position, head, &mut plain);
+            if let Some(bits) = proof(service, side, &plain, bench).filter(|bits| *bits >= PROOF) {
+                return Some(Position { used: position as u64, bits });
+            }
+        }
+        None
+    }
+
+    fn within_a_message(
+        &self,
+        services: &[ServiceId],
+        side: Side,
+        bytes: &[u8],
+        bench: &mut Bench<'_>,
+    ) -> Option<(ServiceId, Position)> {
+        let (windows, _) = bytes.as_chunks::<WINDOW>();
+        let mut plain = Vec::new();
+        let step = windows.len().saturating_sub(WINDOWS).div_ceil(WINDOWS_BEHIND).max(1);
+        let behind = windows.iter().enumerate().skip(WINDOWS).step_by(step);
+        for (i, window) in windows.iter().enumerate().take(WINDOWS).chain(behind) {
+            let at = i * WINDOW;
+            let stretch = bytes.get(at..bytes.len().min(at + STRETCH)).unwrap_or(&[]);
+            for position in self.plausible(window, at).into_iter().take(CANDIDATES) {
+                self.plain(position + at, stretch, &mut plain);
+                for service in services {
+                    if let Some(bits) = messages(*service, side, &plain, bench) {
+                        return Some((*service, Position { used: position as u64, bits }));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Positions at which a window of the bytes, `at` behind their first, has many zeros; those with most first.
+    fn plausible(&self, window: &[u8; WINDOW], at: usize) -> Vec<usize> {
+        let (first, rest) = (words(window.first_chunk()), words(window.last_chunk()));
+        let mut found: Vec<(u32, usize)> = Vec::new();
+        let stream = self.0.get(at..).unwrap_or(&[]);
+        for (position, keys) in stream.windows(WINDOW).take(POSITIONS).enumerate() {
+            let zeros = zeros(first, keys.first_chunk());
+            if zeros < ZEROS_HALF {
+                continue;
+            }
+            let zeros = zeros + self::zeros(rest, keys.last_chunk());
+            if zeros >= ZEROS {
+                found.push((zeros, position));
+            }
+        }
+        found.sort_by_key(|(zeros, position)| (std::cmp::Reverse(*zeros), *position));
+        found.into_iter().map(|(_, position)| position).collect()
+    }
+}
+
+/// Half a window as words.
+fn words(half: Option<&[u8; WINDOW / 2]>) -> [u64; 4] {
+    let [a, b, c, d] = half.map_or([[0; 8]; 4], |half| {
+        let (words, _) = half.as_chunks::<8>();
+        words.first_chunk::<4>().copied().unwrap_or_default()
+    });
+    [u64::from_le_bytes(a), u64::from_le_bytes(b), u64::from_le_bytes(c), u64::from_le_bytes(d)]
+}
+
+/// How many bytes of half a window become zero under a keystream.
+#[inline]
+fn zeros(half: [u64; 4], keys: Option<&[u8; WINDOW / 2]>) -> u32 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let [a, b, c, d] = half;
+    let [e, f, g, h] = words(keys);
+    // The highest bit of a byte stays clear in the sum, in the byte itself and in the mask only where the byte is zero.
+    let count = |x: u64| (!(((x & LOW) + LOW) | x | LOW)).count_ones();
+    count(a ^ e) + count(b ^ f) + count(c ^ g) + count(d ^ h)
+}
+
+/// What messages that begin with the first byte prove; nothing where one of them is none.
+fn proof(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>) -> Option<i32> {
+    let tables = bench.tables;
+    let def = tables.service(service)?;
+    let (mut at, mut bits) = (0, 0);
+    while let Some(rest) = plain.get(at..).filter(|rest| !rest.is_empty()) {
+        match bench.evaluator.message(tables, service, side.index(), rest, bench.tree) {
+            Outcome::Message(_, length) => {
+                let whole = rest.get(..length).unwrap_or(rest);
+                bits += evidence(tables, def, side.index(), bench.tree, whole, Against::Noise);
+                at += length.max(1);
+            }
+            Outcome::Need(_) => break,
+            _ => return None,
+        }
+    }
+    Some(bits)
+}
+
+/// How sure it is that messages are found somewhere in the bytes.
+fn messages(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>) -> Option<i32> {
+    let asked = Requests::default();
+    let wanted = Search {
+        service,
+        side,
+        bytes: plain,
+        from: 0,
+        predicted: None,
+        asked: &asked,
+        last_transaction: None,
+        last: true,
+    };
+    match search(&wanted, bench) {
+        Found::Join { bits, .. } => Some(bits),
+        Found::Nothing { .. } => None,
+    }
+}

@@ -1,0 +1,214 @@
+//! What LayerData carries: patches of terrain, wind or clouds, as a stream of bits with the most significant of each byte first.
+//!
+//! Knows one field and nothing of circuits. Numbers of more than 8 bits come byte by byte, the low one first. Base: the terrain code of
+//! libopenmetaverse and of the viewer. How coefficients become heights is theirs; here they are what was sent.
+
+use crate::table::{Call, Cursor, Run, Stop, Tables};
+use crate::tree::{Buffer, Kind, Node, Severity, Sym, TypeRef, mark};
+
+/// Stands where another patch would begin.
+const END: u64 = 97;
+
+/// Layers of regions larger than 256 metres, whose patches have places of 32 bits.
+const LARGE: [u8; 4] = [b'M', b'X', b'9', b':'];
+
+/// Nodes of a message beyond which no more patches are read: a simulator's layers have a tenth of it.
+const MOST: u32 = 1 << 16;
+
+/// Names and types of the parts.
+struct Parts {
+    number: TypeRef,
+    float: TypeRef,
+    patch: TypeRef,
+    patches: Sym,
+    quantization: Sym,
+    offset: Sym,
+    range: Sym,
+    place: Sym,
+    x: Sym,
+    y: Sym,
+    coefficients: Sym,
+}
+
+/// The stream on its way into the tree.
+struct Stream<'r, 't, 'd> {
+    run: &'r mut Run<'t>,
+    parts: Parts,
+    bytes: &'d [u8],
+    buffer: Buffer,
+    /// The stream's first bit in the buffer.
+    origin: usize,
+    /// Bits that were read.
+    pos: usize,
+}
+
+/// A layer's data: its header and its patches; where the bytes are no such stream to their end, the bytes.
+pub fn layer(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let before = run.tree.checkpoint();
+    if cursor.left() > 0 && group(run, cursor, call).is_some() {
+        return Ok(0);
+    }
+    run.tree.back_to(before);
+    cursor.seek(start);
+    let len = cursor.left();
+    let at = cursor.skip(len)?;
+    let node = run.tree.leaf(Node {
+        value: Node::place(at, len),
+        name: call.name,
+        ty: call.ty,
+        start: start as u32,
+        bits: (len * 8) as u32,
+        end: 0,
+        buffer: cursor.buffer(),
+        kind: Kind::Bytes,
+        marks: call.marks,
+    });
+    if len > 0 {
+        run.problem(Severity::Note, node, "no stream of patches to its end: shown as it is", 0, 0);
+    }
+    Ok(0)
+}
+
+impl Parts {
+    fn new(tables: &Tables) -> Option<Parts> {
+        Some(Parts {
+            number: tables.type_named("LayerNumber")?,
+            float: tables.type_named("LayerFloat")?,
+            patch: tables.type_named("LayerPatch")?,
+            patches: tables.sym("Patches")?,
+            quantization: tables.sym("QuantWBits")?,
+            offset: tables.sym("DCOffset")?,
+            range: tables.sym("Range")?,
+            place: tables.sym("PatchIDs")?,
+            x: tables.sym("X")?,
+            y: tables.sym("Y")?,
+            coefficients: tables.sym("Coefficients")?,
+        })
+    }
+}
+
+/// Header, patches, the end's mark and fewer than 8 bits of padding; `None` where the bytes are something else.
+fn group(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Option<()> {
+    let tables = run.tables;
+    let header = tables.layouts().iter().find(|l| Some(l.name) == tables.sym("LayerGroup"))?;
+    let (bytes, origin) = (cursor.rest(), cursor.pos());
+    let [_, _, side, layer, ..] = *bytes else { return None };
+    if !matches!(side, 16 | 32) {
+        return None;
+    }
+    let root = run.open(cursor, call.name, call.ty, call.marks);
+    run.steps(header, &[], root, cursor).ok()?;
+    let parts = Parts::new(tables)?;
+    let mut stream = Stream { run, parts, bytes, buffer: cursor.buffer(), origin, pos: cursor.pos() - origin };
+    let list = stream.open(stream.parts.patches, Kind::List);
+    while stream.patch(LARGE.contains(&layer), usize::from(side) * usize::from(side))? {}
+    stream.close(list);
+    stream.number(tables.end_name(), 8, mark::SPAN)?;
+    let rest = bytes.len() * 8 - stream.pos;
+    if rest >= 8 {
+        return None;
+    }
+    if rest > 0 {
+        stream.number(tables.padding_name(), rest as u32, mark::SPAN)?;
+    }
+    cursor.seek(cursor.limit());
+    run.tree.close(root, cursor.pos());
+    Some(())
+}
+
+impl Stream<'_, '_, '_> {
+    /// The next bits (64 at most); `None` behind the end.
+    fn take(&mut self, count: u32) -> Option<u64> {
+        let mut value = 0;
+        for low in (0..count).step_by(8) {
+            let mut part = 0;
+            for _ in 0..(count - low).min(8) {
+                let byte = self.bytes.get(self.pos / 8)?;
+                part = part << 1 | u64::from(byte >> (7 - self.pos % 8) & 1);
+                self.pos += 1;
+            }
+            value |= part << low;
+        }
+        Some(value)
+    }
+
+    /// One patch; whether there was one. `None` where the bits end within it.
+    fn patch(&mut self, large: bool, most: usize) -> Option<bool> {
+        let from = self.pos;
+        if self.take(8)? == END {
+            self.pos = from;
+            return Some(false);
+        }
+        self.pos = from;
+        if self.run.tree.len() > MOST {
+            return None;
+        }
+        let node = self.open(Sym::ELEMENT, Kind::Struct);
+        let quantization = self.number(self.parts.quantization, 8, 0)?;
+        let from = self.pos;
+        let offset = self.take(32)?;
+        self.leaf((self.parts.offset, self.parts.float), from, (offset, Kind::F32), 0);
+        self.number(self.parts.range, 16, 0)?;
+        let place = self.number(self.parts.place, if large { 32 } else { 10 }, mark::SPAN)?;
+        let (x, y) = if large { (place >> 16, place & 0xffff) } else { (place >> 5, place & 31) };
+        self.leaf((self.parts.x, self.parts.number), self.pos, (x, Kind::Unsigned), 0);
+        self.leaf((self.parts.y, self.parts.number), self.pos, (y, Kind::Unsigned), 0);
+        let list = self.open(self.parts.coefficients, Kind::List);
+        self.coefficients((quantization & 15) as u32 + 2, most)?;
+        self.close(list);
+        self.close(node);
+        Some(true)
+    }
+
+    /// A patch's coefficients: `0` is 0, `10` says that all others are 0, `110` and `111` stand before a positive and a negative number.
+    fn coefficients(&mut self, width: u32, most: usize) -> Option<()> {
+        for _ in 0..most {
+            let from = self.pos;
+            let mut value = 0;
+            if self.take(1)? == 1 {
+                if self.take(1)? == 0 {
+                    let name = self.run.tables.end_name();
+                    self.leaf((name, self.parts.number), from, (2, Kind::Unsigned), mark::SPAN);
+                    break;
+                }
+                let negative = self.take(1)? == 1;
+                let magnitude = self.take(width)? as i64;
+                value = if negative { -magnitude } else { magnitude };
+            }
+            self.leaf((Sym::ELEMENT, self.parts.number), from, (value as u64, Kind::Signed), 0);
+        }
+        Some(())
+    }
+
+    /// A number of so many bits as a node.
+    fn number(&mut self, name: Sym, bits: u32, marks: u8) -> Option<u64> {
+        let from = self.pos;
+        let value = self.take(bits)?;
+        self.leaf((name, self.parts.number), from, (value, Kind::Unsigned), marks);
+        Some(value)
+    }
+
+    /// A node without children from a bit up to here.
+    fn leaf(&mut self, (name, ty): (Sym, TypeRef), from: usize, (value, kind): (u64, Kind), marks: u8) -> u32 {
+        self.run.tree.leaf(Node {
+            value,
+            name,
+            ty,
+            start: (self.origin + from) as u32,
+            bits: (self.pos - from) as u32,
+            end: 0,
+            buffer: self.buffer,
+            kind,
+            marks,
+        })
+    }
+
+    fn open(&mut self, name: Sym, kind: Kind) -> u32 {
+        self.leaf((name, self.parts.patch), self.pos, (0, kind), 0)
+    }
+
+    fn close(&mut self, node: u32) {
+        self.run.tree.close(node, self.origin + self.pos);
+    }
+}
