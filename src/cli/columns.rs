@@ -43,7 +43,7 @@ impl Columns {
     pub(super) fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         for i in 0..self.paths.paths().len() {
             self.cell.clear();
-            let (cell, json) = (&mut self.cell, &self.json);
+            let (cell, json) = (&mut self.cell, &mut self.json);
             let scope = self.paths.scope(record);
             if let Some(path) = self.paths.paths().get(i) {
                 let mut first = true;
@@ -88,7 +88,7 @@ impl Columns {
 }
 
 /// A value as plain text; objects and lists as JSON.
-fn write<'a>(scope: &Scope<'a>, value: Value<'a>, record: &Record<'_>, json: &JsonWriter, out: &mut Vec<u8>) {
+fn write<'a>(scope: &Scope<'a>, value: Value<'a>, record: &Record<'_>, json: &mut JsonWriter, out: &mut Vec<u8>) {
     let text = match scope.leaf(value) {
         Leaf::Int(n) | Leaf::Long(n) | Leaf::Named(n, None) => n.to_string(),
         Leaf::Float(f) => f.to_string(),
@@ -114,7 +114,7 @@ fn write<'a>(scope: &Scope<'a>, value: Value<'a>, record: &Record<'_>, json: &Js
     out.extend_from_slice(text.as_bytes());
 }
 
-fn composite(value: Value<'_>, record: &Record<'_>, json: &JsonWriter, out: &mut Vec<u8>) {
+fn composite(value: Value<'_>, record: &Record<'_>, json: &mut JsonWriter, out: &mut Vec<u8>) {
     match (value, &record.body) {
         (Value::Node(node), Body::Message { message, tables, tree }) => {
             json.value(tables, tree, message.bytes, node, out)

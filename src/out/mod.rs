@@ -1,14 +1,18 @@
 //! Outputs: sinks over records and trees, and nothing else. A new protocol changes none of them.
 
 mod batch;
+mod clock;
 pub mod follow;
 pub mod json;
+mod kept;
 pub mod learned;
 mod paint;
 mod record;
 pub mod stats;
+mod tally;
 pub mod tree;
 
 pub use batch::Batch;
+pub use clock::format_time;
 pub use paint::Paint;
-pub use record::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};
+pub use record::{Body, Counts, Record, event_word, problem_path, problem_text};

@@ -1,9 +1,7 @@
 //! What every output is handed: one record, a message or an event with its place in the capture.
 
-use std::fmt::Write;
 use std::net::SocketAddr;
 
-use crate::capture::Time;
 use crate::proto::{Event, EventKind, Message, Moment, Side, Transport};
 use crate::table::Tables;
 use crate::tree::{Kind, Problem, Sym, Text, Tree};
@@ -103,47 +101,32 @@ pub fn event_word(body: &Body<'_>) -> &'static str {
     }
 }
 
-/// Appends a time as RFC 3339 in UTC, with the capture's own precision.
-pub fn format_time(time: Time, out: &mut String) {
-    let (year, month, day) = civil(time.seconds.div_euclid(86_400));
-    let second = time.seconds.rem_euclid(86_400);
-    let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
-    let _ = write!(out, "{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}");
-    if time.digits > 0 {
-        let digits = usize::from(time.digits.min(9));
-        let fraction = format!("{:09}", time.nanos);
-        out.push('.');
-        out.push_str(fraction.get(..digits).unwrap_or(&fraction));
-    }
-    out.push('Z');
-}
-
-/// Year, month and day of a day counted from 1970-01-01 (Gregorian calendar).
-fn civil(day: i64) -> (i64, i64, i64) {
-    let z = day + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
-}
-
 /// A problem's text with its numbers.
 pub fn problem_text(problem: &Problem, tables: &Tables, tree: &Tree) -> String {
     let mut out = String::new();
+    write_problem_text(problem, tables, tree, &mut out);
+    out
+}
+
+/// Appends a problem's text with its numbers.
+pub fn write_problem_text(problem: &Problem, tables: &Tables, tree: &Tree, out: &mut String) {
     match problem.text {
-        Text::Fixed(text) => Problem::format(text, problem.a, problem.b, &mut out),
+        Text::Fixed(text) => Problem::format(text, problem.a, problem.b, out),
         Text::Table(sym) => out.push_str(tables.name(sym)),
         Text::Owned(place) => out.push_str(tree.owned(place)),
     }
-    out
 }
 
 /// The path of the node a problem is about, as filters write it, without `fields.`; empty for the message itself.
 pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
     let mut out = String::new();
+    write_problem_path(tree, tables, target, &mut out);
+    out
+}
+
+/// Appends the same.
+pub fn write_problem_path(tree: &Tree, tables: &Tables, target: u32, out: &mut String) {
+    let start = out.len();
     let mut parent = 0;
     while parent < target {
         let list = tree.get(parent).is_some_and(|n| n.kind == Kind::List);
@@ -167,27 +150,11 @@ pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
             out.push_str(itoa::Buffer::new().format(element));
             out.push(']');
         } else {
-            if !out.is_empty() {
+            if out.len() > start {
                 out.push('.');
             }
             out.push_str(tree.dynamic(name).unwrap_or_else(|| tables.name(name)));
         }
         parent = index;
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_the_captures_precision() {
-        let mut out = String::new();
-        format_time(Time { seconds: 1_795_168_301, nanos: 586_970_000, digits: 6 }, &mut out);
-        assert_eq!(out, "2026-11-20T09:51:41.586970Z");
-        out.clear();
-        format_time(Time { seconds: -1, nanos: 5, digits: 9 }, &mut out);
-        assert_eq!(out, "1969-12-31T23:59:59.000000005Z");
     }
 }

@@ -10,16 +10,15 @@ use std::net::SocketAddr;
 use super::json::{number, string};
 use super::learned::World;
 use super::record::{Body, Counts, Record, event_word};
+use super::tally::{Names, REST, Recent};
 use crate::proto::Transport;
 use crate::table::Tables;
 use crate::tree::{Problem, Text, Tree};
 
-/// Different names and texts that are kept apart.
-const NAMES: usize = 10_000;
+/// Different texts of problems that are kept apart.
+const TEXTS: usize = 10_000;
 /// Streams that are listed one by one.
 const STREAMS: usize = 10_000;
-/// What is counted together where there are too many names or texts.
-const REST: &str = "others";
 
 /// A stream that is over.
 #[derive(Clone, Debug)]
@@ -40,21 +39,21 @@ pub struct StreamLine {
     pub bytes: Counts,
 }
 
-/// A problem's text without its numbers, which are put in at the end.
-#[derive(PartialEq, Eq, Hash)]
-enum ProblemKey {
-    Fixed(&'static str, i64, i64),
-    Text(String),
-}
+/// A problem's text and its numbers, which are put in at the end.
+type Told = (&'static str, i64, i64);
 
 /// The counts.
 #[derive(Default)]
 pub struct Stats {
     records: u64,
     message_count: u64,
-    messages: HashMap<String, u64>,
+    messages: Names,
     events: HashMap<&'static str, u64>,
-    problems: HashMap<ProblemKey, u64>,
+    /// Problems whose text is the traffic's or the tables'.
+    told: Names,
+    /// The others, with the numbers that go into their text, and those that were met last.
+    problems: HashMap<Told, u64>,
+    recent: Recent<Told>,
     all: Counts,
     protocols: Vec<(String, Counts)>,
     services: Vec<(String, Counts)>,
@@ -71,7 +70,8 @@ impl Stats {
         match &record.body {
             Body::Message { message, tables, tree } => {
                 self.message_count += 1;
-                count_name(&mut self.messages, message.name);
+                let number = tree.get(0).map_or(u32::MAX, |root| root.name.0);
+                self.messages.count(std::ptr::from_ref(*tables).addr(), number, message.name);
                 for problem in tree.problems() {
                     self.problem(problem, tables, tree);
                 }
@@ -97,19 +97,22 @@ impl Stats {
     }
 
     fn problem(&mut self, problem: &Problem, tables: &Tables, tree: &Tree) {
-        let key = match problem.text {
-            Text::Fixed(text) => ProblemKey::Fixed(text, problem.a, problem.b),
-            Text::Table(sym) => ProblemKey::Text(tables.name(sym).to_string()),
-            Text::Owned(place) => ProblemKey::Text(tree.owned(place).to_string()),
-        };
-        let full = self.problems.len() >= NAMES;
-        match self.problems.get_mut(&key) {
-            Some(n) => *n += 1,
-            None if full => *self.problems.entry(ProblemKey::Text(REST.into())).or_default() += 1,
-            None => {
-                self.problems.insert(key, 1);
+        match problem.text {
+            Text::Owned(place) => {
+                self.told.count_text(tree.owned(place));
+            }
+            Text::Table(sym) => self.told.count(std::ptr::from_ref(tables).addr(), sym.0, tables.name(sym)),
+            Text::Fixed(text) => {
+                let Some((earlier, n)) = self.recent.count((text, problem.a, problem.b)) else { return };
+                let full = self.problems.len() >= TEXTS && !self.problems.contains_key(&earlier);
+                *self.problems.entry(if full { (REST, 0, 0) } else { earlier }).or_default() += n;
             }
         }
+    }
+
+    fn all_problems(&self) -> impl Iterator<Item = (Told, u64)> {
+        let told = self.problems.iter().map(|(told, n)| (*told, *n));
+        told.chain(self.recent.iter().map(|(told, n)| (*told, *n)))
     }
 
     /// The counts as one JSON object and a line feed.
@@ -121,7 +124,7 @@ impl Stats {
             number(out, n);
         }
         field(out, "messages");
-        map(out, &sorted(self.messages.iter().map(|(k, n)| (k.clone(), *n))));
+        map(out, &sorted(self.messages.all().map(|(k, n)| (k.to_string(), n))));
         field(out, "events");
         map(out, &sorted(self.events.iter().map(|(k, n)| (k.to_string(), *n))));
         field(out, "problems");
@@ -191,7 +194,7 @@ impl Stats {
             "{frames} frames, {} streams, {} messages, {} problems{understood}",
             self.stream_count,
             self.message_count,
-            self.problems.values().sum::<u64>()
+            self.all_problems().map(|p| p.1).chain(self.told.all().map(|t| t.1)).sum::<u64>()
         );
         let mut rows = vec![("all".to_string(), self.all)];
         rows.extend(self.protocols.iter().map(|(name, c)| (name.clone(), *c)));
@@ -204,7 +207,7 @@ impl Stats {
             let _ = writeln!(out, "… and {} streams that are not listed", self.unlisted());
         }
         let events = sorted(self.events.iter().map(|(k, n)| (k.to_string(), *n)));
-        let messages = sorted(self.messages.iter().map(|(k, n)| (k.clone(), *n)));
+        let messages = sorted(self.messages.all().map(|(k, n)| (k.to_string(), n)));
         for (title, list) in [("messages", messages), ("events", events), ("problems", self.problem_texts(true))] {
             if !list.is_empty() {
                 let _ = writeln!(out, "\n{title}");
@@ -229,30 +232,18 @@ impl Stats {
 
     /// Problems by text; those that differ in their numbers alone together, if asked for.
     fn problem_texts(&self, together: bool) -> Vec<(String, u64)> {
-        let mut texts: HashMap<String, u64> = HashMap::new();
-        for (key, n) in &self.problems {
-            let text = match key {
-                ProblemKey::Text(text) => text.clone(),
-                ProblemKey::Fixed(text, ..) if together => text.replace("{a}", "…").replace("{b}", "…"),
-                ProblemKey::Fixed(text, a, b) => {
-                    let mut out = String::new();
-                    Problem::format(text, *a, *b, &mut out);
-                    out
-                }
-            };
-            *texts.entry(text).or_default() += n;
+        let mut texts: HashMap<String, u64> = self.told.all().map(|(text, n)| (text.to_string(), n)).collect();
+        for ((text, a, b), n) in self.all_problems() {
+            let mut told = String::new();
+            if together {
+                told = text.replace("{a}", "…").replace("{b}", "…");
+            } else {
+                Problem::format(text, a, b, &mut told);
+            }
+            *texts.entry(told).or_default() += n;
         }
         sorted(texts.into_iter())
     }
-}
-
-fn count_name(names: &mut HashMap<String, u64>, name: &str) {
-    if let Some(n) = names.get_mut(name) {
-        *n += 1;
-        return;
-    }
-    let name = if names.len() < NAMES { name } else { REST };
-    *names.entry(name.to_string()).or_default() += 1;
 }
 
 fn add_to(list: &mut Vec<(String, Counts)>, name: &str, bytes: Counts) {

@@ -165,6 +165,9 @@ impl<O: Output> Emit for Desk<'_, O> {
 /// How many of a message's captured bytes are opaque, and how many no field claims. A region with content of its own counts in
 /// proportion to that content.
 pub(crate) fn shares(tree: &Tree) -> (u64, u64) {
+    if tree.is_plain() {
+        return (0, 0);
+    }
     let mut bits = (0u64, 0u64);
     let nodes = tree.nodes();
     let mut at = 0;

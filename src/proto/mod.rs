@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 
 use crate::capture::Time;
 use crate::keys::{KeyRing, SessionLine};
-use crate::table::{Evaluator, NativeFn, Source, TableError, Tables};
+use crate::table::{Evaluator, Native, Source, TableError, Tables};
 use crate::tree::Tree;
 
 /// Who speaks.
@@ -323,7 +323,7 @@ pub trait Protocol: Sync {
     /// Makes an evaluator ready: what the types with code look things up in.
     fn prepare(&self, _evaluator: &mut Evaluator, _options: &Options) {}
     /// Its types with code.
-    fn natives(&self) -> &'static [(&'static str, NativeFn)];
+    fn natives(&self) -> &'static [Native];
     /// What its connections run over.
     fn transport(&self) -> Transport {
         Transport::Tcp

@@ -6,13 +6,16 @@
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::Names;
 use super::store::Store;
-use crate::table::{Call, Cursor, Frame, NativeFn, Run, Stop};
+use crate::table::{Call, Cursor, Frame, Native, Run, Stop};
 use crate::tree::{Kind, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_text, mark};
 use std::sync::Arc;
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [(&str, NativeFn); 3] =
-    [("sdl_variables", variables), ("sdl_nested", nested), ("sdl_creatable", creatable)];
+pub const NATIVES: [Native; 3] = [
+    Native::new("sdl_variables", variables),
+    Native::new("sdl_nested", nested),
+    Native::new("sdl_creatable", creatable),
+];
 
 /// Records within records.
 const MAX_DEPTH: u32 = 24;

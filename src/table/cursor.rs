@@ -82,9 +82,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `N` bytes. At a bit that begins no byte, they are put together from the bits.
-    #[inline]
+    #[inline(always)]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
-        let end = self.end_of(N)?;
+        // Positions stay below 2³² (`MAX_BYTES`), and no array has more than a few bytes.
+        let end = self.pos + N * 8;
+        if end > self.limit {
+            return Err(Short(end));
+        }
         let at = self.pos >> 3;
         let bytes = match self.data.get(at..).and_then(|rest| rest.first_chunk::<N>()) {
             Some(bytes) if self.pos & 7 == 0 => *bytes,
@@ -94,7 +98,43 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
+    /// The next `size` bytes (8 at most) as a number, least significant first, in the lowest bytes; what is above them is unspecified.
+    #[inline(always)]
+    pub(super) fn little(&mut self, size: u8) -> Result<u64, Short> {
+        let end = self.pos + usize::from(size) * 8;
+        if end > self.limit {
+            return Err(Short(end));
+        }
+        let value = match self.data.get(self.pos >> 3..).and_then(|rest| rest.first_chunk::<8>()) {
+            Some(bytes) if self.pos & 7 == 0 => u64::from_le_bytes(*bytes),
+            _ => self.few(size),
+        };
+        self.pos = end;
+        Ok(value)
+    }
+
+    /// Moves over the next `bytes` bytes, and gives all from the first of them on to the buffer's end; where the region ends within
+    /// them, or the cursor is within a byte, or less than eight bytes follow in the buffer, it stays and gives `None`.
+    #[inline(always)]
+    pub(super) fn run(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let end = self.pos + bytes * 8;
+        let rest = self.data.get(self.pos >> 3..)?;
+        if self.pos & 7 != 0 || end > self.limit || rest.len() < bytes + 8 {
+            return None;
+        }
+        self.pos = end;
+        Some(rest)
+    }
+
     #[cold]
+    #[inline(never)]
+    fn few(&self, size: u8) -> u64 {
+        let mut copy = *self;
+        copy.bits(u32::from(size) * 8).unwrap_or(0)
+    }
+
+    #[cold]
+    #[inline(never)]
     fn unaligned<const N: usize>(&self) -> [u8; N] {
         let mut copy = *self;
         std::array::from_fn(|_| copy.bits(8).unwrap_or(0) as u8)

@@ -8,13 +8,17 @@ mod compile;
 mod cursor;
 mod error;
 mod eval;
+mod fixed;
 mod hex;
 mod lex;
 mod memory;
+mod numbers;
 mod parse;
 mod parse_body;
 mod positions;
 mod program;
+mod quick;
+mod ready;
 
 use std::collections::HashMap;
 
@@ -22,11 +26,16 @@ pub use ast::{Direction, Role};
 pub use compile::Source;
 pub use cursor::{Cursor, Short};
 pub use error::TableError;
-pub use eval::{BITSTREAM, Call, Evaluator, Frame, Limits, NativeFn, NoPackint, Outcome, Run, Stop, read_packint};
+pub use eval::{
+    BITSTREAM, Call, Evaluator, Frame, Limits, Native, NativeFn, NoPackint, Outcome, Run, Stop, read_packint,
+};
 pub use hex::parse_hex;
 pub use memory::Memory;
+pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
 pub use program::*;
+pub use quick::Quick;
+pub use ready::{Ready, spaces};
 
 use crate::tree::{Sym, TypeRef};
 
@@ -76,7 +85,7 @@ impl Default for Fixed {
 
 impl Tables {
     /// Compiles the tables of one protocol; later sources may replace what earlier ones declare. `natives` are the types with code.
-    pub fn load(protocol: &str, sources: Vec<Source>, natives: &[(&str, NativeFn)]) -> Result<Tables, TableError> {
+    pub fn load(protocol: &str, sources: Vec<Source>, natives: &[Native]) -> Result<Tables, TableError> {
         let (program, fixed, by_name) = compile::compile(protocol, &sources, natives)?;
         let messages_by_name = program
             .messages
@@ -165,9 +174,21 @@ impl Tables {
         self.program.types.get(ty.0 as usize)
     }
 
+    /// A type in short.
+    #[inline]
+    pub fn quick(&self, ty: TypeRef) -> Quick {
+        self.program.quick.get(ty.0 as usize).copied().unwrap_or(Quick::NONE)
+    }
+
+    /// An enum by place.
+    pub fn enum_def(&self, id: EnumId) -> Option<&EnumDef> {
+        self.program.enums.get(id.0 as usize)
+    }
+
     /// The enum of a type's values.
+    #[inline]
     pub fn symbols(&self, ty: TypeRef) -> Option<&EnumDef> {
-        self.program.enums.get(self.type_def(ty)?.symbols?.0 as usize)
+        self.enum_def(self.quick(ty).symbols?)
     }
 
     /// A service by place.
@@ -232,6 +253,11 @@ impl Tables {
     }
 
     #[inline]
+    pub(crate) fn fixed(&self, place: u32) -> Option<&fixed::Fixed> {
+        self.program.fixed.get((place as usize).checked_sub(1)?)
+    }
+
+    #[inline]
     pub(crate) fn ex(&self, id: ExprId) -> Option<&Ex> {
         self.program.exprs.get(id.0 as usize)
     }
@@ -240,8 +266,8 @@ impl Tables {
         self.program.families.get(id.0 as usize)
     }
 
-    pub(crate) fn native(&self, id: u32) -> Option<NativeFn> {
-        self.program.natives.get(id as usize).map(|n| n.1)
+    pub(crate) fn native(&self, id: u32) -> Option<&(Native, Vec<Option<TypeRef>>)> {
+        self.program.natives.get(id as usize)
     }
 
     pub(crate) fn dialect(&self, id: u32) -> Option<Sym> {

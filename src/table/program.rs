@@ -1,8 +1,12 @@
 //! The compiled form of message tables: flat lists that refer to each other by number, made once and only read afterwards.
 
 use super::ast::{BinaryOp, Direction, Role};
-use super::eval::NativeFn;
+use super::eval::Native;
+use super::fixed::Fixed;
+use super::numbers::Numbers;
 use super::positions::{Positions, ValueRead};
+use super::quick::Quick;
+use super::ready::Ready;
 use crate::tree::{Severity, Sym, TextKind, TypeRef};
 
 /// A name with the form JSON needs it in.
@@ -10,8 +14,12 @@ use crate::tree::{Severity, Sym, TextKind, TypeRef};
 pub struct Name {
     /// The name.
     pub text: String,
-    /// `"name":`, ready to be copied.
-    pub json: String,
+    /// `,"name":`
+    pub json: Ready,
+    /// Itself.
+    pub plain: Ready,
+    /// How many characters it has.
+    pub width: usize,
 }
 
 /// How a type explains its values in trees.
@@ -233,8 +241,12 @@ pub enum Op {
         ty: TypeRef,
         /// Where its value is kept, or [`NO_SLOT`].
         slot: u16,
-        /// Further marks for its node.
+        /// Marks for its node.
         marks: u8,
+        /// Its type in short.
+        quick: Quick,
+        /// The run that begins here, by place and 1; or 0.
+        fixed: u32,
     },
     /// Go on if the test holds, else jump.
     Branch {
@@ -250,7 +262,7 @@ pub enum Op {
         /// The value.
         on: ExprId,
         /// Values with their targets, sorted by value.
-        targets: Vec<(i128, u32)>,
+        targets: Box<[(i128, u32)]>,
         /// Where to go for any other.
         otherwise: u32,
     },
@@ -335,6 +347,8 @@ pub struct EnumDef {
     pub doc: String,
     /// Its values, sorted by number.
     pub values: Vec<EnumValue>,
+    /// Where each of them is.
+    pub numbers: Numbers,
     /// The integer it is usually read from.
     pub base: TypeRef,
 }
@@ -357,7 +371,7 @@ pub struct EnumValue {
 impl EnumDef {
     /// The value with a number.
     pub fn get(&self, value: u64) -> Option<&EnumValue> {
-        self.values.binary_search_by_key(&value, |v| v.value).ok().and_then(|i| self.values.get(i))
+        self.values.get(self.numbers.find(value)?)
     }
 }
 
@@ -374,6 +388,8 @@ pub struct Family {
     pub null: Option<u64>,
     /// Class numbers and layouts, sorted.
     pub members: Vec<(u64, LayoutId)>,
+    /// Where each class is.
+    pub numbers: Numbers,
 }
 
 /// A service: how its messages begin.
@@ -458,8 +474,11 @@ pub struct Declaration {
 pub struct Program {
     pub(crate) names: Vec<Name>,
     pub(crate) types: Vec<TypeDef>,
+    /// The same in short.
+    pub(crate) quick: Vec<Quick>,
     pub(crate) layouts: Vec<Layout>,
     pub(crate) ops: Vec<Op>,
+    pub(crate) fixed: Vec<Fixed>,
     pub(crate) exprs: Vec<Ex>,
     pub(crate) enums: Vec<EnumDef>,
     pub(crate) families: Vec<Family>,
@@ -468,5 +487,6 @@ pub struct Program {
     pub(crate) examples: Vec<Example>,
     pub(crate) declarations: Vec<Declaration>,
     pub(crate) dialects: Vec<Sym>,
-    pub(crate) natives: Vec<(String, NativeFn)>,
+    /// The types with code, and the types they make parts of.
+    pub(crate) natives: Vec<(Native, Vec<Option<TypeRef>>)>,
 }

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub use link::{Link, LinkKind};
 pub use packed::PackedTrees;
 pub use problem::{Problem, Severity, Text};
-pub use value::{Kind, TextKind, decode_text};
+pub use value::{Kind, TextKind, decode_text, is_inverted_ascii};
 
 /// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from there on one of the tree's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,6 +80,8 @@ pub mod mark {
     pub const OWN_BUFFER: u8 = 16;
     /// A span whose children are fields of the structure around it (the coded part of a datagram).
     pub const SEE_THROUGH: u8 = 32;
+    /// Of no node, but of a tree: there are, or may be, bytes that no field claims.
+    pub(super) const UNDECODED: u8 = 64;
 }
 
 /// One value with its place: 32 bytes, copied freely.
@@ -132,6 +134,8 @@ pub struct Tree {
     made_used: usize,
     text: String,
     names: Vec<(u32, u32)>,
+    /// All [`mark`]s any node may have had since the tree was cleared.
+    seen: u8,
 }
 
 /// How a tree looked at some moment, to come back to it.
@@ -168,6 +172,12 @@ impl Tree {
         self.made_used = 0;
         self.text.clear();
         self.names.clear();
+        self.seen = 0;
+    }
+
+    /// Whether every captured byte is certain to be in a field of its own: nothing opaque, undecoded or in a buffer of its own.
+    pub fn is_plain(&self) -> bool {
+        self.seen & (mark::OPAQUE | mark::OWN_BUFFER | mark::UNDECODED) == 0
     }
 
     /// All nodes, each before its children; the first is the message.
@@ -182,6 +192,8 @@ impl Tree {
 
     /// The node at an index, to be changed.
     pub fn get_mut(&mut self, index: u32) -> Option<&mut Node> {
+        // Nobody sees what becomes of it.
+        self.seen = u8::MAX;
         self.nodes.get_mut(index as usize)
     }
 
@@ -196,12 +208,20 @@ impl Tree {
     }
 
     /// Adds a node without children; returns its index.
-    #[inline]
+    #[inline(always)]
     pub fn leaf(&mut self, mut node: Node) -> u32 {
         let index = self.nodes.len() as u32;
         node.end = index + 1;
+        self.seen |= node.marks | if node.kind == Kind::Undecoded { mark::UNDECODED } else { 0 };
         self.nodes.push(node);
         index
+    }
+
+    /// Adds nodes that are complete, with all their marks together.
+    #[inline(always)]
+    pub fn extend(&mut self, marks: u8, nodes: impl Iterator<Item = Node>) {
+        self.seen |= marks;
+        self.nodes.extend(nodes);
     }
 
     /// Ends a node: all nodes added since are its descendants, and it reaches to `end_bit`.
@@ -214,6 +234,46 @@ impl Tree {
         }
     }
 
+    /// Adds marks to a node.
+    pub fn mark(&mut self, index: u32, marks: u8) {
+        self.seen |= marks;
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.marks |= marks;
+        }
+    }
+
+    /// Gives a node another type: what it is turned out later.
+    #[inline]
+    pub fn retype(&mut self, index: u32, ty: TypeRef) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.ty = ty;
+        }
+    }
+
+    /// Says how a node's value is to be read after all.
+    #[inline]
+    pub fn set_kind(&mut self, index: u32, kind: Kind) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.kind = kind;
+        }
+    }
+
+    /// Gives a node another name.
+    #[inline]
+    pub fn rename(&mut self, index: u32, name: Sym) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.name = name;
+        }
+    }
+
+    /// Changes a text's content: its place within the bytes it takes up.
+    #[inline]
+    pub fn place_content(&mut self, index: u32, start: usize, len: usize) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.value = Node::place(start, len);
+        }
+    }
+
     /// Forgets the nodes from an index on.
     pub fn cut(&mut self, index: u32) {
         self.nodes.truncate(index as usize);
@@ -221,15 +281,13 @@ impl Tree {
 
     /// The children of a node, with their indices.
     pub fn children(&self, parent: u32) -> Children<'_> {
-        let end = self.get(parent).map_or(0, |n| n.end);
-        Children { tree: self, next: parent + 1, end, through: false }
+        Children { tree: self, next: parent + 1, end: self.get(parent).map_or(0, |n| n.end) }
     }
 
     /// The fields of a structure or the elements of a list, with their indices: children without what is only a span, and the
     /// children of see-through ones in their place.
-    pub fn members(&self, parent: u32) -> impl Iterator<Item = (u32, &Node)> {
-        let children = Children { through: true, ..self.children(parent) };
-        children.filter(|(_, node)| !node.has(mark::SPAN))
+    pub fn members(&self, parent: u32) -> Members<'_> {
+        Members(self.children(parent))
     }
 
     /// What went wrong or is worth saying, in the order it was met.
@@ -344,6 +402,13 @@ impl Tree {
         Node::place(start, text.len())
     }
 
+    /// The same for a text that comes character by character.
+    pub fn own_chars(&mut self, chars: impl Iterator<Item = char>) -> u64 {
+        let start = self.text.len();
+        self.text.extend(chars);
+        Node::place(start, self.text.len() - start)
+    }
+
     /// A text kept by [`Tree::own_text`].
     pub fn owned(&self, place: u64) -> &str {
         let start = (place >> 32) as usize;
@@ -386,26 +451,39 @@ pub struct Children<'a> {
     tree: &'a Tree,
     next: u32,
     end: u32,
-    through: bool,
 }
 
 impl<'a> Iterator for Children<'a> {
     type Item = (u32, &'a Node);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.next >= self.end {
             return None;
         }
-        let mut index = self.next;
-        let mut node = self.tree.get(index)?;
-        while self.through && node.has(mark::SEE_THROUGH) {
-            index += 1;
-            if index >= self.end {
-                return None;
-            }
-            node = self.tree.get(index)?;
-        }
+        let index = self.next;
+        let node = self.tree.get(index)?;
         self.next = node.end.max(index + 1);
         Some((index, node))
+    }
+}
+
+/// Iterates over the fields of a structure or the elements of a list.
+pub struct Members<'a>(Children<'a>);
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (u32, &'a Node);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (index, node) = self.0.next()?;
+            if node.marks & (mark::SPAN | mark::SEE_THROUGH) == 0 {
+                return Some((index, node));
+            }
+            if node.has(mark::SEE_THROUGH) {
+                self.0.next = index + 1;
+            }
+        }
     }
 }

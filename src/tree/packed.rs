@@ -51,6 +51,8 @@ impl PackedTrees {
         tree.clear();
         let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
         let Some(end) = self.ends.get(at) else { return };
+        // Which marks there are was not kept.
+        tree.seen = u8::MAX;
         tree.nodes.extend_from_slice(self.nodes.get(start.nodes..end.nodes).unwrap_or(&[]));
         tree.problems.extend_from_slice(self.problems.get(start.problems..end.problems).unwrap_or(&[]));
         tree.links.extend_from_slice(self.links.get(start.links..end.links).unwrap_or(&[]));

@@ -74,7 +74,7 @@ impl Problem {
                     continue;
                 }
             };
-            let _ = write!(out, "{value}");
+            let _ = out.write_str(itoa::Buffer::new().format(value));
             rest = after;
         }
         out.push_str(rest);

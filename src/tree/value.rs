@@ -56,6 +56,14 @@ pub enum Kind {
     Undecoded,
 }
 
+/// Whether bytes are all ASCII once inverted.
+pub fn is_inverted_ascii(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let all = words.iter().fold(u64::MAX, |all, word| all & u64::from_le_bytes(*word));
+    let rest = rest.iter().fold(u8::MAX, |all, byte| all & byte);
+    all & 0x8080_8080_8080_8080 == 0x8080_8080_8080_8080 && rest & 0x80 != 0
+}
+
 /// Appends the text that some bytes are, and says whether they were valid. What is not valid becomes U+FFFD.
 pub fn decode_text(kind: TextKind, bytes: &[u8], out: &mut String) -> bool {
     match kind {
@@ -67,7 +75,7 @@ pub fn decode_text(kind: TextKind, bytes: &[u8], out: &mut String) -> bool {
         TextKind::Utf16 => decode_utf16(bytes, 0, out),
         TextKind::Inverted16 => decode_utf16(bytes, 0xffff, out),
         TextKind::Inverted8 => {
-            if bytes.iter().all(|b| *b & 0x80 != 0) {
+            if is_inverted_ascii(bytes) {
                 out.extend(bytes.iter().map(|b| char::from(!*b)));
                 return true;
             }
@@ -106,6 +114,7 @@ fn decode_utf16(bytes: &[u8], flip: u16, out: &mut String) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
     use super::*;
 
     fn text(kind: TextKind, bytes: &[u8]) -> (String, bool) {
@@ -121,6 +130,19 @@ mod tests {
         assert_eq!(text(TextKind::Utf16, &[0x5a, 0, 0xe9, 0]), ("Zé".into(), true));
         assert_eq!(text(TextKind::Inverted8, &[!0x5a, !0x41]), ("ZA".into(), true));
         assert_eq!(text(TextKind::Inverted16, &[!0x5a, 0xff]), ("Z".into(), true));
+    }
+
+    #[test]
+    fn inverted_ascii_is_known_at_any_length() {
+        for length in 0..20 {
+            let mut bytes = vec![!b'x'; length];
+            assert!(is_inverted_ascii(&bytes));
+            for at in 0..length {
+                bytes[at] = b'x';
+                assert!(!is_inverted_ascii(&bytes), "{at} of {length}");
+                bytes[at] = !b'x';
+            }
+        }
     }
 
     #[test]

@@ -3,12 +3,15 @@
 //! Written by hand into one buffer that is used again, since this is where most of the time goes: `serde_json` would build
 //! a tree of its own for each message.
 
+mod named;
 mod spans;
 mod value;
 
 use std::net::SocketAddr;
 
-use super::record::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};
+use super::clock::Clock;
+use super::kept::Kept;
+use super::record::{Body, Counts, Record, event_word, write_problem_path, write_problem_text};
 use crate::proto::{Event, EventKind, Message};
 use crate::table::Tables;
 use crate::tree::{LinkKind, Tree};
@@ -26,16 +29,18 @@ pub struct Style {
 #[derive(Clone, Default)]
 pub struct JsonWriter {
     style: Style,
-    time: (i64, String),
+    clock: Clock,
     /// The last addresses that were written, as text: they come again and again.
     ends: [Option<(SocketAddr, String)>; 4],
     next_end: usize,
+    kept: Kept,
+    text: String,
 }
 
 impl JsonWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        JsonWriter { style, time: (i64::MIN, String::new()), ..JsonWriter::default() }
+        JsonWriter { style, ..JsonWriter::default() }
     }
 
     /// Appends a record and a line feed.
@@ -43,7 +48,7 @@ impl JsonWriter {
         out.extend_from_slice(b"{\"record\":");
         number(out, record.number);
         out.extend_from_slice(b",\"time\":\"");
-        self.write_time(record.at.time, out);
+        self.clock.append(record.at.time, out);
         out.extend_from_slice(b"\",\"frame\":");
         number(out, record.at.frame);
         out.extend_from_slice(b",\"transport\":\"");
@@ -70,7 +75,7 @@ impl JsonWriter {
     }
 
     /// Appends the keys of a message, from `message` on.
-    pub fn message_body(&self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
+    pub fn message_body(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\"message\":");
         string(out, message.name);
         if let Some(n) = message.number {
@@ -96,33 +101,36 @@ impl JsonWriter {
     }
 
     /// Appends the fields of the tree's first node, as the style asks.
-    pub fn fields(&self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+    pub fn fields(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         let view = value::View { tables, tree, bytes, redact: self.style.redact };
-        if self.style.spans { spans::spans_of(&view, 0, out) } else { value::object(&view, 0, out) }
+        let kept = &mut self.kept;
+        if self.style.spans { spans::spans_of(&view, kept, 0, out) } else { value::object(&view, kept, 0, out) }
     }
 
     /// Appends one value of the tree, as the style asks.
-    pub fn value(&self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
+    pub fn value(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
         let view = value::View { tables, tree, bytes, redact: self.style.redact };
-        value::value(&view, node, out);
+        value::value(&view, &mut self.kept, node, out);
     }
 
     /// Appends `,"problems":[…]` where there are any.
-    pub fn problems(&self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+    pub fn problems(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         if tree.problems().is_empty() {
             return;
         }
-        out.extend_from_slice(b",\"problems\":[");
-        for (i, problem) in tree.problems().iter().enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(b"{\"severity\":\"");
+        out.extend_from_slice(b",\"problems\":");
+        let list = out.len();
+        for problem in tree.problems() {
+            out.extend_from_slice(b",{\"severity\":\"");
             out.extend_from_slice(problem.severity.word().as_bytes());
             out.extend_from_slice(b"\",\"field\":");
-            string(out, &problem_path(tree, tables, problem.node));
+            self.text.clear();
+            write_problem_path(tree, tables, problem.node, &mut self.text);
+            string(out, &self.text);
             out.extend_from_slice(b",\"text\":");
-            string(out, &problem_text(problem, tables, tree));
+            self.text.clear();
+            write_problem_text(problem, tables, tree, &mut self.text);
+            string(out, &self.text);
             if let Some((buffer, start, len)) = problem.bytes {
                 let (from, to) = (start as usize, start as usize + len as usize);
                 out.extend_from_slice(b",\"bytes\":\"");
@@ -135,7 +143,7 @@ impl JsonWriter {
             }
             out.push(b'}');
         }
-        out.push(b']');
+        value::enclose(out, list, *b"[]");
     }
 
     fn endpoint(&mut self, out: &mut Vec<u8>, at: SocketAddr) {
@@ -149,25 +157,6 @@ impl JsonWriter {
             *place = Some((at, text));
         }
         self.next_end = self.next_end.wrapping_add(1);
-    }
-
-    fn write_time(&mut self, time: crate::capture::Time, out: &mut Vec<u8>) {
-        if self.time.0 != time.seconds {
-            self.time = (time.seconds, String::new());
-            format_time(crate::capture::Time { digits: 0, ..time }, &mut self.time.1);
-            self.time.1.pop();
-        }
-        out.extend_from_slice(self.time.1.as_bytes());
-        if time.digits > 0 {
-            let mut digits = *b".000000000";
-            let mut rest = time.nanos;
-            for place in digits.iter_mut().skip(1).rev() {
-                *place = b'0' + (rest % 10) as u8;
-                rest /= 10;
-            }
-            out.extend_from_slice(digits.get(..1 + usize::from(time.digits.min(9))).unwrap_or(&digits));
-        }
-        out.push(b'Z');
     }
 }
 
@@ -256,6 +245,7 @@ pub fn write_counts(c: Counts, out: &mut Vec<u8>) {
 }
 
 /// Appends an integer.
+#[inline]
 pub fn number(out: &mut Vec<u8>, n: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
 }
@@ -269,13 +259,20 @@ fn milliseconds(out: &mut Vec<u8>, nanos: i64) {
 
 /// Appends bytes as lower-case hex.
 pub fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let (blocks, rest) = bytes.as_chunks::<16>();
     out.reserve(bytes.len() * 2);
-    for b in bytes {
-        let digit = |n: u8| DIGITS.get(usize::from(n)).copied().unwrap_or(b'0');
-        let pair = [digit(b >> 4), digit(b & 15)];
-        out.extend_from_slice(&pair);
+    for block in blocks {
+        out.extend_from_slice(block.map(hex_pair).as_flattened());
     }
+    for byte in rest {
+        out.extend_from_slice(&hex_pair(*byte));
+    }
+}
+
+/// The two digits of a byte: computed, so that many are done at once.
+#[inline(always)]
+fn hex_pair(byte: u8) -> [u8; 2] {
+    [byte >> 4, byte & 15].map(|n| n + b'0' + if n > 9 { b'a' - b'9' - 1 } else { 0 })
 }
 
 /// Appends a JSON string with its quotes.

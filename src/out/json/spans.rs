@@ -1,11 +1,12 @@
 //! `--spans`: every node with its name, type and place, so that a program can point at bytes.
 
+use super::super::kept::Kept;
 use super::value::{View, value};
 use super::{number, string};
 use crate::tree::{Kind, Node, Sym, mark};
 
 /// The children of a node as an array of spans.
-pub(super) fn spans_of(view: &View<'_>, node: u32, out: &mut Vec<u8>) {
+pub(super) fn spans_of(view: &View<'_>, kept: &mut Kept, node: u32, out: &mut Vec<u8>) {
     let list = view.tree.get(node).is_some_and(|n| n.kind == Kind::List);
     let mut element = 0usize;
     out.push(b'[');
@@ -13,13 +14,13 @@ pub(super) fn spans_of(view: &View<'_>, node: u32, out: &mut Vec<u8>) {
         if i > 0 {
             out.push(b',');
         }
-        span(view, index, child, list.then_some(element), out);
+        span(view, kept, (index, child), list.then_some(element), out);
         element += usize::from(!child.has(mark::SPAN));
     }
     out.push(b']');
 }
 
-fn span(view: &View<'_>, index: u32, node: &Node, element: Option<usize>, out: &mut Vec<u8>) {
+fn span(view: &View<'_>, kept: &mut Kept, (index, node): (u32, &Node), element: Option<usize>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"name\":");
     match element {
         Some(n) if node.name == Sym::ELEMENT => string(out, &format!("[{n}]")),
@@ -31,7 +32,7 @@ fn span(view: &View<'_>, index: u32, node: &Node, element: Option<usize>, out: &
     let hidden = view.redact && node.has(mark::SECRET);
     if hidden || !matches!(node.kind, Kind::Struct | Kind::List) {
         out.extend_from_slice(b",\"value\":");
-        value(view, index, out);
+        value(view, kept, index, out);
     }
     let children = node.end > index + 1;
     if !hidden && (children || matches!(node.kind, Kind::Struct | Kind::List)) {
@@ -43,7 +44,7 @@ fn span(view: &View<'_>, index: u32, node: &Node, element: Option<usize>, out: &
             }
         }
         out.extend_from_slice(b",\"fields\":");
-        spans_of(view, index, out);
+        spans_of(view, kept, index, out);
     }
     out.push(b'}');
 }

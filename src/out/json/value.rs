@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
+use super::super::kept::Kept;
+use super::named::{integer, named};
 use super::{escaped, hex, number, string};
-use crate::table::{EnumDef, Tables};
+use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
 /// A tree with all that is needed to read it.
+#[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
@@ -14,105 +17,68 @@ pub(super) struct View<'a> {
     pub(super) redact: bool,
 }
 
-/// A structure's fields as an object; what is only a span is passed over.
-pub(super) fn object(view: &View<'_>, node: u32, out: &mut Vec<u8>) {
-    out.push(b'{');
-    let mut first = true;
-    for (index, child) in view.tree.members(node) {
-        if !first {
-            out.push(b',');
-        }
-        first = false;
-        key(view, child.name, out);
-        value_of(view, index, child, out);
+/// Puts brackets around what was appended from `start` on, each part of which begins with a comma: the first one becomes the bracket.
+#[inline]
+pub(super) fn enclose(out: &mut Vec<u8>, start: usize, [open, close]: [u8; 2]) {
+    match out.get_mut(start) {
+        Some(comma) => *comma = open,
+        None => out.push(open),
     }
-    out.push(b'}');
+    out.push(close);
 }
 
+/// A structure's fields as an object; what is only a span is passed over.
+pub(super) fn object(view: &View<'_>, kept: &mut Kept, node: u32, out: &mut Vec<u8>) {
+    let start = out.len();
+    for (index, child) in view.tree.members(node) {
+        key(view, child.name, out);
+        value_of(view, kept, index, child, out);
+    }
+    enclose(out, start, *b"{}");
+}
+
+#[inline]
 fn key(view: &View<'_>, name: Sym, out: &mut Vec<u8>) {
-    match view.tree.dynamic(name) {
-        None => out.extend_from_slice(view.tables.name_forms(name).map_or(b"\"\":", |n| n.json.as_bytes())),
-        Some(text) => {
-            string(out, text);
+    match view.tables.name_forms(name) {
+        Some(name) => name.json.append(out),
+        None => {
+            out.push(b',');
+            string(out, view.tree.dynamic(name).unwrap_or_default());
             out.push(b':');
         }
     }
 }
 
 /// One value.
-pub(super) fn value(view: &View<'_>, index: u32, out: &mut Vec<u8>) {
+pub(super) fn value(view: &View<'_>, kept: &mut Kept, index: u32, out: &mut Vec<u8>) {
     if let Some(node) = view.tree.get(index) {
-        value_of(view, index, node, out);
+        value_of(view, kept, index, node, out);
     }
 }
 
-fn value_of(view: &View<'_>, index: u32, node: &Node, out: &mut Vec<u8>) {
+#[inline]
+fn value_of(view: &View<'_>, kept: &mut Kept, index: u32, node: &Node, out: &mut Vec<u8>) {
     if view.redact && node.has(mark::SECRET) {
         out.extend_from_slice(format!("\"<redacted, {} bytes>\"", node.bits.div_ceil(8)).as_bytes());
         return;
     }
     match node.kind {
-        Kind::Struct => object(view, index, out),
-        Kind::List => list(view, index, out),
-        _ => match view.tables.symbols(node.ty) {
-            Some(symbols) => named(node, symbols, out),
+        Kind::Struct => object(view, kept, index, out),
+        Kind::List => list(view, kept, index, out),
+        _ => match view.tables.quick(node.ty).symbols {
+            Some(symbols) => named(view.tables, symbols, node, kept, out),
             None => scalar(view, node, out),
         },
     }
 }
 
-fn list(view: &View<'_>, node: u32, out: &mut Vec<u8>) {
-    out.push(b'[');
-    let mut first = true;
+fn list(view: &View<'_>, kept: &mut Kept, node: u32, out: &mut Vec<u8>) {
+    let start = out.len();
     for (index, child) in view.tree.members(node) {
-        if !first {
-            out.push(b',');
-        }
-        first = false;
-        value_of(view, index, child, out);
+        out.push(b',');
+        value_of(view, kept, index, child, out);
     }
-    out.push(b']');
-}
-
-/// A value of an enum or a flag set.
-fn named(node: &Node, symbols: &EnumDef, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"value\":");
-    integer(node, out);
-    let bits = (node.bits.clamp(1, 64)) as u64;
-    let raw = if bits == 64 { node.value } else { node.value & ((1 << bits) - 1) };
-    if symbols.flags {
-        out.extend_from_slice(b",\"names\":[");
-        let mut first = true;
-        for v in symbols.values.iter().filter(|v| v.value != 0 && raw & v.value == v.value) {
-            if !first {
-                out.push(b',');
-            }
-            first = false;
-            out.extend_from_slice(v.json.as_bytes());
-        }
-        out.push(b']');
-    } else if let Some(v) = symbols.get(node.value).or_else(|| symbols.get(raw)) {
-        out.extend_from_slice(b",\"name\":");
-        out.extend_from_slice(v.json.as_bytes());
-    }
-    out.push(b'}');
-}
-
-fn integer(node: &Node, out: &mut Vec<u8>) {
-    match node.kind {
-        Kind::Signed => number(out, node.value as i64),
-        Kind::Unsigned64 => {
-            out.push(b'"');
-            number(out, node.value);
-            out.push(b'"');
-        }
-        Kind::Signed64 => {
-            out.push(b'"');
-            number(out, node.value as i64);
-            out.push(b'"');
-        }
-        _ => number(out, node.value),
-    }
+    enclose(out, start, *b"[]");
 }
 
 /// A value without children and without names.
@@ -149,11 +115,8 @@ fn content<'a>(view: &View<'a>, node: &Node) -> Cow<'a, [u8]> {
 }
 
 fn text(kind: TextKind, bytes: &[u8], out: &mut Vec<u8>) {
-    let ascii = kind == TextKind::Utf8 && bytes.iter().all(|b| (0x20..0x7f).contains(b) && *b != b'"' && *b != b'\\');
     out.push(b'"');
-    if ascii {
-        out.extend_from_slice(bytes);
-    } else if !quick(kind, bytes, out) {
+    if !quick(kind, bytes, out) {
         let mut decoded = String::with_capacity(bytes.len());
         decode_text(kind, bytes, &mut decoded);
         escaped(out, &decoded);
@@ -163,20 +126,22 @@ fn text(kind: TextKind, bytes: &[u8], out: &mut Vec<u8>) {
 
 /// The frequent texts, all plain ASCII once decoded, without a buffer in between. Says whether it was one.
 fn quick(kind: TextKind, bytes: &[u8], out: &mut Vec<u8>) -> bool {
+    // Not the first that is not plain is looked for, but whether there is one: many at once.
+    let plain = |b: u8| (0x20..0x7f).contains(&b) & (b != b'"') & (b != b'\\');
     let start = out.len();
-    let plain = |b: u8| (0x20..0x7f).contains(&b) && b != b'"' && b != b'\\';
-    let good = match kind {
-        TextKind::Inverted8 => {
-            out.extend(bytes.iter().map(|b| !b));
-            out.get(start..).is_some_and(|t| t.iter().all(|b| plain(*b)))
-        }
+    match kind {
+        TextKind::Utf8 | TextKind::Latin1 => out.extend_from_slice(bytes),
+        TextKind::Inverted8 => out.extend(bytes.iter().map(|b| !b)),
         TextKind::Utf16 => {
             let (units, odd) = bytes.as_chunks::<2>();
+            if !odd.is_empty() || !units.iter().fold(true, |all, u| all & (u[1] == 0)) {
+                return false;
+            }
             out.extend(units.iter().map(|u| u[0]));
-            odd.is_empty() && units.iter().all(|u| u[1] == 0 && plain(u[0]))
         }
-        _ => false,
-    };
+        _ => return false,
+    }
+    let good = out.get(start..).is_some_and(|text| text.iter().fold(true, |all, b| all & plain(*b)));
     if !good {
         out.truncate(start);
     }
@@ -184,17 +149,21 @@ fn quick(kind: TextKind, bytes: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 fn uuid(bytes: &[u8], microsoft: bool, out: &mut Vec<u8>) {
-    let order: [usize; 16] = if microsoft {
-        [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15]
-    } else {
-        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
-    };
+    let mut ordered: [u8; 16] = bytes.first_chunk().copied().unwrap_or_default();
+    if microsoft {
+        let [a, b, c, d, e, f, g, h, rest @ ..] = ordered;
+        let [i, j, k, l, m, n, o, p] = rest;
+        ordered = [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p];
+    }
     out.push(b'"');
-    for (i, from) in order.into_iter().enumerate() {
-        if matches!(i, 4 | 6 | 8 | 10) {
+    let mut rest = &ordered[..];
+    for (i, part) in [4, 2, 2, 2, 6].into_iter().enumerate() {
+        if i > 0 {
             out.push(b'-');
         }
-        hex(out, &[bytes.get(from).copied().unwrap_or(0)]);
+        let (now, later) = rest.split_at(part);
+        hex(out, now);
+        rest = later;
     }
     out.push(b'"');
 }

@@ -74,7 +74,7 @@ fn unix_time(seconds: i64, out: &mut Vec<u8>) {
         return;
     }
     let mut text = String::new();
-    super::format_time(Time { seconds, nanos: 0, digits: 0 }, &mut text);
+    crate::out::format_time(Time { seconds, nanos: 0, digits: 0 }, &mut text);
     out.extend_from_slice(text.replace('T', " ").replace('Z', " UTC").as_bytes());
 }
 

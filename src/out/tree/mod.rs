@@ -1,5 +1,6 @@
 //! Annotated trees for the eye: one line for the message, one line a field with its value, its name and what it means.
 
+mod lines;
 mod links;
 mod meaning;
 mod names;
@@ -8,12 +9,15 @@ mod value;
 
 use std::io::Write;
 
+use super::clock::Clock;
+use super::kept::Kept;
 use super::paint::Paint;
-use super::record::{Body, Record, format_time, problem_path, problem_text};
+use super::record::{Body, Record, write_problem_path, write_problem_text};
 use crate::capture::Time;
 use crate::proto::{EventKind, Message};
 use crate::table::Tables;
-use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
+use crate::tree::{Severity, Tree};
+use lines::Lines;
 pub use meaning::meaning;
 pub use past::{History, Past, PastAt, Pasts};
 use value::View;
@@ -33,13 +37,15 @@ pub struct Style {
 #[derive(Clone, Default)]
 pub struct TreeWriter {
     style: Style,
+    clock: Clock,
+    kept: Kept,
     text: String,
 }
 
 impl TreeWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        TreeWriter { style, text: String::new() }
+        TreeWriter { style, ..TreeWriter::default() }
     }
 
     /// Appends a record; `past` is what those before it have to do with it.
@@ -94,23 +100,21 @@ impl TreeWriter {
     /// Appends the fields, problems and, where asked for, bytes of a tree.
     pub fn body(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], past: Past<'_>, out: &mut Vec<u8>) {
         let view = View { tables, tree, bytes, past, redact: self.style.redact };
-        let mut tie = 0;
-        match tree.get(0) {
-            // One value that was asked for by its type.
-            Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
-                out.extend_from_slice(b"    value");
-                self.value(&view, 0, value, 0, 0, &mut tie, out);
-            }
-            _ => self.children(&view, 0, 1, &mut tie, out),
-        }
+        Lines::new(&view, &self.style, &mut self.kept, out).all();
         for problem in tree.problems() {
             out.extend_from_slice(b"  ");
             let paint = if problem.severity == Severity::Note { &self.style.paint.dim } else { &self.style.paint.bad };
             painted(out, paint, "· ");
             painted(out, paint, problem.severity.word());
-            let path = problem_path(tree, tables, problem.node);
-            let text = problem_text(problem, tables, tree);
-            let _ = if path.is_empty() { writeln!(out, ": {text}") } else { writeln!(out, ": {path}: {text}") };
+            out.extend_from_slice(b": ");
+            self.text.clear();
+            write_problem_path(tree, tables, problem.node, &mut self.text);
+            if !self.text.is_empty() {
+                self.text.push_str(": ");
+            }
+            write_problem_text(problem, tables, tree, &mut self.text);
+            out.extend_from_slice(self.text.as_bytes());
+            out.push(b'\n');
         }
         if self.style.bytes {
             value::dump(&view, &self.style.paint, out);
@@ -118,10 +122,11 @@ impl TreeWriter {
     }
 
     fn day_line(&mut self, time: Time, out: &mut Vec<u8>) {
-        self.text.clear();
-        format_time(time, &mut self.text);
-        painted(out, &self.style.paint.dim, self.text.get(..10).unwrap_or(""));
-        painted(out, &self.style.paint.dim, " (UTC)");
+        let dim = &self.style.paint.dim;
+        out.extend_from_slice(dim.0.as_bytes());
+        self.clock.append_date(time, out);
+        out.extend_from_slice(dim.1.as_bytes());
+        painted(out, dim, " (UTC)");
         out.push(b'\n');
     }
 
@@ -134,10 +139,7 @@ impl TreeWriter {
         out.extend_from_slice(b"  frame ");
         super::json::number(out, record.at.frame);
         out.extend_from_slice(b"  ");
-        self.text.clear();
-        format_time(record.at.time, &mut self.text);
-        let clock = self.text.get(11..self.text.len().saturating_sub(1)).unwrap_or("");
-        out.extend_from_slice(clock.as_bytes());
+        self.clock.append_clock(record.at.time, out);
         out.extend_from_slice(b"  ");
         out.extend_from_slice(record.transport.word().as_bytes());
         out.push(b' ');
@@ -171,88 +173,6 @@ impl TreeWriter {
         links::links(message.reply.map(|r| r.record), tree.links(), out);
         out.push(b'\n');
     }
-
-    fn children(&self, view: &View<'_>, parent: u32, depth: usize, tie: &mut usize, out: &mut Vec<u8>) {
-        let list = view.tree.get(parent).is_some_and(|n| n.kind == Kind::List);
-        let shown = || view.tree.members(parent);
-        let width =
-            if list { 0 } else { shown().map(|(_, n)| name_of(view, n.name).chars().count()).max().unwrap_or(0) };
-        for (element, (index, node)) in shown().enumerate() {
-            for _ in 0..depth {
-                out.extend_from_slice(b"    ");
-            }
-            let paint = if self.style.bytes { self.style.paint.tie(*tie) } else { &self.style.paint.field };
-            out.extend_from_slice(paint.0.as_bytes());
-            let name = name_of(view, node.name);
-            let used = if list && node.name == Sym::ELEMENT {
-                let before = out.len();
-                let _ = write!(out, "[{element}]");
-                out.len() - before
-            } else {
-                out.extend_from_slice(name.as_bytes());
-                name.chars().count()
-            };
-            out.extend_from_slice(paint.1.as_bytes());
-            self.value(view, index, node, width.saturating_sub(used), depth, tie, out);
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)] // a line's parts
-    fn value(
-        &self,
-        view: &View<'_>,
-        index: u32,
-        node: &Node,
-        pad: usize,
-        depth: usize,
-        tie: &mut usize,
-        out: &mut Vec<u8>,
-    ) {
-        let secret = view.redact && node.has(mark::SECRET);
-        let nested = !secret && matches!(node.kind, Kind::Struct | Kind::List);
-        if nested && !value::is_short_list(view, index, node) {
-            if view.tree.children(index).all(|(_, n)| n.has(mark::SPAN)) {
-                out.extend_from_slice(if node.kind == Kind::List { b"  none" } else { b"" });
-            }
-            out.push(b'\n');
-            self.children(view, index, depth + 1, tie, out);
-            return;
-        }
-        for _ in 0..pad + 2 {
-            out.push(b' ');
-        }
-        if secret {
-            let _ = writeln!(out, "<redacted, {} bytes>", node.bits.div_ceil(8));
-            return;
-        }
-        if nested {
-            value::short_list(view, index, out);
-        } else {
-            value::scalar(view, node, out);
-            let paint = &self.style.paint.meaning;
-            let at = out.len();
-            out.extend_from_slice(b"  ");
-            out.extend_from_slice(paint.0.as_bytes());
-            let said = out.len();
-            meaning(view.tables, node, out);
-            if out.len() == said {
-                out.truncate(at);
-            } else {
-                out.extend_from_slice(paint.1.as_bytes());
-            }
-            if let Some((name, record)) = view.past.name(index) {
-                out.extend_from_slice(b"  ");
-                value::quoted(name, out);
-                let _ = write!(out, " (inferred, record {record})");
-            }
-        }
-        *tie += 1;
-        out.push(b'\n');
-    }
-}
-
-fn name_of<'a>(view: &View<'a>, name: Sym) -> &'a str {
-    view.tree.dynamic(name).unwrap_or_else(|| view.tables.name(name))
 }
 
 fn painted(out: &mut Vec<u8>, paint: &(String, String), text: &str) {

@@ -7,7 +7,7 @@ use super::super::json;
 use super::super::paint::Paint;
 use super::past::Past;
 use crate::table::Tables;
-use crate::tree::{Buffer, Kind, Node, TextKind, Tree, decode_text, mark};
+use crate::tree::{Buffer, Kind, Node, Tree, mark};
 
 /// A tree with all that is needed to read it.
 pub(super) struct View<'a> {
@@ -28,12 +28,7 @@ pub(super) fn scalar(view: &View<'_>, node: &Node, out: &mut Vec<u8>) {
         Kind::Signed | Kind::Signed64 => json::number(out, node.value as i64),
         Kind::Null => out.extend_from_slice(b"none"),
         Kind::Bool => out.extend_from_slice(if node.value == 0 { b"false" } else { b"true" }),
-        Kind::Text(TextKind::Owned) => quoted(view.tree.owned(node.value), out),
-        Kind::Text(kind) => {
-            let mut text = String::new();
-            decode_text(kind, &content(view, node), &mut text);
-            quoted(&text, out);
-        }
+        Kind::Text(_) => json::scalar(view.tables, view.tree, view.bytes, node, out),
         Kind::Bytes | Kind::Undecoded => bytes(&content(view, node), out),
         _ => unquoted(view, node, out),
     }

@@ -12,7 +12,7 @@ mod text;
 mod value;
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Verdict};
-use crate::table::{LayoutId, NativeFn, Read, Source, Tables};
+use crate::table::{LayoutId, Native, Read, Source, Tables};
 
 /// The protocol.
 pub struct Intermud3;
@@ -33,7 +33,7 @@ impl Protocol for Intermud3 {
         tables!["packet.table", "router.table", "channel.table", "oob.table", "irn.table"]
     }
 
-    fn natives(&self) -> &'static [(&'static str, NativeFn)] {
+    fn natives(&self) -> &'static [Native] {
         &[]
     }
 

@@ -4,11 +4,11 @@
 //! the messages that set games up; where these were not captured, number and length of a message often leave only one. This file
 //! knows kinds, numbers and lengths; what messages hold is in `gamemgr.table`.
 
-use crate::table::{Call, Cursor, NativeFn, Run, Stop};
+use crate::table::{Call, Cursor, Native, Run, Stop};
 use crate::tree::{Kind, Node, Severity, mark};
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [(&str, NativeFn); 2] = [("game_of", game_of), ("game_type_id", game_type_id)];
+pub const NATIVES: [Native; 2] = [Native::new("game_of", game_of), Native::new("game_type_id", game_type_id)];
 
 /// What kind of thing a game is in what tables remember.
 const REMEMBERED: &str = "game";

@@ -20,7 +20,7 @@ mod vault;
 
 use super::{LazyTables, Opening, Options, Protocol, Session, Start, Verdict};
 use crate::sdl;
-use crate::table::{Evaluator, NativeFn, Source, Tables};
+use crate::table::{Evaluator, Native, Source, Tables};
 
 /// The protocol.
 pub struct Moul;
@@ -29,7 +29,7 @@ pub struct Moul;
 const PORT: u16 = 14617;
 
 /// The types with code.
-const NATIVES: [(&str, NativeFn); 9] = {
+const NATIVES: [Native; 9] = {
     let [string, wstring, p_string] = natives::NATIVES;
     let [variables, nested, creatable] = sdl::NATIVES;
     let [text] = vault::NATIVES;
@@ -83,7 +83,7 @@ impl Protocol for Moul {
         }
     }
 
-    fn natives(&self) -> &'static [(&'static str, NativeFn)] {
+    fn natives(&self) -> &'static [Native] {
         &NATIVES
     }
 

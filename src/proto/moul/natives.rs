@@ -3,12 +3,18 @@
 //! Each becomes one text, with its count and its bytes among the spans. What a text means, and where it stands, is no business
 //! of this file.
 
-use crate::table::{Call, Cursor, NativeFn, Run, Stop};
-use crate::tree::{Kind, Node, Problem, Severity, Text, TextKind, TypeRef, mark};
+use crate::table::{Call, Cursor, Native, Run, Stop};
+use crate::tree::{Kind, Node, Problem, Severity, Text, TextKind, is_inverted_ascii, mark};
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [(&str, NativeFn); 3] =
-    [("safe_string", safe_string), ("safe_wstring", safe_wstring), ("p_string", p_string)];
+pub const NATIVES: [Native; 3] = {
+    let parts: &[&str] = &["SafeCount"];
+    [
+        Native { name: "safe_string", read: safe_string, parts },
+        Native { name: "safe_wstring", read: safe_wstring, parts },
+        Native { name: "p_string", read: p_string, parts },
+    ]
+};
 
 /// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one inverted.
 ///
@@ -25,10 +31,7 @@ fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
     let at = cursor.skip(len)?;
     let (kind, note) = form_of(bytes);
     let place = match kind {
-        TextKind::Owned => {
-            let text: String = bytes.iter().map(|b| char::from(!*b)).collect();
-            run.tree.own_text(&text)
-        }
+        TextKind::Owned => run.tree.own_chars(bytes.iter().map(|b| char::from(!*b))),
         _ => Node::place(at, len),
     };
     let node = Spans { start, count, pad, place, len, tail: 0, kind }.add(run, cursor, call);
@@ -71,12 +74,11 @@ const LATIN_1: &str = "not UTF-8: read as Latin-1";
 /// without its highest bit for a text that is not inverted: so a name that begins with a letter beyond ASCII is sent right
 /// and read wrong. What was sent is what is shown.
 fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
-    if bytes.iter().all(|b| b & 0x80 != 0) {
+    if is_inverted_ascii(bytes) {
         return (TextKind::Inverted8, None);
     }
     let taken_for_plain = bytes.first().is_some_and(|b| b & 0x80 == 0);
-    let plain: Vec<u8> = bytes.iter().map(|b| !*b).collect();
-    if std::str::from_utf8(&plain).is_ok() {
+    if is_inverted_utf8(bytes) {
         let note = taken_for_plain.then_some("readers take this text for one that is not inverted");
         return (TextKind::Inverted8, note);
     }
@@ -84,6 +86,25 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
         return (TextKind::Utf8, Some("not inverted"));
     }
     (TextKind::Owned, Some(LATIN_1))
+}
+
+/// Whether bytes are UTF-8 once inverted: looked at piece by piece, since a copy of all would have to be allocated.
+fn is_inverted_utf8(bytes: &[u8]) -> bool {
+    let mut plain = [0; 64];
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (piece, _) = rest.split_at(rest.len().min(plain.len()));
+        plain.iter_mut().zip(piece).for_each(|(to, from)| *to = !from);
+        let piece = plain.get(..piece.len()).unwrap_or(&[]);
+        let good = match std::str::from_utf8(piece) {
+            Ok(_) => piece.len(),
+            // A character that the piece cuts off begins the next one.
+            Err(error) if error.error_len().is_none() && piece.len() < rest.len() => error.valid_up_to(),
+            Err(_) => return false,
+        };
+        rest = rest.get(good..).unwrap_or(&[]);
+    }
+    true
 }
 
 /// A SafeWString: a u16 count of UTF-16 units, its four highest bits set, then the units, every one inverted, then a zero unit.
@@ -136,41 +157,38 @@ impl Spans {
             kind: Kind::Text(self.kind),
             marks: call.marks,
         };
-        let node = run.tree.leaf(whole);
-        let (tables, marks) = (run.tables, call.marks | mark::SPAN);
-        let count_type = tables.type_named("SafeCount").unwrap_or(call.ty);
-        let count = Node {
-            value: u64::from(self.count),
-            name: tables.count_name(),
-            ty: count_type,
-            kind: Kind::Unsigned,
-            marks,
-            ..whole
-        };
-        let text = Node { name: tables.text_name(), marks, ..whole };
-        let mut from = self.start;
-        from = part(run, count, from, 2);
-        from = padding(run, text, from, self.pad);
-        from = part(run, text, from, self.len);
-        padding(run, text, from, self.tail);
+        let (tables, marks, node) = (run.tables, call.marks | mark::SPAN, run.tree.len());
+        let (value, name, ty) = (u64::from(self.count), tables.count_name(), call.part(tables, 0));
+        let (kind, bits, end) = (Kind::Unsigned, 16, node + 2);
+        let count = Node { value, name, ty, kind, bits, end, marks, ..whole };
+        let bits = (self.len * 8) as u32;
+        let text = Node { name: tables.text_name(), start: whole.start + 16, bits, marks, ..whole };
+        if self.pad == 0 && self.tail == 0 && self.len > 0 {
+            let end = node + 3;
+            run.tree.extend(marks, [Node { end, ..whole }, count, Node { end, ..text }].into_iter());
+            return node;
+        }
+        run.tree.leaf(whole);
+        run.tree.leaf(count);
+        let text = padding(run, text, self.pad);
+        if self.len > 0 {
+            run.tree.leaf(Node { bits: (self.len * 8) as u32, ..text });
+        }
+        padding(run, Node { start: text.start + (self.len * 8) as u32, ..text }, self.tail);
         run.tree.close(node, cursor.pos());
         node
     }
 }
 
-/// Adds one part of `bytes` bytes where there is any; returns where the next begins.
-fn part(run: &mut Run<'_>, node: Node, from: usize, bytes: usize) -> usize {
-    if bytes > 0 {
-        run.tree.leaf(Node { start: from as u32, bits: (bytes * 8) as u32, ..node });
+/// Adds bytes that mean nothing, if there are any, where a node would begin; the node, to begin behind them.
+fn padding(run: &mut Run<'_>, before: Node, bytes: usize) -> Node {
+    if bytes == 0 {
+        return before;
     }
-    from + bytes * 8
-}
-
-/// The same for bytes that mean nothing.
-fn padding(run: &mut Run<'_>, like: Node, from: usize, bytes: usize) -> usize {
-    let ty: TypeRef = run.tables.padding_type();
-    let (name, value) = (run.tables.padding_name(), Node::place(from / 8, bytes));
-    part(run, Node { name, ty, value, kind: Kind::Bytes, ..like }, from, bytes)
+    let (name, ty, bits) = (run.tables.padding_name(), run.tables.padding_type(), (bytes * 8) as u32);
+    let value = Node::place(before.start as usize / 8, bytes);
+    run.tree.leaf(Node { name, ty, value, bits, kind: Kind::Bytes, ..before });
+    Node { start: before.start + bits, ..before }
 }
 
 #[cfg(test)]

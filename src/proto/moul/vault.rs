@@ -1,10 +1,10 @@
 //! The type of the vault that needs code: a blob that holds text, as long as it does.
 
-use crate::table::{Call, Cursor, Frame, NativeFn, Run, Stop};
+use crate::table::{Call, Cursor, Frame, Native, Run, Stop};
 use crate::tree::{Kind, Node, Severity, TextKind, mark};
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [(&str, NativeFn); 1] = [("vault_text", text)];
+pub const NATIVES: [Native; 1] = [Native::new("vault_text", text)];
 
 /// A blob with its length in 4 bytes before it. Clients keep text in it, in UTF-8 and without a terminator; what is none
 /// (nothing stops a program from putting anything there) stays bytes.

@@ -17,7 +17,7 @@ mod stream;
 pub use session::LinkSession;
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
-use crate::table::{NativeFn, Source, Tables};
+use crate::table::{Native, Source, Tables};
 
 /// The protocol.
 pub struct Ouro;
@@ -34,7 +34,7 @@ impl Protocol for Ouro {
         ]
     }
 
-    fn natives(&self) -> &'static [(&'static str, NativeFn)] {
+    fn natives(&self) -> &'static [Native] {
         &natives::NATIVES
     }
 

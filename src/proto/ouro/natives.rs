@@ -3,12 +3,12 @@
 
 use std::sync::LazyLock;
 
-use crate::table::{BITSTREAM, Call, Cursor, Frame, NativeFn, Run, Stop};
+use crate::table::{BITSTREAM, Call, Cursor, Frame, Native, Run, Stop};
 use crate::tree::{Kind, Node, Severity, Sym, TypeRef, mark};
 
 /// All of them, by the name tables use.
-pub static NATIVES: LazyLock<Vec<(&'static str, NativeFn)>> = LazyLock::new(|| {
-    let own: [(&str, NativeFn); 3] = [("acks", acks), ("align", align), ("given", given)];
+pub static NATIVES: LazyLock<Vec<Native>> = LazyLock::new(|| {
+    let own: [Native; 3] = [Native::new("acks", acks), Native::new("align", align), Native::new("given", given)];
     BITSTREAM.into_iter().chain(own).collect()
 });
 

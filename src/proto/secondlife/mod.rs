@@ -18,7 +18,7 @@ pub use circuit::Counters;
 pub use session::CircuitSession;
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
-use crate::table::{NativeFn, Source, TableError, Tables};
+use crate::table::{Native, Source, TableError, Tables};
 
 /// The protocol.
 pub struct SecondLife;
@@ -54,7 +54,7 @@ impl Protocol for SecondLife {
         ]
     }
 
-    fn natives(&self) -> &'static [(&'static str, NativeFn)] {
+    fn natives(&self) -> &'static [Native] {
         natives::NATIVES
     }
 

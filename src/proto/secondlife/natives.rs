@@ -1,11 +1,11 @@
 //! Types of the tables that need code.
 
 use super::layer::layer;
-use crate::table::{BITSTREAM, Call, Cursor, NativeFn, Run, Stop};
+use crate::table::{BITSTREAM, Call, Cursor, Native, Run, Stop};
 use crate::tree::{Kind, Node};
 
 /// All of them, by the name tables use: `bits(N)`, the least significant first, the faces of an object, and the patches of a layer.
-pub const NATIVES: &[(&str, NativeFn)] = &[BITSTREAM[0], ("face_bits", face_bits), ("layer", layer)];
+pub const NATIVES: &[Native] = &[BITSTREAM[0], Native::new("face_bits", face_bits), Native::new("layer", layer)];
 
 /// The faces of an object, 7 in a byte, the highest first; a set high bit says that another byte follows.
 fn face_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {

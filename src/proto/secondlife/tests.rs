@@ -35,7 +35,7 @@ impl Emit for Heard {
     fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
         tiles(tree, message.bytes.len());
         let mut out = Vec::new();
-        let json = JsonWriter::new(Style::default());
+        let mut json = JsonWriter::new(Style::default());
         json.fields(tables, tree, message.bytes, &mut out);
         json.problems(tables, tree, message.bytes, &mut out);
         self.messages.push(format!("{} {}", message.name, String::from_utf8(out).unwrap()));

@@ -7,6 +7,7 @@ use super::super::ast::*;
 use super::super::error::TableError;
 use super::super::positions::Positions;
 use super::super::program::*;
+use super::super::quick::Quick;
 use super::Compiler;
 use super::types::blank;
 use crate::tree::{TypeRef, mark};
@@ -248,7 +249,8 @@ impl Compiler<'_> {
             return self.error(at, "more than 64 fields of this structure are used in expressions");
         }
         let (sym, text) = (self.name(name), name);
-        let field = Op::Field { name: sym, ty, slot, marks: if span { mark::SPAN } else { 0 } };
+        let marks = if span { mark::SPAN } else { 0 };
+        let field = Op::Field { name: sym, ty, slot, marks, quick: Quick::NONE, fixed: 0 };
         if mods.optional && !self.positional {
             self.optional(text, sym, ty, field, ops);
         } else {
@@ -319,7 +321,7 @@ impl Compiler<'_> {
         land(&to_end, ops);
         targets.sort_by_key(|t| t.0);
         if let Some(op) = ops.get_mut(switch) {
-            *op = Op::Switch { on: value, targets, otherwise: default };
+            *op = Op::Switch { on: value, targets: targets.into(), otherwise: default };
         }
         Ok(())
     }

@@ -14,9 +14,13 @@ use std::rc::Rc;
 
 use super::ast::*;
 use super::error::TableError;
-use super::eval::NativeFn;
+use super::eval::Native;
+use super::fixed;
+use super::numbers::Numbers;
 use super::parse::{ParsedFile, parse_file, parse_type};
 use super::program::*;
+use super::quick;
+use super::ready::Ready;
 use super::{Fixed, Tables};
 use crate::tree::{Sym, TypeRef};
 
@@ -60,7 +64,7 @@ pub(super) struct Compiler<'s> {
 pub(super) fn compile(
     protocol: &str,
     sources: &[Source],
-    natives: &[(&str, NativeFn)],
+    natives: &[Native],
 ) -> Result<(Program, Fixed, HashMap<String, TypeRef>), TableError> {
     let mut c = Compiler { sources, ..Compiler::default() };
     for source in sources {
@@ -74,9 +78,9 @@ pub(super) fn compile(
     c.name(""); // Sym::ELEMENT
     c.name("undecoded"); // Sym::UNDECODED
     let fixed = c.fixed();
-    for (name, function) in natives {
-        c.native_ids.insert((*name).to_string(), c.out.natives.len() as u32);
-        c.out.natives.push(((*name).to_string(), *function));
+    for native in natives {
+        c.native_ids.insert(native.name.to_string(), c.out.natives.len() as u32);
+        c.out.natives.push((*native, Vec::new()));
     }
     c.declare()?;
     c.strict()?;
@@ -84,6 +88,9 @@ pub(super) fn compile(
     c.layouts_and_families()?;
     c.services_and_messages()?;
     let by_name = c.named_types()?;
+    for (native, parts) in &mut c.out.natives {
+        *parts = native.parts.iter().map(|name| by_name.get(*name).copied()).collect();
+    }
     c.finish();
     Ok((c.out, fixed, by_name))
 }
@@ -95,8 +102,7 @@ pub(super) fn add_type(tables: Tables, text: &str) -> Result<(Tables, TypeRef), 
     parse_type(text)?;
     let mut sources = tables.sources.clone();
     sources.push(Source { name: "type".into(), text: format!("protocol {}\n{line}", tables.protocol) });
-    let natives: Vec<(String, NativeFn)> = tables.program.natives.clone();
-    let natives: Vec<(&str, NativeFn)> = natives.iter().map(|(n, f)| (n.as_str(), *f)).collect();
+    let natives: Vec<Native> = tables.program.natives.iter().map(|n| n.0).collect();
     let tables = Tables::load(&tables.protocol, sources, &natives)?;
     let ty = tables.type_named("asked_for");
     ty.map(|ty| (tables, ty)).ok_or_else(|| TableError::at("type", text, 0, "this is no type"))
@@ -108,8 +114,13 @@ impl Compiler<'_> {
             return *sym;
         }
         let sym = Sym(self.out.names.len() as u32);
-        let json = format!("{}:", serde_json::Value::from(text));
-        self.out.names.push(Name { text: text.to_string(), json });
+        let json = Ready::new(&format!(",{}:", serde_json::Value::from(text)));
+        self.out.names.push(Name {
+            text: text.to_string(),
+            json,
+            plain: Ready::new(text),
+            width: text.chars().count(),
+        });
         self.name_ids.insert(text.to_string(), sym);
         sym
     }
@@ -268,7 +279,8 @@ impl Compiler<'_> {
             // Where two names share a number the first one declared is shown.
             list.sort_by_key(|v| v.value);
             list.dedup_by_key(|v| v.value);
-            self.out.enums.push(EnumDef { name, flags: *flags, doc: item.doc.clone(), values: list, base });
+            let numbers = Numbers::of(list.iter().map(|v| v.value));
+            self.out.enums.push(EnumDef { name, flags: *flags, doc: item.doc.clone(), values: list, numbers, base });
         }
         Ok(())
     }
@@ -293,7 +305,8 @@ impl Compiler<'_> {
                     self.family_ids.insert(name.clone(), id);
                     let (of, null) = (self.plain_type(of)?, *null);
                     let field = self.name(field);
-                    self.out.families.push(Family { name: name.clone(), field, of, null, members: Vec::new() });
+                    let (members, numbers) = (Vec::new(), Numbers::default());
+                    self.out.families.push(Family { name: name.clone(), field, of, null, members, numbers });
                 }
                 _ => {}
             }
@@ -467,6 +480,7 @@ impl Compiler<'_> {
     fn finish(&mut self) {
         for family in &mut self.out.families {
             family.members.sort_by_key(|m| m.0);
+            family.numbers = Numbers::of(family.members.iter().map(|m| m.0));
         }
         for service in &mut self.out.services {
             for list in &mut service.messages {
@@ -474,6 +488,8 @@ impl Compiler<'_> {
             }
         }
         types::fill_minimums(&mut self.out);
+        quick::fill(&mut self.out);
+        fixed::find(&mut self.out);
     }
 
     pub(super) fn deeper_alias(&mut self, by: isize) -> usize {

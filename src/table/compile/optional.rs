@@ -49,7 +49,7 @@ mod tests {
         let ty = tables.type_named("Message").unwrap();
         let (mut tree, mut out) = (Tree::new(), Vec::new());
         Evaluator::default().value(&tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
-        let json = JsonWriter::new(Style::default());
+        let mut json = JsonWriter::new(Style::default());
         json.fields(&tables, &tree, bytes, &mut out);
         json.problems(&tables, &tree, bytes, &mut out);
         String::from_utf8(out).unwrap()

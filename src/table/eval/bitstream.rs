@@ -4,25 +4,25 @@
 //! nothing here knows of any protocol, and nothing reads past the cursor's region.
 
 use super::super::cursor::{Cursor, Short};
-use super::{Call, NativeFn, Run, Stop};
+use super::{Call, Native, Run, Stop};
 use crate::tree::{Kind, Node, Severity, Sym, TextKind, mark};
 
 /// All of them, by the name tables use, `bits` first.
-pub const BITSTREAM: [(&str, NativeFn); 14] = [
-    ("bits", bits),
-    ("maybe bits", maybe_bits),
-    ("autobits", autobits),
-    ("autobits2", autobits2),
-    ("alignedbits", alignedbits),
-    ("packint", packint),
-    ("maybe packint", maybe_packint),
-    ("string", string),
-    ("maybe string", maybe_string),
-    ("alignedstring", alignedstring),
-    ("indexstring", indexstring),
-    ("indexgeneric", indexgeneric),
-    ("float32", float32),
-    ("maybe float32", maybe_float32),
+pub const BITSTREAM: [Native; 14] = [
+    Native::new("bits", bits),
+    Native::new("maybe bits", maybe_bits),
+    Native::new("autobits", autobits),
+    Native::new("autobits2", autobits2),
+    Native::new("alignedbits", alignedbits),
+    Native::new("packint", packint),
+    Native::new("maybe packint", maybe_packint),
+    Native::new("string", string),
+    Native::new("maybe string", maybe_string),
+    Native::new("alignedstring", alignedstring),
+    Native::new("indexstring", indexstring),
+    Native::new("indexgeneric", indexgeneric),
+    Native::new("float32", float32),
+    Native::new("maybe float32", maybe_float32),
 ];
 
 /// A packed integer could not be read.

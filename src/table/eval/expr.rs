@@ -25,6 +25,32 @@ impl Run<'_> {
         self.state.slots.get(frame.base + usize::from(slot)).copied()
     }
 
+    /// The same for an argument, in 64 bits, negative ones in two's complement; 0 where it has no value. The simple ones at once.
+    #[inline]
+    pub(super) fn word(&mut self, id: ExprId, frame: Frame, cursor: &Cursor<'_>) -> u64 {
+        match self.tables.ex(id) {
+            Some(Ex::Slot { slot, .. }) => self.slot(frame, *slot).unwrap_or(0),
+            Some(Ex::Const(n)) => *n as u64,
+            Some(Ex::Dialect(n)) => u64::from(self.speaks(*n)),
+            _ => self.expr(id, frame, cursor).unwrap_or(0) as u64,
+        }
+    }
+
+    /// The value of an expression as a length: `None` where it has none, or is below zero.
+    #[inline]
+    pub(super) fn length(&mut self, id: ExprId, frame: Frame, cursor: &Cursor<'_>) -> Option<u64> {
+        match self.tables.ex(id) {
+            Some(Ex::Slot { slot, signed: false }) => self.slot(frame, *slot),
+            _ => self.expr(id, frame, cursor).and_then(|n| u64::try_from(n).ok()),
+        }
+    }
+
+    /// Whether a dialect is spoken, which is noted as asked.
+    fn speaks(&mut self, dialect: u32) -> bool {
+        self.state.consulted |= 1 << dialect;
+        self.state.dialects & (1 << dialect) != 0
+    }
+
     /// The value of an expression; `None` where something it needs is absent, or the result has no place in 64 bits.
     pub(super) fn expr(&mut self, id: ExprId, frame: Frame, cursor: &Cursor<'_>) -> Option<i128> {
         let tables = self.tables;
@@ -54,10 +80,7 @@ impl Run<'_> {
             }
             Ex::Remaining => Some(cursor.left() as i128),
             Ex::More => Some(i128::from(cursor.left_bits() > 0)),
-            Ex::Dialect(n) => {
-                self.state.consulted |= 1 << n;
-                Some(i128::from(self.state.dialects & (1 << n) != 0))
-            }
+            Ex::Dialect(n) => Some(i128::from(self.speaks(*n))),
             Ex::Recall(kind, key) => {
                 let key = self.expr(*key, frame, cursor)?;
                 self.state.memory.recall(*kind, key as u64).map(i128::from)

@@ -1,13 +1,14 @@
 //! Fields: which reader a type needs, and the scalars themselves.
 
 use super::super::cursor::Cursor;
+use super::super::fixed::Fixed;
 use super::super::program::*;
+use super::super::quick::{How, Quick};
 use super::{Call, Frame, Run, Stop};
 use crate::tree::{Kind, Node, Severity, Sym, TypeRef};
 
 impl Run<'_> {
     /// Reads one field and adds its node; returns the value expressions see (0 for what is no number).
-    #[inline]
     pub fn field(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -16,55 +17,108 @@ impl Run<'_> {
         marks: u8,
         frame: Frame,
     ) -> Result<u64, Stop> {
-        let tables = self.tables;
-        let Some(def) = tables.type_def(ty) else {
-            return Err(Stop::Unknown);
-        };
-        let start = cursor.pos();
-        let (value, kind) = match &def.read {
-            Read::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,
-            Read::Bool => (u64::from(cursor.array::<1>()?[0]), Kind::Bool),
-            Read::Float { size: 4, big } => {
-                let raw = cursor.array::<4>()?;
-                let bits = if *big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) };
-                (u64::from(bits), Kind::F32)
+        self.quick_field(cursor, name, ty, marks, frame)
+    }
+
+    /// The same, to stand within the loops over steps and elements.
+    #[inline(always)]
+    pub(super) fn quick_field(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        ty: TypeRef,
+        marks: u8,
+        frame: Frame,
+    ) -> Result<u64, Stop> {
+        let quick = self.tables.quick(ty);
+        self.step(cursor, (name, ty, marks | quick.marks), &quick, frame)
+    }
+
+    /// The same, of a type that was looked up.
+    #[inline(always)]
+    pub(super) fn step(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        (name, ty, marks): (Sym, TypeRef, u8),
+        quick: &Quick,
+        frame: Frame,
+    ) -> Result<u64, Stop> {
+        match quick.how {
+            How::Little => {
+                let start = cursor.pos();
+                let value = quick.scalar.value(cursor.little(quick.scalar.size)?);
+                let node = self.scalar(cursor, name, ty, (value, quick.scalar.kind), (start, marks));
+                if quick.checked || (quick.scalar.kind == Kind::Bool && value > 1) {
+                    self.check(ty, node, value);
+                }
+                Ok(value)
             }
-            Read::Float { big, .. } => {
-                let raw = cursor.array::<8>()?;
-                (if *big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) }, Kind::F64)
+            How::Layout => self.structure(cursor, name, quick.layout, &[], marks).map(|()| 0),
+            How::Other => self.other(cursor, name, ty, marks, frame),
+        }
+    }
+
+    /// Reads a run of fields at once; whether it could be.
+    #[inline]
+    pub(super) fn fixed(&mut self, fixed: &Fixed, frame: &mut Frame, cursor: &mut Cursor<'_>) -> bool {
+        let (start, first, buffer) = (cursor.pos() as u32, self.tree.len(), cursor.buffer());
+        if first + fixed.nodes.len() as u32 > self.state.limits.nodes {
+            return false;
+        }
+        let Some(bytes) = cursor.run(fixed.bytes as usize) else { return false };
+        let slots = self.state.slots.get_mut(frame.base..).unwrap_or_default();
+        let (mut present, mut odd) = (frame.present, fixed.checked);
+        let nodes = fixed.nodes.iter().map(|template| {
+            let (value, unusual) = template.value(bytes);
+            odd |= unusual;
+            if let Some(place) = slots.get_mut(usize::from(template.slot)) {
+                *place = value;
+                present |= 1 << (template.slot & 63);
             }
-            Read::Uuid { plain } => {
-                let at = cursor.skip(16)?;
-                (Node::place(at, 16), if *plain { Kind::UuidBe } else { Kind::Uuid })
-            }
-            Read::Ipv4 { big } => {
-                let raw = cursor.array::<4>()?;
-                (u64::from(if *big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }), Kind::Ipv4)
-            }
-            _ => return self.composite(cursor, name, ty, def, marks | def.marks, frame),
-        };
-        let node = self.tree.leaf(Node {
-            value,
-            name,
-            ty,
-            start: start as u32,
-            bits: (cursor.pos() - start) as u32,
-            end: 0,
-            buffer: cursor.buffer(),
-            kind,
-            marks: marks | def.marks,
+            let mut node = template.node;
+            node.value = value;
+            node.start += start;
+            node.end += first;
+            node.buffer = buffer;
+            node
         });
-        if kind == Kind::Bool && value > 1 {
-            self.problem(Severity::Note, node, "a boolean of {a}", value as i64, 0);
+        self.tree.extend(fixed.marks, nodes);
+        frame.present = present;
+        if odd {
+            self.check_run(fixed, first);
         }
-        if def.expect.is_some() || def.max.is_some() {
-            self.check(def, node, value);
-        }
-        Ok(value)
+        true
     }
 
     #[cold]
-    fn check(&mut self, def: &TypeDef, node: u32, value: u64) {
+    fn check_run(&mut self, fixed: &Fixed, first: u32) {
+        for (node, t) in (first..).zip(&fixed.nodes) {
+            let value = self.tree.get(node).map_or(0, |node| node.value);
+            self.check(t.node.ty, node, value);
+        }
+    }
+
+    /// Adds the node of a value that was read from `start` on.
+    #[inline(always)]
+    fn scalar(
+        &mut self,
+        cursor: &Cursor<'_>,
+        name: Sym,
+        ty: TypeRef,
+        (value, kind): (u64, Kind),
+        (start, marks): (usize, u8),
+    ) -> u32 {
+        let (bits, buffer) = ((cursor.pos() - start) as u32, cursor.buffer());
+        self.tree.leaf(Node { value, name, ty, start: start as u32, bits, end: 0, buffer, kind, marks })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check(&mut self, ty: TypeRef, node: u32, value: u64) {
+        let Some(def) = self.tables.type_def(ty) else { return };
+        if matches!(def.read, Read::Bool) && value > 1 {
+            self.problem(Severity::Note, node, "a boolean of {a}", value as i64, 0);
+        }
         if let Some(expect) = def.expect.filter(|e| *e != value) {
             self.problem(Severity::Note, node, "{a}, where {b} is expected", value as i64, expect as i64);
         }
@@ -84,38 +138,34 @@ impl Run<'_> {
         }
     }
 
-    fn composite(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
-        def: &TypeDef,
-        marks: u8,
-        frame: Frame,
-    ) -> Result<u64, Stop> {
-        if self.tree.len() >= self.state.limits.nodes {
-            self.problem(
-                Severity::Error,
-                0,
-                "more than {a} values in one message",
-                i64::from(self.state.limits.nodes),
-                0,
-            );
-            return Err(Stop::Limit);
-        }
+    /// What is more than a few bytes, and numbers in rare orders of bytes.
+    #[inline(never)]
+    fn other(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, marks: u8, frame: Frame) -> Result<u64, Stop> {
+        let tables = self.tables;
+        let Some(def) = tables.type_def(ty) else {
+            return Err(Stop::Unknown);
+        };
+        self.node_limit(0)?;
         match &def.read {
+            Read::Int { .. } | Read::Float { .. } | Read::Ipv4 { .. } | Read::Uuid { .. } => {
+                let start = cursor.pos();
+                let read = number(cursor, &def.read)?;
+                let node = self.scalar(cursor, name, ty, read, (start, marks));
+                self.check(ty, node, read.0);
+                Ok(read.0)
+            }
             Read::Layout { layout, args } => {
                 let args = self.args(args, frame, cursor);
-                self.structure(cursor, name, *layout, &args, marks)
+                self.structure(cursor, name, *layout, &args, marks).map(|()| 0)
             }
             Read::Family(family) => self.object(cursor, name, ty, *family, marks),
             Read::NullOr { present, of } => self.null_or(cursor, name, ty, *present, *of, marks, frame),
             Read::Native { native, args } => {
                 let args = self.args(args, frame, cursor);
-                let call = Call { name, ty, marks, args, depth: self.state.depth };
+                let call = Call { native: *native, name, ty, marks, args, depth: self.state.depth };
                 let (start, node) = (cursor.pos(), self.tree.len());
-                let result = match self.tables.native(*native) {
-                    Some(function) => function(self, cursor, &call),
+                let result = match tables.native(*native) {
+                    Some((native, _)) => (native.read)(self, cursor, &call),
                     None => Err(Stop::Unknown),
                 };
                 if result.is_err() && self.tree.len() == node {
@@ -146,27 +196,22 @@ impl Run<'_> {
             return Err(Stop::Unknown);
         };
         let node = self.open(cursor, name, ty, marks);
-        let class = self.field(cursor, family.field, family.of, 0, Frame::default());
+        let class = self.quick_field(cursor, family.field, family.of, 0, Frame::default());
         let result = match class {
             Ok(number) if family.null == Some(number) => {
                 self.make_null(node, cursor);
                 return Ok(number);
             }
-            Ok(number) => match family.members.binary_search_by_key(&number, |m| m.0) {
-                Ok(i) => {
-                    let layout = family.members.get(i).and_then(|m| tables.layout(m.1));
-                    match layout {
-                        Some(layout) => {
-                            if let Some(n) = self.tree.get_mut(node) {
-                                n.ty = layout.ty;
-                            }
-                            self.steps(layout, &[], node, cursor).map(|()| number)
-                        }
-                        None => Err(Stop::Unknown),
+            Ok(number) => {
+                let member = family.numbers.find(number).and_then(|at| family.members.get(at));
+                match member.and_then(|m| tables.layout(m.1)) {
+                    Some(layout) => {
+                        self.tree.retype(node, layout.ty);
+                        self.steps(layout, &[], node, cursor).map(|()| number)
                     }
+                    None => Err(Stop::Unknown),
                 }
-                Err(_) => Err(Stop::Unknown),
-            },
+            }
             Err(stop) => Err(stop),
         };
         self.tree.close(node, cursor.pos());
@@ -176,9 +221,7 @@ impl Run<'_> {
     /// Turns the structure that was just begun into "no object".
     fn make_null(&mut self, node: u32, cursor: &Cursor<'_>) {
         self.tree.cut(node + 1);
-        if let Some(n) = self.tree.get_mut(node) {
-            n.kind = Kind::Null;
-        }
+        self.tree.set_kind(node, Kind::Null);
         self.tree.close(node, cursor.pos());
     }
 
@@ -196,7 +239,7 @@ impl Run<'_> {
     ) -> Result<u64, Stop> {
         let tables = self.tables;
         let node = self.open(cursor, name, ty, marks);
-        let there = self.field(cursor, tables.present_name(), present, crate::tree::mark::SPAN, frame);
+        let there = self.quick_field(cursor, tables.present_name(), present, crate::tree::mark::SPAN, frame);
         let result = match there {
             Ok(0) => {
                 self.make_null(node, cursor);
@@ -219,17 +262,23 @@ impl Run<'_> {
     }
 }
 
-#[inline]
+/// A number in one of the rarer orders of bytes, or the place of a UUID.
+fn number(cursor: &mut Cursor<'_>, read: &Read) -> Result<(u64, Kind), Stop> {
+    Ok(match read {
+        Read::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,
+        Read::Float { size: 4, .. } => (u64::from(u32::from_be_bytes(cursor.array()?)), Kind::F32),
+        Read::Float { .. } => (u64::from_be_bytes(cursor.array()?), Kind::F64),
+        Read::Uuid { plain } => (Node::place(cursor.skip(16)?, 16), if *plain { Kind::UuidBe } else { Kind::Uuid }),
+        _ => (u64::from(u32::from_be_bytes(cursor.array()?)), Kind::Ipv4),
+    })
+}
+
 fn integer(cursor: &mut Cursor<'_>, size: u8, signed: bool, order: Order) -> Result<(u64, Kind), Stop> {
     let value = match (size, order) {
-        (1, _) => u64::from(cursor.array::<1>()?[0]),
-        (2, Order::Big) => u64::from(u16::from_be_bytes(cursor.array()?)),
-        (2, _) => u64::from(u16::from_le_bytes(cursor.array()?)),
-        (4, Order::Little) => u64::from(u32::from_le_bytes(cursor.array()?)),
-        (4, Order::Big) => u64::from(u32::from_be_bytes(cursor.array()?)),
+        (2, _) => u64::from(u16::from_be_bytes(cursor.array()?)),
         (4, Order::Pdp) => u64::from(u32::from_le_bytes(cursor.array()?).rotate_right(16)),
-        (_, Order::Big) => u64::from_be_bytes(cursor.array()?),
-        _ => u64::from_le_bytes(cursor.array()?),
+        (4, _) => u64::from(u32::from_be_bytes(cursor.array()?)),
+        _ => u64::from_be_bytes(cursor.array()?),
     };
     if !signed {
         return Ok((value, if size == 8 { Kind::Unsigned64 } else { Kind::Unsigned }));

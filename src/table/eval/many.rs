@@ -3,7 +3,7 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::{Frame, Run, Stop};
-use crate::tree::{Kind, Node, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_text, mark};
+use crate::tree::{Kind, Node, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_text, is_inverted_ascii, mark};
 
 /// How many units a length stands for.
 pub(super) enum Count {
@@ -22,10 +22,10 @@ impl Run<'_> {
             LenFrom::Rest => return Ok(Count::Rest),
             LenFrom::Zero => return Ok(Count::Zero),
             LenFrom::To(unit) => return Ok(Count::To(unit)),
-            LenFrom::Inline(ty) => self.field(cursor, self.tables.count_name(), ty, mark::SPAN, frame)?,
-            LenFrom::Expr(id) => match self.expr(id, frame, cursor).map(u64::try_from) {
-                Some(Ok(n)) => n,
-                _ => {
+            LenFrom::Inline(ty) => self.quick_field(cursor, self.tables.count_name(), ty, mark::SPAN, frame)?,
+            LenFrom::Expr(id) => match self.length(id, frame, cursor) {
+                Some(n) => n,
+                None => {
                     let node = self.tree.len().saturating_sub(1);
                     self.problem(Severity::Error, node, "a length below zero or without a value", 0, 0);
                     return Err(Stop::Bad);
@@ -154,16 +154,16 @@ impl Run<'_> {
         let Some(content) = zero_at(bytes, unit) else {
             return;
         };
-        let Some(text) = self.tree.get_mut(node) else {
+        let Some(text) = self.tree.get(node).copied() else {
             return;
         };
         let (at, _) = text.content();
-        text.value = Node::place(at, content);
+        self.tree.place_content(node, at, content);
         let used = content + unit;
         if used == bytes.len() {
             return;
         }
-        let (mut head, mut pad) = (*text, *text);
+        let (mut head, mut pad) = (Node { value: Node::place(at, content), ..text }, text);
         head.bits = (used * 8) as u32;
         head.name = self.tables.text_name();
         head.marks |= mark::SPAN;
@@ -176,10 +176,7 @@ impl Run<'_> {
         pad.marks |= mark::SPAN;
         self.tree.leaf(head);
         self.tree.leaf(pad);
-        let end = self.tree.len();
-        if let Some(text) = self.tree.get_mut(node) {
-            text.end = end;
-        }
+        self.tree.close(node, (text.start + text.bits) as usize);
     }
 
     fn terminated_text(&mut self, node: u32, bytes: &[u8], unit: usize) {
@@ -191,17 +188,15 @@ impl Run<'_> {
             }
             return;
         }
-        if let Some(text) = self.tree.get_mut(node) {
-            let (at, _) = text.content();
-            text.value = Node::place(at, content);
+        if let Some((at, _)) = self.tree.get(node).map(Node::content) {
+            self.tree.place_content(node, at, content);
         }
     }
 
     fn trimmed_text(&mut self, node: u32, bytes: &[u8], unit: usize) {
         let zeros = bytes.iter().rev().take_while(|b| **b == 0).count() / unit * unit;
-        if let Some(text) = self.tree.get_mut(node) {
-            let (at, len) = text.content();
-            text.value = Node::place(at, len.saturating_sub(zeros));
+        if let Some((at, len)) = self.tree.get(node).map(Node::content) {
+            self.tree.place_content(node, at, len.saturating_sub(zeros));
         }
     }
 
@@ -215,7 +210,7 @@ impl Run<'_> {
         let plain = match kind {
             TextKind::Utf8 => bytes.is_ascii() || std::str::from_utf8(bytes).is_ok(),
             TextKind::Latin1 | TextKind::Owned => true,
-            TextKind::Inverted8 => bytes.iter().all(|b| b & 0x80 != 0),
+            TextKind::Inverted8 => is_inverted_ascii(bytes),
             TextKind::Utf16 => len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| u[1] & 0xf8 == 0xd8),
             TextKind::Inverted16 => len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| !u[1] & 0xf8 == 0xd8),
         };
@@ -245,10 +240,7 @@ impl Run<'_> {
         frame: Frame,
     ) -> Result<u64, Stop> {
         let count = self.count(cursor, len, frame)?;
-        let node = self.open(cursor, name, ty, marks);
-        if let Some(n) = self.tree.get_mut(node) {
-            n.kind = Kind::List;
-        }
+        let node = self.open_as(cursor, name, ty, (Kind::List, marks));
         let result = self.elements(cursor, node, of, &count, frame);
         self.tree.close(node, cursor.pos());
         if let Count::Units(n) = count {
@@ -327,18 +319,9 @@ impl Run<'_> {
     }
 
     fn element(&mut self, cursor: &mut Cursor<'_>, node: u32, of: TypeRef, frame: Frame) -> Result<(), Stop> {
-        if self.tree.len() >= self.state.limits.nodes {
-            self.problem(
-                Severity::Error,
-                node,
-                "more than {a} values in one message",
-                i64::from(self.state.limits.nodes),
-                0,
-            );
-            return Err(Stop::Limit);
-        }
+        self.node_limit(node)?;
         let before = cursor.pos();
-        self.field(cursor, Sym::ELEMENT, of, 0, frame)?;
+        self.quick_field(cursor, Sym::ELEMENT, of, 0, frame)?;
         if cursor.pos() == before {
             self.problem(Severity::Error, node, "a list whose elements have no length", 0, 0);
             return Err(Stop::Bad);

@@ -7,10 +7,12 @@ mod bitstream;
 mod expr;
 mod leaf;
 mod many;
+mod native;
 mod region;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
 pub use expr::binary;
+pub use native::{Call, Native, NativeFn};
 
 use super::cursor::{Cursor, Short};
 use super::program::*;
@@ -49,24 +51,6 @@ pub enum Outcome {
     NoLayout(MessageId, Option<usize>),
     /// The bytes cannot be this message.
     Malformed(MessageId),
-}
-
-/// A type with code: reads at the cursor, adds its nodes (exactly one without the span mark), returns the value expressions see.
-pub type NativeFn = fn(&mut Run<'_>, &mut Cursor<'_>, &Call) -> Result<u64, Stop>;
-
-/// How a type with code was called.
-#[derive(Debug, Clone, Copy)]
-pub struct Call {
-    /// The name its node gets.
-    pub name: Sym,
-    /// The type its node gets.
-    pub ty: TypeRef,
-    /// Marks its node gets.
-    pub marks: u8,
-    /// Up to four arguments; those not given are 0.
-    pub args: [u64; 4],
-    /// Depth of structures above it.
-    pub depth: u32,
 }
 
 /// Bounds of one message.
@@ -216,7 +200,7 @@ impl Run<'_> {
         let root = self.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
         let (mut number, mut length) = (0, None);
         for (role, name, ty) in &service.header {
-            let value = match self.field(&mut cursor, *name, *ty, mark::SPAN, Frame::default()) {
+            let value = match self.quick_field(&mut cursor, *name, *ty, mark::SPAN, Frame::default()) {
                 Ok(value) => value,
                 Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
                 Err(_) => return Outcome::Unknown(0, None),
@@ -235,9 +219,7 @@ impl Run<'_> {
         let Some(def) = tables.message(id) else {
             return Outcome::Unknown(number, whole);
         };
-        if let Some(node) = self.tree.get_mut(root) {
-            node.name = def.name;
-        }
+        self.tree.rename(root, def.name);
         let Some(layout) = def.layout.and_then(|l| tables.layout(l)) else {
             if let Some(rest) = whole.and_then(|w| w.checked_sub(cursor.pos() / 8))
                 && cursor.narrow(rest).is_ok()
@@ -248,9 +230,7 @@ impl Run<'_> {
             }
             return Outcome::NoLayout(id, whole);
         };
-        if let Some(node) = self.tree.get_mut(root) {
-            node.ty = layout.ty;
-        }
+        self.tree.retype(root, layout.ty);
         match whole {
             None => self.stream_message(id, layout, root, &mut cursor),
             Some(whole) => self.framed_message(id, layout, root, whole, &mut cursor),
@@ -292,18 +272,16 @@ impl Run<'_> {
     }
 
     /// Opens a structure's node at the cursor.
+    #[inline]
     pub fn open(&mut self, cursor: &Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> u32 {
-        self.tree.leaf(Node {
-            value: 0,
-            name,
-            ty,
-            start: cursor.pos() as u32,
-            bits: 0,
-            end: 0,
-            buffer: cursor.buffer(),
-            kind: Kind::Struct,
-            marks,
-        })
+        self.open_as(cursor, name, ty, (Kind::Struct, marks))
+    }
+
+    /// Opens a node that will have children.
+    #[inline]
+    pub(super) fn open_as(&mut self, cursor: &Cursor<'_>, name: Sym, ty: TypeRef, (kind, marks): (Kind, u8)) -> u32 {
+        let (start, buffer) = (cursor.pos() as u32, cursor.buffer());
+        self.tree.leaf(Node { value: 0, name, ty, start, bits: 0, end: 0, buffer, kind, marks })
     }
 
     /// Adds a problem with a fixed text.
@@ -319,15 +297,29 @@ impl Run<'_> {
         layout: LayoutId,
         args: &[u64],
         marks: u8,
-    ) -> Result<u64, Stop> {
+    ) -> Result<(), Stop> {
         let tables = self.tables;
         let Some(layout) = tables.layout(layout) else {
             return Err(Stop::Unknown);
         };
+        self.node_limit(0)?;
         let node = self.open(cursor, name, layout.ty, marks);
         let result = self.steps(layout, args, node, cursor);
         self.tree.close(node, cursor.pos());
-        result.map(|()| 0)
+        result
+    }
+
+    /// Stops where a message has more values than are kept.
+    #[inline]
+    fn node_limit(&mut self, node: u32) -> Result<(), Stop> {
+        if self.tree.len() < self.state.limits.nodes { Ok(()) } else { Err(self.too_many_nodes(node)) }
+    }
+
+    #[cold]
+    fn too_many_nodes(&mut self, node: u32) -> Stop {
+        let limit = i64::from(self.state.limits.nodes);
+        self.problem(Severity::Error, node, "more than {a} values in one message", limit, 0);
+        Stop::Limit
     }
 
     /// The fields of a layout with its parameters, into a structure's node that is open.
@@ -337,7 +329,9 @@ impl Run<'_> {
             return Err(Stop::Limit);
         }
         let base = self.state.slots.len();
-        self.state.slots.resize(base + usize::from(layout.slots), 0);
+        if layout.slots > 0 {
+            self.state.slots.resize(base + usize::from(layout.slots), 0);
+        }
         let mut frame = Frame { base, present: 0 };
         for (i, arg) in args.iter().enumerate().take(usize::from(layout.params)) {
             self.keep(&mut frame, i as u16, *arg);
@@ -362,13 +356,22 @@ impl Run<'_> {
         let mut pc = start as usize;
         while let Some(op) = tables.op(pc) {
             pc += 1;
-            match op {
-                Op::Field { name, ty, slot, marks } => {
-                    let value = self.field(cursor, *name, *ty, *marks, *frame)?;
-                    if *slot != NO_SLOT {
-                        self.keep(frame, *slot, value);
-                    }
+            // Nearly every step is a field: asked first, that is foreseen.
+            if let Op::Field { name, ty, slot, marks, quick, fixed } = op {
+                if let Some(fixed) = tables.fixed(*fixed)
+                    && self.fixed(fixed, frame, cursor)
+                {
+                    pc = fixed.next as usize;
+                    continue;
                 }
+                let value = self.step(cursor, (*name, *ty, *marks), quick, *frame)?;
+                if *slot != NO_SLOT {
+                    self.keep(frame, *slot, value);
+                }
+                continue;
+            }
+            match op {
+                Op::Field { .. } => {}
                 Op::Branch { test, otherwise } => {
                     if !self.test(*test, *frame, cursor) {
                         pc = *otherwise as usize;
@@ -385,10 +388,7 @@ impl Run<'_> {
                     self.tree.problem(Problem { severity: *severity, node, text, a: 0, b: 0, bytes: None });
                 }
                 Op::Empty { name, ty } => {
-                    let list = self.open(cursor, *name, *ty, 0);
-                    if let Some(n) = self.tree.get_mut(list) {
-                        n.kind = Kind::List;
-                    }
+                    let list = self.open_as(cursor, *name, *ty, (Kind::List, 0));
                     self.tree.close(list, cursor.pos());
                 }
                 Op::Undecoded => return Err(Stop::Unknown),
@@ -408,7 +408,7 @@ impl Run<'_> {
     fn args(&mut self, args: &[ExprId], frame: Frame, cursor: &Cursor<'_>) -> [u64; 4] {
         let mut values = [0; 4];
         for (place, arg) in values.iter_mut().zip(args) {
-            *place = self.expr(*arg, frame, cursor).unwrap_or(0) as u64;
+            *place = self.word(*arg, frame, cursor);
         }
         values
     }

@@ -33,9 +33,7 @@ impl Run<'_> {
             }
         }
         self.state.regions -= 1;
-        if let Some(n) = self.tree.get_mut(node) {
-            n.marks |= marks;
-        }
+        self.tree.mark(node, marks);
         self.check_max(def, node, n as u64);
         cursor.restore(outer);
         Ok(0)

@@ -1,0 +1,123 @@
+//! Times as text: RFC 3339 in UTC, with the capture's own precision.
+
+use std::fmt::Write;
+
+use crate::capture::Time;
+
+/// Appends a time as RFC 3339 in UTC, with the capture's own precision.
+pub fn format_time(time: Time, out: &mut String) {
+    let (year, month, day) = civil(time.seconds.div_euclid(86_400));
+    let second = time.seconds.rem_euclid(86_400);
+    let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
+    let _ = write!(out, "{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}");
+    if time.digits > 0 {
+        let digits = usize::from(time.digits.min(9));
+        let fraction = format!("{:09}", time.nanos);
+        out.push('.');
+        out.push_str(fraction.get(..digits).unwrap_or(&fraction));
+    }
+    out.push('Z');
+}
+
+/// Year, month and day of a day counted from 1970-01-01 (Gregorian calendar).
+fn civil(day: i64) -> (i64, i64, i64) {
+    let z = day + 719_468;
+    let era = z.div_euclid(146_097);
+    let doe = z.rem_euclid(146_097);
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
+}
+
+/// Writes times one after the other: records come in the same second again and again, whose text is kept.
+#[derive(Clone)]
+pub(super) struct Clock {
+    second: i64,
+    text: String,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock { second: i64::MIN, text: String::new() }
+    }
+}
+
+impl Clock {
+    /// Appends a time with its date.
+    pub(super) fn append(&mut self, time: Time, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.second(time).as_bytes());
+        fraction(time, out);
+        out.push(b'Z');
+    }
+
+    /// Appends the time of day.
+    pub(super) fn append_clock(&mut self, time: Time, out: &mut Vec<u8>) {
+        let clock = self.second(time).split_once('T').map_or("", |(_, clock)| clock);
+        out.extend_from_slice(clock.as_bytes());
+        fraction(time, out);
+    }
+
+    /// Appends the date.
+    pub(super) fn append_date(&mut self, time: Time, out: &mut Vec<u8>) {
+        let date = self.second(time).split_once('T').map_or("", |(date, _)| date);
+        out.extend_from_slice(date.as_bytes());
+    }
+
+    /// Date and time, without the second's fraction.
+    fn second(&mut self, time: Time) -> &str {
+        if self.second != time.seconds || self.text.is_empty() {
+            self.second = time.seconds;
+            self.text.clear();
+            format_time(Time { digits: 0, ..time }, &mut self.text);
+            self.text.pop();
+        }
+        &self.text
+    }
+}
+
+fn fraction(time: Time, out: &mut Vec<u8>) {
+    if time.digits == 0 {
+        return;
+    }
+    let mut digits = *b".000000000";
+    let mut rest = time.nanos;
+    for place in digits.iter_mut().skip(1).rev() {
+        *place = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend_from_slice(digits.get(..1 + usize::from(time.digits.min(9))).unwrap_or(&digits));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_the_captures_precision() {
+        let mut out = String::new();
+        format_time(Time { seconds: 1_795_168_301, nanos: 586_970_000, digits: 6 }, &mut out);
+        assert_eq!(out, "2026-11-20T09:51:41.586970Z");
+        out.clear();
+        format_time(Time { seconds: -1, nanos: 5, digits: 9 }, &mut out);
+        assert_eq!(out, "1969-12-31T23:59:59.000000005Z");
+    }
+
+    #[test]
+    fn a_clock_says_the_same() {
+        let mut clock = Clock::default();
+        for (seconds, nanos, digits) in [(1_795_168_301, 586_970_000, 6), (1_795_168_301, 7, 9), (0, 0, 0), (-1, 5, 3)]
+        {
+            let time = Time { seconds, nanos, digits };
+            let mut whole = String::new();
+            format_time(time, &mut whole);
+            let mut said = Vec::new();
+            clock.append(time, &mut said);
+            clock.append_date(time, &mut said);
+            clock.append_clock(time, &mut said);
+            let (date, rest) = whole.split_at(10);
+            assert_eq!(String::from_utf8_lossy(&said), format!("{whole}{date}{}", rest[1..].trim_end_matches('Z')));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Numbers with names: values of enums and flag sets.
+
+use super::super::kept::Kept;
+use super::number;
+use crate::table::{EnumDef, EnumId, Tables};
+use crate::tree::{Kind, Node};
+
+/// Appends a value of an enum or a flag set.
+#[inline]
+pub(super) fn named(tables: &Tables, symbols: EnumId, node: &Node, kept: &mut Kept, out: &mut Vec<u8>) {
+    let of = (std::ptr::from_ref(tables).addr(), symbols.0);
+    kept.append(of, node, out, |out| write(tables.enum_def(symbols), node, out));
+}
+
+fn write(symbols: Option<&EnumDef>, node: &Node, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"value\":");
+    integer(node, out);
+    let bits = (node.bits.clamp(1, 64)) as u64;
+    let raw = if bits == 64 { node.value } else { node.value & ((1 << bits) - 1) };
+    match symbols {
+        Some(symbols) if symbols.flags => {
+            out.extend_from_slice(b",\"names\":[");
+            let mut first = true;
+            for v in symbols.values.iter().filter(|v| v.value != 0 && raw & v.value == v.value) {
+                if !first {
+                    out.push(b',');
+                }
+                first = false;
+                out.extend_from_slice(v.json.as_bytes());
+            }
+            out.push(b']');
+        }
+        Some(symbols) => {
+            if let Some(v) = symbols.get(node.value).or_else(|| symbols.get(raw)) {
+                out.extend_from_slice(b",\"name\":");
+                out.extend_from_slice(v.json.as_bytes());
+            }
+        }
+        None => {}
+    }
+    out.push(b'}');
+}
+
+/// An integer: those of 64 bits as strings.
+#[inline]
+pub(super) fn integer(node: &Node, out: &mut Vec<u8>) {
+    match node.kind {
+        Kind::Signed => number(out, node.value as i64),
+        Kind::Unsigned64 => {
+            out.push(b'"');
+            number(out, node.value);
+            out.push(b'"');
+        }
+        Kind::Signed64 => {
+            out.push(b'"');
+            number(out, node.value as i64);
+            out.push(b'"');
+        }
+        _ => number(out, node.value),
+    }
+}

@@ -1,0 +1,170 @@
+//! Runs of fields whose places are known before anything is read: numbers, and structures of nothing else, one after the other.
+//! Their nodes are made ready when tables are loaded; reading them is one check of the length and a copy with the values put in.
+//!
+//! Half of a Plasma message's values stand in such runs, and each costs a third of what it does when fields are read one by one.
+//! Where a run cannot be read as one (it begins within a byte, the bytes end too early), its fields are read as any others.
+
+use std::collections::HashSet;
+
+use super::program::*;
+use super::quick::{How, Quick, Scalar};
+use crate::tree::{Buffer, Kind, Node, Sym, TypeRef};
+
+/// A run.
+#[derive(Debug, Clone)]
+pub(crate) struct Fixed {
+    /// All its bytes.
+    pub(crate) bytes: u32,
+    /// The step behind it.
+    pub(crate) next: u32,
+    /// All marks of its nodes together.
+    pub(crate) marks: u8,
+    /// Whether some value is held against what is expected.
+    pub(crate) checked: bool,
+    pub(crate) nodes: Box<[Template]>,
+}
+
+/// A node of a run: `start` counts from the run's first bit, `end` from its first node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Template {
+    pub(crate) node: Node,
+    /// Which bits of the eight bytes from there on are its value; none for a structure.
+    mask: u64,
+    /// The highest of them where it says that the value is negative.
+    sign: u64,
+    /// A value above this is to be looked at.
+    usual: u64,
+    /// Where its bytes are in the run.
+    at: u32,
+    /// Where its value is kept, or [`NO_SLOT`].
+    pub(crate) slot: u16,
+}
+
+impl Template {
+    /// Its value in the bytes of the run, and whether that is to be looked at.
+    #[inline(always)]
+    pub(crate) fn value(&self, bytes: &[u8]) -> (u64, bool) {
+        let raw = bytes.get(self.at as usize..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
+        let value = ((u64::from_le_bytes(raw) & self.mask) ^ self.sign).wrapping_sub(self.sign);
+        (value, value > self.usual)
+    }
+}
+
+/// Runs of fewer nodes are not worth it.
+const LEAST: usize = 2;
+/// Longer ones are cut, so that a short message is not held up by a long run that does not fit.
+const MOST: usize = 64;
+/// Structures within structures of one run.
+const DEPTH: usize = 8;
+
+/// Finds the runs of a program; each step that begins one is told.
+pub(super) fn find(p: &mut Program) {
+    let targets = targets(&p.ops);
+    let mut found = Vec::new();
+    for layout in p.layouts.iter().filter(|layout| layout.positions.is_none()) {
+        let steps = p.ops.iter().enumerate().skip(layout.start as usize);
+        let mut covered = 0;
+        for (at, _) in steps.take_while(|(_, op)| !matches!(op, Op::End)) {
+            // What is jumped to begins a run of its own, whatever runs pass over it.
+            if at < covered && !targets.contains(&(at as u32)) {
+                continue;
+            }
+            let mut run = Building::default();
+            let mut next = at;
+            while run.nodes.len() < MOST && p.ops.get(next).is_some_and(|op| run.field(p, op, true, DEPTH)) {
+                next += 1;
+            }
+            covered = covered.max(next);
+            if run.nodes.len() >= LEAST {
+                let marks = run.nodes.iter().fold(0, |all, t| all | t.node.marks);
+                let nodes = run.nodes.into();
+                found.push((at, Fixed { bytes: run.bytes, next: next as u32, marks, checked: run.checked, nodes }));
+            }
+        }
+    }
+    for (at, fixed) in found {
+        if let Some(Op::Field { fixed: place, .. }) = p.ops.get_mut(at) {
+            p.fixed.push(fixed);
+            *place = p.fixed.len() as u32;
+        }
+    }
+}
+
+/// The steps that others jump to.
+fn targets(ops: &[Op]) -> HashSet<u32> {
+    let mut all = HashSet::new();
+    for op in ops {
+        match op {
+            Op::Branch { otherwise, .. } => all.extend([*otherwise]),
+            Op::Jump(to) => all.extend([*to]),
+            Op::Switch { targets, otherwise, .. } => all.extend(targets.iter().map(|t| t.1).chain([*otherwise])),
+            _ => {}
+        }
+    }
+    all
+}
+
+#[derive(Default)]
+struct Building {
+    nodes: Vec<Template>,
+    bytes: u32,
+    checked: bool,
+}
+
+impl Building {
+    /// Adds a field, if its place is known.
+    fn field(&mut self, p: &Program, op: &Op, outermost: bool, depth: usize) -> bool {
+        let Op::Field { name, ty, slot, marks, quick, .. } = op else { return false };
+        match quick.how {
+            How::Little => {
+                let slot = if outermost { *slot } else { NO_SLOT };
+                self.number((*name, *ty, *marks), quick, slot);
+                true
+            }
+            How::Layout => depth > 0 && self.structure(p, (*name, *marks), quick.layout, depth - 1),
+            How::Other => false,
+        }
+    }
+
+    fn number(&mut self, (name, ty, marks): (Sym, TypeRef, u8), quick: &Quick, slot: u16) {
+        let bits = u32::from(quick.scalar.size) * 8;
+        let template = self.template((name, ty, marks), quick.scalar.kind, bits);
+        let Scalar { size, signed, kind } = quick.scalar;
+        let mask = u64::MAX >> (64 - u32::from(size.clamp(1, 8)) * 8);
+        let sign = if signed { mask & !(mask >> 1) } else { 0 };
+        let usual = if kind == Kind::Bool { 1 } else { u64::MAX };
+        self.nodes.push(Template { mask, sign, usual, slot, ..template });
+        self.checked |= quick.checked;
+        self.bytes += u32::from(quick.scalar.size);
+    }
+
+    /// A structure, all of it or nothing.
+    fn structure(&mut self, p: &Program, (name, marks): (Sym, u8), layout: LayoutId, depth: usize) -> bool {
+        let Some(layout) = p.layouts.get(layout.0 as usize) else { return false };
+        let (index, bytes) = (self.nodes.len(), self.bytes);
+        let template = self.template((name, layout.ty, marks), Kind::Struct, 0);
+        self.nodes.push(template);
+        for op in p.ops.get(layout.start as usize..).unwrap_or(&[]) {
+            if matches!(op, Op::End) {
+                let end = self.nodes.len() as u32;
+                if let Some(t) = self.nodes.get_mut(index) {
+                    t.node.end = end;
+                    t.node.bits = (self.bytes - bytes) * 8;
+                }
+                return true;
+            }
+            if !self.field(p, op, false, depth) {
+                break;
+            }
+        }
+        self.nodes.truncate(index);
+        self.bytes = bytes;
+        false
+    }
+
+    fn template(&self, (name, ty, marks): (Sym, TypeRef, u8), kind: Kind, bits: u32) -> Template {
+        let (start, end) = (self.bytes * 8, self.nodes.len() as u32 + 1);
+        let node = Node { value: 0, name, ty, start, bits, end, buffer: Buffer::CAPTURED, kind, marks };
+        Template { node, mask: 0, sign: 0, usual: u64::MAX, at: self.bytes, slot: NO_SLOT }
+    }
+}

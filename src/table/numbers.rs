@@ -1,0 +1,62 @@
+//! Finding a place in a sorted list by number: at once where the numbers lie close together, as those of classes and enums do.
+
+/// More places than this for each number are not spent on finding it at once.
+const SPREAD: u64 = 8;
+
+/// Where each number of a sorted list is.
+#[derive(Debug, Clone, Default)]
+pub struct Numbers {
+    first: u64,
+    /// For each number from the first to the last, its place in the list and 1, or 0; empty where the numbers lie too far apart.
+    places: Vec<u32>,
+    sorted: Vec<u64>,
+}
+
+impl Numbers {
+    /// Of a sorted list's numbers. Of equal ones, one is found.
+    pub(super) fn of(sorted: impl Iterator<Item = u64>) -> Numbers {
+        let sorted: Vec<u64> = sorted.collect();
+        let (Some(first), Some(last)) = (sorted.first().copied(), sorted.last().copied()) else {
+            return Numbers::default();
+        };
+        let room = (sorted.len() as u64).saturating_mul(SPREAD);
+        let mut places = Vec::new();
+        if last - first < room {
+            places.resize((last - first) as usize + 1, 0);
+            for (i, number) in sorted.iter().enumerate() {
+                if let Some(place) = places.get_mut((number - first) as usize) {
+                    *place = i as u32 + 1;
+                }
+            }
+        }
+        Numbers { first, places, sorted }
+    }
+
+    /// The place of a number.
+    #[inline]
+    pub fn find(&self, number: u64) -> Option<usize> {
+        if self.places.is_empty() {
+            return self.sorted.binary_search(&number).ok();
+        }
+        let place = *self.places.get(usize::try_from(number.wrapping_sub(self.first)).ok()?)?;
+        (place as usize).checked_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn close_or_far_apart_each_is_found() {
+        for list in [vec![3, 4, 7, 9], vec![0, 1 << 20, u64::MAX], vec![u64::MAX], vec![]] {
+            let numbers = Numbers::of(list.iter().copied());
+            for (i, number) in list.iter().enumerate() {
+                assert_eq!(numbers.find(*number), Some(i), "{list:?}");
+            }
+            for absent in [2, 5, 8, 10, 1 << 40] {
+                assert_eq!(numbers.find(absent), None, "{list:?}");
+            }
+        }
+    }
+}
