@@ -6,6 +6,7 @@
 //! [`Capture`] reads one or more files as one run; `write` makes pcapng, for live captures and for putting
 //! secrets into a capture and taking them out again.
 
+mod ahead;
 mod bytes;
 mod clock;
 mod error;

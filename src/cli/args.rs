@@ -92,7 +92,7 @@ pub struct ReadArgs {
     /// Stop after N records
     #[arg(short = 'c', value_name = "N")]
     pub count: Option<u64>,
-    /// How many threads work; all the machine has cores for, where it is not said. What is printed is the same
+    /// How many threads work, 8 at most; as many as the machine has cores, where it is not said. What is printed is the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     /// When to use colour

@@ -72,7 +72,7 @@ fn no_stream(text: &str) -> CliError {
 fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let filter = filter(args, &setup)?;
-    let mut progress = Intake::progress(args);
+    let progress = Intake::progress(args);
     let out = One {
         to: progress.beside(io::stdout()),
         key,
@@ -85,7 +85,7 @@ fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Resul
         over: false,
     };
     let mut pipeline = Pipeline::new(setup, out);
-    let read = feed(args, &mut progress, &mut pipeline, |one, waits| {
+    let read = feed(args, progress, &mut pipeline, |one, waits| {
         if waits {
             one.flush();
         }
@@ -170,11 +170,11 @@ fn all(args: &ReadArgs, form: Form, side: Option<Side>, dir: &Path) -> Result<St
     let setup = setup(args)?;
     let filter = filter(args, &setup)?;
     std::fs::create_dir_all(dir).map_err(|e| CliError::File(dir.display().to_string(), e))?;
-    let mut progress = Intake::progress(args);
+    let progress = Intake::progress(args);
     let redact = args.redact;
     let out = All { dir: dir.into(), form, side, redact, filter, open: HashMap::new(), held: 0, files: 0, error: None };
     let mut pipeline = Pipeline::new(setup, out);
-    let read = feed(args, &mut progress, &mut pipeline, |all, _| all.error.is_some());
+    let read = feed(args, progress, &mut pipeline, |all, _| all.error.is_some());
     pipeline.finish();
     let summary = pipeline.summary();
     let all = pipeline.output();

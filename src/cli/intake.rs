@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::args::ReadArgs;
 use super::error::CliError;
+use super::feed::threads;
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use crate::capture::{Capture, Frame, Item, Live, PcapngWriter, Problem, Source, Tail, interfaces};
@@ -39,6 +40,7 @@ impl Intake {
         }
         let Some(path) = &args.tail else {
             let capture = Capture::new(args.captures.iter().map(|path| source(path)));
+            let capture = capture.unpacking_ahead(threads(args) > 1);
             return Ok(Intake { from: From::Files(capture), interrupt: Interrupt::default() });
         };
         let interrupt = Interrupt::watch();

@@ -3,11 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::args::{Cookies, ReadArgs};
+use super::crew;
 use super::error::{CliError, Status};
-use super::intake::{Intake, Keep, is_unfinished};
+use super::feed::{Feed, threads};
+use super::intake::Intake;
 use super::progress::Progress;
 use super::sink::Printer;
-use crate::capture::Item;
 use crate::filter::Filter;
 use crate::flow::Limits as FlowLimits;
 use crate::keys::{KeyFile, KeyRing};
@@ -15,33 +16,42 @@ use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
 use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
 use crate::table::{Source as TableSource, TableError, Tables};
 
-/// The type of the secrets block that carries keys: "MOUL".
-pub(super) const SECRETS: u32 = 0x4d4f_554c;
-
 /// Reads captures and prints what is in them.
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let stdout = io::stdout();
     let terminal = stdout.is_terminal();
-    let mut progress = Intake::progress(args);
+    let progress = Intake::progress(args);
     let printer = Printer::new(args, &setup, terminal, progress.beside(stdout))?;
     let mut pipeline = Pipeline::new(setup, printer);
-    let read = feed(args, &mut progress, &mut pipeline, |printer, waits| {
+    let mut feed = Feed::new(args, progress)?;
+    match threads(args) {
+        1 => alone(&mut feed, &mut pipeline),
+        threads => crew::run(&mut feed, &mut pipeline, threads),
+    }
+    let summary = pipeline.summary();
+    if let Some(error) = pipeline.output().take_error() {
+        return Err(CliError::writing(error));
+    }
+    let verdict = pipeline.output().verdict(args.quiet);
+    feed.result(args.quiet)?;
+    if !args.quiet {
+        say_summary(&summary);
+    }
+    verdict?;
+    Ok(status(args, &summary))
+}
+
+/// Decodes and writes on this thread.
+fn alone<W: Write>(feed: &mut Feed, pipeline: &mut Pipeline<Printer<W>>) {
+    feed.run(pipeline, |printer, waits| {
         if waits {
             printer.flush();
         }
         printer.is_done()
     });
     pipeline.finish();
-    let summary = pipeline.summary();
-    pipeline.output().finish().map_err(CliError::writing)?;
-    let verdict = pipeline.output().verdict(args.quiet);
-    read?;
-    if !args.quiet {
-        say_summary(&summary);
-    }
-    verdict?;
-    Ok(status(args, &summary))
+    pipeline.output().flush();
 }
 
 /// Everything a run is made with.
@@ -92,56 +102,16 @@ pub(super) fn verdict(filter: Option<&Filter>, quiet: bool) -> Result<(), CliErr
     Err(CliError::Typed(format!("filter: {text}")))
 }
 
-/// Feeds captures to a pipeline, until `after` says it is enough. It is asked after each frame, and told whether the next one may have to
-/// be waited for: what is to be seen at once has to go out before that.
+/// Feeds captures to a pipeline, until `enough` (see [`Feed::run`]).
 pub(super) fn feed<O: Output>(
     args: &ReadArgs,
-    progress: &mut Progress,
+    progress: Progress,
     pipeline: &mut Pipeline<O>,
-    mut after: impl FnMut(&mut O, bool) -> bool,
+    enough: impl FnMut(&mut O, bool) -> bool,
 ) -> Result<(), CliError> {
-    let mut intake = Intake::new(args)?;
-    let interrupt = intake.interrupt();
-    let mut keep = Keep::new(args)?;
-    let mut failed: Option<CliError> = None;
-    loop {
-        match intake.next_item() {
-            Ok(Some(Item::Frame(frame))) => {
-                pipeline.frame(&frame);
-                keep.frame(&frame)?;
-                progress.frame(|| (intake.bytes_read(), pipeline.summary()));
-                if after(pipeline.output(), intake.may_wait()) || intake.is_over() {
-                    break;
-                }
-            }
-            Ok(Some(Item::Secrets(secrets))) if secrets.kind == SECRETS => {
-                match KeyFile::parse("keys in the capture", secrets.data) {
-                    Ok(file) => pipeline.keys().add(file),
-                    Err(error) => progress.say(&format!("moulsniff: {error}")),
-                }
-            }
-            Ok(Some(_)) => {}
-            Ok(None) => {
-                keep.flush()?;
-                if !intake.goes_on() {
-                    break;
-                }
-            }
-            Err(error) if interrupt.is_wished() && is_unfinished(&error) => {}
-            // What comes after a damaged file is read all the same; the first error is the one that counts.
-            Err(error @ CliError::Capture(_)) => match failed {
-                None => failed = Some(error),
-                Some(_) => progress.say(&format!("moulsniff: {error}")),
-            },
-            Err(error) => return Err(error),
-        }
-    }
-    keep.flush()?;
-    progress.end();
-    if !args.quiet {
-        intake.say_taken();
-    }
-    failed.map_or(Ok(()), Err)
+    let mut feed = Feed::new(args, progress)?;
+    feed.run(pipeline, enough);
+    feed.result(args.quiet)
 }
 
 /// The tables of all protocols, with those that were given on top.

@@ -56,8 +56,8 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let filter = filter(args, &setup)?;
     let counter = Counter { stats: Stats::default(), filter, left: args.count.unwrap_or(u64::MAX) };
     let mut pipeline = Pipeline::new(setup, counter);
-    let mut progress = Intake::progress(args);
-    let read = feed(args, &mut progress, &mut pipeline, |counter, _| counter.left == 0);
+    let progress = Intake::progress(args);
+    let read = feed(args, progress, &mut pipeline, |counter, _| counter.left == 0);
     if !matches!(read, Ok(()) | Err(CliError::Capture(_))) {
         // Nothing could be read at all.
         return read.map(|()| Status::Good);
