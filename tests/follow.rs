@@ -166,7 +166,10 @@ fn injected_keys_open_the_capture_and_stripping_takes_them_out() {
 
 /// What both directions of every stream carried, as it was on the wire: put in order by the flow, looked at by no session.
 #[derive(Default)]
-struct Wire(BTreeMap<(&'static str, u32), ([Vec<u8>; 2], [u16; 2])>);
+struct Wire(BTreeMap<(&'static str, u32), Both>);
+
+/// What the sides of a stream sent, and their ports.
+type Both = ([Vec<u8>; 2], [u16; 2]);
 
 impl Wire {
     fn of(capture: &str) -> Wire {
