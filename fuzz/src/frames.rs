@@ -5,14 +5,14 @@ use std::io::Cursor;
 
 use moulsniff::capture::{Capture, Frame, Item, Time};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Note, Opening, Stream, StreamId, Totals};
-use moulsniff::keys::{KeyFile, KeyRing};
+use moulsniff::keys::{KeyFile, KeyRing, SearchBounds};
 use moulsniff::out::json::{JsonWriter, Style};
 use moulsniff::out::tree::{History, Pasts, Style as TreeStyle, TreeWriter};
 use moulsniff::out::{Body, Paint, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
-use moulsniff::proto::{LazyTables, Options, PROTOCOLS};
+use moulsniff::proto::Options;
 
-use crate::{byte, bytes, checks, number};
+use crate::{byte, bytes, checks, number, tables};
 
 const LINKS: [u16; 8] = [1, 0, 108, 113, 276, 101, 9, 12];
 
@@ -98,9 +98,10 @@ impl FlowSink for Tiles {
 /// A capture file, read as the program reads it.
 pub fn pipeline(data: &[u8]) {
     let mut keys = KeyRing::default();
+    keys.search = SearchBounds { positions: 1 << 12, searches: 4 };
     keys.add(KeyFile::parse("dirtsand.ini", include_bytes!("../../keys/dirtsand.ini")).unwrap());
     let setup = Setup {
-        tables: PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap()).collect(),
+        tables: tables().clone(),
         keys,
         options: Options { max_message: 64 << 10, max_decompressed: 64 << 10, ..Options::default() },
         decode_as: Vec::new(),

@@ -6,13 +6,13 @@ pub mod frames;
 pub mod readers;
 pub mod sessions;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use moulsniff::proto::{LazyTables, PROTOCOLS};
 
 /// The tables of all protocols, compiled once.
-pub fn tables() -> &'static [LazyTables] {
-    static TABLES: OnceLock<Vec<LazyTables>> = OnceLock::new();
+pub fn tables() -> &'static Arc<[LazyTables]> {
+    static TABLES: OnceLock<Arc<[LazyTables]>> = OnceLock::new();
     TABLES.get_or_init(|| PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap()).collect())
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use moulsniff::capture::Time;
-use moulsniff::keys::{KeyFile, KeyRing};
+use moulsniff::keys::{KeyFile, KeyRing, SearchBounds};
 use moulsniff::proto::{
     Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Share, Side, Start, Transport,
 };
@@ -24,6 +24,7 @@ pub fn moul(mut data: &[u8]) {
         &[]
     };
     let mut keys = KeyRing::default();
+    keys.search = SearchBounds { positions: 1 << 12, searches: 4 };
     if how & 2 != 0 {
         keys.add(KeyFile::parse("dirtsand.ini", KEYS).unwrap());
     }

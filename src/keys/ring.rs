@@ -13,8 +13,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How many session keys are handed out for one session at most.
 const MOST: usize = 64;
 
-/// How many keystreams are searched in a run at most: each takes a good part of a second, and captures may bring keys of their own.
-const MOST_SEARCHES: usize = 256;
+/// How far keystreams of unknown position are searched.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchBounds {
+    /// Positions that are tried in one search.
+    pub positions: usize,
+    /// Searches in a run: each takes a good part of a second, and captures may bring keys of their own.
+    pub searches: usize,
+}
+
+impl Default for SearchBounds {
+    fn default() -> Self {
+        SearchBounds { positions: 4 << 20, searches: 32 }
+    }
+}
 
 /// The keys a run has. Grows with every file added; nothing is ever taken out.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +38,9 @@ pub struct KeyRing {
     by_seed: HashMap<[u8; 7], Vec<usize>>,
     by_end: HashMap<SocketAddr, Vec<usize>>,
     anonymous: Vec<usize>,
-    searches: Arc<AtomicUsize>,
+    searched: Arc<AtomicUsize>,
+    /// How far keystreams of unknown position are searched.
+    pub search: SearchBounds,
 }
 
 /// A private key to try.
@@ -83,9 +97,10 @@ impl KeyRing {
         }
     }
 
-    /// Whether one more keystream may be searched; it counts as done.
-    pub fn may_search(&self) -> bool {
-        self.searches.fetch_add(1, Ordering::Relaxed) < MOST_SEARCHES
+    /// One more keystream is to be searched: so many positions of it, if any.
+    pub fn may_search(&self) -> Option<usize> {
+        let before = self.searched.fetch_add(1, Ordering::Relaxed);
+        (before < self.search.searches).then_some(self.search.positions)
     }
 
     /// Whether there are keys of single sessions.

@@ -33,8 +33,16 @@ pub(super) fn evidence(
         bits = 2;
     }
     bits -= 12 * tree.problems().iter().filter(|p| p.severity == Severity::Warning).count() as i32;
-    for node in tree.nodes().iter().skip(1).take(64) {
-        let said = of_node(tables, node, bytes);
+    for (at, node) in tree.nodes().iter().enumerate().skip(1).take(64) {
+        let mut said = of_node(tables, node, bytes);
+        // Any number bears out bytes without a structure: what follows them has to tell.
+        let counts_bytes = node.has(mark::SPAN) && tree.nodes().get(at + 1).is_some_and(|n| n.kind == Kind::Bytes);
+        if against == Against::Content && counts_bytes {
+            said = said.min(3);
+        }
+        if against == Against::Content && is_text(node, bytes) {
+            said = -20;
+        }
         let empty = against == Against::Content && node.value == 0 && !matches!(node.kind, Kind::Text(_));
         bits += if empty { said.min(1) } else { said };
     }
@@ -44,6 +52,18 @@ pub(super) fn evidence(
     // A few bytes that are not zero cannot prove more than they hold.
     let telling = bytes.iter().take(64).filter(|b| **b != 0).count() as i32;
     bits.min(5 * telling)
+}
+
+/// Whether a number or an identity reads as wide text: then the bytes are likely the inside of one, which holds whatever one looks for.
+fn is_text(node: &Node, bytes: &[u8]) -> bool {
+    let numbers = matches!(node.kind, Kind::Unsigned | Kind::Signed) && node.bits == 32;
+    if node.buffer != Buffer::CAPTURED || !(numbers || matches!(node.kind, Kind::Uuid | Kind::UuidBe)) {
+        return false;
+    }
+    let (start, length) = ((node.start / 8) as usize, (node.bits / 8) as usize);
+    let (units, _) = bytes.get(start..start + length).unwrap_or(&[]).as_chunks::<2>();
+    let wide = |unit: &[u8; 2]| matches!(unit, [low, 0] if *low >= 0x20);
+    !units.is_empty() && (units.iter().all(wide) || units.iter().all(|[high, low]| wide(&[*low, *high])))
 }
 
 fn of_node(tables: &Tables, node: &Node, bytes: &[u8]) -> i32 {

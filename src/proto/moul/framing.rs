@@ -146,6 +146,9 @@ impl MoulSession {
             self.pump(at, context);
         }
         self.try_once_more(from, at, context);
+        while self.half(from).stage == Stage::Lost && self.find_way_back(from, true, at, context) {
+            self.pump(at, context);
+        }
         let half = self.half(from);
         let (begun, begins) = (half.waiting().len(), half.offset());
         let ends = begins.saturating_add(half.need as u64);

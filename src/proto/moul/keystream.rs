@@ -12,8 +12,6 @@ use super::search::{Bench, Found, Search, search};
 use crate::keys::SessionKey;
 use crate::table::{Outcome, ServiceId};
 
-/// Keystream positions that are tried.
-const POSITIONS: usize = 4 << 20;
 /// Bytes of a direction that are looked at, at most.
 pub(super) const LOOK: usize = 64 << 10;
 /// Bytes in which zeros are counted; fewer say nothing.
@@ -35,7 +33,10 @@ const PROOF: i32 = 44;
 const HEAD: usize = 512;
 
 /// The keystream of a key, as far as it is searched.
-pub(super) struct Keystream(Vec<u8>);
+pub(super) struct Keystream {
+    stream: Vec<u8>,
+    positions: usize,
+}
 
 /// A position that proved itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,11 +48,11 @@ pub(super) struct Position {
 }
 
 impl Keystream {
-    /// As much of it as so many bytes at any of the positions need.
-    pub(super) fn of(key: &SessionKey, bytes: usize) -> Keystream {
-        let mut stream = vec![0; POSITIONS + bytes.min(LOOK)];
+    /// As much of it as so many bytes at any of the first positions need.
+    pub(super) fn of(key: &SessionKey, positions: usize, bytes: usize) -> Keystream {
+        let mut stream = vec![0; positions + bytes.min(LOOK)];
         key.cipher().apply(&mut stream);
-        Keystream(stream)
+        Keystream { stream, positions }
     }
 
     /// Looks for the position at which a direction's bytes are messages of one of some services.
@@ -63,37 +64,47 @@ impl Keystream {
         bench: &mut Bench<'_>,
     ) -> Option<(ServiceId, Position)> {
         let bytes = bytes.get(..LOOK).unwrap_or(bytes);
-        let begin = services.iter().find_map(|s| Some((*s, self.at_a_message(*s, side, bytes, bench)?)));
-        begin.or_else(|| self.within_a_message(services, side, bytes, bench))
+        self.at_a_message(services, side, bytes, bench).or_else(|| self.within_a_message(services, side, bytes, bench))
     }
 
     /// The bytes as they are if the keystream stands at a position.
     fn plain(&self, position: usize, bytes: &[u8], out: &mut Vec<u8>) {
         out.clear();
-        let stream = self.0.get(position..).unwrap_or(&[]);
+        let stream = self.stream.get(position..).unwrap_or(&[]);
         out.extend(bytes.iter().zip(stream).map(|(byte, key)| byte ^ key));
     }
 
-    fn at_a_message(&self, service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> Option<Position> {
+    fn at_a_message(
+        &self,
+        services: &[ServiceId],
+        side: Side,
+        bytes: &[u8],
+        bench: &mut Bench<'_>,
+    ) -> Option<(ServiceId, Position)> {
         let tables = bench.tables;
-        let numbers = tables.service(service)?.messages.get(side.index())?;
-        let mut known = vec![false; 1 << 16];
-        for (number, _) in numbers {
-            if let Some(place) = known.get_mut(usize::try_from(*number).unwrap_or(usize::MAX)) {
-                *place = true;
+        // Which of the services know a number, as bits.
+        let mut known = vec![0_u8; 1 << 16];
+        for (i, service) in services.iter().enumerate().take(8) {
+            for (number, _) in tables.service(*service)?.messages.get(side.index())? {
+                if let Some(place) = known.get_mut(usize::try_from(*number).unwrap_or(usize::MAX)) {
+                    *place |= 1 << i;
+                }
             }
         }
         let first = u16::from_le_bytes(*bytes.first_chunk::<2>()?);
         let head = bytes.get(..HEAD).unwrap_or(bytes);
         let mut plain = Vec::new();
-        for (position, key) in self.0.windows(2).take(POSITIONS).enumerate() {
+        for (position, key) in self.stream.windows(2).take(self.positions).enumerate() {
             let number = first ^ key.first_chunk::<2>().map_or(0, |key| u16::from_le_bytes(*key));
-            if known.get(usize::from(number)) != Some(&true) {
+            let by = known.get(usize::from(number)).copied().unwrap_or(0);
+            if by == 0 {
                 continue;
             }
             self.plain(position, head, &mut plain);
-            if let Some(bits) = proof(service, side, &plain, bench).filter(|bits| *bits >= PROOF) {
-                return Some(Position { used: position as u64, bits });
+            for (_, service) in services.iter().enumerate().filter(|(i, _)| by >> i & 1 == 1) {
+                if let Some(bits) = proof(*service, side, &plain, bench).filter(|bits| *bits >= PROOF) {
+                    return Some((*service, Position { used: position as u64, bits }));
+                }
             }
         }
         None
@@ -129,8 +140,8 @@ impl Keystream {
     fn plausible(&self, window: &[u8; WINDOW], at: usize) -> Vec<usize> {
         let (first, rest) = (words(window.first_chunk()), words(window.last_chunk()));
         let mut found: Vec<(u32, usize)> = Vec::new();
-        let stream = self.0.get(at..).unwrap_or(&[]);
-        for (position, keys) in stream.windows(WINDOW).take(POSITIONS).enumerate() {
+        let stream = self.stream.get(at..).unwrap_or(&[]);
+        for (position, keys) in stream.windows(WINDOW).take(self.positions).enumerate() {
             let zeros = zeros(first, keys.first_chunk());
             if zeros < ZEROS_HALF {
                 continue;

@@ -152,8 +152,8 @@ impl MoulSession {
                     }
                     KeystreamStart::Used(_) => return None,
                     _ => {
-                        if stream.is_none() && context.keys.may_search() {
-                            stream = Some(Keystream::of(&key.line.key, longest));
+                        if stream.is_none() {
+                            stream = Some(Keystream::of(&key.line.key, context.keys.may_search()?, longest));
                         }
                         stream.as_ref()?.find(services, side, bytes, &mut Bench::of(context))?
                     }

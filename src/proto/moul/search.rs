@@ -15,6 +15,8 @@ const PROOF: i32 = 52;
 const PROOF_PREDICTED: i32 = 32;
 /// What the first message of a chain must prove by itself: else the end of the message before, which is mostly zeros, is taken for one.
 const PROOF_FIRST: i32 = 16;
+/// So much more than an earlier place a later one has to prove, where messages from the earlier one reach over it.
+const PROOF_RIVAL: i32 = 30;
 /// A message that would have to wait for more bytes than this is no candidate.
 const PATIENCE: usize = 64 << 10;
 /// Messages of a chain that are looked at.
@@ -110,6 +112,8 @@ pub(super) fn search(search: &Search<'_>, bench: &mut Bench<'_>) -> Found {
 fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Found {
     let mut budget = BUDGET;
     let mut pending = None;
+    // The surest place before the one that is looked at, from which messages go on to where the bytes end: both cannot be.
+    let mut rival = 0;
     let start = search.predicted.unwrap_or(0).max(search.from);
     for at in start..search.bytes.len() {
         let rest = search.bytes.get(at..).unwrap_or(&[]);
@@ -117,6 +121,9 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Foun
             if rest.len() < header_length(service) && !search.last {
                 pending = pending.or(Some(at));
             }
+            continue;
+        }
+        if search.predicted != Some(at) && within_text(search.bytes, at) {
             continue;
         }
         budget -= 1;
@@ -133,13 +140,19 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Foun
             ChainEnd::Pending => chain.bits >= enough,
             ChainEnd::Broken => chain.bits >= enough + 30,
         };
-        // One message alone has to be twice as telling.
-        let accepted = accepted && (chain.messages > 1 || chain.bits >= 2 * enough);
-        if accepted && chain.messages > 0 {
+        // One message alone has to be twice as telling, unless it fills all that there is between two holes.
+        let alone = at == 0 && search.last && matches!(chain.end, ChainEnd::Exact) && chain.bits >= enough;
+        let accepted = accepted && (chain.messages > 1 || alone || chain.bits >= 2 * enough);
+        if accepted && chain.messages > 0 && (rival < PROOF_FIRST || chain.bits >= rival + PROOF_RIVAL) {
             return Found::Join { at, messages: chain.messages, bits: chain.bits };
         }
-        if matches!(chain.end, ChainEnd::Pending | ChainEnd::Exact) && !search.last {
-            pending = pending.or(Some(at));
+        if matches!(chain.end, ChainEnd::Pending | ChainEnd::Exact) {
+            if chain.messages > 0 {
+                rival = rival.max(chain.bits);
+            }
+            if !search.last {
+                pending = pending.or(Some(at));
+            }
         }
     }
     Found::Nothing { from: pending.unwrap_or(search.bytes.len()) }
@@ -170,6 +183,16 @@ fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> b
     id.and_then(|id| bench.tables.message(id)).is_some_and(|m| m.layout.is_some())
 }
 
+/// Whether a place lies within wide text: what stands around it is nothing but units of Latin letters. Texts hold whatever one looks for, and
+/// counts that their own length bears out.
+fn within_text(bytes: &[u8], at: usize) -> bool {
+    let around = bytes.get(at.saturating_sub(8)..bytes.len().min(at.saturating_sub(8) + 16)).unwrap_or(&[]);
+    let (units, _) = around.as_chunks::<2>();
+    let letters =
+        units.iter().filter(|[low, high]| *high == 0 && (*low >= 0x20 || matches!(low, b'\n' | b'\r' | b'\t')));
+    units.len() == 8 && letters.count() >= 7
+}
+
 /// Reads messages from one place on, as long as they are flawless.
 fn chain(search: &Search<'_>, service: &Service, bytes: &[u8], first: i32, bench: &mut Bench<'_>) -> Chain {
     let mut chain = Chain { bits: 0, messages: 0, end: ChainEnd::Enough };
@@ -193,7 +216,9 @@ fn chain(search: &Search<'_>, service: &Service, bytes: &[u8], first: i32, bench
                 let answers = tables.message(id).map_or(&[][..], |m| m.answers.as_slice());
                 let known = transaction(tables, bench.tree);
                 chain.bits += bits + continuity(search, known, last, answers);
-                if chain.messages == 0 && chain.bits < first {
+                // Two zeros are everywhere, and whatever follows them may be the message of that number.
+                let zero = whole.first_chunk::<2>() == Some(&[0, 0]);
+                if chain.messages == 0 && first > 0 && bits < first + if zero { PROOF_FIRST } else { 0 } {
                     chain.end = ChainEnd::Broken;
                     return chain;
                 }
