@@ -1,9 +1,15 @@
 //! The plaintext of streams is what the messages were made of; keys ride in captures and come out again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod common;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use moulsniff::capture::Capture;
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Opening, Stream, StreamId, Totals};
+use rc4::{KeyInit, StreamCipher};
 use serde_json::Value;
 
 const CAPTURE: &str = "captures/moul/kind_game.pcap";
@@ -156,4 +162,121 @@ fn injected_keys_open_the_capture_and_stripping_takes_them_out() {
     assert_eq!(output.status.code(), Some(1));
     assert!(!dir.join("none.pcapng").exists(), "nothing is written where nothing opens");
     assert_eq!(run(&["keys", "strip", &with, "-o", &with]).status.code(), Some(2));
+}
+
+/// What both directions of every stream carried, as it was on the wire: put in order by the flow, looked at by no session.
+#[derive(Default)]
+struct Wire(BTreeMap<(&'static str, u32), ([Vec<u8>; 2], [u16; 2])>);
+
+impl Wire {
+    fn of(capture: &str) -> Wire {
+        let mut capture = Capture::open(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(capture)).unwrap();
+        let (mut flow, mut wire) = (Flow::new(Limits::default()), Wire::default());
+        while let Some(frame) = capture.next_frame().unwrap() {
+            flow.frame(&frame, &mut wire);
+        }
+        flow.finish(&mut wire);
+        wire
+    }
+
+    fn add(&mut self, stream: (&'static str, u32), dir: Dir, bytes: &[u8]) {
+        self.0.entry(stream).or_default().0[usize::from(dir == Dir::Backward)].extend_from_slice(bytes);
+    }
+}
+
+impl FlowSink for Wire {
+    fn tcp_open(&mut self, stream: &Stream, _: Opening, _: Moment) {
+        self.0.entry(("tcp", stream.id.0)).or_default().1 = [stream.forward.port(), stream.backward.port()];
+    }
+    fn tcp_data(&mut self, stream: StreamId, dir: Dir, _: u64, bytes: &[u8], _: Moment) {
+        self.add(("tcp", stream.0), dir, bytes);
+    }
+    fn tcp_gap(&mut self, _: StreamId, _: Dir, _: u64, _: u64, _: Cause, _: Moment) {}
+    fn tcp_end(&mut self, _: StreamId, _: Dir, _: End, _: &Totals, _: Moment) {}
+    fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], _: u32, _: Moment) {
+        self.add(("udp", stream.id.0), dir, bytes);
+        self.0.entry(("udp", stream.id.0)).or_default().1 = [stream.forward.port(), stream.backward.port()];
+    }
+    fn udp_end(&mut self, _: StreamId, _: End, _: Moment) {}
+}
+
+/// The plaintext files of all streams of a capture, by name.
+fn all_files(capture: &str, keys: &[&str], name: &str) -> BTreeMap<String, Vec<u8>> {
+    let dir = folder(name);
+    let output = run(&[&["follow", "--all", "--raw", "-o", dir.to_str().unwrap(), capture], keys].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let files = std::fs::read_dir(dir).unwrap().map(|f| f.unwrap());
+    files.map(|f| (f.file_name().into_string().unwrap(), std::fs::read(f.path()).unwrap())).collect()
+}
+
+#[test]
+fn what_is_clear_is_followed_byte_for_byte_by_tcp_and_udp() {
+    let captures = [
+        "intermud3/i3_coffeemud.pcapng",
+        "secondlife/opensim.pcapng.gz",
+        "ouro/coh_segs_udp.pcapng",
+        "ouro/coh_tcp.pcap",
+    ];
+    for capture in captures.map(|c| format!("captures/{c}")) {
+        let wire = Wire::of(&capture);
+        let files = all_files(&capture, &[], &format!("follow-{}", capture.replace('/', "-")));
+        assert!(files.len() >= 2, "{capture}: {:?}", files.keys());
+        for (name, plain) in files {
+            let mut parts = name.trim_end_matches(".bin").split('-');
+            let (transport, number) = (parts.next().unwrap(), parts.next().unwrap().parse::<u32>().unwrap());
+            let transport = if transport == "tcp" { "tcp" } else { "udp" };
+            let both = &wire.0[&(transport, number)].0;
+            assert!(
+                both.contains(&plain),
+                "{capture} {name}: {} bytes, {} and {}",
+                plain.len(),
+                both[0].len(),
+                both[1].len()
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_encrypted_is_followed_byte_for_byte_as_its_recorded_key_opens_it() {
+    let capture = "captures/moul/full_dirtsand.pcapng";
+    let (wire, files) = (Wire::of(capture), all_files(capture, &KEYS, "follow-encrypted"));
+    let truth = common::json("captures/moul/full_dirtsand.truth.json.gz");
+    let mut opened = 0;
+    for connection in truth["connections"].as_array().unwrap() {
+        let port = connection["client_port"].as_u64().unwrap() as u16;
+        let (stream, (sent, _)) = wire.0.iter().find(|(_, (_, ports))| ports[0] == port).unwrap();
+        for (sent, (side, at)) in sent.iter().zip([("client", "c2s_msgs_at"), ("server", "s2c_msgs_at")]) {
+            let mut plain = sent.clone();
+            if let Some(key) = connection["rc4_key"].as_str() {
+                let key = moulsniff::table::parse_hex(key).unwrap();
+                let begin = connection[at].as_u64().unwrap() as usize;
+                rc4::Rc4::new_from_slice(&key).unwrap().apply_keystream(&mut plain[begin..]);
+                opened += 1;
+            }
+            let file = format!("tcp-{:05}-{side}.bin", stream.1);
+            assert!(files[&file] == plain, "{file}: {} bytes where {} are true", files[&file].len(), plain.len());
+        }
+    }
+    assert!(opened > 10, "{opened} directions were encrypted");
+}
+
+#[test]
+fn the_dump_shows_every_message_with_its_own_bytes_whatever_the_segments_are() {
+    let capture = "captures/intermud3/i3_coffeemud.pcapng";
+    for stream in ["0", "1"] {
+        let output = run(&["follow", stream, capture, "-q"]);
+        let dump = String::from_utf8(output.stdout).unwrap();
+        let mut named = 0;
+        // Below each line that names a message stand as many bytes as it says.
+        for part in dump.split("── ").skip(1) {
+            let (head, body) = part.split_once('\n').unwrap();
+            let Some((_, said)) = head.split_once("  record ") else { continue };
+            let length: usize = said.split(", ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            let count: usize = body.lines().map(|l| l.split('|').next().unwrap().split_whitespace().count() - 1).sum();
+            assert_eq!(count, length, "{head}");
+            named += 1;
+        }
+        assert!(named > 3, "{dump}");
+    }
 }

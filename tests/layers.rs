@@ -12,7 +12,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     // Types of the tables that need code: states of objects, after descriptors that are files of their own.
     ("sdl", &["tree", "table"]),
     ("keys", &["near", "tree", "table"]),
-    ("capture", &["tree"]),
+    ("capture", &["near", "tree"]),
     ("flow", &["tree", "capture"]),
     // Of captures a session knows what a time is, and nothing else.
     ("proto", &["near", "tree", "table", "sdl", "keys", "capture"]),

@@ -3,11 +3,14 @@
 //! `captures/moul/plasma_typical.jsonl.gz` has one typical instance of each, made from the client's own layouts by another program.
 //! `captures/moul/*.propagated.json.gz` are the buffers that clients built in real sessions with DIRTSAND, MOSS and NAGUS, with the
 //! values they put into them.
+//! `captures/moul/plasma_written.jsonl.gz` was written after the client's own Write functions with values at random: every class as the
+//! client writes it, and those that libHSPlasma (`hs`) and DIRTSAND (`ds`) write in another form.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::io::Read;
 
+use moulsniff::out::problem_text;
 use moulsniff::proto::{load_tables, protocol_named};
 use moulsniff::table::{Evaluator, Tables, parse_hex};
 use moulsniff::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, Tree, decode_text};
@@ -193,7 +196,11 @@ fn leaf(reader: &mut Reader, what: &str, leaf: &Value, buffer: Buffer, base: u64
             reader.at(buffer, at, len).any(same) || halves || null
         }
     };
-    if !found {
+    let named = leaf[4].as_str().is_none_or(|name| {
+        let name = |n: &Node| ["text", name].contains(&reader.tables.name(n.name));
+        reader.at(buffer, at, len).any(name)
+    });
+    if !found || !named {
         reader.wrong.push(format!("{what} at {at}: {leaf}"));
     }
     reader.compared += 1;
@@ -242,6 +249,46 @@ fn what_clients_really_sent() {
     }
     assert_eq!(reader.wrong, Vec::<String>::new());
     assert!(reader.compared > 9000, "{} values compared", reader.compared);
+}
+
+#[test]
+fn what_each_program_writes() {
+    let mut reader = Reader::new();
+    let ty = reader.tables.type_named("plCreatable").unwrap();
+    let text = unpacked("captures/moul/plasma_written.jsonl.gz");
+    let all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut forms = std::collections::BTreeMap::new();
+    for written in &all {
+        reader.bytes = parse_hex(written["hex"].as_str().unwrap()).unwrap();
+        let end = reader.evaluator.value(&reader.tables, ty, Sym::ELEMENT, &reader.bytes, 0, &mut reader.tree);
+        let what = format!("{} of {}", written["class"], written["writer"]);
+        let bad = reader.tree.problems().iter().filter(|p| p.severity > Severity::Note).count();
+        let rest = reader.tree.nodes().iter().filter(|n| n.kind == Kind::Undecoded).count();
+        if end != reader.bytes.len() * 8 || bad + rest > 0 {
+            let length = reader.bytes.len();
+            reader.wrong.push(format!("{what}: {} of {length} bytes, {bad} problems, {rest} undecoded", end / 8));
+        }
+        for problem in reader.tree.problems() {
+            let said = problem_text(problem, &reader.tables, &reader.tree);
+            if let Some(form) = said.strip_prefix("in the form `").and_then(|rest| rest.split('`').next()) {
+                *forms.entry((written["writer"].as_str().unwrap(), form.to_string())).or_insert(0) += 1;
+            }
+        }
+        for l in written["leaves"].as_array().into_iter().flatten() {
+            leaf(&mut reader, &what, l, Buffer::CAPTURED, 0);
+        }
+    }
+    assert_eq!(reader.wrong, Vec::<String>::new());
+    assert!(reader.compared > 8000, "{} values compared", reader.compared);
+    let met: Vec<(&str, &str)> = forms.keys().map(|(writer, form)| (*writer, form.as_str())).collect();
+    let expected = [
+        ("ds", "bare_brain_messages"),
+        ("hs", "terminated_empty"),
+        ("hs", "wide_reserved"),
+        ("plasma", "header_alone"),
+        ("plasma", "riding_human"),
+    ];
+    assert_eq!(met, expected, "the notes that say which form was read");
 }
 
 #[test]

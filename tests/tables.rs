@@ -81,6 +81,31 @@ fn every_plasma_message_class_known_by_name_is_there() {
     assert!(missing.is_empty(), "no layout: {}", missing.join(", "));
 }
 
+/// What a class of an object can be told by has an example of its own, also where it adds nothing to its parent.
+#[test]
+fn every_class_with_a_layout_has_an_example() {
+    for tables in all() {
+        let of = |e: &Example| match e.of {
+            ExampleOf::Layout(id) => Some(id),
+            ExampleOf::Message(_) => None,
+        };
+        let with: HashSet<_> = tables.examples().iter().filter_map(of).collect();
+        for family in tables.families() {
+            let name = |id| tables.layout(id).map_or("", |layout| tables.name(layout.name));
+            let without: Vec<&str> =
+                family.members.iter().filter(|m| !with.contains(&m.1)).map(|m| name(m.1)).collect();
+            let all = family.members.len();
+            println!(
+                "{}: {} of {all} classes of {} with an example",
+                tables.protocol(),
+                all - without.len(),
+                family.name
+            );
+            assert!(without.is_empty(), "{}: no example: {}", family.name, without.join(", "));
+        }
+    }
+}
+
 /// A message that is not all there yet is never taken for one: how many bytes are wanted is said, and is never too many.
 #[test]
 fn messages_cut_at_every_byte() {

@@ -142,6 +142,16 @@ fn zstd_blocks_before_a_cut_come_out() {
 }
 
 #[test]
+fn who_unpacks_makes_no_difference() {
+    for packed in [gzip(&pcapng()), zstd(&pcapng())] {
+        for end in 0..=packed.len() {
+            let mut ahead = Capture::new([source("x", &packed[..end])]).unpacking_ahead(true);
+            assert_eq!(drain(&mut ahead), read(&packed[..end]), "{end} bytes");
+        }
+    }
+}
+
+#[test]
 fn damaged_compression_is_an_error_behind_the_frames() {
     let file = pcapng();
     for packed in [gzip(&file), zstd(&file)] {

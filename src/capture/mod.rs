@@ -6,10 +6,12 @@
 //! [`Capture`] reads one or more files as one run; `write` makes pcapng, for live captures and for putting
 //! secrets into a capture and taking them out again.
 
+mod ahead;
 mod bytes;
 mod clock;
 mod error;
 mod input;
+mod live;
 mod pcap;
 mod pcap_variant;
 mod pcapng;
@@ -17,6 +19,7 @@ mod reader;
 mod rewrite;
 mod run;
 mod source;
+mod tail;
 mod unpack;
 mod write;
 mod zstd;
@@ -31,9 +34,11 @@ mod testing;
 mod tests;
 
 pub use error::{CaptureError, Packing, Problem};
+pub use live::{Interface, Live, LiveError, Taken, interfaces};
 pub use rewrite::{Output, Rewritten, inject, strip};
 pub use run::Capture;
 pub use source::Source;
+pub use tail::{Ended, Grown, Tail};
 pub use write::PcapngWriter;
 
 /// A point in time as a capture states it, with the precision it was written in.

@@ -2,6 +2,7 @@
 //!
 //! The format is told by the first bytes. Numbers across files are `run`'s.
 
+use super::ahead::read_ahead;
 use super::error::{CaptureError, Fault, Problem, Step};
 use super::input::{Input, Place};
 use super::pcap::{Found, Pcap, is_pcap};
@@ -17,6 +18,7 @@ const SHOWN: usize = 16;
 pub(super) struct Reader {
     name: String,
     plain: bool,
+    ahead: bool,
     input: Input,
     format: Format,
 }
@@ -30,13 +32,15 @@ pub(super) enum Format {
 }
 
 impl Reader {
-    /// Opens a source; not one byte is read yet. `count` wraps what is opened, to count its bytes.
+    /// Opens a source; not one byte is read yet. `count` wraps what is opened, to count its bytes; `ahead` says that what is packed
+    /// is to be unpacked by a thread of its own.
     pub(super) fn open(
         source: Source,
+        ahead: bool,
         count: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
     ) -> Result<Self, CaptureError> {
         let Opened { name, reader, plain } = source.open()?;
-        Ok(Self { name, plain, input: Input::new(count(reader), None), format: Format::Unknown })
+        Ok(Self { name, plain, ahead, input: Input::new(count(reader), None), format: Format::Unknown })
     }
 
     /// What errors call the file.
@@ -88,7 +92,9 @@ impl Reader {
         if let Some(packing) = packing_of(self.input.bytes()) {
             let nothing = Input::new(Box::new(std::io::empty()), None);
             let packed = std::mem::replace(&mut self.input, nothing).into_reader();
-            self.input = Input::new(unpack(packing, packed), Some(packing));
+            let unpacked = unpack(packing, packed);
+            let unpacked = if self.ahead { read_ahead(unpacked) } else { unpacked };
+            self.input = Input::new(unpacked, Some(packing));
             self.input.want(4)?;
         }
         self.format = if self.input.bytes().starts_with(&SECTION.to_be_bytes()) {

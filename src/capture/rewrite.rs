@@ -60,7 +60,7 @@ fn rewrite(
     kind: u32,
     secrets: Option<Secrets<'_>>,
 ) -> Result<Rewritten, CaptureError> {
-    let mut reader = Reader::open(input, |reader| reader)?;
+    let mut reader = Reader::open(input, false, |reader| reader)?;
     let mut copy = Copy { out: output.out, kind, secrets, done: Rewritten::default() };
     let copied = copy.run(&mut reader);
     // What was copied before a fault counts, so it must not stay in a buffer.

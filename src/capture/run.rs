@@ -24,12 +24,13 @@ pub struct Capture {
     current: Option<Reader>,
     frames: u64,
     bytes: Arc<AtomicU64>,
+    ahead: bool,
 }
 
 impl Capture {
     /// Captures in the order they are to be read.
     pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
-        Self { waiting: sources.into_iter().collect(), current: None, frames: 0, bytes: Arc::default() }
+        Self { waiting: sources.into_iter().collect(), current: None, frames: 0, bytes: Arc::default(), ahead: false }
     }
 
     /// A single file, opened at once.
@@ -45,6 +46,12 @@ impl Capture {
     /// A single capture from a reader (standard input, say); `name` is what errors call it. Nothing is read yet.
     pub fn from_reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
         Self::new([Source::reader(name, reader)])
+    }
+
+    /// Has compressed files unpacked ahead of their reading, by a thread of their own.
+    #[must_use]
+    pub fn unpacking_ahead(self, ahead: bool) -> Self {
+        Self { ahead, ..self }
     }
 
     /// Appends one more capture.
@@ -140,7 +147,7 @@ impl Capture {
         };
         let total = Arc::clone(&self.bytes);
         let count = |inner| -> Box<dyn Read + Send> { Box::new(Counted { inner, total }) };
-        self.current = Some(Reader::open(source, count)?);
+        self.current = Some(Reader::open(source, self.ahead, count)?);
         Ok(true)
     }
 }

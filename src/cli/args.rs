@@ -39,8 +39,23 @@ pub struct Cli {
 #[derive(Args, Debug, Clone, Default)]
 pub struct ReadArgs {
     /// Captures (pcap, pcapng; plain, gzip or zstd), read as one in the order given; `-` is standard input
-    #[arg(value_name = "CAPTURE", required = true)]
+    #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail"])]
     pub captures: Vec<PathBuf>,
+    /// Capture on an interface, such as lo or any, until Ctrl-C (needs a build with the feature `live`)
+    #[arg(short, long, value_name = "IFACE")]
+    pub interface: Option<String>,
+    /// With -i: only what a capture filter keeps, such as 'tcp port 14617' (man pcap-filter)
+    #[arg(short = 'f', long, value_name = "FILTER", requires = "interface")]
+    pub capture_filter: Option<String>,
+    /// With -i: keep what was captured, as pcapng
+    #[arg(short, long, value_name = "FILE", requires = "interface")]
+    pub write: Option<PathBuf>,
+    /// List the interfaces that can be captured on
+    #[arg(short = 'D', long)]
+    pub list_interfaces: bool,
+    /// Decode what another program still appends to a capture, across its ring of files (dumpcap -b), until Ctrl-C
+    #[arg(long, value_name = "FILE")]
+    pub tail: Option<PathBuf>,
     /// A shard's keys: dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, or a shard.keys; may be given several times
     #[arg(long, value_name = "FILE", global = true)]
     pub keys: Vec<PathBuf>,
@@ -77,7 +92,7 @@ pub struct ReadArgs {
     /// Stop after N records
     #[arg(short = 'c', value_name = "N")]
     pub count: Option<u64>,
-    /// How many threads work; all the machine has cores for, where it is not said. What is printed is the same
+    /// How many threads work, 8 at most; as many as the machine has cores, where it is not said. What is printed is the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     /// When to use colour
@@ -148,6 +163,8 @@ pub enum Command {
     /// Key files: what they hold, without their secrets
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Print the JSON Schema of the JSON output
+    Schema,
     /// Print the manual page
     #[command(hide = true)]
     Man,

@@ -1,13 +1,13 @@
 //! `--columns` and `--csv`: one line a record, one value a column.
 
+use std::io::Write;
+
 use super::args::ReadArgs;
 use super::error::CliError;
 use crate::filter::{Leaf, Paths, Scope, Value};
 use crate::out::json::{self, JsonWriter, Style};
 use crate::out::{Body, Record, format_time};
 use crate::pipeline::Setup;
-use crate::proto::LazyTables;
-use crate::table::Tables;
 
 /// The columns of `--csv` alone.
 const DEFAULT: &str = "record,time,frame,transport,stream,src,dst,from,protocol,service,message,event";
@@ -24,10 +24,14 @@ pub(super) struct Columns {
 impl Columns {
     /// Columns as they were asked for; the header is appended at once.
     pub(super) fn new(args: &ReadArgs, setup: &Setup, out: &mut Vec<u8>) -> Result<Columns, CliError> {
-        let tables: Vec<&Tables> = setup.tables.iter().map(LazyTables::get).collect();
         let list = args.columns.as_deref().unwrap_or(DEFAULT);
-        let paths =
-            Paths::compile(list, &tables, args.redact).map_err(|error| CliError::Typed(format!("columns: {error}")))?;
+        let paths = Paths::compile(list, &setup.tables, args.redact)
+            .map_err(|error| CliError::Typed(format!("columns: {error}")))?;
+        if !args.quiet {
+            for doubt in paths.doubts() {
+                let _ = writeln!(std::io::stderr(), "moulsniff: columns: {doubt}");
+            }
+        }
         let json = JsonWriter::new(Style { spans: false, redact: args.redact });
         let mut columns = Columns { paths, csv: args.csv, json, cell: Vec::new() };
         let names: Vec<String> = columns.paths.paths().iter().map(|p| p.text().to_string()).collect();

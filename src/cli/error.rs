@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::capture::CaptureError;
+use crate::capture::{CaptureError, LiveError};
 use crate::keys::KeyError;
 use crate::table::TableError;
 
@@ -78,6 +78,16 @@ impl std::error::Error for CliError {}
 impl From<CaptureError> for CliError {
     fn from(error: CaptureError) -> Self {
         CliError::Capture(error)
+    }
+}
+
+impl From<LiveError> for CliError {
+    fn from(error: LiveError) -> Self {
+        let text = error.to_string();
+        match error {
+            LiveError::NotBuilt | LiveError::Filter(..) => CliError::Typed(text),
+            LiveError::NoInterface(..) | LiveError::NoRight(_) | LiveError::Other(..) => CliError::Unreadable(text),
+        }
     }
 }
 

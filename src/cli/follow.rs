@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::args::{FollowArgs, FromSide, ReadArgs};
 use super::error::{CliError, Status};
-use super::read::{feed, filter, setup, status};
+use super::intake::Intake;
+use super::progress::Beside;
+use super::read::{feed, filter, setup, status, verdict};
 use crate::filter::Filter;
 use crate::out::Record;
 use crate::out::follow::{Follow, Form};
@@ -39,9 +41,12 @@ pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
     if args.output.is_some() {
         return Err(CliError::Typed("-o DIR belongs to --all; a single stream goes to standard output".into()));
     }
+    if read.captures.is_empty() {
+        return Err(CliError::Typed("follow which stream? tcp:N, udp:N, or --all -o DIR".into()));
+    }
     let word = read.captures.remove(0);
     let key = stream(&word.to_string_lossy())?;
-    if read.captures.is_empty() {
+    if read.captures.is_empty() && read.tail.is_none() && read.interface.is_none() {
         return Err(CliError::Typed(format!("no capture: moulsniff follow {} CAPTURE", word.display())));
     }
     one(&read, form, side, key)
@@ -67,7 +72,9 @@ fn no_stream(text: &str) -> CliError {
 fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let filter = filter(args, &setup)?;
+    let progress = Intake::progress(args);
     let out = One {
+        to: progress.beside(io::stdout()),
         key,
         follow: Follow::new(form, side, filter.is_some()).redacted(args.redact),
         filter,
@@ -78,7 +85,7 @@ fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Resul
         over: false,
     };
     let mut pipeline = Pipeline::new(setup, out);
-    let read = feed(args, &mut pipeline, |one, waits| {
+    let read = feed(args, progress, &mut pipeline, |one, waits| {
         if waits {
             one.flush();
         }
@@ -105,11 +112,13 @@ fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Resul
             }
         }
     }
+    verdict(one.filter.as_ref(), args.quiet)?;
     Ok(status(args, &summary))
 }
 
 /// One stream onto standard output.
 struct One {
+    to: Beside<io::Stdout>,
     key: StreamKey,
     follow: Follow,
     filter: Option<Filter>,
@@ -123,8 +132,7 @@ struct One {
 
 impl One {
     fn flush(&mut self) {
-        let mut to = io::stdout().lock();
-        if let Err(error) = to.write_all(&self.buffer).and_then(|()| to.flush()) {
+        if let Err(error) = self.to.write_all(&self.buffer).and_then(|()| self.to.flush()) {
             self.error.get_or_insert(error);
         }
         self.buffer.clear();
@@ -162,10 +170,11 @@ fn all(args: &ReadArgs, form: Form, side: Option<Side>, dir: &Path) -> Result<St
     let setup = setup(args)?;
     let filter = filter(args, &setup)?;
     std::fs::create_dir_all(dir).map_err(|e| CliError::File(dir.display().to_string(), e))?;
+    let progress = Intake::progress(args);
     let redact = args.redact;
     let out = All { dir: dir.into(), form, side, redact, filter, open: HashMap::new(), held: 0, files: 0, error: None };
     let mut pipeline = Pipeline::new(setup, out);
-    let read = feed(args, &mut pipeline, |all, _| all.error.is_some());
+    let read = feed(args, progress, &mut pipeline, |all, _| all.error.is_some());
     pipeline.finish();
     let summary = pipeline.summary();
     let all = pipeline.output();
@@ -184,6 +193,7 @@ fn all(args: &ReadArgs, form: Form, side: Option<Side>, dir: &Path) -> Result<St
             }
         }
     }
+    verdict(all.filter.as_ref(), args.quiet)?;
     Ok(status(args, &summary))
 }
 

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use super::args::{KeysCommand, ReadArgs};
 use super::error::{CliError, Status};
-use super::read::{SECRETS, feed, setup};
+use super::feed::SECRETS;
+use super::intake::Intake;
+use super::read::{feed, setup};
 use crate::capture::{self, Source};
 use crate::keys::{PrivateKey, SessionLine, shard_keys};
 use crate::out::Record;
@@ -60,7 +62,7 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
         setup.options.max_message = 16 << 20;
     }
     let mut pipeline = Pipeline::new(setup, Proved::default());
-    let read = feed(&args, &mut pipeline, |_, _| false);
+    let read = feed(&args, Intake::progress(&args), &mut pipeline, |_, _| false);
     pipeline.finish();
     read?;
     let keys: Vec<PrivateKey> = if private { pipeline.keys().keys().cloned().collect() } else { Vec::new() };

@@ -5,10 +5,16 @@ mod columns;
 mod crew;
 mod decode;
 mod error;
+mod feed;
 mod follow;
 mod form;
+mod intake;
+mod interrupt;
 mod keys;
+mod outlet;
+mod progress;
 mod read;
+mod schema;
 mod sdl;
 mod sink;
 mod size;
@@ -69,7 +75,14 @@ fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> 
 fn run(cli: &Cli) -> Result<Status, CliError> {
     use args::Command;
     match &cli.command {
+        None if cli.read.list_interfaces => {
+            let mut out = Vec::new();
+            intake::list(&mut out)?;
+            std::io::stdout().write_all(&out).map_err(CliError::writing)?;
+            Ok(Status::Good)
+        }
         None => read::run(&cli.read),
+        Some(Command::Schema) => schema::run(&cli.read),
         Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
         Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
         Some(Command::Stats(args)) => stats::run(args),

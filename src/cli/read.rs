@@ -1,12 +1,14 @@
 //! Reading captures: the main job.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 
 use super::args::{Cookies, ReadArgs};
+use super::crew;
 use super::error::{CliError, Status};
+use super::feed::{Feed, threads};
+use super::intake::Intake;
+use super::progress::Progress;
 use super::sink::Printer;
-use crate::capture::{Capture, CaptureError, Item, Source};
 use crate::filter::Filter;
 use crate::flow::Limits as FlowLimits;
 use crate::keys::{KeyFile, KeyRing};
@@ -14,30 +16,42 @@ use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
 use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
 use crate::table::{Source as TableSource, TableError, Tables};
 
-/// The type of the secrets block that carries keys: "MOUL".
-pub(super) const SECRETS: u32 = 0x4d4f_554c;
-
 /// Reads captures and prints what is in them.
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let stdout = io::stdout();
     let terminal = stdout.is_terminal();
-    let printer = Printer::new(args, &setup, terminal, stdout)?;
+    let progress = Intake::progress(args);
+    let printer = Printer::new(args, &setup, terminal, progress.beside(stdout))?;
     let mut pipeline = Pipeline::new(setup, printer);
-    let read = feed(args, &mut pipeline, |printer, waits| {
+    let mut feed = Feed::new(args, progress)?;
+    match threads(args) {
+        1 => alone(&mut feed, &mut pipeline),
+        threads => crew::run(&mut feed, &mut pipeline, threads),
+    }
+    let summary = pipeline.summary();
+    if let Some(error) = pipeline.output().take_error() {
+        return Err(CliError::writing(error));
+    }
+    let verdict = pipeline.output().verdict(args.quiet);
+    feed.result(args.quiet)?;
+    if !args.quiet {
+        say_summary(&summary);
+    }
+    verdict?;
+    Ok(status(args, &summary))
+}
+
+/// Decodes and writes on this thread.
+fn alone<W: Write>(feed: &mut Feed, pipeline: &mut Pipeline<Printer<W>>) {
+    feed.run(pipeline, |printer, waits| {
         if waits {
             printer.flush();
         }
         printer.is_done()
     });
     pipeline.finish();
-    let summary = pipeline.summary();
-    pipeline.output().finish().map_err(CliError::writing)?;
-    read?;
-    if !args.quiet {
-        say_summary(&summary);
-    }
-    Ok(status(args, &summary))
+    pipeline.output().flush();
 }
 
 /// Everything a run is made with.
@@ -69,58 +83,35 @@ pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
 /// The filter that was asked for.
 pub(super) fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     let Some(text) = &args.filter else { return Ok(None) };
-    let tables: Vec<&Tables> = setup.tables.iter().map(LazyTables::get).collect();
-    let filter =
-        Filter::compile(text, &tables, args.redact).map_err(|error| CliError::Typed(format!("filter: {error}")))?;
+    let filter = Filter::compile(text, &setup.tables, args.redact)
+        .map_err(|error| CliError::Typed(format!("filter: {error}")))?;
     if !args.quiet {
-        for note in filter.notes() {
+        let notes = filter.notes().iter().map(ToString::to_string);
+        for note in notes.chain(filter.doubts().iter().map(ToString::to_string)) {
             let _ = writeln!(io::stderr(), "moulsniff: filter: {note}");
         }
     }
     Ok(Some(filter))
 }
 
-/// Feeds captures to a pipeline, until `after` says it is enough. It is asked after each frame, and told whether the next one may have to
-/// be waited for: what is to be seen at once has to go out before that.
-pub(super) fn feed<O: Output>(
-    args: &ReadArgs,
-    pipeline: &mut Pipeline<O>,
-    mut after: impl FnMut(&mut O, bool) -> bool,
-) -> Result<(), CliError> {
-    let mut capture = Capture::new(args.captures.iter().map(|path| source(path)));
-    let mut failed: Option<CaptureError> = None;
-    loop {
-        match capture.next_item() {
-            Ok(Some(Item::Frame(frame))) => {
-                pipeline.frame(&frame);
-                if after(pipeline.output(), !capture.is_at_hand()) {
-                    break;
-                }
-            }
-            Ok(Some(Item::Secrets(secrets))) if secrets.kind == SECRETS => {
-                match KeyFile::parse("keys in the capture", secrets.data) {
-                    Ok(file) => pipeline.keys().add(file),
-                    Err(error) => {
-                        let _ = writeln!(io::stderr(), "moulsniff: {error}");
-                    }
-                }
-            }
-            Ok(Some(_)) => {}
-            Ok(None) => break,
-            // What comes after a damaged file is read all the same; the first error is the one that counts.
-            Err(error) => match failed {
-                None => failed = Some(error),
-                Some(_) => {
-                    let _ = writeln!(io::stderr(), "moulsniff: {error}");
-                }
-            },
-        }
-    }
-    failed.map_or(Ok(()), |error| Err(error.into()))
+/// The judgement on a filter once all was read: a doubtful name that kept nothing was a mistake.
+pub(super) fn verdict(filter: Option<&Filter>, quiet: bool) -> Result<(), CliError> {
+    let Some(Err(doubt)) = filter.map(Filter::verdict) else { return Ok(()) };
+    // What was shown at the beginning is not shown again.
+    let text = if quiet { doubt.to_string() } else { format!("nothing was kept: {}", doubt.message()) };
+    Err(CliError::Typed(format!("filter: {text}")))
 }
 
-fn source(path: &Path) -> Source {
-    if path.as_os_str() == "-" { Source::reader("standard input", Box::new(io::stdin())) } else { Source::path(path) }
+/// Feeds captures to a pipeline, until `enough` (see [`Feed::run`]).
+pub(super) fn feed<O: Output>(
+    args: &ReadArgs,
+    progress: Progress,
+    pipeline: &mut Pipeline<O>,
+    enough: impl FnMut(&mut O, bool) -> bool,
+) -> Result<(), CliError> {
+    let mut feed = Feed::new(args, progress)?;
+    feed.run(pipeline, enough);
+    feed.result(args.quiet)
 }
 
 /// The tables of all protocols, with those that were given on top.

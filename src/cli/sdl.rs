@@ -23,7 +23,7 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>, CliErro
                 return Err(CliError::Typed(format!("{name}: {size} bytes, more than any descriptor file has")));
             }
             let bytes = std::fs::read(&file).map_err(|e| CliError::File(name.clone(), e))?;
-            if let Some(error) = store.add_file(&name, &bytes, None).error {
+            if let Some(error) = store.keep_file(&name, &bytes).error {
                 return Err(CliError::Typed(error.to_string()));
             }
             files.push((name, bytes));
@@ -32,12 +32,17 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>, CliErro
     Ok(files)
 }
 
-/// An evaluator for a protocol's tables, made ready with what was given.
+/// An evaluator for a protocol's tables, made ready with what was given, where there is no capture that could bring a key.
 pub(super) fn evaluator(tables: &Tables, args: &ReadArgs) -> Result<Evaluator, CliError> {
     let mut evaluator = Evaluator::default();
     let options = Options { descriptors: files(&args.sdl)?, ..Options::default() };
     if let Some(protocol) = protocol_named(tables.protocol()) {
         protocol.prepare(&mut evaluator, &options);
+    }
+    if let Some(name) = Store::of(&mut evaluator).and_then(|store| store.closed().next().map(str::to_owned)) {
+        return Err(CliError::Typed(format!(
+            "{name}: encrypted with the key of a server, which only a capture of a login has"
+        )));
     }
     Ok(evaluator)
 }

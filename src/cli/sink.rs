@@ -1,14 +1,13 @@
-//! Records onto standard output: those that are wanted, in order, written here or by a crew.
+//! Records onto standard output: those that are wanted, written here or gathered for a crew.
 
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
-use std::thread::available_parallelism;
 
 use super::args::ReadArgs;
-use super::crew::Crew;
+use super::crew::Gather;
 use super::error::CliError;
+use super::feed::threads;
 use super::form::Form;
-use super::read::filter;
+use super::read::{filter, verdict};
 use crate::filter::Filter;
 use crate::out::Record;
 use crate::out::tree::{History, Pasts};
@@ -18,7 +17,7 @@ use crate::pipeline::{Output, Setup};
 const GATHER: usize = 64 << 10;
 
 /// Writes records to a stream.
-pub(super) struct Printer<W: Write + Send + 'static> {
+pub(super) struct Printer<W: Write> {
     way: Way<W>,
     filter: Option<Filter>,
     history: Option<History>,
@@ -26,12 +25,12 @@ pub(super) struct Printer<W: Write + Send + 'static> {
 }
 
 /// How records become text.
-enum Way<W: Write + Send + 'static> {
+enum Way<W: Write> {
     Here(Box<Here<W>>),
-    Crew(Box<Crew<W>>),
+    Crew(Box<Gather<W>>),
 }
 
-impl<W: Write + Send + 'static> Printer<W> {
+impl<W: Write> Printer<W> {
     pub(super) fn new(args: &ReadArgs, setup: &Setup, terminal: bool, mut to: W) -> Result<Self, CliError> {
         let mut head = Vec::new();
         let form = Form::new(args, setup, terminal, &mut head)?;
@@ -40,16 +39,23 @@ impl<W: Write + Send + 'static> Printer<W> {
         to.write_all(&head).map_err(CliError::writing)?;
         let way = match threads(args) {
             1 => Way::Here(Box::new(Here { form, pasts: Pasts::default(), buffer: Vec::new(), to, error: None })),
-            threads => Way::Crew(Box::new(Crew::new(form, setup.tables.clone(), to, threads - 1))),
+            _ => Way::Crew(Box::new(Gather::new(form, setup.tables.clone(), to))),
         };
         Ok(Printer { way, filter, history, left: args.count.unwrap_or(u64::MAX) })
     }
 
-    /// Lets go of all records so far, so that they are out soon, whatever comes next.
+    /// Writes what was gathered here.
     pub(super) fn flush(&mut self) {
+        if let Way::Here(here) = &mut self.way {
+            here.flush();
+        }
+    }
+
+    /// What is gathered for a crew.
+    pub(super) fn gather(&mut self) -> Option<&mut Gather<W>> {
         match &mut self.way {
-            Way::Here(here) => here.flush(),
-            Way::Crew(crew) => crew.hand_on(),
+            Way::Here(_) => None,
+            Way::Crew(gather) => Some(gather),
         }
     }
 
@@ -58,26 +64,25 @@ impl<W: Write + Send + 'static> Printer<W> {
         self.left == 0
             || match &self.way {
                 Way::Here(here) => here.error.is_some(),
-                Way::Crew(crew) => crew.has_failed(),
+                Way::Crew(gather) => gather.has_failed(),
             }
     }
 
-    /// Writes all that is left.
-    ///
-    /// # Errors
+    /// Whether the filter turned out to be a mistake.
+    pub(super) fn verdict(&self, quiet: bool) -> Result<(), CliError> {
+        verdict(self.filter.as_ref(), quiet)
+    }
+
     /// What went wrong while writing.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    pub(super) fn take_error(&mut self) -> Option<io::Error> {
         match &mut self.way {
-            Way::Here(here) => {
-                here.flush();
-                here.error.take().map_or(Ok(()), Err)
-            }
-            Way::Crew(crew) => crew.finish(),
+            Way::Here(here) => here.error.take(),
+            Way::Crew(gather) => gather.take_error(),
         }
     }
 }
 
-impl<W: Write + Send + 'static> Output for Printer<W> {
+impl<W: Write> Output for Printer<W> {
     fn record(&mut self, record: &Record<'_>) {
         if self.is_done() || self.filter.as_ref().is_some_and(|f| !f.keeps(record)) {
             return;
@@ -85,7 +90,7 @@ impl<W: Write + Send + 'static> Output for Printer<W> {
         self.left -= 1;
         match &mut self.way {
             Way::Here(here) => here.record(record, self.history.as_mut()),
-            Way::Crew(crew) => crew.record(record, self.history.as_mut()),
+            Way::Crew(gather) => gather.record(record, self.history.as_mut()),
         }
     }
 }
@@ -118,14 +123,5 @@ impl<W: Write> Here<W> {
         if let Err(error) = written {
             self.error.get_or_insert(error);
         }
-    }
-}
-
-/// How many threads to work with: as many as were asked for, or as the machine has; to stop at a record, order counts and not speed.
-fn threads(args: &ReadArgs) -> usize {
-    match (args.count, args.threads) {
-        (Some(_), _) => 1,
-        (None, Some(threads)) => usize::from(threads).max(1),
-        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
     }
 }

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
-use super::read::{feed, filter, say_summary, setup, status};
+use super::intake::Intake;
+use super::read::{feed, filter, say_summary, setup, status, verdict};
 use crate::filter::Filter;
 use crate::out::stats::{Stats, StreamLine};
 use crate::out::{Body, Counts, Record};
@@ -55,7 +56,12 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let filter = filter(args, &setup)?;
     let counter = Counter { stats: Stats::default(), filter, left: args.count.unwrap_or(u64::MAX) };
     let mut pipeline = Pipeline::new(setup, counter);
-    let read = feed(args, &mut pipeline, |counter, _| counter.left == 0);
+    let progress = Intake::progress(args);
+    let read = feed(args, progress, &mut pipeline, |counter, _| counter.left == 0);
+    if !matches!(read, Ok(()) | Err(CliError::Capture(_))) {
+        // Nothing could be read at all.
+        return read.map(|()| Status::Good);
+    }
     pipeline.finish();
     let summary = pipeline.summary();
     let mut out = Vec::new();
@@ -70,6 +76,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     if args.json && !args.quiet {
         say_summary(&summary);
     }
+    verdict(pipeline.output().filter.as_ref(), args.quiet)?;
     Ok(status(args, &summary))
 }
 

@@ -16,7 +16,7 @@ pub(super) fn compare(leaf: &Leaf<'_>, literal: &Literal) -> Option<Ordering> {
         Leaf::Bool(b) => Some(b.cmp(&literal.truth()?)),
         Leaf::Null => literal.is_null().then_some(Ordering::Equal),
         Leaf::Text(text) => Some(text.as_ref().cmp(literal.text()?)),
-        Leaf::Hex(text) => Some(text.as_str().cmp(literal.hex.as_deref().unwrap_or(&literal.raw))),
+        Leaf::Hex(text) => Some(text.as_str().cmp(literal.bytes()?)),
         Leaf::Uuid(text) => {
             let wanted = literal.text()?.to_ascii_lowercase();
             Some(text.as_str().cmp(wanted.trim_start_matches('{').trim_end_matches('}')))

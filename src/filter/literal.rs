@@ -64,6 +64,12 @@ impl Literal {
         (!other).then_some(self.raw.as_str())
     }
 
+    /// The hex digits, where bytes were meant: what reads as a number is one, unless a zero before it says that digits are meant.
+    pub(super) fn bytes(&self) -> Option<&str> {
+        let digits = self.raw.starts_with('0') && self.hex.is_some();
+        (self.text().is_some() || digits).then(|| self.hex.as_deref().unwrap_or(&self.raw))
+    }
+
     pub(super) fn truth(&self) -> Option<bool> {
         match self.raw.as_str() {
             "true" if !self.quoted => Some(true),

@@ -12,12 +12,13 @@ mod scan;
 mod value;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use path::Path;
 pub use value::{Leaf, Scope, Value};
 
 use crate::out::Record;
-use crate::table::Tables;
+use crate::proto::LazyTables;
 use literal::Literal;
 use names::Names;
 use regex::Regex;
@@ -28,6 +29,8 @@ pub struct Filter {
     protocols: Vec<String>,
     redact: bool,
     notes: Vec<String>,
+    doubts: Vec<FilterError>,
+    kept: AtomicBool,
 }
 
 /// A mistake in an expression, with its place.
@@ -70,25 +73,47 @@ enum Op {
 }
 
 impl Filter {
-    /// Compiles an expression against the tables of all protocols. With `redact`, secrets look as the outputs show them.
+    /// Compiles an expression against the tables of all protocols, of which those are loaded that are needed to know its names. With
+    /// `redact`, secrets look as the outputs show them.
     ///
     /// # Errors
     /// What is wrong with the expression, and where.
-    pub fn compile(expression: &str, tables: &[&Tables], redact: bool) -> Result<Filter, FilterError> {
+    pub fn compile(expression: &str, tables: &[LazyTables], redact: bool) -> Result<Filter, FilterError> {
         let names = Names::new(tables);
-        let (mut expr, notes) = parse::expression(expression, &names)?;
+        let (mut expr, parse::Remarks { notes, doubts }) = parse::expression(expression, &names)?;
         expr.cheap_first();
-        Ok(Filter { expr, protocols: protocols(tables), redact, notes })
+        let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
+        Ok(Filter { expr, protocols, redact, notes, doubts, kept })
     }
 
     /// Whether a record is kept.
     pub fn keeps(&self, record: &Record<'_>) -> bool {
-        self.expr.holds(&Scope::new(record, &self.protocols, self.redact))
+        let kept = self.expr.holds(&Scope::new(record, &self.protocols, self.redact));
+        if kept && !self.doubts.is_empty() {
+            self.kept.store(true, Ordering::Relaxed);
+        }
+        kept
     }
 
     /// What is worth saying about the expression, such as names that no table knows.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Names that no table knows and that look like mistakes, but may come with the traffic itself.
+    pub fn doubts(&self) -> &[FilterError] {
+        &self.doubts
+    }
+
+    /// The judgement once all was read: where nothing was kept, a doubtful name was a mistake.
+    ///
+    /// # Errors
+    /// The first such name.
+    pub fn verdict(&self) -> Result<(), FilterError> {
+        match self.doubts.first() {
+            Some(doubt) if !self.kept.load(Ordering::Relaxed) => Err(doubt.clone()),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -98,6 +123,7 @@ pub struct Paths {
     paths: Vec<Path>,
     protocols: Vec<String>,
     redact: bool,
+    doubts: Vec<FilterError>,
 }
 
 impl Paths {
@@ -105,10 +131,15 @@ impl Paths {
     ///
     /// # Errors
     /// What is wrong with one of them, and where.
-    pub fn compile(list: &str, tables: &[&Tables], redact: bool) -> Result<Paths, FilterError> {
+    pub fn compile(list: &str, tables: &[LazyTables], redact: bool) -> Result<Paths, FilterError> {
         let names = Names::new(tables);
-        let paths = parse::paths(list, &names)?;
-        Ok(Paths { paths, protocols: protocols(tables), redact })
+        let (paths, parse::Remarks { doubts, .. }) = parse::paths(list, &names)?;
+        Ok(Paths { paths, protocols: protocols(tables), redact, doubts })
+    }
+
+    /// Names that no table knows and that look like mistakes, but may come with the traffic itself.
+    pub fn doubts(&self) -> &[FilterError] {
+        &self.doubts
     }
 
     /// The paths.
@@ -122,8 +153,8 @@ impl Paths {
     }
 }
 
-fn protocols(tables: &[&Tables]) -> Vec<String> {
-    tables.iter().map(|t| t.protocol().to_string()).collect()
+fn protocols(tables: &[LazyTables]) -> Vec<String> {
+    tables.iter().map(|t| t.protocol().name().to_string()).collect()
 }
 
 impl Expr {
@@ -191,6 +222,13 @@ impl Op {
 impl FilterError {
     fn new(expression: &str, (at, end): (usize, usize), message: impl Into<String>) -> FilterError {
         FilterError { expression: expression.into(), at, length: end.saturating_sub(at), message: message.into() }
+    }
+}
+
+impl FilterError {
+    /// What is wrong, in one line.
+    pub fn message(&self) -> &str {
+        &self.message
     }
 }
 

@@ -1,8 +1,8 @@
 //! The names an expression may use, and the nearest ones to those it may not.
 
-use std::collections::HashSet;
-
 use crate::near::suggestion;
+use crate::out::EVENTS;
+use crate::proto::LazyTables;
 use crate::table::Tables;
 
 /// The keys of records, with what stands there.
@@ -33,6 +33,17 @@ const KEYS: [(&str, KeyKind); 25] = [
     ("key_file", KeyKind::Other),
     ("limit", KeyKind::Other),
 ];
+/// What other programs call so, and where it is here.
+const ELSEWHERE: [(&[&str], &str); 5] = [
+    (&["tcp", "udp"], "a stream's number is `stream`, its transport `transport`, and ports are in `src` and `dst`"),
+    (&["ip", "ipv6", "addr", "host"], "addresses are `src` and `dst`: src == 127.0.0.1"),
+    (&["port", "srcport", "dstport"], "ports are in `src` and `dst`: dst matches \":14617$\""),
+    (
+        &["select", "test", "any", "all", "has"],
+        "a condition has no functions: message == \"…\", fields.x contains \"…\"",
+    ),
+    (&["severity"], "it is a part of problems: problems[*].severity == error"),
+];
 /// Keys within these, and of values with names.
 const INNER: [&str; 15] = [
     "text",
@@ -51,20 +62,6 @@ const INNER: [&str; 15] = [
     "name",
     "names",
 ];
-const EVENTS: [&str; 12] = [
-    "key",
-    "no_key",
-    "wrong_key",
-    "gap",
-    "undecoded",
-    "resync",
-    "limit",
-    "stream_end",
-    "checksum",
-    "open",
-    "close",
-    "remark",
-];
 
 /// What a record's key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,17 +76,38 @@ pub(super) enum KeyKind {
     Other,
 }
 
-/// All names of all tables.
+/// All names of all tables; tables are loaded only until a name is found.
 pub(super) struct Names<'a> {
-    pub(super) tables: &'a [&'a Tables],
-    all: HashSet<&'a str>,
+    lazy: &'a [LazyTables],
+}
+
+/// What is to be said of a field's name that no table has.
+pub(super) struct Unknown {
+    pub(super) text: String,
+    /// A known name is near: it may be a mistake.
+    pub(super) near: bool,
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn new(tables: &'a [&'a Tables]) -> Names<'a> {
-        let mut all: HashSet<&str> = tables.iter().flat_map(|t| t.names()).collect();
-        all.extend(INNER);
-        Names { tables, all }
+    pub(super) fn new(lazy: &'a [LazyTables]) -> Names<'a> {
+        Names { lazy }
+    }
+
+    /// How many protocols there are.
+    pub(super) fn protocols(&self) -> usize {
+        self.lazy.len()
+    }
+
+    fn tables(&self) -> impl Iterator<Item = &'a Tables> + Clone {
+        self.lazy.iter().map(LazyTables::get)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a str> {
+        self.tables().flat_map(|t| t.names()).filter(|name| !name.is_empty()).chain(INNER)
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        INNER.contains(&name) || self.tables().any(|t| t.sym(name).is_some())
     }
 
     /// What a record's key holds.
@@ -100,13 +118,16 @@ impl<'a> Names<'a> {
         if let Some((_, kind)) = KEYS.iter().find(|(key, _)| *key == name) {
             return Ok(*kind);
         }
+        if let Some((_, there)) = ELSEWHERE.iter().find(|(words, _)| words.contains(&name)) {
+            return Err(format!("a record has no `{name}`; {there}"));
+        }
         let near = suggestion(name, KEYS.iter().map(|k| k.0));
-        Err(match self.all.contains(name) {
+        Err(match self.knows(name) {
             _ if !near.is_empty() => format!("a record has no `{name}`{near}"),
             true => format!(
                 "a record has no `{name}`; a message's fields are written `fields.{name}`, or `*.{name}` at any depth"
             ),
-            false => match suggestion(name, self.all.iter().copied()) {
+            false => match suggestion(name, self.all()) {
                 near if near.is_empty() => {
                     format!("a record has no `{name}`; it has {}", list(KEYS.iter().map(|k| k.0)))
                 }
@@ -115,24 +136,47 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Whether the tables know a field's name; else something to say, which is a mistake only if a name is near.
-    pub(super) fn field(&self, name: &str) -> Result<(), (String, bool)> {
-        if self.all.contains(name) {
+    /// Whether a key of the record, or an element of the list it is, has a part of this name.
+    pub(super) fn part(&self, key: &str, element: bool, name: &str) -> Result<(), String> {
+        let known: &[&str] = match key {
+            "problems" => &["severity", "field", "text", "bytes"],
+            "sent_again" | "acknowledges" => &["record", "elapsed_ms"],
+            "bytes" => &["payload", "explained", "opaque", "undecoded", "closed", "lost"],
+            _ => return Err(format!("`{key}` is one value; there is nothing in it")),
+        };
+        let list = key != "bytes";
+        match (list, element) {
+            (true, false) => {
+                Err(format!("`{key}` is a list: {key}[*].{name} asks for any of them, {key}[0].{name} for the first"))
+            }
+            (false, true) => Err(format!("`{key}` is no list")),
+            _ => one_of(name, known, &format!("`{key}` has")),
+        }
+    }
+
+    /// Whether the tables know a field's name. With `record`, a record's own keys are meant as well.
+    pub(super) fn field(&self, name: &str, record: bool) -> Result<(), Unknown> {
+        // Mudmode's positions beyond those that have names are called by their number.
+        let plain = name.rsplit_once('_').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        let known = |name| self.knows(name) || record && KEYS.iter().any(|(key, _)| *key == name);
+        if known(name) || plain.is_some_and(|(before, _)| before == "extra") {
             return Ok(());
         }
-        let near = suggestion(name, self.all.iter().copied());
-        let wrong = !near.is_empty();
-        Err((format!("no table has a field `{name}`{near}"), wrong))
+        let near = suggestion(name, self.all());
+        // Two letters are near to anything.
+        let near = if name.chars().count() > 2 { near } else { String::new() };
+        Err(Unknown { text: format!("no table has a field `{name}`{near}"), near: !near.is_empty() })
     }
 
     /// Whether an unquoted word on the right of a comparison can be meant so.
     pub(super) fn word(&self, word: &str, key: Option<&str>, flags: bool) -> Result<(), String> {
         match key {
             Some("from") => one_of(word, &["client", "server"], "a record is from"),
+            Some("severity") => one_of(word, &["note", "warning", "error"], "a severity is"),
             Some("transport") => one_of(word, &["tcp", "udp"], "a transport is"),
             Some("event") => one_of(word, &EVENTS, "an event is"),
             Some("protocol") => {
-                let known: Vec<&str> = self.tables.iter().map(|t| t.protocol()).collect();
+                let known: Vec<&str> = self.lazy.iter().map(|t| t.protocol().name()).collect();
                 one_of(word, &known, "a protocol is")
             }
             Some("service") => self.service(word),
@@ -148,9 +192,9 @@ impl<'a> Names<'a> {
     /// A message's name. In quotes only a name that is nearly one of the tables' is taken for a mistake: protocols of text have names of
     /// their own.
     pub(super) fn message(&self, name: &str, quoted: bool) -> Result<(), String> {
-        let closed = self.tables.iter().filter(|t| !quoted || t.protocol() != "intermud3");
+        let closed = self.tables().filter(|t| !quoted || t.protocol() != "intermud3");
         let names = || closed.clone().flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
-        let all = self.tables.iter().any(|t| t.message_named(name).is_some());
+        let all = self.tables().any(|t| t.message_named(name).is_some());
         if all || name == "ConnectPacket" {
             return Ok(());
         }
@@ -159,7 +203,7 @@ impl<'a> Names<'a> {
     }
 
     fn service(&self, word: &str) -> Result<(), String> {
-        let known = || self.tables.iter().flat_map(|t| t.services().iter().map(|s| s.name.as_str()));
+        let known = || self.tables().flat_map(|t| t.services().iter().map(|s| s.name.as_str()));
         if known().any(|k| k == word) || word == "unknown" || word == "http" {
             return Ok(());
         }
@@ -172,7 +216,7 @@ impl<'a> Names<'a> {
     /// The name of a value of an enum, or of a flag.
     fn symbol(&self, word: &str, flags: bool) -> Result<(), String> {
         let of = |flags: bool| {
-            let enums = self.tables.iter().flat_map(|t| t.enums()).filter(move |e| e.flags == flags);
+            let enums = self.tables().flat_map(|t| t.enums()).filter(move |e| e.flags == flags);
             enums.flat_map(|e| &e.values).map(|v| v.name.as_str())
         };
         if of(flags).any(|name| name == word) {

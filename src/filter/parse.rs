@@ -15,9 +15,18 @@ const WORDS: [&str; 6] = ["in", "contains", "matches", "has", "and", "or"];
 
 type Parsed<T> = Result<T, FilterError>;
 
-/// Reads an expression; with it come notes.
-pub(super) fn expression(text: &str, names: &Names<'_>) -> Parsed<(Expr, Vec<String>)> {
-    let mut parser = Parser { text, at: 0, names, notes: Vec::new() };
+/// What is worth saying of something that could be read.
+#[derive(Default)]
+pub(super) struct Remarks {
+    /// Names that no table knows, and that are like no other.
+    pub(super) notes: Vec<String>,
+    /// Names that no table knows, and that are nearly another one.
+    pub(super) doubts: Vec<FilterError>,
+}
+
+/// Reads an expression.
+pub(super) fn expression(text: &str, names: &Names<'_>) -> Parsed<(Expr, Remarks)> {
+    let mut parser = Parser { text, at: 0, names, remarks: Remarks::default() };
     parser.blanks();
     if parser.rest().is_empty() {
         return Err(parser.wrong((0, 0), "an empty filter; one looks like message == \"Auth2Cli_AcctLoginReply\""));
@@ -26,19 +35,19 @@ pub(super) fn expression(text: &str, names: &Names<'_>) -> Parsed<(Expr, Vec<Str
     if !parser.rest().is_empty() {
         return Err(parser.surplus());
     }
-    Ok((expr, parser.notes))
+    Ok((expr, parser.remarks))
 }
 
 /// Reads paths separated by commas.
-pub(super) fn paths(text: &str, names: &Names<'_>) -> Parsed<Vec<Path>> {
-    let mut parser = Parser { text, at: 0, names, notes: Vec::new() };
+pub(super) fn paths(text: &str, names: &Names<'_>) -> Parsed<(Vec<Path>, Remarks)> {
+    let mut parser = Parser { text, at: 0, names, remarks: Remarks::default() };
     let mut paths = Vec::new();
     loop {
         parser.blanks();
         paths.push(parser.path()?.0);
         parser.blanks();
         if parser.rest().is_empty() {
-            return Ok(paths);
+            return Ok((paths, parser.remarks));
         }
         if !parser.take(",") {
             return Err(parser.wrong((parser.at, text.len()), "expected a comma between columns"));
@@ -50,7 +59,7 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     names: &'a Names<'a>,
-    notes: Vec<String>,
+    remarks: Remarks,
 }
 
 impl<'a> Parser<'a> {
@@ -170,6 +179,9 @@ impl<'a> Parser<'a> {
                 };
             }
         }
+        if self.rest().starts_with("=~") {
+            return Err(self.wrong((at, at + 2), "a regular expression stands after `matches` (or `~`)"));
+        }
         if self.rest().starts_with('=') {
             return Err(self.wrong((at, at + 1), "a comparison is written `==`"));
         }
@@ -200,13 +212,18 @@ impl<'a> Parser<'a> {
                 return Err(self.wrong((at, self.at), text));
             }
             key = Some(word);
-            steps.push(Step::Key(Key::new(word, self.names.tables)));
+            steps.push(Step::Key(Key::new(word, self.names.protocols())));
         }
         while self.step(&mut steps)? {
             key = None;
             if steps.len() > STEPS {
                 return Err(self.wrong((start, self.at), "a path with too many steps"));
             }
+        }
+        if let [Step::Key(first), _, Step::Key(last)] = steps.as_slice()
+            && (first.text.as_str(), last.text.as_str()) == ("problems", "severity")
+        {
+            key = Some("severity");
         }
         let text = self.text.get(start..self.at).unwrap_or("").trim_start_matches('.').to_string();
         Ok((Path { text, steps }, key))
@@ -229,7 +246,7 @@ impl<'a> Parser<'a> {
         if !self.take(".") {
             return Err(self.wrong((at.saturating_sub(1), at), "`*` is followed by a name: *.node_id"));
         }
-        Ok(Step::Anywhere(self.field_name()?))
+        Ok(Step::Anywhere(self.field_name(&[])?))
     }
 
     fn step(&mut self, steps: &mut Vec<Step>) -> Parsed<bool> {
@@ -240,7 +257,16 @@ impl<'a> Parser<'a> {
             if self.rest().starts_with('[') {
                 return Ok(true);
             }
-            steps.push(Step::Key(self.field_name()?));
+            let key = self.field_name(steps)?;
+            steps.push(Step::Key(key));
+        } else if self.rest().starts_with("[\"") || self.rest().starts_with("['") {
+            // As jq writes a name that is no word.
+            self.at += 1;
+            let key = self.field_name(steps)?;
+            steps.push(Step::Key(key));
+            if !self.take("]") {
+                return Err(self.wrong((at, self.at), "a bracket is missing after this name"));
+            }
         } else if self.take("[") {
             let end = self.rest().find(']').map(|n| self.at + n);
             let inner = end.and_then(|end| self.text.get(self.at..end)).map(str::trim);
@@ -257,26 +283,42 @@ impl<'a> Parser<'a> {
         Ok(true)
     }
 
-    fn field_name(&mut self) -> Parsed<Key> {
+    /// A name behind a dot; `before` are the steps it follows, none where it may be anywhere.
+    fn field_name(&mut self, before: &[Step]) -> Parsed<Key> {
         let at = self.at;
         if self.rest().starts_with(['"', '\'']) {
             let (name, _) = self.quoted(false)?;
-            return Ok(Key::new(&name, self.names.tables));
+            return Ok(Key::new(&name, self.names.protocols()));
         }
         let word = self.peek_word();
         self.at += word.len();
         if word.is_empty() {
             return Err(self.wrong((at, at + 1), "a field's name is missing"));
         }
-        match self.names.field(word) {
-            Ok(()) => {}
-            Err((text, true)) => {
-                let text = format!("{text} (a name that comes with the traffic is written in quotes: \"{word}\")");
-                return Err(self.wrong((at, self.at), text));
+        let first = match before {
+            [Step::Key(first)] if first.text != "fields" => Some((first, false)),
+            [Step::Key(first), Step::All | Step::Index(_)] if first.text != "fields" => Some((first, true)),
+            _ => None,
+        };
+        if let Some((first, element)) = first {
+            self.names.part(&first.text, element, word).map_err(|text| self.wrong((at, self.at), text))?;
+        } else if let Err(unknown) = self.names.field(word, before.is_empty()) {
+            let quote = format!("a name that comes with the traffic is written in quotes: \"{word}\"");
+            match unknown.near {
+                false => {
+                    self.remarks.notes.push(format!("{}; only one that comes with the traffic fits", unknown.text))
+                }
+                // What stands at the top of a message, tables alone decide.
+                true if matches!(before, [Step::Key(_)]) => {
+                    return Err(self.wrong((at, self.at), format!("{} ({quote})", unknown.text)));
+                }
+                true => {
+                    let doubt = self.wrong((at, self.at), format!("{} ({quote})", unknown.text));
+                    self.remarks.doubts.push(doubt);
+                }
             }
-            Err((text, false)) => self.notes.push(format!("{text}; only a name that comes with the traffic can fit")),
         }
-        Ok(Key::new(word, self.names.tables))
+        Ok(Key::new(word, self.names.protocols()))
     }
 
     /// A value, quoted or not, without asking what it means.
@@ -315,6 +357,7 @@ impl<'a> Parser<'a> {
             (false, Some(key)) if self.names.key(key) == Ok(KeyKind::Word) => {
                 self.names.word(&literal.raw, Some(key), false)
             }
+            (false, Some("severity")) => self.names.word(&literal.raw, key, false),
             (false, Some("time")) if literal.time.is_none() => self.names.word(&literal.raw, key, false),
             (false, Some("src" | "dst" | "key_file" | "limit" | "text")) => Ok(()),
             (false, _) if literal.is_no_word() && literal.number().is_some() => Ok(()),

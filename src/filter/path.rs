@@ -1,5 +1,7 @@
 //! Paths: which values of a record a condition is about.
 
+use std::sync::OnceLock;
+
 use crate::table::Tables;
 use crate::tree::Sym;
 
@@ -23,16 +25,24 @@ pub(super) enum Step {
     All,
 }
 
-/// A key's name, with the number each protocol's tables have for it.
+/// A key's name, with the number each protocol's tables have for it: looked up when a record of that protocol first comes, so that
+/// tables nobody needs are not compiled for it.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) text: String,
-    pub(super) syms: Vec<Option<Sym>>,
+    syms: Vec<OnceLock<Option<Sym>>>,
 }
 
 impl Key {
-    pub(super) fn new(text: &str, tables: &[&Tables]) -> Key {
-        Key { text: text.to_string(), syms: tables.iter().map(|t| t.sym(text)).collect() }
+    pub(super) fn new(text: &str, protocols: usize) -> Key {
+        Key { text: text.to_string(), syms: vec![OnceLock::new(); protocols] }
+    }
+
+    /// Its number in the tables of a protocol, which has a place among those the filter was compiled for.
+    pub(super) fn sym(&self, protocol: usize, tables: &Tables) -> Option<Sym> {
+        // Elements of lists have a name only among spans.
+        let find = || tables.sym(&self.text).filter(|s| *s != Sym::ELEMENT);
+        self.syms.get(protocol).map_or_else(find, |known| *known.get_or_init(find))
     }
 }
 

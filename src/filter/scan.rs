@@ -1,8 +1,8 @@
 //! Looking up paths in a record.
 
 use super::path::{Key, Path, Step};
-use super::value::{Scope, Value, milliseconds};
-use crate::tree::{Kind, LinkKind, Node, Sym, mark};
+use super::value::{Leaf, Scope, Value, milliseconds};
+use crate::tree::{Kind, LinkKind, Node, Sym};
 
 /// Is shown the values at a path; says whether it has seen enough.
 type See<'s, 'a> = &'s mut dyn FnMut(Value<'a>) -> bool;
@@ -29,11 +29,13 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Whether a node has a key's name.
     fn is_named(&self, name: Sym, key: &Key) -> bool {
+        let Some(view) = self.message else { return false };
         if name.0 >= Sym::DYNAMIC {
-            return self.message.is_some_and(|v| v.tree.dynamic(name) == Some(&key.text));
+            return view.tree.dynamic(name) == Some(&key.text);
         }
-        key.syms.get(self.protocol).is_some_and(|s| *s == Some(name)) && name != Sym::ELEMENT
+        key.sym(self.protocol, view.tables) == Some(name)
     }
 
     /// The value of a key of an object.
@@ -69,16 +71,14 @@ impl<'a> Scope<'a> {
             return None;
         }
         if node.kind == Kind::Struct {
-            // Of keys that come twice, JSON's readers see the last.
-            let members = self.message?.tree.members(index);
-            return members.filter(|(_, n)| self.is_named(n.name, key)).last().map(|(i, _)| Value::Node(i));
+            return self.named_member(index, key).map(Value::Node);
         }
         self.symbol_key(index, node, &key.text)
     }
 
     /// The keys a value with names has in the JSON.
     fn symbol_key(&self, index: u32, node: &Node, key: &str) -> Option<Value<'a>> {
-        if !matches!(key, "value" | "name" | "names") {
+        if !is_symbol_key(key) {
             return None;
         }
         let symbols = self.symbols(node)?;
@@ -86,7 +86,7 @@ impl<'a> Scope<'a> {
             "value" => Some(Value::Number(index)),
             "names" if symbols.flags => Some(Value::Names(index)),
             "name" if !symbols.flags => match self.leaf(Value::Node(index)) {
-                super::value::Leaf::Named(_, name) => name.map(Value::Text),
+                Leaf::Named(_, name) => name.map(Value::Text),
                 _ => None,
             },
             _ => None,
@@ -119,46 +119,60 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The values of a key in an object and all that are within it.
+    /// The values of a key in an object and all that are within it, in the order in which jq's `..` meets them.
     fn anywhere(&self, value: Value<'a>, key: &Key, see: See<'_, 'a>) -> bool {
         match value {
             Value::Record => {
                 self.get(value, key).is_some_and(&mut *see)
-                    || self.key("fields").is_some_and(|fields| self.anywhere(fields, key, see))
-                    || self.key("bytes").is_some_and(|bytes| self.anywhere(bytes, key, see))
-                    || self.key("problems").is_some_and(|list| self.anywhere(list, key, see))
                     || [LinkKind::SentAgain, LinkKind::Acknowledges]
                         .into_iter()
                         .any(|kind| self.anywhere(Value::Links(kind), key, see))
+                    || ["fields", "problems", "bytes"]
+                        .into_iter()
+                        .any(|part| self.key(part).is_some_and(|value| self.anywhere(value, key, see)))
             }
             Value::Problems | Value::Links(_) => self.elements(value, &mut |v| self.get(v, key).is_some_and(&mut *see)),
-            Value::Node(index) => self.below(index, key, see),
+            Value::Node(index) => self.has(key) && self.below(index, key, see),
             _ => self.get(value, key).is_some_and(see),
         }
     }
 
-    /// [`Scope::anywhere`] in the tree: one pass over the nodes below one.
-    fn below(&self, index: u32, key: &Key, see: See<'_, 'a>) -> bool {
-        let (Some(view), Some(top)) = (self.message, self.node(index)) else { return false };
-        let (mut at, end) = (index, top.end);
-        while at < end
-            && let Some(node) = view.tree.get(at)
-        {
-            let here = at;
-            let through = node.has(mark::SEE_THROUGH);
-            if node.has(mark::SPAN) && !through && here != index {
-                at = node.end.max(at + 1);
-                continue;
-            }
-            if !through && here != index && self.is_named(node.name, key) && see(Value::Node(here)) {
-                return true;
-            }
-            let object = matches!(node.kind, Kind::Struct | Kind::List) && !self.hides(node);
-            if !object && !through && self.symbol_key(here, node, &key.text).is_some_and(&mut *see) {
-                return true;
-            }
-            at = if object || through { at + 1 } else { node.end.max(at + 1) };
-        }
-        false
+    /// Whether a message may have a key anywhere in its fields: most have not, and one look at all names is enough to know.
+    fn has(&self, key: &Key) -> bool {
+        let Some(view) = self.message else { return false };
+        let sym = key.sym(self.protocol, view.tables);
+        let named = |n: &Node| Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key);
+        is_symbol_key(&key.text) || view.tree.nodes().iter().any(named)
     }
+
+    /// [`Scope::anywhere`] in the tree.
+    fn below(&self, index: u32, key: &Key, see: See<'_, 'a>) -> bool {
+        let (Some(view), Some(node)) = (self.message, self.node(index)) else { return false };
+        if self.hides(node) {
+            return false;
+        }
+        let list = match node.kind {
+            Kind::Struct => false,
+            // What is in a list has no key, whatever it is called among the spans.
+            Kind::List => true,
+            _ => return self.symbol_key(index, node, &key.text).is_some_and(see),
+        };
+        let own = if list { None } else { self.named_member(index, key) };
+        if own.is_some_and(|i| see(Value::Node(i))) {
+            return true;
+        }
+        let shown = |i: u32, n: &Node| list || own == Some(i) || !self.is_named(n.name, key);
+        view.tree.members(index).any(|(i, n)| shown(i, n) && self.below(i, key, see))
+    }
+
+    /// The member of a structure that has a name. Of keys that come twice, JSON's readers see the last.
+    fn named_member(&self, index: u32, key: &Key) -> Option<u32> {
+        let members = self.message?.tree.members(index);
+        members.filter(|(_, n)| self.is_named(n.name, key)).last().map(|(i, _)| i)
+    }
+}
+
+/// Whether values with names have a key of this name in the JSON.
+fn is_symbol_key(key: &str) -> bool {
+    matches!(key, "value" | "name" | "names")
 }

@@ -7,7 +7,7 @@ use crate::capture::Time;
 use crate::out::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};
 use crate::proto::EventKind;
 use crate::table::{EnumDef, Tables};
-use crate::tree::{Kind, Link, LinkKind, Node, Tree, decode_text, mark};
+use crate::tree::{Kind, Link, LinkKind, Node, TextKind, Tree, decode_text, mark};
 
 /// A record that is being looked at.
 pub struct Scope<'a> {
@@ -241,23 +241,18 @@ impl<'a> Scope<'a> {
             },
             Kind::F32 => float32(f32::from_bits(node.value as u32)),
             Kind::F64 => float64(f64::from_bits(node.value)),
-            Kind::Uuid | Kind::UuidBe => Leaf::Uuid(uuid(self.content(node), node.kind == Kind::Uuid)),
+            Kind::Uuid | Kind::UuidBe => Leaf::Uuid(uuid(&self.content(node), node.kind == Kind::Uuid)),
             Kind::Ipv4 => Leaf::Ipv4(node.value as u32),
-            Kind::Text(crate::tree::TextKind::Owned) => Leaf::Text(Cow::Borrowed(owned(node.value))),
-            Kind::Text(kind) => {
-                let mut out = String::new();
-                decode_text(kind, self.content(node), &mut out);
-                Leaf::Text(Cow::Owned(out))
-            }
+            Kind::Text(TextKind::Owned) => Leaf::Text(Cow::Borrowed(owned(node.value))),
+            Kind::Text(kind) => Leaf::Text(text(kind, self.content(node))),
             Kind::Number => number(owned(node.value)),
-            Kind::Bytes | Kind::Undecoded => Leaf::Hex(hex(self.content(node))),
+            Kind::Bytes | Kind::Undecoded => Leaf::Hex(hex(&self.content(node))),
             _ => integer(node),
         }
     }
 
-    fn content(&self, node: &Node) -> &'a [u8] {
-        let (start, len) = node.content();
-        self.message.and_then(|v| v.tree.bytes(node.buffer, v.bytes).get(start..start + len)).unwrap_or(&[])
+    fn content(&self, node: &Node) -> Cow<'a, [u8]> {
+        self.message.map_or(Cow::Borrowed(&[]), |v| v.tree.content(node, v.bytes))
     }
 
     /// What a record's time looks like in the JSON.
@@ -316,6 +311,18 @@ fn float64<'a>(f: f64) -> Leaf<'a> {
         (_, true) => "Infinity",
         _ => "-Infinity",
     }))
+}
+
+/// What some bytes say, without a copy where they are UTF-8 already.
+fn text(kind: TextKind, bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
+    if let (TextKind::Utf8, Cow::Borrowed(plain)) = (kind, &bytes)
+        && let Ok(text) = std::str::from_utf8(plain)
+    {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(bytes.len());
+    decode_text(kind, &bytes, &mut out);
+    Cow::Owned(out)
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {

@@ -21,6 +21,16 @@ pub enum Form {
     Raw,
 }
 
+/// Plaintext of one side that waits for the record that names it.
+#[derive(Default)]
+struct Pending {
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// More plaintext than this does not wait: a message that long is named after its bytes.
+const WAITS: usize = 16 << 20;
+
 /// Writes a stream's plaintext.
 #[derive(Default)]
 pub struct Follow {
@@ -31,8 +41,8 @@ pub struct Follow {
     filtered: bool,
     /// What the tables mark as a secret is overwritten.
     redact: bool,
-    /// Plaintext whose record is still to come.
-    pending: Option<(Side, u64, Vec<u8>)>,
+    /// Of each side, plaintext whose record is still to come, and the offset of its first byte.
+    pending: [Pending; 2],
     /// Bytes that were never captured.
     pub lost: u64,
 }
@@ -40,7 +50,7 @@ pub struct Follow {
 impl Follow {
     /// Nothing followed yet. With `filtered`, only the messages handed on are written, else all plaintext.
     pub fn new(form: Form, side: Option<Side>, filtered: bool) -> Follow {
-        Follow { form, side, filtered, redact: false, pending: None, lost: 0 }
+        Follow { form, side, filtered, redact: false, pending: Default::default(), lost: 0 }
     }
 
     /// Overwrites secrets with `*` where asked to. Only messages are written then: what is no message may hold any.
@@ -56,24 +66,28 @@ impl Follow {
         if self.form != Form::Hex {
             return self.bytes(offset, bytes, out);
         }
-        self.finish(out);
-        self.pending = Some((from, offset, bytes.to_vec()));
+        let goes_on = self.pending.get(from.index()).is_some_and(|p| p.end() == offset && p.bytes.len() < WAITS);
+        if !goes_on {
+            self.flush(from, out);
+        }
+        if let Some(pending) = self.pending.get_mut(from.index()) {
+            if pending.bytes.is_empty() {
+                pending.offset = offset;
+            }
+            pending.bytes.extend_from_slice(bytes);
+        }
     }
 
-    /// A record of the stream; a message's comes right after its plaintext.
+    /// A record of the stream; a message's comes after its plaintext.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         if !self.wants(record.from) {
             return;
         }
         match &record.body {
             Body::Message { message, tree, .. } if self.form == Form::Hex => {
-                let own = |p: &(Side, u64, Vec<u8>)| {
-                    (p.0, p.1, p.2.len()) == (message.from, message.offset, message.bytes.len())
-                };
-                let matched = self.pending.as_ref().is_some_and(own);
-                if !matched {
-                    self.finish(out);
-                }
+                // What came before the message belongs to none.
+                let before = self.take(message.from, message.offset);
+                self.nameless(message.from, before, out);
                 let _ = writeln!(
                     out,
                     "── {} ▸ {}  {}  record {}, {} bytes at {}",
@@ -84,10 +98,11 @@ impl Follow {
                     message.bytes.len(),
                     message.offset
                 );
-                if matched || self.filtered {
-                    self.pending = None;
-                    self.bytes(message.offset, &self.shown(message.bytes, tree), out);
+                if self.filtered {
+                    return self.bytes(message.offset, &self.shown(message.bytes, tree), out);
                 }
+                let own = self.take(message.from, message.offset.saturating_add(message.bytes.len() as u64));
+                self.bytes(own.offset, &own.bytes, out);
             }
             Body::Message { message, tree, .. } if self.filtered => {
                 self.bytes(message.offset, &self.shown(message.bytes, tree), out);
@@ -97,7 +112,7 @@ impl Follow {
                     self.lost += event.length.unwrap_or(0);
                 }
                 if self.form == Form::Hex {
-                    self.finish(out);
+                    self.flush(record.from, out);
                     let _ = writeln!(out, "── {}  {}", record.from.word(), event.text);
                 }
             }
@@ -107,10 +122,29 @@ impl Follow {
 
     /// Writes plaintext that no record came for.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        if let Some((from, offset, bytes)) = self.pending.take() {
-            let arrow = (from.word(), from.other().word());
-            let _ = writeln!(out, "── {} ▸ {}  {} bytes at {offset}", arrow.0, arrow.1, bytes.len());
-            self.bytes(offset, &bytes, out);
+        self.flush(Side::Client, out);
+        self.flush(Side::Server, out);
+    }
+
+    fn flush(&mut self, from: Side, out: &mut Vec<u8>) {
+        let all = self.take(from, u64::MAX);
+        self.nameless(from, all, out);
+    }
+
+    /// Takes the plaintext of a side up to an offset.
+    fn take(&mut self, from: Side, until: u64) -> Pending {
+        let Some(pending) = self.pending.get_mut(from.index()) else { return Pending::default() };
+        let count = usize::try_from(until.saturating_sub(pending.offset)).unwrap_or(usize::MAX);
+        let rest = pending.bytes.split_off(count.min(pending.bytes.len()));
+        let rest = Pending { offset: pending.end(), bytes: rest };
+        std::mem::replace(pending, rest)
+    }
+
+    fn nameless(&self, from: Side, pending: Pending, out: &mut Vec<u8>) {
+        if !pending.bytes.is_empty() {
+            let (from, to, count) = (from.word(), from.other().word(), pending.bytes.len());
+            let _ = writeln!(out, "── {from} ▸ {to}  {count} bytes at {}", pending.offset);
+            self.bytes(pending.offset, &pending.bytes, out);
         }
     }
 
@@ -135,6 +169,13 @@ impl Follow {
                 .extend(bytes.iter().map(|b| if plain(*b) || matches!(b, b'\n' | b'\r' | b'\t') { *b } else { b'.' })),
             Form::Hex => dump(offset, bytes, out),
         }
+    }
+}
+
+impl Pending {
+    /// The offset behind its last byte.
+    fn end(&self) -> u64 {
+        self.offset.saturating_add(self.bytes.len() as u64)
     }
 }
 

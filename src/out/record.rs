@@ -81,6 +81,12 @@ pub enum Body<'a> {
     },
 }
 
+/// The names of all events.
+#[rustfmt::skip]
+pub const EVENTS: [&str; 12] = [
+    "key", "no_key", "wrong_key", "gap", "undecoded", "resync", "limit", "checksum", "stream_end", "open", "close", "remark",
+];
+
 /// The name of an event as in the JSON; empty for a message.
 pub fn event_word(body: &Body<'_>) -> &'static str {
     let Body::Event(event) = body else {

@@ -162,7 +162,7 @@ impl<O: Output> Emit for Desk<'_, O> {
     }
 }
 
-/// How many of a message's captured bytes are opaque, and how many no field claims. A region with content of its own counts in
+/// How many of a message's captured bytes are opaque, and how many no field claims or explains. A region with content of its own counts in
 /// proportion to that content.
 pub(crate) fn shares(tree: &Tree) -> (u64, u64) {
     if tree.is_plain() {
@@ -175,12 +175,13 @@ pub(crate) fn shares(tree: &Tree) -> (u64, u64) {
         at += 1;
         if node.has(mark::OWN_BUFFER) {
             let (opaque, undecoded, all) = content(tree, at as u32, node.end);
-            let part = |n: u64| if all == 0 { 0 } else { (u64::from(node.bits) * n).div_ceil(all) };
+            let part = |n: u64| (u64::from(node.bits) * n).div_ceil(all.max(1));
             bits.0 += part(opaque);
-            bits.1 += part(undecoded);
+            // Where nothing came of it, nothing of it is explained.
+            bits.1 += if all == 0 { u64::from(node.bits) } else { part(undecoded) };
             at = node.end as usize;
         } else if node.buffer == Buffer::CAPTURED {
-            if node.kind == Kind::Undecoded {
+            if node.kind == Kind::Undecoded || node.has(mark::UNEXPLAINED) {
                 bits.1 += u64::from(node.bits);
             } else if node.has(mark::OPAQUE) {
                 bits.0 += u64::from(node.bits);
@@ -198,7 +199,7 @@ fn content(tree: &Tree, first: u32, end: u32) -> (u64, u64, u64) {
     for node in nodes.iter().filter(|n| !matches!(n.kind, Kind::Struct | Kind::List)) {
         let bits = u64::from(node.bits);
         sums.2 += bits;
-        if node.kind == Kind::Undecoded {
+        if node.kind == Kind::Undecoded || node.has(mark::UNEXPLAINED) {
             sums.1 += bits;
         } else if node.has(mark::OPAQUE) {
             sums.0 += bits;

@@ -39,8 +39,8 @@ impl Downloads {
         self.open.iter().map(|open| open.bytes.capacity() + open.name.len()).sum()
     }
 
-    /// Takes a message of the auth service that is in `tree`. Where it completes a descriptor file, the store has it from then on: the
-    /// file's name and what came of it.
+    /// Takes a message of the auth service that is in `tree`. Where it completes a descriptor file, or brings the key of files that wait
+    /// for one, the store has them from then on: each file's name and what came of it.
     pub fn observe(
         &mut self,
         message: &str,
@@ -48,23 +48,24 @@ impl Downloads {
         tree: &Tree,
         captured: &[u8],
         store: &mut Store,
-    ) -> Option<(String, Added)> {
+    ) -> Vec<(String, Added)> {
         let fields = Fields { tables, tree, captured };
         match message {
-            "Auth2Cli_AcctLoginReply" => self.login(&fields),
+            "Auth2Cli_AcctLoginReply" => return self.login(&fields, store),
             "Cli2Auth_FileDownloadRequest" => self.request(&fields),
-            "Auth2Cli_FileDownloadChunk" => return self.chunk(&fields, store),
+            "Auth2Cli_FileDownloadChunk" => return self.chunk(&fields, store).into_iter().collect(),
             _ => {}
         }
-        None
+        Vec::new()
     }
 
-    fn login(&mut self, fields: &Fields<'_>) {
-        let key = fields.numbers("encryption_key");
-        if let Ok(key) = <[u32; 4]>::try_from(key)
-            && key != [0; 4]
-        {
-            self.key = Some(key);
+    fn login(&mut self, fields: &Fields<'_>, store: &mut Store) -> Vec<(String, Added)> {
+        match <[u32; 4]>::try_from(fields.numbers("encryption_key")) {
+            Ok(key) if key != [0; 4] => {
+                self.key = Some(key);
+                store.open_with(key)
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -187,7 +188,7 @@ mod tests {
             let outcome = Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
             let Outcome::Message(id, _) = outcome else { panic!("{outcome:?}") };
             let name = self.tables.name(self.tables.message(id).unwrap().name);
-            self.downloads.observe(name, &self.tables, &tree, &bytes, &mut self.store)
+            self.downloads.observe(name, &self.tables, &tree, &bytes, &mut self.store).pop()
         }
 
         fn request(&mut self, transaction: u32, name: &str) {

@@ -18,6 +18,8 @@ const MAX_DESCRIPTORS: usize = 16_384;
 const MAX_VARIABLES: usize = 1 << 18;
 /// Bytes of one file at most; the largest real one has 60,000.
 const MAX_FILE: usize = 4 << 20;
+/// Files that wait for a key at most.
+const MAX_CLOSED: usize = 1024;
 
 /// What [`Store::add_file`] did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +38,8 @@ pub struct Store {
     by_name: HashMap<String, BTreeMap<u32, Arc<Descriptor>>>,
     count: usize,
     variables: usize,
+    /// Encrypted files whose key has not come yet, with their names.
+    closed: Vec<(String, Vec<u8>)>,
     /// The names of the tables that ran last, and where these are.
     pub(super) names: Option<(usize, Names)>,
 }
@@ -83,6 +87,35 @@ impl Store {
             }
         }
         added
+    }
+
+    /// Takes a descriptor file that was there before any traffic. One that is encrypted, and not with the key every client has, waits
+    /// for the key of a login.
+    pub fn keep_file(&mut self, name: &str, bytes: &[u8]) -> Added {
+        if cipher(bytes).is_none() || opened(name, bytes, CLIENT_KEY) || decrypt_file(CLIENT_KEY, bytes).is_err() {
+            return self.add_file(name, bytes, None);
+        }
+        if self.closed.len() < MAX_CLOSED {
+            self.closed.push((name.to_owned(), bytes.to_owned()));
+        }
+        Added::default()
+    }
+
+    /// Opens the files that wait with the 4 words an AcctLoginReply carries: the names of those that it fits, and what came of them.
+    pub fn open_with(&mut self, key: [u32; 4]) -> Vec<(String, Added)> {
+        let waiting = std::mem::take(&mut self.closed);
+        let (fit, closed) = waiting.into_iter().partition(|(name, bytes)| opened(name, bytes, key));
+        self.closed = closed;
+        let add = |(name, bytes): (String, Vec<u8>)| {
+            let added = self.add_file(&name, &bytes, Some(key));
+            (name, added)
+        };
+        Vec::into_iter(fit).map(add).collect()
+    }
+
+    /// The names of the files that wait for a key.
+    pub fn closed(&self) -> impl Iterator<Item = &str> {
+        self.closed.iter().map(|(name, _)| name.as_str())
     }
 
     fn add(&mut self, descriptor: Descriptor) -> Result<Option<(Arc<str>, u32)>, String> {
@@ -150,6 +183,13 @@ impl Store {
             None => self.by_name.get(&name.to_ascii_lowercase()),
         }
     }
+}
+
+/// Whether a key makes descriptors of an encrypted file.
+fn opened(name: &str, bytes: &[u8], key: [u32; 4]) -> bool {
+    let Ok(Some(decrypted)) = decrypt_file(key, bytes) else { return false };
+    let parsed = plain(&decrypted).map(|text| parse(name, &text));
+    parsed.is_some_and(|parsed| parsed.error.is_none() || !parsed.descriptors.is_empty())
 }
 
 /// The text of a file: decrypted where it is encrypted, and held against what a descriptor file can contain.

@@ -132,6 +132,7 @@ pub(super) struct Mods {
     pub(super) names: Vec<String>,
     pub(super) secret: bool,
     pub(super) opaque: bool,
+    pub(super) unexplained: bool,
     pub(super) transaction: bool,
     pub(super) terminated: bool,
     pub(super) trimmed: bool,

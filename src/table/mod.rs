@@ -242,6 +242,11 @@ impl Tables {
         compile::add_type(self, text)
     }
 
+    /// One of the steps that layouts are made of, by its place.
+    pub fn step(&self, at: u32) -> Option<&Op> {
+        self.op(at as usize)
+    }
+
     /// All families.
     pub fn families(&self) -> &[Family] {
         &self.program.families

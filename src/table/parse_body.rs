@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::parse::Parser;
 
 /// What may stand behind a type; for suggestions only.
-const MODIFIERS: [&str; 12] = [
+const MODIFIERS: [&str; 13] = [
     "max",
     "shown",
     "id",
@@ -14,6 +14,7 @@ const MODIFIERS: [&str; 12] = [
     "names",
     "secret",
     "opaque",
+    "unexplained",
     "transaction",
     "terminated",
     "trimmed",
@@ -149,6 +150,8 @@ impl Parser<'_> {
                 mods.secret = true;
             } else if self.eat_word("opaque")? {
                 mods.opaque = true;
+            } else if self.eat_word("unexplained")? {
+                mods.unexplained = true;
             } else if self.eat_word("transaction")? {
                 mods.transaction = true;
             } else if self.eat_word("terminated")? {

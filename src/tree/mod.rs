@@ -80,8 +80,9 @@ pub mod mark {
     pub const OWN_BUFFER: u8 = 16;
     /// A span whose children are fields of the structure around it (the coded part of a datagram).
     pub const SEE_THROUGH: u8 = 32;
-    /// Of no node, but of a tree: there are, or may be, bytes that no field claims.
-    pub(super) const UNDECODED: u8 = 64;
+    /// Bytes that nothing explains, though they may have a name: what they say is not known, and they count as undecoded. Of a tree: there
+    /// are, or may be, such bytes or undecoded ones.
+    pub const UNEXPLAINED: u8 = 64;
 }
 
 /// One value with its place: 32 bytes, copied freely.
@@ -177,7 +178,7 @@ impl Tree {
 
     /// Whether every captured byte is certain to be in a field of its own: nothing opaque, undecoded or in a buffer of its own.
     pub fn is_plain(&self) -> bool {
-        self.seen & (mark::OPAQUE | mark::OWN_BUFFER | mark::UNDECODED) == 0
+        self.seen & (mark::OPAQUE | mark::OWN_BUFFER | mark::UNEXPLAINED) == 0
     }
 
     /// All nodes, each before its children; the first is the message.
@@ -212,7 +213,7 @@ impl Tree {
     pub fn leaf(&mut self, mut node: Node) -> u32 {
         let index = self.nodes.len() as u32;
         node.end = index + 1;
-        self.seen |= node.marks | if node.kind == Kind::Undecoded { mark::UNDECODED } else { 0 };
+        self.seen |= node.marks | if node.kind == Kind::Undecoded { mark::UNEXPLAINED } else { 0 };
         self.nodes.push(node);
         index
     }

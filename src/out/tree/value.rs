@@ -76,13 +76,16 @@ fn bytes(all: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Numbers that are shown on one line: those of a patch of terrain are.
+const LINE: u32 = 256;
+
 /// Whether a list is short and flat enough for one line.
 pub(super) fn is_short_list(view: &View<'_>, index: u32, node: &Node) -> bool {
     let numbers = |n: &Node| {
         matches!(n.kind, Kind::Unsigned | Kind::Signed | Kind::F32 | Kind::F64) && view.tables.symbols(n.ty).is_none()
     };
     node.kind == Kind::List
-        && node.end - index <= 17
+        && node.end - index <= LINE + 1
         && node.end > index + 1
         && view.tree.children(index).all(|(_, n)| numbers(n))
 }

@@ -6,14 +6,25 @@ use super::search::{Bench, Found, Search, search};
 use super::session::{MoulSession, message_name};
 use crate::table::Outcome;
 
+/// How the gatekeeper's AuthSrvIpAddressRequest begins, and how long it is from a client.
+const REQUEST: [u8; 2] = [2, 0];
+const REQUEST_LENGTH: usize = 6;
+/// The numbers of what a client says to the gatekeeper are below this.
+const GATEKEEPER_NUMBERS: u8 = 3;
+
 /// Bytes of a direction that are kept while the next message is looked for.
 const WINDOW: usize = 256 << 10;
 
 impl MoulSession {
     pub(super) fn message(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
         let Some(service) = self.service else { return false };
+        let Some(sight) = self.sight(side) else {
+            let half = self.half(side);
+            half.need = half.waiting().len() + 1;
+            return false;
+        };
         let half = self.half(side);
-        let bytes = half.waiting();
+        let bytes = half.waiting().get(..sight).unwrap_or(&[]);
         match context.evaluator.message(context.tables, service, side.index(), bytes, context.tree) {
             Outcome::Message(id, length) => {
                 let number = context.tables.message(id).and_then(|m| m.number);
@@ -57,6 +68,24 @@ impl MoulSession {
                 let name = message_name(id, context.tables);
                 self.lose(side, format!("this cannot be the {name} its number says"), at, context)
             }
+        }
+    }
+
+    /// How many of the waiting bytes the next message may be made of. The gatekeeper's AuthSrvIpAddressRequest has 6 bytes from clients and
+    /// 7 from some programs: what stands behind it decides, and where that could be the beginning of the next message, whether the server
+    /// answers or the stream ends without more of it coming. `None` until then.
+    fn sight(&self, side: Side) -> Option<usize> {
+        let [client, _] = &self.halves;
+        let bytes = client.waiting();
+        if side != Side::Client || self.service_name != "gatekeeper" || bytes.first_chunk() != Some(&REQUEST) {
+            let [_, server] = &self.halves;
+            return Some(if side == Side::Client { bytes.len() } else { server.waiting().len() });
+        }
+        match bytes.get(REQUEST_LENGTH..) {
+            None | Some([]) => Some(bytes.len()),
+            Some([number]) if *number < GATEKEEPER_NUMBERS => self.alone.then_some(bytes.len()),
+            Some([number, 0, ..]) if *number < GATEKEEPER_NUMBERS => Some(bytes.len()),
+            Some(_) => Some(REQUEST_LENGTH + 1),
         }
     }
 
@@ -111,6 +140,7 @@ impl MoulSession {
 
     /// Bytes were never captured. What was begun before them is no message any more; what comes behind them has to be found.
     pub(super) fn lose_bytes(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
+        self.no_more(from, at, context);
         if self.half(from).stage == Stage::Waiting && !self.half(from).waiting().is_empty() {
             self.settle(true, at, context);
             self.pump(at, context);

@@ -79,7 +79,7 @@ impl Protocol for Moul {
         let Some(store) = sdl::store::Store::of(evaluator) else { return };
         for (name, bytes) in &options.descriptors {
             // Mistakes were reported where the files were read.
-            store.add_file(name, bytes, None);
+            store.keep_file(name, bytes);
         }
     }
 

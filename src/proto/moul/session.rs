@@ -28,6 +28,8 @@ pub(super) struct MoulSession {
     downloads: Downloads,
     /// The connection's beginning was not captured.
     pub(super) joined: bool,
+    /// What waits of the client will not be followed by more for now: the server has spoken, or the stream is over.
+    pub(super) alone: bool,
     /// A session key that opened one direction of a connection joined late, while the other waits for more bytes.
     pub(super) joined_by: Option<JoinedKey>,
     /// The service of a server that was met before.
@@ -58,6 +60,7 @@ impl MoulSession {
             requests: Default::default(),
             downloads: Downloads::default(),
             joined: false,
+            alone: false,
             joined_by: None,
             known: None,
         }
@@ -152,13 +155,25 @@ impl MoulSession {
             Some(store) if self.service_name == "auth" => {
                 self.downloads.observe(name, context.tables, context.tree, bytes, store)
             }
-            _ => None,
+            _ => Vec::new(),
         };
         let half = self.half(side);
         half.last_transaction = transaction.or(half.last_transaction);
         half.advance(length);
-        if let Some((file, added)) = learned {
+        for (file, added) in learned {
             self.say(side, EventKind::Remark, told(&file, &added), at, context);
+        }
+    }
+
+    /// Makes a message of what waits of a client where only a further byte would tell whether it is whole.
+    pub(super) fn no_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
+        let half = self.half(side);
+        let waiting = half.waiting().len();
+        if side == Side::Client && half.stage == Stage::Messages && half.need == waiting + 1 && waiting > 0 {
+            half.need = waiting;
+            self.alone = true;
+            self.pump(at, context);
+            self.alone = false;
         }
     }
 
@@ -200,6 +215,9 @@ impl Session for MoulSession {
         if std::mem::take(&mut self.joined) && !(from == Side::Client && begins(bytes)) {
             self.join();
         }
+        if from == Side::Server {
+            self.no_more(Side::Client, at, context);
+        }
         self.half(from).push(bytes, at);
         self.pump(at, context);
     }
@@ -220,6 +238,7 @@ impl Session for MoulSession {
     }
 
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
+        self.no_more(from, at, context);
         let stage = self.half(from).stage;
         match stage {
             Stage::Waiting => {

@@ -3,7 +3,7 @@
 
 use super::super::{Context, Ends};
 use super::evidence::{Against, evidence};
-use crate::keys::{Deriver, Service as KeyService, SessionHint, SessionKey};
+use crate::keys::{Deriver, KeyRing, Service as KeyService, SessionHint, SessionKey};
 use crate::table::{Outcome, ServiceId};
 
 /// A connection is taken for decrypted when chance would have given such messages once in 2^PROOF tries.
@@ -42,11 +42,22 @@ pub(super) struct Lock<'a> {
     pub(super) last: bool,
 }
 
-/// Tries all that might open a connection.
+/// Tries all that might open a connection, one after the other: a key is derived when its turn comes, since each costs a power.
 pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Context<'_>) -> Verdict {
+    if !lock.last && lock.bytes.iter().all(|bytes| bytes.is_empty()) {
+        return Verdict::Undecided;
+    }
     let mut undecided = false;
     let mut best: Option<(i32, Mode)> = None;
-    for mode in candidates(lock, deriver, context) {
+    let mut tried = Vec::new();
+    let service = context.tables.service(lock.service).and_then(|s| KeyService::from_word(&s.name));
+    for mode in candidates(lock, service, context.keys, deriver) {
+        if let Mode::Encrypted(key, _) = &mode {
+            if tried.contains(key) {
+                continue;
+            }
+            tried.push(*key);
+        }
         match trial(lock, &mode, context) {
             Trial::Fits(bits) if bits >= PROOF => return Verdict::Proved(mode),
             Trial::Fits(bits) => {
@@ -67,8 +78,13 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
     }
 }
 
-fn candidates(lock: &Lock<'_>, deriver: &mut Deriver, context: &Context<'_>) -> Vec<Mode> {
-    let service = context.tables.service(lock.service).and_then(|s| KeyService::from_word(&s.name));
+/// What might open a connection, the surest first.
+fn candidates<'a>(
+    lock: &'a Lock<'_>,
+    service: Option<KeyService>,
+    keys: &'a KeyRing,
+    deriver: &'a mut Deriver,
+) -> impl Iterator<Item = Mode> + 'a {
     let hint = SessionHint {
         service,
         y: lock.y,
@@ -76,29 +92,12 @@ fn candidates(lock: &Lock<'_>, deriver: &mut Deriver, context: &Context<'_>) -> 
         client: Some(lock.ends.client),
         server: Some(lock.ends.server),
     };
-    let mut modes: Vec<Mode> = Vec::new();
-    let mut add = |mode: Mode| {
-        let known = modes.iter().any(|m| match (m, &mode) {
-            (Mode::Encrypted(a, _), Mode::Encrypted(b, _)) => a == b,
-            (Mode::Clear, Mode::Clear) => true,
-            _ => false,
-        });
-        if !known {
-            modes.push(mode);
-        }
-    };
-    for session in context.keys.sessions(&hint) {
-        add(Mode::Encrypted(session.line.key, session.file.to_string()));
-    }
-    if let (Some(y), Some(seed)) = (lock.y, lock.seed) {
-        for candidate in context.keys.candidates(service) {
-            if let Some(key) = deriver.session_key(candidate.key, y, &seed) {
-                add(Mode::Encrypted(key, candidate.file.to_string()));
-            }
-        }
-    }
-    add(Mode::Clear);
-    modes
+    let sessions = keys.sessions(&hint).into_iter().map(|s| Mode::Encrypted(s.line.key, s.file.to_string()));
+    let derived = keys.candidates(service).filter_map(move |candidate| {
+        let key = deriver.session_key(candidate.key, lock.y?, &lock.seed?)?;
+        Some(Mode::Encrypted(key, candidate.file.to_string()))
+    });
+    sessions.chain(derived).chain([Mode::Clear])
 }
 
 enum Trial {

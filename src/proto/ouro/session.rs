@@ -311,7 +311,6 @@ impl Session for LinkSession {
         if self.transport == Transport::Udp {
             return self.datagram(from, offset, bytes, at, context);
         }
-        context.emit.plaintext(from, offset, bytes);
         from.of(&mut self.readers).push(offset, bytes);
         self.drain(from, false, at, context);
     }

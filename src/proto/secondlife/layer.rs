@@ -9,6 +9,9 @@ use crate::tree::{Buffer, Kind, Node, Severity, Sym, TypeRef, mark};
 /// Stands where another patch would begin.
 const END: u64 = 97;
 
+/// Bits that say that a patch's other coefficients are 0.
+const END_OF_PATCH: u32 = 2;
+
 /// Layers of regions larger than 256 metres, whose patches have places of 32 bits.
 const LARGE: [u8; 4] = [b'M', b'X', b'9', b':'];
 
@@ -155,22 +158,25 @@ impl Stream<'_, '_, '_> {
         self.leaf((self.parts.x, self.parts.number), self.pos, (x, Kind::Unsigned), 0);
         self.leaf((self.parts.y, self.parts.number), self.pos, (y, Kind::Unsigned), 0);
         let list = self.open(self.parts.coefficients, Kind::List);
-        self.coefficients((quantization & 15) as u32 + 2, most)?;
+        let ended = self.coefficients((quantization & 15) as u32 + 2, most)?;
         self.close(list);
+        if ended {
+            self.number(self.run.tables.end_name(), END_OF_PATCH, mark::SPAN)?;
+        }
         self.close(node);
         Some(true)
     }
 
-    /// A patch's coefficients: `0` is 0, `10` says that all others are 0, `110` and `111` stand before a positive and a negative number.
-    fn coefficients(&mut self, width: u32, most: usize) -> Option<()> {
+    /// A patch's coefficients: `0` is 0, `10` says that all others are 0, `110` and `111` stand before a positive and a negative number. Whether the
+    /// next bits are that end.
+    fn coefficients(&mut self, width: u32, most: usize) -> Option<bool> {
         for _ in 0..most {
             let from = self.pos;
             let mut value = 0;
             if self.take(1)? == 1 {
                 if self.take(1)? == 0 {
-                    let name = self.run.tables.end_name();
-                    self.leaf((name, self.parts.number), from, (2, Kind::Unsigned), mark::SPAN);
-                    break;
+                    self.pos = from;
+                    return Some(true);
                 }
                 let negative = self.take(1)? == 1;
                 let magnitude = self.take(width)? as i64;
@@ -178,7 +184,7 @@ impl Stream<'_, '_, '_> {
             }
             self.leaf((Sym::ELEMENT, self.parts.number), from, (value as u64, Kind::Signed), 0);
         }
-        Some(())
+        Some(false)
     }
 
     /// A number of so many bits as a node.

@@ -264,6 +264,9 @@ impl Compiler<'_> {
         if mods.opaque {
             def.marks |= mark::OPAQUE;
         }
+        if mods.unexplained {
+            def.marks |= mark::UNEXPLAINED;
+        }
         def.transaction = mods.transaction;
         def.max = mods.max;
         def.ids = mods.ids.iter().map(|n| self.name(n)).collect();
@@ -371,6 +374,7 @@ fn merge(own: &Mods, outer: &Mods) -> Mods {
         names: if outer.names.is_empty() { own.names.clone() } else { outer.names.clone() },
         secret: own.secret || outer.secret,
         opaque: own.opaque || outer.opaque,
+        unexplained: own.unexplained || outer.unexplained,
         transaction: own.transaction || outer.transaction,
         terminated: own.terminated || outer.terminated,
         trimmed: own.trimmed || outer.trimmed,

@@ -75,6 +75,8 @@ pub struct Evaluator {
     slots: Vec<u64>,
     dialects: u32,
     consulted: u32,
+    /// Forms that were tried in this message beside the ordinary ones.
+    retries: u32,
     regions: u32,
     depth: u32,
     /// Bytes that this message's compressed regions became so far, attempts that did not fit included.
@@ -94,6 +96,7 @@ impl Default for Evaluator {
             slots: Vec::new(),
             dialects: 0,
             consulted: 0,
+            retries: 0,
             regions: 0,
             depth: 0,
             inflated: 0,
@@ -184,6 +187,7 @@ impl Evaluator {
         self.slots.clear();
         self.dialects = 0;
         self.consulted = 0;
+        self.retries = 0;
         self.regions = 0;
         self.depth = 0;
         self.inflated = 0;

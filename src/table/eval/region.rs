@@ -3,7 +3,7 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::{Frame, Run, Stop};
-use crate::tree::{Kind, Made, Node, Problem, Severity, Sym, Text, TypeRef, mark};
+use crate::tree::{Buffer, Kind, Made, Node, Problem, Severity, Sym, Text, TypeRef, mark};
 
 impl Run<'_> {
     pub(super) fn region(
@@ -19,7 +19,9 @@ impl Run<'_> {
         };
         let count = self.count(cursor, *len, frame)?;
         let n = self.byte_len(cursor, &count, 1);
-        let outer = cursor.narrow(n)?;
+        // Where nothing more can come, what is there of a region that is cut off is read all the same.
+        let missing = if self.state.regions > 0 { n.saturating_sub(cursor.left()) } else { 0 };
+        let outer = cursor.narrow(n - missing)?;
         self.state.regions += 1;
         let node = self.tree.len();
         match zlib {
@@ -29,13 +31,17 @@ impl Run<'_> {
             Some((keep, size)) => {
                 let keep = self.expr(*keep, frame, cursor).unwrap_or(0);
                 let size = self.expr(*size, frame, cursor).unwrap_or(0);
-                self.inflated(cursor, name, inner, (keep.max(0) as usize, size.max(0) as usize), frame);
+                let sizes = (keep.max(0) as usize, size.max(0) as usize);
+                self.inflated(cursor, name, (inner, *dialects), sizes, frame);
             }
         }
         self.state.regions -= 1;
         self.tree.mark(node, marks);
         self.check_max(def, node, n as u64);
         cursor.restore(outer);
+        if missing > 0 {
+            return Err(Stop::Short(cursor.pos().saturating_add(missing.saturating_mul(8))));
+        }
         Ok(0)
     }
 
@@ -78,9 +84,20 @@ impl Run<'_> {
             }
         }
         if dialects && asked != 0 {
-            for choice in subsets(asked) {
+            let mut tried = [0; MAX_ATTEMPTS];
+            for attempt in 0..MAX_ATTEMPTS {
+                let Some(choice) = next_choice(asked, tried.get(..attempt).unwrap_or(&[])) else { break };
+                tried.get_mut(attempt).into_iter().for_each(|t| *t = choice);
+                if self.state.retries >= MAX_RETRIES {
+                    break;
+                }
+                self.state.retries += 1;
                 self.state.dialects = spoken | choice;
+                let outer_asked = std::mem::replace(&mut self.state.consulted, 0);
                 let fits = inner.first().is_some_and(|ty| self.attempt(cursor, name, *ty, frame));
+                // In another form it may come to a place that asks about a further one.
+                asked |= self.state.consulted;
+                self.state.consulted |= outer_asked;
                 self.state.dialects = spoken;
                 if fits {
                     self.say_dialects(before_node(before), choice);
@@ -153,7 +170,7 @@ impl Run<'_> {
             self.pad(cursor);
             return;
         }
-        let structure = self.tree.get(node).is_some_and(|n| n.kind == Kind::Struct && n.buffer == cursor.buffer());
+        let structure = self.is_structure(node, cursor.buffer());
         let said = self.tree.problems().iter().any(|p| p.node >= node && p.severity == Severity::Error)
             || self
                 .tree
@@ -168,6 +185,10 @@ impl Run<'_> {
         if structure {
             self.tree.close(node, cursor.pos());
         }
+    }
+
+    fn is_structure(&self, node: u32, buffer: Buffer) -> bool {
+        self.tree.get(node).is_some_and(|n| n.kind == Kind::Struct && n.buffer == buffer)
     }
 
     /// The bits up to the region's end as padding: a span, not a field.
@@ -202,19 +223,27 @@ impl Run<'_> {
         &mut self,
         cursor: &mut Cursor<'_>,
         name: Sym,
-        inner: &[TypeRef],
+        (inner, dialects): (&[TypeRef], bool),
         (keep, size): (usize, usize),
         frame: Frame,
     ) {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
         let room = self.state.limits.decompressed.saturating_sub(self.state.inflated);
-        let good = inflate(&mut self.state.inflate, raw, keep, room, &mut bytes);
+        let (good, used) = inflate(&mut self.state.inflate, raw, keep, room, &mut bytes);
         self.state.inflated += bytes.len();
         let node = self.tree.len();
         let mut inside = Cursor::new(&bytes, buffer);
-        self.bounded(&mut inside, name, inner, false, frame);
+        self.bounded(&mut inside, name, inner, dialects, frame);
         let found = bytes.len();
+        if !matches!(good, Inflated::Whole) && self.is_structure(node, buffer) {
+            // What could not be unpacked stands behind the content, as it was captured.
+            bytes.extend_from_slice(raw.get(used..).unwrap_or(&[]));
+            let mut behind = Cursor::new(&bytes, buffer);
+            behind.seek(found * 8);
+            self.undecoded(&mut behind);
+            self.tree.close(node, behind.pos());
+        }
         self.tree.put_buffer(buffer, bytes);
         cursor.seek(cursor.limit());
         if let Some(n) = self.tree.get_mut(node) {
@@ -259,15 +288,19 @@ fn before_node(at: crate::tree::Checkpoint) -> u32 {
     at.node()
 }
 
-/// The non-empty subsets of at most four set bits, single ones first.
-fn subsets(bits: u32) -> impl Iterator<Item = u32> {
-    let singles: Vec<u32> = (0..32).map(|i| 1 << i).filter(|b| bits & b != 0).take(4).collect();
-    let count = 1u32 << singles.len();
-    let mut all: Vec<u32> = (1..count)
-        .map(|pick| singles.iter().enumerate().filter(|(i, _)| pick & (1 << i) != 0).map(|(_, b)| b).sum())
-        .collect();
-    all.sort_by_key(|s: &u32| s.count_ones());
-    all.into_iter()
+/// How many forms of a region are tried beside the ordinary one.
+const MAX_ATTEMPTS: usize = 24;
+
+/// How many are tried in one message: regions stand within regions, each in forms of its own.
+const MAX_RETRIES: u32 = 200;
+
+/// The next set of dialects to try: the smallest that was not tried, of the six lowest ones asked about.
+fn next_choice(asked: u32, tried: &[u32]) -> Option<u32> {
+    let singles = (0..32).map(|i| 1 << i).filter(|b| asked & b != 0).take(6);
+    let set =
+        |pick: u32| singles.clone().enumerate().filter(|(i, _)| pick & (1 << i) != 0).map(|(_, b)| b).sum::<u32>();
+    let open = (1..1 << 6).map(set).filter(|s| !tried.contains(s));
+    open.min_by_key(|s| (s.count_ones(), *s))
 }
 
 enum Inflated {
@@ -277,16 +310,28 @@ enum Inflated {
     Limit,
 }
 
-fn inflate(zlib: &mut flate2::Decompress, raw: &[u8], keep: usize, limit: usize, out: &mut Vec<u8>) -> Inflated {
+/// Unpacks what stands behind the first `keep` bytes of a region; how it ended, and how many bytes of the region were used.
+fn inflate(
+    zlib: &mut flate2::Decompress,
+    raw: &[u8],
+    keep: usize,
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> (Inflated, usize) {
     let (plain, packed) = raw.split_at_checked(keep).unwrap_or((raw, &[]));
     out.extend_from_slice(plain);
     zlib.reset(true);
+    let ended = unpack(zlib, packed, limit, out);
+    (ended, plain.len().saturating_add(zlib.total_in() as usize))
+}
+
+fn unpack(zlib: &mut flate2::Decompress, packed: &[u8], limit: usize, out: &mut Vec<u8>) -> Inflated {
     loop {
         out.reserve((packed.len() * 4).clamp(256, 1 << 16));
         let consumed = zlib.total_in() as usize;
         let (before_in, before_out) = (consumed, out.len());
         let input = packed.get(consumed..).unwrap_or(&[]);
-        let step = zlib.decompress_vec(input, out, flate2::FlushDecompress::Finish);
+        let step = zlib.decompress_vec(input, out, flate2::FlushDecompress::None);
         if out.len() > limit {
             out.truncate(limit);
             return Inflated::Limit;

@@ -1,0 +1,225 @@
+//! Frames from a network interface, as they come: through the system's libpcap, with the feature `live`; without it, nothing but the word
+//! that says so. What becomes of the frames is not known here.
+
+use std::fmt;
+
+pub use system::{Live, interfaces};
+
+/// A network interface.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// What else is known of it: its state, its addresses.
+    pub about: String,
+}
+
+/// What the system counted during a capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Packets the filter kept.
+    pub received: u64,
+    /// Packets for which there was no room, so that nobody saw them.
+    pub dropped: u64,
+}
+
+/// Why an interface cannot be captured on. Its text is one line.
+#[derive(Clone, Debug)]
+pub enum LiveError {
+    /// The program was built without it.
+    NotBuilt,
+    /// There is no such interface: its name, and those that there are.
+    NoInterface(String, Vec<String>),
+    /// The right is missing: the interface.
+    NoRight(String),
+    /// The capture filter cannot be understood: the filter, and libpcap's words.
+    Filter(String, String),
+    /// Anything else: the interface, and libpcap's words.
+    Other(String, String),
+}
+
+impl fmt::Display for LiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LiveError::NotBuilt => f.write_str(
+                "this build cannot capture: build it with `cargo build --release --features live` (needs libpcap; Debian's \
+                 libpcap-dev), or pipe: tcpdump -i IFACE -U -w - | moulsniff -",
+            ),
+            LiveError::NoInterface(name, known) => {
+                let near = crate::near::suggestion(name, known.iter().map(String::as_str));
+                write!(f, "there is no interface `{name}`{near}; there are {} (-D lists them)", known.join(", "))
+            }
+            LiveError::NoRight(name) => write!(
+                f,
+                "no right to capture on {name}: run with sudo, or give the program the right once: \
+                 sudo setcap cap_net_raw,cap_net_admin=eip $(command -v moulsniff)"
+            ),
+            LiveError::Filter(filter, why) => {
+                write!(f, "-f '{filter}': {why}; expected a capture filter such as 'tcp port 14617' (man pcap-filter)")
+            }
+            LiveError::Other(name, why) => write!(f, "{name}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for LiveError {}
+
+#[cfg(feature = "live")]
+mod system {
+    use super::super::{Frame, Time};
+    use super::{Interface, LiveError, Taken};
+    use pcap::{Active, Capture, Device, Error, Precision};
+
+    /// As much of a packet as there can be.
+    const SNAP_LEN: i32 = 262_144;
+    /// Bytes the kernel may hold for us.
+    const BUFFER: i32 = 16 << 20;
+    /// Milliseconds after which a wait is over, so that the end can be wished for.
+    const WAIT: i32 = 100;
+
+    /// A capture on an interface.
+    pub struct Live {
+        name: String,
+        capture: Capture<Active>,
+        link: u16,
+        nanos: bool,
+        frames: u64,
+    }
+
+    impl Live {
+        /// Begins to capture what a filter of libpcap's keeps (all where it is empty).
+        ///
+        /// # Errors
+        /// No such interface, no right, a filter that makes no sense.
+        pub fn open(name: &str, filter: &str) -> Result<Live, LiveError> {
+            let other = |e: Error| refused(name, &text(e));
+            let ready = |precision| {
+                let inactive = Capture::from_device(name).map_err(other)?;
+                let ready = inactive.promisc(true).immediate_mode(true).snaplen(SNAP_LEN).buffer_size(BUFFER);
+                ready.timeout(WAIT).precision(precision).open().map_err(other)
+            };
+            let (mut capture, nanos) = match ready(Precision::Nano) {
+                Ok(capture) => (capture, true),
+                Err(_) => (ready(Precision::Micro)?, false),
+            };
+            capture.filter(filter, true).map_err(|e| LiveError::Filter(filter.into(), text(e)))?;
+            let link = match capture.get_datalink().0 {
+                // The system's own numbers for what files call LINKTYPE_RAW.
+                12 | 14 => 101,
+                other => u16::try_from(other).unwrap_or(u16::MAX),
+            };
+            Ok(Live { name: name.into(), capture, link, nanos, frames: 0 })
+        }
+
+        /// The next frame; nothing after a while without one.
+        ///
+        /// # Errors
+        /// The interface is gone.
+        pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, LiveError> {
+            let packet = match self.capture.next_packet() {
+                Ok(packet) => packet,
+                Err(Error::TimeoutExpired) => return Ok(None),
+                Err(error) => return Err(LiveError::Other(self.name.clone(), text(error))),
+            };
+            self.frames += 1;
+            let fraction = u32::try_from(packet.header.ts.tv_usec).unwrap_or(0);
+            let (nanos, digits) = if self.nanos { (fraction, 9) } else { (fraction.saturating_mul(1000), 6) };
+            Ok(Some(Frame {
+                number: self.frames,
+                time: Time { seconds: packet.header.ts.tv_sec, nanos: nanos.min(999_999_999), digits },
+                link: self.link,
+                data: packet.data,
+                wire_len: packet.header.len,
+            }))
+        }
+
+        /// What the system counted so far.
+        pub fn taken(&mut self) -> Taken {
+            let stat = self.capture.stats().ok();
+            stat.map_or_else(Taken::default, |s| Taken {
+                received: s.received.into(),
+                dropped: u64::from(s.dropped) + u64::from(s.if_dropped),
+            })
+        }
+    }
+
+    /// The interfaces that there are.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn interfaces() -> Result<Vec<Interface>, LiveError> {
+        let devices = Device::list().map_err(|e| LiveError::Other("interfaces".into(), text(e)))?;
+        Ok(devices
+            .into_iter()
+            .map(|device| {
+                let addresses = device.addresses.iter().map(|a| a.addr.to_string());
+                let state = if device.flags.is_up() { "up" } else { "down" };
+                let about: Vec<String> = [state.to_string()].into_iter().chain(addresses).chain(device.desc).collect();
+                Interface { name: device.name, about: about.join(", ") }
+            })
+            .collect())
+    }
+
+    /// What a refusal is about, by libpcap's words and by what there is.
+    fn refused(name: &str, words: &str) -> LiveError {
+        let known: Vec<String> = interfaces().unwrap_or_default().into_iter().map(|i| i.name).collect();
+        let lower = words.to_lowercase();
+        if lower.contains("permi") || lower.contains("cap_net_raw") {
+            LiveError::NoRight(name.into())
+        } else if !known.iter().any(|k| k == name) {
+            LiveError::NoInterface(name.into(), known)
+        } else {
+            LiveError::Other(name.into(), words.into())
+        }
+    }
+
+    /// libpcap's own words, in one line.
+    fn text(error: Error) -> String {
+        let text = match error {
+            Error::PcapError(text) => text,
+            other => other.to_string(),
+        };
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(not(feature = "live"))]
+mod system {
+    use super::super::Frame;
+    use super::{Interface, LiveError, Taken};
+    use std::convert::Infallible;
+
+    /// A capture on an interface, which this build has not.
+    pub struct Live(Infallible);
+
+    impl Live {
+        /// Says that there is none.
+        ///
+        /// # Errors
+        /// Always.
+        pub fn open(_name: &str, _filter: &str) -> Result<Live, LiveError> {
+            Err(LiveError::NotBuilt)
+        }
+
+        /// There is no frame.
+        ///
+        /// # Errors
+        /// Never.
+        pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, LiveError> {
+            match self.0 {}
+        }
+
+        /// There is nothing to count.
+        pub fn taken(&mut self) -> Taken {
+            match self.0 {}
+        }
+    }
+
+    /// Says that there is none.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn interfaces() -> Result<Vec<Interface>, LiveError> {
+        Err(LiveError::NotBuilt)
+    }
+}

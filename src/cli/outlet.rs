@@ -1,0 +1,240 @@
+//! Texts that several threads make, onto one stream in the order of their numbers.
+//!
+//! Whoever brings the text whose turn it is writes it, and those that wait behind it. How much waits is bounded: who is too far ahead
+//! waits until those before have come and are out.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::crew::KEEP_TEXT;
+
+/// How many texts may wait for one that is missing, and how many bytes of them; a single one may be more.
+const WAITING: u64 = 16;
+const WAITING_BYTES: usize = 8 << 20;
+/// Empty texts that are kept, at most.
+const SPARE: usize = 4;
+
+/// A stream, and what is on its way there.
+pub(super) struct Outlet<W> {
+    state: Mutex<State<W>>,
+    /// Something went out, or never will.
+    moved: Condvar,
+    failed: AtomicBool,
+}
+
+struct State<W> {
+    /// Where texts go; not there while somebody writes one.
+    to: Option<W>,
+    /// Texts from the next one to go out on: those that are there.
+    texts: VecDeque<Option<Vec<u8>>>,
+    /// The number of the first of these.
+    first: u64,
+    bytes: usize,
+    spare: Vec<Vec<u8>>,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Outlet<W> {
+    /// Numbers begin with 0.
+    pub(super) fn new(to: W) -> Self {
+        let texts = VecDeque::new();
+        let state = State { to: Some(to), texts, first: 0, bytes: 0, spare: Vec::new(), error: None };
+        Outlet { state: Mutex::new(state), moved: Condvar::new(), failed: AtomicBool::new(false) }
+    }
+
+    /// Sees to it that a text goes out in its turn; gives an empty one for the next.
+    pub(super) fn put(&self, number: u64, mut text: Vec<u8>) -> Vec<u8> {
+        let mut state = self.lock();
+        while state.is_too_early(number, text.len()) && !self.has_failed() {
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if self.has_failed() {
+            text.clear();
+            return text;
+        }
+        state.place(number, text);
+        self.write(state).spare.pop().unwrap_or_default()
+    }
+
+    /// Whether something went wrong: nothing more will go out.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Gives up; nobody waits from here on.
+    pub(super) fn fail(&self, error: io::Error) {
+        let mut state = self.lock();
+        state.error.get_or_insert(error);
+        self.failed.store(true, Ordering::Relaxed);
+        drop(state);
+        self.moved.notify_all();
+    }
+
+    /// What went wrong first.
+    pub(super) fn take_error(&self) -> Option<io::Error> {
+        self.lock().error.take()
+    }
+
+    /// Writes the texts whose turn it is, unless somebody is at it, who will then write these too.
+    fn write<'a>(&'a self, mut state: MutexGuard<'a, State<W>>) -> MutexGuard<'a, State<W>> {
+        while let Some(mut to) = state.to.take() {
+            let Some(mut text) = state.next() else {
+                state.to = Some(to);
+                break;
+            };
+            drop(state);
+            if !text.is_empty() && !self.has_failed() {
+                to.write_all(&text).and_then(|()| to.flush()).unwrap_or_else(|error| self.fail(error));
+            }
+            let length = text.len();
+            text.clear();
+            text.shrink_to(KEEP_TEXT);
+            state = self.lock();
+            state.to = Some(to);
+            state.bytes = state.bytes.saturating_sub(length);
+            if state.spare.len() < SPARE {
+                state.spare.push(text);
+            }
+            self.moved.notify_all();
+        }
+        state
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<W>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<W> State<W> {
+    fn is_too_early(&self, number: u64, length: usize) -> bool {
+        let before = number.saturating_sub(self.first);
+        before > WAITING || before > 0 && self.bytes + length > WAITING_BYTES
+    }
+
+    fn place(&mut self, number: u64, text: Vec<u8>) {
+        let Some(at) = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok()) else { return };
+        if self.texts.len() <= at {
+            self.texts.resize_with(at + 1, || None);
+        }
+        if let Some(place) = self.texts.get_mut(at) {
+            self.bytes += text.len();
+            *place = Some(text);
+        }
+    }
+
+    /// The text whose turn it is, if it is there.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let text = self.texts.front_mut()?.take()?;
+        self.texts.pop_front();
+        self.first += 1;
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+    use std::thread;
+    use std::time::Duration;
+
+    /// Where texts go, with a fault after so many bytes.
+    struct Wall {
+        text: Vec<u8>,
+        room: usize,
+    }
+
+    impl Write for Wall {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.text.len() + bytes.len() > self.room {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            self.text.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn outlet(room: usize) -> Outlet<Wall> {
+        Outlet::new(Wall { text: Vec::new(), room })
+    }
+
+    /// Has some threads bring texts, each as many as it gets to; the text of a number is a line with it, and as many blanks as it says.
+    fn bring(outlet: &Outlet<Wall>, threads: usize, texts: u64, blanks: impl Fn(u64) -> usize + Sync) {
+        let next = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let mut text = Vec::new();
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= texts {
+                            break;
+                        }
+                        assert!(text.is_empty());
+                        writeln!(text, "{number}{}", " ".repeat(blanks(number))).unwrap();
+                        text = outlet.put(number, text);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn texts_go_out_in_order_whoever_brings_them_and_however_large_they_are() {
+        for threads in [1, 2, 7] {
+            let outlet = outlet(usize::MAX);
+            bring(&outlet, threads, 2000, |n| if n % 200 == 7 { 3 << 20 } else { n as usize % 97 });
+            assert!(outlet.take_error().is_none());
+            let state = outlet.lock();
+            let text = String::from_utf8(state.to.as_ref().unwrap().text.clone()).unwrap();
+            assert!(text.lines().map(|line| line.trim_end().parse::<u64>().unwrap()).eq(0..2000), "{threads} threads");
+            assert_eq!((state.bytes, state.texts.len(), state.first), (0, 0, 2000));
+            assert!(state.spare.len() <= SPARE);
+            assert!(state.spare.iter().all(|text| text.capacity() <= KEEP_TEXT));
+        }
+    }
+
+    #[test]
+    fn who_is_far_ahead_waits_for_those_before() {
+        let outlet = outlet(usize::MAX);
+        thread::scope(|scope| {
+            let mut ahead: Vec<_> = [(WAITING + 1, 1), (1, 0), (2, WAITING_BYTES + 1)]
+                .map(|(number, length)| {
+                    scope.spawn({
+                        let outlet = &outlet;
+                        move || outlet.put(number, vec![b'x'; length])
+                    })
+                })
+                .into();
+            thread::sleep(Duration::from_millis(200));
+            let still: Vec<bool> = ahead.iter().map(|thread| !thread.is_finished()).collect();
+            assert_eq!(still, [true, false, true]);
+            for number in [0].into_iter().chain(3..=WAITING) {
+                outlet.put(number, Vec::new());
+            }
+            ahead.drain(..).for_each(|thread| drop(thread.join().unwrap()));
+        });
+        assert_eq!(outlet.lock().first, WAITING + 2);
+    }
+
+    #[test]
+    fn after_a_fault_nobody_waits_and_it_is_said_once() {
+        for threads in [1, 4] {
+            let outlet = outlet(10_000);
+            bring(&outlet, threads, 5000, |_| 100);
+            assert!(outlet.has_failed());
+            assert_eq!(outlet.take_error().unwrap().kind(), io::ErrorKind::BrokenPipe);
+            assert!(outlet.take_error().is_none());
+            // A text that will never come is waited for no more.
+            drop(outlet.put(1_000_000, vec![0; WAITING_BYTES + 1]));
+            assert!(outlet.lock().texts.len() <= 1 + WAITING as usize);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! How far reading has come, on standard error while that is a terminal. It knows counts and sizes, no capture and no record.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::capture::Source;
+use crate::pipeline::Summary;
+
+/// Files smaller than this are read before anybody looks.
+const WORTH: u64 = 4 << 20;
+/// How often the numbers change, and after how many frames the clock is looked at.
+const EVERY: Duration = Duration::from_millis(100);
+const FRAMES: u32 = 256;
+const LINE: &str = "{bar:24} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left; {msg}";
+
+/// A line that tells how far reading has come, or none.
+pub(super) struct Progress {
+    bar: Option<ProgressBar>,
+    frames: u32,
+    last: Instant,
+}
+
+/// A writer whose output may share a terminal with that line.
+pub(super) struct Beside<W: Write> {
+    bar: Option<ProgressBar>,
+    to: W,
+}
+
+impl Progress {
+    /// A line for reading some files, where it is worth one and can be seen.
+    pub(super) fn of(captures: &[PathBuf], quiet: bool) -> Progress {
+        let sizes = captures.iter().map(|path| Source::path(path).size()).collect::<Option<Vec<u64>>>();
+        let total = sizes.map_or(0, |sizes| sizes.iter().sum());
+        let shown = !quiet && total >= WORTH && io::stderr().is_terminal();
+        let bar = shown.then(|| {
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template(LINE);
+            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        Progress { bar, frames: 0, last: Instant::now() }
+    }
+
+    /// No line at all.
+    pub(super) fn none() -> Progress {
+        Progress { bar: None, frames: 0, last: Instant::now() }
+    }
+
+    /// A writer that makes room for itself.
+    pub(super) fn beside<W: Write>(&self, to: W) -> Beside<W> {
+        // Only on the same terminal they are in each other's way.
+        let bar = self.bar.clone().filter(|_| io::stdout().is_terminal());
+        Beside { bar, to }
+    }
+
+    /// One more frame was read.
+    pub(super) fn frame(&mut self, read: impl FnOnce() -> (u64, Summary)) {
+        self.frames = self.frames.wrapping_add(1);
+        let Some(bar) = &self.bar else { return };
+        if !self.frames.is_multiple_of(FRAMES) || self.last.elapsed() < EVERY {
+            return;
+        }
+        self.last = Instant::now();
+        let (bytes, summary) = read();
+        bar.set_message(format!("{} messages, {} problems", summary.messages, summary.problems));
+        bar.set_position(bytes);
+    }
+
+    /// All was read.
+    pub(super) fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// A line on standard error, beside the one that stays.
+    pub(super) fn say(&self, line: &str) {
+        let write = || {
+            let _ = writeln!(io::stderr(), "{line}");
+        };
+        self.bar.as_ref().map_or_else(write, |bar| bar.suspend(write));
+    }
+}
+
+impl<W: Write> Write for Beside<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let to = &mut self.to;
+        match &self.bar {
+            None => to.write_all(bytes),
+            Some(bar) => bar.suspend(|| to.write_all(bytes).and_then(|()| to.flush())),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}

@@ -1,0 +1,218 @@
+//! Fields by their tables: each message's object, and the structures, enums and flag sets in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::table::{EnumDef, Layout, LayoutId, Op, Read, Tables, TypeDef};
+use crate::tree::{Sym, TypeRef, mark};
+
+/// The definitions of one protocol.
+pub(super) struct Types<'a> {
+    tables: &'a Tables,
+    /// Names of layouts that came before, and of which layout: two may be called alike.
+    names: Vec<String>,
+    /// Layouts of messages whose header code reads, which adds fields of its own.
+    framed: BTreeSet<u32>,
+}
+
+impl<'a> Types<'a> {
+    pub(super) fn new(tables: &'a Tables) -> Types<'a> {
+        let (mut names, mut alike) = (Vec::new(), BTreeMap::new());
+        for layout in tables.layouts() {
+            let name = format!("{}.{}", tables.protocol(), tables.name(layout.name));
+            let count = alike.entry(name.clone()).or_insert(0u32);
+            *count += 1;
+            names.push(if *count == 1 && !name.ends_with('.') { name } else { format!("{name}_{count}") });
+        }
+        let framed =
+            tables.messages().iter().filter(|m| tables.service(m.service).is_some_and(|s| s.header.is_empty()));
+        let framed = framed.filter_map(|m| m.layout).map(|id| id.0).collect();
+        Types { tables, names, framed }
+    }
+
+    /// What a message of the protocol is, and all definitions that needs.
+    pub(super) fn messages(&self) -> Map<String, Value> {
+        let protocol = self.tables.protocol();
+        let mut defs = Map::new();
+        let mut by_name: Vec<(String, Vec<Value>, String)> = Vec::new();
+        for def in self.tables.messages() {
+            let Some(layout) = def.layout else { continue };
+            let name = self.tables.name(def.name).to_string();
+            let place = json!({ "$ref": self.place(layout) });
+            match by_name.iter_mut().find(|(n, ..)| *n == name) {
+                Some((_, places, _)) if places.contains(&place) => {}
+                Some((_, places, _)) => places.push(place),
+                None => by_name.push((name, vec![place], def.doc.clone())),
+            }
+        }
+        let cases: Vec<Value> = by_name.into_iter().map(|(name, places, doc)| case(&name, places, &doc)).collect();
+        defs.insert(protocol.to_string(), json!({ "allOf": cases }));
+        for (id, layout) in self.tables.layouts().iter().enumerate() {
+            if let Some(name) = self.names.get(id) {
+                let framed = u32::try_from(id).is_ok_and(|id| self.framed.contains(&id));
+                defs.insert(name.clone(), self.layout(layout, framed));
+            }
+        }
+        for symbols in self.tables.enums() {
+            defs.insert(self.symbols_name(symbols), names(symbols));
+        }
+        defs
+    }
+
+    fn place(&self, layout: LayoutId) -> String {
+        format!("#/$defs/{}", self.names.get(layout.0 as usize).map_or("", String::as_str))
+    }
+
+    fn symbols_name(&self, symbols: &EnumDef) -> String {
+        format!("{}.{}", self.tables.protocol(), symbols.name)
+    }
+
+    /// A structure: what its steps may read, on whatever way through them. What could not be read is `undecoded`.
+    fn layout(&self, layout: &Layout, framed: bool) -> Value {
+        // Self-describing values are what they say they are; a table only names what should stand where.
+        let free = layout.positions.is_some();
+        let mut open = free || framed;
+        let mut properties: Vec<(String, Vec<Value>)> = Vec::new();
+        for (name, ty, list) in self.fields(layout) {
+            let Some(def) = self.tables.type_def(ty) else { continue };
+            // Code may add fields of its own.
+            open |= matches!(def.read, Read::Native { .. } | Read::Value(_));
+            let shape = match list {
+                true => json!({ "type": "array", "maxItems": 0 }),
+                false if free => json!(true),
+                false => self.value(def),
+            };
+            let name = self.tables.name(name).to_string();
+            match properties.iter_mut().find(|(n, _)| *n == name) {
+                Some((_, shapes)) if shapes.contains(&shape) => {}
+                Some((_, shapes)) => shapes.push(shape),
+                None => properties.push((name, vec![shape])),
+            }
+        }
+        let mut properties: Map<String, Value> =
+            properties.into_iter().map(|(n, shapes)| (n, any_of(shapes))).collect();
+        properties.entry("undecoded").or_insert_with(|| json!({ "$ref": "#/$defs/hex" }));
+        json!({ "type": "object", "properties": properties, "additionalProperties": open })
+    }
+
+    /// All fields a layout may have; with them, whether it is only an empty list.
+    fn fields(&self, layout: &Layout) -> Vec<(Sym, TypeRef, bool)> {
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut ways = vec![layout.start];
+        while let Some(at) = ways.pop() {
+            let (true, Some(op)) = (seen.insert(at), self.tables.step(at)) else { continue };
+            match op {
+                Op::End | Op::Undecoded => continue,
+                Op::Jump(to) => {
+                    ways.push(*to);
+                    continue;
+                }
+                Op::Branch { otherwise, .. } => ways.push(*otherwise),
+                Op::Switch { targets, otherwise, .. } => {
+                    ways.push(*otherwise);
+                    ways.extend(targets.iter().map(|t| t.1));
+                    continue;
+                }
+                Op::Field { name, ty, marks, .. } if marks & mark::SPAN == 0 => found.push((at, *name, *ty, false)),
+                Op::Empty { name, ty } => found.push((at, *name, *ty, true)),
+                Op::Field { .. } | Op::Say { .. } | Op::Remember { .. } => {}
+            }
+            ways.push(at + 1);
+        }
+        found.sort_by_key(|f| f.0);
+        found.into_iter().map(|(_, name, ty, list)| (name, ty, list)).collect()
+    }
+
+    fn of(&self, ty: TypeRef) -> Value {
+        self.tables.type_def(ty).map_or(json!(true), |def| self.value(def))
+    }
+
+    /// What a value of a type looks like.
+    fn value(&self, def: &TypeDef) -> Value {
+        let plain = self.plain(def);
+        match def.marks & mark::SECRET {
+            0 => plain,
+            _ => any_of(vec![plain, json!({ "$ref": "#/$defs/redacted" })]),
+        }
+    }
+
+    fn plain(&self, def: &TypeDef) -> Value {
+        let symbols = def.symbols.and_then(|id| self.tables.enums().get(id.0 as usize));
+        let scalar = matches!(def.read, Read::Int { .. } | Read::Bool | Read::Value(_) | Read::Native { .. });
+        if let Some(symbols) = symbols.filter(|_| scalar) {
+            let named = json!({ "$ref": format!("#/$defs/{}", self.symbols_name(symbols)) });
+            return if matches!(def.read, Read::Int { .. } | Read::Bool) { named } else { json!(true) };
+        }
+        let named = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+        match &def.read {
+            Read::Int { size: 8, .. } => named("long"),
+            Read::Int { .. } => json!({ "type": "integer" }),
+            Read::Float { .. } => named("float"),
+            Read::Bool => named("bool"),
+            Read::Uuid { .. } => named("uuid"),
+            Read::Ipv4 { .. } => named("ipv4"),
+            Read::Bytes(_) => named("hex"),
+            Read::Text { .. } => json!({ "type": "string" }),
+            Read::List { of, .. } => json!({ "type": "array", "items": self.of(*of) }),
+            Read::Layout { layout, .. } => json!({ "$ref": self.place(*layout) }),
+            Read::Family(_) => json!({ "type": ["object", "null"] }),
+            // Where nothing fitted there is an empty structure, with what could not be read.
+            Read::Region { inner, .. } => {
+                let left = json!({ "type": "object", "properties": { "undecoded": { "$ref": "#/$defs/hex" } },
+                                   "additionalProperties": false });
+                any_of(inner.iter().map(|ty| self.of(*ty)).chain([left]).collect())
+            }
+            Read::NullOr { of, .. } => any_of(vec![json!({ "type": "null" }), self.of(*of)]),
+            Read::Value(_) | Read::Native { .. } => json!(true),
+        }
+    }
+}
+
+/// A message by its name.
+fn case(name: &str, places: Vec<Value>, doc: &str) -> Value {
+    let mut fields = vec![json!({ "$ref": "#/$defs/spans" })];
+    fields.extend(places);
+    let mut case = json!({
+        "if": { "properties": { "message": { "const": name } } },
+        "then": { "properties": { "fields": any_of(fields) } }
+    });
+    if let (Some(case), false) = (case.as_object_mut(), doc.is_empty()) {
+        case.insert("description".into(), json!(doc));
+    }
+    case
+}
+
+/// One of some shapes.
+fn any_of(mut shapes: Vec<Value>) -> Value {
+    shapes.dedup();
+    if shapes.contains(&json!(true)) {
+        return json!(true);
+    }
+    match shapes.len() {
+        1 => shapes.remove(0),
+        _ => json!({ "anyOf": shapes }),
+    }
+}
+
+/// A value of an enum, or of a flag set.
+fn names(symbols: &EnumDef) -> Value {
+    let mut known: Vec<&str> = Vec::new();
+    for value in &symbols.values {
+        if !known.contains(&value.name.as_str()) {
+            known.push(&value.name);
+        }
+    }
+    let number = json!({ "anyOf": [{ "type": "integer" }, { "$ref": "#/$defs/long" }] });
+    let (key, shape, required) = match symbols.flags {
+        true => ("names", json!({ "type": "array", "items": { "enum": known } }), json!(["value", "names"])),
+        false => ("name", json!({ "enum": known }), json!(["value"])),
+    };
+    let mut shape = json!({ "type": "object", "required": required, "properties": { "value": number, key: shape },
+                            "additionalProperties": false });
+    if let (Some(shape), false) = (shape.as_object_mut(), symbols.doc.is_empty()) {
+        shape.insert("description".into(), json!(symbols.doc));
+    }
+    shape
+}

@@ -1,0 +1,56 @@
+//! Progress is shown on a terminal, beside output that it does not touch, and nowhere else.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![cfg(unix)]
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A capture of some size: one that comes again and again as further sections, which pcapng allows.
+fn large(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let section = std::fs::read(common::file("captures/moul/full_dirtsand.pcapng")).unwrap();
+    std::fs::write(&path, section.repeat((5 << 20) / section.len() + 1)).unwrap();
+    path
+}
+
+/// What a command writes to a terminal; nothing where no terminal can be had.
+fn on_a_terminal(command: &str) -> Option<String> {
+    let output = Command::new("script").args(["-q", "-e", "-c", command, "/dev/null"]).output();
+    let Ok(output) = output else {
+        eprintln!("not run, there is no `script` to make a terminal: {command}");
+        return None;
+    };
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stdout));
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_terminal_is_told_how_far_reading_has_come() {
+    let (capture, program) = (large("progress.pcapng"), env!("CARGO_BIN_EXE_moulsniff"));
+    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("progress.json");
+    let command = |more: &str| format!("{program} {} --json {more} > {}", capture.display(), out.display());
+    let Some(shown) = on_a_terminal(&command("")) else { return };
+    let beside = std::fs::read(&out).unwrap();
+    assert!(shown.contains('%') && shown.contains("messages") && shown.contains("left"), "{shown}");
+    // Without a terminal there is nothing but the summary, and the results are the same.
+    let plain = Command::new(program).arg(&capture).arg("--json").output().unwrap();
+    assert_eq!(plain.stdout, beside);
+    assert_eq!(String::from_utf8_lossy(&plain.stderr).lines().count(), 1);
+    let quiet = on_a_terminal(&command("--quiet")).unwrap();
+    assert_eq!(quiet, "", "--quiet silences it");
+}
+
+#[test]
+fn results_on_the_same_terminal_come_in_whole_lines() {
+    let (capture, program) = (large("progress-same.pcapng"), env!("CARGO_BIN_EXE_moulsniff"));
+    let command = format!("{program} {} --json -Y 'event == stream_end and from == server'", capture.display());
+    let Some(shown) = on_a_terminal(&command) else { return };
+    let plain = Command::new("sh").args(["-c", &format!("{command} 2>/dev/null")]).output().unwrap();
+    let expected = String::from_utf8(plain.stdout).unwrap();
+    assert!(expected.lines().count() > 10);
+    for line in expected.lines() {
+        assert!(shown.contains(line), "{line}");
+    }
+}
