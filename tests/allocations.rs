@@ -47,7 +47,7 @@ const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
     (DIRTSAND, "auth", [6, 194, 130], 12),
     (DIRTSAND, "game", [38, 69, 92], 0),
     (DIRTSAND, "file", [4, 161, 135], 27),
-    (MOSS, "auth", [0, 123, 54], 11),
+    (MOSS, "auth", [0, 123, 60], 11),
     (MOSS, "game", [210, 243, 278], 0),
 ];
 
