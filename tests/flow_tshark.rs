@@ -111,9 +111,9 @@ fn compare(path: &Path) {
             let ends = if swapped { (&other.1, &other.0) } else { (&other.0, &other.1) };
             assert_eq!((&mine.0, &mine.1), ends, "{}: stream {number}", path.display());
         }
-        for side in 0..2 {
-            assert!(mine.2[side] == *sent[side], "{}: stream {number}, side {side}", path.display());
-            bytes += sent[side].len() / 2;
+        for (ours, theirs) in mine.2.iter().zip(sent) {
+            assert!(ours == theirs, "{}: stream {number}", path.display());
+            bytes += theirs.len() / 2;
         }
     }
     let name = path.file_name().unwrap().to_string_lossy();
