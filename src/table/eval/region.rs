@@ -296,11 +296,24 @@ const MAX_RETRIES: u32 = 200;
 
 /// The next set of dialects to try: the smallest that was not tried, of the six lowest ones asked about.
 fn next_choice(asked: u32, tried: &[u32]) -> Option<u32> {
-    let singles = (0..32).map(|i| 1 << i).filter(|b| asked & b != 0).take(6);
-    let set =
-        |pick: u32| singles.clone().enumerate().filter(|(i, _)| pick & (1 << i) != 0).map(|(_, b)| b).sum::<u32>();
-    let open = (1..1 << 6).map(set).filter(|s| !tried.contains(s));
-    open.min_by_key(|s| (s.count_ones(), *s))
+    let (mut six, mut rest) = (0, asked);
+    for _ in 0..6 {
+        let lowest = rest & rest.wrapping_neg();
+        six |= lowest;
+        rest &= !lowest;
+    }
+    let (mut set, mut best) = (0u32, None);
+    loop {
+        // All subsets but the empty one, which is the ordinary form, in the order of their numbers.
+        set = set.wrapping_sub(six) & six;
+        if set == 0 {
+            return best;
+        }
+        let smaller = best.is_none_or(|best: u32| set.count_ones() < best.count_ones());
+        if smaller && !tried.contains(&set) {
+            best = Some(set);
+        }
+    }
 }
 
 enum Inflated {
@@ -347,5 +360,25 @@ fn unpack(zlib: &mut flate2::Decompress, packed: &[u8], limit: usize, out: &mut 
             Ok(_) => {}
             Err(_) => return Inflated::Broken,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_sets_of_dialects_are_tried_first_and_each_once() {
+        let mut tried = Vec::new();
+        while let Some(choice) = next_choice(0b1011, &tried) {
+            tried.push(choice);
+        }
+        assert_eq!(tried, [0b1, 0b10, 0b1000, 0b11, 0b1001, 0b1010, 0b1011]);
+        assert_eq!(next_choice(0, &[]), None);
+        let mut all = Vec::new();
+        while let Some(choice) = next_choice(u32::MAX, &all) {
+            all.push(choice);
+        }
+        assert_eq!(all.len(), 63, "of the six lowest");
     }
 }
