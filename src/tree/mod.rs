@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub use link::{Link, LinkKind};
 pub use packed::PackedTrees;
 pub use problem::{Problem, Severity, Text};
-pub use value::{Kind, TextKind, decode_text, is_inverted_ascii};
+pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii};
 
 /// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from there on one of the tree's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -66,48 +66,50 @@ pub fn is_inverted_ascii(bytes: &[u8]) -> bool {
 
 /// Appends the text that some bytes are, and says whether they were valid. What is not valid becomes U+FFFD.
 pub fn decode_text(kind: TextKind, bytes: &[u8], out: &mut String) -> bool {
+    decode_pieces(kind, bytes, |piece| out.push_str(piece))
+}
+
+/// The same, piece by piece: nothing is allocated but for inverted UTF-8 beyond ASCII.
+pub fn decode_pieces(kind: TextKind, bytes: &[u8], mut to: impl FnMut(&str)) -> bool {
     match kind {
-        TextKind::Utf8 => decode_utf8(bytes, out),
+        TextKind::Utf8 => decode_utf8(bytes, to),
         TextKind::Latin1 => {
-            out.extend(bytes.iter().map(|b| char::from(*b)));
+            bytes.iter().for_each(|b| to(char::from(*b).encode_utf8(&mut [0; 4])));
             true
         }
-        TextKind::Utf16 => decode_utf16(bytes, 0, out),
-        TextKind::Inverted16 => decode_utf16(bytes, 0xffff, out),
+        TextKind::Utf16 => decode_utf16(bytes, 0, to),
+        TextKind::Inverted16 => decode_utf16(bytes, 0xffff, to),
         TextKind::Inverted8 => {
             if is_inverted_ascii(bytes) {
-                out.extend(bytes.iter().map(|b| char::from(!*b)));
+                bytes.iter().for_each(|b| to(char::from(!*b).encode_utf8(&mut [0; 4])));
                 return true;
             }
             let plain: Vec<u8> = bytes.iter().map(|b| !*b).collect();
-            decode_utf8(&plain, out)
+            decode_utf8(&plain, to)
         }
         TextKind::Owned => true,
     }
 }
 
-fn decode_utf8(bytes: &[u8], out: &mut String) -> bool {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => {
-            out.push_str(text);
-            true
-        }
-        Err(_) => {
-            out.push_str(&String::from_utf8_lossy(bytes));
-            false
+fn decode_utf8(bytes: &[u8], mut to: impl FnMut(&str)) -> bool {
+    let mut valid = true;
+    for chunk in bytes.utf8_chunks() {
+        to(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            valid = false;
+            to("\u{fffd}");
         }
     }
+    valid
 }
 
-fn decode_utf16(bytes: &[u8], flip: u16, out: &mut String) -> bool {
+fn decode_utf16(bytes: &[u8], flip: u16, mut to: impl FnMut(&str)) -> bool {
     let (pairs, odd) = bytes.as_chunks::<2>();
     let units = pairs.iter().map(|pair| u16::from_le_bytes(*pair) ^ flip);
     let mut valid = odd.is_empty();
     for unit in char::decode_utf16(units) {
-        out.push(unit.unwrap_or_else(|_| {
-            valid = false;
-            char::REPLACEMENT_CHARACTER
-        }));
+        valid &= unit.is_ok();
+        to(unit.unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut [0; 4]));
     }
     valid
 }

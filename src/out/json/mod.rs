@@ -253,8 +253,17 @@ pub fn number(out: &mut Vec<u8>, n: impl itoa::Integer) {
 /// Appends nanoseconds as milliseconds with at most three decimals.
 fn milliseconds(out: &mut Vec<u8>, nanos: i64) {
     let micros = nanos / 1000;
-    let text = format!("{}", micros as f64 / 1000.0);
-    out.extend_from_slice(text.as_bytes());
+    if micros < 0 {
+        out.push(b'-');
+    }
+    number(out, micros.unsigned_abs() / 1000);
+    let decimals = micros.unsigned_abs() % 1000;
+    if decimals > 0 {
+        let digits = [decimals / 100, decimals / 10 % 10, decimals % 10].map(|digit| b'0' + digit as u8);
+        let used = digits.iter().rposition(|digit| *digit != b'0').map_or(0, |at| at + 1);
+        out.push(b'.');
+        out.extend_from_slice(digits.get(..used).unwrap_or(&digits));
+    }
 }
 
 /// Appends bytes as lower-case hex.
@@ -328,7 +337,10 @@ mod tests {
     #[test]
     fn milliseconds_have_three_decimals_at_most() {
         let mut out = Vec::new();
-        milliseconds(&mut out, 3_400_999);
-        assert_eq!(String::from_utf8_lossy(&out), "3.4");
+        for nanos in [3_400_999, 0, 999, 1_000, -1_500_000, 2_000_000_000, 12_034_000] {
+            milliseconds(&mut out, nanos);
+            out.push(b' ');
+        }
+        assert_eq!(String::from_utf8_lossy(&out), "3.4 0 0 0.001 -1.5 2000 12.034 ");
     }
 }

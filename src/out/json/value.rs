@@ -6,7 +6,7 @@ use super::super::kept::Kept;
 use super::named::{integer, named};
 use super::{escaped, hex, number, string};
 use crate::table::Tables;
-use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_pieces, mark};
 
 /// A tree with all that is needed to read it.
 #[derive(Clone, Copy)]
@@ -117,9 +117,7 @@ fn content<'a>(view: &View<'a>, node: &Node) -> Cow<'a, [u8]> {
 fn text(kind: TextKind, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     if !quick(kind, bytes, out) {
-        let mut decoded = String::with_capacity(bytes.len());
-        decode_text(kind, bytes, &mut decoded);
-        escaped(out, &decoded);
+        decode_pieces(kind, bytes, |piece| escaped(out, piece));
     }
     out.push(b'"');
 }

@@ -3,7 +3,9 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::{Frame, Run, Stop};
-use crate::tree::{Kind, Node, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_text, is_inverted_ascii, mark};
+use crate::tree::{
+    Kind, Node, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
+};
 
 /// How many units a length stands for.
 pub(super) enum Count {
@@ -215,7 +217,7 @@ impl Run<'_> {
             TextKind::Inverted16 => len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| !u[1] & 0xf8 == 0xd8),
         };
         let buffer = text.buffer;
-        if plain || decode_text(kind, bytes, &mut String::new()) {
+        if plain || decode_pieces(kind, bytes, |_| {}) {
             return;
         }
         self.tree.problem(Problem {
