@@ -20,7 +20,8 @@ const LINE: &str = "{bar:24} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
     frames: u32,
-    last: Instant,
+    /// When the numbers changed last.
+    last: Option<Instant>,
 }
 
 /// A writer whose output may share a terminal with that line.
@@ -40,12 +41,12 @@ impl Progress {
             let style = ProgressStyle::with_template(LINE);
             bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
-        Progress { bar, frames: 0, last: Instant::now() }
+        Progress { bar, frames: 0, last: None }
     }
 
     /// No line at all.
     pub(super) fn none() -> Progress {
-        Progress { bar: None, frames: 0, last: Instant::now() }
+        Progress { bar: None, frames: 0, last: None }
     }
 
     /// A writer that makes room for itself.
@@ -59,10 +60,10 @@ impl Progress {
     pub(super) fn frame(&mut self, read: impl FnOnce() -> (u64, Summary)) {
         self.frames = self.frames.wrapping_add(1);
         let Some(bar) = &self.bar else { return };
-        if !self.frames.is_multiple_of(FRAMES) || self.last.elapsed() < EVERY {
+        if !self.frames.is_multiple_of(FRAMES) || self.last.is_some_and(|at| at.elapsed() < EVERY) {
             return;
         }
-        self.last = Instant::now();
+        self.last = Some(Instant::now());
         let (bytes, summary) = read();
         bar.set_message(format!("{} messages, {} problems", summary.messages, summary.problems));
         bar.set_position(bytes);
