@@ -20,7 +20,7 @@ const LINE: &str = "{bar:24} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
     frames: u32,
-    /// When the numbers changed last: at first they come at once.
+    /// When the numbers changed last.
     last: Option<Instant>,
 }
 
@@ -60,7 +60,7 @@ impl Progress {
     pub(super) fn frame(&mut self, read: impl FnOnce() -> (u64, Summary)) {
         self.frames = self.frames.wrapping_add(1);
         let Some(bar) = &self.bar else { return };
-        if !self.frames.is_multiple_of(FRAMES) || self.last.is_some_and(|last| last.elapsed() < EVERY) {
+        if !self.frames.is_multiple_of(FRAMES) || self.last.is_some_and(|at| at.elapsed() < EVERY) {
             return;
         }
         self.last = Some(Instant::now());
