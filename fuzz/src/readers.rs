@@ -67,9 +67,8 @@ pub fn sdl_blob(mut data: &[u8]) {
 /// An expression, asked of a message and of an event.
 pub fn filter(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let all: Vec<&Tables> = tables().iter().map(|t| t.get()).collect();
     let redact = text.len() % 2 == 1;
-    let filter = match Filter::compile(text, &all, redact) {
+    let filter = match Filter::compile(text, tables(), redact) {
         Ok(filter) => filter,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
