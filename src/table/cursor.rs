@@ -81,14 +81,17 @@ impl<'a> Cursor<'a> {
         if end > self.limit { Err(Short(end)) } else { Ok(end) }
     }
 
+    /// The same for what is known to be a few bytes: positions stay below 2³² (`MAX_BYTES`), so that nothing can overflow.
+    #[inline(always)]
+    fn near_end_of(&self, bytes: usize) -> Result<usize, Short> {
+        let end = self.pos + bytes * 8;
+        if end > self.limit { Err(Short(end)) } else { Ok(end) }
+    }
+
     /// The next `N` bytes. At a bit that begins no byte, they are put together from the bits.
     #[inline(always)]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
-        // Positions stay below 2³² (`MAX_BYTES`), and no array has more than a few bytes.
-        let end = self.pos + N * 8;
-        if end > self.limit {
-            return Err(Short(end));
-        }
+        let end = self.near_end_of(N)?;
         let at = self.pos >> 3;
         let bytes = match self.data.get(at..).and_then(|rest| rest.first_chunk::<N>()) {
             Some(bytes) if self.pos & 7 == 0 => *bytes,
@@ -101,10 +104,7 @@ impl<'a> Cursor<'a> {
     /// The next `size` bytes (8 at most) as a number, least significant first, in the lowest bytes; what is above them is unspecified.
     #[inline(always)]
     pub(super) fn little(&mut self, size: u8) -> Result<u64, Short> {
-        let end = self.pos + usize::from(size) * 8;
-        if end > self.limit {
-            return Err(Short(end));
-        }
+        let end = self.near_end_of(usize::from(size))?;
         let value = match self.data.get(self.pos >> 3..).and_then(|rest| rest.first_chunk::<8>()) {
             Some(bytes) if self.pos & 7 == 0 => u64::from_le_bytes(*bytes),
             _ => self.few(size),

@@ -9,13 +9,14 @@ pub struct Numbers {
     first: u64,
     /// For each number from the first to the last, its place in the list and 1, or 0; empty where the numbers lie too far apart.
     places: Vec<u32>,
+    /// All numbers, where `places` is empty.
     sorted: Vec<u64>,
 }
 
 impl Numbers {
     /// Of a sorted list's numbers. Of equal ones, one is found.
     pub(super) fn of(sorted: impl Iterator<Item = u64>) -> Numbers {
-        let sorted: Vec<u64> = sorted.collect();
+        let mut sorted: Vec<u64> = sorted.collect();
         let (Some(first), Some(last)) = (sorted.first().copied(), sorted.last().copied()) else {
             return Numbers::default();
         };
@@ -28,6 +29,7 @@ impl Numbers {
                     *place = i as u32 + 1;
                 }
             }
+            sorted = Vec::new();
         }
         Numbers { first, places, sorted }
     }

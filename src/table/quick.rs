@@ -1,7 +1,6 @@
 //! What the loops that run for every value need to know of a type, in few bytes; [`TypeDef`] has the whole of it.
 //!
-//! A definition spans several cache lines, and most values are plain numbers: reading and writing them from these sixteen bytes
-//! took a third of the instructions away.
+//! A definition spans several cache lines, and most values are plain numbers, for which this is all that is needed.
 
 use super::program::*;
 use crate::tree::Kind;
@@ -32,12 +31,36 @@ impl Scalar {
     /// No number.
     const NONE: Scalar = Scalar { size: 0, signed: false, kind: Kind::Struct };
 
-    /// The number in the lowest bytes of eight.
+    /// Which bits of eight bytes are the number.
+    #[inline(always)]
+    pub(crate) fn bits(self) -> Bits {
+        let mask = u64::MAX >> (64 - u32::from(self.size.clamp(1, 8)) * 8);
+        Bits { mask, sign: if self.signed { mask & !(mask >> 1) } else { 0 } }
+    }
+
+    /// A value above this is to be looked at: only a boolean has such.
+    #[inline(always)]
+    pub(crate) fn usual(self) -> u64 {
+        if self.kind == Kind::Bool { 1 } else { u64::MAX }
+    }
+}
+
+/// A number among the bits of eight bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bits {
+    mask: u64,
+    /// The highest bit of the number, where it says that it is negative.
+    sign: u64,
+}
+
+impl Bits {
+    /// No number: 0 whatever the bytes are.
+    pub(crate) const NONE: Bits = Bits { mask: 0, sign: 0 };
+
+    /// The number in the lowest of eight bytes.
     #[inline(always)]
     pub(crate) fn value(self, raw: u64) -> u64 {
-        let above = 64 - u32::from(self.size) * 8;
-        let left = raw << (above & 63);
-        if self.signed { (left as i64 >> (above & 63)) as u64 } else { left >> (above & 63) }
+        ((raw & self.mask) ^ self.sign).wrapping_sub(self.sign)
     }
 }
 
@@ -50,8 +73,6 @@ pub struct Quick {
     pub(crate) marks: u8,
     /// Whether its values are held against what is expected.
     pub(crate) checked: bool,
-    /// Whether it is the number or the name of something ([`TypeDef::ids`], [`TypeDef::names`]).
-    pub linked: bool,
     /// The enum or flag set that names its values.
     pub symbols: Option<EnumId>,
     pub(crate) layout: LayoutId,
@@ -66,7 +87,6 @@ impl Quick {
         scalar: Scalar::NONE,
         marks: 0,
         checked: false,
-        linked: false,
         symbols: None,
         layout: LayoutId(0),
         shown: false,
@@ -84,7 +104,6 @@ impl Quick {
             scalar: scalar.unwrap_or(Scalar::NONE),
             marks: def.marks,
             checked: def.expect.is_some() || def.max.is_some(),
-            linked: !def.ids.is_empty() || !def.names.is_empty(),
             symbols: def.symbols,
             layout,
             shown: def.shown.is_some(),
@@ -114,4 +133,20 @@ fn scalar(read: &Read) -> Option<Scalar> {
         _ => return None,
     };
     Some(Scalar { size, signed, kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_what_its_bytes_say_whatever_stands_above_them() {
+        let raw = 0xfedc_ba98_7654_ff80;
+        let read = |size, signed| Scalar { size, signed, kind: Kind::Unsigned }.bits().value(raw);
+        assert_eq!((read(1, false), read(1, true) as i64), (0x80, -128));
+        assert_eq!((read(2, false), read(2, true) as i64), (0xff80, -128));
+        assert_eq!((read(4, false), read(4, true) as i64), (0x7654_ff80, 0x7654_ff80));
+        assert_eq!((read(8, false), read(8, true)), (raw, raw));
+        assert_eq!(Bits::NONE.value(raw), 0);
+    }
 }

@@ -46,9 +46,9 @@ impl Run<'_> {
         match quick.how {
             How::Little => {
                 let start = cursor.pos();
-                let value = quick.scalar.value(cursor.little(quick.scalar.size)?);
+                let value = quick.scalar.bits().value(cursor.little(quick.scalar.size)?);
                 let node = self.scalar(cursor, name, ty, (value, quick.scalar.kind), (start, marks));
-                if quick.checked || (quick.scalar.kind == Kind::Bool && value > 1) {
+                if quick.checked || value > quick.scalar.usual() {
                     self.check(ty, node, value);
                 }
                 Ok(value)
