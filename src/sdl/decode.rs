@@ -130,9 +130,9 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     let Some(names) = Names::of(run) else {
         return Err(Stop::Unknown);
     };
+    let class = run.arg(call, 0, cursor);
     let length = run.field(cursor, run.tables.count_name(), names.size32, mark::SPAN, Frame::default())?;
     let outer = cursor.narrow(usize::try_from(length).unwrap_or(usize::MAX))?;
-    let [class, ..] = call.args;
     let tables = run.tables;
     let family = tables.families().iter().find(|family| family.name == "plCreatable");
     let member = family.and_then(|family| {
@@ -152,7 +152,7 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 /// The descriptor a state names just before its record; looked for in what the protocol put beside the evaluator.
 fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names, call: &Call) -> Option<Arc<Descriptor>> {
     let name = descriptor_name(run, cursor, names)?;
-    let [version, ..] = call.args;
+    let version = run.arg(call, 0, cursor);
     store(run).find(&name, u32::try_from(version).ok()?).cloned()
 }
 
@@ -197,7 +197,10 @@ fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, 
         return 0;
     }
     let text = match descriptor_name(run, cursor, names) {
-        Some(name) => format!("no state descriptor `{name}` of version {} is known", call.args[0]),
+        Some(name) => {
+            let version = run.arg(call, 0, cursor);
+            format!("no state descriptor `{name}` of version {version} is known")
+        }
         None => "no state descriptor is named".to_owned(),
     };
     let node = run.tree.len();

@@ -24,6 +24,10 @@ pub(crate) struct Fixed {
     /// Whether some value is held against what is expected.
     pub(crate) checked: bool,
     pub(crate) nodes: Box<[Template]>,
+    /// Values that are kept: which of the nodes, and where.
+    pub(crate) kept: Box<[(u32, u16)]>,
+    /// Which of the nodes are booleans, that may have other values than they should.
+    pub(crate) bools: Box<[u32]>,
 }
 
 /// A node of a run: `start` counts from the run's first bit, `end` from its first node.
@@ -32,21 +36,19 @@ pub(crate) struct Template {
     pub(crate) node: Node,
     /// Its value among the eight bytes from there on; none for a structure.
     bits: Bits,
-    /// A value above this is to be looked at.
-    usual: u64,
     /// Where its bytes are in the run.
     at: u32,
-    /// Where its value is kept, or [`NO_SLOT`].
-    pub(crate) slot: u16,
 }
 
 impl Template {
-    /// Its value in the bytes of the run, and whether that is to be looked at.
+    /// The node with its value, where the run's bytes are these, its first bit is `start` and its first node `first`.
     #[inline(always)]
-    pub(crate) fn value(&self, bytes: &[u8]) -> (u64, bool) {
-        let raw = bytes.get(self.at as usize..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
-        let value = self.bits.value(u64::from_le_bytes(raw));
-        (value, value > self.usual)
+    pub(crate) fn filled(&self, bytes: &[u8], start: u32, first: u32, buffer: Buffer) -> Node {
+        let at = self.at as usize;
+        let raw =
+            bytes.get(at..at + 8).and_then(|eight| eight.first_chunk()).map_or(0, |eight| u64::from_le_bytes(*eight));
+        let Node { start: from, end, .. } = self.node;
+        Node { value: self.bits.value(raw), start: from + start, end: end + first, buffer, ..self.node }
     }
 }
 
@@ -76,9 +78,7 @@ pub(super) fn find(p: &mut Program) {
             }
             covered = covered.max(next);
             if run.nodes.len() >= LEAST {
-                let marks = run.nodes.iter().fold(0, |all, t| all | t.node.marks);
-                let nodes = run.nodes.into();
-                found.push((at, Fixed { bytes: run.bytes, next: next as u32, marks, checked: run.checked, nodes }));
+                found.push((at, run.done(next as u32)));
             }
         }
     }
@@ -107,6 +107,7 @@ fn targets(ops: &[Op]) -> HashSet<u32> {
 #[derive(Default)]
 struct Building {
     nodes: Vec<Template>,
+    kept: Vec<(u32, u16)>,
     bytes: u32,
     checked: bool,
 }
@@ -117,20 +118,29 @@ impl Building {
         let Op::Field { name, ty, slot, marks, quick, .. } = op else { return false };
         match quick.how {
             How::Little => {
-                let slot = if outermost { *slot } else { NO_SLOT };
-                self.number((*name, *ty, *marks), quick, slot);
+                if outermost && *slot != NO_SLOT {
+                    self.kept.push((self.nodes.len() as u32, *slot));
+                }
+                self.number((*name, *ty, *marks), quick);
                 true
             }
             How::Layout => depth > 0 && self.structure(p, (*name, *marks), quick.layout, depth - 1),
-            How::Other => false,
+            _ => false,
         }
     }
 
-    fn number(&mut self, (name, ty, marks): (Sym, TypeRef, u8), quick: &Quick, slot: u16) {
+    /// The run, behind which the step `next` stands.
+    fn done(self, next: u32) -> Fixed {
+        let Building { nodes, kept, bytes, checked } = self;
+        let marks = nodes.iter().fold(0, |all, t| all | t.node.marks);
+        let bools = (0..).zip(&nodes).filter(|(_, t)| t.node.kind == Kind::Bool).map(|(at, _)| at).collect();
+        Fixed { bytes, next, marks, checked, nodes: nodes.into(), kept: kept.into(), bools }
+    }
+
+    fn number(&mut self, (name, ty, marks): (Sym, TypeRef, u8), quick: &Quick) {
         let bits = u32::from(quick.scalar.size) * 8;
         let template = self.template((name, ty, marks), quick.scalar.kind, bits);
-        let (bits, usual) = (quick.scalar.bits(), quick.scalar.usual());
-        self.nodes.push(Template { bits, usual, slot, ..template });
+        self.nodes.push(Template { bits: quick.scalar.bits(), ..template });
         self.checked |= quick.checked;
         self.bytes += u32::from(quick.scalar.size);
     }
@@ -162,6 +172,6 @@ impl Building {
     fn template(&self, (name, ty, marks): (Sym, TypeRef, u8), kind: Kind, bits: u32) -> Template {
         let (start, end) = (self.bytes * 8, self.nodes.len() as u32 + 1);
         let node = Node { value: 0, name, ty, start, bits, end, buffer: Buffer::CAPTURED, kind, marks };
-        Template { node, bits: Bits::NONE, usual: u64::MAX, at: self.bytes, slot: NO_SLOT }
+        Template { node, bits: Bits::NONE, at: self.bytes }
     }
 }

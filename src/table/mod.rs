@@ -244,7 +244,7 @@ impl Tables {
 
     /// One of the steps that layouts are made of, by its place.
     pub fn step(&self, at: u32) -> Option<&Op> {
-        self.op(at as usize)
+        self.program.ops.get(at as usize)
     }
 
     /// All families.
@@ -253,8 +253,8 @@ impl Tables {
     }
 
     #[inline]
-    pub(crate) fn op(&self, at: usize) -> Option<&Op> {
-        self.program.ops.get(at)
+    pub(crate) fn ops(&self) -> &[Op] {
+        &self.program.ops
     }
 
     #[inline]

@@ -104,7 +104,7 @@ impl Tables {
         if index >= u32::from(count) {
             return None;
         }
-        match self.op((layout.start + index) as usize)? {
+        match self.step(layout.start + index)? {
             Op::Field { name, ty, .. } => Some((*name, *ty)),
             _ => None,
         }

@@ -302,6 +302,12 @@ pub enum Test {
     Has(u16, u64),
     /// A value equals a number.
     Equals(u16, u64),
+    /// A value is there and does not equal a number.
+    Differs(u16, u64),
+    /// A value is above a number.
+    Above(u16, u64),
+    /// A dialect is spoken, or is not.
+    Dialect(u32, bool),
     /// The region goes on.
     More,
     /// Anything else.

@@ -12,6 +12,12 @@ pub(crate) enum How {
     Little,
     /// A structure without parameters.
     Layout,
+    /// A presence, then the value or nothing.
+    NullOr,
+    /// An object whose class is told first.
+    Family,
+    /// By code.
+    Native,
     /// As the definition says.
     Other,
 }
@@ -32,20 +38,21 @@ impl Scalar {
     const NONE: Scalar = Scalar { size: 0, signed: false, kind: Kind::Struct };
 
     /// Which bits of eight bytes are the number.
-    #[inline(always)]
     pub(crate) fn bits(self) -> Bits {
         let mask = u64::MAX >> (64 - u32::from(self.size.clamp(1, 8)) * 8);
         Bits { mask, sign: if self.signed { mask & !(mask >> 1) } else { 0 } }
     }
 
-    /// A value above this is to be looked at: only a boolean has such.
+    /// The number in the lowest of eight bytes.
     #[inline(always)]
-    pub(crate) fn usual(self) -> u64 {
-        if self.kind == Kind::Bool { 1 } else { u64::MAX }
+    pub(crate) fn value(self, raw: u64) -> u64 {
+        let above = 64u32.wrapping_sub(u32::from(self.size) * 8);
+        let top = raw.wrapping_shl(above);
+        if self.signed { (top as i64).wrapping_shr(above) as u64 } else { top.wrapping_shr(above) }
     }
 }
 
-/// A number among the bits of eight bytes.
+/// A number among the bits of eight bytes, for those that are read many at a time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bits {
     mask: u64,
@@ -97,6 +104,9 @@ impl Quick {
         let scalar = scalar(&def.read);
         let (how, layout) = match &def.read {
             Read::Layout { layout, args } if args.is_empty() => (How::Layout, *layout),
+            Read::NullOr { .. } => (How::NullOr, LayoutId(0)),
+            Read::Family(_) => (How::Family, LayoutId(0)),
+            Read::Native { .. } => (How::Native, LayoutId(0)),
             _ => (if scalar.is_some() { How::Little } else { How::Other }, LayoutId(0)),
         };
         Quick {
@@ -142,7 +152,11 @@ mod tests {
     #[test]
     fn a_number_is_what_its_bytes_say_whatever_stands_above_them() {
         let raw = 0xfedc_ba98_7654_ff80;
-        let read = |size, signed| Scalar { size, signed, kind: Kind::Unsigned }.bits().value(raw);
+        let read = |size, signed| {
+            let scalar = Scalar { size, signed, kind: Kind::Unsigned };
+            assert_eq!(scalar.value(raw), scalar.bits().value(raw));
+            scalar.value(raw)
+        };
         assert_eq!((read(1, false), read(1, true) as i64), (0x80, -128));
         assert_eq!((read(2, false), read(2, true) as i64), (0xff80, -128));
         assert_eq!((read(4, false), read(4, true) as i64), (0x7654_ff80, 0x7654_ff80));

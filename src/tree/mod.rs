@@ -191,6 +191,12 @@ impl Tree {
         self.nodes.get(index as usize)
     }
 
+    /// What the node at an index holds; 0 where there is none.
+    #[inline(always)]
+    pub fn value(&self, index: u32) -> u64 {
+        self.nodes.get(index as usize).map_or(0, |node| node.value)
+    }
+
     /// The node at an index, to be changed.
     pub fn get_mut(&mut self, index: u32) -> Option<&mut Node> {
         // Nobody sees what becomes of it.
@@ -223,6 +229,13 @@ impl Tree {
     pub fn extend(&mut self, marks: u8, nodes: impl Iterator<Item = Node>) {
         self.seen |= marks;
         self.nodes.extend(nodes);
+    }
+
+    /// The same of nodes that lie together.
+    #[inline(always)]
+    pub fn extend_from_slice(&mut self, marks: u8, nodes: &[Node]) {
+        self.seen |= marks;
+        self.nodes.extend_from_slice(nodes);
     }
 
     /// Ends a node: all nodes added since are its descendants, and it reaches to `end_bit`.

@@ -58,10 +58,14 @@ pub enum Kind {
 
 /// Whether bytes are all ASCII once inverted.
 pub fn is_inverted_ascii(bytes: &[u8]) -> bool {
+    const HIGHEST: u64 = 0x8080_8080_8080_8080;
     let (words, rest) = bytes.as_chunks::<8>();
-    let all = words.iter().fold(u64::MAX, |all, word| all & u64::from_le_bytes(*word));
-    let rest = rest.iter().fold(u8::MAX, |all, byte| all & byte);
-    all & 0x8080_8080_8080_8080 == 0x8080_8080_8080_8080 && rest & 0x80 != 0
+    let all = words.iter().fold(HIGHEST, |all, word| all & u64::from_le_bytes(*word));
+    // The last eight once more, in place of the few that are left.
+    match bytes.last_chunk::<8>() {
+        Some(last) => all & u64::from_le_bytes(*last) == HIGHEST,
+        None => rest.iter().fold(0x80, |all, byte| all & byte) != 0,
+    }
 }
 
 /// Appends the text that some bytes are, and says whether they were valid. What is not valid becomes U+FFFD.

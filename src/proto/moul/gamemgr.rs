@@ -75,7 +75,7 @@ const MANAGER: u64 = 7;
 /// the kind that is known of the number, or the only one whose messages fit. Arguments: 0 for a client's message and 1 for a server's; the kind,
 /// where somebody knows it, or else 0. In expressions the kind is 8 more where the message is too short for what its number says.
 fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let [sender, given, ..] = call.args;
+    let (sender, given) = (run.arg(call, 0, cursor), run.arg(call, 1, cursor));
     let bytes = cursor.rest();
     let word = |at: usize| {
         let four = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());

@@ -23,17 +23,18 @@ fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let old = count & 0xf000 == 0;
-    let [padded, ..] = call.args;
-    let pad = if old && padded != 0 { 2 } else { 0 };
+    let pad = if old && run.arg(call, 0, cursor) != 0 { 2 } else { 0 };
     cursor.skip(pad)?;
     let len = usize::from(count & 0x0fff);
     let bytes = cursor.peek(len)?.unwrap_or_default();
     let at = cursor.skip(len)?;
-    let (kind, note) = form_of(bytes);
-    let place = match kind {
-        TextKind::Owned => run.tree.own_chars(bytes.iter().map(|b| char::from(!*b))),
-        _ => Node::place(at, len),
-    };
+    let (mut kind, mut note, mut place) = (TextKind::Inverted8, None, Node::place(at, len));
+    if !is_inverted_ascii(bytes) {
+        (kind, note) = form_of(bytes);
+        if kind == TextKind::Owned {
+            place = run.tree.own_chars(bytes.iter().map(|b| char::from(!*b)));
+        }
+    }
     let node = Spans { start, count, pad, place, len, tail: 0, kind }.add(run, cursor, call);
     if old {
         run.problem(Severity::Note, node, "a count as it was written before 2003", 0, 0);
@@ -70,13 +71,11 @@ fn p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u
 
 const LATIN_1: &str = "not UTF-8: read as Latin-1";
 
-/// How the bytes of a SafeString are to be read. Every known program inverts what it writes, and readers take a first byte
+/// How the bytes of a SafeString are to be read that are no inverted ASCII. Every known program inverts what it writes, and readers take a first byte
 /// without its highest bit for a text that is not inverted: so a name that begins with a letter beyond ASCII is sent right
 /// and read wrong. What was sent is what is shown.
+#[cold]
 fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
-    if is_inverted_ascii(bytes) {
-        return (TextKind::Inverted8, None);
-    }
     let taken_for_plain = bytes.first().is_some_and(|b| b & 0x80 == 0);
     if is_inverted_utf8(bytes) {
         let note = taken_for_plain.then_some("readers take this text for one that is not inverted");
@@ -116,10 +115,9 @@ fn safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resu
     let len = usize::from(count & 0x0fff) * 2;
     let bytes = cursor.peek(len)?.unwrap_or_default();
     let at = cursor.skip(len)?;
-    let [always, ..] = call.args;
     let mut tail = 0;
     let mut end = 0;
-    if len > 0 || always != 0 {
+    if len > 0 || run.arg(call, 0, cursor) != 0 {
         end = u16::from_le_bytes(cursor.array()?);
         tail = 2;
     }
@@ -165,7 +163,7 @@ impl Spans {
         let text = Node { name: tables.text_name(), start: whole.start + 16, bits, marks, ..whole };
         if self.pad == 0 && self.tail == 0 && self.len > 0 {
             let end = node + 3;
-            run.tree.extend(marks, [Node { end, ..whole }, count, Node { end, ..text }].into_iter());
+            run.tree.extend_from_slice(marks, &[Node { end, ..whole }, count, Node { end, ..text }]);
             return node;
         }
         run.tree.leaf(whole);

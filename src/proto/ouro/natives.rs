@@ -63,7 +63,7 @@ fn align(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64,
 
 /// A number that follows from others and is not on the wire.
 fn given(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let [value, ..] = call.args;
+    let value = run.arg(call, 0, cursor);
     leaf(run, cursor, call, cursor.pos(), value);
     Ok(value)
 }

@@ -58,8 +58,15 @@ impl Compiler<'_> {
     pub(super) fn test(&mut self, e: &Expr, scope: &Scope) -> Result<Test, TableError> {
         let id = self.expr(e, scope, None)?;
         let get = |id: &ExprId| self.out.exprs.get(id.0 as usize);
-        if let Some(Ex::More) = get(&id) {
-            return Ok(Test::More);
+        match get(&id) {
+            Some(Ex::More) => return Ok(Test::More),
+            Some(Ex::Dialect(dialect)) => return Ok(Test::Dialect(*dialect, true)),
+            Some(Ex::Not(of)) => {
+                if let Some(Ex::Dialect(dialect)) = get(of) {
+                    return Ok(Test::Dialect(*dialect, false));
+                }
+            }
+            _ => {}
         }
         if let Some(Ex::Binary(op, a, b)) = get(&id)
             && let (Some(Ex::Slot { slot, signed: false }), Some(Ex::Const(n))) = (get(a), get(b))
@@ -68,6 +75,8 @@ impl Compiler<'_> {
             match op {
                 BinaryOp::Has => return Ok(Test::Has(*slot, n)),
                 BinaryOp::Eq => return Ok(Test::Equals(*slot, n)),
+                BinaryOp::Ne => return Ok(Test::Differs(*slot, n)),
+                BinaryOp::Gt => return Ok(Test::Above(*slot, n)),
                 _ => {}
             }
         }

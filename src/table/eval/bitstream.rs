@@ -60,27 +60,26 @@ fn read_autobits(cursor: &mut Cursor<'_>) -> Result<u64, Short> {
     cursor.bits(width)
 }
 
-fn width(call: &Call) -> u32 {
-    let [width, ..] = call.args;
-    width.min(32) as u32
+fn width(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> u32 {
+    run.arg(call, 0, cursor).min(32) as u32
 }
 
 /// The document allows 32 bits; layouts made after it ask for 64.
-fn wide(call: &Call) -> (u32, Kind) {
-    let [width, ..] = call.args;
+fn wide(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> (u32, Kind) {
+    let width = run.arg(call, 0, cursor);
     if width > 32 { (width.min(64) as u32, Kind::Unsigned64) } else { (width as u32, Kind::Unsigned) }
 }
 
 fn bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
-    let (width, kind) = wide(call);
+    let (width, kind) = wide(run, cursor, call);
     let value = cursor.bits(width)?;
     number(run, cursor, call, start, (value, kind))
 }
 
 fn maybe_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
-    let (width, kind) = wide(call);
+    let (width, kind) = wide(run, cursor, call);
     let value = if cursor.bits(1)? == 1 { cursor.bits(width)? } else { 0 };
     number(run, cursor, call, start, (value, kind))
 }
@@ -102,8 +101,8 @@ fn autobits2(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 /// Zero bits to the next byte's start, then whole bytes.
 fn alignedbits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
+    let bits = run.arg(call, 0, cursor);
     let clean = align(cursor)?;
-    let [bits, ..] = call.args;
     let len = usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX);
     let at = cursor.skip(len)?;
     let node = leaf(run, cursor, call, start, (Node::place(at, len), Kind::Bytes));
@@ -125,7 +124,7 @@ fn maybe_packint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Res
 }
 
 fn packed(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize) -> Result<u64, Stop> {
-    let [width, ..] = call.args;
+    let width = run.arg(call, 0, cursor);
     match read_packint(cursor, width) {
         Ok(value) => number(run, cursor, call, start, (u64::from(value), Kind::Unsigned)),
         Err(NoPackint::Short(short)) => Err(short.into()),
@@ -206,7 +205,8 @@ fn indexgeneric(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resu
 /// The index behind the flags, as a structure `{ index }` that begins at `start` and has the flags as spans.
 fn index(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize, nullable: bool) -> Result<u64, Stop> {
     let from = cursor.pos();
-    let value = cursor.bits(width(call))?;
+    let width = width(run, cursor, call);
+    let value = cursor.bits(width)?;
     let node = leaf(run, cursor, call, start, (0, Kind::Struct));
     let name = |word: &str| run.tables.sym(word).unwrap_or(call.name);
     let (in_table, index) = (name("in_table"), name("index"));

@@ -10,8 +10,15 @@ impl Run<'_> {
     #[inline]
     pub(super) fn test(&mut self, test: Test, frame: Frame, cursor: &Cursor<'_>) -> bool {
         match test {
-            Test::Has(slot, mask) => self.slot(frame, slot).is_some_and(|v| mask != 0 && v & mask == mask),
+            // Slots begin as zero, so what is absent has no flag.
+            Test::Has(slot, mask) => {
+                let value = self.state.slots.get(frame.base + usize::from(slot)).copied().unwrap_or(0);
+                mask != 0 && value & mask == mask
+            }
             Test::Equals(slot, value) => self.slot(frame, slot) == Some(value),
+            Test::Differs(slot, value) => self.slot(frame, slot).is_some_and(|v| v != value),
+            Test::Above(slot, value) => self.slot(frame, slot).is_some_and(|v| v > value),
+            Test::Dialect(dialect, spoken) => self.speaks(dialect) == spoken,
             Test::More => cursor.left_bits() > 0,
             Test::General(id) => self.expr(id, frame, cursor).is_some_and(|v| v != 0),
         }

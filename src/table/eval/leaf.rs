@@ -4,7 +4,7 @@ use super::super::cursor::Cursor;
 use super::super::fixed::Fixed;
 use super::super::program::*;
 use super::super::quick::{How, Quick};
-use super::{Call, Frame, Run, Stop};
+use super::{Call, Field, Frame, Run, Stop};
 use crate::tree::{Kind, Node, Severity, Sym, TypeRef};
 
 impl Run<'_> {
@@ -17,74 +17,58 @@ impl Run<'_> {
         marks: u8,
         frame: Frame,
     ) -> Result<u64, Stop> {
-        self.quick_field(cursor, name, ty, marks, frame)
+        self.quick_field(cursor, Field { name, ty, marks }, frame)
     }
 
-    /// The same, to stand within the loops over steps and elements.
+    /// The same, to stand within the loop over elements.
     #[inline(always)]
-    pub(super) fn quick_field(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
-        marks: u8,
-        frame: Frame,
-    ) -> Result<u64, Stop> {
-        let quick = self.tables.quick(ty);
-        self.step(cursor, (name, ty, marks | quick.marks), &quick, frame)
-    }
-
-    /// The same, of a type that was looked up.
-    #[inline(always)]
-    pub(super) fn step(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        (name, ty, marks): (Sym, TypeRef, u8),
-        quick: &Quick,
-        frame: Frame,
-    ) -> Result<u64, Stop> {
+    pub(super) fn quick_field(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Frame) -> Result<u64, Stop> {
+        let quick = self.tables.quick(field.ty);
+        let field = Field { marks: field.marks | quick.marks, ..field };
         match quick.how {
-            How::Little => {
-                let start = cursor.pos();
-                let value = quick.scalar.bits().value(cursor.little(quick.scalar.size)?);
-                let node = self.scalar(cursor, name, ty, (value, quick.scalar.kind), (start, marks));
-                if quick.checked || value > quick.scalar.usual() {
-                    self.check(ty, node, value);
-                }
-                Ok(value)
-            }
-            How::Layout => self.structure(cursor, name, quick.layout, &[], marks).map(|()| 0),
-            How::Other => self.other(cursor, name, ty, marks, frame),
+            How::Little => self.little(cursor, field, &quick),
+            How::Layout | How::NullOr | How::Family => self.composite(cursor, field, &quick, frame),
+            How::Native => self.native(cursor, field, frame),
+            How::Other => self.other(cursor, field, frame),
         }
     }
 
+    /// The same of what is nearly always a number of the usual order.
+    #[inline(always)]
+    pub(super) fn number(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Frame) -> Result<u64, Stop> {
+        let quick = self.tables.quick(field.ty);
+        if quick.how != How::Little {
+            return self.field(cursor, field.name, field.ty, field.marks, frame);
+        }
+        self.little(cursor, Field { marks: field.marks | quick.marks, ..field }, &quick)
+    }
+
+    /// A number of up to 8 bytes, least significant first.
+    #[inline(always)]
+    pub(super) fn little(&mut self, cursor: &mut Cursor<'_>, field: Field, quick: &Quick) -> Result<u64, Stop> {
+        let start = cursor.pos();
+        let value = quick.scalar.value(cursor.little(quick.scalar.size)?);
+        let node = self.scalar(cursor, field, (value, quick.scalar.kind), start);
+        if quick.checked || (quick.scalar.kind == Kind::Bool && value > 1) {
+            self.check(field.ty, node, value);
+        }
+        Ok(value)
+    }
+
     /// Reads a run of fields at once; whether it could be.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fixed(&mut self, fixed: &Fixed, frame: &mut Frame, cursor: &mut Cursor<'_>) -> bool {
         let (start, first, buffer) = (cursor.pos() as u32, self.tree.len(), cursor.buffer());
         if first + fixed.nodes.len() as u32 > self.state.limits.nodes {
             return false;
         }
         let Some(bytes) = cursor.run(fixed.bytes as usize) else { return false };
-        let slots = self.state.slots.get_mut(frame.base..).unwrap_or_default();
-        let (mut present, mut odd) = (frame.present, fixed.checked);
-        let nodes = fixed.nodes.iter().map(|template| {
-            let (value, unusual) = template.value(bytes);
-            odd |= unusual;
-            if let Some(place) = slots.get_mut(usize::from(template.slot)) {
-                *place = value;
-                present |= 1 << (template.slot & 63);
-            }
-            let mut node = template.node;
-            node.value = value;
-            node.start += start;
-            node.end += first;
-            node.buffer = buffer;
-            node
-        });
+        let nodes = fixed.nodes.iter().map(|template| template.filled(bytes, start, first, buffer));
         self.tree.extend(fixed.marks, nodes);
-        frame.present = present;
-        if odd {
+        for (node, slot) in &fixed.kept {
+            self.keep(frame, *slot, self.tree.value(first + node));
+        }
+        if fixed.checked || fixed.bools.iter().any(|node| self.tree.value(first + node) > 1) {
             self.check_run(fixed, first);
         }
         true
@@ -93,23 +77,15 @@ impl Run<'_> {
     #[cold]
     fn check_run(&mut self, fixed: &Fixed, first: u32) {
         for (node, t) in (first..).zip(&fixed.nodes) {
-            let value = self.tree.get(node).map_or(0, |node| node.value);
-            self.check(t.node.ty, node, value);
+            self.check(t.node.ty, node, self.tree.value(node));
         }
     }
 
     /// Adds the node of a value that was read from `start` on.
     #[inline(always)]
-    fn scalar(
-        &mut self,
-        cursor: &Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
-        (value, kind): (u64, Kind),
-        (start, marks): (usize, u8),
-    ) -> u32 {
+    fn scalar(&mut self, cursor: &Cursor<'_>, field: Field, (value, kind): (u64, Kind), start: usize) -> u32 {
         let (bits, buffer) = ((cursor.pos() - start) as u32, cursor.buffer());
-        self.tree.leaf(Node { value, name, ty, start: start as u32, bits, end: 0, buffer, kind, marks })
+        self.tree.leaf(Node { value, start: start as u32, bits, buffer, kind, ..field.node() })
     }
 
     #[cold]
@@ -140,9 +116,9 @@ impl Run<'_> {
 
     /// What is more than a few bytes, and numbers in rare orders of bytes.
     #[inline(never)]
-    fn other(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, marks: u8, frame: Frame) -> Result<u64, Stop> {
+    pub(super) fn other(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Frame) -> Result<u64, Stop> {
         let tables = self.tables;
-        let Some(def) = tables.type_def(ty) else {
+        let Some(def) = tables.type_def(field.ty) else {
             return Err(Stop::Unknown);
         };
         self.node_limit(0)?;
@@ -150,115 +126,46 @@ impl Run<'_> {
             Read::Int { .. } | Read::Float { .. } | Read::Ipv4 { .. } | Read::Uuid { .. } => {
                 let start = cursor.pos();
                 let read = number(cursor, &def.read)?;
-                let node = self.scalar(cursor, name, ty, read, (start, marks));
-                self.check(ty, node, read.0);
+                let node = self.scalar(cursor, field, read, start);
+                self.check(field.ty, node, read.0);
                 Ok(read.0)
             }
             Read::Layout { layout, args } => {
                 let args = self.args(args, frame, cursor);
-                self.structure(cursor, name, *layout, &args, marks).map(|()| 0)
+                let layout = tables.layout(*layout).ok_or(Stop::Unknown)?;
+                let node = self.open_as(cursor, Field { ty: layout.ty, ..field }, Kind::Struct);
+                let result = self.steps(layout, &args, node, cursor);
+                self.tree.close(node, cursor.pos());
+                result.map(|()| 0)
             }
-            Read::Family(family) => self.object(cursor, name, ty, *family, marks),
-            Read::NullOr { present, of } => self.null_or(cursor, name, ty, *present, *of, marks, frame),
-            Read::Native { native, args } => {
-                let args = self.args(args, frame, cursor);
-                let call = Call { native: *native, name, ty, marks, args, depth: self.state.depth };
-                let (start, node) = (cursor.pos(), self.tree.len());
-                let result = match tables.native(*native) {
-                    Some((native, _)) => (native.read)(self, cursor, &call),
-                    None => Err(Stop::Unknown),
-                };
-                if result.is_err() && self.tree.len() == node {
-                    // What it read before it failed belongs to no node.
-                    cursor.seek(start);
-                }
-                result
-            }
-            Read::Bytes(len) => self.bytes(cursor, name, ty, def, *len, marks, frame),
-            Read::Text { kind, len, end } => self.text(cursor, name, ty, def, (*kind, *len, *end), marks, frame),
-            Read::List { of, len } => self.list(cursor, name, ty, def, (*of, *len), marks, frame),
-            Read::Region { .. } => self.region(cursor, name, def, marks, frame),
+            Read::Bytes(len) => self.bytes(cursor, field, def, *len, frame),
+            Read::Text { kind, len, end } => self.text(cursor, field, def, (*kind, *len, *end), frame),
+            Read::List { of, len } => self.list(cursor, field, def, (*of, *len), frame),
+            Read::Region { .. } => self.region(cursor, field, def, frame),
             _ => Err(Stop::Unknown),
         }
     }
 
-    /// An object whose class is told by number.
-    fn object(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
-        family: FamilyId,
-        marks: u8,
-    ) -> Result<u64, Stop> {
+    /// A type with code.
+    #[inline(never)]
+    pub(super) fn native(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Frame) -> Result<u64, Stop> {
         let tables = self.tables;
-        let Some(family) = tables.family(family) else {
+        let Field { name, ty, marks } = field;
+        let Some(TypeDef { read: Read::Native { native, .. }, .. }) = tables.type_def(ty) else {
             return Err(Stop::Unknown);
         };
-        let node = self.open(cursor, name, ty, marks);
-        let class = self.quick_field(cursor, family.field, family.of, 0, Frame::default());
-        let result = match class {
-            Ok(number) if family.null == Some(number) => {
-                self.make_null(node, cursor);
-                return Ok(number);
-            }
-            Ok(number) => {
-                let member = family.numbers.find(number).and_then(|at| family.members.get(at));
-                match member.and_then(|m| tables.layout(m.1)) {
-                    Some(layout) => {
-                        self.tree.retype(node, layout.ty);
-                        self.steps(layout, &[], node, cursor).map(|()| number)
-                    }
-                    None => Err(Stop::Unknown),
-                }
-            }
-            Err(stop) => Err(stop),
+        let Some((code, _)) = tables.native(*native) else {
+            return Err(Stop::Unknown);
         };
-        self.tree.close(node, cursor.pos());
+        self.node_limit(0)?;
+        let call = Call { native: *native, name, ty, marks, frame, depth: self.state.depth };
+        let (start, node) = (cursor.pos(), self.tree.len());
+        let result = (code.read)(self, cursor, &call);
+        if result.is_err() && self.tree.len() == node {
+            // What it read before it failed belongs to no node.
+            cursor.seek(start);
+        }
         result
-    }
-
-    /// Turns the structure that was just begun into "no object".
-    fn make_null(&mut self, node: u32, cursor: &Cursor<'_>) {
-        self.tree.cut(node + 1);
-        self.tree.set_kind(node, Kind::Null);
-        self.tree.close(node, cursor.pos());
-    }
-
-    /// A presence and then the value or nothing. A structure takes the presence in as its first span.
-    #[allow(clippy::too_many_arguments)] // one field's parts
-    fn null_or(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
-        present: TypeRef,
-        of: TypeRef,
-        marks: u8,
-        frame: Frame,
-    ) -> Result<u64, Stop> {
-        let tables = self.tables;
-        let node = self.open(cursor, name, ty, marks);
-        let there = self.quick_field(cursor, tables.present_name(), present, crate::tree::mark::SPAN, frame);
-        let result = match there {
-            Ok(0) => {
-                self.make_null(node, cursor);
-                return Ok(0);
-            }
-            Ok(_) => match tables.type_def(of).map(|d| &d.read) {
-                Some(Read::Layout { layout, args }) => {
-                    let args = self.args(args, frame, cursor);
-                    match tables.layout(*layout) {
-                        Some(layout) => self.steps(layout, &args, node, cursor),
-                        None => Err(Stop::Unknown),
-                    }
-                }
-                _ => self.field(cursor, tables.value_name(), of, 0, frame).map(|_| ()),
-            },
-            Err(stop) => Err(stop),
-        };
-        self.tree.close(node, cursor.pos());
-        result.map(|()| 1)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::{Frame, Run, Stop};
+use super::{Field, Frame, Run, Stop};
 use crate::tree::{
     Kind, Node, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
 };
@@ -24,7 +24,10 @@ impl Run<'_> {
             LenFrom::Rest => return Ok(Count::Rest),
             LenFrom::Zero => return Ok(Count::Zero),
             LenFrom::To(unit) => return Ok(Count::To(unit)),
-            LenFrom::Inline(ty) => self.quick_field(cursor, self.tables.count_name(), ty, mark::SPAN, frame)?,
+            LenFrom::Inline(ty) => {
+                let field = Field { name: self.tables.count_name(), ty, marks: mark::SPAN };
+                self.number(cursor, field, frame)?
+            }
             LenFrom::Expr(id) => match self.length(id, frame, cursor) {
                 Some(n) => n,
                 None => {
@@ -47,45 +50,30 @@ impl Run<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // one field's parts
     pub(super) fn bytes(
         &mut self,
         cursor: &mut Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
+        field: Field,
         def: &TypeDef,
         len: Len,
-        marks: u8,
         frame: Frame,
     ) -> Result<u64, Stop> {
         let count = self.count(cursor, len, frame)?;
         let n = self.byte_len(cursor, &count, 1);
         let start = cursor.pos();
         let at = cursor.skip(n)?;
-        let node = self.tree.leaf(Node {
-            value: Node::place(at, n),
-            name,
-            ty,
-            start: start as u32,
-            bits: (n * 8) as u32,
-            end: 0,
-            buffer: cursor.buffer(),
-            kind: Kind::Bytes,
-            marks,
-        });
+        let (value, start, bits, buffer) = (Node::place(at, n), start as u32, (n * 8) as u32, cursor.buffer());
+        let node = self.tree.leaf(Node { value, start, bits, buffer, kind: Kind::Bytes, ..field.node() });
         self.check_max(def, node, n as u64);
         Ok(0)
     }
 
-    #[allow(clippy::too_many_arguments)] // one field's parts
     pub(super) fn text(
         &mut self,
         cursor: &mut Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
+        field: Field,
         def: &TypeDef,
         (kind, len, end): (TextKind, Len, TextEnd),
-        marks: u8,
         frame: Frame,
     ) -> Result<u64, Stop> {
         let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
@@ -112,6 +100,7 @@ impl Run<'_> {
         };
         let bytes = cursor.peek(n)?;
         let at = cursor.skip(n)?;
+        let Field { name, ty, marks } = field;
         let node = self.text_node(cursor, name, ty, kind, (start, at, n, content), marks);
         let bytes = bytes.unwrap_or(&[]);
         if matches!(len.from, LenFrom::Const(_)) {
@@ -230,19 +219,16 @@ impl Run<'_> {
         });
     }
 
-    #[allow(clippy::too_many_arguments)] // one field's parts
     pub(super) fn list(
         &mut self,
         cursor: &mut Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
+        field: Field,
         def: &TypeDef,
         (of, len): (TypeRef, Len),
-        marks: u8,
         frame: Frame,
     ) -> Result<u64, Stop> {
         let count = self.count(cursor, len, frame)?;
-        let node = self.open_as(cursor, name, ty, (Kind::List, marks));
+        let node = self.open_as(cursor, field, Kind::List);
         let result = self.elements(cursor, node, of, &count, frame);
         self.tree.close(node, cursor.pos());
         if let Count::Units(n) = count {
@@ -323,7 +309,7 @@ impl Run<'_> {
     fn element(&mut self, cursor: &mut Cursor<'_>, node: u32, of: TypeRef, frame: Frame) -> Result<(), Stop> {
         self.node_limit(node)?;
         let before = cursor.pos();
-        self.quick_field(cursor, Sym::ELEMENT, of, 0, frame)?;
+        self.quick_field(cursor, Field { name: Sym::ELEMENT, ty: of, marks: 0 }, frame)?;
         if cursor.pos() == before {
             self.problem(Severity::Error, node, "a list whose elements have no length", 0, 0);
             return Err(Stop::Bad);

@@ -5,10 +5,12 @@
 
 mod bitstream;
 mod expr;
+mod inflate;
 mod leaf;
 mod many;
 mod native;
 mod region;
+mod steps;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
 pub use expr::binary;
@@ -72,7 +74,11 @@ impl Default for Limits {
 
 /// What the evaluator keeps from message to message.
 pub struct Evaluator {
+    /// Kept values of the structures that are open, one after the other; what is above `top` was used before.
     slots: Vec<u64>,
+    top: usize,
+    /// Structures that are open around the one whose steps are run.
+    open: Vec<steps::Open>,
     dialects: u32,
     consulted: u32,
     /// Forms that were tried in this message beside the ordinary ones.
@@ -81,7 +87,7 @@ pub struct Evaluator {
     depth: u32,
     /// Bytes that this message's compressed regions became so far, attempts that did not fit included.
     inflated: usize,
-    inflate: flate2::Decompress,
+    inflate: inflate::Inflater,
     /// Bounds.
     pub limits: Limits,
     /// What tables asked to remember.
@@ -94,13 +100,15 @@ impl Default for Evaluator {
     fn default() -> Self {
         Evaluator {
             slots: Vec::new(),
+            top: 0,
+            open: Vec::new(),
             dialects: 0,
             consulted: 0,
             retries: 0,
             regions: 0,
             depth: 0,
             inflated: 0,
-            inflate: flate2::Decompress::new(true),
+            inflate: inflate::Inflater::default(),
             limits: Limits::default(),
             memory: Memory::default(),
             context: None,
@@ -113,6 +121,23 @@ impl Default for Evaluator {
 pub struct Frame {
     base: usize,
     present: u64,
+}
+
+/// What is to be read: the name and type its node gets, and marks beside those of the type.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    name: Sym,
+    ty: TypeRef,
+    marks: u8,
+}
+
+impl Field {
+    /// A node of it, with nothing in it.
+    #[inline(always)]
+    fn node(self) -> Node {
+        let Field { name, ty, marks } = self;
+        Node { value: 0, name, ty, start: 0, bits: 0, end: 0, buffer: Buffer::CAPTURED, kind: Kind::Struct, marks }
+    }
 }
 
 /// One run of the evaluator: tables, tree and state together.
@@ -184,7 +209,8 @@ impl Evaluator {
     }
 
     fn begin(&mut self) {
-        self.slots.clear();
+        self.top = 0;
+        self.open.clear();
         self.dialects = 0;
         self.consulted = 0;
         self.retries = 0;
@@ -204,7 +230,8 @@ impl Run<'_> {
         let root = self.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
         let (mut number, mut length) = (0, None);
         for (role, name, ty) in &service.header {
-            let value = match self.quick_field(&mut cursor, *name, *ty, mark::SPAN, Frame::default()) {
+            let field = Field { name: *name, ty: *ty, marks: mark::SPAN };
+            let value = match self.number(&mut cursor, field, Frame::default()) {
                 Ok(value) => value,
                 Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
                 Err(_) => return Outcome::Unknown(0, None),
@@ -278,39 +305,19 @@ impl Run<'_> {
     /// Opens a structure's node at the cursor.
     #[inline]
     pub fn open(&mut self, cursor: &Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> u32 {
-        self.open_as(cursor, name, ty, (Kind::Struct, marks))
+        self.open_as(cursor, Field { name, ty, marks }, Kind::Struct)
     }
 
     /// Opens a node that will have children.
-    #[inline]
-    pub(super) fn open_as(&mut self, cursor: &Cursor<'_>, name: Sym, ty: TypeRef, (kind, marks): (Kind, u8)) -> u32 {
+    #[inline(always)]
+    fn open_as(&mut self, cursor: &Cursor<'_>, field: Field, kind: Kind) -> u32 {
         let (start, buffer) = (cursor.pos() as u32, cursor.buffer());
-        self.tree.leaf(Node { value: 0, name, ty, start, bits: 0, end: 0, buffer, kind, marks })
+        self.tree.leaf(Node { start, buffer, kind, ..field.node() })
     }
 
     /// Adds a problem with a fixed text.
     pub fn problem(&mut self, severity: Severity, node: u32, text: &'static str, a: i64, b: i64) {
         self.tree.problem(Problem::new(severity, node, text, a, b));
-    }
-
-    /// A structure as a field: its node, then its steps.
-    fn structure(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        name: Sym,
-        layout: LayoutId,
-        args: &[u64],
-        marks: u8,
-    ) -> Result<(), Stop> {
-        let tables = self.tables;
-        let Some(layout) = tables.layout(layout) else {
-            return Err(Stop::Unknown);
-        };
-        self.node_limit(0)?;
-        let node = self.open(cursor, name, layout.ty, marks);
-        let result = self.steps(layout, args, node, cursor);
-        self.tree.close(node, cursor.pos());
-        result
     }
 
     /// Stops where a message has more values than are kept.
@@ -324,88 +331,6 @@ impl Run<'_> {
         let limit = i64::from(self.state.limits.nodes);
         self.problem(Severity::Error, node, "more than {a} values in one message", limit, 0);
         Stop::Limit
-    }
-
-    /// The fields of a layout with its parameters, into a structure's node that is open.
-    pub fn steps(&mut self, layout: &Layout, args: &[u64], node: u32, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
-        if self.state.depth >= self.state.limits.depth {
-            self.problem(Severity::Error, node, "nested more than {a} deep", i64::from(self.state.limits.depth), 0);
-            return Err(Stop::Limit);
-        }
-        let base = self.state.slots.len();
-        if layout.slots > 0 {
-            self.state.slots.resize(base + usize::from(layout.slots), 0);
-        }
-        let mut frame = Frame { base, present: 0 };
-        for (i, arg) in args.iter().enumerate().take(usize::from(layout.params)) {
-            self.keep(&mut frame, i as u16, *arg);
-        }
-        self.state.depth += 1;
-        let result = self.run_steps(layout.start, &mut frame, node, cursor);
-        self.state.depth -= 1;
-        self.state.slots.truncate(base);
-        result
-    }
-
-    #[inline]
-    fn keep(&mut self, frame: &mut Frame, slot: u16, value: u64) {
-        if let Some(place) = self.state.slots.get_mut(frame.base + usize::from(slot)) {
-            *place = value;
-            frame.present |= 1 << (slot & 63);
-        }
-    }
-
-    fn run_steps(&mut self, start: u32, frame: &mut Frame, node: u32, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
-        let tables = self.tables;
-        let mut pc = start as usize;
-        while let Some(op) = tables.op(pc) {
-            pc += 1;
-            // Nearly every step is a field: asked first, that is foreseen.
-            if let Op::Field { name, ty, slot, marks, quick, fixed } = op {
-                if let Some(fixed) = tables.fixed(*fixed)
-                    && self.fixed(fixed, frame, cursor)
-                {
-                    pc = fixed.next as usize;
-                    continue;
-                }
-                let value = self.step(cursor, (*name, *ty, *marks), quick, *frame)?;
-                if *slot != NO_SLOT {
-                    self.keep(frame, *slot, value);
-                }
-                continue;
-            }
-            match op {
-                Op::Field { .. } => {}
-                Op::Branch { test, otherwise } => {
-                    if !self.test(*test, *frame, cursor) {
-                        pc = *otherwise as usize;
-                    }
-                }
-                Op::Jump(to) => pc = *to as usize,
-                Op::Switch { on, targets, otherwise } => {
-                    let value = self.expr(*on, *frame, cursor);
-                    let found = value.and_then(|v| targets.binary_search_by_key(&v, |t| t.0).ok());
-                    pc = found.and_then(|i| targets.get(i)).map_or(*otherwise, |t| t.1) as usize;
-                }
-                Op::Say { severity, text } => {
-                    let text = crate::tree::Text::Table(*text);
-                    self.tree.problem(Problem { severity: *severity, node, text, a: 0, b: 0, bytes: None });
-                }
-                Op::Empty { name, ty } => {
-                    let list = self.open_as(cursor, *name, *ty, (Kind::List, 0));
-                    self.tree.close(list, cursor.pos());
-                }
-                Op::Undecoded => return Err(Stop::Unknown),
-                Op::Remember { kind, key, value } => {
-                    let pair = (self.expr(*key, *frame, cursor), self.expr(*value, *frame, cursor));
-                    if let (Some(key), Some(value)) = pair {
-                        self.state.memory.learn(*kind, key as u64, value as u64);
-                    }
-                }
-                Op::End => return Ok(()),
-            }
-        }
-        Ok(())
     }
 
     /// Evaluates arguments of a type.

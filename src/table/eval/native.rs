@@ -2,7 +2,8 @@
 
 use super::super::Tables;
 use super::super::cursor::Cursor;
-use super::{Run, Stop};
+use super::super::program::Read;
+use super::{Frame, Run, Stop};
 use crate::tree::{Sym, TypeRef};
 
 /// A type with code: reads at the cursor, adds its nodes (exactly one without the span mark), returns the value expressions see.
@@ -37,8 +38,8 @@ pub struct Call {
     pub ty: TypeRef,
     /// Marks its node gets.
     pub marks: u8,
-    /// Up to four arguments; those not given are 0.
-    pub args: [u64; 4],
+    /// The kept values its arguments are made of ([`Run::arg`]).
+    pub(super) frame: Frame,
     /// Depth of structures above it.
     pub depth: u32,
 }
@@ -48,5 +49,16 @@ impl Call {
     pub fn part(&self, tables: &Tables, index: usize) -> TypeRef {
         let parts = tables.native(self.native).map(|(_, parts)| parts);
         parts.and_then(|parts| parts.get(index).copied().flatten()).unwrap_or(self.ty)
+    }
+}
+
+impl Run<'_> {
+    /// One of the arguments of a type with code, in 64 bits, negative ones in two's complement; 0 where it was not given or has no
+    /// value. `cursor` stands where the value begins.
+    pub fn arg(&mut self, call: &Call, index: usize, cursor: &Cursor<'_>) -> u64 {
+        match self.tables.type_def(call.ty).map(|def| &def.read) {
+            Some(Read::Native { args, .. }) => args.get(index).map_or(0, |arg| self.word(*arg, call.frame, cursor)),
+            _ => 0,
+        }
     }
 }

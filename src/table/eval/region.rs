@@ -2,16 +2,16 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::{Frame, Run, Stop};
+use super::inflate::Inflated;
+use super::{Field, Frame, Run, Stop};
 use crate::tree::{Buffer, Kind, Made, Node, Problem, Severity, Sym, Text, TypeRef, mark};
 
 impl Run<'_> {
     pub(super) fn region(
         &mut self,
         cursor: &mut Cursor<'_>,
-        name: Sym,
+        Field { name, marks, .. }: Field,
         def: &TypeDef,
-        marks: u8,
         frame: Frame,
     ) -> Result<u64, Stop> {
         let Read::Region { len, inner, dialects, zlib } = &def.read else {
@@ -230,7 +230,7 @@ impl Run<'_> {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
         let room = self.state.limits.decompressed.saturating_sub(self.state.inflated);
-        let (good, used) = inflate(&mut self.state.inflate, raw, keep, room, &mut bytes);
+        let (good, used) = self.state.inflate.unpack(raw, (keep, size), room, &mut bytes);
         self.state.inflated += bytes.len();
         let node = self.tree.len();
         let mut inside = Cursor::new(&bytes, buffer);
@@ -312,53 +312,6 @@ fn next_choice(asked: u32, tried: &[u32]) -> Option<u32> {
         let smaller = best.is_none_or(|best: u32| set.count_ones() < best.count_ones());
         if smaller && !tried.contains(&set) {
             best = Some(set);
-        }
-    }
-}
-
-enum Inflated {
-    Whole,
-    LeftOver(usize),
-    Broken,
-    Limit,
-}
-
-/// Unpacks what stands behind the first `keep` bytes of a region; how it ended, and how many bytes of the region were used.
-fn inflate(
-    zlib: &mut flate2::Decompress,
-    raw: &[u8],
-    keep: usize,
-    limit: usize,
-    out: &mut Vec<u8>,
-) -> (Inflated, usize) {
-    let (plain, packed) = raw.split_at_checked(keep).unwrap_or((raw, &[]));
-    out.extend_from_slice(plain);
-    zlib.reset(true);
-    let ended = unpack(zlib, packed, limit, out);
-    (ended, plain.len().saturating_add(zlib.total_in() as usize))
-}
-
-fn unpack(zlib: &mut flate2::Decompress, packed: &[u8], limit: usize, out: &mut Vec<u8>) -> Inflated {
-    loop {
-        out.reserve((packed.len() * 4).clamp(256, 1 << 16));
-        let consumed = zlib.total_in() as usize;
-        let (before_in, before_out) = (consumed, out.len());
-        let input = packed.get(consumed..).unwrap_or(&[]);
-        let step = zlib.decompress_vec(input, out, flate2::FlushDecompress::None);
-        if out.len() > limit {
-            out.truncate(limit);
-            return Inflated::Limit;
-        }
-        match step {
-            Ok(flate2::Status::StreamEnd) => {
-                let left = packed.len().saturating_sub(zlib.total_in() as usize);
-                return if left == 0 { Inflated::Whole } else { Inflated::LeftOver(left) };
-            }
-            Ok(_) if zlib.total_in() as usize == before_in && out.len() == before_out => {
-                return Inflated::Broken;
-            }
-            Ok(_) => {}
-            Err(_) => return Inflated::Broken,
         }
     }
 }

@@ -1,0 +1,115 @@
+//! Unpacking what zlib packed: how far it came, and how many bytes it took. It knows neither trees nor tables.
+//!
+//! miniz_oxide is asked directly: through flate2 each region would begin with 32 kB set to zero for a window that nothing uses, since
+//! all of the content is kept (of the instructions of a message of captured game traffic, counted, that was one in twenty).
+
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::{
+    TINFL_FLAG_PARSE_ZLIB_HEADER, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
+};
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+
+/// How unpacking ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inflated {
+    Whole,
+    /// With so many bytes behind the packed ones.
+    LeftOver(usize),
+    Broken,
+    /// The content is longer than was allowed.
+    Limit,
+}
+
+/// The state of unpacking, which is used again.
+#[derive(Default)]
+pub(super) struct Inflater(Box<DecompressorOxide>);
+
+impl Inflater {
+    /// Unpacks what stands behind the first `keep` bytes of a region into `out`, which is empty, up to `limit` bytes; how it ended, and
+    /// how many bytes of the region were used. `announced` is how many bytes all of it is said to become.
+    pub(super) fn unpack(
+        &mut self,
+        raw: &[u8],
+        (keep, announced): (usize, usize),
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> (Inflated, usize) {
+        let (plain, packed) = raw.split_at_checked(keep).unwrap_or((raw, &[]));
+        out.extend_from_slice(plain);
+        self.0.init();
+        let (mut used, mut end) = (0, out.len());
+        // What is announced may be wrong: room grows with what was found.
+        let mut room = announced.clamp(256, 1 << 16);
+        let ended = loop {
+            out.resize(end.saturating_add(room).min(limit.saturating_add(1)).max(end), 0);
+            let input = packed.get(used..).unwrap_or(&[]);
+            let (status, took, gave) = decompress(&mut self.0, input, out, end, FLAGS);
+            used += took;
+            end += gave;
+            match status {
+                _ if end > limit => break Inflated::Limit,
+                TINFLStatus::Done if used < packed.len() => break Inflated::LeftOver(packed.len() - used),
+                TINFLStatus::Done => break Inflated::Whole,
+                TINFLStatus::HasMoreOutput if took + gave > 0 => room = end.max(room),
+                _ => break Inflated::Broken,
+            }
+        };
+        out.truncate(end.min(limit));
+        (ended, plain.len() + used)
+    }
+}
+
+const FLAGS: u32 = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn packed(content: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(content).and_then(|()| encoder.finish()).unwrap_or_default()
+    }
+
+    fn unpack(raw: &[u8], sizes: (usize, usize), limit: usize) -> (Inflated, usize, Vec<u8>) {
+        let mut out = Vec::new();
+        let (ended, used) = Inflater::default().unpack(raw, sizes, limit, &mut out);
+        (ended, used, out)
+    }
+
+    #[test]
+    fn all_of_it_comes_out_whatever_was_announced() {
+        for length in [0, 1, 255, 256, 257, 70_000, 300_000] {
+            let content: Vec<u8> = (0..length).map(|i: u32| (i / 7) as u8).collect();
+            let raw = packed(&content);
+            for announced in [0, content.len(), usize::MAX] {
+                assert_eq!(unpack(&raw, (0, announced), 1 << 20), (Inflated::Whole, raw.len(), content.clone()));
+            }
+            let behind = [raw.as_slice(), b"xyz"].concat();
+            assert_eq!(unpack(&behind, (0, 0), 1 << 20), (Inflated::LeftOver(3), raw.len(), content.clone()));
+            let before = [b"ab", raw.as_slice()].concat();
+            let both = [b"ab", content.as_slice()].concat();
+            assert_eq!(unpack(&before, (2, 0), 1 << 20), (Inflated::Whole, before.len(), both));
+        }
+    }
+
+    #[test]
+    fn content_may_be_as_long_as_allowed_and_no_longer() {
+        let content = vec![7; 10_000];
+        let raw = packed(&content);
+        assert_eq!(unpack(&raw, (0, 0), 10_000), (Inflated::Whole, raw.len(), content.clone()));
+        let (ended, _, out) = unpack(&raw, (0, 0), 9_999);
+        assert_eq!((ended, out.as_slice()), (Inflated::Limit, content.get(..9_999).unwrap_or(&[])));
+    }
+
+    #[test]
+    fn cut_anywhere_it_gives_what_it_has_and_says_so() {
+        let content: Vec<u8> = (0..=255).collect();
+        let raw = packed(&content);
+        for cut in 0..raw.len() {
+            let (ended, used, out) = unpack(raw.get(..cut).unwrap_or(&[]), (0, 256), 1 << 20);
+            assert_eq!(ended, Inflated::Broken, "{cut}");
+            assert!(used <= cut && content.starts_with(&out), "{cut}");
+        }
+    }
+}

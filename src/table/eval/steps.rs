@@ -1,0 +1,260 @@
+//! Running the steps of structures. A structure within a structure is no call: what is around it waits on a stack of its own, since
+//! most structures have few fields, and a call costs as much as some of these.
+
+use super::super::cursor::Cursor;
+use super::super::program::*;
+use super::super::quick::{How, Quick};
+use super::{Field, Frame, Run, Stop};
+use crate::tree::{Kind, Problem, Severity, Text, TypeRef, mark};
+
+/// A structure in the midst of its steps, while those of one within it are run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Open {
+    /// Where its steps go on.
+    next: usize,
+    node: u32,
+    frame: Frame,
+}
+
+/// What the beginning of a structure, of an object or of a presence gave.
+enum Begun<'a> {
+    /// All there is of it; the value that expressions see.
+    Done(u64),
+    /// A node that is open, for these fields; and the value.
+    Inside(u32, &'a Layout, u64),
+}
+
+impl<'t> Run<'t> {
+    /// The fields of a layout with its parameters, into a structure's node that is open.
+    pub fn steps(&mut self, layout: &Layout, args: &[u64], node: u32, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+        let frame = self.enter(layout, node, cursor)?;
+        let mut at = Open { next: layout.start as usize, node, frame };
+        for (i, arg) in args.iter().enumerate().take(usize::from(layout.params)) {
+            self.keep(&mut at.frame, i as u16, *arg);
+        }
+        let around = self.state.open.len();
+        let result = self.run_steps(&mut at, around, cursor);
+        // Where it stopped within structures, these end there.
+        while self.state.open.len() > around {
+            self.end_inner(&mut at, cursor);
+        }
+        self.state.depth -= 1;
+        self.state.top = at.frame.base;
+        result
+    }
+
+    /// Runs steps until the structure ends that was begun with `around` others open.
+    #[inline(always)]
+    fn run_steps(&mut self, at: &mut Open, around: usize, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+        let tables = self.tables;
+        let ops = tables.ops();
+        while let Some(op) = ops.get(at.next) {
+            at.next += 1;
+            match op {
+                Op::Field { name, ty, slot, marks, quick, fixed } => {
+                    if let Some(fixed) = tables.fixed(*fixed)
+                        && self.fixed(fixed, &mut at.frame, cursor)
+                    {
+                        at.next = fixed.next as usize;
+                        continue;
+                    }
+                    let field = Field { name: *name, ty: *ty, marks: *marks };
+                    let begun = match quick.how {
+                        How::Little => Begun::Done(self.little(cursor, field, quick)?),
+                        How::Layout | How::NullOr | How::Family => self.begin(cursor, field, quick, at.frame)?,
+                        How::Native => Begun::Done(self.native(cursor, field, at.frame)?),
+                        How::Other => Begun::Done(self.other(cursor, field, at.frame)?),
+                    };
+                    let (Begun::Done(value) | Begun::Inside(_, _, value)) = begun;
+                    if *slot != NO_SLOT {
+                        self.keep(&mut at.frame, *slot, value);
+                    }
+                    if let Begun::Inside(node, layout, _) = begun {
+                        let frame = self.enter(layout, node, cursor)?;
+                        self.state.open.push(*at);
+                        *at = Open { next: layout.start as usize, node, frame };
+                    }
+                }
+                Op::Branch { test, otherwise } => {
+                    if !self.test(*test, at.frame, cursor) {
+                        at.next = *otherwise as usize;
+                    }
+                }
+                Op::Jump(to) => at.next = *to as usize,
+                Op::End if self.state.open.len() <= around => return Ok(()),
+                Op::End => self.end_inner(at, cursor),
+                _ => at.next = self.rare(op, *at, cursor)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A step that is neither a field nor a branch; where it goes on.
+    #[inline(never)]
+    fn rare(&mut self, op: &Op, at: Open, cursor: &mut Cursor<'_>) -> Result<usize, Stop> {
+        match op {
+            Op::Switch { on, targets, otherwise } => {
+                let value = self.expr(*on, at.frame, cursor);
+                let found = value.and_then(|v| targets.binary_search_by_key(&v, |t| t.0).ok());
+                return Ok(found.and_then(|i| targets.get(i)).map_or(*otherwise, |t| t.1) as usize);
+            }
+            Op::Say { severity, text } => {
+                let (severity, text, node) = (*severity, Text::Table(*text), at.node);
+                self.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
+            }
+            Op::Empty { name, ty } => {
+                let list = self.open_as(cursor, Field { name: *name, ty: *ty, marks: 0 }, Kind::List);
+                self.tree.close(list, cursor.pos());
+            }
+            Op::Undecoded => return Err(Stop::Unknown),
+            Op::Remember { kind, key, value } => {
+                let pair = (self.expr(*key, at.frame, cursor), self.expr(*value, at.frame, cursor));
+                if let (Some(key), Some(value)) = pair {
+                    self.state.memory.learn(*kind, key as u64, value as u64);
+                }
+            }
+            Op::Field { .. } | Op::Branch { .. } | Op::Jump(_) | Op::End => {}
+        }
+        Ok(at.next)
+    }
+
+    /// Room for the kept values of a structure. Where there are too many around it, it ends.
+    #[inline(always)]
+    fn enter(&mut self, layout: &Layout, node: u32, cursor: &Cursor<'_>) -> Result<Frame, Stop> {
+        if self.state.depth >= self.state.limits.depth {
+            return Err(self.too_deep(node, cursor));
+        }
+        self.state.depth += 1;
+        let base = self.state.top;
+        let top = base + usize::from(layout.slots);
+        if self.state.slots.len() < top {
+            self.state.slots.resize(top, 0);
+        }
+        self.state.slots.get_mut(base..top).unwrap_or_default().iter_mut().for_each(|slot| *slot = 0);
+        self.state.top = top;
+        Ok(Frame { base, present: 0 })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn too_deep(&mut self, node: u32, cursor: &Cursor<'_>) -> Stop {
+        self.problem(Severity::Error, node, "nested more than {a} deep", i64::from(self.state.limits.depth), 0);
+        self.tree.close(node, cursor.pos());
+        Stop::Limit
+    }
+
+    /// Ends a structure within another, which goes on.
+    #[inline(always)]
+    fn end_inner(&mut self, at: &mut Open, cursor: &Cursor<'_>) {
+        self.tree.close(at.node, cursor.pos());
+        self.state.depth -= 1;
+        self.state.top = at.frame.base;
+        if let Some(outer) = self.state.open.pop() {
+            *at = outer;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn keep(&mut self, frame: &mut Frame, slot: u16, value: u64) {
+        if let Some(place) = self.state.slots.get_mut(frame.base + usize::from(slot)) {
+            *place = value;
+            frame.present |= 1 << (slot & 63);
+        }
+    }
+
+    /// A structure, an object or a presence with what follows it, outside of the steps of another.
+    #[inline(never)]
+    pub(super) fn composite(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        quick: &Quick,
+        frame: Frame,
+    ) -> Result<u64, Stop> {
+        match self.begin(cursor, field, quick, frame)? {
+            Begun::Done(value) => Ok(value),
+            Begun::Inside(node, layout, value) => {
+                let result = self.steps(layout, &[], node, cursor);
+                self.tree.close(node, cursor.pos());
+                result.map(|()| value)
+            }
+        }
+    }
+
+    /// Begins a structure, an object or a presence.
+    #[inline(always)]
+    fn begin(&mut self, cursor: &mut Cursor<'_>, field: Field, quick: &Quick, frame: Frame) -> Result<Begun<'t>, Stop> {
+        let tables = self.tables;
+        self.node_limit(0)?;
+        if quick.how == How::Layout {
+            let layout = tables.layout(quick.layout).ok_or(Stop::Unknown)?;
+            return Ok(Begun::Inside(self.open_as(cursor, Field { ty: layout.ty, ..field }, Kind::Struct), layout, 0));
+        }
+        let node = self.open_as(cursor, field, Kind::Struct);
+        let begun = match tables.type_def(field.ty).map(|def| &def.read) {
+            Some(Read::NullOr { present, of }) => self.presence(cursor, node, (*present, *of), frame),
+            Some(Read::Family(family)) => self.class(cursor, node, *family),
+            _ => Err(Stop::Unknown),
+        };
+        if !matches!(begun, Ok(Begun::Inside(..))) {
+            self.tree.close(node, cursor.pos());
+        }
+        begun
+    }
+
+    /// A presence and then the value or nothing. A structure takes the presence in as its first span.
+    #[inline(always)]
+    fn presence(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        (present, of): (TypeRef, TypeRef),
+        frame: Frame,
+    ) -> Result<Begun<'t>, Stop> {
+        let tables = self.tables;
+        let there =
+            self.number(cursor, Field { name: tables.present_name(), ty: present, marks: mark::SPAN }, frame)?;
+        if there == 0 {
+            self.make_null(node);
+            return Ok(Begun::Done(0));
+        }
+        let quick = tables.quick(of);
+        if quick.how == How::Layout {
+            let layout = tables.layout(quick.layout).ok_or(Stop::Unknown)?;
+            return Ok(Begun::Inside(node, layout, 1));
+        }
+        match tables.type_def(of).map(|def| &def.read) {
+            Some(Read::Layout { layout, args }) => {
+                let args = self.args(args, frame, cursor);
+                self.steps(tables.layout(*layout).ok_or(Stop::Unknown)?, &args, node, cursor)?;
+            }
+            _ => {
+                self.field(cursor, tables.value_name(), of, 0, frame)?;
+            }
+        }
+        Ok(Begun::Done(1))
+    }
+
+    /// The class of an object.
+    #[inline(always)]
+    fn class(&mut self, cursor: &mut Cursor<'_>, node: u32, family: FamilyId) -> Result<Begun<'t>, Stop> {
+        let tables = self.tables;
+        let family = tables.family(family).ok_or(Stop::Unknown)?;
+        let class = Field { name: family.field, ty: family.of, marks: 0 };
+        let number = self.number(cursor, class, Frame::default())?;
+        if family.null == Some(number) {
+            self.make_null(node);
+            return Ok(Begun::Done(number));
+        }
+        let member = family.numbers.find(number).and_then(|at| family.members.get(at));
+        let layout = member.and_then(|m| tables.layout(m.1)).ok_or(Stop::Unknown)?;
+        self.tree.retype(node, layout.ty);
+        Ok(Begun::Inside(node, layout, number))
+    }
+
+    /// Turns the structure that was just begun into "no object".
+    fn make_null(&mut self, node: u32) {
+        self.tree.cut(node + 1);
+        self.tree.set_kind(node, Kind::Null);
+    }
+}
