@@ -416,13 +416,6 @@ impl Tree {
         Node::place(start, text.len())
     }
 
-    /// The same for a text that comes character by character.
-    pub fn own_chars(&mut self, chars: impl Iterator<Item = char>) -> u64 {
-        let start = self.text.len();
-        self.text.extend(chars);
-        Node::place(start, self.text.len() - start)
-    }
-
     /// A text kept by [`Tree::own_text`].
     pub fn owned(&self, place: u64) -> &str {
         let start = (place >> 32) as usize;

@@ -13,6 +13,8 @@ pub enum TextKind {
     Inverted8,
     /// UTF-16, little-endian, every unit inverted.
     Inverted16,
+    /// ISO-8859-1, every byte inverted.
+    InvertedLatin1,
     /// Kept in the tree already decoded; the node's place counts there.
     Owned,
 }
@@ -81,6 +83,10 @@ pub fn decode_pieces(kind: TextKind, bytes: &[u8], mut to: impl FnMut(&str)) -> 
             bytes.iter().for_each(|b| to(char::from(*b).encode_utf8(&mut [0; 4])));
             true
         }
+        TextKind::InvertedLatin1 => {
+            bytes.iter().for_each(|b| to(char::from(!*b).encode_utf8(&mut [0; 4])));
+            true
+        }
         TextKind::Utf16 => decode_utf16(bytes, 0, to),
         TextKind::Inverted16 => decode_utf16(bytes, 0xffff, to),
         TextKind::Inverted8 => {
@@ -136,6 +142,7 @@ mod tests {
         assert_eq!(text(TextKind::Utf16, &[0x5a, 0, 0xe9, 0]), ("Zé".into(), true));
         assert_eq!(text(TextKind::Inverted8, &[!0x5a, !0x41]), ("ZA".into(), true));
         assert_eq!(text(TextKind::Inverted16, &[!0x5a, 0xff]), ("Z".into(), true));
+        assert_eq!(text(TextKind::InvertedLatin1, &[!0x5a, !0xe9]), ("Zé".into(), true));
     }
 
     #[test]

@@ -105,7 +105,9 @@ fn small(value: u64) -> i32 {
 /// Text that can be read speaks for a message, text that cannot speaks against it.
 fn text(kind: TextKind, node: &Node, bytes: &[u8]) -> i32 {
     let (start, len) = node.content();
-    if node.buffer != Buffer::CAPTURED || len == 0 || kind == TextKind::Owned {
+    // Any bytes can be ISO 8859-1.
+    let says_nothing = matches!(kind, TextKind::InvertedLatin1 | TextKind::Owned);
+    if node.buffer != Buffer::CAPTURED || len == 0 || says_nothing {
         return 1;
     }
     let mut out = String::new();

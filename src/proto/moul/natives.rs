@@ -28,13 +28,8 @@ fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
     let len = usize::from(count & 0x0fff);
     let bytes = cursor.peek(len)?.unwrap_or_default();
     let at = cursor.skip(len)?;
-    let (mut kind, mut note, mut place) = (TextKind::Inverted8, None, Node::place(at, len));
-    if !is_inverted_ascii(bytes) {
-        (kind, note) = form_of(bytes);
-        if kind == TextKind::Owned {
-            place = run.tree.own_chars(bytes.iter().map(|b| char::from(!*b)));
-        }
-    }
+    let (kind, note) = if is_inverted_ascii(bytes) { (TextKind::Inverted8, None) } else { form_of(bytes) };
+    let place = Node::place(at, len);
     let node = Spans { start, count, pad, place, len, tail: 0, kind }.add(run, cursor, call);
     if old {
         run.problem(Severity::Note, node, "a count as it was written before 2003", 0, 0);
@@ -84,7 +79,7 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
     if taken_for_plain && std::str::from_utf8(bytes).is_ok() {
         return (TextKind::Utf8, Some("not inverted"));
     }
-    (TextKind::Owned, Some(LATIN_1))
+    (TextKind::InvertedLatin1, Some(LATIN_1))
 }
 
 /// Whether bytes are UTF-8 once inverted: looked at piece by piece, since a copy of all would have to be allocated.
@@ -226,7 +221,6 @@ mod tests {
     fn text_of(tree: &Tree, node: &Node, bytes: &[u8]) -> Option<String> {
         let mut out = String::new();
         match node.kind {
-            Kind::Text(TextKind::Owned) => out.push_str(tree.owned(node.value)),
             Kind::Text(kind) => {
                 let (at, len) = node.content();
                 decode_text(kind, &bytes[at..at + len], &mut out);
