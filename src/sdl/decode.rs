@@ -8,6 +8,7 @@ use super::names::Names;
 use super::store::Store;
 use crate::table::{Call, Cursor, Frame, Native, Run, Stop};
 use crate::tree::{Kind, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_text, mark};
+use std::fmt;
 use std::sync::Arc;
 
 /// The types with code, by the names tables use.
@@ -151,9 +152,22 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 
 /// The descriptor a state names just before its record; looked for in what the protocol put beside the evaluator.
 fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names, call: &Call) -> Option<Arc<Descriptor>> {
+    let version = u32::try_from(run.arg(call, 0, cursor)).ok()?;
     let name = descriptor_name(run, cursor, names)?;
-    let version = run.arg(call, 0, cursor);
-    store(run).find(&name, u32::try_from(version).ok()?).cloned()
+    let found = store(run).find(&name, version).cloned();
+    keep_room(run, name);
+    found
+}
+
+/// Keeps what was allocated for a name, for the next one.
+fn keep_room(run: &mut Run<'_>, name: String) {
+    if let Some(store) = own_store(run) {
+        store.name = name;
+    }
+}
+
+fn own_store<'a>(run: &'a mut Run<'_>) -> Option<&'a mut Store> {
+    run.state.context.as_mut().and_then(|context| context.downcast_mut())
 }
 
 fn store<'a>(run: &'a Run<'_>) -> &'a Store {
@@ -161,19 +175,21 @@ fn store<'a>(run: &'a Run<'_>) -> &'a Store {
     own.unwrap_or_else(|| Store::engine())
 }
 
-fn descriptor_name(run: &Run<'_>, cursor: &Cursor<'_>, names: Names) -> Option<String> {
+fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names) -> Option<String> {
+    let mut name = own_store(run).map(|store| std::mem::take(&mut store.name)).unwrap_or_default();
+    name.clear();
     let mut nodes = run.tree.nodes().iter().rev();
     let node = nodes.find(|node| node.name == names.descriptor_name && !node.has(mark::SPAN))?;
     let Kind::Text(kind) = node.kind else {
         return None;
     };
     if kind == TextKind::Owned {
-        return Some(run.tree.owned(node.value).to_owned());
+        name.push_str(run.tree.owned(node.value));
+        return Some(name);
     }
     let (at, len) = node.content();
     let mut back = *cursor;
     back.seek(at.checked_mul(8)?);
-    let mut name = String::new();
     decode_text(kind, back.peek(len).ok()??, &mut name);
     Some(name)
 }
@@ -196,32 +212,39 @@ fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, 
         }
         return 0;
     }
-    let text = match descriptor_name(run, cursor, names) {
-        Some(name) => {
-            let version = run.arg(call, 0, cursor);
-            format!("no state descriptor `{name}` of version {version} is known")
-        }
-        None => "no state descriptor is named".to_owned(),
-    };
+    let version = run.arg(call, 0, cursor);
+    let name = descriptor_name(run, cursor, names);
     let node = run.tree.len();
     rest(run, cursor);
-    say(run, Severity::Note, node, &text);
+    match name {
+        Some(name) => {
+            let text = format_args!("no state descriptor `{name}` of version {version} is known");
+            say(run, Severity::Note, node, text);
+            keep_room(run, name);
+        }
+        None => say(run, Severity::Note, node, format_args!("no state descriptor is named")),
+    }
     0
 }
 
 /// The bytes do not go on as the descriptor says: what was read stays, the rest is undecoded.
 fn misfit(run: &mut Run<'_>, cursor: &mut Cursor<'_>, node: u32, descriptor: &Descriptor) {
-    let text = format!("not a record of `{}`, version {}, as its descriptor says", descriptor.name, descriptor.version);
     rest(run, cursor);
-    say(run, Severity::Warning, node, &text);
+    let Descriptor { name, version, .. } = descriptor;
+    say(
+        run,
+        Severity::Warning,
+        node,
+        format_args!("not a record of `{name}`, version {version}, as its descriptor says"),
+    );
 }
 
 fn rest(run: &mut Run<'_>, cursor: &mut Cursor<'_>) {
     run.undecoded(cursor);
 }
 
-fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: &str) {
-    let text = Text::Owned(run.tree.own_text(text));
+fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: fmt::Arguments<'_>) {
+    let text = Text::Owned(run.tree.own_format(text));
     run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
 }
 
@@ -408,9 +431,8 @@ impl<'r, 'a> Reader<'r, 'a> {
         self.doubts.0 |= seen != newest;
         let chosen = if self.reading.newest { newest } else { seen.or(newest) };
         let Some(descriptor) = chosen else {
-            let text = format!("no state descriptor `{}` is known", of.name);
             let node = self.run.tree.len().saturating_sub(1);
-            say(self.run, Severity::Note, node, &text);
+            say(self.run, Severity::Note, node, format_args!("no state descriptor `{}` is known", of.name));
             return Err(Stop::Unknown);
         };
         for _ in 0..count {

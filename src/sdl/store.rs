@@ -42,6 +42,8 @@ pub struct Store {
     closed: Vec<(String, Vec<u8>)>,
     /// The names of the tables that ran last, and where these are.
     pub(super) names: Option<(usize, Names)>,
+    /// Room for the name of the descriptor that a state asks for.
+    pub(super) name: String,
 }
 
 impl Store {
@@ -180,8 +182,21 @@ impl Store {
     fn versions(&self, name: &str) -> Option<&BTreeMap<u32, Arc<Descriptor>>> {
         match self.by_name.get(name) {
             Some(versions) => Some(versions),
-            None => self.by_name.get(&name.to_ascii_lowercase()),
+            None => lower_case(name, |lower| self.by_name.get(lower)),
         }
+    }
+}
+
+/// Hands on a name in lower case, without an allocation for those of usual length.
+fn lower_case<T>(name: &str, to: impl FnOnce(&str) -> T) -> T {
+    let mut room = [0; 64];
+    match room.get_mut(..name.len()) {
+        Some(lower) => {
+            lower.copy_from_slice(name.as_bytes());
+            lower.make_ascii_lowercase();
+            to(std::str::from_utf8(lower).unwrap_or(name))
+        }
+        None => to(&name.to_ascii_lowercase()),
     }
 }
 

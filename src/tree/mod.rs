@@ -7,13 +7,16 @@ mod link;
 mod packed;
 mod problem;
 mod value;
+mod walk;
 
 use std::borrow::Cow;
+use std::fmt;
 
 pub use link::{Link, LinkKind};
 pub use packed::PackedTrees;
 pub use problem::{Problem, Severity, Text};
 pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii};
+pub use walk::{Children, Members};
 
 /// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from there on one of the tree's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -416,7 +419,15 @@ impl Tree {
         Node::place(start, text.len())
     }
 
-    /// A text kept by [`Tree::own_text`].
+    /// The same for a text that is put together in its place.
+    pub fn own_format(&mut self, text: fmt::Arguments<'_>) -> u64 {
+        let start = self.text.len();
+        // Only a value that cannot be shown would fail, and then its text ends there.
+        let _ = fmt::Write::write_fmt(&mut self.text, text);
+        Node::place(start, self.text.len() - start)
+    }
+
+    /// A text kept by [`Tree::own_text`] or [`Tree::own_format`].
     pub fn owned(&self, place: u64) -> &str {
         let start = (place >> 32) as usize;
         let len = (place & 0xffff_ffff) as usize;
@@ -451,46 +462,4 @@ fn shifted(bytes: &[u8], first: u32, bits: u32) -> Vec<u8> {
         *last &= (1 << (bits % 8)) - 1;
     }
     out
-}
-
-/// Iterates over the children of a node.
-pub struct Children<'a> {
-    tree: &'a Tree,
-    next: u32,
-    end: u32,
-}
-
-impl<'a> Iterator for Children<'a> {
-    type Item = (u32, &'a Node);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.next >= self.end {
-            return None;
-        }
-        let index = self.next;
-        let node = self.tree.get(index)?;
-        self.next = node.end.max(index + 1);
-        Some((index, node))
-    }
-}
-
-/// Iterates over the fields of a structure or the elements of a list.
-pub struct Members<'a>(Children<'a>);
-
-impl<'a> Iterator for Members<'a> {
-    type Item = (u32, &'a Node);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (index, node) = self.0.next()?;
-            if node.marks & (mark::SPAN | mark::SEE_THROUGH) == 0 {
-                return Some((index, node));
-            }
-            if node.has(mark::SEE_THROUGH) {
-                self.0.next = index + 1;
-            }
-        }
-    }
 }

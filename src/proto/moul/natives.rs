@@ -213,20 +213,15 @@ mod tests {
         let mut tree = Tree::new();
         let ty = tables.type_named(of).unwrap();
         let end = Evaluator::default().value(&tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
-        let texts =
-            tree.nodes().iter().filter(|n| !n.has(mark::SPAN)).filter_map(|n| text_of(&tree, n, bytes)).collect();
+        let texts = tree.nodes().iter().filter(|n| !n.has(mark::SPAN)).filter_map(|n| text_of(n, bytes)).collect();
         (texts, end / 8, tree.problems().len())
     }
 
-    fn text_of(tree: &Tree, node: &Node, bytes: &[u8]) -> Option<String> {
+    fn text_of(node: &Node, bytes: &[u8]) -> Option<String> {
+        let Kind::Text(kind) = node.kind else { return None };
+        let (at, len) = node.content();
         let mut out = String::new();
-        match node.kind {
-            Kind::Text(kind) => {
-                let (at, len) = node.content();
-                decode_text(kind, &bytes[at..at + len], &mut out);
-            }
-            _ => return None,
-        }
+        decode_text(kind, &bytes[at..at + len], &mut out);
         Some(out)
     }
 
