@@ -158,6 +158,12 @@ impl Tables {
         self.program.names.get(sym.0 as usize)
     }
 
+    /// All names in both their forms, by number.
+    #[inline]
+    pub fn all_names(&self) -> &[Name] {
+        &self.program.names
+    }
+
     /// All names the tables use.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.program.names.iter().map(|n| n.text.as_str())

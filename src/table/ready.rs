@@ -1,5 +1,7 @@
 //! Short texts that outputs copy again and again.
 
+use super::program::Name;
+
 /// A text, ready to be appended. Up to 32 bytes are copied as one block of fixed size, which takes a few instructions where a copy
 /// of unknown length takes a call; what was too much is cut off again.
 #[derive(Debug, Clone)]
@@ -14,6 +16,17 @@ impl Ready {
         let mut head = [b' '; 32];
         head.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
         Ready { head, text: text.as_bytes().into() }
+    }
+
+    /// The whole of it in a block, and how many bytes of that it is; nothing where it is longer.
+    #[inline(always)]
+    pub fn block(&self) -> Option<(&[u8; 32], usize)> {
+        (self.text.len() <= self.head.len()).then_some((&self.head, self.text.len()))
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.text
     }
 
     /// Appends it.
@@ -46,6 +59,14 @@ impl Ready {
         let end = out.len() + width;
         out.extend_from_slice(&self.head);
         out.truncate(end);
+    }
+}
+
+impl Name {
+    /// Whether JSON has it as it is: its form for JSON has a comma, quotes and a colon more, and nothing else.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.json.len() == self.plain.len() + 4
     }
 }
 
