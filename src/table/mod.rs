@@ -35,7 +35,7 @@ pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
 pub use program::*;
 pub use quick::Quick;
-pub use ready::{Ready, spaces};
+pub use ready::Ready;
 
 use crate::tree::{Sym, TypeRef};
 
