@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::digits::eight;
+use super::page::Pen;
 use crate::capture::Time;
 
 /// Appends a time as RFC 3339 in UTC, with the capture's own precision.
@@ -46,23 +48,25 @@ impl Default for Clock {
 
 impl Clock {
     /// Appends a time with its date.
-    pub(super) fn append(&mut self, time: Time, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.second(time).as_bytes());
-        fraction(time, out);
-        out.push(b'Z');
+    #[inline]
+    pub(super) fn append(&mut self, time: Time, pen: &mut Pen<'_>) {
+        pen.text(self.second(time).as_bytes());
+        fraction(time, pen);
+        pen.byte(b'Z');
     }
 
     /// Appends the time of day.
-    pub(super) fn append_clock(&mut self, time: Time, out: &mut Vec<u8>) {
+    #[inline]
+    pub(super) fn append_clock(&mut self, time: Time, pen: &mut Pen<'_>) {
         let clock = self.second(time).split_once('T').map_or("", |(_, clock)| clock);
-        out.extend_from_slice(clock.as_bytes());
-        fraction(time, out);
+        pen.text(clock.as_bytes());
+        fraction(time, pen);
     }
 
     /// Appends the date.
-    pub(super) fn append_date(&mut self, time: Time, out: &mut Vec<u8>) {
+    pub(super) fn append_date(&mut self, time: Time, pen: &mut Pen<'_>) {
         let date = self.second(time).split_once('T').map_or("", |(date, _)| date);
-        out.extend_from_slice(date.as_bytes());
+        pen.text(date.as_bytes());
     }
 
     /// Date and time, without the second's fraction.
@@ -77,22 +81,20 @@ impl Clock {
     }
 }
 
-fn fraction(time: Time, out: &mut Vec<u8>) {
+#[inline]
+fn fraction(time: Time, pen: &mut Pen<'_>) {
     if time.digits == 0 {
         return;
     }
-    let mut digits = *b".000000000";
-    let mut rest = time.nanos;
-    for place in digits.iter_mut().skip(1).rev() {
-        *place = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    out.extend_from_slice(digits.get(..1 + usize::from(time.digits.min(9))).unwrap_or(&digits));
+    let [a, b, c, d, e, f, g, h] = eight(u64::from(time.nanos / 10 % 100_000_000));
+    let digits = [b'.', a, b, c, d, e, f, g, h, b'0' + (time.nanos % 10) as u8];
+    pen.block(&digits, 1 + usize::from(time.digits.min(9)));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::out::page::Page;
 
     #[test]
     fn times_have_the_captures_precision() {
@@ -113,9 +115,12 @@ mod tests {
             let mut whole = String::new();
             format_time(time, &mut whole);
             let mut said = Vec::new();
-            clock.append(time, &mut said);
-            clock.append_date(time, &mut said);
-            clock.append_clock(time, &mut said);
+            let mut page = Page::default();
+            let mut pen = page.pen(&mut said);
+            clock.append(time, &mut pen);
+            clock.append_date(time, &mut pen);
+            clock.append_clock(time, &mut pen);
+            pen.end();
             let (date, rest) = whole.split_at(10);
             assert_eq!(String::from_utf8_lossy(&said), format!("{whole}{date}{}", rest[1..].trim_end_matches('Z')));
         }

@@ -2,11 +2,14 @@
 
 mod batch;
 mod clock;
+mod digits;
 pub mod follow;
 pub mod json;
 mod kept;
 pub mod learned;
+mod page;
 mod paint;
+mod problem;
 mod record;
 pub mod schema;
 pub mod stats;
@@ -16,4 +19,5 @@ pub mod tree;
 pub use batch::Batch;
 pub use clock::format_time;
 pub use paint::Paint;
-pub use record::{Body, Counts, EVENTS, Record, event_word, problem_path, problem_text};
+pub use problem::{problem_path, problem_text};
+pub use record::{Body, Counts, EVENTS, Record, event_word};

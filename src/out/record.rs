@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::proto::{Event, EventKind, Message, Moment, Side, Transport};
 use crate::table::Tables;
-use crate::tree::{Kind, Problem, Sym, Text, Tree};
+use crate::tree::Tree;
 
 /// Byte counts of a direction, a stream, a service or the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,63 +104,5 @@ pub fn event_word(body: &Body<'_>) -> &'static str {
         EventKind::Open => "open",
         EventKind::Close => "close",
         EventKind::Remark => "remark",
-    }
-}
-
-/// A problem's text with its numbers.
-pub fn problem_text(problem: &Problem, tables: &Tables, tree: &Tree) -> String {
-    let mut out = String::new();
-    write_problem_text(problem, tables, tree, &mut out);
-    out
-}
-
-/// Appends a problem's text with its numbers.
-pub fn write_problem_text(problem: &Problem, tables: &Tables, tree: &Tree, out: &mut String) {
-    match problem.text {
-        Text::Fixed(text) => Problem::format(text, problem.a, problem.b, out),
-        Text::Table(sym) => out.push_str(tables.name(sym)),
-        Text::Owned(place) => out.push_str(tree.owned(place)),
-    }
-}
-
-/// The path of the node a problem is about, as filters write it, without `fields.`; empty for the message itself.
-pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
-    let mut out = String::new();
-    write_problem_path(tree, tables, target, &mut out);
-    out
-}
-
-/// Appends the same.
-pub fn write_problem_path(tree: &Tree, tables: &Tables, target: u32, out: &mut String) {
-    let start = out.len();
-    let mut parent = 0;
-    while parent < target {
-        let list = tree.get(parent).is_some_and(|n| n.kind == Kind::List);
-        let mut element = 0;
-        let mut next = None;
-        for (index, node) in tree.children(parent) {
-            if index <= target && target < node.end {
-                next = Some((index, node.name));
-                break;
-            }
-            element += usize::from(!node.has(crate::tree::mark::SPAN));
-        }
-        let Some((index, name)) = next else { break };
-        let through = tree.get(index).is_some_and(|n| n.has(crate::tree::mark::SEE_THROUGH));
-        if through {
-            parent = index;
-            continue;
-        }
-        if list && name == Sym::ELEMENT {
-            out.push('[');
-            out.push_str(itoa::Buffer::new().format(element));
-            out.push(']');
-        } else {
-            if out.len() > start {
-                out.push('.');
-            }
-            out.push_str(tree.dynamic(name).unwrap_or_else(|| tables.name(name)));
-        }
-        parent = index;
     }
 }

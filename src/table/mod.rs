@@ -35,7 +35,7 @@ pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
 pub use program::*;
 pub use quick::Quick;
-pub use ready::{Ready, spaces};
+pub use ready::Ready;
 
 use crate::tree::{Sym, TypeRef};
 
@@ -156,6 +156,12 @@ impl Tables {
     /// A name in both its forms.
     pub fn name_forms(&self, sym: Sym) -> Option<&Name> {
         self.program.names.get(sym.0 as usize)
+    }
+
+    /// All names in both their forms, by number.
+    #[inline]
+    pub fn all_names(&self) -> &[Name] {
+        &self.program.names
     }
 
     /// All names the tables use.

@@ -1,7 +1,9 @@
 //! Short texts that outputs copy again and again.
 
-/// A text, ready to be appended. Up to 32 bytes are copied as one block of fixed size, which takes a few instructions where a copy
-/// of unknown length takes a call; what was too much is cut off again.
+use super::program::Name;
+
+/// A text, ready to be appended. Up to 32 bytes are in a block of fixed size, padded with spaces: to copy that takes a few instructions
+/// where a copy of unknown length takes a call; what was too much is written over.
 #[derive(Debug, Clone)]
 pub struct Ready {
     head: [u8; 32],
@@ -16,16 +18,15 @@ impl Ready {
         Ready { head, text: text.as_bytes().into() }
     }
 
-    /// Appends it.
-    #[inline]
-    pub fn append(&self, out: &mut Vec<u8>) {
-        if self.text.len() > self.head.len() {
-            out.extend_from_slice(&self.text);
-            return;
-        }
-        let end = out.len() + self.text.len();
-        out.extend_from_slice(&self.head);
-        out.truncate(end);
+    /// The whole of it in a block, and how many bytes of that it is; nothing where it is longer.
+    #[inline(always)]
+    pub fn block(&self) -> Option<(&[u8; 32], usize)> {
+        (self.text.len() <= self.head.len()).then_some((&self.head, self.text.len()))
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.text
     }
 
     /// How many bytes it has.
@@ -34,31 +35,14 @@ impl Ready {
     pub fn len(&self) -> usize {
         self.text.len()
     }
-
-    /// Appends it and spaces, so that there are `width` bytes in all, or more where it is longer.
-    #[inline]
-    pub fn append_padded(&self, width: usize, out: &mut Vec<u8>) {
-        if width > self.head.len() || self.text.len() > width {
-            self.append(out);
-            spaces(out, width.saturating_sub(self.text.len()));
-            return;
-        }
-        let end = out.len() + width;
-        out.extend_from_slice(&self.head);
-        out.truncate(end);
-    }
 }
 
-/// Appends spaces.
-#[inline]
-pub fn spaces(out: &mut Vec<u8>, count: usize) {
-    const SPACES: [u8; 32] = [b' '; 32];
-    let end = out.len() + count;
-    out.extend_from_slice(&SPACES);
-    while out.len() < end {
-        out.extend_from_slice(&SPACES);
+impl Name {
+    /// Whether JSON has it as it is: its form for JSON has a comma, quotes and a colon more, and nothing else.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.json.len() == self.plain.len() + 4
     }
-    out.truncate(end);
 }
 
 #[cfg(test)]
@@ -66,17 +50,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_or_long_it_is_appended_as_it_is() {
+    fn a_short_one_is_in_its_block_before_spaces() {
         for length in [0, 1, 31, 32, 33, 100] {
-            let text = "x".repeat(length);
-            let mut out = b"before".to_vec();
-            Ready::new(&text).append(&mut out);
-            assert_eq!(out, format!("before{text}").into_bytes());
-            for width in [0, 5, 32, 40, 90] {
-                let mut out = b"before".to_vec();
-                Ready::new(&text).append_padded(width, &mut out);
-                assert_eq!(out, format!("before{text:width$}").into_bytes());
-            }
+            let ready = Ready::new(&"x".repeat(length));
+            assert_eq!((ready.bytes(), ready.len()), ("x".repeat(length).as_bytes(), length));
+            let block = ready.block().map(|(block, used)| (block.to_vec(), used));
+            assert_eq!(block, (length <= 32).then(|| (format!("{:32}", "x".repeat(length)).into_bytes(), length)));
         }
     }
 }

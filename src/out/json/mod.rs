@@ -5,16 +5,20 @@
 
 mod named;
 mod spans;
+mod strings;
 mod value;
 
 use std::net::SocketAddr;
 
 use super::clock::Clock;
-use super::kept::Kept;
-use super::record::{Body, Counts, Record, event_word, write_problem_path, write_problem_text};
+use super::page::{Page, Pen};
+use super::problem::{with_numbers, write_path};
+use super::record::{Body, Counts, Record, event_word};
 use crate::proto::{Event, EventKind, Message};
 use crate::table::Tables;
-use crate::tree::{LinkKind, Tree};
+use crate::tree::{LinkKind, Node, Tree};
+pub(super) use strings::{escaped as write_escaped, hex as write_hex};
+use value::View;
 
 /// What the JSON writer was asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,131 +32,175 @@ pub struct Style {
 /// Writes records as JSON lines into a buffer.
 #[derive(Clone, Default)]
 pub struct JsonWriter {
+    hand: Hand,
+    page: Page,
+}
+
+/// What a writer remembers.
+#[derive(Clone, Default)]
+struct Hand {
     style: Style,
     clock: Clock,
     /// The last addresses that were written, as text: they come again and again.
     ends: [Option<(SocketAddr, String)>; 4],
     next_end: usize,
-    kept: Kept,
+    memory: value::Memory,
     text: String,
 }
 
 impl JsonWriter {
     /// A writer of a style.
     pub fn new(style: Style) -> Self {
-        JsonWriter { style, ..JsonWriter::default() }
+        JsonWriter { hand: Hand { style, ..Hand::default() }, page: Page::default() }
     }
 
     /// Appends a record and a line feed.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"record\":");
-        number(out, record.number);
-        out.extend_from_slice(b",\"time\":\"");
-        self.clock.append(record.at.time, out);
-        out.extend_from_slice(b"\",\"frame\":");
-        number(out, record.at.frame);
-        out.extend_from_slice(b",\"transport\":\"");
-        out.extend_from_slice(record.transport.word().as_bytes());
-        out.extend_from_slice(b"\",\"stream\":");
-        number(out, u64::from(record.stream));
-        out.extend_from_slice(b",\"src\":\"");
-        self.endpoint(out, record.src);
-        out.extend_from_slice(b"\",\"dst\":\"");
-        self.endpoint(out, record.dst);
-        out.extend_from_slice(b"\",\"from\":\"");
-        out.extend_from_slice(record.from.word().as_bytes());
-        out.extend_from_slice(b"\",\"protocol\":\"");
-        out.extend_from_slice(record.protocol.as_bytes());
-        out.extend_from_slice(b"\",\"service\":\"");
-        out.extend_from_slice(record.service.as_bytes());
-        out.extend_from_slice(b"\",");
-        match &record.body {
-            Body::Message { message, tables, tree } => self.message_body(message, tables, tree, out),
-            Body::Event(event) => event_body(event, out),
-            Body::StreamEnd { text, counts } => stream_end(text, *counts, out),
-        }
-        out.extend_from_slice(b"}\n");
+        let mut pen = self.page.pen(out);
+        self.hand.record(record, &mut pen);
+        pen.end();
     }
 
     /// Appends the keys of a message, from `message` on.
     pub fn message_body(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"\"message\":");
-        string(out, message.name);
-        if let Some(n) = message.number {
-            out.extend_from_slice(b",\"type\":");
-            number(out, n);
-        }
-        out.extend_from_slice(b",\"offset\":");
-        number(out, message.offset);
-        out.extend_from_slice(b",\"length\":");
-        number(out, message.bytes.len() as u64);
-        if let Some(reply) = message.reply {
-            out.extend_from_slice(b",\"reply_to\":");
-            number(out, reply.record);
-            out.extend_from_slice(b",\"elapsed_ms\":");
-            milliseconds(out, reply.nanos);
-        }
-        for kind in [LinkKind::SentAgain, LinkKind::Acknowledges] {
-            links(tree, kind, out);
-        }
-        out.extend_from_slice(b",\"fields\":");
-        self.fields(tables, tree, message.bytes, out);
-        self.problems(tables, tree, message.bytes, out);
+        let mut pen = self.page.pen(out);
+        self.hand.message_body(message, &self.hand.view(tables, tree, message.bytes), &mut pen);
+        pen.end();
     }
 
     /// Appends the fields of the tree's first node, as the style asks.
     pub fn fields(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
-        let view = value::View { tables, tree, bytes, redact: self.style.redact };
-        let kept = &mut self.kept;
-        if self.style.spans { spans::spans_of(&view, kept, 0, out) } else { value::object(&view, kept, 0, out) }
+        let mut pen = self.page.pen(out);
+        self.hand.fields(&self.hand.view(tables, tree, bytes), &mut pen);
+        pen.end();
     }
 
     /// Appends one value of the tree, as the style asks.
     pub fn value(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
-        let view = value::View { tables, tree, bytes, redact: self.style.redact };
-        value::value(&view, &mut self.kept, node, out);
+        let mut pen = self.page.pen(out);
+        value::value(&self.hand.view(tables, tree, bytes), &mut self.hand.memory, node, &mut pen);
+        pen.end();
     }
 
     /// Appends `,"problems":[…]` where there are any.
     pub fn problems(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+        let mut pen = self.page.pen(out);
+        self.hand.problems(&self.hand.view(tables, tree, bytes), &mut pen);
+        pen.end();
+    }
+}
+
+impl Hand {
+    fn view<'a>(&self, tables: &'a Tables, tree: &'a Tree, bytes: &'a [u8]) -> View<'a> {
+        View { tables, tree, bytes, redact: self.style.redact }
+    }
+
+    fn record(&mut self, record: &Record<'_>, pen: &mut Pen<'_>) {
+        pen.fixed(b"{\"record\":");
+        pen.number(record.number);
+        pen.fixed(b",\"time\":\"");
+        self.clock.append(record.at.time, pen);
+        pen.fixed(b"\",\"frame\":");
+        pen.number(record.at.frame);
+        pen.fixed(b",\"transport\":\"");
+        pen.text(record.transport.word().as_bytes());
+        pen.fixed(b"\",\"stream\":");
+        pen.number(u64::from(record.stream));
+        pen.fixed(b",\"src\":\"");
+        self.endpoint(record.src, pen);
+        pen.fixed(b"\",\"dst\":\"");
+        self.endpoint(record.dst, pen);
+        pen.fixed(b"\",\"from\":\"");
+        pen.text(record.from.word().as_bytes());
+        pen.fixed(b"\",\"protocol\":\"");
+        pen.text(record.protocol.as_bytes());
+        pen.fixed(b"\",\"service\":\"");
+        pen.text(record.service.as_bytes());
+        pen.fixed(b"\",");
+        match &record.body {
+            Body::Message { message, tables, tree } => {
+                self.message_body(message, &self.view(tables, tree, message.bytes), pen);
+            }
+            Body::Event(event) => event_body(event, pen.whole()),
+            Body::StreamEnd { text, counts } => stream_end(text, *counts, pen.whole()),
+        }
+        pen.fixed(b"}\n");
+    }
+
+    fn message_body(&mut self, message: &Message<'_>, view: &View<'_>, pen: &mut Pen<'_>) {
+        pen.fixed(b"\"message\":\"");
+        strings::escaped(pen, message.name.as_bytes());
+        pen.byte(b'"');
+        if let Some(n) = message.number {
+            pen.fixed(b",\"type\":");
+            pen.number(n);
+        }
+        pen.fixed(b",\"offset\":");
+        pen.number(message.offset);
+        pen.fixed(b",\"length\":");
+        pen.number(message.bytes.len() as u64);
+        if let Some(reply) = message.reply {
+            pen.fixed(b",\"reply_to\":");
+            pen.number(reply.record);
+            pen.fixed(b",\"elapsed_ms\":");
+            milliseconds(pen, reply.nanos);
+        }
+        if !view.tree.links().is_empty() {
+            for kind in [LinkKind::SentAgain, LinkKind::Acknowledges] {
+                links(view.tree, kind, pen);
+            }
+        }
+        pen.fixed(b",\"fields\":");
+        self.fields(view, pen);
+        self.problems(view, pen);
+    }
+
+    fn fields(&mut self, view: &View<'_>, pen: &mut Pen<'_>) {
+        let memory = &mut self.memory;
+        if self.style.spans { spans::spans_of(view, memory, 0, pen) } else { value::inside(view, memory, 0, pen) }
+    }
+
+    fn problems(&mut self, view: &View<'_>, pen: &mut Pen<'_>) {
+        let View { tables, tree, bytes, redact } = *view;
         if tree.problems().is_empty() {
             return;
         }
-        out.extend_from_slice(b",\"problems\":");
-        let list = out.len();
-        for problem in tree.problems() {
-            out.extend_from_slice(b",{\"severity\":\"");
-            out.extend_from_slice(problem.severity.word().as_bytes());
-            out.extend_from_slice(b"\",\"field\":");
-            self.text.clear();
-            write_problem_path(tree, tables, problem.node, &mut self.text);
-            string(out, &self.text);
-            out.extend_from_slice(b",\"text\":");
-            self.text.clear();
-            write_problem_text(problem, tables, tree, &mut self.text);
-            string(out, &self.text);
+        pen.fixed(b",\"problems\":[");
+        for (i, problem) in tree.problems().iter().enumerate() {
+            let lead = b",{\"severity\":\"";
+            if i > 0 {
+                pen.fixed(lead)
+            } else {
+                pen.text(lead.get(1..).unwrap_or(lead))
+            }
+            pen.text(problem.severity.word().as_bytes());
+            pen.fixed(b"\",\"field\":\"");
+            write_path(tree, tables, problem.node, true, pen);
+            pen.fixed(b"\",\"text\":\"");
+            strings::escaped(pen, with_numbers(problem, tables, tree, &mut self.text).as_bytes());
+            pen.byte(b'"');
             if let Some((buffer, start, len)) = problem.bytes {
                 let (from, to) = (start as usize, start as usize + len as usize);
-                out.extend_from_slice(b",\"bytes\":\"");
-                if self.style.redact && tree.secrets(buffer).any(|secret| secret.0 < to && from < secret.1) {
-                    out.extend_from_slice(format!("<redacted, {len} bytes>").as_bytes());
+                pen.fixed(b",\"bytes\":\"");
+                if redact && tree.secrets(buffer).any(|secret| secret.0 < to && from < secret.1) {
+                    pen.text(format!("<redacted, {len} bytes>").as_bytes());
                 } else {
-                    hex(out, tree.bytes(buffer, bytes).get(from..to).unwrap_or(&[]));
+                    strings::hex(pen, tree.bytes(buffer, bytes).get(from..to).unwrap_or(&[]));
                 }
-                out.push(b'"');
+                pen.byte(b'"');
             }
-            out.push(b'}');
+            pen.byte(b'}');
         }
-        value::enclose(out, list, *b"[]");
+        pen.byte(b']');
     }
 
-    fn endpoint(&mut self, out: &mut Vec<u8>, at: SocketAddr) {
+    fn endpoint(&mut self, at: SocketAddr, pen: &mut Pen<'_>) {
         if let Some((_, text)) = self.ends.iter().flatten().find(|e| e.0 == at) {
-            out.extend_from_slice(text.as_bytes());
+            pen.text(text.as_bytes());
             return;
         }
         let text = at.to_string();
-        out.extend_from_slice(text.as_bytes());
+        pen.text(text.as_bytes());
         if let Some(place) = self.ends.get_mut(self.next_end % 4) {
             *place = Some((at, text));
         }
@@ -161,31 +209,32 @@ impl JsonWriter {
 }
 
 /// Appends `,"acknowledges":[…]` and its like where there are any.
-fn links(tree: &Tree, kind: LinkKind, out: &mut Vec<u8>) {
+fn links(tree: &Tree, kind: LinkKind, pen: &mut Pen<'_>) {
     let mut first = true;
     for link in tree.links().iter().filter(|l| l.kind == kind) {
         if first {
-            out.extend_from_slice(b",\"");
-            out.extend_from_slice(kind.word().as_bytes());
-            out.extend_from_slice(b"\":[");
+            pen.fixed(b",\"");
+            pen.text(kind.word().as_bytes());
+            pen.fixed(b"\":[");
         } else {
-            out.push(b',');
+            pen.byte(b',');
         }
         first = false;
-        out.extend_from_slice(b"{\"record\":");
-        number(out, link.record);
-        out.extend_from_slice(b",\"elapsed_ms\":");
-        milliseconds(out, link.nanos);
-        out.push(b'}');
+        pen.fixed(b"{\"record\":");
+        pen.number(link.record);
+        pen.fixed(b",\"elapsed_ms\":");
+        milliseconds(pen, link.nanos);
+        pen.byte(b'}');
     }
     if !first {
-        out.push(b']');
+        pen.byte(b']');
     }
 }
 
-/// Appends one value without children.
-pub fn scalar(tables: &Tables, tree: &Tree, bytes: &[u8], node: &crate::tree::Node, out: &mut Vec<u8>) {
-    value::scalar(&value::View { tables, tree, bytes, redact: false }, node, out);
+/// Appends a value that is not a plain number, without the quotes that JSON would have.
+#[inline]
+pub(super) fn unquoted(tables: &Tables, tree: &Tree, bytes: &[u8], node: &Node, pen: &mut Pen<'_>) {
+    value::unquoted(&View { tables, tree, bytes, redact: false }, node, pen);
 }
 
 fn event_body(event: &Event, out: &mut Vec<u8>) {
@@ -251,18 +300,17 @@ pub fn number(out: &mut Vec<u8>, n: impl itoa::Integer) {
 }
 
 /// Appends nanoseconds as milliseconds with at most three decimals.
-fn milliseconds(out: &mut Vec<u8>, nanos: i64) {
+pub(super) fn milliseconds(pen: &mut Pen<'_>, nanos: i64) {
     let micros = nanos / 1000;
     if micros < 0 {
-        out.push(b'-');
+        pen.byte(b'-');
     }
-    number(out, micros.unsigned_abs() / 1000);
+    pen.number(micros.unsigned_abs() / 1000);
     let decimals = micros.unsigned_abs() % 1000;
     if decimals > 0 {
-        let digits = [decimals / 100, decimals / 10 % 10, decimals % 10].map(|digit| b'0' + digit as u8);
-        let used = digits.iter().rposition(|digit| *digit != b'0').map_or(0, |at| at + 1);
-        out.push(b'.');
-        out.extend_from_slice(digits.get(..used).unwrap_or(&digits));
+        let [a, b, c] = [decimals / 100, decimals / 10 % 10, decimals % 10].map(|digit| b'0' + digit as u8);
+        let zeros = [c, b].iter().take_while(|digit| **digit == b'0').count();
+        pen.block(&[b'.', a, b, c], 4 - zeros);
     }
 }
 
@@ -271,17 +319,11 @@ pub fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     let (blocks, rest) = bytes.as_chunks::<16>();
     out.reserve(bytes.len() * 2);
     for block in blocks {
-        out.extend_from_slice(block.map(hex_pair).as_flattened());
+        out.extend_from_slice(strings::hex_block(block).as_flattened());
     }
     for byte in rest {
-        out.extend_from_slice(&hex_pair(*byte));
+        out.extend_from_slice(&strings::hex_pair(*byte));
     }
-}
-
-/// The two digits of a byte: computed, so that many are done at once.
-#[inline(always)]
-fn hex_pair(byte: u8) -> [u8; 2] {
-    [byte >> 4, byte & 15].map(|n| n + b'0' + if n > 9 { b'a' - b'9' - 1 } else { 0 })
 }
 
 /// Appends a JSON string with its quotes.
@@ -293,7 +335,11 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
 
 /// Appends a text as it stands between the quotes of a JSON string.
 pub fn escaped(out: &mut Vec<u8>, text: &str) {
-    let mut rest = text.as_bytes();
+    escaped_bytes(out, text.as_bytes());
+}
+
+/// The same for a part of a text.
+fn escaped_bytes(out: &mut Vec<u8>, mut rest: &[u8]) {
     while let Some(at) = special(rest) {
         let (plain, from) = rest.split_at(at);
         out.extend_from_slice(plain);
@@ -336,11 +382,13 @@ mod tests {
 
     #[test]
     fn milliseconds_have_three_decimals_at_most() {
-        let mut out = Vec::new();
+        let (mut out, mut page) = (Vec::new(), Page::default());
+        let mut pen = page.pen(&mut out);
         for nanos in [3_400_999, 0, 999, 1_000, -1_500_000, 2_000_000_000, 12_034_000] {
-            milliseconds(&mut out, nanos);
-            out.push(b' ');
+            milliseconds(&mut pen, nanos);
+            pen.byte(b' ');
         }
+        pen.end();
         assert_eq!(String::from_utf8_lossy(&out), "3.4 0 0 0.001 -1.5 2000 12.034 ");
     }
 }

@@ -1,20 +1,26 @@
 //! Numbers with names: values of enums and flag sets.
 
 use super::super::kept::Kept;
+use super::super::page::Pen;
 use super::number;
 use crate::table::{EnumDef, EnumId, Tables};
 use crate::tree::{Kind, Node};
 
 /// Appends a value of an enum or a flag set.
-#[inline]
-pub(super) fn named(tables: &Tables, symbols: EnumId, node: &Node, kept: &mut Kept, out: &mut Vec<u8>) {
+#[inline(always)]
+pub(super) fn named(tables: &Tables, symbols: EnumId, node: &Node, kept: &mut Kept, pen: &mut Pen<'_>) {
     let of = (std::ptr::from_ref(tables).addr(), symbols.0);
-    kept.append(of, node, out, |out| write(tables.enum_def(symbols), node, out));
+    kept.append(of, node, pen, |out| write(tables.enum_def(symbols), node, out));
 }
 
 fn write(symbols: Option<&EnumDef>, node: &Node, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"value\":");
-    integer(node, out);
+    match node.kind {
+        Kind::Signed => number(out, node.value as i64),
+        Kind::Unsigned64 => quoted(node.value, out),
+        Kind::Signed64 => quoted(node.value as i64, out),
+        _ => number(out, node.value),
+    }
     let bits = (node.bits.clamp(1, 64)) as u64;
     let raw = if bits == 64 { node.value } else { node.value & ((1 << bits) - 1) };
     match symbols {
@@ -41,21 +47,27 @@ fn write(symbols: Option<&EnumDef>, node: &Node, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
+fn quoted(n: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.push(b'"');
+    number(out, n);
+    out.push(b'"');
+}
+
 /// An integer: those of 64 bits as strings.
 #[inline]
-pub(super) fn integer(node: &Node, out: &mut Vec<u8>) {
+pub(super) fn integer(node: &Node, pen: &mut Pen<'_>) {
     match node.kind {
-        Kind::Signed => number(out, node.value as i64),
+        Kind::Signed => pen.signed(node.value as i64),
         Kind::Unsigned64 => {
-            out.push(b'"');
-            number(out, node.value);
-            out.push(b'"');
+            pen.byte(b'"');
+            pen.number(node.value);
+            pen.byte(b'"');
         }
         Kind::Signed64 => {
-            out.push(b'"');
-            number(out, node.value as i64);
-            out.push(b'"');
+            pen.byte(b'"');
+            pen.signed(node.value as i64);
+            pen.byte(b'"');
         }
-        _ => number(out, node.value),
+        _ => pen.number(node.value),
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Knows links as the tree has them; what they mean on the wire is the protocol's business.
 
-use std::io::Write;
-
+use super::super::json::milliseconds;
+use super::super::page::Pen;
 use crate::tree::{Link, LinkKind};
 
 /// More records than this are counted instead of named.
@@ -11,44 +11,55 @@ const NAMED: usize = 8;
 
 /// Appends `   [sent again: record 12, 1000.5 ms later]` and `   [acknowledges records 2, 3]`. What is said already, as the record
 /// replied to, is left out where it is the only one.
-pub fn links(said: Option<u64>, all: &[Link], out: &mut Vec<u8>) {
+pub(super) fn links(said: Option<u64>, all: &[Link], pen: &mut Pen<'_>) {
     for link in all.iter().filter(|l| l.kind == LinkKind::SentAgain) {
-        let _ = write!(out, "   [sent again: record {}, {} ms later]", link.record, milliseconds(link));
+        pen.fixed(b"   [sent again: record ");
+        pen.number(link.record);
+        pen.fixed(b", ");
+        milliseconds(pen, link.nanos);
+        pen.fixed(b" ms later]");
     }
     let acks = || all.iter().filter(|l| l.kind == LinkKind::Acknowledges);
     match (acks().next(), acks().count()) {
         (None, _) => {}
         (Some(only), 1) if said == Some(only.record) => {}
         (Some(only), 1) => {
-            let _ = write!(out, "   [acknowledges record {}, {} ms]", only.record, milliseconds(only));
+            pen.fixed(b"   [acknowledges record ");
+            pen.number(only.record);
+            pen.fixed(b", ");
+            milliseconds(pen, only.nanos);
+            pen.fixed(b" ms]");
         }
         (_, count) => {
-            out.extend_from_slice(b"   [acknowledges records ");
+            pen.fixed(b"   [acknowledges records ");
             for (i, link) in acks().take(NAMED).enumerate() {
-                let _ = write!(out, "{}{}", if i == 0 { "" } else { ", " }, link.record);
+                if i > 0 {
+                    pen.fixed(b", ");
+                }
+                pen.number(link.record);
             }
             if count > NAMED {
-                let _ = write!(out, " and {} more", count - NAMED);
+                pen.fixed(b" and ");
+                pen.number((count - NAMED) as u64);
+                pen.fixed(b" more");
             }
-            out.push(b']');
+            pen.byte(b']');
         }
     }
-}
-
-/// To the microsecond.
-fn milliseconds(link: &Link) -> f64 {
-    (link.nanos / 1000) as f64 / 1000.0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::out::page::Page;
 
     fn said(reply: Option<u64>, all: &[(LinkKind, u64)]) -> String {
         let all: Vec<Link> =
             all.iter().map(|(kind, record)| Link { kind: *kind, node: 0, record: *record, nanos: 1_500_400 }).collect();
-        let mut out = Vec::new();
-        links(reply, &all, &mut out);
+        let (mut out, mut page) = (Vec::new(), Page::default());
+        let mut pen = page.pen(&mut out);
+        links(reply, &all, &mut pen);
+        pen.end();
         String::from_utf8_lossy(&out).into_owned()
     }
 

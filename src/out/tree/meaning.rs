@@ -75,7 +75,8 @@ fn unix_time(seconds: i64, out: &mut Vec<u8>) {
     }
     let mut text = String::new();
     crate::out::format_time(Time { seconds, nanos: 0, digits: 0 }, &mut text);
-    out.extend_from_slice(text.replace('T', " ").replace('Z', " UTC").as_bytes());
+    out.extend(text.trim_end_matches('Z').bytes().map(|b| if b == b'T' { b' ' } else { b }));
+    out.extend_from_slice(b" UTC");
 }
 
 /// A Plasma sequence number as age and page: see the MOUL page of the documentation.

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::mix::Mixed;
 use super::past::Pasts;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text};
@@ -79,6 +80,9 @@ impl Names {
         let Some((_, roles)) = self.roles.get(at) else { return };
         for (index, node) in (0..).zip(seen.tree.nodes()) {
             let role = roles.get(node.ty.0 as usize).copied().unwrap_or(0);
+            if role == 0 {
+                continue;
+            }
             if role & NUMBER != 0 {
                 self.numbers.push(index);
             }
@@ -138,7 +142,7 @@ fn ask(asked: &mut VecDeque<(u64, Sym, String)>, record: u64, kind: Sym, name: &
 /// Things with their names, and the record each name came from.
 #[derive(Default)]
 struct Known {
-    things: HashMap<Thing, (String, u64)>,
+    things: HashMap<Thing, (String, u64), Mixed>,
     order: VecDeque<Thing>,
     /// The limit was reached: to be said, and said.
     full: Option<bool>,
@@ -286,8 +290,8 @@ mod tests {
             let seen = Seen { tables: &self.tables, tree: &tree, bytes: &bytes, record: self.record, answers: reply };
             let mut pasts = Pasts::default();
             self.names.infer(seen, &mut pasts);
-            let past = pasts.all();
-            (0..tree.len()).filter_map(|n| past.name(n)).map(|(name, record)| (name.to_string(), record)).collect()
+            let mut past = pasts.all();
+            (0..tree.len()).filter_map(|n| past.take(n)).map(|(name, record)| (name.to_string(), record)).collect()
         }
     }
 

@@ -16,11 +16,16 @@ pub struct Past<'a> {
 }
 
 impl<'a> Past<'a> {
-    /// What a node's number is called, and by which record.
-    pub fn name(&self, node: u32) -> Option<(&'a str, u64)> {
-        let at = self.named.binary_search_by_key(&node, |named| named.node).ok()?;
-        let named = self.named.get(at)?;
-        Some((self.text.get(named.start..named.end)?, named.record))
+    /// What a node's number is called, and by which record. Nodes are asked for in their order; those before are forgotten.
+    #[inline(always)]
+    pub(super) fn take(&mut self, node: u32) -> Option<(&'a str, u64)> {
+        while let Some((first, rest)) = self.named.split_first().filter(|(first, _)| first.node <= node) {
+            self.named = rest;
+            if first.node == node {
+                return Some((self.text.get(first.start..first.end)?, first.record));
+            }
+        }
+        None
     }
 }
 

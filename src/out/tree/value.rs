@@ -1,11 +1,10 @@
 //! Single values as a person reads them, and the bytes below a message.
 
-use std::borrow::Cow;
 use std::io::Write;
 
 use super::super::json;
+use super::super::page::Pen;
 use super::super::paint::Paint;
-use super::past::Past;
 use crate::table::Tables;
 use crate::tree::{Buffer, Kind, Node, Tree, mark};
 
@@ -14,65 +13,60 @@ pub(super) struct View<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
     pub(super) bytes: &'a [u8],
-    pub(super) past: Past<'a>,
     pub(super) redact: bool,
 }
 
 /// Bytes that are shown of a long value; the rest is counted.
 const SHOWN_BYTES: usize = 32;
 
+/// Appends what stands for a value that is not shown.
+#[inline(never)]
+pub(super) fn hidden(node: &Node, pen: &mut Pen<'_>) {
+    pen.fixed(b"<redacted, ");
+    pen.number(u64::from(node.bits.div_ceil(8)));
+    pen.fixed(b" bytes>\n");
+}
+
+/// Appends a value that stands on one line.
+#[inline(never)]
+pub(super) fn other(view: &View<'_>, index: u32, node: &Node, pen: &mut Pen<'_>) {
+    if node.kind == Kind::List { short_list(view, index, pen) } else { scalar(view, node, pen) }
+}
+
 /// Appends a value without children.
-pub(super) fn scalar(view: &View<'_>, node: &Node, out: &mut Vec<u8>) {
+#[inline]
+fn scalar(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
     match node.kind {
-        Kind::Unsigned | Kind::Unsigned64 => json::number(out, node.value),
-        Kind::Signed | Kind::Signed64 => json::number(out, node.value as i64),
-        Kind::Null => out.extend_from_slice(b"none"),
-        Kind::Bool => out.extend_from_slice(if node.value == 0 { b"false" } else { b"true" }),
-        Kind::Text(_) => json::scalar(view.tables, view.tree, view.bytes, node, out),
-        Kind::Bytes | Kind::Undecoded => bytes(&content(view, node), out),
-        _ => unquoted(view, node, out),
+        Kind::Unsigned | Kind::Unsigned64 => pen.number(node.value),
+        Kind::Signed | Kind::Signed64 => pen.signed(node.value as i64),
+        Kind::Null => pen.fixed(b"none"),
+        Kind::Bool if node.value == 0 => pen.fixed(b"false"),
+        Kind::Bool => pen.fixed(b"true"),
+        Kind::Bytes | Kind::Undecoded => bytes(&view.tree.content(node, view.bytes), pen),
+        Kind::Text(_) => {
+            pen.byte(b'"');
+            json::unquoted(view.tables, view.tree, view.bytes, node, pen);
+            pen.byte(b'"');
+        }
+        _ => json::unquoted(view.tables, view.tree, view.bytes, node, pen),
     }
 }
 
-/// What JSON writes as a string or a number, without its quotes.
-fn unquoted(view: &View<'_>, node: &Node, out: &mut Vec<u8>) {
-    let start = out.len();
-    json::scalar(view.tables, view.tree, view.bytes, node, out);
-    if out.get(start) == Some(&b'"') {
-        out.pop();
-        out.remove(start);
-    }
-}
-
-fn content<'a>(view: &View<'a>, node: &Node) -> Cow<'a, [u8]> {
-    view.tree.content(node, view.bytes)
-}
-
-/// Appends a text with its quotes.
-pub(super) fn quoted(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    let plain = text.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\');
-    if plain {
-        out.extend_from_slice(text.as_bytes());
-    } else {
-        json::escaped(out, text);
-    }
-    out.push(b'"');
-}
-
-fn bytes(all: &[u8], out: &mut Vec<u8>) {
+fn bytes(all: &[u8], pen: &mut Pen<'_>) {
     if all.is_empty() {
-        out.extend_from_slice(b"no bytes");
+        pen.fixed(b"no bytes");
         return;
     }
-    for (i, b) in all.iter().take(SHOWN_BYTES).enumerate() {
-        if i > 0 && i % 4 == 0 {
-            out.push(b' ');
+    for (i, four) in all.chunks(4).take(SHOWN_BYTES / 4).enumerate() {
+        if i > 0 {
+            pen.byte(b' ');
         }
-        json::hex(out, &[*b]);
+        json::write_hex(pen, four);
     }
     if all.len() > SHOWN_BYTES {
-        let _ = write!(out, " … ({} bytes)", all.len());
+        pen.text(" … (".as_bytes());
+        pen.number(all.len() as u64);
+        pen.fixed(b" bytes)");
     }
 }
 
@@ -91,15 +85,15 @@ pub(super) fn is_short_list(view: &View<'_>, index: u32, node: &Node) -> bool {
 }
 
 /// Appends a short list on one line.
-pub(super) fn short_list(view: &View<'_>, index: u32, out: &mut Vec<u8>) {
-    out.push(b'[');
+fn short_list(view: &View<'_>, index: u32, pen: &mut Pen<'_>) {
+    pen.byte(b'[');
     for (i, (_, node)) in view.tree.children(index).enumerate() {
         if i > 0 {
-            out.extend_from_slice(b", ");
+            pen.fixed(b", ");
         }
-        scalar(view, node, out);
+        scalar(view, node, pen);
     }
-    out.push(b']');
+    pen.byte(b']');
 }
 
 /// Appends the message's bytes, 16 a line, each in the colour of its field; made buffers follow.

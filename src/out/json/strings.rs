@@ -1,0 +1,210 @@
+//! Texts and bytes on their way between the quotes of JSON: nearly all texts are plain, and whether one is shows eight bytes at a time.
+
+use super::super::page::Pen;
+use super::escaped_bytes;
+use crate::tree::{TextKind, decode_pieces};
+
+/// Bytes that are looked at before they count as written.
+const PART: usize = 256;
+
+/// Appends a text as it stands between quotes.
+pub(in crate::out) fn escaped(pen: &mut Pen<'_>, text: &[u8]) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (part, after) = rest.split_at(rest.len().min(PART));
+        if !plain(pen, part, 0, 0) {
+            return escaped_bytes(pen.whole(), rest);
+        }
+        rest = after;
+    }
+}
+
+/// Appends bytes that are a text of some kind, as it stands between quotes.
+pub(super) fn decoded(pen: &mut Pen<'_>, kind: TextKind, bytes: &[u8]) {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (part, after) = rest.split_at(rest.len().min(PART));
+        let good = match kind {
+            TextKind::Utf8 | TextKind::Latin1 => plain(pen, part, 0, HIGH),
+            TextKind::Inverted8 => plain(pen, part, u64::MAX, HIGH),
+            TextKind::Utf16 => narrow(pen, part),
+            TextKind::Inverted16 | TextKind::Owned => false,
+        };
+        if !good {
+            let out = pen.whole();
+            decode_pieces(kind, rest, |piece| escaped_bytes(out, piece.as_bytes()));
+            return;
+        }
+        rest = after;
+    }
+}
+
+/// The highest bit of each byte.
+const HIGH: u64 = each(0x80);
+
+const fn each(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// Not 0 where one of eight bytes has to be escaped, or has one of the `beyond` bits. What is subtracted from a byte reaches its
+/// highest bit where the byte was less.
+#[inline(always)]
+fn special(word: u64, beyond: u64) -> u64 {
+    let less = |word: u64, than: u8| word.wrapping_sub(each(than)) & !word;
+    let found = less(word, 0x20) | less(word ^ each(b'"'), 1) | less(word ^ each(b'\\'), 1);
+    (found | word & beyond) & HIGH
+}
+
+/// Up to 7 bytes as a word, with spaces above them.
+#[inline(always)]
+fn padded(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(each(b' '), |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// Appends up to [`PART`] bytes, each with the bits of `flip` inverted, if none of them has to be escaped or has one of the `beyond` bits;
+/// says whether it did.
+#[inline]
+fn plain(pen: &mut Pen<'_>, bytes: &[u8], flip: u64, beyond: u64) -> bool {
+    let Some(room) = pen.room::<PART>() else { return false };
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut found = 0;
+    let mut put = |to: &mut [u8], word: u64| {
+        found |= special(word, beyond);
+        if let Some(to) = to.first_chunk_mut() {
+            *to = word.to_le_bytes();
+        }
+    };
+    for (to, word) in room.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        put(to, u64::from_le_bytes(*word) ^ flip);
+    }
+    match bytes.last_chunk::<8>() {
+        _ if rest.is_empty() => {}
+        // With some of those before them once more.
+        Some(last) => put(room.get_mut(bytes.len() - 8..).unwrap_or(&mut []), u64::from_le_bytes(*last) ^ flip),
+        None => {
+            let above = u64::MAX << (rest.len() * 8);
+            put(room, padded(rest) ^ (flip & !above));
+        }
+    }
+    if found == 0 {
+        pen.count(bytes.len());
+    }
+    found == 0
+}
+
+/// The same for UTF-16 that is ASCII.
+fn narrow(pen: &mut Pen<'_>, bytes: &[u8]) -> bool {
+    const WIDE: u64 = 0xff00_ff00_ff00_ff00;
+    let Some(room) = pen.room::<PART>() else { return false };
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut found = u64::from(bytes.len() % 2 == 1);
+    let mut put = |to: &mut [u8; 4], word: u64| {
+        found |= word & WIDE;
+        let pairs = (word | word >> 8) & 0x0000_ffff_0000_ffff;
+        let four = (pairs | pairs >> 16) as u32;
+        found |= special(u64::from(four) | each(b' ') << 32, HIGH);
+        *to = four.to_le_bytes();
+    };
+    let places = room.as_chunks_mut::<4>().0;
+    for (to, word) in places.iter_mut().zip(words) {
+        put(to, u64::from_le_bytes(*word));
+    }
+    if let Some(to) = places.get_mut(words.len()).filter(|_| !rest.is_empty()) {
+        let above = u64::MAX << (rest.len() * 8);
+        put(to, padded(rest) & !(above & WIDE));
+    }
+    if found == 0 {
+        pen.count(bytes.len() / 2);
+    }
+    found == 0
+}
+
+/// Appends bytes as lower-case hex.
+pub(in crate::out) fn hex(pen: &mut Pen<'_>, bytes: &[u8]) {
+    let (blocks, rest) = bytes.as_chunks::<16>();
+    blocks.iter().for_each(|block| hex_digits(pen, block, 32));
+    if !rest.is_empty() {
+        let mut last = [0; 16];
+        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        hex_digits(pen, &last, rest.len() * 2);
+    }
+}
+
+/// Appends the first of the digits of sixteen bytes.
+#[inline(always)]
+fn hex_digits(pen: &mut Pen<'_>, bytes: &[u8; 16], used: usize) {
+    if let Some(room) = pen.room::<32>() {
+        room.copy_from_slice(hex_block(bytes).as_flattened());
+    }
+    pen.count(used);
+}
+
+/// The digits of sixteen bytes.
+#[inline(always)]
+pub(super) fn hex_block(bytes: &[u8; 16]) -> [[u8; 2]; 16] {
+    let mut digits = [[0; 2]; 16];
+    digits.iter_mut().zip(bytes).for_each(|(to, byte)| *to = hex_pair(*byte));
+    digits
+}
+
+/// The two digits of a byte: computed, so that many are done at once.
+#[inline(always)]
+pub(super) fn hex_pair(byte: u8) -> [u8; 2] {
+    let digit = |n: u8| n + b'0' + if n > 9 { b'a' - b'9' - 1 } else { 0 };
+    [digit(byte >> 4), digit(byte & 15)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::out::page::Page;
+
+    fn written(write: impl FnOnce(&mut Pen<'_>)) -> String {
+        let (mut out, mut page) = (Vec::new(), Page::default());
+        let mut pen = page.pen(&mut out);
+        write(&mut pen);
+        pen.end();
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn a_text_is_the_same_at_any_length_with_anything_in_it_in_every_kind() {
+        for length in (0..40).chain([255, 256, 257, 264, 513, 20_000]) {
+            for odd in ["", "x", "\"", "\\", "\n", "\u{1}", "\u{7f}", "é", "\u{2028}", "𝄞"] {
+                for at in [0, length / 2, length] {
+                    let text = format!("{}{odd}{}", "a".repeat(at), "b".repeat(length - at));
+                    let mut right = Vec::new();
+                    escaped_bytes(&mut right, text.as_bytes());
+                    let right = String::from_utf8_lossy(&right);
+                    assert_eq!(written(|pen| escaped(pen, text.as_bytes())), right);
+                    let as_kind = |kind, bytes: &[u8]| assert_eq!(written(|pen| decoded(pen, kind, bytes)), right);
+                    as_kind(TextKind::Utf8, text.as_bytes());
+                    as_kind(TextKind::Inverted8, &text.bytes().map(|b| !b).collect::<Vec<u8>>());
+                    as_kind(TextKind::Utf16, &text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+                    let inverted = text.encode_utf16().flat_map(|unit| (!unit).to_le_bytes()).collect::<Vec<u8>>();
+                    as_kind(TextKind::Inverted16, &inverted);
+                    if let Ok(narrow) = text.chars().map(u8::try_from).collect::<Result<Vec<u8>, _>>() {
+                        as_kind(TextKind::Latin1, &narrow);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn half_a_unit_is_no_text() {
+        for length in 0..20 {
+            let bytes: Vec<u8> = b"a\0".iter().copied().cycle().take(length * 2).chain([b'b']).collect();
+            assert_eq!(written(|pen| decoded(pen, TextKind::Utf16, &bytes)), "a".repeat(length));
+        }
+    }
+
+    #[test]
+    fn hex_of_any_length() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        for length in 0..=256 {
+            let right: String = bytes.iter().take(length).map(|b| format!("{b:02x}")).collect();
+            assert_eq!(written(|pen| hex(pen, bytes.split_at(length).0)), right);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Hashing of numbers that come from captures: far cheaper than the standard library's, and with a seed nobody can know beforehand, so that
+//! numbers cannot be chosen to fall together.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// Makes hashers of one seed.
+#[derive(Clone)]
+pub(super) struct Mixed(u64);
+
+impl Default for Mixed {
+    fn default() -> Self {
+        Mixed(RandomState::new().hash_one(0))
+    }
+}
+
+impl BuildHasher for Mixed {
+    type Hasher = Mixer;
+
+    fn build_hasher(&self) -> Mixer {
+        Mixer(self.0)
+    }
+}
+
+/// Multiplies each word into all bits of the next.
+pub(super) struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write_u64(&mut self, n: u64) {
+        let product = u128::from(self.0 ^ n) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(n.into());
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+
+    fn write_u128(&mut self, n: u128) {
+        self.write_u64(n as u64);
+        self.write_u64((n >> 64) as u64);
+    }
+}
