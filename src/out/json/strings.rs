@@ -28,7 +28,8 @@ pub(super) fn decoded(pen: &mut Pen<'_>, kind: TextKind, bytes: &[u8]) {
             TextKind::Utf8 | TextKind::Latin1 => plain(pen, part, 0, HIGH),
             TextKind::Inverted8 => plain(pen, part, u64::MAX, HIGH),
             TextKind::Utf16 => narrow(pen, part),
-            TextKind::Inverted16 | TextKind::Owned => false,
+            // Latin-1 is what is not all ASCII.
+            TextKind::InvertedLatin1 | TextKind::Inverted16 | TextKind::Owned => false,
         };
         if !good {
             let out = pen.whole();
@@ -185,6 +186,7 @@ mod tests {
                     as_kind(TextKind::Inverted16, &inverted);
                     if let Ok(narrow) = text.chars().map(u8::try_from).collect::<Result<Vec<u8>, _>>() {
                         as_kind(TextKind::Latin1, &narrow);
+                        as_kind(TextKind::InvertedLatin1, &narrow.iter().map(|b| !b).collect::<Vec<u8>>());
                     }
                 }
             }
