@@ -50,8 +50,13 @@ impl FlowSink for Log {
 }
 
 fn ours(path: &Path) -> Log {
+    ours_of(&[path.to_path_buf()])
+}
+
+/// Several files as one capture.
+fn ours_of(paths: &[PathBuf]) -> Log {
     let (mut flow, mut log) = (Flow::new(Limits::default()), Log::default());
-    let mut capture = Capture::new([Source::path(path)]);
+    let mut capture = Capture::new(paths.iter().map(Source::path));
     while let Some(frame) = capture.next_frame().unwrap() {
         flow.frame(&frame, &mut log);
     }
@@ -151,6 +156,21 @@ fn streams_are_those_tshark_finds_whatever_wrote_the_file() {
     edit("nanoseconds.pcap", &["-F", "nsecpcap"], &game);
     let commented = edit("commented.pcapng", &["-a", "3:a comment", "-t", "-0.5"], &game);
     edit("snapped.pcapng", &["-s", "120"], &datagrams);
+    // In several files, which are one capture again.
+    for (from, name) in [(&game, "part.pcapng"), (&datagrams, "part.pcap")] {
+        let whole = edit("whole.pcapng", &[], from);
+        run("editcap", &["-c", "20", from, &text(&to(name))]);
+        let is_part = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("part_"));
+        let mut parts: Vec<PathBuf> =
+            fs::read_dir(&folder).unwrap().map(|f| f.unwrap().path()).filter(is_part).collect();
+        parts.sort();
+        assert!(parts.len() > 2);
+        let (split, whole) = (ours_of(&parts), ours(&whole));
+        assert!(split.tcp == whole.tcp && split.udp == whole.udp, "{name}");
+        parts.iter().for_each(|path| fs::remove_file(path).unwrap());
+    }
+    // Two interfaces with clocks and snap lengths of their own, and secrets.
+    let nanoseconds = edit("short.pcap", &["-F", "nsecpcap", "-s", "90"], &datagrams);
     let merge = |name: &str, options: &[&str], from: &[&str]| {
         let path = to(name);
         run("mergecap", &[options, &["-w", &text(&path)], from].concat());
@@ -160,6 +180,10 @@ fn streams_are_those_tshark_finds_whatever_wrote_the_file() {
     merge("link_types.pcapng", &["-a"], &[&cooked, &game, &datagrams]);
     // A capture on two interfaces: each packet twice.
     merge("twice.pcapng", &["-I", "none"], &[&game, &game]);
+    let interfaces = merge("interfaces.pcapng", &["-I", "none"], &[&text(&nanoseconds), &game]);
+    let secrets = to("secrets.txt");
+    fs::write(&secrets, "CLIENT_RANDOM 00 00\n").unwrap();
+    edit("with_secrets.pcapng", &["--inject-secrets", &format!("tls,{}", text(&secrets))], &text(&interfaces));
     let sections = to("sections.pcapng");
     fs::write(
         &sections,
@@ -172,9 +196,19 @@ fn streams_are_those_tshark_finds_whatever_wrote_the_file() {
     compare(&filtered);
     if installed("zstd") {
         let packed = to("packed.zst");
-        run("zstd", &["-q", "-f", &game, "-o", &text(&packed)]);
-        let log = ours(&packed);
-        assert_eq!(log.tcp, ours(Path::new(&game)).tcp);
+        // Small windows, which are put together anew many times, up to one that is not read block by block.
+        let large = text(&file("captures/moul/full_dirtsand.pcapng"));
+        for how in [
+            &["-1"][..],
+            &["-19"],
+            &["--fast=5", "--no-check"],
+            &["--zstd=wlog=10"],
+            &["-6", "--zstd=wlog=14"],
+            &["--long=27"],
+        ] {
+            run("zstd", &[how, &["-q", "-f", &large, "-o", &text(&packed)]].concat());
+            assert_eq!(ours(&packed).tcp, ours(Path::new(&large)).tcp, "{how:?}");
+        }
     }
     if installed("dumpcap") {
         let path = to("dumped.pcapng");

@@ -11,7 +11,12 @@ use std::process::Command;
 
 use common::{file, records};
 use made::{ACK, End, Made, end, run};
-use moulsniff::keys::SessionKey;
+use moulsniff::capture::{Capture, Item};
+use moulsniff::flow::Limits;
+use moulsniff::keys::{KeyFile, KeyRing, SearchBounds, SessionKey};
+use moulsniff::out::{Body, Record};
+use moulsniff::pipeline::{Output, Pipeline, Setup};
+use moulsniff::proto::{EventKind, LazyTables, Options, PROTOCOLS};
 use serde_json::Value;
 
 const CAPTURE: &str = "captures/moul/full_dirtsand.pcapng";
@@ -50,19 +55,25 @@ fn key_file(name: &str, line: &str) -> PathBuf {
 
 /// The connection under a key of the test, from an offset of each direction on, in segments of 500 bytes in turn.
 fn joined(plain: [&[u8]; 2], cuts: [usize; 2]) -> Vec<u8> {
-    let (client, server) = ends();
+    let mut made = Made::new();
+    join(&mut made, ends().0, plain, cuts);
+    made.bytes
+}
+
+/// The same in a capture that has others, too.
+fn join(made: &mut Made, client: End, plain: [&[u8]; 2], cuts: [usize; 2]) {
+    let (_, server) = ends();
     let sent = [0, 1].map(|side| {
         let mut bytes = plain[side].to_vec();
         SessionKey::new(KEY).cipher().apply(&mut bytes[OPENING[side]..]);
         bytes[cuts[side]..].to_vec()
     });
-    let mut made = Made::new();
     let mut at = [1000_u32, 2000];
     let mut parts = [sent[0].chunks(500), sent[1].chunks(500)];
     loop {
         let next = [parts[0].next(), parts[1].next()];
         if next == [None, None] {
-            return made.bytes;
+            return;
         }
         for (side, part) in next.into_iter().enumerate() {
             let way = if side == 0 { (client, server) } else { (server, client) };
@@ -144,4 +155,102 @@ fn holes_without_end_do_not_keep_the_program_busy() {
     let (all, _) = run(&made.bytes, &["-q", "--keys", keys.to_str().unwrap()]);
     let limits: Vec<&Value> = all.iter().filter(|r| r["event"] == "limit").map(|r| &r["limit"]).collect();
     assert_eq!(limits, ["keystream"]);
+}
+
+#[test]
+fn a_sequence_number_says_where_the_keystream_begins() {
+    let whole = records(CAPTURE, &["keys/dirtsand.ini"], &[]);
+    let stream = whole.iter().find(|r| r["service"] == "auth").unwrap()["stream"].as_u64().unwrap();
+    let plain = [plaintext(stream, "client"), plaintext(stream, "server")];
+    // Cut where little follows: too little for a search, and enough for who knows the place.
+    let cuts = [0, 1].map(|side| plain[side].len() - 300);
+    let capture = joined([&plain[0], &plain[1]], cuts);
+    // The first captured bytes have the numbers 1000 and 2000; those of the first encrypted bytes lie before 0.
+    let [client, server] =
+        [(0, 1000_u32), (1, 2000)].map(|(side, first)| first.wrapping_sub((cuts[side] - OPENING[side]) as u32));
+    assert!(client > 1 << 31 && server > 1 << 31);
+    let ends = "auth client=10.9.0.1:40000 server=10.9.0.0:14617";
+    let read = |name: &str, starts: String| {
+        let keys = key_file(name, &format!("{ends} {starts}"));
+        run(&capture, &["-q", "--keys", keys.to_str().unwrap()]).0
+    };
+    let all = read("late_numbers.keys", format!("client-start=seq:{client} server-start=seq:{server}"));
+    let key = all.iter().find(|r| r["event"] == "key").unwrap()["text"].as_str().unwrap();
+    assert!(!key.contains("was found"), "nothing is searched: {key}");
+    for (side, name) in ["client", "server"].into_iter().enumerate() {
+        let truth = told(&whole, stream, name, cuts[side] as u64);
+        let found = told(&all, 0, name, 0);
+        assert!(found.is_subset(&truth) && !found.is_empty(), "{name}: {found:?} of {truth:?}");
+        assert!(truth.len() - found.len() <= 1, "{name}: {found:?} of {truth:?}");
+    }
+    // A wrong number gives noise, and in noise no message is found.
+    let wrong = read("late_wrong.keys", format!("client-start=seq:{} server-start=seq:{}", client - 1, server - 7));
+    assert!(wrong.iter().all(|r| r["message"].is_null()), "invented");
+    // A number behind what was captured is that of another connection.
+    let later = read("late_later.keys", "client-start=seq:90000 server-start=seq:90000".to_string());
+    assert!(later.iter().all(|r| r["event"] != "undecoded"));
+}
+
+/// Counts directions that were opened, and connections that stayed closed.
+#[derive(Default)]
+struct Opened(usize, usize);
+
+impl Output for Opened {
+    fn record(&mut self, record: &Record<'_>) {
+        if let Body::Event(event) = &record.body {
+            self.0 += usize::from(matches!(event.kind, EventKind::Key { .. }));
+            self.1 += usize::from(event.kind == EventKind::NoKey);
+        }
+    }
+}
+
+#[test]
+fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
+    let whole = records(CAPTURE, &["keys/dirtsand.ini"], &[]);
+    let auth = whole.iter().find(|r| r["service"] == "auth").unwrap()["stream"].as_u64().unwrap();
+    let plain = [plaintext(auth, "client"), plaintext(auth, "server")];
+    let mut made = Made::new();
+    for number in 1..=12 {
+        join(
+            &mut made,
+            end(number, 40_000),
+            [&plain[0][..3000], &plain[1][..3000]],
+            [OPENING[0] + 20, OPENING[1] + 20],
+        );
+    }
+    // Searched for; or given, and so far away that to go there takes as long; or given and near.
+    for (starts, most) in [
+        ("", 8),
+        ("client-start=used:5000 server-start=used:5000", 8),
+        ("client-start=used:20 server-start=used:20", 24),
+    ] {
+        let rc4: String = KEY.iter().map(|b| format!("{b:02x}")).collect();
+        let mut keys = KeyRing::default();
+        keys.search = SearchBounds { positions: 1 << 12, searches: 8 };
+        keys.add(KeyFile::parse("x.keys", format!("session auth {starts} rc4={rc4}\n").as_bytes()).unwrap());
+        let tables = PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap());
+        let setup = Setup {
+            tables: tables.collect(),
+            keys,
+            options: Options::default(),
+            decode_as: vec![moulsniff::pipeline::DecodeAs {
+                transport: moulsniff::proto::Transport::Tcp,
+                port: 14_617,
+                protocol: "moul".into(),
+            }],
+            limits: Limits::default(),
+            max_held: 32 << 20,
+        };
+        let mut pipeline = Pipeline::new(setup, Opened::default());
+        let mut capture = Capture::from_reader("x", Box::new(std::io::Cursor::new(made.bytes.clone())));
+        while let Some(item) = capture.next_item().unwrap() {
+            if let Item::Frame(frame) = item {
+                pipeline.frame(&frame);
+            }
+        }
+        pipeline.finish();
+        let Opened(opened, closed) = *pipeline.output();
+        println!("{starts}: {opened} opened, {closed} closed");
+        assert!((1..=most).contains(&opened) && (most == 8 || opened == most), "{starts}: {opened}");
+    }
 }

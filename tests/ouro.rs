@@ -198,8 +198,15 @@ fn hear<'a>(tables: &Tables, transport: Transport, pieces: impl Iterator<Item = 
     let mut ear = Ear::default();
     let (mut evaluator, mut tree, keys) = (Evaluator::default(), Tree::new(), KeyRing::default());
     let options = Options { max_message: 1 << 20, ..Options::default() };
-    let mut context =
-        Context { tables, evaluator: &mut evaluator, tree: &mut tree, keys: &keys, options: &options, emit: &mut ear };
+    let mut context = Context {
+        tables,
+        evaluator: &mut evaluator,
+        tree: &mut tree,
+        keys: &keys,
+        sequences: [None; 2],
+        options: &options,
+        emit: &mut ear,
+    };
     let mut offsets = [0u64; 2];
     for (side, bytes) in pieces {
         let offset = if transport == Transport::Tcp { offsets[side.index()] } else { 0 };

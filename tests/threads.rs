@@ -136,8 +136,32 @@ fn spawn(command: &mut Command) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Writes a capture into a pipe, frame by frame, and the next one only once every message that the last one completed has come out.
+/// A frame of zstd as its writer flushed it: the header with the first two blocks, each further block, and what ends it.
+fn flushed(packed: &[u8]) -> (Vec<&[u8]>, &[u8]) {
+    // Magic number, descriptor, window.
+    let (mut from, mut at, mut found) = (0, 6, Vec::new());
+    loop {
+        let block = u32::from_le_bytes([packed[at], packed[at + 1], packed[at + 2], 0]) as usize;
+        if block & 1 == 1 {
+            return (found, &packed[from..]);
+        }
+        let first = at == 6;
+        at += 3 + if block >> 1 & 3 == 1 { 1 } else { block >> 3 };
+        if !first {
+            found.push(&packed[from..at]);
+            from = at;
+        }
+    }
+}
+
 fn each_message_is_out_before_the_next_frame(capture: &str, threads: &str) {
+    let bytes = std::fs::read(file(capture)).unwrap();
+    each_message_is_out(capture, (frames(&bytes), b""), threads);
+}
+
+/// Writes a capture into a pipe, a piece with each frame, and the next one only once every message that the last one completed has come
+/// out; at the end what no frame stands in.
+fn each_message_is_out(capture: &str, (frames, end): (Vec<&[u8]>, &[u8]), threads: &str) {
     let program = |from: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
         let keys = ["--keys", "keys/dirtsand.ini", "--keys", "keys/nagus.ini"];
@@ -145,8 +169,6 @@ fn each_message_is_out_before_the_next_frame(capture: &str, threads: &str) {
         command
     };
     let whole = String::from_utf8(program(capture).output().unwrap().stdout).unwrap();
-    let bytes = std::fs::read(file(capture)).unwrap();
-    let frames = frames(&bytes);
     // What is said at the capture's end belongs to the last frames, and comes when there are no more.
     let at_end =
         |line: &str| line.contains("still open at the capture's end") || line.contains("\"event\":\"undecoded\"");
@@ -166,6 +188,7 @@ fn each_message_is_out_before_the_next_frame(capture: &str, threads: &str) {
             next += 1;
         }
     }
+    pipe.write_all(end).unwrap();
     drop(pipe);
     let rest: Vec<String> = out.iter().collect();
     assert_eq!(rest, expected[next..].iter().map(|e| e.1).collect::<Vec<_>>());
@@ -187,5 +210,16 @@ fn from_a_pipe_a_message_is_out_when_its_last_byte_is_in() {
         each_message_is_out_before_the_next_frame("captures/moul/kind_game.pcap", threads);
         each_message_is_out_before_the_next_frame("captures/moul/full_dirtsand.pcapng", threads);
         each_message_is_out_before_the_next_frame("captures/moul/nagus.pcapng", threads);
+    }
+}
+
+#[test]
+fn a_message_is_out_when_the_block_of_zstd_with_its_last_byte_is_in() {
+    // kind_gate.pcap, flushed behind each packet; later blocks repeat what earlier ones said.
+    let packed = std::fs::read(file("tests/data/flushed.pcap.zst")).unwrap();
+    let (blocks, end) = flushed(&packed);
+    assert_eq!((blocks.len(), end.len()), (23, 7));
+    for threads in ["1", "2"] {
+        each_message_is_out("captures/moul/kind_gate.pcap", (blocks.clone(), end), threads);
     }
 }

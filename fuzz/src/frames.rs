@@ -115,7 +115,7 @@ pub fn pipeline(data: &[u8]) {
             Ok(Some(Item::Frame(frame))) => pipeline.frame(&frame),
             Ok(Some(Item::Secrets(secrets))) => {
                 if let Ok(file) = KeyFile::parse("keys in the capture", secrets.data) {
-                    pipeline.keys().add(file);
+                    pipeline.keys().add_carried(file);
                 }
             }
             Err(_) => {}

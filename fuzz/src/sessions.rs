@@ -99,7 +99,15 @@ fn run(protocol: &str, transport: Transport, whole: bool, service: Option<&str>,
     let mut frame = 0;
     macro_rules! context {
         () => {
-            &mut Context { tables, evaluator: &mut evaluator, tree: &mut tree, keys, options: &options, emit: &mut ear }
+            &mut Context {
+                tables,
+                evaluator: &mut evaluator,
+                tree: &mut tree,
+                keys,
+                sequences: [None; 2],
+                options: &options,
+                emit: &mut ear,
+            }
         };
     }
     while !data.is_empty() {

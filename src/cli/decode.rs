@@ -101,6 +101,7 @@ fn framed(lazy: &LazyTables, side: Side, bytes: &[u8], args: &ReadArgs, out: &mu
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
         keys: &KeyRing::default(),
+        sequences: [None; 2],
         options: &Options { max_message: 64 << 20, ..Options::default() },
         emit: &mut emit,
     };

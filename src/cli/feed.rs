@@ -9,11 +9,13 @@ use super::intake::{Intake, Keep, is_unfinished};
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use crate::capture::Item;
-use crate::keys::KeyFile;
+use crate::keys::{CarriedBounds, KeyFile, KeyRing};
 use crate::pipeline::{Output, Pipeline};
 
 /// The type of the secrets block that carries keys: "MOUL".
 pub(super) const SECRETS: u32 = 0x4d4f_554c;
+/// A secrets block with more bytes is not read.
+const MOST_SECRETS: usize = 1 << 20;
 
 /// What was asked to be read, as one.
 pub(super) struct Feed {
@@ -58,9 +60,8 @@ impl Feed {
                     }
                 }
                 Ok(Some(Item::Secrets(secrets))) if secrets.kind == SECRETS => {
-                    match KeyFile::parse("keys in the capture", secrets.data) {
-                        Ok(file) => pipeline.keys().add(file),
-                        Err(error) => self.progress.say(&format!("moulsniff: {error}")),
+                    if let Some(trouble) = carried(secrets.data, pipeline.keys()) {
+                        self.progress.say(&format!("moulsniff: {trouble}"));
                     }
                 }
                 Ok(Some(_)) => {}
@@ -104,6 +105,26 @@ impl Feed {
             self.intake.say_taken();
         }
         self.failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Takes keys that a capture carries; what there is to say about them.
+fn carried(text: &[u8], ring: &mut KeyRing) -> Option<String> {
+    const NAME: &str = "keys in the capture";
+    if text.len() > MOST_SECRETS {
+        return Some(format!(
+            "{NAME}: a block of {} bytes is passed over, at most {MOST_SECRETS} are read",
+            text.len()
+        ));
+    }
+    match KeyFile::parse(NAME, text) {
+        Ok(file) => {
+            let CarriedBounds { private, sessions } = CarriedBounds::default();
+            let text =
+                format!("{NAME}: more than {private} private keys or {sessions} of sessions, the rest is passed over");
+            (!ring.add_carried(file)).then_some(text)
+        }
+        Err(error) => Some(error.to_string()),
     }
 }
 

@@ -193,6 +193,9 @@ pub(super) fn say_summary(summary: &Summary) {
     if summary.flow.wrong_sums > 0 {
         text.push_str(&format!("; {} wrong checksums", summary.flow.wrong_sums));
     }
+    if summary.flow.fragments_dropped > 0 {
+        text.push_str(&format!("; {} datagrams of which IP fragments are missing", summary.flow.fragments_dropped));
+    }
     if let Some(link) = summary.flow.unsupported_link {
         text.push_str(&format!("; {} frames of link type {link}, which is not supported", summary.flow.unsupported));
     }

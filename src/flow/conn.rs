@@ -206,6 +206,9 @@ impl Conn {
         for wrong in segment.sums.wrong().filter(|_| !self.ended()) {
             out.sink.tcp_note(out.stream, out.dir, Note::Checksum(wrong), at);
         }
+        if segment.crowded && !self.ended() {
+            out.sink.tcp_note(out.stream, out.dir, Note::FragmentLimit, at);
+        }
         let (mine, _) = self.pair(side);
         if mine.ended() {
             return mine.beyond(segment.first(), segment.len);

@@ -22,6 +22,8 @@ const TOLD_LIMIT: u8 = 8;
 pub(super) struct Delivery {
     /// Position of offset 0; 0 where that is not known yet.
     pub start: u64,
+    /// Its sequence number.
+    seq: u32,
     /// Position of the next byte to deliver.
     pub next: u64,
     pub totals: Totals,
@@ -33,15 +35,16 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// Starts at a position.
-    pub(super) fn start_at(&mut self, position: u64) {
-        (self.start, self.next) = (position, position);
+    /// Starts at a position, which has this sequence number.
+    pub(super) fn start_at(&mut self, position: u64, seq: u32) {
+        (self.start, self.next, self.seq) = (position, position, seq);
     }
 
     /// Delivers the next `len` bytes; those of them that were not captured become a gap.
     #[inline]
     pub(super) fn deliver<S: FlowSink>(&mut self, bytes: &[u8], len: u64, at: Moment, out: &mut Out<'_, S>) {
         if !bytes.is_empty() {
+            self.tell_start(out);
             out.sink.tcp_data(out.stream, out.dir, self.next - self.start, bytes, at);
         }
         let there = bytes.len() as u64;
@@ -55,11 +58,19 @@ impl Delivery {
 
     /// The next `len` bytes were never captured.
     pub(super) fn give_up<S: FlowSink>(&mut self, len: u64, cause: Cause, at: Moment, out: &mut Out<'_, S>) {
+        self.tell_start(out);
         out.sink.tcp_gap(out.stream, out.dir, self.next - self.start, len, cause, at);
         self.gap = (self.next, self.next + len);
         self.next += len;
         self.totals.lost += len;
         self.last = at;
+    }
+
+    #[inline]
+    fn tell_start<S: FlowSink>(&self, out: &mut Out<'_, S>) {
+        if self.next == self.start {
+            out.sink.tcp_start(out.stream, out.dir, self.seq);
+        }
     }
 
     /// The moment of bytes that waited for a decision: their own frame, but none before what was told already.

@@ -1,7 +1,7 @@
 //! IP fragments of both families, put together in whatever order they come, with bounded memory.
 //!
 //! It knows positions and lengths; what the datagram carries is not its business. Where fragments overlap, the
-//! first captured bytes stay.
+//! first captured bytes stay. Of a datagram that is given up incomplete the beginning is handed on, if it was captured.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -38,6 +38,18 @@ struct Partial {
     serial: u64,
 }
 
+/// A datagram given up incomplete, from its first byte to the first one that is missing.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub v6: bool,
+    pub src: Address,
+    pub dst: Address,
+    pub protocol: u8,
+    pub payload: Vec<u8>,
+    /// Given up because there were too many, and not because time had run out.
+    pub crowded: bool,
+}
+
 /// How many fragments may wait, and how long.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
@@ -55,8 +67,12 @@ pub(super) struct Fragments {
     order: VecDeque<(Whole, u64)>,
     cost: usize,
     serial: u64,
+    /// When the latest frame was captured, in nanoseconds.
+    now: i64,
     /// The datagram completed last; its room is used again.
     whole: Vec<u8>,
+    /// What was given up and not yet taken.
+    broken: Vec<Broken>,
     /// Datagrams given up incomplete.
     pub(super) dropped: u64,
 }
@@ -69,13 +85,15 @@ impl Fragments {
             order: VecDeque::new(),
             cost: 0,
             serial: 0,
+            now: 0,
             whole: Vec::new(),
+            broken: Vec::new(),
             dropped: 0,
         }
     }
 
-    /// Takes a fragment; gives the datagram's protocol and payload when this was its last missing part.
-    pub(super) fn add(&mut self, packet: &Packet<'_>, fragment: Fragment, now: i64) -> Option<(u8, &[u8])> {
+    /// Takes a fragment; gives the datagram's protocol when this was its last missing part, and its payload is [`whole`](Self::whole).
+    pub(super) fn add(&mut self, packet: &Packet<'_>, fragment: Fragment) -> Option<u8> {
         let key = Whole {
             v6: packet.v6,
             src: packet.src,
@@ -83,8 +101,7 @@ impl Fragments {
             protocol: if packet.v6 { 0 } else { packet.protocol },
             id: fragment.id,
         };
-        self.age(now);
-        self.begin(key, now);
+        self.begin(key);
         let partial = self.partial.get_mut(&key)?;
         let before = partial.pieces.cost();
         partial.add(packet, fragment);
@@ -94,41 +111,54 @@ impl Fragments {
             return self.finish(key);
         }
         while self.cost > self.bounds.bytes {
-            self.drop_oldest();
+            self.drop_oldest(true);
         }
         None
+    }
+
+    /// The datagram that was completed last.
+    pub(super) fn whole(&self) -> &[u8] {
+        &self.whole
+    }
+
+    /// Takes what was given up since this was asked last.
+    pub(super) fn take_broken(&mut self) -> Vec<Broken> {
+        std::mem::take(&mut self.broken)
     }
 
     /// Gives up what is still incomplete.
     pub(super) fn end(&mut self) {
         while !self.order.is_empty() {
-            self.drop_oldest();
+            self.drop_oldest(false);
         }
     }
 
-    fn begin(&mut self, key: Whole, now: i64) {
+    fn begin(&mut self, key: Whole) {
         if self.partial.contains_key(&key) {
             return;
         }
         while self.partial.len() >= self.bounds.datagrams.max(1) {
-            self.drop_oldest();
+            self.drop_oldest(true);
         }
         self.serial += 1;
         self.order.push_back((key, self.serial));
-        self.partial.insert(key, Partial { born: now, serial: self.serial, ..Partial::default() });
+        self.partial.insert(key, Partial { born: self.now, serial: self.serial, ..Partial::default() });
     }
 
-    fn age(&mut self, now: i64) {
+    /// It is so late now, in nanoseconds: gives up what has waited for too long.
+    #[inline]
+    pub(super) fn age(&mut self, now: i64) {
+        self.now = now;
         while let Some((key, serial)) = self.order.front() {
             let partial = self.partial.get(key).filter(|partial| partial.serial == *serial);
             if partial.is_some_and(|partial| now.saturating_sub(partial.born) < self.bounds.age) {
                 break;
             }
-            self.drop_oldest();
+            self.drop_oldest(false);
         }
     }
 
-    fn drop_oldest(&mut self) {
+    fn drop_oldest(&mut self, crowded: bool) {
         let Some((key, serial)) = self.order.pop_front() else {
             return;
         };
@@ -137,10 +167,11 @@ impl Fragments {
         {
             self.cost -= partial.pieces.cost();
             self.dropped += 1;
+            self.broken.extend(partial.beginning(key, crowded));
         }
     }
 
-    fn finish(&mut self, key: Whole) -> Option<(u8, &[u8])> {
+    fn finish(&mut self, key: Whole) -> Option<u8> {
         let mut partial = self.partial.remove(&key)?;
         self.cost -= partial.pieces.cost();
         // Its entry in `order` is stale now; many of them would be a leak.
@@ -157,11 +188,21 @@ impl Fragments {
             }
             self.whole.extend_from_slice(&piece.bytes);
         }
-        Some((partial.protocol?, &self.whole))
+        partial.protocol
     }
 }
 
 impl Partial {
+    /// What there is of it from the first byte on.
+    fn beginning(mut self, key: Whole, crowded: bool) -> Option<Broken> {
+        let protocol = self.protocol?;
+        let mut payload = Vec::new();
+        while let Some((_, piece)) = self.pieces.pop().filter(|(start, _)| *start == payload.len() as u64) {
+            payload.extend_from_slice(&piece.bytes);
+        }
+        Some(Broken { v6: key.v6, src: key.src, dst: key.dst, protocol, payload, crowded })
+    }
+
     fn add(&mut self, packet: &Packet<'_>, fragment: Fragment) {
         let len = u32::try_from(packet.payload.len()).unwrap_or(u32::MAX);
         let Some(end) = fragment.offset.checked_add(len).filter(|end| *end <= LONGEST) else {

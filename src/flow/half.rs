@@ -100,7 +100,7 @@ impl Half {
         self.anchor_at(seq);
         let start = self.position(seq);
         self.phase = Phase::Started;
-        self.told.start_at(start);
+        self.told.start_at(start, seq);
         self.acked = self.acked.max(start);
     }
 
@@ -258,8 +258,13 @@ impl Half {
     #[inline]
     fn position(&self, seq: u32) -> u64 {
         let here = self.here();
-        let here_seq = self.anchor.wrapping_add(here.wrapping_sub(ORIGIN) as u32);
+        let here_seq = self.seq(here);
         here.wrapping_add_signed(i64::from(seq.wrapping_sub(here_seq) as i32))
+    }
+
+    /// The sequence number of a position.
+    fn seq(&self, position: u64) -> u32 {
+        self.anchor.wrapping_add(position.wrapping_sub(ORIGIN) as u32)
     }
 
     /// Where the stream stands: sequence numbers are taken for the nearest position.
@@ -351,7 +356,7 @@ impl Half {
         }
         self.stray = (0, 0);
         self.flush(Cause::Limit, at, out);
-        let next = self.anchor.wrapping_add(self.told.next.wrapping_sub(ORIGIN) as u32);
+        let next = self.seq(self.told.next);
         let jump = u64::from(payload.seq.wrapping_sub(next));
         self.told.give_up(jump, Cause::Limit, at, out);
         Some(self.told.next)
@@ -389,7 +394,7 @@ impl Half {
 
     fn start_here(&mut self, first: u64) {
         self.phase = Phase::Started;
-        self.told.start_at(first);
+        self.told.start_at(first, self.seq(first));
         self.acked = self.acked.max(first);
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Packet<'a> {
     pub fragment: Option<Fragment>,
     /// Whether length and destination are those that a checksum is made with: no further hops are listed, and the length is stated.
     pub final_hop: bool,
+    /// The beginning of a datagram whose other fragments were no longer waited for, because too many did.
+    pub crowded: bool,
 }
 
 /// Which part of a datagram a fragment is.
@@ -138,6 +140,7 @@ fn parse_v4(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
             more: header.more_fragments(),
         }),
         final_hop: header.total_len() != 0 && !header.options().iter().any(|option| SOURCE_ROUTES.contains(option)),
+        crowded: false,
     };
     if packet.fragment.is_none() {
         packet.walk_extensions()?;
@@ -163,6 +166,7 @@ fn parse_v6(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
         missing,
         fragment: None,
         final_hop: header.payload_length() != 0,
+        crowded: false,
     };
     packet.walk_extensions()?;
     Ok(packet)

@@ -28,7 +28,7 @@ mod udp;
 use crate::capture::{Frame, Time};
 use checksum::Sums;
 pub use checksum::{Summed, WrongSum};
-use fragments::{Bounds, Fragments};
+use fragments::{Bounds, Broken, Fragments};
 use ip::Packet;
 use link::NoIp;
 use segment::Segment;
@@ -82,9 +82,9 @@ impl Default for Limits {
     fn default() -> Self {
         const SECOND: i64 = 1_000_000_000;
         Limits {
-            tcp_streams: 65_536,
+            tcp_streams: 16_384,
             tcp_closed: 16_384,
-            udp_streams: 65_536,
+            udp_streams: 16_384,
             stream_buffer: 8 << 20,
             total_buffer: 32 << 20,
             fragmented: 1024,
@@ -175,6 +175,8 @@ impl Flow {
         self.stats.bytes += frame.data.len() as u64;
         let cut = (frame.wire_len as usize).saturating_sub(frame.data.len());
         self.stats.cut += u64::from(cut > 0);
+        self.fragments.age(nanos(self.now.time));
+        self.broken(sink);
         match link::ip(frame.link, frame.data) {
             Ok(bytes) => self.packet(bytes, bytes.len() + cut, sink),
             Err(NoIp::Other) => self.stats.not_ip += 1,
@@ -190,6 +192,7 @@ impl Flow {
     /// The capture is over: delivers what still waits, tells the gaps, and ends every stream.
     pub fn finish<S: FlowSink>(&mut self, sink: &mut S) {
         self.fragments.end();
+        self.broken(sink);
         self.tcp.finish(self.now, sink);
         self.udp.finish(self.now, sink);
     }
@@ -251,12 +254,11 @@ impl Flow {
         // A datagram whose first fragment was cut cannot be put together: what there is of it counts.
         let cut = fragment.offset == 0 && packet.missing > 0;
         if !cut {
-            let now = nanos(self.now.time);
-            let Some((protocol, payload)) = self.fragments.add(packet, fragment, now) else {
-                return;
-            };
+            let complete = self.fragments.add(packet, fragment);
+            self.broken(sink);
+            let Some(protocol) = complete else { return };
             self.stats.reassembled += 1;
-            whole = Packet { protocol, payload, missing: 0, ..whole };
+            whole = Packet { protocol, payload: self.fragments.whole(), missing: 0, ..whole };
         }
         if whole.walk_extensions().is_err() || whole.fragment.is_some() {
             self.stats.malformed += 1;
@@ -264,6 +266,25 @@ impl Flow {
         }
         let transports = (&mut self.tcp, &mut self.udp);
         transport((&whole, ip), self.now, &mut self.stats, transports, &self.limits, sink);
+    }
+}
+
+impl Flow {
+    /// Hands on the beginnings of datagrams that were given up incomplete.
+    #[inline]
+    fn broken<S: FlowSink>(&mut self, sink: &mut S) {
+        for broken in self.fragments.take_broken() {
+            let Broken { v6, src, dst, protocol, ref payload, crowded } = broken;
+            // How much is missing of a datagram its own header says. A segment is as long as what there is of it: the rest may be sent again.
+            let mut packet =
+                Packet { v6, src, dst, protocol, payload, missing: 0, fragment: None, final_hop: false, crowded };
+            if packet.walk_extensions().is_err() || packet.fragment.is_some() {
+                self.stats.malformed += 1;
+                continue;
+            }
+            let transports = (&mut self.tcp, &mut self.udp);
+            transport((&packet, None), self.now, &mut self.stats, transports, &self.limits, sink);
+        }
     }
 }
 
@@ -289,6 +310,7 @@ fn transport<S: FlowSink>(
             };
             stats.tcp += 1;
             segment.sums = sums;
+            segment.crowded = packet.crowded;
             let ends = Key::new(packet.v6, (&packet.src, segment.src_port), (&packet.dst, segment.dst_port));
             tcp.segment(ends, &segment, at, (limits, stats), sink);
         }
@@ -298,6 +320,7 @@ fn transport<S: FlowSink>(
             };
             stats.udp += 1;
             datagram.sums = sums;
+            datagram.crowded = packet.crowded;
             let ends = Key::new(packet.v6, (&packet.src, datagram.src_port), (&packet.dst, datagram.dst_port));
             udp.datagram(ends, &datagram, at, (limits, stats), sink);
         }

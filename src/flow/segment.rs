@@ -24,6 +24,8 @@ pub(super) struct Segment<'a> {
     pub len: u64,
     /// Its checksums that are wrong, and its packet's.
     pub sums: Sums,
+    /// The rest of it was in IP fragments that were no longer waited for, because too many did.
+    pub crowded: bool,
 }
 
 impl<'a> Segment<'a> {
@@ -49,6 +51,7 @@ impl<'a> Segment<'a> {
             bytes: data.get(header_len..).unwrap_or_default(),
             len: whole.saturating_sub(header_len as u64),
             sums: Sums::default(),
+            crowded: false,
         })
     }
 

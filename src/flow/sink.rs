@@ -91,7 +91,7 @@ pub enum Cause {
     Ended,
 }
 
-/// Something odd about one direction of a stream. Each kind but wrong checksums is told once a direction, where it is
+/// Something odd about one direction of a stream. Each kind but wrong checksums and fragments is told once a direction, where it is
 /// first met; the counts stand in [`Totals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
@@ -118,6 +118,9 @@ pub enum Note {
     /// More bytes were waiting in all streams together than [`super::Limits::total_buffer`] allows, and this
     /// one had waited longest.
     TotalLimit,
+    /// More IP fragments were waiting than [`super::Limits::fragmented`] or [`super::Limits::fragment_buffer`] allow: the packet that
+    /// follows is only a beginning.
+    FragmentLimit,
     /// The receiver acknowledged one number more than was captured when the stream ended: taken for a FIN that was not
     /// captured, and not for a byte.
     FinAssumed,
@@ -173,6 +176,11 @@ pub trait FlowSink {
     /// the first captured one where its start was not captured. `at` is the frame that completed them: where
     /// they were waiting for earlier bytes, the frame that brought these.
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: Moment);
+
+    /// Comes before the first data or gap of a direction: offset 0 has this sequence number.
+    fn tcp_start(&mut self, stream: StreamId, dir: Dir, seq: u32) {
+        let _ = (stream, dir, seq);
+    }
 
     /// `len` bytes that were never captured. `at` is the frame with the bytes behind them, where there are any.
     fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, cause: Cause, at: Moment);

@@ -20,6 +20,8 @@ pub(super) struct Datagram<'a> {
     pub missing: u32,
     /// Its checksums that are wrong, and its packet's.
     pub sums: Sums,
+    /// The rest of it was in IP fragments that were no longer waited for, because too many did.
+    pub crowded: bool,
 }
 
 impl<'a> Datagram<'a> {
@@ -40,6 +42,7 @@ impl<'a> Datagram<'a> {
             bytes,
             missing: u32::try_from(len - bytes.len()).unwrap_or(u32::MAX),
             sums: Sums::default(),
+            crowded: false,
         })
     }
 }
@@ -92,6 +95,9 @@ impl Udp {
         let dir = if side == conversation.forward { Dir::Forward } else { Dir::Backward };
         for wrong in datagram.sums.wrong() {
             sink.udp_note(&conversation.stream, dir, Note::Checksum(wrong), at);
+        }
+        if datagram.crowded {
+            sink.udp_note(&conversation.stream, dir, Note::FragmentLimit, at);
         }
         sink.udp(&conversation.stream, dir, datagram.bytes, datagram.missing, at);
     }

@@ -35,7 +35,7 @@ pub use error::{KeyError, Place};
 pub use file::{Format, KeyFile};
 pub use private::{PrivateKey, PublicHalf};
 pub use rc4::Rc4;
-pub use ring::{Candidate, KeyRing, SearchBounds, SessionCandidate};
+pub use ring::{Candidate, CarriedBounds, KeyRing, SearchBounds, SessionCandidate};
 pub use service::Service;
 pub use session::{KeystreamStart, SessionHint, SessionLine};
 pub use write::{shard_keys, write_private_lines, write_session_lines};

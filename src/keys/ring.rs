@@ -28,6 +28,21 @@ impl Default for SearchBounds {
     }
 }
 
+/// How many keys of captures are kept: whoever made one may have put in any number.
+#[derive(Clone, Copy, Debug)]
+pub struct CarriedBounds {
+    /// Private keys: each is tried on every encrypted connection.
+    pub private: usize,
+    /// Keys of sessions.
+    pub sessions: usize,
+}
+
+impl Default for CarriedBounds {
+    fn default() -> Self {
+        CarriedBounds { private: 64, sessions: 65_536 }
+    }
+}
+
 /// The keys a run has. Grows with every file added; nothing is ever taken out.
 #[derive(Clone, Debug, Default)]
 pub struct KeyRing {
@@ -41,6 +56,8 @@ pub struct KeyRing {
     searched: Arc<AtomicUsize>,
     /// How far keystreams of unknown position are searched.
     pub search: SearchBounds,
+    /// How many more keys captures may bring.
+    pub carried: CarriedBounds,
 }
 
 /// A private key to try.
@@ -66,6 +83,25 @@ impl KeyRing {
     /// credit, and a server named later is learned.
     pub fn add(&mut self, file: KeyFile) {
         let (name, keys, sessions) = file.into_parts();
+        self.add_all(name, keys, sessions);
+    }
+
+    /// Adds keys that a capture carries, as many as there is room for. Whether that was all of them.
+    pub fn add_carried(&mut self, file: KeyFile) -> bool {
+        let (name, mut keys, mut sessions) = file.into_parts();
+        let room = &mut self.carried;
+        let all = keys.len() <= room.private && sessions.len() <= room.sessions;
+        keys.truncate(room.private);
+        sessions.truncate(room.sessions);
+        room.private -= keys.len();
+        room.sessions -= sessions.len();
+        if !keys.is_empty() || !sessions.is_empty() {
+            self.add_all(name, keys, sessions);
+        }
+        all
+    }
+
+    fn add_all(&mut self, name: String, keys: Vec<PrivateKey>, sessions: Vec<SessionLine>) {
         let at = self.files.len();
         self.files.push(name);
         for key in keys {
@@ -136,10 +172,12 @@ impl KeyRing {
     /// The server's kind of a session that is known by both of its ends, and whether the first end is the server's.
     pub fn session_between(&self, a: SocketAddr, b: SocketAddr) -> Option<(Option<Service>, bool)> {
         let lines = self.by_end.get(&a).into_iter().chain(self.by_end.get(&b)).flatten();
-        lines.filter_map(|at| self.sessions.get(*at)).find_map(|(_, line)| match (line.client, line.server) {
-            (Some(client), Some(server)) if (client, server) == (b, a) => Some((line.service, true)),
-            (Some(client), Some(server)) if (client, server) == (a, b) => Some((line.service, false)),
-            _ => None,
+        lines.take(MOST).filter_map(|at| self.sessions.get(*at)).find_map(|(_, line)| {
+            match (line.client, line.server) {
+                (Some(client), Some(server)) if (client, server) == (b, a) => Some((line.service, true)),
+                (Some(client), Some(server)) if (client, server) == (a, b) => Some((line.service, false)),
+                _ => None,
+            }
         })
     }
 

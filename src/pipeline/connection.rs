@@ -77,6 +77,8 @@ pub(super) struct Connection {
     state: State,
     counts: [Counts; 2],
     ended: [bool; 2],
+    /// The sequence numbers of offset 0, forward and backward.
+    starts: [Option<u32>; 2],
     /// The server was remembered.
     noted: bool,
     /// Memory held, in bytes and roughly: of pieces that wait, or what the session said.
@@ -95,6 +97,7 @@ impl Connection {
             state: State::Unknown { held: Vec::new(), first: [Vec::new(), Vec::new()] },
             counts: [Counts::default(); 2],
             ended: [false; 2],
+            starts: [None; 2],
             noted: false,
             held: 0,
         }
@@ -111,6 +114,12 @@ impl Connection {
             self.recognise(true, shop);
         }
         self.call(Call::Relieve, at, shop);
+    }
+
+    /// Offset 0 of a direction has this sequence number.
+    pub(super) fn starts_at(&mut self, dir: Dir, seq: u32) {
+        let [forward, backward] = &mut self.starts;
+        *(if dir == Dir::Forward { forward } else { backward }) = Some(seq);
     }
 
     /// Whether both directions ended.
@@ -234,6 +243,8 @@ impl Connection {
             Call::Relieve => Dir::Forward,
         };
         let side = self.side(dir);
+        let [forward, backward] = self.starts;
+        let sequences = if self.client_is_forward { [forward, backward] } else { [backward, forward] };
         let State::Known { protocol, session } = &mut self.state else { return };
         let (Some(tables), Some(evaluator)) = (shop.setup.tables.get(*protocol), shop.evaluators.get_mut(*protocol))
         else {
@@ -259,12 +270,16 @@ impl Connection {
             evaluator,
             tree: &mut shop.tree,
             keys: &shop.setup.keys,
+            sequences,
             options: &shop.setup.options,
             emit: &mut desk,
         };
         match call {
             Call::Piece(Piece::Data(_, offset, bytes)) => {
                 session.data(side, offset, bytes, at, &mut context);
+                if self.key.transport == Transport::Udp && offset > 0 {
+                    desk.cut_datagram(side, at, session.service(), (bytes.len() as u64, offset));
+                }
                 if !self.noted && self.whole && session.service() != "unknown" {
                     self.noted = true;
                     let service = session.service().to_string();

@@ -65,6 +65,10 @@ impl<O: Output> Desk<'_, O> {
                 let text = format!("wrong {of} checksum: {found:04x}, expected {right:04x}");
                 return self.say(side, at, service, EventKind::Checksum, text);
             }
+            Note::FragmentLimit => {
+                let text = "too many IP fragments wait for others: what follows is only the beginning of a packet";
+                (limit("fragments"), None, None, text)
+            }
             // The stream's end, which follows, says enough.
             Note::FinAssumed => return,
         };
@@ -76,6 +80,14 @@ impl<O: Output> Desk<'_, O> {
     pub(super) fn too_many(&mut self, side: Side, at: Moment, service: &str) {
         let text = "too many streams at once: this one, idle for longest, is taken for ended".to_string();
         self.say(side, at, service, EventKind::Limit { limit: "streams" }, text);
+    }
+
+    /// A datagram of which so many bytes are there and so many more were not captured.
+    pub(super) fn cut_datagram(&mut self, from: Side, at: Moment, service: &str, (there, missing): (u64, u64)) {
+        let text =
+            format!("{missing} more bytes of this datagram were not captured, or only without those before them");
+        let (offset, length) = (Some(there), Some(missing));
+        self.event(at, Event { kind: EventKind::Gap, service: service.to_string(), from, offset, length, text });
     }
 
     /// An event that is about no bytes.

@@ -254,6 +254,12 @@ impl<O: Output> FlowSink for Engine<O> {
         self.piece(Transport::Tcp, stream, Piece::Data(dir, offset, bytes), at);
     }
 
+    fn tcp_start(&mut self, stream: StreamId, dir: Dir, seq: u32) {
+        if let Some(connection) = self.connections.get_mut(&StreamKey { transport: Transport::Tcp, number: stream.0 }) {
+            connection.starts_at(dir, seq);
+        }
+    }
+
     fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, _cause: Cause, at: FlowMoment) {
         self.piece(Transport::Tcp, stream, Piece::Gap(dir, offset, len), at);
     }

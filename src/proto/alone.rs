@@ -25,6 +25,7 @@ pub fn read_alone(protocol: &dyn Protocol, tables: &Tables, side: Side, bytes: &
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
         keys: &KeyRing::default(),
+        sequences: [None; 2],
         options: &Options::default(),
         emit: &mut Ear { take, messages: 0 },
     };

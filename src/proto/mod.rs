@@ -271,6 +271,8 @@ pub struct Context<'a> {
     pub tree: &'a mut Tree,
     /// The keys that were given.
     pub keys: &'a KeyRing,
+    /// The TCP sequence numbers of offset 0 of client and server, where they are known.
+    pub sequences: [Option<u32>; 2],
     /// What was asked for.
     pub options: &'a Options,
     /// Where messages and events go.

@@ -41,11 +41,16 @@ impl Made {
 
     /// Any frame.
     pub fn frame(&mut self, data: &[u8]) {
+        self.frame_cut(data, data.len());
+    }
+
+    /// A frame of which only the first bytes were kept.
+    pub fn frame_cut(&mut self, data: &[u8], kept: usize) {
         let (second, rest) = (self.frames / 1000, self.frames % 1000 * 1000);
-        for word in [1_700_000_000 + second, rest, data.len() as u32, data.len() as u32] {
+        for word in [1_700_000_000 + second, rest, kept as u32, data.len() as u32] {
             self.bytes.extend(word.to_le_bytes());
         }
-        self.bytes.extend(data);
+        self.bytes.extend(&data[..kept]);
         self.frames += 1;
     }
 

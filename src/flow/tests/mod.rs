@@ -68,6 +68,10 @@ impl FlowSink for Log {
         );
     }
 
+    fn udp_note(&mut self, stream: &Stream, dir: Dir, note: Note, at: Moment) {
+        self.say(StreamId(self.stream), format!("udp {} {} note {note:?}", stream.id.0, arrow(dir)), at);
+    }
+
     fn udp_end(&mut self, stream: StreamId, how: End, at: Moment) {
         self.say(StreamId(self.stream), format!("udp {} end {how:?}", stream.0), at);
     }

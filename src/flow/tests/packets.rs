@@ -175,16 +175,50 @@ fn fragments_are_dropped_when_there_are_too_many_or_they_are_too_old() {
     talk.frame(101, &first(2));
     talk.frame(101, &first(3));
     talk.frame(101, &last(2));
-    assert_eq!(talk.take_log(), format!("udp 0 > '{}'", "x".repeat(24)));
+    let beginning = "udp 0 > 'xxxxxxxx' missing 16";
+    assert_eq!(talk.take_log(), format!("udp 0 > note FragmentLimit; {beginning}; udp 0 > '{}'", "x".repeat(24)));
     assert_eq!(talk.flow.stats().fragments_dropped, 1);
     talk.play("wait 61s");
     talk.frame(101, &last(3));
-    assert_eq!(talk.take_log(), "", "the first fragment was too old");
+    assert_eq!(talk.take_log(), beginning, "the first fragment was too old");
     let mut talk = Talk::new(Limits { fragment_buffer: 600, ..Limits::default() });
     for id in 0..100 {
         talk.frame(101, &first(id));
     }
     assert_eq!(talk.flow.stats().fragments_dropped, 95);
+}
+
+#[test]
+fn of_a_datagram_that_stays_incomplete_the_beginning_is_told_when_its_time_is_over() {
+    let text: String = (0..40).map(|n| char::from(b'a' + n % 26)).collect();
+    let parts = fragments(1, &udp(7, 8, text.as_bytes()), &[(0, 16), (16, 32), (32, 48)]);
+    let mut talk = Talk::new(Limits::default());
+    talk.frame(101, &parts[2]);
+    talk.frame(101, &parts[0]);
+    talk.play("wait 61s");
+    talk.frame(101, &ipv4(17, [1; 4], [2; 4], &udp(1, 2, b"any other packet")));
+    assert_eq!(talk.take_log(), format!("udp 0 > '{}' missing 32; udp 1 > 'any other packet'", &text[..8]));
+    // Without the first one nobody knows whose it was.
+    talk.frame(101, &parts[1]);
+    talk.frame(101, &parts[2]);
+    talk.flow.finish(&mut talk.log);
+    assert_eq!(talk.take_log(), "udp 0 end CaptureEnd; udp 1 end CaptureEnd");
+    assert_eq!(talk.flow.stats().fragments_dropped, 2);
+}
+
+#[test]
+fn of_a_segment_that_stays_incomplete_the_rest_may_come_again() {
+    let build = |seq, text: &[u8]| Build { port: 4000, seq, flags: 16, text: text.to_vec(), ..Build::default() }.tcp();
+    let syn = Build { port: 4000, seq: 99, flags: 2, ..Build::default() }.tcp();
+    let segment = build(100, b"abcdefghijklmnopqrst");
+    let mut part = ipv4(6, [10, 0, 0, 1], [10, 0, 0, 2], &segment[..32]);
+    part[6] = 0x20;
+    let mut talk = Talk::new(Limits::default());
+    talk.frame(101, &ipv4(6, [10, 0, 0, 1], [10, 0, 0, 2], &syn));
+    talk.frame(101, &part);
+    talk.play("wait 61s");
+    talk.frame(101, &ipv4(6, [10, 0, 0, 1], [10, 0, 0, 2], &build(112, b"mnopqrst")));
+    assert_eq!(talk.take_log(), "open 0 Syn; > 0 'abcdefghijkl'; > 12 'mnopqrst'");
 }
 
 #[test]
@@ -195,7 +229,8 @@ fn fragments_that_contradict_each_other_about_the_end() {
     talk.frame(101, &fragments(1, &payload, &[(32, 40)])[0]);
     talk.frame(101, &fragments(1, &payload[..24], &[(16, 24)])[0]);
     talk.flow.finish(&mut talk.log);
-    assert_eq!(talk.take_log(), "", "24 bytes in all, and 8 beyond them");
+    // 24 bytes in all, and 8 beyond them: what has no hole is told.
+    assert_eq!(talk.take_log(), "udp 0 > 'xxxxxxxxxxxxxxxx' missing 24; udp 0 end CaptureEnd");
     let stats = talk.flow.stats();
     assert_eq!((stats.reassembled, stats.fragments_dropped), (0, 1));
 }

@@ -34,8 +34,8 @@ pub(super) fn length(bytes: &[u8]) -> Option<u32> {
     bytes.first_chunk::<PREFIX>().map(|raw| u32::from_be_bytes(*raw))
 }
 
-/// What stands at the start of `rest`; `last`: nothing comes behind it.
-pub(super) fn step(rest: &[u8], last: bool) -> Step {
+/// What stands at the start of `rest`; texts longer than `most` are not put together; `last`: nothing comes behind it.
+pub(super) fn step(rest: &[u8], most: usize, last: bool) -> Step {
     let Some(length) = length(rest) else {
         return Step::Need(PREFIX);
     };
@@ -59,6 +59,9 @@ pub(super) fn step(rest: &[u8], last: bool) -> Step {
             true => Step::TooLong(length),
             false => Step::Lost(length),
         };
+    }
+    if length as usize > most {
+        return if first.is_none() && !last { Step::Need(PREFIX + 1) } else { Step::TooLong(length) };
     }
     let whole = PREFIX + length as usize;
     if rest.len() < whole { Step::Need(whole) } else { Step::Packet(whole) }
@@ -94,32 +97,32 @@ mod tests {
 
     #[test]
     fn a_length_says_where_a_packet_ends() {
-        assert_eq!(step(b"\0\0", false), Step::Need(4));
-        assert_eq!(step(b"\0\0\0\x05({", false), Step::Need(9));
-        assert_eq!(step(b"\0\0\0\x05({})\0more", false), Step::Packet(9));
-        assert_eq!(step(b"\0\0\0\x04123\0", false), Step::Packet(8));
+        assert_eq!(step(b"\0\0", usize::MAX, false), Step::Need(4));
+        assert_eq!(step(b"\0\0\0\x05({", usize::MAX, false), Step::Need(9));
+        assert_eq!(step(b"\0\0\0\x05({})\0more", usize::MAX, false), Step::Packet(9));
+        assert_eq!(step(b"\0\0\0\x04123\0", usize::MAX, false), Step::Packet(8));
     }
 
     #[test]
     fn two_mebibytes_are_the_most() {
-        assert_eq!(step(b"\0\x20\0\0({\"x", false), Step::Need(PREFIX + (2 << 20)));
-        assert_eq!(step(b"\0\x20\0\x01({\"xyz", false), Step::TooLong((2 << 20) + 1));
-        assert_eq!(step(b"GET / HTTP", false), Step::Lost(u32::from_be_bytes(*b"GET ")));
+        assert_eq!(step(b"\0\x20\0\0({\"x", usize::MAX, false), Step::Need(PREFIX + (2 << 20)));
+        assert_eq!(step(b"\0\x20\0\x01({\"xyz", usize::MAX, false), Step::TooLong((2 << 20) + 1));
+        assert_eq!(step(b"GET / HTTP", usize::MAX, false), Step::Lost(u32::from_be_bytes(*b"GET ")));
     }
 
     #[test]
     fn a_nul_that_was_not_counted_is_told_from_an_empty_packet() {
-        assert_eq!(step(b"\0\0\0\0", false), Step::Need(8));
-        assert_eq!(step(b"\0\0\0\0\x44({\"tell", false), Step::StrayNul);
-        assert_eq!(step(b"\0\0\0\x01\x44({\"tell", false), Step::StrayNul);
-        assert_eq!(step(b"\0\0\0\0\0\0\0\x44({\"", false), Step::Packet(4));
-        assert_eq!(step(b"\0\0\0\0", true), Step::Packet(4));
+        assert_eq!(step(b"\0\0\0\0", usize::MAX, false), Step::Need(8));
+        assert_eq!(step(b"\0\0\0\0\x44({\"tell", usize::MAX, false), Step::StrayNul);
+        assert_eq!(step(b"\0\0\0\x01\x44({\"tell", usize::MAX, false), Step::StrayNul);
+        assert_eq!(step(b"\0\0\0\0\0\0\0\x44({\"", usize::MAX, false), Step::Packet(4));
+        assert_eq!(step(b"\0\0\0\0", usize::MAX, true), Step::Packet(4));
     }
 
     #[test]
     fn framing_is_found_again_by_a_length_and_a_bracket() {
         assert_eq!(find(b"ell\",5,({\"a\",})\0\0\0\0\x09({\"tell\",})"), Some(16));
         assert_eq!(find(b"chan({\"tell\",})"), None);
-        assert!(matches!(step(b"\0\0\x44({\"tell\"", false), Step::Lost(_)));
+        assert!(matches!(step(b"\0\0\x44({\"tell\"", usize::MAX, false), Step::Lost(_)));
     }
 }

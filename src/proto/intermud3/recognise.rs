@@ -48,7 +48,7 @@ fn sign(bytes: &[u8], whole: bool) -> Sign {
     if framing::begins(bytes) || framing::find(bytes).is_some() {
         return Sign::Plain;
     }
-    match framing::step(bytes, false) {
+    match framing::step(bytes, usize::MAX, false) {
         Step::Need(_) if bytes.len() < framing::PREFIX + 3 => match bytes.first() {
             None | Some(0) => Sign::Open,
             Some(_) if !whole => Sign::Open,

@@ -91,7 +91,7 @@ impl I3Session {
                 done += found;
                 continue;
             }
-            match framing::step(rest, last) {
+            match framing::step(rest, context.options.max_message, last) {
                 Step::Packet(n) => {
                     let packet = rest.get(..n).unwrap_or(rest);
                     self.packet(from, here, packet, at, context);
@@ -106,8 +106,15 @@ impl I3Session {
                     done += 1;
                 }
                 Step::TooLong(n) => {
-                    let text = format!("a packet of {n} bytes: more than {} are not put together", framing::MAX_TEXT);
-                    let kind = EventKind::Limit { limit: "intermud3 packet" };
+                    let (text, limit) = match n > framing::MAX_TEXT {
+                        true => {
+                            let most = framing::MAX_TEXT;
+                            let text = format!("a packet of {n} bytes: more than {most} are not put together");
+                            (text, "intermud3 packet")
+                        }
+                        false => (format!("a packet of {n} bytes is not put together (--max-message)"), "max-message"),
+                    };
+                    let kind = EventKind::Limit { limit };
                     self.event(from, kind, Some(here), Some(4), text, at, context);
                     self.direction(from).lost = Some(here);
                     done += 1;

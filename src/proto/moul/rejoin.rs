@@ -145,13 +145,22 @@ impl MoulSession {
                 let half = self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined)?;
                 let bytes = half.waiting();
                 let services = told.as_ref().map_or(services, std::slice::from_ref);
-                let (service, found) = match start {
+                let known = match start {
+                    KeystreamStart::Used(used) => Some(used.saturating_add(half.offset())),
+                    KeystreamStart::Sequence(number) => used_at(number, context.sequences, side, half.offset()),
+                    KeystreamStart::Search => None,
+                };
+                let (service, found) = match known {
                     _ if bytes.is_empty() => return None,
-                    KeystreamStart::Used(used) if used <= MOST_USED => {
-                        (*services.first()?, Position { used: used.saturating_add(half.offset()), bits: 0 })
+                    Some(used) if used > MOST_USED => return None,
+                    Some(used) => {
+                        // What takes as long as a search counts as one.
+                        if used > context.keys.search.positions as u64 {
+                            context.keys.may_search()?;
+                        }
+                        (*services.first()?, Position { used, bits: 0 })
                     }
-                    KeystreamStart::Used(_) => return None,
-                    _ => {
+                    None => {
                         if stream.is_none() {
                             stream = Some(Keystream::of(&key.line.key, context.keys.may_search()?, longest));
                         }
@@ -223,6 +232,15 @@ impl MoulSession {
             half.need = (waiting * 32).clamp(WINDOW, LOOK).max(waiting + 1);
         }
     }
+}
+
+/// How much of a keystream was used at an offset, if its first byte was used on the byte with a sequence number. Nothing where that
+/// comes later, or where no sequence number is known.
+fn used_at(number: u32, sequences: [Option<u32>; 2], side: Side, offset: u64) -> Option<u64> {
+    let first = (*sequences.get(side.index())?)?;
+    let here = first.wrapping_add(offset as u32);
+    let used = here.wrapping_sub(number);
+    (used <= u32::MAX / 2).then_some(u64::from(used))
 }
 
 /// A session key that opens a connection, or one direction of it so far.

@@ -92,6 +92,10 @@ impl LinkSession {
                         self.packet(Found { from, offset, at, bytes: &bytes, header, end, right }, context);
                     }
                 }
+                Next::TooLong { bytes } => {
+                    let text = format!("a packet of {bytes} bytes is not put together (--max-message)");
+                    remark(EventKind::Limit { limit: "max-message" }, from, at, text, context);
+                }
                 Next::Skip { bytes, found } => {
                     let (offset, gone) = reader.take(bytes);
                     let text = match found {

@@ -16,6 +16,8 @@ pub struct Reader {
     searched: usize,
     /// Framing was lost: nothing is believed before a checksum is right.
     adrift: bool,
+    /// What stands before the next byte is a packet whose checksum was right, so that a length is hardly anything else.
+    framed: bool,
 }
 
 /// What a stream's next bytes are.
@@ -29,6 +31,11 @@ pub enum Next {
         end: usize,
         /// Whether its checksum is right.
         right: bool,
+    },
+    /// A packet that is too long to be put together.
+    TooLong {
+        /// Its bytes.
+        bytes: usize,
     },
     /// Bytes that are no packet.
     Skip {
@@ -80,7 +87,7 @@ impl Reader {
 
     /// Bytes are missing from here on.
     pub fn lost(&mut self) {
-        self.adrift = true;
+        (self.adrift, self.framed) = (true, false);
         self.searched = 0;
     }
 
@@ -96,6 +103,20 @@ impl Reader {
 
     /// What comes next; `last` says that no more bytes follow.
     pub fn next(&mut self, encrypted: bool, limit: usize, last: bool) -> Next {
+        let framed = self.framed;
+        let next = self.place(encrypted, limit, last);
+        match next {
+            Next::Wait => {}
+            Next::TooLong { .. } if !framed => {
+                self.framed = false;
+                return self.search(limit, last);
+            }
+            _ => self.framed = matches!(next, Next::Packet { right: true, .. }),
+        }
+        next
+    }
+
+    fn place(&mut self, encrypted: bool, limit: usize, last: bool) -> Next {
         if self.bytes.is_empty() {
             return Next::Wait;
         }
@@ -103,12 +124,15 @@ impl Reader {
         let Some(header) = header else {
             return if last { Next::Skip { bytes: self.bytes.len(), found: false } } else { Next::Wait };
         };
-        let believable = header.possible() && header.padded() <= limit.max(1 << 16);
-        if !believable {
-            self.adrift = true;
-        }
         if self.adrift {
             return self.search(limit, last);
+        }
+        if !header.possible() || header.padded() > limit {
+            self.adrift = true;
+            return match header.possible() {
+                true => Next::TooLong { bytes: header.padded() },
+                false => self.search(limit, last),
+            };
         }
         self.at_start(header, encrypted, limit, last)
     }
@@ -176,7 +200,7 @@ impl Reader {
 
     /// Looks for the next place at which a packet's checksum is right.
     fn search(&mut self, limit: usize, last: bool) -> Next {
-        let limit = limit.clamp(1 << 12, 1 << 16);
+        let limit = limit.min(1 << 16);
         let mut at = self.searched;
         let mut work = WORK.saturating_mul(self.bytes.len().max(1 << 14));
         while let Some(rest) = self.bytes.get(at..).filter(|rest| rest.len() > HEADER) {
@@ -250,6 +274,7 @@ mod tests {
                     at = to;
                 }
                 Next::Packet { end, right } => out.push((reader.take(end).0, end, right)),
+                Next::TooLong { .. } => {}
                 Next::Skip { bytes, .. } => {
                     reader.take(bytes);
                 }

@@ -69,6 +69,7 @@ fn hear(datagrams: &[(Side, Vec<u8>)]) -> Heard {
             evaluator: &mut evaluator,
             tree: &mut tree,
             keys: &KeyRing::default(),
+            sequences: [None; 2],
             options: &Options::default(),
             emit: &mut heard,
         };
