@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use super::digits::eight;
 use super::page::Pen;
 use crate::capture::Time;
 
@@ -86,8 +85,12 @@ fn fraction(time: Time, pen: &mut Pen<'_>) {
     if time.digits == 0 {
         return;
     }
-    let [a, b, c, d, e, f, g, h] = eight(u64::from(time.nanos / 10 % 100_000_000));
-    let digits = [b'.', a, b, c, d, e, f, g, h, b'0' + (time.nanos % 10) as u8];
+    let mut digits = [b'.'; 10];
+    let mut rest = time.nanos;
+    for digit in digits.iter_mut().skip(1).rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
     pen.block(&digits, 1 + usize::from(time.digits.min(9)));
 }
 

@@ -2,7 +2,6 @@
 
 mod batch;
 mod clock;
-mod digits;
 pub mod follow;
 pub mod json;
 mod kept;

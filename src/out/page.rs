@@ -5,8 +5,6 @@
 //! to JSON (2,300 bytes a message, 85 values and structures) took 17,900 instructions a message more than decoding it before there were
 //! pages, and took 12,900 with them.
 
-use super::digits::{EIGHT, eight, short};
-
 /// Bytes of a page: nearly all records fit.
 pub(super) const PAGE: usize = 16 << 10;
 
@@ -142,11 +140,8 @@ impl Pen<'_> {
     pub(super) fn number(&mut self, n: u64) {
         if n < 10 {
             self.byte(b'0' + n as u8);
-        } else if n < EIGHT {
-            let (digits, count) = short(n);
-            self.block(&digits, count);
         } else {
-            self.at = large(self.page, self.at, self.out, n);
+            self.at = digits(self.page, self.at, self.out, n);
         }
     }
 
@@ -203,21 +198,10 @@ fn put_long(page: &mut [u8; PAGE], mut at: usize, out: &mut Vec<u8>, text: &[u8]
     }
 }
 
-/// Appends a number of more than eight digits.
+/// Appends a number's digits.
 #[inline(never)]
-fn large(page: &mut [u8; PAGE], at: usize, out: &mut Vec<u8>, n: u64) -> usize {
-    let mut pen = Pen { page, at, out };
-    let above = n / EIGHT;
-    if above < EIGHT {
-        let (digits, count) = short(above);
-        pen.block(&digits, count);
-    } else {
-        let (digits, count) = short(above / EIGHT);
-        pen.block(&digits, count);
-        pen.fixed(&eight(above % EIGHT));
-    }
-    pen.fixed(&eight(n % EIGHT));
-    pen.at
+fn digits(page: &mut [u8; PAGE], at: usize, out: &mut Vec<u8>, n: u64) -> usize {
+    put(page, at, out, itoa::Buffer::new().format(n).as_bytes())
 }
 
 /// Puts the two ends of a text of some length where they belong.
