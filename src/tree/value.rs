@@ -75,7 +75,7 @@ pub fn decode_text(kind: TextKind, bytes: &[u8], out: &mut String) -> bool {
     decode_pieces(kind, bytes, |piece| out.push_str(piece))
 }
 
-/// The same, piece by piece: nothing is allocated but for inverted UTF-8 beyond ASCII.
+/// The same, piece by piece: nothing is allocated.
 pub fn decode_pieces(kind: TextKind, bytes: &[u8], mut to: impl FnMut(&str)) -> bool {
     match kind {
         TextKind::Utf8 => decode_utf8(bytes, to),
@@ -94,8 +94,7 @@ pub fn decode_pieces(kind: TextKind, bytes: &[u8], mut to: impl FnMut(&str)) -> 
                 bytes.iter().for_each(|b| to(char::from(!*b).encode_utf8(&mut [0; 4])));
                 return true;
             }
-            let plain: Vec<u8> = bytes.iter().map(|b| !*b).collect();
-            decode_utf8(&plain, to)
+            decode_inverted_utf8(bytes, to)
         }
         TextKind::Owned => true,
     }
@@ -109,6 +108,22 @@ fn decode_utf8(bytes: &[u8], mut to: impl FnMut(&str)) -> bool {
             valid = false;
             to("\u{fffd}");
         }
+    }
+    valid
+}
+
+/// Turns a few bytes at a time round. A character that would be cut in two is left to the next ones.
+fn decode_inverted_utf8(bytes: &[u8], mut to: impl FnMut(&str)) -> bool {
+    let mut plain = [0; 64];
+    let (mut rest, mut valid) = (bytes, true);
+    while !rest.is_empty() {
+        let (piece, behind) = rest.split_at(rest.len().min(plain.len()));
+        plain.iter_mut().zip(piece).for_each(|(to, from)| *to = !from);
+        let begins = |at: &usize| piece.get(*at).is_some_and(|byte| !byte >= 0xc0);
+        let cut = (piece.len().saturating_sub(3)..piece.len()).rfind(begins).filter(|at| *at > 0 && !behind.is_empty());
+        let used = cut.unwrap_or(piece.len());
+        valid &= decode_utf8(plain.get(..used).unwrap_or(&[]), &mut to);
+        rest = rest.get(used..).unwrap_or(&[]);
     }
     valid
 }
@@ -154,6 +169,22 @@ mod tests {
                 bytes[at] = b'x';
                 assert!(!is_inverted_ascii(&bytes), "{at} of {length}");
                 bytes[at] = !b'x';
+            }
+        }
+    }
+
+    #[test]
+    fn inverted_text_of_any_length_is_what_it_was() {
+        for length in 0..140 {
+            for odd in ["é", "Я", "€", "𝄞", "\u{fffd}"] {
+                let whole = "a".repeat(length) + &odd.repeat(50) + "z";
+                let inverted: Vec<u8> = whole.bytes().map(|b| !b).collect();
+                assert_eq!(text(TextKind::Inverted8, &inverted), (whole, true));
+            }
+            for bad in [&b"\xff"[..], b"\xe2\x82", b"\xf0\x9d\x84", b"\xc3", b"\x84\x84\x84\x84"] {
+                let whole = [&b"a".repeat(length), bad, b"z\xc3"].concat();
+                let inverted: Vec<u8> = whole.iter().map(|b| !b).collect();
+                assert_eq!(text(TextKind::Inverted8, &inverted), text(TextKind::Utf8, &whole), "{length} {bad:?}");
             }
         }
     }

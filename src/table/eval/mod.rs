@@ -73,6 +73,7 @@ impl Default for Limits {
 }
 
 /// What the evaluator keeps from message to message.
+#[derive(Default)]
 pub struct Evaluator {
     /// Kept values of the structures that are open, one after the other; what is above `top` was used before.
     slots: Vec<u64>,
@@ -94,26 +95,6 @@ pub struct Evaluator {
     pub memory: Memory,
     /// What a protocol's types with code look things up in; put there by the protocol.
     pub context: Option<Box<dyn std::any::Any + Send>>,
-}
-
-impl Default for Evaluator {
-    fn default() -> Self {
-        Evaluator {
-            slots: Vec::new(),
-            top: 0,
-            open: Vec::new(),
-            dialects: 0,
-            consulted: 0,
-            retries: 0,
-            regions: 0,
-            depth: 0,
-            inflated: 0,
-            inflate: inflate::Inflater::default(),
-            limits: Limits::default(),
-            memory: Memory::default(),
-            context: None,
-        }
-    }
 }
 
 /// The kept values of one structure.
