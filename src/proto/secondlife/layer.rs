@@ -49,7 +49,9 @@ struct Stream<'r, 't, 'd> {
 pub fn layer(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let before = run.tree.checkpoint();
-    if cursor.left() > 0 && group(run, cursor, call).is_some() {
+    // Patches are read from whole bytes, with which a layer begins wherever it is sent.
+    let whole = start.is_multiple_of(8) && cursor.left() > 0;
+    if whole && group(run, cursor, call).is_some() {
         return Ok(0);
     }
     run.tree.back_to(before);
@@ -216,5 +218,43 @@ impl Stream<'_, '_, '_> {
 
     fn close(&mut self, node: u32) {
         self.run.tree.close(node, self.origin + self.pos);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::proto::{load_tables, protocol_named};
+    use crate::table::Evaluator;
+    use crate::tree::{Sym, Tree};
+
+    /// The kind of a layer's data that begin at some bit, and where they end.
+    fn read(bytes: &[u8], bit: usize) -> (Kind, u32) {
+        let tables = load_tables(protocol_named("secondlife").unwrap(), &[]).unwrap();
+        let message = tables.message(tables.message_named("LayerData").unwrap()).unwrap();
+        let layout = tables.layout(message.layout.unwrap()).unwrap();
+        let mut tree = Tree::new();
+        Evaluator::default().value(&tables, layout.ty, Sym::ELEMENT, bytes, bit, &mut tree);
+        let data = tables.sym("Data");
+        let node = tree.nodes().iter().find(|node| Some(node.name) == data).unwrap();
+        let last = tree.children(tree.nodes().iter().position(|n| Some(n.name) == data).unwrap() as u32).last();
+        let end = last.map_or(node.start + node.bits, |(_, last)| last.start + last.bits);
+        assert_eq!(end, node.start + node.bits, "no bit of it without a place");
+        (node.kind, end)
+    }
+
+    #[test]
+    fn patches_begin_with_a_byte_and_else_are_shown_as_bytes() {
+        // Type, the data's length, their header, and the mark that ends the patches.
+        let layer = [0x4c, 5, 0, 8, 1, 16, 0x4c, 0x61];
+        assert_eq!(read(&layer, 0), (Kind::Struct, 64));
+        let shifted: Vec<u8> = (0..=layer.len())
+            .map(|at| {
+                let (low, high) = (layer.get(at.wrapping_sub(1)).unwrap_or(&0), layer.get(at).unwrap_or(&0));
+                low >> 3 | high << 5
+            })
+            .collect();
+        assert_eq!(read(&shifted, 5), (Kind::Bytes, 69));
     }
 }
