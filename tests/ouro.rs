@@ -202,6 +202,7 @@ fn hear<'a>(tables: &Tables, transport: Transport, pieces: impl Iterator<Item = 
         tables,
         evaluator: &mut evaluator,
         tree: &mut tree,
+        outline: None,
         keys: &keys,
         sequences: [None; 2],
         options: &options,

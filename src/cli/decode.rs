@@ -100,6 +100,7 @@ fn framed(lazy: &LazyTables, side: Side, bytes: &[u8], args: &ReadArgs, out: &mu
         tables: lazy.get(),
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
+        outline: None,
         keys: &KeyRing::default(),
         sequences: [None; 2],
         options: &Options { max_message: 64 << 20, ..Options::default() },

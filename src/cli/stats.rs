@@ -8,7 +8,7 @@ use super::intake::Intake;
 use super::read::{feed, filter, say_summary, setup, status, verdict};
 use crate::filter::Filter;
 use crate::out::stats::{Stats, StreamLine};
-use crate::out::{Body, Counts, Record};
+use crate::out::{Body, Counts, Outlined, Record};
 use crate::pipeline::{Output, Pipeline, StreamOver, shares};
 use crate::proto::EventKind;
 
@@ -29,6 +29,17 @@ impl Output for Counter {
         self.stats.record(record);
         if self.filter.is_some() {
             self.stats.bytes(record.protocol, record.service, bytes_of(record));
+        }
+    }
+
+    fn wants_outlines(&self) -> bool {
+        self.filter.is_none()
+    }
+
+    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        if self.left > 0 {
+            self.left -= 1;
+            self.stats.outline(record);
         }
     }
 

@@ -19,4 +19,4 @@ pub use batch::Batch;
 pub use clock::format_time;
 pub use paint::Paint;
 pub use problem::{problem_path, problem_text};
-pub use record::{Body, Counts, EVENTS, Record, event_word};
+pub use record::{Body, Counts, EVENTS, Outlined, Record, event_word};

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use crate::proto::{Event, EventKind, Message, Moment, Side, Transport};
-use crate::table::Tables;
-use crate::tree::Tree;
+use crate::table::{MessageId, Tables};
+use crate::tree::{Outline, Tree};
 
 /// Byte counts of a direction, a stream, a service or the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Counts {
 }
 
 /// One record.
-pub struct Record<'a> {
+pub struct Record<'a, B = Body<'a>> {
     /// Its number, from 1.
     pub number: u64,
     /// The frame that completed it.
@@ -56,7 +56,19 @@ pub struct Record<'a> {
     /// The service's name.
     pub service: &'a str,
     /// A message, an event, or a direction's end.
-    pub body: Body<'a>,
+    pub body: B,
+}
+
+/// A message of which only the outline was read: all its bytes are explained.
+pub struct Outlined<'a> {
+    /// What the session said of it.
+    pub message: &'a Message<'a>,
+    /// What it is in the tables.
+    pub id: MessageId,
+    /// The tables.
+    pub tables: &'a Tables,
+    /// What there is to say about it.
+    pub outline: &'a Outline,
 }
 
 /// What a record is.

@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 
 use super::json::{number, string};
 use super::learned::World;
-use super::record::{Body, Counts, Record, event_word};
+use super::record::{Body, Counts, Outlined, Record, event_word};
 use super::tally::{Names, REST, Recent};
-use crate::proto::Transport;
+use crate::proto::{Message, Transport};
 use crate::table::Tables;
 use crate::tree::{Problem, Text, Tree};
 
@@ -69,15 +69,30 @@ impl Stats {
         self.records += 1;
         match &record.body {
             Body::Message { message, tables, tree } => {
-                self.message_count += 1;
                 let number = tree.get(0).map_or(u32::MAX, |root| root.name.0);
-                self.messages.count(std::ptr::from_ref(*tables).addr(), number, message.name);
+                self.message(message, number, tables);
                 for problem in tree.problems() {
-                    self.problem(problem, tables, tree);
+                    self.problem(problem, tables, Some(tree));
                 }
             }
             body => *self.events.entry(event_word(body)).or_default() += 1,
         }
+    }
+
+    /// Counts a message in outline, not its bytes.
+    pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        self.records += 1;
+        let Outlined { message, id, tables, outline } = record.body;
+        let number = tables.message(id).map_or(u32::MAX, |def| def.name.0);
+        self.message(message, number, tables);
+        for problem in outline.problems() {
+            self.problem(problem, tables, None);
+        }
+    }
+
+    fn message(&mut self, message: &Message<'_>, number: u32, tables: &Tables) {
+        self.message_count += 1;
+        self.messages.count(std::ptr::from_ref(tables).addr(), number, message.name);
     }
 
     /// Counts a stream that is over, and its bytes.
@@ -96,10 +111,11 @@ impl Stats {
         add_to(&mut self.services, service, bytes);
     }
 
-    fn problem(&mut self, problem: &Problem, tables: &Tables, tree: &Tree) {
+    /// Counts a problem. Only trees have texts of their own.
+    fn problem(&mut self, problem: &Problem, tables: &Tables, tree: Option<&Tree>) {
         match problem.text {
             Text::Owned(place) => {
-                self.told.count_text(tree.owned(place));
+                self.told.count_text(tree.map_or("", |tree| tree.owned(place)));
             }
             Text::Table(sym) => self.told.count(std::ptr::from_ref(tables).addr(), sym.0, tables.name(sym)),
             Text::Fixed(text) => {

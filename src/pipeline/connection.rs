@@ -269,6 +269,7 @@ impl Connection {
             tables: tables.get(),
             evaluator,
             tree: &mut shop.tree,
+            outline: shop.outline.as_mut(),
             keys: &shop.setup.keys,
             sequences,
             options: &shop.setup.options,

@@ -3,10 +3,10 @@
 use super::{Output, StreamKey, Summary};
 use crate::flow::{End, Note, Summed, WrongSum};
 use crate::keys::SessionLine;
-use crate::out::{Body, Counts, Record};
+use crate::out::{Body, Counts, Outlined, Record};
 use crate::proto::{Emit, Ends, Event, EventKind, Message, Moment, Share, Side};
-use crate::table::Tables;
-use crate::tree::{Buffer, Kind, Tree, mark};
+use crate::table::{MessageId, Tables};
+use crate::tree::{Buffer, Kind, Outline, Tree, mark};
 
 /// One stream's way out.
 pub(super) struct Desk<'a, O: Output> {
@@ -112,12 +112,19 @@ impl<O: Output> Desk<'_, O> {
     }
 
     fn record(&mut self, from: Side, at: Moment, service: &str, body: Body<'_>) -> u64 {
+        let record = self.next(from, at, service, body);
+        self.out.record(&record);
+        record.number
+    }
+
+    /// The next record.
+    fn next<'r, B>(&mut self, from: Side, at: Moment, service: &'r str, body: B) -> Record<'r, B> {
         self.summary.records += 1;
         let (src, dst) = match from {
             Side::Client => (self.ends.client, self.ends.server),
             Side::Server => (self.ends.server, self.ends.client),
         };
-        self.out.record(&Record {
+        Record {
             number: self.summary.records,
             at,
             transport: self.key.transport,
@@ -128,8 +135,7 @@ impl<O: Output> Desk<'_, O> {
             protocol: self.protocol,
             service,
             body,
-        });
-        self.summary.records
+        }
     }
 }
 
@@ -145,6 +151,15 @@ impl<O: Output> Emit for Desk<'_, O> {
             c.undecoded += undecoded;
         });
         self.record(message.from, at, message.service, Body::Message { message, tables, tree })
+    }
+
+    fn outline(&mut self, at: Moment, message: &Message<'_>, id: MessageId, tables: &Tables, outline: &Outline) -> u64 {
+        self.summary.messages += 1;
+        self.summary.problems += outline.problems().len() as u64;
+        self.count(message.from, |c| c.explained += message.bytes.len() as u64);
+        let record = self.next(message.from, at, message.service, Outlined { message, id, tables, outline });
+        self.out.outline(&record);
+        record.number
     }
 
     fn event(&mut self, at: Moment, event: Event) {

@@ -13,10 +13,10 @@ use crate::capture::Frame;
 use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment as FlowMoment, Note};
 use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
 use crate::keys::{KeyRing, Service, SessionLine};
-use crate::out::{Counts, Record};
+use crate::out::{Counts, Outlined, Record};
 use crate::proto::{Ends, Known, LazyTables, Learned, Moment, Options, Side, Transport};
 use crate::table::Evaluator;
-use crate::tree::Tree;
+use crate::tree::{Outline, Tree};
 use connection::{Connection, Piece};
 pub(crate) use desk::shares;
 
@@ -24,6 +24,12 @@ pub(crate) use desk::shares;
 pub trait Output {
     /// One record.
     fn record(&mut self, record: &Record<'_>);
+    /// Whether outlines of messages are enough, where there is no more to a message than its outline.
+    fn wants_outlines(&self) -> bool {
+        false
+    }
+    /// One record, which is a message in outline: only for those who want them.
+    fn outline(&mut self, _record: &Record<'_, Outlined<'_>>) {}
     /// Plaintext of a recognised stream, in order: who wants to follow one looks at it.
     fn plaintext(&mut self, _stream: &StreamKey, _from: Side, _offset: u64, _bytes: &[u8]) {}
     /// The key of a session, once it is proved: for those who were asked to keep it, never to be shown.
@@ -119,8 +125,9 @@ impl<O: Output> Pipeline<O> {
             evaluator
         };
         let evaluators = setup.tables.iter().map(ready).collect();
-        let shop =
-            Shop { setup, evaluators, tree: Tree::new(), out, summary: Summary::default(), servers: HashMap::new() };
+        let outline = out.wants_outlines().then(Outline::default);
+        let (tree, summary, servers) = (Tree::new(), Summary::default(), HashMap::new());
+        let shop = Shop { setup, evaluators, tree, outline, out, summary, servers };
         Pipeline {
             flow: Flow::new(shop.setup.limits),
             engine: Engine { connections: HashMap::new(), held: 0, full: shop.setup.max_held, shop },
@@ -158,6 +165,7 @@ struct Shop<O: Output> {
     setup: Setup,
     evaluators: Vec<Evaluator>,
     tree: Tree,
+    outline: Option<Outline>,
     out: O,
     summary: Summary,
     /// Servers by address: the protocol they speak and the service they offer, if it is only one.

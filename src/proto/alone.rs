@@ -24,6 +24,7 @@ pub fn read_alone(protocol: &dyn Protocol, tables: &Tables, side: Side, bytes: &
         tables,
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
+        outline: None,
         keys: &KeyRing::default(),
         sequences: [None; 2],
         options: &Options::default(),

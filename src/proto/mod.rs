@@ -18,8 +18,8 @@ use std::sync::OnceLock;
 
 use crate::capture::Time;
 use crate::keys::{KeyRing, SessionLine};
-use crate::table::{Evaluator, Native, Source, TableError, Tables};
-use crate::tree::Tree;
+use crate::table::{Evaluator, MessageId, Native, Outcome, ServiceId, Source, TableError, Tables};
+use crate::tree::{Outline, Tree};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -232,6 +232,11 @@ pub enum Share {
 pub trait Emit {
     /// A message, whose fields are in the tree. Returns its record number.
     fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64;
+    /// A message of which an outline was wanted, and which has nothing that only a tree can tell. Returns its record number. Who lends no
+    /// outline ([`Context::outline`]) is told of none.
+    fn outline(&mut self, _: Moment, _: &Message<'_>, _: MessageId, _: &Tables, _: &Outline) -> u64 {
+        0
+    }
     /// An event.
     fn event(&mut self, at: Moment, event: Event);
     /// Payload bytes that became no message and are in no event.
@@ -269,6 +274,8 @@ pub struct Context<'a> {
     pub evaluator: &'a mut Evaluator,
     /// The tree every message is read into.
     pub tree: &'a mut Tree,
+    /// Where outlines of messages are enough, the one they are read into.
+    pub outline: Option<&'a mut Outline>,
     /// The keys that were given.
     pub keys: &'a KeyRing,
     /// The TCP sequence numbers of offset 0 of client and server, where they are known.
@@ -277,6 +284,20 @@ pub struct Context<'a> {
     pub options: &'a Options,
     /// Where messages and events go.
     pub emit: &'a mut dyn Emit,
+}
+
+impl Context<'_> {
+    /// Reads the message that begins with some bytes: into the outline, where that is enough, and else into the tree. Says what came of it,
+    /// and whether the outline has it.
+    pub fn message(&mut self, service: ServiceId, from: Side, bytes: &[u8]) -> (Outcome, bool) {
+        if let Some(outline) = &mut self.outline {
+            let outcome = self.evaluator.message(self.tables, service, from.index(), bytes, *outline);
+            if outline.is_whole() {
+                return (outcome, true);
+            }
+        }
+        (self.evaluator.message(self.tables, service, from.index(), bytes, self.tree), false)
+    }
 }
 
 /// One connection of a protocol.

@@ -14,7 +14,7 @@ use crate::tree::{Buffer, Kind, Node, Sym, TypeRef};
 
 /// A run.
 #[derive(Debug, Clone)]
-pub(crate) struct Fixed {
+pub struct Fixed {
     /// All its bytes.
     pub(crate) bytes: u32,
     /// The step behind it.
@@ -24,31 +24,44 @@ pub(crate) struct Fixed {
     /// Whether some value is held against what is expected.
     pub(crate) checked: bool,
     pub(crate) nodes: Box<[Template]>,
-    /// Values that are kept: which of the nodes, and where.
-    pub(crate) kept: Box<[(u32, u16)]>,
-    /// Which of the nodes are booleans, that may have other values than they should.
+    /// Values that are kept, and where.
+    pub(crate) kept: Box<[(Value, u16)]>,
+    /// Which of its bytes are booleans, that may have other values than they should.
     pub(crate) bools: Box<[u32]>,
+}
+
+/// A value of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Value {
+    /// Among the eight bytes from there on; none for a structure.
+    bits: Bits,
+    /// Where its bytes are in the run.
+    at: u32,
+}
+
+impl Value {
+    /// The value, where the run's bytes are these, with eight more behind them.
+    #[inline(always)]
+    pub(crate) fn of(self, bytes: &[u8]) -> u64 {
+        let at = self.at as usize;
+        let eight = bytes.get(at..at + 8).and_then(|eight| eight.first_chunk());
+        self.bits.value(eight.map_or(0, |eight| u64::from_le_bytes(*eight)))
+    }
 }
 
 /// A node of a run: `start` counts from the run's first bit, `end` from its first node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Template {
     pub(crate) node: Node,
-    /// Its value among the eight bytes from there on; none for a structure.
-    bits: Bits,
-    /// Where its bytes are in the run.
-    at: u32,
+    pub(crate) value: Value,
 }
 
 impl Template {
     /// The node with its value, where the run's bytes are these, its first bit is `start` and its first node `first`.
     #[inline(always)]
     pub(crate) fn filled(&self, bytes: &[u8], start: u32, first: u32, buffer: Buffer) -> Node {
-        let at = self.at as usize;
-        let raw =
-            bytes.get(at..at + 8).and_then(|eight| eight.first_chunk()).map_or(0, |eight| u64::from_le_bytes(*eight));
         let Node { start: from, end, .. } = self.node;
-        Node { value: self.bits.value(raw), start: from + start, end: end + first, buffer, ..self.node }
+        Node { value: self.value.of(bytes), start: from + start, end: end + first, buffer, ..self.node }
     }
 }
 
@@ -107,7 +120,7 @@ fn targets(ops: &[Op]) -> HashSet<u32> {
 #[derive(Default)]
 struct Building {
     nodes: Vec<Template>,
-    kept: Vec<(u32, u16)>,
+    kept: Vec<(Value, u16)>,
     bytes: u32,
     checked: bool,
 }
@@ -118,10 +131,10 @@ impl Building {
         let Op::Field { name, ty, slot, marks, quick, .. } = op else { return false };
         match quick.how {
             How::Little => {
+                let value = self.number((*name, *ty, *marks), quick);
                 if outermost && *slot != NO_SLOT {
-                    self.kept.push((self.nodes.len() as u32, *slot));
+                    self.kept.push((value, *slot));
                 }
-                self.number((*name, *ty, *marks), quick);
                 true
             }
             How::Layout => depth > 0 && self.structure(p, (*name, *marks), quick.layout, depth - 1),
@@ -133,16 +146,18 @@ impl Building {
     fn done(self, next: u32) -> Fixed {
         let Building { nodes, kept, bytes, checked } = self;
         let marks = nodes.iter().fold(0, |all, t| all | t.node.marks);
-        let bools = (0..).zip(&nodes).filter(|(_, t)| t.node.kind == Kind::Bool).map(|(at, _)| at).collect();
+        let bools = nodes.iter().filter(|t| t.node.kind == Kind::Bool).map(|t| t.value.at).collect();
         Fixed { bytes, next, marks, checked, nodes: nodes.into(), kept: kept.into(), bools }
     }
 
-    fn number(&mut self, (name, ty, marks): (Sym, TypeRef, u8), quick: &Quick) {
+    fn number(&mut self, (name, ty, marks): (Sym, TypeRef, u8), quick: &Quick) -> Value {
         let bits = u32::from(quick.scalar.size) * 8;
         let template = self.template((name, ty, marks), quick.scalar.kind, bits);
-        self.nodes.push(Template { bits: quick.scalar.bits(), ..template });
+        let value = Value { bits: quick.scalar.bits(), ..template.value };
+        self.nodes.push(Template { value, ..template });
         self.checked |= quick.checked;
         self.bytes += u32::from(quick.scalar.size);
+        value
     }
 
     /// A structure, all of it or nothing.
@@ -172,6 +187,6 @@ impl Building {
     fn template(&self, (name, ty, marks): (Sym, TypeRef, u8), kind: Kind, bits: u32) -> Template {
         let (start, end) = (self.bytes * 8, self.nodes.len() as u32 + 1);
         let node = Node { value: 0, name, ty, start, bits, end, buffer: Buffer::CAPTURED, kind, marks };
-        Template { node, bits: Bits::NONE, at: self.bytes }
+        Template { node, value: Value { bits: Bits::NONE, at: self.bytes } }
     }
 }

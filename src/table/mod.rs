@@ -26,9 +26,7 @@ pub use ast::{Direction, Role};
 pub use compile::Source;
 pub use cursor::{Cursor, Short};
 pub use error::TableError;
-pub use eval::{
-    BITSTREAM, Call, Evaluator, Frame, Limits, Native, NativeFn, NoPackint, Outcome, Run, Stop, read_packint,
-};
+pub use eval::{BITSTREAM, Call, Evaluator, Frame, Grow, Limits, Native, NoPackint, Outcome, Run, Stop, read_packint};
 pub use hex::parse_hex;
 pub use memory::Memory;
 pub use numbers::Numbers;

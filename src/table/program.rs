@@ -428,6 +428,8 @@ pub struct MessageDef {
     pub number: Option<u64>,
     /// Its layout, where it is known.
     pub layout: Option<LayoutId>,
+    /// Whether something in it ties it to other messages: a transaction.
+    pub tied: bool,
     /// The requests it answers.
     pub answers: Vec<MessageId>,
     /// Its explanation.

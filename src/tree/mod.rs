@@ -4,6 +4,7 @@
 //! protocols nor outputs: names and types are numbers here ([`Sym`], [`TypeRef`]) that the tables give meaning to.
 
 mod link;
+mod outline;
 mod packed;
 mod problem;
 mod value;
@@ -13,6 +14,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use link::{Link, LinkKind};
+pub use outline::Outline;
 pub use packed::PackedTrees;
 pub use problem::{Problem, Severity, Text};
 pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii};
@@ -179,9 +181,12 @@ impl Tree {
         self.seen = 0;
     }
 
+    /// Marks of nodes whose bytes are not simply explained.
+    const NOT_PLAIN: u8 = mark::OPAQUE | mark::OWN_BUFFER | mark::UNEXPLAINED;
+
     /// Whether every captured byte is certain to be in a field of its own: nothing opaque, undecoded or in a buffer of its own.
     pub fn is_plain(&self) -> bool {
-        self.seen & (mark::OPAQUE | mark::OWN_BUFFER | mark::UNEXPLAINED) == 0
+        self.seen & Self::NOT_PLAIN == 0
     }
 
     /// All nodes, each before its children; the first is the message.
@@ -256,6 +261,14 @@ impl Tree {
         self.seen |= marks;
         if let Some(node) = self.nodes.get_mut(index as usize) {
             node.marks |= marks;
+        }
+    }
+
+    /// Changes a node, but for its marks: what it is turned out later.
+    #[inline(always)]
+    pub fn amend(&mut self, index: u32, change: impl FnOnce(&mut Node)) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            change(node);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::super::{Context, Event, EventKind, Moment, Side};
 use super::half::{Half, Stage};
 use super::search::{Bench, Found, Search, search};
-use super::session::{MoulSession, message_name};
+use super::session::{MoulSession, Whole, message_name};
 use crate::table::Outcome;
 
 /// How the gatekeeper's AuthSrvIpAddressRequest begins, and how long it is from a client.
@@ -25,11 +25,12 @@ impl MoulSession {
         };
         let half = self.half(side);
         let bytes = half.waiting().get(..sight).unwrap_or(&[]);
-        match context.evaluator.message(context.tables, service, side.index(), bytes, context.tree) {
+        let (outcome, outlined) = context.message(service, side, bytes);
+        match outcome {
             Outcome::Message(id, length) => {
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
-                self.emit(side, name, number, Some(id), length, at, context);
+                self.emit(side, Whole { name, number, id: Some(id), length, outlined }, at, context);
                 true
             }
             Outcome::Need(n) if n <= context.options.max_message => {
@@ -47,7 +48,7 @@ impl MoulSession {
                 }
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
-                self.emit(side, name, number, Some(id), length, at, context);
+                self.emit(side, Whole { name, number, id: Some(id), length, outlined }, at, context);
                 true
             }
             Outcome::NoLayout(id, _) => {

@@ -3,23 +3,23 @@
 //! Each becomes one text, with its count and its bytes among the spans. What a text means, and where it stands, is no business
 //! of this file.
 
-use crate::table::{Call, Cursor, Native, Run, Stop};
-use crate::tree::{Kind, Node, Problem, Severity, Text, TextKind, is_inverted_ascii, mark};
+use crate::table::{Call, Cursor, Grow, Native, Run, Stop};
+use crate::tree::{Kind, Node, Problem, Severity, Text, TextKind, decode_pieces, is_inverted_ascii, mark};
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 3] = {
     let parts: &[&str] = &["SafeCount"];
     [
-        Native { name: "safe_string", read: safe_string, parts },
-        Native { name: "safe_wstring", read: safe_wstring, parts },
-        Native { name: "p_string", read: p_string, parts },
+        Native { name: "safe_string", read: safe_string, outline: Some(safe_string), parts },
+        Native { name: "safe_wstring", read: safe_wstring, outline: Some(safe_wstring), parts },
+        Native { name: "p_string", read: p_string, outline: Some(p_string), parts },
     ]
 };
 
 /// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one inverted.
 ///
 /// The argument says whether a count without those bits (the form of before 2003) has two more bytes behind it.
-fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn safe_string<T: Grow>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let old = count & 0xf000 == 0;
@@ -41,14 +41,14 @@ fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
 }
 
 /// Notes what is particular about a text, with its bytes.
-fn say(run: &mut Run<'_>, cursor: &Cursor<'_>, node: u32, note: &'static str, (at, len): (usize, usize)) {
+fn say<T: Grow>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, node: u32, note: &'static str, (at, len): (usize, usize)) {
     let bytes = Some((cursor.buffer(), at as u32, len as u32));
     let (severity, text) = (Severity::Note, Text::Fixed(note));
     run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes });
 }
 
 /// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it reads it and others write it.
-fn p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn p_string<T: Grow>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count);
@@ -72,7 +72,7 @@ const LATIN_1: &str = "not UTF-8: read as Latin-1";
 #[cold]
 fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
     let taken_for_plain = bytes.first().is_some_and(|b| b & 0x80 == 0);
-    if is_inverted_utf8(bytes) {
+    if decode_pieces(TextKind::Inverted8, bytes, |_| {}) {
         let note = taken_for_plain.then_some("readers take this text for one that is not inverted");
         return (TextKind::Inverted8, note);
     }
@@ -82,29 +82,10 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
     (TextKind::InvertedLatin1, Some(LATIN_1))
 }
 
-/// Whether bytes are UTF-8 once inverted: looked at piece by piece, since a copy of all would have to be allocated.
-fn is_inverted_utf8(bytes: &[u8]) -> bool {
-    let mut plain = [0; 64];
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let (piece, _) = rest.split_at(rest.len().min(plain.len()));
-        plain.iter_mut().zip(piece).for_each(|(to, from)| *to = !from);
-        let piece = plain.get(..piece.len()).unwrap_or(&[]);
-        let good = match std::str::from_utf8(piece) {
-            Ok(_) => piece.len(),
-            // A character that the piece cuts off begins the next one.
-            Err(error) if error.error_len().is_none() && piece.len() < rest.len() => error.valid_up_to(),
-            Err(_) => return false,
-        };
-        rest = rest.get(good..).unwrap_or(&[]);
-    }
-    true
-}
-
 /// A SafeWString: a u16 count of UTF-16 units, its four highest bits set, then the units, every one inverted, then a zero unit.
 ///
 /// The argument says whether the zero is there behind an empty text too.
-fn safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn safe_wstring<T: Grow>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count & 0x0fff) * 2;
@@ -118,7 +99,7 @@ fn safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resu
     }
     let kind = TextKind::Inverted16;
     let node = Spans { start, count, pad: 0, place: Node::place(at, len), len, tail, kind }.add(run, cursor, call);
-    run.check_text(node, kind, bytes);
+    run.check_text(node, kind, (cursor.buffer(), at), bytes);
     if end != 0 {
         run.problem(Severity::Note, node, "the text ends with {a} instead of zero", i64::from(end), 0);
     }
@@ -138,7 +119,7 @@ struct Spans {
 
 impl Spans {
     /// Adds the text, and its parts as spans below it; returns the text's node. The cursor stands behind it.
-    fn add(&self, run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> u32 {
+    fn add<T: Grow>(&self, run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> u32 {
         let whole = Node {
             value: self.place,
             name: call.name,
@@ -174,7 +155,7 @@ impl Spans {
 }
 
 /// Adds bytes that mean nothing, if there are any, where a node would begin; the node, to begin behind them.
-fn padding(run: &mut Run<'_>, before: Node, bytes: usize) -> Node {
+fn padding<T: Grow>(run: &mut Run<'_, T>, before: Node, bytes: usize) -> Node {
     if bytes == 0 {
         return before;
     }

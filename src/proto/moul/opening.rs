@@ -3,7 +3,7 @@
 use super::super::{Context, EventKind, Moment, Side};
 use super::half::Stage;
 use super::recognise::is_http;
-use super::session::{MoulSession, message_name};
+use super::session::{MoulSession, Whole, message_name};
 use super::unlock::{Lock, Mode, Verdict, unlock};
 use crate::keys::{Service, SessionKey, SessionLine};
 use crate::table::{Outcome, ServiceId, Stop};
@@ -24,7 +24,8 @@ impl MoulSession {
             Ok(length) => {
                 let kind = bytes.first().copied().map(u64::from);
                 self.enter(kind, context);
-                self.emit(Side::Client, "ConnectPacket", kind, None, length, at, context);
+                let whole = Whole { name: "ConnectPacket", number: kind, id: None, length, outlined: false };
+                self.emit(Side::Client, whole, at, context);
                 true
             }
             Err(Stop::Short(bits)) => {
@@ -99,7 +100,7 @@ impl MoulSession {
                     }
                 }
                 let name = message_name(id, context.tables);
-                self.emit(side, name, number, None, length, at, context);
+                self.emit(side, Whole { name, number, id: None, length, outlined: false }, at, context);
                 if y_empty && self.agreed {
                     self.open(Mode::Clear);
                 }

@@ -115,19 +115,11 @@ impl MoulSession {
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // a message's parts, and where it goes
-    pub(super) fn emit(
-        &mut self,
-        side: Side,
-        name: &str,
-        number: Option<u64>,
-        id: Option<MessageId>,
-        length: usize,
-        at: Moment,
-        context: &mut Context<'_>,
-    ) {
+    /// Tells of a message, and what else it means.
+    pub(super) fn emit(&mut self, side: Side, whole: Whole<'_>, at: Moment, context: &mut Context<'_>) {
+        let Whole { name, number, id, length, outlined } = whole;
         let def = id.and_then(|id| context.tables.message(id));
-        let transaction = id.and_then(|_| transaction(context.tables, context.tree));
+        let transaction = id.filter(|_| !outlined).and_then(|_| transaction(context.tables, context.tree));
         let [client, server] = &self.requests;
         let asked = match side {
             Side::Client => server,
@@ -145,6 +137,12 @@ impl MoulSession {
         context.emit.plaintext(side, half.offset(), bytes);
         let message =
             Message { name, number, service: &self.service_name, from: side, offset: half.offset(), bytes, reply };
+        if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
+            // Nothing in it ties it to others.
+            context.emit.outline(at, &message, id, context.tables, outline);
+            self.half(side).advance(length);
+            return;
+        }
         let record = context.emit.message(at, &message, context.tables, context.tree);
         if let (Some(t), Some(id)) = (transaction, id)
             && let Some(own) = self.requests.get_mut(side.index())
@@ -269,6 +267,17 @@ impl Session for MoulSession {
     fn service(&self) -> &str {
         &self.service_name
     }
+}
+
+/// A message that is there to its last byte.
+pub(super) struct Whole<'a> {
+    pub(super) name: &'a str,
+    pub(super) number: Option<u64>,
+    pub(super) id: Option<MessageId>,
+    /// Its bytes, the first of those that wait.
+    pub(super) length: usize,
+    /// It was read into the outline, and not into the tree.
+    pub(super) outlined: bool,
 }
 
 pub(super) fn message_name(id: MessageId, tables: &Tables) -> &str {

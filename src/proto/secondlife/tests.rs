@@ -68,6 +68,7 @@ fn hear(datagrams: &[(Side, Vec<u8>)]) -> Heard {
             tables: lazy.get(),
             evaluator: &mut evaluator,
             tree: &mut tree,
+            outline: None,
             keys: &KeyRing::default(),
             sequences: [None; 2],
             options: &Options::default(),

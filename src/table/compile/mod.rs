@@ -7,6 +7,7 @@ mod expr;
 mod optional;
 mod positions;
 mod strict;
+mod tied;
 mod types;
 
 use std::collections::{BTreeMap, HashMap};
@@ -445,7 +446,8 @@ impl Compiler<'_> {
             self.examples(body, ExampleOf::Message(id));
         }
         let name = self.name(name);
-        let def = MessageDef { name, service, direction: m.direction, number, layout, answers: Vec::new(), doc };
+        let (direction, answers) = (m.direction, Vec::new());
+        let def = MessageDef { name, service, direction, number, layout, tied: false, answers, doc };
         self.out.messages.push(def);
         let lists = self.out.services.get_mut(service.0 as usize).map(|s| &mut s.messages);
         let (Some([client, server]), Some(number)) = (lists, number) else {
@@ -482,11 +484,10 @@ impl Compiler<'_> {
             family.members.sort_by_key(|m| m.0);
             family.numbers = Numbers::of(family.members.iter().map(|m| m.0));
         }
-        for service in &mut self.out.services {
-            for list in &mut service.messages {
-                list.sort_by_key(|m| m.0);
-            }
+        for list in self.out.services.iter_mut().flat_map(|service| &mut service.messages) {
+            list.sort_by_key(|m| m.0);
         }
+        tied::find(&mut self.out);
         types::fill_minimums(&mut self.out);
         quick::fill(&mut self.out);
         fixed::find(&mut self.out);

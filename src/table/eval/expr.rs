@@ -3,9 +3,9 @@
 use super::super::ast::BinaryOp;
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::{Frame, Run};
+use super::{Frame, Grow, Run};
 
-impl Run<'_> {
+impl<T: Grow> Run<'_, T> {
     /// Whether a condition holds.
     #[inline]
     pub(super) fn test(&mut self, test: Test, frame: Frame, cursor: &Cursor<'_>) -> bool {
@@ -90,6 +90,7 @@ impl Run<'_> {
             Ex::Dialect(n) => Some(i128::from(self.speaks(*n))),
             Ex::Recall(kind, key) => {
                 let key = self.expr(*key, frame, cursor)?;
+                T::whole(self)?;
                 self.state.memory.recall(*kind, key as u64).map(i128::from)
             }
         }

@@ -4,10 +4,10 @@ use super::super::cursor::Cursor;
 use super::super::fixed::Fixed;
 use super::super::program::*;
 use super::super::quick::{How, Quick};
-use super::{Call, Field, Frame, Run, Stop};
+use super::{Call, Field, Frame, Grow, Run, Stop};
 use crate::tree::{Kind, Node, Severity, Sym, TypeRef};
 
-impl Run<'_> {
+impl<T: Grow> Run<'_, T> {
     /// Reads one field and adds its node; returns the value expressions see (0 for what is no number).
     pub fn field(
         &mut self,
@@ -63,21 +63,20 @@ impl Run<'_> {
             return false;
         }
         let Some(bytes) = cursor.run(fixed.bytes as usize) else { return false };
-        let nodes = fixed.nodes.iter().map(|template| template.filled(bytes, start, first, buffer));
-        self.tree.extend(fixed.marks, nodes);
-        for (node, slot) in &fixed.kept {
-            self.keep(frame, *slot, self.tree.value(first + node));
+        self.tree.run(fixed, bytes, start, buffer);
+        for (value, slot) in &fixed.kept {
+            self.keep(frame, *slot, value.of(bytes));
         }
-        if fixed.checked || fixed.bools.iter().any(|node| self.tree.value(first + node) > 1) {
-            self.check_run(fixed, first);
+        if fixed.checked || fixed.bools.iter().any(|at| bytes.get(*at as usize).is_some_and(|b| *b > 1)) {
+            self.check_run(fixed, bytes, first);
         }
         true
     }
 
     #[cold]
-    fn check_run(&mut self, fixed: &Fixed, first: u32) {
+    fn check_run(&mut self, fixed: &Fixed, bytes: &[u8], first: u32) {
         for (node, t) in (first..).zip(&fixed.nodes) {
-            self.check(t.node.ty, node, self.tree.value(node));
+            self.check(t.node.ty, node, t.value.of(bytes));
         }
     }
 
@@ -157,10 +156,14 @@ impl Run<'_> {
         let Some((code, _)) = tables.native(*native) else {
             return Err(Stop::Unknown);
         };
+        let Some(read) = T::native(code) else {
+            T::whole(self);
+            return Err(Stop::Unknown);
+        };
         self.node_limit(0)?;
         let call = Call { native: *native, name, ty, marks, frame, depth: self.state.depth };
         let (start, node) = (cursor.pos(), self.tree.len());
-        let result = (code.read)(self, cursor, &call);
+        let result = read(self, cursor, &call);
         if result.is_err() && self.tree.len() == node {
             // What it read before it failed belongs to no node.
             cursor.seek(start);

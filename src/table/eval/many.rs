@@ -2,9 +2,9 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::{Field, Frame, Run, Stop};
+use super::{Field, Frame, Grow, Run, Stop};
 use crate::tree::{
-    Kind, Node, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
+    Buffer, Kind, Node, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
 };
 
 /// How many units a length stands for.
@@ -16,7 +16,7 @@ pub(super) enum Count {
     To(u8),
 }
 
-impl Run<'_> {
+impl<T: Grow> Run<'_, T> {
     /// Finds out a length, reading the count where it stands in the bytes.
     pub(super) fn count(&mut self, cursor: &mut Cursor<'_>, len: Len, frame: Frame) -> Result<Count, Stop> {
         let n = match len.from {
@@ -100,61 +100,37 @@ impl Run<'_> {
         };
         let bytes = cursor.peek(n)?;
         let at = cursor.skip(n)?;
-        let Field { name, ty, marks } = field;
-        let node = self.text_node(cursor, name, ty, kind, (start, at, n, content), marks);
         let bytes = bytes.unwrap_or(&[]);
-        if matches!(len.from, LenFrom::Const(_)) {
-            self.fixed_text(node, bytes, unit);
-        } else {
-            match end {
-                TextEnd::Whole => {}
-                TextEnd::Zero => self.terminated_text(node, bytes, unit),
-                TextEnd::Zeros => self.trimmed_text(node, bytes, unit),
+        let content = match end {
+            _ if matches!(len.from, LenFrom::Const(_)) => zero_at(bytes, unit).unwrap_or(content),
+            TextEnd::Zero if ends_with_zero(bytes, unit) => n - unit,
+            TextEnd::Zero | TextEnd::Whole => content,
+            TextEnd::Zeros => content.saturating_sub(zeros_at_end(bytes, unit)),
+        };
+        let (value, start, bits, buffer) = (Node::place(at, content), start as u32, (n * 8) as u32, cursor.buffer());
+        let text = Node { value, start, bits, buffer, kind: Kind::Text(kind), ..field.node() };
+        let node = self.tree.leaf(text);
+        match (len.from, end) {
+            (LenFrom::Const(_), _) if content < n => self.fixed_text(node, text, content + unit),
+            (LenFrom::Const(_), _) => {}
+            (_, TextEnd::Zero) if content == n && !bytes.is_empty() => {
+                self.problem(Severity::Note, node, "no zero at the text's end", 0, 0);
             }
+            _ => {}
         }
-        self.check_text(node, kind, bytes);
+        self.check_text(node, kind, (buffer, at), bytes.get(..content).unwrap_or(bytes));
         self.check_max(def, node, (n / unit) as u64);
         Ok(0)
     }
 
-    /// Adds a text's node: where the whole of it is, and where its content is.
-    pub fn text_node(
-        &mut self,
-        cursor: &Cursor<'_>,
-        name: Sym,
-        ty: TypeRef,
-        kind: TextKind,
-        (start, at, n, content): (usize, usize, usize, usize),
-        marks: u8,
-    ) -> u32 {
-        self.tree.leaf(Node {
-            value: Node::place(at, content),
-            name,
-            ty,
-            start: start as u32,
-            bits: (n * 8) as u32,
-            end: 0,
-            buffer: cursor.buffer(),
-            kind: Kind::Text(kind),
-            marks,
-        })
-    }
-
-    /// A text of fixed size ends at its first zero; what comes after is shown as padding.
-    fn fixed_text(&mut self, node: u32, bytes: &[u8], unit: usize) {
-        let Some(content) = zero_at(bytes, unit) else {
-            return;
-        };
-        let Some(text) = self.tree.get(node).copied() else {
-            return;
-        };
+    /// A text of fixed size ends at its first zero; what comes after the first `used` bytes is shown as padding.
+    fn fixed_text(&mut self, node: u32, text: Node, used: usize) {
         let (at, _) = text.content();
-        self.tree.place_content(node, at, content);
-        let used = content + unit;
-        if used == bytes.len() {
+        let all = text.bits as usize / 8;
+        if used == all {
             return;
         }
-        let (mut head, mut pad) = (Node { value: Node::place(at, content), ..text }, text);
+        let (mut head, mut pad) = (text, text);
         head.bits = (used * 8) as u32;
         head.name = self.tables.text_name();
         head.marks |= mark::SPAN;
@@ -163,41 +139,16 @@ impl Run<'_> {
         pad.name = self.tables.padding_name();
         pad.ty = self.tables.padding_type();
         pad.kind = Kind::Bytes;
-        pad.value = Node::place(at + used, bytes.len() - used);
+        pad.value = Node::place(at + used, all - used);
         pad.marks |= mark::SPAN;
         self.tree.leaf(head);
         self.tree.leaf(pad);
         self.tree.close(node, (text.start + text.bits) as usize);
     }
 
-    fn terminated_text(&mut self, node: u32, bytes: &[u8], unit: usize) {
-        let content = bytes.len().saturating_sub(unit);
-        let ends = bytes.get(content..).is_some_and(|z| !z.is_empty() && z.iter().all(|b| *b == 0));
-        if !ends {
-            if !bytes.is_empty() {
-                self.problem(Severity::Note, node, "no zero at the text's end", 0, 0);
-            }
-            return;
-        }
-        if let Some((at, _)) = self.tree.get(node).map(Node::content) {
-            self.tree.place_content(node, at, content);
-        }
-    }
-
-    fn trimmed_text(&mut self, node: u32, bytes: &[u8], unit: usize) {
-        let zeros = bytes.iter().rev().take_while(|b| **b == 0).count() / unit * unit;
-        if let Some((at, len)) = self.tree.get(node).map(Node::content) {
-            self.tree.place_content(node, at, len.saturating_sub(zeros));
-        }
-    }
-
-    /// Says where a text is not valid; its bytes go with the problem.
-    pub fn check_text(&mut self, node: u32, kind: TextKind, whole: &[u8]) {
-        let Some(text) = self.tree.get(node) else {
-            return;
-        };
-        let (at, len) = text.content();
-        let bytes = whole.get(..len).unwrap_or(whole);
+    /// Says where a text is not valid, with its bytes, which stand there in a buffer.
+    pub fn check_text(&mut self, node: u32, kind: TextKind, (buffer, at): (Buffer, usize), bytes: &[u8]) {
+        let len = bytes.len();
         let plain = match kind {
             TextKind::Utf8 => bytes.is_ascii() || std::str::from_utf8(bytes).is_ok(),
             TextKind::Latin1 | TextKind::InvertedLatin1 | TextKind::Owned => true,
@@ -205,7 +156,6 @@ impl Run<'_> {
             TextKind::Utf16 => len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| u[1] & 0xf8 == 0xd8),
             TextKind::Inverted16 => len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| !u[1] & 0xf8 == 0xd8),
         };
-        let buffer = text.buffer;
         if plain || decode_pieces(kind, bytes, |_| {}) {
             return;
         }
@@ -316,6 +266,17 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the last unit is zero.
+fn ends_with_zero(bytes: &[u8], unit: usize) -> bool {
+    let last = bytes.len().checked_sub(unit).and_then(|content| bytes.get(content..));
+    last.is_some_and(|unit| unit.iter().all(|b| *b == 0))
+}
+
+/// How many bytes the zero units at the end take.
+fn zeros_at_end(bytes: &[u8], unit: usize) -> usize {
+    bytes.iter().rev().take_while(|b| **b == 0).count() / unit * unit
 }
 
 /// Where the first zero unit begins.

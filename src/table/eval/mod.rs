@@ -5,6 +5,7 @@
 
 mod bitstream;
 mod expr;
+mod grow;
 mod inflate;
 mod leaf;
 mod many;
@@ -14,7 +15,8 @@ mod steps;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
 pub use expr::binary;
-pub use native::{Call, Native, NativeFn};
+pub use grow::Grow;
+pub use native::{Call, Native};
 
 use super::cursor::{Cursor, Short};
 use super::program::*;
@@ -121,25 +123,26 @@ impl Field {
     }
 }
 
-/// One run of the evaluator: tables, tree and state together.
-pub struct Run<'a> {
+/// One run of the evaluator: tables, tree (or the outline of one) and state together.
+pub struct Run<'a, T: Grow = Tree> {
     /// The tables.
     pub tables: &'a Tables,
     /// The tree that grows.
-    pub tree: &'a mut Tree,
+    pub tree: &'a mut T,
     /// The evaluator's state.
     pub state: &'a mut Evaluator,
 }
 
 impl Evaluator {
-    /// Reads the message that begins at `bytes`, of a service and a sender (0 client, 1 server), into a cleared tree.
-    pub fn message(
+    /// Reads the message that begins at `bytes`, of a service and a sender (0 client, 1 server), into a cleared tree or its outline. Where
+    /// the outline is not whole after it, the outcome says nothing either.
+    pub fn message<T: Grow>(
         &mut self,
         tables: &Tables,
         service: ServiceId,
         sender: usize,
         bytes: &[u8],
-        tree: &mut Tree,
+        tree: &mut T,
     ) -> Outcome {
         tree.clear();
         self.begin();
@@ -201,7 +204,7 @@ impl Evaluator {
     }
 }
 
-impl Run<'_> {
+impl<T: Grow> Run<'_, T> {
     fn message(&mut self, service: ServiceId, sender: usize, bytes: &[u8]) -> Outcome {
         let tables = self.tables;
         let Some(service) = tables.service(service) else {
@@ -231,7 +234,10 @@ impl Run<'_> {
         let Some(def) = tables.message(id) else {
             return Outcome::Unknown(number, whole);
         };
-        self.tree.rename(root, def.name);
+        if !self.tree.takes(def) {
+            return Outcome::Unknown(number, whole);
+        }
+        self.tree.amend(root, |node| node.name = def.name);
         let Some(layout) = def.layout.and_then(|l| tables.layout(l)) else {
             if let Some(rest) = whole.and_then(|w| w.checked_sub(cursor.pos() / 8))
                 && cursor.narrow(rest).is_ok()
@@ -242,7 +248,7 @@ impl Run<'_> {
             }
             return Outcome::NoLayout(id, whole);
         };
-        self.tree.retype(root, layout.ty);
+        self.tree.amend(root, |node| node.ty = layout.ty);
         match whole {
             None => self.stream_message(id, layout, root, &mut cursor),
             Some(whole) => self.framed_message(id, layout, root, whole, &mut cursor),

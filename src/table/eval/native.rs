@@ -3,27 +3,27 @@
 use super::super::Tables;
 use super::super::cursor::Cursor;
 use super::super::program::Read;
-use super::{Frame, Run, Stop};
-use crate::tree::{Sym, TypeRef};
-
-/// A type with code: reads at the cursor, adds its nodes (exactly one without the span mark), returns the value expressions see.
-pub type NativeFn = fn(&mut Run<'_>, &mut Cursor<'_>, &Call) -> Result<u64, Stop>;
+use super::grow::{Code, Grow};
+use super::{Frame, Run};
+use crate::tree::{Outline, Sym, Tree, TypeRef};
 
 /// A type with code, as a protocol lists it.
 #[derive(Debug, Clone, Copy)]
 pub struct Native {
     /// The name tables use.
     pub name: &'static str,
-    /// Its code.
-    pub read: NativeFn,
+    /// Its code: reads at the cursor, adds its nodes (exactly one without the span mark), returns the value expressions see.
+    pub read: Code<Tree>,
+    /// The same for outlines, where it needs neither its nodes again nor anything beside the bytes and its arguments.
+    pub outline: Option<Code<Outline>>,
     /// Types of the tables that its parts have: looked up once, for [`Call::part`].
     pub parts: &'static [&'static str],
 }
 
 impl Native {
     /// One without parts of other types.
-    pub const fn new(name: &'static str, read: NativeFn) -> Native {
-        Native { name, read, parts: &[] }
+    pub const fn new(name: &'static str, read: Code<Tree>) -> Native {
+        Native { name, read, outline: None, parts: &[] }
     }
 }
 
@@ -52,7 +52,7 @@ impl Call {
     }
 }
 
-impl Run<'_> {
+impl<T: Grow> Run<'_, T> {
     /// One of the arguments of a type with code, in 64 bits, negative ones in two's complement; 0 where it was not given or has no
     /// value. `cursor` stands where the value begins.
     pub fn arg(&mut self, call: &Call, index: usize, cursor: &Cursor<'_>) -> u64 {

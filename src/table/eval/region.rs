@@ -3,10 +3,10 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::inflate::Inflated;
-use super::{Field, Frame, Run, Stop};
+use super::{Field, Frame, Grow, Run, Stop};
 use crate::tree::{Buffer, Kind, Made, Node, Problem, Severity, Sym, Text, TypeRef, mark};
 
-impl Run<'_> {
+impl<T: Grow> Run<'_, T> {
     pub(super) fn region(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -29,10 +29,11 @@ impl Run<'_> {
                 self.bounded(cursor, name, inner, *dialects, frame);
             }
             Some((keep, size)) => {
-                let keep = self.expr(*keep, frame, cursor).unwrap_or(0);
-                let size = self.expr(*size, frame, cursor).unwrap_or(0);
+                let run = T::whole(self).ok_or(Stop::Unknown)?;
+                let keep = run.expr(*keep, frame, cursor).unwrap_or(0);
+                let size = run.expr(*size, frame, cursor).unwrap_or(0);
                 let sizes = (keep.max(0) as usize, size.max(0) as usize);
-                self.inflated(cursor, name, (inner, *dialects), sizes, frame);
+                run.inflated(cursor, name, (inner, *dialects), sizes, frame);
             }
         }
         self.state.regions -= 1;
@@ -76,6 +77,9 @@ impl Run<'_> {
                         0,
                     );
                 }
+                return cursor.pos();
+            }
+            if self.tree.is_partial() {
                 return cursor.pos();
             }
             if inner.len() > 1 || (dialects && asked != 0) {
@@ -170,25 +174,8 @@ impl Run<'_> {
             self.pad(cursor);
             return;
         }
-        let structure = self.is_structure(node, cursor.buffer());
-        let said = self.tree.problems().iter().any(|p| p.node >= node && p.severity == Severity::Error)
-            || self
-                .tree
-                .problems()
-                .iter()
-                .any(|p| p.node >= node && p.text == Text::Fixed("no layout is known from here on"));
-        self.undecoded(cursor);
-        if !said {
-            let last = self.tree.len() - 1;
-            self.problem(Severity::Warning, last, "{a} bytes that no field claims", left.div_ceil(8) as i64, 0);
-        }
-        if structure {
-            self.tree.close(node, cursor.pos());
-        }
-    }
-
-    fn is_structure(&self, node: u32, buffer: Buffer) -> bool {
-        self.tree.get(node).is_some_and(|n| n.kind == Kind::Struct && n.buffer == buffer)
+        let Some(run) = T::whole(self) else { return };
+        run.show_left(cursor, node, left);
     }
 
     /// The bits up to the region's end as padding: a span, not a field.
@@ -216,6 +203,31 @@ impl Run<'_> {
                 self.tree.problem(Problem { severity: Severity::Note, node, text, a: 0, b: 0, bytes: None });
             }
         }
+    }
+}
+
+impl Run<'_> {
+    /// Bytes of a region that no field claims.
+    fn show_left(&mut self, cursor: &mut Cursor<'_>, node: u32, left: usize) {
+        let structure = self.is_structure(node, cursor.buffer());
+        let said = self.tree.problems().iter().any(|p| p.node >= node && p.severity == Severity::Error)
+            || self
+                .tree
+                .problems()
+                .iter()
+                .any(|p| p.node >= node && p.text == Text::Fixed("no layout is known from here on"));
+        self.undecoded(cursor);
+        if !said {
+            let last = self.tree.len() - 1;
+            self.problem(Severity::Warning, last, "{a} bytes that no field claims", left.div_ceil(8) as i64, 0);
+        }
+        if structure {
+            self.tree.close(node, cursor.pos());
+        }
+    }
+
+    fn is_structure(&self, node: u32, buffer: Buffer) -> bool {
+        self.tree.get(node).is_some_and(|n| n.kind == Kind::Struct && n.buffer == buffer)
     }
 
     /// A compressed region: its content is a buffer of its own.

@@ -4,7 +4,7 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::super::quick::{How, Quick};
-use super::{Field, Frame, Run, Stop};
+use super::{Field, Frame, Grow, Run, Stop};
 use crate::tree::{Kind, Problem, Severity, Text, TypeRef, mark};
 
 /// A structure in the midst of its steps, while those of one within it are run.
@@ -24,7 +24,7 @@ enum Begun<'a> {
     Inside(u32, &'a Layout, u64),
 }
 
-impl<'t> Run<'t> {
+impl<'t, T: Grow> Run<'t, T> {
     /// The fields of a layout with its parameters, into a structure's node that is open.
     pub fn steps(&mut self, layout: &Layout, args: &[u64], node: u32, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let frame = self.enter(layout, node, cursor)?;
@@ -108,6 +108,7 @@ impl<'t> Run<'t> {
             }
             Op::Undecoded => return Err(Stop::Unknown),
             Op::Remember { kind, key, value } => {
+                T::whole(self).ok_or(Stop::Unknown)?;
                 let pair = (self.expr(*key, at.frame, cursor), self.expr(*value, at.frame, cursor));
                 if let (Some(key), Some(value)) = pair {
                     self.state.memory.learn(*kind, key as u64, value as u64);
@@ -248,13 +249,13 @@ impl<'t> Run<'t> {
         }
         let member = family.numbers.find(number).and_then(|at| family.members.get(at));
         let layout = member.and_then(|m| tables.layout(m.1)).ok_or(Stop::Unknown)?;
-        self.tree.retype(node, layout.ty);
+        self.tree.amend(node, |node| node.ty = layout.ty);
         Ok(Begun::Inside(node, layout, number))
     }
 
     /// Turns the structure that was just begun into "no object".
     fn make_null(&mut self, node: u32) {
         self.tree.cut(node + 1);
-        self.tree.set_kind(node, Kind::Null);
+        self.tree.amend(node, |node| node.kind = Kind::Null);
     }
 }

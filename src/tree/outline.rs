@@ -1,0 +1,97 @@
+//! The outline of a tree: what a message is as a whole, without its nodes.
+
+use super::{Checkpoint, Kind, Node, Problem, Tree, mark};
+
+/// How many nodes a tree would have, which marks they would have, and what there is to say about them. Cleared, not freed, between messages.
+#[derive(Default)]
+pub struct Outline {
+    nodes: u32,
+    problems: Vec<Problem>,
+    /// All [`mark`]s any node may have had since it was cleared.
+    seen: u8,
+    /// Something came up that only a tree can tell.
+    partial: bool,
+}
+
+impl Outline {
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.nodes = 0;
+        self.problems.clear();
+        self.seen = 0;
+        self.partial = false;
+    }
+
+    /// Whether this is all there is to know: every captured byte is in a field of its own and explained, and nothing came up that only a
+    /// tree can tell.
+    pub fn is_whole(&self) -> bool {
+        !self.partial && self.seen & Tree::NOT_PLAIN == 0
+    }
+
+    /// Whether something came up that only a tree can tell.
+    pub fn is_partial(&self) -> bool {
+        self.partial
+    }
+
+    /// Only a tree can tell what this message is.
+    pub fn set_partial(&mut self) {
+        self.partial = true;
+    }
+
+    /// How many nodes there would be.
+    #[inline(always)]
+    #[allow(clippy::len_without_is_empty)] // nobody asks
+    pub fn len(&self) -> u32 {
+        self.nodes
+    }
+
+    /// Counts a node; returns the index it would have.
+    #[inline(always)]
+    pub fn leaf(&mut self, node: Node) -> u32 {
+        let index = self.nodes;
+        self.nodes += 1;
+        self.seen |= node.marks | if node.kind == Kind::Undecoded { mark::UNEXPLAINED } else { 0 };
+        index
+    }
+
+    /// Counts nodes, with all their marks together.
+    #[inline(always)]
+    pub fn several(&mut self, marks: u8, nodes: usize) {
+        self.nodes += nodes as u32;
+        self.seen |= marks;
+    }
+
+    /// A node has further marks.
+    pub fn mark(&mut self, marks: u8) {
+        self.seen |= marks;
+    }
+
+    /// Forgets the nodes from an index on.
+    #[inline(always)]
+    pub fn cut(&mut self, index: u32) {
+        self.nodes = self.nodes.min(index);
+    }
+
+    /// What went wrong or is worth saying, in the order it was met.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Adds a problem. As many are kept as in a tree.
+    pub fn problem(&mut self, problem: Problem) {
+        if self.problems.len() < Tree::MAX_PROBLEMS {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Where it stands now.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { nodes: self.nodes as usize, problems: self.problems.len(), made: 0, text: 0, names: 0 }
+    }
+
+    /// Forgets all that came since a checkpoint.
+    pub fn back_to(&mut self, to: Checkpoint) {
+        self.cut(to.node());
+        self.problems.truncate(to.problems);
+    }
+}
