@@ -15,7 +15,7 @@ use super::form::Form;
 use super::outlet::Outlet;
 use super::sink::Printer;
 use crate::out::tree::History;
-use crate::out::{Batch, Record};
+use crate::out::{Batch, Body, Record};
 use crate::pipeline::Pipeline;
 use crate::proto::LazyTables;
 use crate::tree::Tree;
@@ -68,13 +68,13 @@ impl<'a, W: Write + Send> Crew<'a, W> {
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let _watch = Watch(&self.outlet);
         let mut hands = self.hands.clone();
-        let (mut batch, mut tree, mut text) = (Batch::default(), Tree::new(), Vec::new());
+        let (mut batch, mut text) = (Batch::default(), Vec::new());
         while let Some((number, hire)) = self.fill(&mut batch) {
             if hire {
                 // Where the system has no thread to give, there is one fewer.
                 let _ = Builder::new().name("crew".into()).spawn_scoped(scope, || self.work(scope));
             }
-            hands.write(&mut batch, &mut tree, &mut text);
+            hands.write(&mut batch, &mut text);
             text = self.outlet.put(number, text);
         }
     }
@@ -115,11 +115,8 @@ struct Hands {
 
 impl Hands {
     /// Makes text of a batch, and empties it.
-    fn write(&mut self, batch: &mut Batch, tree: &mut Tree, text: &mut Vec<u8>) {
-        batch.each(&self.tables, tree, |record, past| self.form.record(record, past, text));
-        if batch.bytes() > OVERFULL {
-            *tree = Tree::new();
-        }
+    fn write(&mut self, batch: &mut Batch, text: &mut Vec<u8>) {
+        batch.each(&self.tables, |record, past| self.form.record(record, past, text));
         batch.clear(KEEP);
     }
 }
@@ -143,9 +140,21 @@ impl<W: Write> Gather<W> {
     /// Takes a record.
     pub(super) fn record(&mut self, record: &Record<'_>, history: Option<&mut History>) {
         self.batch.push(record, history);
+        if !matches!(record.body, Body::Message { .. }) {
+            self.write_overfull();
+        }
+    }
+
+    /// Takes the tree of the message that was the last record.
+    pub(super) fn take(&mut self, tree: &mut Tree) {
+        self.batch.take(tree);
+        self.write_overfull();
+    }
+
+    fn write_overfull(&mut self) {
         if self.batch.bytes() >= OVERFULL {
             let mut text = Vec::new();
-            self.hands.write(&mut self.batch, &mut Tree::new(), &mut text);
+            self.hands.write(&mut self.batch, &mut text);
             self.outlet.put(self.next, text);
             self.next += 1;
         }

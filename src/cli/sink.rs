@@ -12,6 +12,7 @@ use crate::filter::Filter;
 use crate::out::Record;
 use crate::out::tree::{History, Pasts};
 use crate::pipeline::{Output, Setup};
+use crate::tree::Tree;
 
 /// Bytes gathered before they are written, as long as more input is at hand.
 const GATHER: usize = 64 << 10;
@@ -91,6 +92,12 @@ impl<W: Write> Output for Printer<W> {
         match &mut self.way {
             Way::Here(here) => here.record(record, self.history.as_mut()),
             Way::Crew(gather) => gather.record(record, self.history.as_mut()),
+        }
+    }
+
+    fn spent(&mut self, tree: &mut Tree) {
+        if let Way::Crew(gather) = &mut self.way {
+            gather.take(tree);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Records that wait to be written: copies of what outputs are handed, packed into a few vectors that are used again.
+//! Records that wait to be written: copies of what outputs are handed, packed into a few vectors that are used again. Only trees are not
+//! copied: whoever read them gets others for them.
 //!
 //! It knows what a record is made of, and neither who fills it nor who writes what is in it.
 
@@ -7,7 +8,7 @@ use std::net::SocketAddr;
 use super::record::{Body, Counts, Record};
 use super::tree::{History, Past, PastAt, Pasts};
 use crate::proto::{Event, LazyTables, Message, Moment, Reply, Side, Transport};
-use crate::tree::{PackedTrees, Tree};
+use crate::tree::Tree;
 
 /// What an event takes with its texts, about.
 const EVENT: usize = 512;
@@ -16,7 +17,14 @@ const EVENT: usize = 512;
 #[derive(Default)]
 pub struct Batch {
     heads: Vec<Head>,
-    trees: PackedTrees,
+    /// The trees of the messages among them, in their order. The last message's is there once nobody needs it any more.
+    trees: Vec<Tree>,
+    /// How many messages there are.
+    messages: usize,
+    /// Bytes that the contents of their trees take.
+    tree_bytes: usize,
+    /// Trees to be used again.
+    spare: Vec<Tree>,
     pasts: Pasts,
     events: Vec<Event>,
     /// The messages' bytes, one after another.
@@ -63,7 +71,7 @@ impl Batch {
                     offset: message.offset,
                     bytes: (start, self.bytes.len()),
                     reply: message.reply,
-                    tree: self.trees.push(tree),
+                    tree: self.expect(tree),
                 }
             }
             Body::Event(event) => {
@@ -77,15 +85,23 @@ impl Batch {
         self.heads.push(Head { number, at, transport, stream, src, dst, from, protocol, service, past, what });
     }
 
-    /// Shows every record to `write`, as it was. The tables are those of the run; `tree` is a place to put trees.
-    pub fn each(&self, tables: &[LazyTables], tree: &mut Tree, mut write: impl FnMut(&Record<'_>, Past<'_>)) {
+    /// Takes the tree of the message that was added last; another one, whose content means nothing, is put in its place.
+    pub fn take(&mut self, tree: &mut Tree) {
+        if self.trees.len() < self.messages {
+            let another = self.spare.pop().unwrap_or_default();
+            self.trees.push(std::mem::replace(tree, another));
+        }
+    }
+
+    /// Shows every record to `write`, as it was. The tables are those of the run.
+    pub fn each(&self, tables: &[LazyTables], mut write: impl FnMut(&Record<'_>, Past<'_>)) {
         for head in &self.heads {
             let protocol = self.text(head.protocol);
             let message;
             let body = match head.what {
                 What::Message { name, number, offset, bytes, reply, tree: at } => {
                     let Some(tables) = tables.iter().find(|t| t.protocol().name() == protocol) else { continue };
-                    self.trees.unpack(at, tree);
+                    let Some(tree) = self.trees.get(at) else { continue };
                     message = Message {
                         name: self.text(name),
                         number,
@@ -118,7 +134,7 @@ impl Batch {
     /// How many bytes it takes, about.
     pub fn bytes(&self) -> usize {
         size_of_val(self.heads.as_slice())
-            + self.trees.bytes()
+            + self.tree_bytes
             + self.pasts.bytes()
             + self.events.len() * EVENT
             + self.bytes.len()
@@ -129,13 +145,35 @@ impl Batch {
     pub fn clear(&mut self, keep: usize) {
         self.heads.clear();
         self.heads.shrink_to(keep / size_of::<Head>());
-        self.trees.clear(keep);
+        self.messages = 0;
+        self.tree_bytes = 0;
+        self.keep_trees(keep * 4);
         self.pasts.clear(keep);
         self.events.clear();
         self.bytes.clear();
         self.bytes.shrink_to(keep);
         self.text.clear();
         self.text.shrink_to(keep);
+    }
+
+    /// A message's tree will follow; its place.
+    fn expect(&mut self, tree: &Tree) -> usize {
+        self.messages += 1;
+        self.tree_bytes += tree.size();
+        self.messages - 1
+    }
+
+    /// Keeps trees to be used again, as many as take so many bytes.
+    fn keep_trees(&mut self, keep: usize) {
+        self.spare.append(&mut self.trees);
+        let mut room = keep;
+        self.spare.retain(|tree| match room.checked_sub(size_of::<Tree>() + tree.allocated()) {
+            Some(rest) => {
+                room = rest;
+                true
+            }
+            None => false,
+        });
     }
 
     fn keep(&mut self, text: &str) -> Place {

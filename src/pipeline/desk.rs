@@ -153,6 +153,10 @@ impl<O: Output> Emit for Desk<'_, O> {
         self.record(message.from, at, message.service, Body::Message { message, tables, tree })
     }
 
+    fn spent(&mut self, tree: &mut Tree) {
+        self.out.spent(tree);
+    }
+
     fn outline(&mut self, at: Moment, message: &Message<'_>, id: MessageId, tables: &Tables, outline: &Outline) -> u64 {
         self.summary.messages += 1;
         self.summary.problems += outline.problems().len() as u64;

@@ -24,6 +24,8 @@ pub(crate) use desk::shares;
 pub trait Output {
     /// One record.
     fn record(&mut self, record: &Record<'_>);
+    /// The tree of the last record, a message, is not needed any more: it may be exchanged for another, whose content means nothing.
+    fn spent(&mut self, _tree: &mut Tree) {}
     /// Whether outlines of messages are enough, where there is no more to a message than its outline.
     fn wants_outlines(&self) -> bool {
         false

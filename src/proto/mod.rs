@@ -232,6 +232,8 @@ pub enum Share {
 pub trait Emit {
     /// A message, whose fields are in the tree. Returns its record number.
     fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64;
+    /// The session needs the tree of its last message no more: it may be exchanged for another, whose content means nothing.
+    fn spent(&mut self, _tree: &mut Tree) {}
     /// A message of which an outline was wanted, and which has nothing that only a tree can tell. Returns its record number. Who lends no
     /// outline ([`Context::outline`]) is told of none.
     fn outline(&mut self, _: Moment, _: &Message<'_>, _: MessageId, _: &Tables, _: &Outline) -> u64 {

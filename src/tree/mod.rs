@@ -5,7 +5,6 @@
 
 mod link;
 mod outline;
-mod packed;
 mod problem;
 mod value;
 mod walk;
@@ -15,7 +14,6 @@ use std::fmt;
 
 pub use link::{Link, LinkKind};
 pub use outline::Outline;
-pub use packed::PackedTrees;
 pub use problem::{Problem, Severity, Text};
 pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii};
 pub use walk::{Children, Members};
@@ -183,6 +181,26 @@ impl Tree {
 
     /// Marks of nodes whose bytes are not simply explained.
     const NOT_PLAIN: u8 = mark::OPAQUE | mark::OWN_BUFFER | mark::UNEXPLAINED;
+
+    /// How many bytes its content takes.
+    pub fn size(&self) -> usize {
+        size_of_val(self.nodes.as_slice())
+            + size_of_val(self.problems.as_slice())
+            + size_of_val(self.links.as_slice())
+            + self.made.iter().take(self.made_used).map(|(bytes, _)| bytes.len()).sum::<usize>()
+            + self.text.len()
+            + size_of_val(self.names.as_slice())
+    }
+
+    /// How many bytes are allocated for it.
+    pub fn allocated(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>()
+            + self.problems.capacity() * size_of::<Problem>()
+            + self.links.capacity() * size_of::<Link>()
+            + self.made.iter().map(|(bytes, _)| bytes.capacity()).sum::<usize>()
+            + self.text.capacity()
+            + self.names.capacity() * size_of::<(u32, u32)>()
+    }
 
     /// Whether every captured byte is certain to be in a field of its own: nothing opaque, undecoded or in a buffer of its own.
     pub fn is_plain(&self) -> bool {

@@ -152,6 +152,7 @@ impl I3Session {
             self.pending.asked(id, from, (record, at), bytes, tree);
             self.network.learn(id, bytes, context.tables, tree);
         }
+        context.emit.spent(context.tree);
     }
 
     /// The name of a packet that no table knows: its type, or `value`. Types are words of the protocol and no texts for people: their

@@ -155,6 +155,7 @@ impl MoulSession {
             }
             _ => Vec::new(),
         };
+        context.emit.spent(context.tree);
         let half = self.half(side);
         half.last_transaction = transaction.or(half.last_transaction);
         half.advance(length);

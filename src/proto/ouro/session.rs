@@ -303,6 +303,7 @@ impl LinkSession {
             reply: None,
         };
         let record = context.emit.message(found.at, &message, context.tables, context.tree);
+        context.emit.spent(context.tree);
         if let Some(link) = packet.link.filter(|_| packet.right) {
             found.from.of(&mut self.sequences).sent(link, nanos, record);
         }

@@ -138,6 +138,7 @@ impl CircuitSession {
             reliable: read.packet.has(packet::RELIABLE),
             acked: false,
         });
+        context.emit.spent(context.tree);
     }
 
     /// A message nobody knows still counts, and may carry acknowledgements.
