@@ -267,9 +267,7 @@ impl Flow {
         let transports = (&mut self.tcp, &mut self.udp);
         transport((&whole, ip), self.now, &mut self.stats, transports, &self.limits, sink);
     }
-}
 
-impl Flow {
     /// Hands on the beginnings of datagrams that were given up incomplete.
     #[inline]
     fn broken<S: FlowSink>(&mut self, sink: &mut S) {

@@ -154,20 +154,10 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names, call: &Call) -> Option<Arc<Descriptor>> {
     let version = u32::try_from(run.arg(call, 0, cursor)).ok()?;
     let name = descriptor_name(run, cursor, names)?;
-    let found = store(run).find(&name, version).cloned();
-    keep_room(run, name);
+    let store = Store::of(run.state)?;
+    let found = store.find(&name, version).cloned();
+    store.name = name;
     found
-}
-
-/// Keeps what was allocated for a name, for the next one.
-fn keep_room(run: &mut Run<'_>, name: String) {
-    if let Some(store) = own_store(run) {
-        store.name = name;
-    }
-}
-
-fn own_store<'a>(run: &'a mut Run<'_>) -> Option<&'a mut Store> {
-    run.state.context.as_mut().and_then(|context| context.downcast_mut())
 }
 
 fn store<'a>(run: &'a Run<'_>) -> &'a Store {
@@ -176,7 +166,7 @@ fn store<'a>(run: &'a Run<'_>) -> &'a Store {
 }
 
 fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names) -> Option<String> {
-    let mut name = own_store(run).map(|store| std::mem::take(&mut store.name)).unwrap_or_default();
+    let mut name = Store::of(run.state).map(|store| std::mem::take(&mut store.name)).unwrap_or_default();
     name.clear();
     let mut nodes = run.tree.nodes().iter().rev();
     let node = nodes.find(|node| node.name == names.descriptor_name && !node.has(mark::SPAN))?;
@@ -220,7 +210,9 @@ fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, 
         Some(name) => {
             let text = format_args!("no state descriptor `{name}` of version {version} is known");
             say(run, Severity::Note, node, text);
-            keep_room(run, name);
+            if let Some(store) = Store::of(run.state) {
+                store.name = name;
+            }
         }
         None => say(run, Severity::Note, node, format_args!("no state descriptor is named")),
     }

@@ -236,9 +236,8 @@ mod tests {
         let layout = tables.layout(message.layout.unwrap()).unwrap();
         let mut tree = Tree::new();
         Evaluator::default().value(&tables, layout.ty, Sym::ELEMENT, bytes, bit, &mut tree);
-        let data = tables.sym("Data");
-        let node = tree.nodes().iter().find(|node| Some(node.name) == data).unwrap();
-        let last = tree.children(tree.nodes().iter().position(|n| Some(n.name) == data).unwrap() as u32).last();
+        let data = tree.nodes().iter().position(|node| Some(node.name) == tables.sym("Data")).unwrap() as u32;
+        let (node, last) = (tree.get(data).unwrap(), tree.children(data).last());
         let end = last.map_or(node.start + node.bits, |(_, last)| last.start + last.bits);
         assert_eq!(end, node.start + node.bits, "no bit of it without a place");
         (node.kind, end)
