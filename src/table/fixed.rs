@@ -137,7 +137,7 @@ impl Building {
                 }
                 true
             }
-            How::Layout => depth > 0 && self.structure(p, (*name, *marks), quick.layout, depth - 1),
+            How::Layout => depth > 0 && self.structure(p, (*name, *marks), LayoutId(quick.by), depth - 1),
             _ => false,
         }
     }

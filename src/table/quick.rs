@@ -82,32 +82,26 @@ pub struct Quick {
     pub(crate) checked: bool,
     /// The enum or flag set that names its values.
     pub symbols: Option<EnumId>,
-    pub(crate) layout: LayoutId,
+    /// The layout, or the type with code, that it is read by: a place in their list.
+    pub(crate) by: u32,
     /// Whether trees explain it.
     pub shown: bool,
 }
 
 impl Quick {
     /// A type that is not there.
-    pub(crate) const NONE: Quick = Quick {
-        how: How::Other,
-        scalar: Scalar::NONE,
-        marks: 0,
-        checked: false,
-        symbols: None,
-        layout: LayoutId(0),
-        shown: false,
-    };
+    pub(crate) const NONE: Quick =
+        Quick { how: How::Other, scalar: Scalar::NONE, marks: 0, checked: false, symbols: None, by: 0, shown: false };
 
     /// A definition in short.
     fn of(def: &TypeDef) -> Quick {
         let scalar = scalar(&def.read);
-        let (how, layout) = match &def.read {
-            Read::Layout { layout, args } if args.is_empty() => (How::Layout, *layout),
-            Read::NullOr { .. } => (How::NullOr, LayoutId(0)),
-            Read::Family(_) => (How::Family, LayoutId(0)),
-            Read::Native { .. } => (How::Native, LayoutId(0)),
-            _ => (if scalar.is_some() { How::Little } else { How::Other }, LayoutId(0)),
+        let (how, by) = match &def.read {
+            Read::Layout { layout, args } if args.is_empty() => (How::Layout, layout.0),
+            Read::NullOr { .. } => (How::NullOr, 0),
+            Read::Family(_) => (How::Family, 0),
+            Read::Native { native, .. } => (How::Native, *native),
+            _ => (if scalar.is_some() { How::Little } else { How::Other }, 0),
         };
         Quick {
             how,
@@ -115,7 +109,7 @@ impl Quick {
             marks: def.marks,
             checked: def.expect.is_some() || def.max.is_some(),
             symbols: def.symbols,
-            layout,
+            by,
             shown: def.shown.is_some(),
         }
     }

@@ -179,9 +179,6 @@ impl Tree {
         self.seen = 0;
     }
 
-    /// Marks of nodes whose bytes are not simply explained.
-    const NOT_PLAIN: u8 = mark::OPAQUE | mark::OWN_BUFFER | mark::UNEXPLAINED;
-
     /// How many bytes its content takes.
     pub fn size(&self) -> usize {
         size_of_val(self.nodes.as_slice())
@@ -204,7 +201,7 @@ impl Tree {
 
     /// Whether every captured byte is certain to be in a field of its own: nothing opaque, undecoded or in a buffer of its own.
     pub fn is_plain(&self) -> bool {
-        self.seen & Self::NOT_PLAIN == 0
+        self.seen & (mark::OPAQUE | mark::OWN_BUFFER | mark::UNEXPLAINED) == 0
     }
 
     /// All nodes, each before its children; the first is the message.

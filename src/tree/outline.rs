@@ -1,6 +1,6 @@
 //! The outline of a tree: what a message is as a whole, without its nodes.
 
-use super::{Checkpoint, Kind, Node, Problem, Tree, mark};
+use super::{Buffer, Checkpoint, Kind, Node, Problem, Tree, mark};
 
 /// How many nodes a tree would have, which marks they would have, and what there is to say about them. Cleared, not freed, between messages.
 #[derive(Default)]
@@ -11,6 +11,9 @@ pub struct Outline {
     seen: u8,
     /// Something came up that only a tree can tell.
     partial: bool,
+    /// How many buffers were made, and one to be used again.
+    made: u16,
+    buffer: Vec<u8>,
 }
 
 impl Outline {
@@ -20,12 +23,12 @@ impl Outline {
         self.problems.clear();
         self.seen = 0;
         self.partial = false;
+        self.made = 0;
     }
 
-    /// Whether this is all there is to know: every captured byte is in a field of its own and explained, and nothing came up that only a
-    /// tree can tell.
+    /// Whether this is all there is to know: every captured byte is explained, and nothing came up that only a tree can tell.
     pub fn is_whole(&self) -> bool {
-        !self.partial && self.seen & Tree::NOT_PLAIN == 0
+        !self.partial && self.seen & (mark::OPAQUE | mark::UNEXPLAINED) == 0
     }
 
     /// Whether something came up that only a tree can tell.
@@ -81,6 +84,21 @@ impl Outline {
     pub fn problem(&mut self, problem: Problem) {
         if self.problems.len() < Tree::MAX_PROBLEMS {
             self.problems.push(problem);
+        }
+    }
+
+    /// Opens the next buffer that decoding makes.
+    pub fn open_buffer(&mut self) -> (Buffer, Vec<u8>) {
+        self.made = self.made.saturating_add(1);
+        let mut bytes = std::mem::take(&mut self.buffer);
+        bytes.clear();
+        (Buffer(self.made), bytes)
+    }
+
+    /// Takes a buffer back; its content is not kept.
+    pub fn put_buffer(&mut self, bytes: Vec<u8>) {
+        if bytes.capacity() <= Tree::KEEP_MADE {
+            self.buffer = bytes;
         }
     }
 

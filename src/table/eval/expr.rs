@@ -10,11 +10,7 @@ impl<T: Grow> Run<'_, T> {
     #[inline]
     pub(super) fn test(&mut self, test: Test, frame: Frame, cursor: &Cursor<'_>) -> bool {
         match test {
-            // Slots begin as zero, so what is absent has no flag.
-            Test::Has(slot, mask) => {
-                let value = self.state.slots.get(frame.base + usize::from(slot)).copied().unwrap_or(0);
-                mask != 0 && value & mask == mask
-            }
+            Test::Has(slot, mask) => self.slot(frame, slot).is_some_and(|v| mask != 0 && v & mask == mask),
             Test::Equals(slot, value) => self.slot(frame, slot) == Some(value),
             Test::Differs(slot, value) => self.slot(frame, slot).is_some_and(|v| v != value),
             Test::Above(slot, value) => self.slot(frame, slot).is_some_and(|v| v > value),
@@ -24,6 +20,7 @@ impl<T: Grow> Run<'_, T> {
         }
     }
 
+    /// A kept value; what stands there before one is kept is of earlier structures.
     #[inline]
     fn slot(&self, frame: Frame, slot: u16) -> Option<u64> {
         if frame.present & (1 << (slot & 63)) == 0 {

@@ -7,7 +7,7 @@ use super::super::cursor::Cursor;
 use super::super::fixed::Fixed;
 use super::super::program::MessageDef;
 use super::{Call, Native, Run, Stop};
-use crate::tree::{Buffer, Checkpoint, Node, Outline, Problem, Tree};
+use crate::tree::{Buffer, Checkpoint, Made, Node, Outline, Problem, Tree};
 
 /// What grows while a message is read. Nodes are told one after the other, each before its children; what is told of a node later names
 /// it by its index.
@@ -39,13 +39,18 @@ pub trait Grow: Sized {
     /// Forgets all that came since a checkpoint.
     fn back_to(&mut self, to: Checkpoint);
 
+    /// Opens the next buffer that decoding makes: its number, and an empty vector to fill.
+    fn open_buffer(&mut self, made: Made) -> (Buffer, Vec<u8>);
+    /// Takes the buffer that was opened, filled.
+    fn put_buffer(&mut self, buffer: Buffer, bytes: Vec<u8>);
+
     /// Whether a message can be read into it.
     fn takes(&mut self, def: &MessageDef) -> bool;
     /// Whether something came up that only a tree can tell.
     fn is_partial(&self) -> bool;
     /// The code of a type, where there is any for this.
     fn native(native: &Native) -> Option<Code<Self>>;
-    /// The run as one over a tree, for what needs its nodes, its buffers or what earlier messages left behind. An outline has none of
+    /// The run as one over a tree, for what needs its nodes or what earlier messages left behind. An outline has none of
     /// that: what it was to be has to be read into a tree.
     fn whole<'r, 'a>(run: &'r mut Run<'a, Self>) -> Option<&'r mut Run<'a, Tree>>;
 }
@@ -112,6 +117,14 @@ impl Grow for Tree {
 
     fn back_to(&mut self, to: Checkpoint) {
         Tree::back_to(self, to);
+    }
+
+    fn open_buffer(&mut self, made: Made) -> (Buffer, Vec<u8>) {
+        Tree::open_buffer(self, made)
+    }
+
+    fn put_buffer(&mut self, buffer: Buffer, bytes: Vec<u8>) {
+        Tree::put_buffer(self, buffer, bytes);
     }
 
     fn takes(&mut self, _: &MessageDef) -> bool {
@@ -187,6 +200,14 @@ impl Grow for Outline {
 
     fn back_to(&mut self, to: Checkpoint) {
         Outline::back_to(self, to);
+    }
+
+    fn open_buffer(&mut self, _: Made) -> (Buffer, Vec<u8>) {
+        Outline::open_buffer(self)
+    }
+
+    fn put_buffer(&mut self, _: Buffer, bytes: Vec<u8>) {
+        Outline::put_buffer(self, bytes);
     }
 
     fn takes(&mut self, def: &MessageDef) -> bool {

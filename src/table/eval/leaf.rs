@@ -28,7 +28,7 @@ impl<T: Grow> Run<'_, T> {
         match quick.how {
             How::Little => self.little(cursor, field, &quick),
             How::Layout | How::NullOr | How::Family => self.composite(cursor, field, &quick, frame),
-            How::Native => self.native(cursor, field, frame),
+            How::Native => self.native(cursor, field, quick.by, frame),
             How::Other => self.other(cursor, field, frame),
         }
     }
@@ -147,13 +147,15 @@ impl<T: Grow> Run<'_, T> {
 
     /// A type with code.
     #[inline(never)]
-    pub(super) fn native(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Frame) -> Result<u64, Stop> {
-        let tables = self.tables;
+    pub(super) fn native(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        native: u32,
+        frame: Frame,
+    ) -> Result<u64, Stop> {
         let Field { name, ty, marks } = field;
-        let Some(TypeDef { read: Read::Native { native, .. }, .. }) = tables.type_def(ty) else {
-            return Err(Stop::Unknown);
-        };
-        let Some((code, _)) = tables.native(*native) else {
+        let Some((code, _)) = self.tables.native(native) else {
             return Err(Stop::Unknown);
         };
         let Some(read) = T::native(code) else {
@@ -161,7 +163,7 @@ impl<T: Grow> Run<'_, T> {
             return Err(Stop::Unknown);
         };
         self.node_limit(0)?;
-        let call = Call { native: *native, name, ty, marks, frame, depth: self.state.depth };
+        let call = Call { native, name, ty, marks, frame, depth: self.state.depth };
         let (start, node) = (cursor.pos(), self.tree.len());
         let result = read(self, cursor, &call);
         if result.is_err() && self.tree.len() == node {

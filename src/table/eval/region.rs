@@ -29,11 +29,10 @@ impl<T: Grow> Run<'_, T> {
                 self.bounded(cursor, name, inner, *dialects, frame);
             }
             Some((keep, size)) => {
-                let run = T::whole(self).ok_or(Stop::Unknown)?;
-                let keep = run.expr(*keep, frame, cursor).unwrap_or(0);
-                let size = run.expr(*size, frame, cursor).unwrap_or(0);
+                let keep = self.expr(*keep, frame, cursor).unwrap_or(0);
+                let size = self.expr(*size, frame, cursor).unwrap_or(0);
                 let sizes = (keep.max(0) as usize, size.max(0) as usize);
-                run.inflated(cursor, name, (inner, *dialects), sizes, frame);
+                self.inflated(cursor, name, (inner, *dialects), sizes, frame);
             }
         }
         self.state.regions -= 1;
@@ -204,31 +203,6 @@ impl<T: Grow> Run<'_, T> {
             }
         }
     }
-}
-
-impl Run<'_> {
-    /// Bytes of a region that no field claims.
-    fn show_left(&mut self, cursor: &mut Cursor<'_>, node: u32, left: usize) {
-        let structure = self.is_structure(node, cursor.buffer());
-        let said = self.tree.problems().iter().any(|p| p.node >= node && p.severity == Severity::Error)
-            || self
-                .tree
-                .problems()
-                .iter()
-                .any(|p| p.node >= node && p.text == Text::Fixed("no layout is known from here on"));
-        self.undecoded(cursor);
-        if !said {
-            let last = self.tree.len() - 1;
-            self.problem(Severity::Warning, last, "{a} bytes that no field claims", left.div_ceil(8) as i64, 0);
-        }
-        if structure {
-            self.tree.close(node, cursor.pos());
-        }
-    }
-
-    fn is_structure(&self, node: u32, buffer: Buffer) -> bool {
-        self.tree.get(node).is_some_and(|n| n.kind == Kind::Struct && n.buffer == buffer)
-    }
 
     /// A compressed region: its content is a buffer of its own.
     fn inflated(
@@ -248,22 +222,26 @@ impl Run<'_> {
         let mut inside = Cursor::new(&bytes, buffer);
         self.bounded(&mut inside, name, inner, dialects, frame);
         let found = bytes.len();
-        if !matches!(good, Inflated::Whole) && self.is_structure(node, buffer) {
+        if (found == 0 || !matches!(good, Inflated::Whole))
+            && let Some(run) = T::whole(self)
+            && !matches!(good, Inflated::Whole)
+            && run.is_structure(node, buffer)
+        {
             // What could not be unpacked stands behind the content, as it was captured.
             bytes.extend_from_slice(raw.get(used..).unwrap_or(&[]));
             let mut behind = Cursor::new(&bytes, buffer);
             behind.seek(found * 8);
-            self.undecoded(&mut behind);
-            self.tree.close(node, behind.pos());
+            run.undecoded(&mut behind);
+            run.tree.close(node, behind.pos());
         }
         self.tree.put_buffer(buffer, bytes);
         cursor.seek(cursor.limit());
-        if let Some(n) = self.tree.get_mut(node) {
-            n.start = start as u32;
-            n.bits = (cursor.pos() - start) as u32;
-            n.buffer = cursor.buffer();
-            n.marks |= mark::OWN_BUFFER;
-        }
+        self.tree.amend(node, |node| {
+            node.start = start as u32;
+            node.bits = (cursor.pos() - start) as u32;
+            node.buffer = cursor.buffer();
+        });
+        self.tree.mark(node, mark::OWN_BUFFER);
         match good {
             Inflated::Broken => {
                 self.problem(
@@ -293,6 +271,31 @@ impl Run<'_> {
                 size as i64,
             );
         }
+    }
+}
+
+impl Run<'_> {
+    /// Bytes of a region that no field claims.
+    fn show_left(&mut self, cursor: &mut Cursor<'_>, node: u32, left: usize) {
+        let structure = self.is_structure(node, cursor.buffer());
+        let said = self.tree.problems().iter().any(|p| p.node >= node && p.severity == Severity::Error)
+            || self
+                .tree
+                .problems()
+                .iter()
+                .any(|p| p.node >= node && p.text == Text::Fixed("no layout is known from here on"));
+        self.undecoded(cursor);
+        if !said {
+            let last = self.tree.len() - 1;
+            self.problem(Severity::Warning, last, "{a} bytes that no field claims", left.div_ceil(8) as i64, 0);
+        }
+        if structure {
+            self.tree.close(node, cursor.pos());
+        }
+    }
+
+    fn is_structure(&self, node: u32, buffer: Buffer) -> bool {
+        self.tree.get(node).is_some_and(|n| n.kind == Kind::Struct && n.buffer == buffer)
     }
 }
 

@@ -62,7 +62,7 @@ impl<'t, T: Grow> Run<'t, T> {
                     let begun = match quick.how {
                         How::Little => Begun::Done(self.little(cursor, field, quick)?),
                         How::Layout | How::NullOr | How::Family => self.begin(cursor, field, quick, at.frame)?,
-                        How::Native => Begun::Done(self.native(cursor, field, at.frame)?),
+                        How::Native => Begun::Done(self.native(cursor, field, quick.by, at.frame)?),
                         How::Other => Begun::Done(self.other(cursor, field, at.frame)?),
                     };
                     let (Begun::Done(value) | Begun::Inside(_, _, value)) = begun;
@@ -131,7 +131,6 @@ impl<'t, T: Grow> Run<'t, T> {
         if self.state.slots.len() < top {
             self.state.slots.resize(top, 0);
         }
-        self.state.slots.get_mut(base..top).unwrap_or_default().iter_mut().for_each(|slot| *slot = 0);
         self.state.top = top;
         Ok(Frame { base, present: 0 })
     }
@@ -188,7 +187,7 @@ impl<'t, T: Grow> Run<'t, T> {
         let tables = self.tables;
         self.node_limit(0)?;
         if quick.how == How::Layout {
-            let layout = tables.layout(quick.layout).ok_or(Stop::Unknown)?;
+            let layout = tables.layout(LayoutId(quick.by)).ok_or(Stop::Unknown)?;
             return Ok(Begun::Inside(self.open_as(cursor, Field { ty: layout.ty, ..field }, Kind::Struct), layout, 0));
         }
         let node = self.open_as(cursor, field, Kind::Struct);
@@ -221,7 +220,7 @@ impl<'t, T: Grow> Run<'t, T> {
         }
         let quick = tables.quick(of);
         if quick.how == How::Layout {
-            let layout = tables.layout(quick.layout).ok_or(Stop::Unknown)?;
+            let layout = tables.layout(LayoutId(quick.by)).ok_or(Stop::Unknown)?;
             return Ok(Begun::Inside(node, layout, 1));
         }
         match tables.type_def(of).map(|def| &def.read) {
