@@ -65,8 +65,9 @@ pub enum Order {
     Pdp,
 }
 
-/// How a type is read.
+/// How a type is read; which way stands in a byte of its own, too.
 #[derive(Debug, Clone)]
+#[repr(u8)]
 pub enum Read {
     /// An integer.
     Int {
@@ -230,8 +231,9 @@ pub struct Layout {
 /// "No slot": the value is not needed by any expression.
 pub const NO_SLOT: u16 = u16::MAX;
 
-/// One step of a layout.
+/// One step of a layout. Which one it is stands in a byte of its own, not among unused values of a field: telling it from that takes longer.
 #[derive(Debug, Clone)]
+#[repr(u8)]
 pub enum Op {
     /// Read a field.
     Field {
@@ -298,7 +300,7 @@ pub enum Op {
 /// A condition, with short forms for the frequent ones.
 #[derive(Debug, Clone, Copy)]
 pub enum Test {
-    /// A flag is set.
+    /// Flags are set; at least one.
     Has(u16, u64),
     /// A value equals a number.
     Equals(u16, u64),

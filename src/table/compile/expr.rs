@@ -73,7 +73,7 @@ impl Compiler<'_> {
             && let Ok(n) = u64::try_from(*n)
         {
             match op {
-                BinaryOp::Has => return Ok(Test::Has(*slot, n)),
+                BinaryOp::Has if n != 0 => return Ok(Test::Has(*slot, n)),
                 BinaryOp::Eq => return Ok(Test::Equals(*slot, n)),
                 BinaryOp::Ne => return Ok(Test::Differs(*slot, n)),
                 BinaryOp::Gt => return Ok(Test::Above(*slot, n)),

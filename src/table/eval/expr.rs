@@ -6,11 +6,24 @@ use super::super::program::*;
 use super::{Frame, Grow, Run};
 
 impl<T: Grow> Run<'_, T> {
-    /// Whether a condition holds.
-    #[inline]
+    /// Whether a condition holds. Nearly always it is a flag.
+    #[inline(always)]
     pub(super) fn test(&mut self, test: Test, frame: Frame, cursor: &Cursor<'_>) -> bool {
         match test {
-            Test::Has(slot, mask) => self.slot(frame, slot).is_some_and(|v| mask != 0 && v & mask == mask),
+            Test::Has(slot, mask) => self.has(frame, slot, mask),
+            _ => self.any_test(test, frame, cursor),
+        }
+    }
+
+    #[inline(always)]
+    fn has(&self, frame: Frame, slot: u16, mask: u64) -> bool {
+        self.slot(frame, slot).is_some_and(|v| v & mask == mask)
+    }
+
+    #[inline(never)]
+    fn any_test(&mut self, test: Test, frame: Frame, cursor: &Cursor<'_>) -> bool {
+        match test {
+            Test::Has(slot, mask) => self.has(frame, slot, mask),
             Test::Equals(slot, value) => self.slot(frame, slot) == Some(value),
             Test::Differs(slot, value) => self.slot(frame, slot).is_some_and(|v| v != value),
             Test::Above(slot, value) => self.slot(frame, slot).is_some_and(|v| v > value),
