@@ -2,7 +2,7 @@
 
 use moulsniff::out::json::{JsonWriter, Style};
 use moulsniff::table::Tables;
-use moulsniff::tree::{Kind, Tree, mark};
+use moulsniff::tree::{Kind, Node, Outline, Tree, mark};
 
 /// A message's fields, twice as JSON; its nodes lie one behind the other.
 pub fn message(tables: &Tables, tree: &Tree, bytes: &[u8]) {
@@ -15,6 +15,14 @@ pub fn message(tables: &Tables, tree: &Tree, bytes: &[u8]) {
         JsonWriter::new(Style { spans, redact: spans }).fields(tables, tree, bytes, &mut out);
         json(&out);
     }
+}
+
+/// Whether an outline says the same as a tree.
+pub fn outline(outline: &Outline, tree: &Tree) -> bool {
+    let explained = |node: &Node| node.kind != Kind::Undecoded && !node.has(mark::OPAQUE | mark::UNEXPLAINED);
+    outline.len() == tree.len()
+        && format!("{:?}", outline.problems()) == format!("{:?}", tree.problems())
+        && tree.nodes().iter().all(explained)
 }
 
 /// Bytes are one line of JSON. Nothing is made of it: that would take more memory than all that is tried here.

@@ -9,7 +9,7 @@ use moulsniff::proto::{Event, EventKind, Message, Moment, Options, Side, Transpo
 use moulsniff::sdl::decrypt::decrypt_file;
 use moulsniff::sdl::store::Store;
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
-use moulsniff::tree::{Sym, Tree};
+use moulsniff::tree::{Outline, Sym, Tree};
 
 use crate::{byte, bytes, checks, number, tables, tables_of};
 
@@ -25,7 +25,14 @@ pub fn evaluator(mut data: &[u8]) {
     let mut tree = Tree::new();
     if how & 0x80 != 0 {
         let service = ServiceId((choice % tables.services().len().max(1)) as u32);
-        let outcome = evaluator.message(tables, service, usize::from(how >> 6 & 1), data, &mut tree);
+        let sender = usize::from(how >> 6 & 1);
+        let outcome = evaluator.message(tables, service, sender, data, &mut tree);
+        let mut outline = Outline::default();
+        let said = evaluator.message(tables, service, sender, data, &mut outline);
+        if outline.is_whole() {
+            assert_eq!(said, outcome);
+            assert!(!matches!(said, Outcome::Message(..)) || checks::outline(&outline, &tree));
+        }
         if let Outcome::Message(_, length) = outcome {
             checks::message(tables, &tree, &data[..length]);
         }
