@@ -19,6 +19,7 @@ use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Tree};
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
 use value::View;
+pub(super) use value::text;
 
 /// What the JSON writer was asked for.
 #[derive(Clone, Copy, Debug, Default)]
