@@ -237,3 +237,35 @@ fn ends<const N: usize>(room: &mut [u8; 32], first: &[u8; N], last: &[u8; N], le
         *to = *last;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_length_are_what_they_are() {
+        let powers = (0..20).map(|length| 10u64.pow(length));
+        let around = powers.flat_map(|n| [n - 1, n, n + 1, n / 9 * 8, n / 10 * 9]);
+        for n in around.chain(0..20_000).chain([12_345_678, 99_999_999, 100_000_000, u64::MAX]) {
+            let (mut out, mut page) = (Vec::new(), Page::default());
+            let mut pen = page.pen(&mut out);
+            pen.number(n);
+            pen.end();
+            assert_eq!(String::from_utf8_lossy(&out), n.to_string());
+        }
+    }
+
+    #[test]
+    fn numbers_at_the_end_of_a_page_go_on_with_the_next_one() {
+        for left in 0..40 {
+            let (mut out, mut page) = (Vec::new(), Page::default());
+            let mut pen = page.pen(&mut out);
+            (left..PAGE).for_each(|_| pen.byte(b'-'));
+            pen.number(1_234_567);
+            pen.number(u64::MAX);
+            pen.end();
+            let right = format!("{}1234567{}", "-".repeat(PAGE - left), u64::MAX);
+            assert_eq!(String::from_utf8_lossy(&out), right);
+        }
+    }
+}

@@ -33,7 +33,7 @@ pub(super) fn quoted(pen: &mut Pen<'_>, kind: TextKind, bytes: &[u8]) {
     }
 }
 
-/// Bytes that are two words with some in both.
+/// Bytes of a short text: two words with some in both, so that there is no loop.
 const SHORT: usize = 16;
 
 /// Appends up to [`SHORT`] bytes, each with the bits of `flip` inverted, with quotes around them, if they are ASCII of which nothing has to be
@@ -283,7 +283,10 @@ mod tests {
                     escaped_bytes(&mut right, text.as_bytes());
                     let right = String::from_utf8_lossy(&right);
                     assert_eq!(written(|pen| escaped(pen, text.as_bytes())), right);
-                    let as_kind = |kind, bytes: &[u8]| assert_eq!(written(|pen| decoded(pen, kind, bytes)), right);
+                    let as_kind = |kind, bytes: &[u8]| {
+                        assert_eq!(written(|pen| decoded(pen, kind, bytes)), right);
+                        assert_eq!(written(|pen| quoted(pen, kind, bytes)), format!("\"{right}\""));
+                    };
                     as_kind(TextKind::Utf8, text.as_bytes());
                     as_kind(TextKind::Inverted8, &text.bytes().map(|b| !b).collect::<Vec<u8>>());
                     as_kind(TextKind::Utf16, &text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
