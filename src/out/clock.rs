@@ -57,15 +57,20 @@ impl Clock {
     /// Appends the time of day.
     #[inline]
     pub(super) fn append_clock(&mut self, time: Time, pen: &mut Pen<'_>) {
-        let clock = self.second(time).split_once('T').map_or("", |(_, clock)| clock);
-        pen.text(clock.as_bytes());
+        pen.text(self.parts(time).1);
         fraction(time, pen);
     }
 
     /// Appends the date.
     pub(super) fn append_date(&mut self, time: Time, pen: &mut Pen<'_>) {
-        let date = self.second(time).split_once('T').map_or("", |(date, _)| date);
-        pen.text(date.as_bytes());
+        pen.text(self.parts(time).0);
+    }
+
+    /// The date, and the time of day, which are on the two sides of a `T`.
+    fn parts(&mut self, time: Time) -> (&[u8], &[u8]) {
+        let text = self.second(time).as_bytes();
+        let date = text.len().saturating_sub("T00:00:00".len());
+        (text.get(..date).unwrap_or(&[]), text.get(date + 1..).unwrap_or(&[]))
     }
 
     /// Date and time, without the second's fraction.

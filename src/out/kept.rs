@@ -5,26 +5,52 @@ use super::page::Pen;
 use crate::tree::{Kind, Node};
 
 /// Values whose text is kept, as bits of a number. Each has two places to be in: with one, two values that come again and again would drive
-/// each other out. Game traffic has some hundred values.
-const KEPT: u32 = 10;
-/// Bytes of a text that are copied as one block.
-const HEAD: usize = 64;
+/// each other out. Game traffic has some hundred values; with half the places, one in eleven was not in its first one, now it is one in fifteen.
+const KEPT: u32 = 11;
+/// Bytes of most texts: with what it was made of and its length, such a text is in one cache line.
+const FEW: usize = 47;
+/// Bytes more of nearly all the others.
+const MORE: usize = 40;
 
-/// What a text was made of: the value, the tables (0: nothing yet), and the place in them with how the value was read.
+/// What a text is made of: the value, and what gives it its meaning with how the value is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Key(u64, usize, u64);
+pub(super) struct Key(u64, u64);
+
+impl Key {
+    /// What the text of an integer is made of; `of` is what in the tables gives it its meaning.
+    #[inline(always)]
+    pub(super) fn new(of: u32, node: &Node) -> Key {
+        let read = match node.kind {
+            Kind::Signed => 1,
+            Kind::Unsigned64 => 2,
+            Kind::Signed64 => 3,
+            _ => 0,
+        };
+        // No tables have so much in them that it would not go into thirty bits.
+        Key(node.value, u64::from(of) << 34 | u64::from(node.bits) << 2 | read)
+    }
+
+    /// The first of its two places; the other one is beside it.
+    #[inline(always)]
+    fn place(self) -> usize {
+        // Classes differ in low bits, flags in high ones.
+        let mixed = (self.0 ^ (self.1 >> 34) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> (64 - KEPT)) as usize
+    }
+}
 
 /// A text as it was written.
 #[derive(Clone)]
-struct Text {
+#[repr(C, align(64))]
+pub(super) struct Text {
     key: Key,
-    length: usize,
-    head: [u8; HEAD],
-    /// The whole of it, where it is longer.
+    /// Its first bytes, and in the last place how long it is: more than all that have a place here where it is in `long`.
+    few: [u8; FEW + 1],
+    more: [u8; MORE],
     long: Vec<u8>,
 }
 
-/// Texts of values.
+/// Texts of the values of one protocol's tables.
 #[derive(Clone, Default)]
 pub(super) struct Kept {
     texts: Vec<Text>,
@@ -32,60 +58,54 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Appends the text of an integer; `of` is what gives it its meaning: tables, which stay where they are as long as a run, and a
-    /// place in them. Where it is not kept, `write` writes it.
+    /// The text of a key, where it is at once found.
     #[inline(always)]
-    pub(super) fn append(
-        &mut self,
-        of: (usize, u32),
-        node: &Node,
-        pen: &mut Pen<'_>,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) {
-        let read = match node.kind {
-            Kind::Signed => 1,
-            Kind::Unsigned64 => 2,
-            Kind::Signed64 => 3,
-            _ => 0,
-        };
-        let key = Key(node.value, of.0, u64::from(of.1) << 32 | u64::from(node.bits.min(64)) << 2 | read);
-        // Classes differ in low bits, flags in high ones.
-        let mixed = (node.value ^ u64::from(of.1) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = (mixed >> (64 - KEPT)) as usize;
-        match (self.texts.get(place), self.texts.get(place ^ 1)) {
-            (Some(text), _) if text.key == key => text.append(pen),
-            (_, Some(text)) if text.key == key => text.append(pen),
-            _ => pen.aside(|pen| self.write(key, place, pen, write)),
-        }
+    pub(super) fn find(&self, key: Key) -> Option<&Text> {
+        self.texts.get(key.place()).filter(|text| text.key == key)
     }
 
-    #[cold]
+    /// Appends the text of a key that was not at once found. Where it is not kept, `write` writes it.
     #[inline(never)]
-    fn write(&mut self, key: Key, place: usize, pen: &mut Pen<'_>, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn append(&mut self, key: Key, pen: &mut Pen<'_>, write: impl FnOnce(&mut Vec<u8>)) {
+        let place = key.place();
+        if let Some(text) = self.texts.get(place ^ 1).filter(|text| text.key == key) {
+            return text.append(pen);
+        }
         self.new.clear();
         write(&mut self.new);
         pen.text(&self.new);
         if self.texts.is_empty() {
-            let none = Text { key: Key(0, 0, 0), length: 0, head: [0; HEAD], long: Vec::new() };
+            // No value is that long.
+            let none = Text { key: Key(0, u64::MAX), few: [0; FEW + 1], more: [0; MORE], long: Vec::new() };
             self.texts.resize(1 << KEPT, none);
         }
         // Who was here moves to the other place, whoever was there goes.
         self.texts.swap(place, place ^ 1);
         let Some(text) = self.texts.get_mut(place) else { return };
-        (text.key, text.length) = (key, self.new.len());
-        text.head.iter_mut().zip(&self.new).for_each(|(to, from)| *to = *from);
+        text.key = key;
+        let (few, more) = self.new.split_at(self.new.len().min(FEW));
+        text.few.iter_mut().zip(few).for_each(|(to, from)| *to = *from);
+        text.more.iter_mut().zip(more).for_each(|(to, from)| *to = *from);
+        let [.., length] = &mut text.few;
+        *length = u8::try_from(self.new.len()).unwrap_or(u8::MAX);
         text.long.clear();
-        if text.length > HEAD {
+        if self.new.len() > FEW + MORE {
             text.long.extend_from_slice(&self.new);
         }
     }
 }
 
 impl Text {
+    /// Appends it.
     #[inline(always)]
-    fn append(&self, pen: &mut Pen<'_>) {
-        if self.length <= HEAD {
-            pen.block(&self.head, self.length);
+    pub(super) fn append(&self, pen: &mut Pen<'_>) {
+        let [.., length] = self.few;
+        let length = usize::from(length);
+        if length <= FEW {
+            pen.block(&self.few, length);
+        } else if length <= FEW + MORE {
+            pen.block(&self.few, FEW);
+            pen.block(&self.more, length - FEW);
         } else {
             pen.text(&self.long);
         }
@@ -104,10 +124,8 @@ mod tests {
         for round in 0..2 {
             let mut written = 0;
             for value in (0..100u64).chain([1 << 40, u64::MAX]) {
-                for (of, kind) in [(1, 7), (2, 7), (1, 8)]
-                    .map(|of| (of, Kind::Unsigned))
-                    .into_iter()
-                    .chain([((1, 7), Kind::Signed), ((1, 7), Kind::Signed64)])
+                for (of, kind) in
+                    [7, 8, 0].map(|of| (of, Kind::Unsigned)).into_iter().chain([(7, Kind::Signed), (7, Kind::Signed64)])
                 {
                     let node = Node {
                         value,
@@ -123,10 +141,14 @@ mod tests {
                     let text = format!("{value} of {of:?} as {kind:?}{}", "!".repeat(value as usize % 100));
                     let mut out = b"> ".to_vec();
                     let mut pen = page.pen(&mut out);
-                    kept.append(of, &node, &mut pen, |out| {
-                        written += 1;
-                        out.extend_from_slice(text.as_bytes());
-                    });
+                    let key = Key::new(of, &node);
+                    match kept.find(key) {
+                        Some(text) => text.append(&mut pen),
+                        None => kept.append(key, &mut pen, |out| {
+                            written += 1;
+                            out.extend_from_slice(text.as_bytes());
+                        }),
+                    }
                     pen.end();
                     assert_eq!(out, format!("> {text}").into_bytes());
                 }

@@ -6,6 +6,7 @@ pub mod follow;
 pub mod json;
 mod kept;
 pub mod learned;
+mod made;
 mod page;
 mod paint;
 mod problem;

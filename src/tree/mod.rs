@@ -16,7 +16,7 @@ pub use link::{Link, LinkKind};
 pub use outline::Outline;
 pub use problem::{Problem, Severity, Text};
 pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii};
-pub use walk::{Children, Members};
+pub use walk::{Children, Members, Walk};
 
 /// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from there on one of the tree's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -332,7 +332,7 @@ impl Tree {
     /// The fields of a structure or the elements of a list, with their indices: children without what is only a span, and the
     /// children of see-through ones in their place.
     pub fn members(&self, parent: u32) -> Members<'_> {
-        Members(self.children(parent))
+        Members { nodes: &self.nodes, walk: self.get(parent).map(|node| Walk::new(parent, node)) }
     }
 
     /// What went wrong or is worth saying, in the order it was met.

@@ -24,22 +24,50 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
+/// Where somebody is among the fields of a structure or the elements of a list: children without what is only a span, and the children of
+/// see-through ones in their place.
+#[derive(Clone, Copy)]
+pub struct Walk {
+    /// The next node to be looked at, and the one after the last.
+    at: u32,
+    end: u32,
+}
+
+impl Walk {
+    /// Before the first field or element of the node at an index.
+    #[inline(always)]
+    pub fn new(index: u32, node: &Node) -> Walk {
+        Walk { at: index + 1, end: node.end }
+    }
+
+    /// The next one, with its index. Always inlined: the writers' loops keep the place in registers.
+    #[inline(always)]
+    pub fn next<'a>(&mut self, nodes: &'a [Node]) -> Option<(u32, &'a Node)> {
+        loop {
+            let at = self.at;
+            let node = if at < self.end { nodes.get(at as usize)? } else { return None };
+            self.at = node.end.max(at + 1);
+            if node.marks & (mark::SPAN | mark::SEE_THROUGH) == 0 {
+                return Some((at, node));
+            }
+            if node.has(mark::SEE_THROUGH) {
+                self.at = at + 1;
+            }
+        }
+    }
+}
+
 /// Iterates over the fields of a structure or the elements of a list.
-pub struct Members<'a>(pub(super) Children<'a>);
+pub struct Members<'a> {
+    pub(super) nodes: &'a [Node],
+    pub(super) walk: Option<Walk>,
+}
 
 impl<'a> Iterator for Members<'a> {
     type Item = (u32, &'a Node);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (index, node) = self.0.next()?;
-            if node.marks & (mark::SPAN | mark::SEE_THROUGH) == 0 {
-                return Some((index, node));
-            }
-            if node.has(mark::SEE_THROUGH) {
-                self.0.next = index + 1;
-            }
-        }
+        self.walk.as_mut()?.next(self.nodes)
     }
 }

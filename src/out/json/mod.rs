@@ -19,6 +19,7 @@ use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Tree};
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
 use value::View;
+pub(super) use value::text;
 
 /// What the JSON writer was asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,12 +168,10 @@ impl Hand {
         }
         pen.fixed(b",\"problems\":[");
         for (i, problem) in tree.problems().iter().enumerate() {
-            let lead = b",{\"severity\":\"";
             if i > 0 {
-                pen.fixed(lead)
-            } else {
-                pen.text(lead.get(1..).unwrap_or(lead))
+                pen.byte(b',');
             }
+            pen.fixed(b"{\"severity\":\"");
             pen.text(problem.severity.word().as_bytes());
             pen.fixed(b"\",\"field\":\"");
             write_path(tree, tables, problem.node, true, pen);
@@ -231,7 +230,7 @@ fn links(tree: &Tree, kind: LinkKind, pen: &mut Pen<'_>) {
     }
 }
 
-/// Appends a value that is not a plain number, without the quotes that JSON would have.
+/// Appends a value that is neither a plain number nor a text, without the quotes that JSON would have.
 #[inline]
 pub(super) fn unquoted(tables: &Tables, tree: &Tree, bytes: &[u8], node: &Node, pen: &mut Pen<'_>) {
     value::unquoted(&View { tables, tree, bytes, redact: false }, node, pen);
@@ -340,7 +339,7 @@ pub fn escaped(out: &mut Vec<u8>, text: &str) {
 
 /// The same for a part of a text.
 fn escaped_bytes(out: &mut Vec<u8>, mut rest: &[u8]) {
-    while let Some(at) = special(rest) {
+    while let Some(at) = strings::first_special(rest) {
         let (plain, from) = rest.split_at(at);
         out.extend_from_slice(plain);
         let Some((byte, after)) = from.split_first() else { break };
@@ -355,18 +354,6 @@ fn escaped_bytes(out: &mut Vec<u8>, mut rest: &[u8]) {
         rest = after;
     }
     out.extend_from_slice(rest);
-}
-
-/// Where the first byte is that JSON has escaped: eight are looked at together, since nearly all are plain.
-fn special(bytes: &[u8]) -> Option<usize> {
-    let needs = |b: u8| b < 0x20 || b == b'"' || b == b'\\';
-    let (words, tail) = bytes.as_chunks::<8>();
-    for (i, word) in words.iter().enumerate() {
-        if word.iter().fold(false, |found, b| found | needs(*b)) {
-            return word.iter().position(|b| needs(*b)).map(|at| i * 8 + at);
-        }
-    }
-    tail.iter().position(|b| needs(*b)).map(|at| words.len() * 8 + at)
 }
 
 #[cfg(test)]

@@ -1,16 +1,20 @@
 //! Numbers with names: values of enums and flag sets.
 
-use super::super::kept::Kept;
+use super::super::kept::{Kept, Key};
 use super::super::page::Pen;
 use super::number;
 use crate::table::{EnumDef, EnumId, Tables};
 use crate::tree::{Kind, Node};
 
-/// Appends a value of an enum or a flag set.
+/// Appends a value of an enum or a flag set. The texts are kept by its number, from 1.
 #[inline(always)]
-pub(super) fn named(tables: &Tables, symbols: EnumId, node: &Node, kept: &mut Kept, pen: &mut Pen<'_>) {
-    let of = (std::ptr::from_ref(tables).addr(), symbols.0);
-    kept.append(of, node, pen, |out| write(tables.enum_def(symbols), node, out));
+pub(super) fn named(tables: &Tables, meaning: u32, node: &Node, kept: &mut Kept, pen: &mut Pen<'_>) {
+    let key = Key::new(meaning, node);
+    let symbols = EnumId(meaning.wrapping_sub(1));
+    match kept.find(key) {
+        Some(text) => text.append(pen),
+        None => pen.aside(|pen| kept.append(key, pen, |out| write(tables.enum_def(symbols), node, out))),
+    }
 }
 
 fn write(symbols: Option<&EnumDef>, node: &Node, out: &mut Vec<u8>) {

@@ -19,25 +19,79 @@ pub(in crate::out) fn escaped(pen: &mut Pen<'_>, text: &[u8]) {
     }
 }
 
+/// Appends bytes that are a text of some kind, with quotes around it. Most are short and plain.
+pub(super) fn quoted(pen: &mut Pen<'_>, kind: TextKind, bytes: &[u8]) {
+    let flip = match kind {
+        TextKind::Utf8 | TextKind::Latin1 => Some(0),
+        TextKind::Inverted8 => Some(u64::MAX),
+        _ => None,
+    };
+    if !flip.is_some_and(|flip| bytes.len() <= SHORT && short(pen, bytes, flip)) {
+        pen.byte(b'"');
+        decoded(pen, kind, bytes);
+        pen.byte(b'"');
+    }
+}
+
+/// Bytes of a short text: two words with some in both, so that there is no loop.
+const SHORT: usize = 16;
+
+/// Appends up to [`SHORT`] bytes, each with the bits of `flip` inverted, with quotes around them, if they are ASCII of which nothing has to be
+/// escaped; says whether it did.
+#[inline(always)]
+fn short(pen: &mut Pen<'_>, bytes: &[u8], flip: u64) -> bool {
+    let Some([quote, room @ ..]) = pen.room::<{ SHORT * 2 }>() else { return false };
+    let length = bytes.len();
+    let (first, last, at) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(first), Some(last)) => (u64::from_le_bytes(*first) ^ flip, u64::from_le_bytes(*last) ^ flip, length - 8),
+        _ => {
+            let all = padded(bytes) ^ (flip & !(u64::MAX << (length * 8)));
+            (all, all, 0)
+        }
+    };
+    if special(first, HIGH) | special(last, HIGH) != 0 {
+        return false;
+    }
+    *quote = b'"';
+    if let Some(to) = room.first_chunk_mut() {
+        *to = first.to_le_bytes();
+    }
+    if let Some(to) = room.get_mut(at..).and_then(|to| to.first_chunk_mut()) {
+        *to = last.to_le_bytes();
+    }
+    if let Some(end) = room.get_mut(length) {
+        *end = b'"';
+    }
+    pen.count(length + 2);
+    true
+}
+
 /// Appends bytes that are a text of some kind, as it stands between quotes.
 pub(super) fn decoded(pen: &mut Pen<'_>, kind: TextKind, bytes: &[u8]) {
     let mut rest = bytes;
     while !rest.is_empty() {
         let (part, after) = rest.split_at(rest.len().min(PART));
         let good = match kind {
-            TextKind::Utf8 | TextKind::Latin1 => plain(pen, part, 0, HIGH),
+            TextKind::Utf8 => plain(pen, part, 0, HIGH),
             TextKind::Inverted8 => plain(pen, part, u64::MAX, HIGH),
-            TextKind::Utf16 => narrow(pen, part),
+            TextKind::Latin1 => plain(pen, part, 0, HIGH) || latin(pen, part, 0),
             // Latin-1 is what is not all ASCII.
-            TextKind::InvertedLatin1 | TextKind::Inverted16 | TextKind::Owned => false,
+            TextKind::InvertedLatin1 => latin(pen, part, u64::MAX),
+            TextKind::Utf16 => narrow(pen, part),
+            TextKind::Inverted16 | TextKind::Owned => false,
         };
         if !good {
-            let out = pen.whole();
-            decode_pieces(kind, rest, |piece| escaped_bytes(out, piece.as_bytes()));
-            return;
+            return in_pieces(pen, kind, rest);
         }
         rest = after;
     }
+}
+
+/// The same for any text.
+#[inline(never)]
+fn in_pieces(pen: &mut Pen<'_>, kind: TextKind, bytes: &[u8]) {
+    let out = pen.whole();
+    decode_pieces(kind, bytes, |piece| escaped_bytes(out, piece.as_bytes()));
 }
 
 /// The highest bit of each byte.
@@ -56,10 +110,26 @@ fn special(word: u64, beyond: u64) -> u64 {
     (found | word & beyond) & HIGH
 }
 
+/// Where the first byte is that JSON has escaped. What [`special`] finds in vain lies above what it finds rightly.
+pub(super) fn first_special(bytes: &[u8]) -> Option<usize> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let all = words.iter().map(|word| u64::from_le_bytes(*word)).chain([padded(rest)]);
+    let found = |word| Some(special(word, 0)).filter(|found| *found != 0);
+    all.enumerate().find_map(|(i, word)| Some(i * 8 + found(word)?.trailing_zeros() as usize / 8))
+}
+
 /// Up to 7 bytes as a word, with spaces above them.
 #[inline(always)]
 fn padded(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(each(b' '), |word, byte| word << 8 | u64::from(*byte))
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        // The last four once more, where the first four do not lie.
+        (Some(first), Some(last)) => {
+            let above = u64::from(u32::from_le_bytes(*last)) << (bytes.len() * 8 - 32);
+            let spaces = each(b' ') << (bytes.len() * 8);
+            u64::from(u32::from_le_bytes(*first)) | above | spaces
+        }
+        _ => bytes.iter().rev().fold(each(b' '), |word, byte| word << 8 | u64::from(*byte)),
+    }
 }
 
 /// Appends up to [`PART`] bytes, each with the bits of `flip` inverted, if none of them has to be escaped or has one of the `beyond` bits;
@@ -67,7 +137,6 @@ fn padded(bytes: &[u8]) -> u64 {
 #[inline]
 fn plain(pen: &mut Pen<'_>, bytes: &[u8], flip: u64, beyond: u64) -> bool {
     let Some(room) = pen.room::<PART>() else { return false };
-    let (words, rest) = bytes.as_chunks::<8>();
     let mut found = 0;
     let mut put = |to: &mut [u8], word: u64| {
         found |= special(word, beyond);
@@ -75,22 +144,58 @@ fn plain(pen: &mut Pen<'_>, bytes: &[u8], flip: u64, beyond: u64) -> bool {
             *to = word.to_le_bytes();
         }
     };
-    for (to, word) in room.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-        put(to, u64::from_le_bytes(*word) ^ flip);
-    }
-    match bytes.last_chunk::<8>() {
-        _ if rest.is_empty() => {}
-        // With some of those before them once more.
-        Some(last) => put(room.get_mut(bytes.len() - 8..).unwrap_or(&mut []), u64::from_le_bytes(*last) ^ flip),
-        None => {
-            let above = u64::MAX << (rest.len() * 8);
-            put(room, padded(rest) ^ (flip & !above));
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        put(room, u64::from_le_bytes(*first) ^ flip);
+        if bytes.len() > 16 {
+            for (to, word) in room.as_chunks_mut::<8>().0.iter_mut().zip(bytes.as_chunks::<8>().0).skip(1) {
+                put(to, u64::from_le_bytes(*word) ^ flip);
+            }
         }
+        // With some of those before them once more.
+        put(room.get_mut(bytes.len() - 8..).unwrap_or(&mut []), u64::from_le_bytes(*last) ^ flip);
+    } else {
+        put(room, padded(bytes) ^ (flip & !(u64::MAX << (bytes.len() * 8))));
     }
     if found == 0 {
         pen.count(bytes.len());
     }
     found == 0
+}
+
+/// The same for Latin-1 that is more than ASCII, whose bytes become one or two.
+fn latin(pen: &mut Pen<'_>, bytes: &[u8], flip: u64) -> bool {
+    let Some(room) = pen.room::<{ PART * 2 + 8 }>() else { return false };
+    let (mut rest, mut at) = (bytes, 0);
+    loop {
+        let word = match rest.first_chunk::<8>() {
+            Some(word) => u64::from_le_bytes(*word) ^ flip,
+            None => padded(rest) ^ (flip & !(u64::MAX << (rest.len() * 8))),
+        };
+        if special(word, 0) != 0 {
+            return false;
+        }
+        if let Some(to) = room.get_mut(at..).and_then(|to| to.first_chunk_mut()) {
+            *to = word.to_le_bytes();
+        }
+        // All up to the first byte that is beyond ASCII, and that one.
+        let ascii = (word & HIGH).trailing_zeros() as usize / 8;
+        let Some((_, after)) = rest.split_at_checked(ascii) else {
+            at += rest.len();
+            break;
+        };
+        at += ascii;
+        rest = after;
+        if let Some((byte, after)) = rest.split_first().filter(|_| ascii < 8) {
+            let byte = byte ^ flip as u8;
+            if let Some(to) = room.get_mut(at..).and_then(|to| to.first_chunk_mut()) {
+                *to = [0xc0 | byte >> 6, 0x80 | byte & 0x3f];
+            }
+            at += 2;
+            rest = after;
+        }
+    }
+    pen.count(at);
+    true
 }
 
 /// The same for UTF-16 that is ASCII.
@@ -178,7 +283,10 @@ mod tests {
                     escaped_bytes(&mut right, text.as_bytes());
                     let right = String::from_utf8_lossy(&right);
                     assert_eq!(written(|pen| escaped(pen, text.as_bytes())), right);
-                    let as_kind = |kind, bytes: &[u8]| assert_eq!(written(|pen| decoded(pen, kind, bytes)), right);
+                    let as_kind = |kind, bytes: &[u8]| {
+                        assert_eq!(written(|pen| decoded(pen, kind, bytes)), right);
+                        assert_eq!(written(|pen| quoted(pen, kind, bytes)), format!("\"{right}\""));
+                    };
                     as_kind(TextKind::Utf8, text.as_bytes());
                     as_kind(TextKind::Inverted8, &text.bytes().map(|b| !b).collect::<Vec<u8>>());
                     as_kind(TextKind::Utf16, &text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());

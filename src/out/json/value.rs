@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use super::super::kept::Kept;
+use super::super::made::{Label, Made, Making};
 use super::super::page::{PAGE, Pen};
 use super::named::{integer, named};
-use super::strings::{decoded, escaped, hex, hex_block};
+use super::strings::{escaped, hex, hex_block, quoted};
 use crate::table::Tables;
-use crate::tree::{Kind, Node, Sym, TextKind, Tree, mark};
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, Walk, mark};
 
 /// A tree with all that is needed to read it.
 #[derive(Clone, Copy)]
@@ -21,7 +22,7 @@ pub(super) struct View<'a> {
 /// What is remembered from one value to the next.
 #[derive(Clone, Default)]
 pub(super) struct Memory {
-    pub(super) kept: Kept,
+    making: Making,
     /// What is open around the structure or list that is being written.
     open: Vec<Open>,
 }
@@ -29,10 +30,41 @@ pub(super) struct Memory {
 /// A structure or a list that is being written.
 #[derive(Clone, Copy)]
 struct Open {
-    /// The next of its nodes to be looked at, and the one after its last.
-    at: u32,
-    end: u32,
-    list: bool,
+    walk: Walk,
+    form: Form,
+}
+
+/// What it is written as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)] // as large as the rest is aligned: no bytes between that would have to be copied by themselves
+enum Form {
+    Object = b'}' as u32,
+    Array = b']' as u32,
+}
+
+impl Open {
+    #[inline(always)]
+    fn new(index: u32, node: &Node) -> Open {
+        Open { walk: Walk::new(index, node), form: if node.kind == Kind::List { Form::Array } else { Form::Object } }
+    }
+
+    /// The bracket before what is in it: two before the one behind it.
+    #[inline(always)]
+    fn lead(self) -> u8 {
+        self.end() - 2
+    }
+
+    #[inline(always)]
+    fn end(self) -> u8 {
+        self.form as u8
+    }
+}
+
+/// What was made of the tables of what is being written.
+#[inline(always)]
+fn made<'a>(making: &'a mut Making, tables: &Tables) -> &'a mut Made {
+    let meaning = |tables: &Tables, ty| tables.quick(ty).symbols.map_or(0, |symbols| symbols.0 + 1);
+    making.of(tables, |name| Some(name.json.bytes()), meaning)
 }
 
 /// One value.
@@ -41,7 +73,10 @@ pub(super) fn value(view: &View<'_>, memory: &mut Memory, index: u32, pen: &mut 
         Some(node) if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) => {
             inside(view, memory, index, pen)
         }
-        Some(node) => leaf(view, &mut memory.kept, node, pen),
+        Some(node) => {
+            let Made { meanings, kept, .. } = made(&mut memory.making, view.tables);
+            leaf(view, meaning_of(meanings, node), kept, node, pen);
+        }
         None => {}
     }
 }
@@ -65,45 +100,46 @@ fn all_inside(
     out: &mut Vec<u8>,
 ) -> usize {
     let mut pen = Pen::at((page, at, out));
-    let (nodes, names) = (view.tree.nodes(), view.tables.all_names());
-    memory.open.clear();
-    let mut lead = if node.kind == Kind::List { b'[' } else { b'{' };
-    let mut here = Open { at: index + 1, end: node.end, list: node.kind == Kind::List };
+    let nodes = view.tree.nodes();
+    let (open, made) = (&mut memory.open, made(&mut memory.making, view.tables));
+    let Made { labels, meanings, kept, .. } = made;
+    let (labels, meanings) = (labels.as_slice(), meanings.as_slice());
+    open.clear();
+    let mut here = Open::new(index, node);
+    let mut lead = here.lead();
     loop {
-        let next = if here.at < here.end { nodes.get(here.at as usize) } else { None };
-        let Some(node) = next else {
+        let Some((index, node)) = here.walk.next(nodes) else {
             if lead != b',' {
                 pen.byte(lead);
             }
-            pen.byte(if here.list { b']' } else { b'}' });
+            pen.byte(here.end());
             lead = b',';
-            let Some(outer) = memory.open.pop() else { return pen.written() };
+            let Some(outer) = open.pop() else { return pen.written() };
             here = outer;
             continue;
         };
-        let at = here.at;
-        here.at = node.end.max(at + 1);
-        if node.marks & (mark::SPAN | mark::SEE_THROUGH) != 0 {
-            if node.has(mark::SEE_THROUGH) {
-                here.at = at + 1;
-            }
-            continue;
-        }
-        match names.get(node.name.0 as usize).and_then(|name| name.json.block()) {
-            _ if here.list => pen.byte(lead),
-            Some((block, length)) => pen.led(lead, block, length),
-            None => pen.aside(|pen| long_key(view, node.name, lead, pen)),
+        match labels.get(node.name.0 as usize) {
+            _ if here.form == Form::Array => pen.byte(lead),
+            Some(label) if label.length() <= Label::MOST => pen.led(lead, label.block(), label.length()),
+            _ => pen.aside(|pen| long_key(view, node.name, lead, pen)),
         }
         lead = b',';
-        if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) {
-            memory.open.push(here);
-            let list = node.kind == Kind::List;
-            lead = if list { b'[' } else { b'{' };
-            here = Open { at: at + 1, end: node.end, list };
+        // What is most frequent comes first, and asks least.
+        if node.kind == Kind::Unsigned && !is_hidden(view, node) {
+            number(view.tables, meaning_of(meanings, node), kept, node, &mut pen);
+        } else if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) {
+            open.push(here);
+            here = Open::new(index, node);
+            lead = here.lead();
         } else {
-            leaf(view, &mut memory.kept, node, &mut pen);
+            pen.aside(|pen| leaf(view, meaning_of(meanings, node), kept, node, pen));
         }
     }
+}
+
+#[inline(always)]
+fn meaning_of(meanings: &[u32], node: &Node) -> u32 {
+    meanings.get(node.ty.0 as usize).copied().unwrap_or(0)
 }
 
 /// The name of a field that is long, or came from the traffic.
@@ -133,22 +169,25 @@ fn hidden(node: &Node, pen: &mut Pen<'_>) {
 }
 
 /// A value without children.
-#[inline(always)]
-fn leaf(view: &View<'_>, kept: &mut Kept, node: &Node, pen: &mut Pen<'_>) {
+#[inline(never)]
+fn leaf(view: &View<'_>, meaning: u32, kept: &mut Kept, node: &Node, pen: &mut Pen<'_>) {
     if is_hidden(view, node) {
-        pen.aside(|pen| hidden(node, pen));
-        return;
-    }
-    match view.tables.quick(node.ty).symbols {
-        Some(symbols) => named(view.tables, symbols, node, kept, pen),
-        None if node.kind == Kind::Unsigned => pen.number(node.value),
-        None => pen.aside(|pen| scalar(view, node, pen)),
+        hidden(node, pen);
+    } else if meaning != 0 {
+        named(view.tables, meaning, node, kept, pen);
+    } else {
+        scalar(view, node, pen);
     }
 }
 
+/// An unsigned number of up to 32 bits.
+#[inline(always)]
+fn number(tables: &Tables, meaning: u32, kept: &mut Kept, node: &Node, pen: &mut Pen<'_>) {
+    if meaning != 0 { named(tables, meaning, node, kept, pen) } else { pen.number(node.value) }
+}
+
 /// A value without children and without names.
-#[inline(never)]
-pub(super) fn scalar(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
+fn scalar(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
     match node.kind {
         Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => integer(node, pen),
         Kind::Null => pen.fixed(b"null"),
@@ -157,17 +196,11 @@ pub(super) fn scalar(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
             1 => pen.fixed(b"true"),
             n => pen.number(n),
         },
-        Kind::F32 if f32::from_bits(node.value as u32).is_finite() => unquoted(view, node, pen),
-        Kind::F64 if f64::from_bits(node.value).is_finite() => unquoted(view, node, pen),
+        Kind::F32 if f32::from_bits(node.value as u32).is_finite() => float32(f32::from_bits(node.value as u32), pen),
+        Kind::F64 if f64::from_bits(node.value).is_finite() => float64(f64::from_bits(node.value), pen),
         Kind::Number => unquoted(view, node, pen),
-        Kind::Text(_)
-        | Kind::Bytes
-        | Kind::Undecoded
-        | Kind::F32
-        | Kind::F64
-        | Kind::Uuid
-        | Kind::UuidBe
-        | Kind::Ipv4 => {
+        Kind::Text(kind) => text(view.tree, view.bytes, node, kind, pen),
+        Kind::Bytes | Kind::Undecoded | Kind::F32 | Kind::F64 | Kind::Uuid | Kind::UuidBe | Kind::Ipv4 => {
             pen.byte(b'"');
             unquoted(view, node, pen);
             pen.byte(b'"');
@@ -176,11 +209,9 @@ pub(super) fn scalar(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
     }
 }
 
-/// What is not a plain number, as it stands between quotes where JSON has them.
+/// What is neither a plain number nor a text, as it stands between quotes where JSON has them.
 pub(super) fn unquoted(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
     match node.kind {
-        Kind::Text(TextKind::Owned) => escaped(pen, view.tree.owned(node.value).as_bytes()),
-        Kind::Text(kind) => decoded(pen, kind, &content(view, node)),
         Kind::Bytes | Kind::Undecoded => hex(pen, &content(view, node)),
         Kind::Number => pen.text(view.tree.owned(node.value).as_bytes()),
         Kind::F32 => float32(f32::from_bits(node.value as u32), pen),
@@ -196,6 +227,19 @@ pub(super) fn unquoted(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
         }
         _ => {}
     }
+}
+
+/// A text between quotes.
+#[inline(never)]
+pub(in crate::out) fn text(tree: &Tree, bytes: &[u8], node: &Node, kind: TextKind, pen: &mut Pen<'_>) {
+    if kind == TextKind::Owned {
+        pen.byte(b'"');
+        escaped(pen, tree.owned(node.value).as_bytes());
+        return pen.byte(b'"');
+    }
+    let (start, length) = node.content();
+    let all = tree.bytes(node.buffer, bytes);
+    quoted(pen, kind, all.get(start..start.saturating_add(length)).unwrap_or(&[]));
 }
 
 #[inline]

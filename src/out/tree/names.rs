@@ -77,7 +77,7 @@ impl Names {
             self.roles.push((home, roles(seen.tables)));
             self.roles.len() - 1
         });
-        let Some((_, roles)) = self.roles.get(at) else { return };
+        let roles = self.roles.get(at).map_or(&[][..], |(_, roles)| roles);
         for (index, node) in (0..).zip(seen.tree.nodes()) {
             let role = roles.get(node.ty.0 as usize).copied().unwrap_or(0);
             if role == 0 {

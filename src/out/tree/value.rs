@@ -24,11 +24,10 @@ const SHOWN_BYTES: usize = 32;
 pub(super) fn hidden(node: &Node, pen: &mut Pen<'_>) {
     pen.fixed(b"<redacted, ");
     pen.number(u64::from(node.bits.div_ceil(8)));
-    pen.fixed(b" bytes>\n");
+    pen.fixed(b" bytes>");
 }
 
 /// Appends a value that stands on one line.
-#[inline(never)]
 pub(super) fn other(view: &View<'_>, index: u32, node: &Node, pen: &mut Pen<'_>) {
     if node.kind == Kind::List { short_list(view, index, pen) } else { scalar(view, node, pen) }
 }
@@ -43,11 +42,7 @@ fn scalar(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
         Kind::Bool if node.value == 0 => pen.fixed(b"false"),
         Kind::Bool => pen.fixed(b"true"),
         Kind::Bytes | Kind::Undecoded => bytes(&view.tree.content(node, view.bytes), pen),
-        Kind::Text(_) => {
-            pen.byte(b'"');
-            json::unquoted(view.tables, view.tree, view.bytes, node, pen);
-            pen.byte(b'"');
-        }
+        Kind::Text(kind) => json::text(view.tree, view.bytes, node, kind, pen),
         _ => json::unquoted(view.tables, view.tree, view.bytes, node, pen),
     }
 }
@@ -74,6 +69,7 @@ fn bytes(all: &[u8], pen: &mut Pen<'_>) {
 const LINE: u32 = 256;
 
 /// Whether a list is short and flat enough for one line.
+#[inline(never)]
 pub(super) fn is_short_list(view: &View<'_>, index: u32, node: &Node) -> bool {
     let numbers = |n: &Node| {
         matches!(n.kind, Kind::Unsigned | Kind::Signed | Kind::F32 | Kind::F64) && view.tables.symbols(n.ty).is_none()
