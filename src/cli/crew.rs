@@ -4,6 +4,9 @@
 //! fills a batch with records. Then it lets the next one have them, makes text of its batch, and brings that to the outlet, which puts
 //! texts in order: what comes out is byte for byte what one thread prints. A batch is written by who decoded it because it lies in that
 //! core's cache: handed to another core, it would cost half as much again as all the work on it.
+//!
+//! While somebody waits for a turn, whoever decodes makes haste: of messages that need no more, only an outline is read, and the rest of
+//! the work on them is done when they are written. It is more work in all, and nobody is idle.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +17,9 @@ use super::feed::Feed;
 use super::form::Form;
 use super::outlet::Outlet;
 use super::sink::Printer;
+use super::turn::Turns;
 use crate::out::tree::History;
-use crate::out::{Batch, Body, Record};
+use crate::out::{Batch, Body, Outlined, Reader, Record};
 use crate::pipeline::Pipeline;
 use crate::proto::LazyTables;
 use crate::tree::Tree;
@@ -35,12 +39,12 @@ const MOST: usize = 8;
 /// Decodes captures to their end, or until nobody reads what is printed.
 pub(super) fn run<W: Write + Send>(feed: &mut Feed, pipeline: &mut Pipeline<Printer<W>>, threads: usize) {
     let Some(gather) = pipeline.output().gather() else { return };
-    let (hands, outlet) = (gather.hands.clone(), Arc::clone(&gather.outlet));
+    let (hands, outlet, waiting) = (gather.hands.clone(), Arc::clone(&gather.outlet), Arc::clone(&gather.waiting));
     let crew = Crew {
         outlet,
         hands,
         decoding: Mutex::new(Decoding { feed, pipeline, over: false, to_hire: threads.min(MOST).saturating_sub(1) }),
-        waiting: AtomicUsize::new(0),
+        waiting,
     };
     thread::scope(|scope| crew.work(scope));
 }
@@ -49,7 +53,7 @@ pub(super) fn run<W: Write + Send>(feed: &mut Feed, pipeline: &mut Pipeline<Prin
 struct Crew<'a, W: Write> {
     decoding: Mutex<Decoding<'a, W>>,
     /// How many wait for their turn at it.
-    waiting: AtomicUsize,
+    waiting: Arc<AtomicUsize>,
     outlet: Arc<Outlet<W>>,
     /// What everybody gets to write with.
     hands: Hands,
@@ -66,15 +70,15 @@ struct Decoding<'a, W: Write> {
 impl<'a, W: Write + Send> Crew<'a, W> {
     /// What each of the crew does until all is decoded: a turn at decoding, then writing.
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        let _watch = Watch(&self.outlet);
+        let _watch = Watch(self);
         let mut hands = self.hands.clone();
-        let (mut batch, mut text) = (Batch::default(), Vec::new());
+        let (mut batch, mut reader, mut text) = (Batch::default(), Reader::default(), Vec::new());
         while let Some((number, hire)) = self.fill(&mut batch) {
             if hire {
                 // Where the system has no thread to give, there is one fewer.
                 let _ = Builder::new().name("crew".into()).spawn_scoped(scope, || self.work(scope));
             }
-            hands.write(&mut batch, &mut text);
+            hands.write(number, &mut batch, &mut reader, &mut text);
             text = self.outlet.put(number, text);
         }
     }
@@ -111,12 +115,21 @@ impl<'a, W: Write + Send> Crew<'a, W> {
 struct Hands {
     form: Form,
     tables: Arc<[LazyTables]>,
+    /// What trees have to know of the records before, which goes from batch to batch.
+    history: Option<Arc<Turns<History>>>,
 }
 
 impl Hands {
     /// Makes text of a batch, and empties it.
-    fn write(&mut self, batch: &mut Batch, text: &mut Vec<u8>) {
-        batch.each(&self.tables, |record, past| self.form.record(record, past, text));
+    fn write(&mut self, number: u64, batch: &mut Batch, reader: &mut Reader, text: &mut Vec<u8>) {
+        if let Some(history) = &self.history {
+            batch.read(&self.tables, reader);
+            history.take(number, |history| batch.remember(&self.tables, reader, history));
+        }
+        batch.each(&self.tables, reader, |record, past| self.form.record(record, past, text));
+        if batch.bytes() > OVERFULL {
+            *reader = Reader::default();
+        }
         batch.clear(KEEP);
     }
 }
@@ -128,18 +141,26 @@ pub(super) struct Gather<W> {
     next: u64,
     outlet: Arc<Outlet<W>>,
     hands: Hands,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl<W: Write> Gather<W> {
     /// Nothing yet.
     pub(super) fn new(form: Form, tables: Arc<[LazyTables]>, to: W) -> Self {
         let outlet = Arc::new(Outlet::new(to));
-        Gather { batch: Batch::default(), next: 0, outlet, hands: Hands { form, tables } }
+        let history = form.wants_past().then(|| Arc::new(Turns::new(History::default())));
+        let (hands, waiting) = (Hands { form, tables, history }, Arc::default());
+        Gather { batch: Batch::default(), next: 0, outlet, hands, waiting }
+    }
+
+    /// Whether somebody waits to decode.
+    pub(super) fn makes_haste(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Takes a record.
-    pub(super) fn record(&mut self, record: &Record<'_>, history: Option<&mut History>) {
-        self.batch.push(record, history);
+    pub(super) fn record(&mut self, record: &Record<'_>) {
+        self.batch.push(record);
         if !matches!(record.body, Body::Message { .. }) {
             self.write_overfull();
         }
@@ -151,10 +172,16 @@ impl<W: Write> Gather<W> {
         self.write_overfull();
     }
 
+    /// Takes a message in outline.
+    pub(super) fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        self.batch.outline(record);
+        self.write_overfull();
+    }
+
     fn write_overfull(&mut self) {
         if self.batch.bytes() >= OVERFULL {
             let mut text = Vec::new();
-            self.hands.write(&mut self.batch, &mut text);
+            self.hands.write(self.next, &mut self.batch, &mut Reader::default(), &mut text);
             self.outlet.put(self.next, text);
             self.next += 1;
         }
@@ -177,12 +204,15 @@ impl<W: Write> Gather<W> {
 }
 
 /// Sees to it that nobody waits for one of the crew who is no more: a fault of the program, said instead of a wait without end.
-struct Watch<'a, W: Write>(&'a Outlet<W>);
+struct Watch<'a, 'c, W: Write>(&'a Crew<'c, W>);
 
-impl<W: Write> Drop for Watch<'_, W> {
+impl<W: Write> Drop for Watch<'_, '_, W> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.fail(io::Error::other("one of the threads came to an end too early"));
+            self.0.outlet.fail(io::Error::other("one of the threads came to an end too early"));
+            if let Some(history) = &self.0.hands.history {
+                history.end();
+            }
         }
     }
 }

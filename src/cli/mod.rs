@@ -20,6 +20,7 @@ mod sink;
 mod size;
 mod stats;
 mod tables;
+mod turn;
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -9,8 +9,8 @@ use super::feed::threads;
 use super::form::Form;
 use super::read::{filter, verdict};
 use crate::filter::Filter;
-use crate::out::Record;
 use crate::out::tree::{History, Pasts};
+use crate::out::{Outlined, Record};
 use crate::pipeline::{Output, Setup};
 use crate::tree::Tree;
 
@@ -21,7 +21,6 @@ const GATHER: usize = 64 << 10;
 pub(super) struct Printer<W: Write> {
     way: Way<W>,
     filter: Option<Filter>,
-    history: Option<History>,
     left: u64,
 }
 
@@ -35,14 +34,17 @@ impl<W: Write> Printer<W> {
     pub(super) fn new(args: &ReadArgs, setup: &Setup, terminal: bool, mut to: W) -> Result<Self, CliError> {
         let mut head = Vec::new();
         let form = Form::new(args, setup, terminal, &mut head)?;
-        let history = form.wants_past().then(History::default);
         let filter = filter(args, setup)?;
         to.write_all(&head).map_err(CliError::writing)?;
         let way = match threads(args) {
-            1 => Way::Here(Box::new(Here { form, pasts: Pasts::default(), buffer: Vec::new(), to, error: None })),
+            1 => {
+                let history = form.wants_past().then(History::default);
+                let (pasts, buffer) = (Pasts::default(), Vec::new());
+                Way::Here(Box::new(Here { form, history, pasts, buffer, to, error: None }))
+            }
             _ => Way::Crew(Box::new(Gather::new(form, setup.tables.clone(), to))),
         };
-        Ok(Printer { way, filter, history, left: args.count.unwrap_or(u64::MAX) })
+        Ok(Printer { way, filter, left: args.count.unwrap_or(u64::MAX) })
     }
 
     /// Writes what was gathered here.
@@ -90,8 +92,26 @@ impl<W: Write> Output for Printer<W> {
         }
         self.left -= 1;
         match &mut self.way {
-            Way::Here(here) => here.record(record, self.history.as_mut()),
-            Way::Crew(gather) => gather.record(record, self.history.as_mut()),
+            Way::Here(here) => here.record(record),
+            Way::Crew(gather) => gather.record(record),
+        }
+    }
+
+    /// A crew can read messages when it writes them; a filter looks into them before that.
+    fn wants_outlines(&self) -> bool {
+        match &self.way {
+            Way::Here(_) => false,
+            Way::Crew(gather) => self.filter.is_none() && gather.makes_haste(),
+        }
+    }
+
+    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        if self.is_done() {
+            return;
+        }
+        self.left -= 1;
+        if let Way::Crew(gather) = &mut self.way {
+            gather.outline(record);
         }
     }
 
@@ -105,6 +125,7 @@ impl<W: Write> Output for Printer<W> {
 /// Writing on the thread that decodes: nothing is copied.
 struct Here<W: Write> {
     form: Form,
+    history: Option<History>,
     pasts: Pasts,
     buffer: Vec<u8>,
     to: W,
@@ -112,9 +133,9 @@ struct Here<W: Write> {
 }
 
 impl<W: Write> Here<W> {
-    fn record(&mut self, record: &Record<'_>, history: Option<&mut History>) {
+    fn record(&mut self, record: &Record<'_>) {
         self.pasts.clear(GATHER);
-        let past = history.map(|history| history.next(record, &mut self.pasts)).unwrap_or_default();
+        let past = self.history.as_mut().map(|history| history.next(record, &mut self.pasts)).unwrap_or_default();
         self.form.record(record, self.pasts.get(past), &mut self.buffer);
         if self.buffer.len() >= GATHER {
             self.flush();

@@ -1,14 +1,15 @@
 //! Records that wait to be written: copies of what outputs are handed, packed into a few vectors that are used again. Only trees are not
-//! copied: whoever read them gets others for them.
+//! copied: whoever read them gets others for them. A message that came in outline is kept as its bytes, and read by who writes it.
 //!
 //! It knows what a record is made of, and neither who fills it nor who writes what is in it.
 
 use std::net::SocketAddr;
 
-use super::record::{Body, Counts, Record};
+use super::record::{Body, Counts, Outlined, Record};
 use super::tree::{History, Past, PastAt, Pasts};
 use crate::proto::{Event, LazyTables, Message, Moment, Reply, Side, Transport};
-use crate::tree::Tree;
+use crate::table::{Evaluator, MessageId, Tables};
+use crate::tree::{Node, Tree};
 
 /// What an event takes with its texts, about.
 const EVENT: usize = 512;
@@ -17,11 +18,11 @@ const EVENT: usize = 512;
 #[derive(Default)]
 pub struct Batch {
     heads: Vec<Head>,
-    /// The trees of the messages among them, in their order. The last message's is there once nobody needs it any more.
+    /// The trees of messages among them. The last message's is there once nobody needs it any more.
     trees: Vec<Tree>,
-    /// How many messages there are.
-    messages: usize,
-    /// Bytes that the contents of their trees take.
+    /// How many of them there will be.
+    expected: usize,
+    /// Bytes that the contents of all trees take, or will take once all messages are read.
     tree_bytes: usize,
     /// Trees to be used again.
     spare: Vec<Tree>,
@@ -49,30 +50,46 @@ struct Head {
 }
 
 enum What {
-    Message { name: Place, number: Option<u64>, offset: u64, bytes: Place, reply: Option<Reply>, tree: usize },
+    Message { name: Place, number: Option<u64>, offset: u64, bytes: Place, reply: Option<Reply>, fields: Fields },
     Event(usize),
     StreamEnd { text: Place, counts: Counts },
+}
+
+/// Where a message's fields are.
+#[derive(Clone, Copy)]
+enum Fields {
+    /// In a tree, by its place.
+    Tree(usize),
+    /// Only in its bytes.
+    Unread(MessageId),
+}
+
+/// What reads messages that came in outline: all there is to know of these is in their bytes.
+#[derive(Default)]
+pub struct Reader {
+    evaluator: Evaluator,
+    tree: Tree,
+}
+
+impl Reader {
+    fn read(&mut self, tables: &Tables, id: MessageId, from: Side, bytes: &[u8]) {
+        let Some(def) = tables.message(id) else { return self.tree.clear() };
+        self.evaluator.message(tables, def.service, from.index(), bytes, &mut self.tree);
+    }
 }
 
 /// Start and end in one of the vectors.
 type Place = (usize, usize);
 
 impl Batch {
-    /// Adds a copy of a record; trees need the history of the records before it.
-    pub fn push(&mut self, record: &Record<'_>, history: Option<&mut History>) {
-        let past = history.map(|history| history.next(record, &mut self.pasts)).unwrap_or_default();
+    /// Adds a copy of a record.
+    pub fn push(&mut self, record: &Record<'_>) {
         let what = match &record.body {
             Body::Message { message, tree, .. } => {
-                let start = self.bytes.len();
-                self.bytes.extend_from_slice(message.bytes);
-                What::Message {
-                    name: self.keep(message.name),
-                    number: message.number,
-                    offset: message.offset,
-                    bytes: (start, self.bytes.len()),
-                    reply: message.reply,
-                    tree: self.expect(tree),
-                }
+                let fields = Fields::Tree(self.expected);
+                self.expected += 1;
+                self.tree_bytes += tree.size();
+                self.message(message, fields)
             }
             Body::Event(event) => {
                 self.events.push((*event).clone());
@@ -80,50 +97,99 @@ impl Batch {
             }
             Body::StreamEnd { text, counts } => What::StreamEnd { text: self.keep(text), counts: *counts },
         };
+        self.head(record, what);
+    }
+
+    /// Adds a message that came in outline.
+    pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        let Outlined { message, id, outline, .. } = record.body;
+        self.tree_bytes += outline.len() as usize * size_of::<Node>();
+        let what = self.message(message, Fields::Unread(id));
+        self.head(record, what);
+    }
+
+    fn message(&mut self, message: &Message<'_>, fields: Fields) -> What {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(message.bytes);
+        let Message { number, offset, reply, .. } = *message;
+        let (name, bytes) = (self.keep(message.name), (start, self.bytes.len()));
+        What::Message { name, number, offset, bytes, reply, fields }
+    }
+
+    fn head<B>(&mut self, record: &Record<'_, B>, what: What) {
         let (protocol, service) = (self.keep(record.protocol), self.keep(record.service));
         let Record { number, at, transport, stream, src, dst, from, .. } = *record;
+        let past = PastAt::default();
         self.heads.push(Head { number, at, transport, stream, src, dst, from, protocol, service, past, what });
     }
 
     /// Takes the tree of the message that was added last; another one, whose content means nothing, is put in its place.
     pub fn take(&mut self, tree: &mut Tree) {
-        if self.trees.len() < self.messages {
+        if self.trees.len() < self.expected {
             let another = self.spare.pop().unwrap_or_default();
             self.trees.push(std::mem::replace(tree, another));
         }
     }
 
-    /// Shows every record to `write`, as it was. The tables are those of the run.
-    pub fn each(&self, tables: &[LazyTables], mut write: impl FnMut(&Record<'_>, Past<'_>)) {
-        for head in &self.heads {
-            let protocol = self.text(head.protocol);
-            let message;
-            let body = match head.what {
-                What::Message { name, number, offset, bytes, reply, tree: at } => {
-                    let Some(tables) = tables.iter().find(|t| t.protocol().name() == protocol) else { continue };
-                    let Some(tree) = self.trees.get(at) else { continue };
-                    message = Message {
-                        name: self.text(name),
-                        number,
-                        service: self.text(head.service),
-                        from: head.from,
-                        offset,
-                        bytes: self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]),
-                        reply,
-                    };
-                    Body::Message { message: &message, tables: tables.get(), tree }
-                }
-                What::Event(at) => {
-                    let Some(event) = self.events.get(at) else { continue };
-                    Body::Event(event)
-                }
-                What::StreamEnd { text, counts } => Body::StreamEnd { text: self.text(text), counts },
-            };
-            let service = self.text(head.service);
-            let Head { number, at, transport, stream, src, dst, from, .. } = *head;
-            let record = Record { number, at, transport, stream, src, dst, from, protocol, service, body };
-            write(&record, self.pasts.get(head.past));
+    /// Reads all messages that are yet to be read.
+    pub fn read(&mut self, tables: &[LazyTables], reader: &mut Reader) {
+        for head in &mut self.heads {
+            let What::Message { bytes, fields, .. } = &mut head.what else { continue };
+            let Fields::Unread(id) = *fields else { continue };
+            let protocol = self.text.get(head.protocol.0..head.protocol.1).unwrap_or("");
+            let Some(tables) = tables.iter().find(|t| t.protocol().name() == protocol) else { continue };
+            reader.read(tables.get(), id, head.from, self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
+            *fields = Fields::Tree(self.trees.len());
+            let another = self.spare.pop().unwrap_or_default();
+            self.trees.push(std::mem::replace(&mut reader.tree, another));
         }
+        self.expected = self.trees.len();
+    }
+
+    /// Finds out what earlier records have to do with these, which have all been read.
+    pub fn remember(&mut self, tables: &[LazyTables], reader: &mut Reader, history: &mut History) {
+        let (mut heads, mut pasts) = (std::mem::take(&mut self.heads), std::mem::take(&mut self.pasts));
+        for head in &mut heads {
+            let mut past = PastAt::default();
+            self.show(head, tables, reader, |record| past = history.next(record, &mut pasts));
+            head.past = past;
+        }
+        (self.heads, self.pasts) = (heads, pasts);
+    }
+
+    /// Shows every record to `write`, as it was. The tables are those of the run.
+    pub fn each(&self, tables: &[LazyTables], reader: &mut Reader, mut write: impl FnMut(&Record<'_>, Past<'_>)) {
+        for head in &self.heads {
+            self.show(head, tables, reader, |record| write(record, self.pasts.get(head.past)));
+        }
+    }
+
+    fn show(&self, head: &Head, tables: &[LazyTables], reader: &mut Reader, to: impl FnOnce(&Record<'_>)) {
+        let (protocol, service) = (self.text(head.protocol), self.text(head.service));
+        let Head { number, at, transport, stream, src, dst, from, .. } = *head;
+        let message;
+        let body = match head.what {
+            What::Message { name, number, offset, bytes, reply, fields } => {
+                let Some(tables) = tables.iter().find(|t| t.protocol().name() == protocol) else { return };
+                let (name, bytes) = (self.text(name), self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
+                let tree = match fields {
+                    Fields::Tree(at) => self.trees.get(at),
+                    Fields::Unread(id) => {
+                        reader.read(tables.get(), id, from, bytes);
+                        Some(&reader.tree)
+                    }
+                };
+                let Some(tree) = tree else { return };
+                message = Message { name, number, service, from, offset, bytes, reply };
+                Body::Message { message: &message, tables: tables.get(), tree }
+            }
+            What::Event(at) => {
+                let Some(event) = self.events.get(at) else { return };
+                Body::Event(event)
+            }
+            What::StreamEnd { text, counts } => Body::StreamEnd { text: self.text(text), counts },
+        };
+        to(&Record { number, at, transport, stream, src, dst, from, protocol, service, body });
     }
 
     /// Whether there is nothing in it.
@@ -145,7 +211,7 @@ impl Batch {
     pub fn clear(&mut self, keep: usize) {
         self.heads.clear();
         self.heads.shrink_to(keep / size_of::<Head>());
-        self.messages = 0;
+        self.expected = 0;
         self.tree_bytes = 0;
         self.keep_trees(keep * 4);
         self.pasts.clear(keep);
@@ -154,13 +220,6 @@ impl Batch {
         self.bytes.shrink_to(keep);
         self.text.clear();
         self.text.shrink_to(keep);
-    }
-
-    /// A message's tree will follow; its place.
-    fn expect(&mut self, tree: &Tree) -> usize {
-        self.messages += 1;
-        self.tree_bytes += tree.size();
-        self.messages - 1
     }
 
     /// Keeps trees to be used again, as many as take so many bytes.

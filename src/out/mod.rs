@@ -16,7 +16,7 @@ pub mod stats;
 mod tally;
 pub mod tree;
 
-pub use batch::Batch;
+pub use batch::{Batch, Reader};
 pub use clock::format_time;
 pub use paint::Paint;
 pub use problem::{problem_path, problem_text};

@@ -250,6 +250,7 @@ impl Connection {
         else {
             return;
         };
+        let outlines = shop.out.wants_outlines();
         let mut desk = Desk {
             out: &mut shop.out,
             summary: &mut shop.summary,
@@ -269,7 +270,7 @@ impl Connection {
             tables: tables.get(),
             evaluator,
             tree: &mut shop.tree,
-            outline: shop.outline.as_mut(),
+            outline: outlines.then_some(&mut shop.outline),
             keys: &shop.setup.keys,
             sequences,
             options: &shop.setup.options,

@@ -26,7 +26,7 @@ pub trait Output {
     fn record(&mut self, record: &Record<'_>);
     /// The tree of the last record, a message, is not needed any more: it may be exchanged for another, whose content means nothing.
     fn spent(&mut self, _tree: &mut Tree) {}
-    /// Whether outlines of messages are enough, where there is no more to a message than its outline.
+    /// Whether outlines of messages are enough for now, where there is no more to a message than its outline.
     fn wants_outlines(&self) -> bool {
         false
     }
@@ -127,8 +127,7 @@ impl<O: Output> Pipeline<O> {
             evaluator
         };
         let evaluators = setup.tables.iter().map(ready).collect();
-        let outline = out.wants_outlines().then(Outline::default);
-        let (tree, summary, servers) = (Tree::new(), Summary::default(), HashMap::new());
+        let (tree, outline, summary, servers) = (Tree::new(), Outline::default(), Summary::default(), HashMap::new());
         let shop = Shop { setup, evaluators, tree, outline, out, summary, servers };
         Pipeline {
             flow: Flow::new(shop.setup.limits),
@@ -167,7 +166,7 @@ struct Shop<O: Output> {
     setup: Setup,
     evaluators: Vec<Evaluator>,
     tree: Tree,
-    outline: Option<Outline>,
+    outline: Outline,
     out: O,
     summary: Summary,
     /// Servers by address: the protocol they speak and the service they offer, if it is only one.
