@@ -8,9 +8,10 @@
 //! While somebody waits for a turn, whoever decodes makes haste: of messages that need no more, only an outline is read, and the rest of
 //! the work on them is done when they are written. It is more work in all, and nobody is idle.
 
+use std::hint;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder, Scope};
 
 use super::feed::Feed;
@@ -33,6 +34,9 @@ const OVERFULL: usize = 4 << 20;
 /// Bytes that each part of a batch, and a text, keep for the next one.
 const KEEP: usize = 1 << 20;
 pub(super) const KEEP_TEXT: usize = 2 << 20;
+/// How often to look whether it is one's turn before going to sleep: a turn takes 0.3 ms, and to be woken takes a good part of that. Game
+/// traffic to JSON with two threads: 1.06 s without, 0.96 s with so many (about 0.1 ms), for 0.1 s of CPU time more.
+const SPINS: usize = 5000;
 /// More threads would wait for their turn most of the time, and each takes some MiB.
 const MOST: usize = 8;
 
@@ -83,11 +87,22 @@ impl<'a, W: Write + Send> Crew<'a, W> {
         }
     }
 
+    /// Waits for a turn at decoding.
+    fn turn(&self) -> MutexGuard<'_, Decoding<'a, W>> {
+        for _ in 0..SPINS {
+            if let Ok(turn) = self.decoding.try_lock() {
+                return turn;
+            }
+            hint::spin_loop();
+        }
+        self.decoding.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits for a turn at decoding and fills a batch: until it is full, or may have to wait for input. Gives its number, and whether
     /// another thread should be hired to go on; nothing when all is decoded.
     fn fill(&self, batch: &mut Batch) -> Option<(u64, bool)> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let mut turn = self.decoding.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = self.turn();
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         let turn = &mut *turn;
         if turn.over {
