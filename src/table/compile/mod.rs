@@ -16,13 +16,13 @@ use std::rc::Rc;
 use super::ast::*;
 use super::error::TableError;
 use super::eval::Native;
-use super::fixed;
+use super::listed::{Declaration, Example, ExampleOf};
 use super::numbers::Numbers;
 use super::parse::{ParsedFile, parse_file, parse_type};
 use super::program::*;
-use super::quick;
 use super::ready::Ready;
 use super::{Fixed, Tables};
+use super::{fixed, quick};
 use crate::tree::{Sym, TypeRef};
 
 /// A table file: its name for errors, and its text.

@@ -11,6 +11,7 @@ use crate::tree::{Buffer, Checkpoint, Made, Node, Outline, Problem, Tree};
 
 /// What grows while a message is read. Nodes are told one after the other, each before its children; what is told of a node later names
 /// it by its index.
+#[allow(clippy::len_without_is_empty)] // nobody asks
 pub trait Grow: Sized {
     /// Forgets everything.
     fn clear(&mut self);

@@ -153,8 +153,10 @@ impl<T: Grow> Run<'_, T> {
             TextKind::Utf8 => bytes.is_ascii() || std::str::from_utf8(bytes).is_ok(),
             TextKind::Latin1 | TextKind::InvertedLatin1 | TextKind::Owned => true,
             TextKind::Inverted8 => is_inverted_ascii(bytes),
-            TextKind::Utf16 => len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| u[1] & 0xf8 == 0xd8),
-            TextKind::Inverted16 => len % 2 == 0 && !bytes.as_chunks::<2>().0.iter().any(|u| !u[1] & 0xf8 == 0xd8),
+            TextKind::Utf16 => len.is_multiple_of(2) && !bytes.as_chunks::<2>().0.iter().any(|u| u[1] & 0xf8 == 0xd8),
+            TextKind::Inverted16 => {
+                len.is_multiple_of(2) && !bytes.as_chunks::<2>().0.iter().any(|u| !u[1] & 0xf8 == 0xd8)
+            }
         };
         if plain || decode_pieces(kind, bytes, |_| {}) {
             return;
