@@ -1,7 +1,7 @@
 //! What the evaluator writes to: a tree, or the outline of one.
 //!
 //! An outline is for those who only want to know what came, and how much of it was understood: it has no nodes, so that no time is spent
-//! on them. Of game traffic, an outline takes half of the instructions of a tree.
+//! on them. To count a message of captured game traffic took 18,500 instructions by way of a tree, and took 14,500 by way of an outline.
 
 use super::super::cursor::Cursor;
 use super::super::fixed::Fixed;
