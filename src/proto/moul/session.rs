@@ -119,7 +119,7 @@ impl MoulSession {
     pub(super) fn emit(&mut self, side: Side, whole: Whole<'_>, at: Moment, context: &mut Context<'_>) {
         let Whole { name, number, id, length, outlined } = whole;
         let def = id.and_then(|id| context.tables.message(id));
-        let transaction = id.filter(|_| !outlined).and_then(|_| transaction(context.tables, context.tree));
+        let transaction = def.filter(|def| def.tied).and_then(|_| transaction(context.tables, context.tree));
         let [client, server] = &self.requests;
         let asked = match side {
             Side::Client => server,
