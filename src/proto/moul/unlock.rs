@@ -8,6 +8,8 @@ use crate::table::{Outcome, ServiceId};
 
 /// A connection is taken for decrypted when chance would have given such messages once in 2^PROOF tries.
 const PROOF: i32 = 22;
+/// Who comes so far is waited for, where there is more to come: to try the next key costs a power, and chance does so once in 2^LIKELY tries.
+const LIKELY: i32 = 8;
 /// How many bytes of a direction a trial looks at.
 const LOOK: usize = 4096;
 
@@ -60,6 +62,7 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
         }
         match trial(lock, &mode, context) {
             Trial::Fits(bits) if bits >= PROOF => return Verdict::Proved(mode),
+            Trial::Fits(bits) if bits >= LIKELY && !lock.last => return Verdict::Undecided,
             Trial::Fits(bits) => {
                 undecided = true;
                 if best.as_ref().is_none_or(|b| bits > b.0) {
@@ -165,4 +168,86 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
     };
     context.evaluator.memory.frozen = false;
     trial
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::super::Moul;
+    use super::*;
+    use crate::keys::{KeyFile, session_key};
+    use crate::proto::{Emit, Event, LazyTables, Message, Moment, Options, Share, Side};
+    use crate::table::{Evaluator, Tables};
+    use crate::tree::Tree;
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    const KEYS: &[u8] = include_bytes!("../../../keys/dirtsand.ini");
+    const SEED: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
+    const Y: [u8; 64] = [0x5a; 64];
+    /// A ping, for which its number is all that speaks.
+    const PING: &[u8] = b"\0\0\x0d\xf0\xad\x0b";
+
+    struct Deaf;
+
+    impl Emit for Deaf {
+        fn message(&mut self, _: Moment, _: &Message<'_>, _: &Tables, _: &Tree) -> u64 {
+            0
+        }
+        fn event(&mut self, _: Moment, _: Event) {}
+        fn account(&mut self, _: Side, _: Share, _: u64) {}
+    }
+
+    /// What comes of a client's first bytes to a game server, encrypted with a service's key; and how many powers that took.
+    fn try_keys(of: KeyService, plain: &[u8], last: bool) -> (Verdict, String) {
+        let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
+        let key = file.keys().iter().find(|key| key.service() == Some(of)).unwrap();
+        let mut bytes = plain.to_vec();
+        session_key(key, &Y, &SEED).unwrap().cipher().apply(&mut bytes);
+        let mut keys = KeyRing::default();
+        keys.add(file);
+        let lazy = LazyTables::new(&Moul, Vec::new()).unwrap();
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 14617));
+        let lock = Lock {
+            service: lazy.get().service_named("game").unwrap(),
+            ends: Ends { client: at, server: at },
+            y: Some(&Y),
+            seed: Some(SEED),
+            bytes: [&bytes, &[]],
+            last,
+        };
+        let mut context = Context {
+            tables: lazy.get(),
+            evaluator: &mut Evaluator::default(),
+            tree: &mut Tree::new(),
+            outline: None,
+            keys: &keys,
+            sequences: [None; 2],
+            options: &Options::default(),
+            emit: &mut Deaf,
+        };
+        let mut deriver = Deriver::default();
+        (unlock(&lock, &mut deriver, &mut context), format!("{deriver:?}"))
+    }
+
+    #[test]
+    fn who_is_likely_is_waited_for_and_no_other_key_derived() {
+        let (verdict, powers) = try_keys(KeyService::Game, PING, false);
+        assert!(matches!(verdict, Verdict::Undecided));
+        assert_eq!(powers, "Deriver { 1 remembered }");
+    }
+
+    #[test]
+    fn two_pings_prove_a_key_and_at_the_end_all_are_tried() {
+        let (verdict, powers) = try_keys(KeyService::Game, &PING.repeat(3), false);
+        assert!(matches!(verdict, Verdict::Proved(Mode::Encrypted(..))));
+        assert_eq!(powers, "Deriver { 1 remembered }");
+        let (_, powers) = try_keys(KeyService::Game, PING, true);
+        assert_eq!(powers, "Deriver { 3 remembered }");
+    }
+
+    #[test]
+    fn the_key_of_another_service_is_found_after_the_own_one_failed() {
+        let (verdict, _) = try_keys(KeyService::Auth, &PING.repeat(3), false);
+        assert!(matches!(verdict, Verdict::Proved(Mode::Encrypted(..))));
+    }
 }
