@@ -267,6 +267,9 @@ fn uuid(bytes: &[u8], microsoft: bool, pen: &mut Pen<'_>) {
 }
 
 fn float32(f: f32, pen: &mut Pen<'_>) {
+    if eighths(f64::from(f), pen) {
+        return;
+    }
     if f.is_finite() && f.abs() > 3e38 {
         // Read as 64 bits, the shortest form of the largest floats lies beyond what 32 bits can hold.
         float64(f64::from(f), pen);
@@ -278,11 +281,43 @@ fn float32(f: f32, pen: &mut Pen<'_>) {
 }
 
 fn float64(f: f64, pen: &mut Pen<'_>) {
+    if eighths(f, pen) {
+        return;
+    }
     if f.is_finite() {
         pen.text(zmij::Buffer::new().format_finite(f).as_bytes());
     } else {
         special(f, pen);
     }
+}
+
+/// Appends a float that is a whole number of eighths below 65,536; whether it is one. So are 0, 1, a half and many others that are sent, and
+/// their digits are the shortest that read back in 32 bits as in 64. JSON of game traffic takes 0.97 of the time for it.
+#[inline]
+fn eighths(f: f64, pen: &mut Pen<'_>) -> bool {
+    let all = f * 8.0;
+    let count = all as i32;
+    if f64::from(count) != all || count.unsigned_abs() >= 8 << 16 || (count == 0 && f.is_sign_negative()) {
+        return false;
+    }
+    if count < 0 {
+        pen.byte(b'-');
+    }
+    pen.number(u64::from(count.unsigned_abs() / 8));
+    const DECIMALS: [(&[u8; 4], usize); 8] = [
+        (b".0  ", 2),
+        (b".125", 4),
+        (b".25 ", 3),
+        (b".375", 4),
+        (b".5  ", 2),
+        (b".625", 4),
+        (b".75 ", 3),
+        (b".875", 4),
+    ];
+    if let Some((decimals, length)) = DECIMALS.get(count.unsigned_abs() as usize % 8) {
+        pen.block(decimals, *length);
+    }
+    true
 }
 
 fn special(f: f64, pen: &mut Pen<'_>) {
@@ -292,4 +327,31 @@ fn special(f: f64, pen: &mut Pen<'_>) {
         _ => b"-Infinity",
     };
     pen.text(word);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::page::Page;
+    use super::*;
+
+    #[test]
+    fn eighths_are_written_as_the_shortest_digits_that_read_back() {
+        let (mut page, mut own, mut buffer) = (Page::default(), Vec::new(), zmij::Buffer::new());
+        for count in (-(9 << 16)..9 << 16).map(f64::from) {
+            let f = count / 8.0;
+            own.clear();
+            let mut pen = page.pen(&mut own);
+            let is_one = eighths(f, &mut pen);
+            pen.end();
+            assert_eq!(is_one, f.abs() < 65536.0);
+            if is_one {
+                assert_eq!(own, buffer.format_finite(f).as_bytes());
+                assert_eq!(own, buffer.format_finite(f as f32).as_bytes());
+            }
+        }
+        let mut pen = page.pen(&mut own);
+        for f in [-0.0, 0.1, 0.0625, 1e-300, 65536.0, 1e300, f64::INFINITY, f64::NAN] {
+            assert!(!eighths(f, &mut pen), "{f}");
+        }
+    }
 }
