@@ -21,8 +21,9 @@ use super::sink::Printer;
 use super::turn::Turns;
 use crate::out::tree::History;
 use crate::out::{Batch, Body, Outlined, Reader, Record};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Setup};
 use crate::proto::LazyTables;
+use crate::table::Limits;
 use crate::tree::Tree;
 
 /// Bytes of records in a batch: enough that taking turns costs little beside it, since what decoding works with moves to another core;
@@ -76,7 +77,7 @@ impl<'a, W: Write + Send> Crew<'a, W> {
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let _watch = Watch(self);
         let mut hands = self.hands.clone();
-        let (mut batch, mut reader, mut text) = (Batch::default(), Reader::default(), Vec::new());
+        let (mut batch, mut reader, mut text) = (Batch::default(), Reader::new(self.hands.limits), Vec::new());
         while let Some((number, hire)) = self.fill(&mut batch) {
             if hire {
                 // Where the system has no thread to give, there is one fewer.
@@ -130,6 +131,8 @@ impl<'a, W: Write + Send> Crew<'a, W> {
 struct Hands {
     form: Form,
     tables: Arc<[LazyTables]>,
+    /// The bounds of each message.
+    limits: Limits,
     /// What trees have to know of the records before, which goes from batch to batch.
     history: Option<Arc<Turns<History>>>,
 }
@@ -143,7 +146,7 @@ impl Hands {
         }
         batch.each(&self.tables, reader, |record, past| self.form.record(record, past, text));
         if batch.bytes() > OVERFULL {
-            *reader = Reader::default();
+            *reader = Reader::new(self.limits);
         }
         batch.clear(KEEP);
     }
@@ -161,10 +164,11 @@ pub(super) struct Gather<W> {
 
 impl<W: Write> Gather<W> {
     /// Nothing yet.
-    pub(super) fn new(form: Form, tables: Arc<[LazyTables]>, to: W) -> Self {
+    pub(super) fn new(form: Form, setup: &Setup, to: W) -> Self {
         let outlet = Arc::new(Outlet::new(to));
         let history = form.wants_past().then(|| Arc::new(Turns::new(History::default())));
-        let (hands, waiting) = (Hands { form, tables, history }, Arc::default());
+        let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
+        let (hands, waiting) = (Hands { form, tables, limits, history }, Arc::default());
         Gather { batch: Batch::default(), next: 0, outlet, hands, waiting }
     }
 
@@ -196,7 +200,8 @@ impl<W: Write> Gather<W> {
     fn write_overfull(&mut self) {
         if self.batch.bytes() >= OVERFULL {
             let mut text = Vec::new();
-            self.hands.write(self.next, &mut self.batch, &mut Reader::default(), &mut text);
+            let mut reader = Reader::new(self.hands.limits);
+            self.hands.write(self.next, &mut self.batch, &mut reader, &mut text);
             self.outlet.put(self.next, text);
             self.next += 1;
         }

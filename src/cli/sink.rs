@@ -42,7 +42,7 @@ impl<W: Write> Printer<W> {
                 let (pasts, buffer) = (Pasts::default(), Vec::new());
                 Way::Here(Box::new(Here { form, history, pasts, buffer, to, error: None }))
             }
-            _ => Way::Crew(Box::new(Gather::new(form, setup.tables.clone(), to))),
+            _ => Way::Crew(Box::new(Gather::new(form, setup, to))),
         };
         Ok(Printer { way, filter, left: args.count.unwrap_or(u64::MAX) })
     }

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use super::record::{Body, Counts, Outlined, Record};
 use super::tree::{History, Past, PastAt, Pasts};
 use crate::proto::{Event, LazyTables, Message, Moment, Reply, Side, Transport};
-use crate::table::{Evaluator, MessageId, Tables};
+use crate::table::{Evaluator, Limits, MessageId, Tables};
 use crate::tree::{Node, Tree};
 
 /// What an event takes with its texts, about.
@@ -65,13 +65,19 @@ enum Fields {
 }
 
 /// What reads messages that came in outline: all there is to know of these is in their bytes.
-#[derive(Default)]
 pub struct Reader {
     evaluator: Evaluator,
     tree: Tree,
 }
 
 impl Reader {
+    /// One that keeps to the bounds which the outlines were read within.
+    pub fn new(limits: Limits) -> Reader {
+        let mut evaluator = Evaluator::default();
+        evaluator.limits = limits;
+        Reader { evaluator, tree: Tree::new() }
+    }
+
     fn read(&mut self, tables: &Tables, id: MessageId, from: Side, bytes: &[u8]) {
         let Some(def) = tables.message(id) else { return self.tree.clear() };
         self.evaluator.message(tables, def.service, from.index(), bytes, &mut self.tree);
@@ -243,5 +249,67 @@ impl Batch {
 
     fn text(&self, place: Place) -> &str {
         self.text.get(place.0..place.1).unwrap_or("")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use crate::proto::protocol_named;
+    use crate::table::{Outcome, parse_hex};
+    use crate::tree::Outline;
+
+    /// A net message of the game, with a date.
+    const MESSAGE: &str = "0200 b8020000 12000000 b802010002008527006be1c3070000000000";
+
+    /// The problems of a message that came in outline, as it is written.
+    fn problems_within(limits: Limits) -> usize {
+        let tables = [LazyTables::new(protocol_named("moul").unwrap(), Vec::new()).unwrap()];
+        let bytes = parse_hex(MESSAGE).unwrap();
+        let game = tables[0].get().service_named("game").unwrap();
+        let mut outline = Outline::default();
+        let said = Evaluator::default().message(tables[0].get(), game, Side::Server.index(), &bytes, &mut outline);
+        let Outcome::Message(id, _) = said else { panic!("{said:?}") };
+        assert!(outline.is_whole() && outline.problems().is_empty());
+        let at = SocketAddr::from(([127, 0, 0, 1], 14617));
+        let name = "Game2Cli_PropagateBuffer";
+        let message = Message {
+            name,
+            number: Some(2),
+            service: "game",
+            from: Side::Server,
+            offset: 0,
+            bytes: &bytes,
+            reply: None,
+        };
+        let mut batch = Batch::default();
+        batch.outline(&Record {
+            number: 1,
+            at: Moment::default(),
+            transport: Transport::Tcp,
+            stream: 0,
+            src: at,
+            dst: at,
+            from: Side::Server,
+            protocol: "moul",
+            service: "game",
+            body: Outlined { message: &message, id, tables: tables[0].get(), outline: &outline },
+        });
+        let mut found = Vec::new();
+        batch.each(&tables, &mut Reader::new(limits), |record, _| {
+            let Body::Message { message, tree, .. } = &record.body else { panic!("a message") };
+            assert_eq!((message.name, message.bytes), (name, &bytes[..]));
+            found.push(tree.problems().len());
+        });
+        assert_eq!(found.len(), 1);
+        found[0]
+    }
+
+    #[test]
+    fn a_message_that_came_in_outline_is_read_within_the_bounds_it_was_outlined_in() {
+        assert_eq!(problems_within(Limits::default()), 0);
+        assert!(problems_within(Limits { nodes: 4, ..Limits::default() }) > 0);
     }
 }

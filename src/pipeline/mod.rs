@@ -122,7 +122,7 @@ impl<O: Output> Pipeline<O> {
     pub fn new(setup: Setup, out: O) -> Self {
         let ready = |lazy: &LazyTables| {
             let mut evaluator = Evaluator::default();
-            evaluator.limits.decompressed = setup.options.max_decompressed;
+            evaluator.limits = setup.options.limits();
             lazy.protocol().prepare(&mut evaluator, &setup.options);
             evaluator
         };

@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 
 use crate::capture::Time;
 use crate::keys::{KeyRing, SessionLine};
-use crate::table::{Evaluator, MessageId, Native, Outcome, ServiceId, Source, TableError, Tables};
+use crate::table::{Evaluator, Limits, MessageId, Native, Outcome, ServiceId, Source, TableError, Tables};
 use crate::tree::{Outline, Tree};
 
 /// Who speaks.
@@ -260,6 +260,13 @@ pub struct Options {
     pub max_decompressed: usize,
     /// State descriptor files of MOUL: names and contents.
     pub descriptors: Vec<(String, Vec<u8>)>,
+}
+
+impl Options {
+    /// The bounds of one message: whoever reads it, and whenever, has to read it within the same ones.
+    pub fn limits(&self) -> Limits {
+        Limits { decompressed: self.max_decompressed, ..Limits::default() }
+    }
 }
 
 impl Default for Options {
