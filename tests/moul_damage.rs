@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod common;
+
 use std::io::Read;
 
 use moulsniff::proto::{load_tables, protocol_named};
@@ -143,13 +145,8 @@ fn what_stands_before_a_cut_is_read_as_before() {
 #[test]
 fn a_changed_byte_costs_nothing_behind_its_buffer() {
     let mut bench = Bench::new();
-    let mut random = 0x2545_f491_4f6c_dd1du64;
-    let mut next = |below: usize| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random >> 33) as usize % below
-    };
+    let mut random = common::random();
+    let mut next = |below: usize| random() % below;
     for (kind, class, content) in instances().into_iter().filter(|i| !i.2.is_empty()) {
         for _ in 0..24 {
             let mut changed = content.clone();

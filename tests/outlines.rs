@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod common;
 #[path = "../benches/material/mod.rs"]
 mod material;
 
@@ -52,13 +53,7 @@ fn an_outline_and_a_tree_agree() {
     let tables = load_tables(*moul, &[]).unwrap();
     let mut bench =
         Bench { tables, evaluator: Evaluator::default(), tree: Tree::default(), outline: Outline::default() };
-    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
-    let mut random = move || {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        usize::try_from(seed >> 16).unwrap()
-    };
+    let mut random = common::random();
     let (mut seen, mut whole, mut changed_whole, mut regions) = (HashSet::new(), 0, 0, 0);
     for session in SESSIONS {
         for sent in material::messages(session) {

@@ -1,6 +1,8 @@
 //! The tables' own examples, cut and changed: whatever the bytes, every one of them keeps its place in the tree, and the fields are JSON.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod common;
+
 use moulsniff::out::json::{JsonWriter, Style};
 use moulsniff::proto::{PROTOCOLS, load_tables};
 use moulsniff::table::{Evaluator, ExampleOf, Tables, parse_hex};
@@ -74,13 +76,7 @@ fn examples_cut_at_every_byte() {
 
 #[test]
 fn examples_with_a_few_bytes_changed() {
-    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
-    let mut random = move || {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        usize::try_from(seed >> 16).unwrap()
-    };
+    let mut random = common::random();
     for protocol in PROTOCOLS {
         let tables = load_tables(*protocol, &[]).unwrap();
         let mut evaluator = Evaluator::default();

@@ -37,3 +37,14 @@ pub fn records(capture: &str, keys: &[&str], more: &[&str]) -> Vec<Value> {
     assert!(output.status.success(), "{capture}: {}", String::from_utf8_lossy(&output.stderr));
     output.stdout.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect()
 }
+
+/// Arbitrary numbers, the same in every run.
+pub fn random() -> impl FnMut() -> usize {
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        usize::try_from(seed >> 16).unwrap()
+    }
+}

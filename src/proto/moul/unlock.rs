@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn two_pings_prove_a_key_and_at_the_end_all_are_tried() {
+    fn several_pings_prove_a_key_and_at_the_end_all_are_tried() {
         let (verdict, powers) = try_keys(KeyService::Game, &PING.repeat(3), false);
         assert!(matches!(verdict, Verdict::Proved(Mode::Encrypted(..))));
         assert_eq!(powers, "Deriver { 1 remembered }");
