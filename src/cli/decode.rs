@@ -155,7 +155,7 @@ fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
 fn find<'a>(all: &'a [LazyTables], name: &str) -> Result<(&'a LazyTables, ServiceId, Side), CliError> {
     let mut parts = name.split('.');
     let protocol = parts.next().unwrap_or("");
-    let Some(lazy) = all.iter().find(|l| l.protocol().name() == protocol) else {
+    let Some(lazy) = LazyTables::of(all, protocol) else {
         let near = crate::near::suggestion(protocol, all.iter().map(|l| l.protocol().name()));
         return Err(CliError::Typed(format!("there is no protocol `{protocol}`{near}")));
     };

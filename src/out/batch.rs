@@ -143,7 +143,7 @@ impl Batch {
             let What::Message { bytes, fields, .. } = &mut head.what else { continue };
             let Fields::Unread(id) = *fields else { continue };
             let protocol = self.text.get(head.protocol.0..head.protocol.1).unwrap_or("");
-            let Some(tables) = tables.iter().find(|t| t.protocol().name() == protocol) else { continue };
+            let Some(tables) = LazyTables::of(tables, protocol) else { continue };
             reader.read(tables.get(), id, head.from, self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
             *fields = Fields::Tree(self.trees.len());
             let another = self.spare.pop().unwrap_or_default();
@@ -176,7 +176,7 @@ impl Batch {
         let message;
         let body = match head.what {
             What::Message { name, number, offset, bytes, reply, fields } => {
-                let Some(tables) = tables.iter().find(|t| t.protocol().name() == protocol) else { return };
+                let Some(tables) = LazyTables::of(tables, protocol) else { return };
                 let (name, bytes) = (self.text(name), self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
                 let tree = match fields {
                     Fields::Tree(at) => self.trees.get(at),

@@ -409,6 +409,11 @@ impl LazyTables {
         Ok(lazy)
     }
 
+    /// Those of a protocol, by its name.
+    pub fn of<'a>(all: &'a [LazyTables], protocol: &str) -> Option<&'a LazyTables> {
+        all.iter().find(|lazy| lazy.protocol.name() == protocol)
+    }
+
     /// The protocol.
     pub fn protocol(&self) -> &'static dyn Protocol {
         self.protocol

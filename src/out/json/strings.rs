@@ -45,7 +45,7 @@ fn short(pen: &mut Pen<'_>, bytes: &[u8], flip: u64) -> bool {
     let (first, last, at) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
         (Some(first), Some(last)) => (u64::from_le_bytes(*first) ^ flip, u64::from_le_bytes(*last) ^ flip, length - 8),
         _ => {
-            let all = padded(bytes) ^ (flip & !(u64::MAX << (length * 8)));
+            let all = flipped(bytes, flip);
             (all, all, 0)
         }
     };
@@ -132,6 +132,12 @@ fn padded(bytes: &[u8]) -> u64 {
     }
 }
 
+/// The same with the bits of `flip` inverted, but not those of the spaces.
+#[inline(always)]
+fn flipped(bytes: &[u8], flip: u64) -> u64 {
+    padded(bytes) ^ (flip & !(u64::MAX << (bytes.len() * 8)))
+}
+
 /// Appends up to [`PART`] bytes, each with the bits of `flip` inverted, if none of them has to be escaped or has one of the `beyond` bits;
 /// says whether it did.
 #[inline]
@@ -154,7 +160,7 @@ fn plain(pen: &mut Pen<'_>, bytes: &[u8], flip: u64, beyond: u64) -> bool {
         // With some of those before them once more.
         put(room.get_mut(bytes.len() - 8..).unwrap_or(&mut []), u64::from_le_bytes(*last) ^ flip);
     } else {
-        put(room, padded(bytes) ^ (flip & !(u64::MAX << (bytes.len() * 8))));
+        put(room, flipped(bytes, flip));
     }
     if found == 0 {
         pen.count(bytes.len());
@@ -169,7 +175,7 @@ fn latin(pen: &mut Pen<'_>, bytes: &[u8], flip: u64) -> bool {
     loop {
         let word = match rest.first_chunk::<8>() {
             Some(word) => u64::from_le_bytes(*word) ^ flip,
-            None => padded(rest) ^ (flip & !(u64::MAX << (rest.len() * 8))),
+            None => flipped(rest, flip),
         };
         if special(word, 0) != 0 {
             return false;

@@ -11,8 +11,6 @@ pub struct Past<'a> {
     pub new_day: bool,
     /// From here on the oldest names are forgotten.
     pub forgotten: bool,
-    /// The first of those in `named`: what nearly every value is held against.
-    next: u32,
     named: &'a [Named],
     text: &'a str,
 }
@@ -21,27 +19,20 @@ impl<'a> Past<'a> {
     /// The next node whose number is called something, or one beyond all.
     #[inline(always)]
     pub(super) fn next(&self) -> u32 {
-        self.next
+        self.named.first().map_or(u32::MAX, |first| first.node)
     }
 
     /// What a node's number is called, and by which record. Nodes are asked for in their order; those before are forgotten.
     #[inline(never)]
     pub(super) fn take(&mut self, node: u32) -> Option<(&'a str, u64)> {
-        let mut taken = None;
         while let Some((first, rest)) = self.named.split_first().filter(|(first, _)| first.node <= node) {
             self.named = rest;
             if first.node == node {
-                taken = self.text.get(first.start..first.end).map(|name| (name, first.record));
-                break;
+                return Some((self.text.get(first.start..first.end)?, first.record));
             }
         }
-        self.next = first_of(self.named);
-        taken
+        None
     }
-}
-
-fn first_of(named: &[Named]) -> u32 {
-    named.first().map_or(u32::MAX, |first| first.node)
 }
 
 /// The pasts of one or more records, kept until they are written.
@@ -73,7 +64,7 @@ impl Pasts {
     /// One record's.
     pub fn get(&self, at: PastAt) -> Past<'_> {
         let named = self.named.get(at.first..at.end).unwrap_or(&[]);
-        Past { new_day: at.new_day, forgotten: at.forgotten, next: first_of(named), named, text: &self.text }
+        Past { new_day: at.new_day, forgotten: at.forgotten, named, text: &self.text }
     }
 
     /// Empties them, keeping what was allocated up to so many bytes.
