@@ -18,5 +18,6 @@ pub mod out;
 pub mod pipeline;
 pub mod proto;
 pub mod sdl;
+pub mod session;
 pub mod table;
 pub mod tree;

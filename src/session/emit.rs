@@ -1,0 +1,126 @@
+//! What a session gives back: messages with their trees, events, and the accounting of bytes.
+
+use super::{Moment, Side};
+use crate::keys::SessionLine;
+use crate::table::{MessageId, Tables};
+use crate::tree::{Outline, Tree};
+
+/// A message on its way out: what the tree does not say itself.
+#[derive(Clone, Debug)]
+pub struct Message<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its number as on the wire.
+    pub number: Option<u64>,
+    /// Its service.
+    pub service: &'a str,
+    /// The side that sent it.
+    pub from: Side,
+    /// Offset of its first byte in its direction; 0 for a datagram.
+    pub offset: u64,
+    /// Its bytes. Positions in the tree's captured buffer count from the first of them.
+    pub bytes: &'a [u8],
+    /// The record it answers and the time since.
+    pub reply: Option<Reply>,
+}
+
+/// The request that a message answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reply {
+    /// The request's record number.
+    pub record: u64,
+    /// Nanoseconds since the request.
+    pub nanos: i64,
+}
+
+/// What happened to a connection that is no message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A session key was found and proved.
+    Key {
+        /// The file it came from.
+        key_file: String,
+    },
+    /// No key for this connection was given.
+    NoKey,
+    /// Every key was tried, none gave a message.
+    WrongKey,
+    /// Bytes that were never captured.
+    Gap,
+    /// Bytes that could not be given to a message.
+    Undecoded,
+    /// Framing was found again.
+    Resync {
+        /// Bytes between the loss of framing and here.
+        passed_over: u64,
+    },
+    /// A bound was reached.
+    Limit {
+        /// Its name, as in `docs/architecture.md`.
+        limit: &'static str,
+    },
+    /// A packet's checksum is wrong.
+    Checksum,
+    /// A circuit or link was opened.
+    Open,
+    /// A circuit or link was closed.
+    Close,
+    /// Something worth saying that is none of the others.
+    Remark,
+}
+
+/// An event of one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// The service, where it is known.
+    pub service: String,
+    /// In which direction.
+    pub from: Side,
+    /// The offset of the bytes it is about, in that direction.
+    pub offset: Option<u64>,
+    /// How many bytes.
+    pub length: Option<u64>,
+    /// For people.
+    pub text: String,
+}
+
+/// What became of payload bytes that are in no message and no event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// They are encrypted, and there is no key for them.
+    Closed,
+    /// They belong to another protocol, which is left alone.
+    Opaque,
+}
+
+/// Where a session's messages and events go.
+///
+/// A session calls this from within the calls it gets, in the order in which its records are to stand in the output. Nothing that is handed over is kept:
+/// the tree, the bytes and the outline may be used again as soon as a call returns.
+///
+/// How bytes are counted: those of a message as explained, opaque or undecoded, as its tree says; those of an [`EventKind::Undecoded`] by
+/// its `length`, and of an [`EventKind::Resync`] by its `passed_over`, as undecoded; those of an [`EventKind::Gap`] by its `length` as lost;
+/// and what [`account`](Emit::account) is given as it says. The session counts each byte once.
+pub trait Emit {
+    /// A message, whose fields are in `tree`. Returns its record number, by which later messages may refer to it.
+    fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64;
+    /// The session no longer needs the tree of its last message: the receiver may exchange it for another one, whose content means
+    /// nothing. Comes after [`message`](Emit::message), at most once for each.
+    fn spent(&mut self, _tree: &mut Tree) {}
+    /// A message that was read into the [outline](Context::outline) of the context, and about which a tree would tell no more. Returns its record
+    /// number. A receiver that lends no outline never gets this call.
+    fn outline(&mut self, _: Moment, _: &Message<'_>, _: MessageId, _: &Tables, _: &Outline) -> u64 {
+        0
+    }
+    /// An event.
+    fn event(&mut self, at: Moment, event: Event);
+    /// Payload bytes that became no message and are in no event.
+    fn account(&mut self, from: Side, share: Share, bytes: u64);
+    /// Plaintext of a stream, for outputs that follow it: the offset in the direction and the bytes. Called only by sessions that are not
+    /// [clear](super::Session::is_clear).
+    fn plaintext(&mut self, _from: Side, _offset: u64, _bytes: &[u8]) {}
+    /// The key of a session, once it is proved: for outputs that were asked to keep it, never to be shown.
+    fn session_key(&mut self, _line: &SessionLine) {}
+}

@@ -1,0 +1,170 @@
+//! What every protocol's session works with: the two sides of a connection, what a session is lent, what it gives back, and ready-made parts for the
+//! work that all of them share.
+//!
+//! A session sees both directions of one connection in capture order. It does no I/O and reads no clock: bytes in, messages and events out.
+//! This module knows tables and trees. It knows no protocol, no capture file, no packet and no output.
+
+mod emit;
+mod lent;
+
+pub use emit::{Emit, Event, EventKind, Message, Reply, Share};
+pub use lent::{Context, Options};
+
+use std::net::SocketAddr;
+
+use crate::capture::Time;
+
+/// One of the two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The end that opened the connection.
+    Client,
+    /// The end that accepted it.
+    Server,
+}
+
+impl Side {
+    /// 0 for the client, 1 for the server.
+    pub fn index(self) -> usize {
+        match self {
+            Side::Client => 0,
+            Side::Server => 1,
+        }
+    }
+
+    /// This side's element of a pair in which the client's comes first.
+    pub fn of<T>(self, pair: &mut [T; 2]) -> &mut T {
+        let [client, server] = pair;
+        match self {
+            Side::Client => client,
+            Side::Server => server,
+        }
+    }
+
+    /// The other side.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+
+    /// `client` or `server`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Side::Client => "client",
+            Side::Server => "server",
+        }
+    }
+}
+
+/// The frame that brought something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// The frame's number.
+    pub frame: u64,
+    /// Its time.
+    pub time: Time,
+}
+
+/// The two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ends {
+    /// The client's address and port.
+    pub client: SocketAddr,
+    /// The server's.
+    pub server: SocketAddr,
+}
+
+/// TCP or UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// A stream of bytes.
+    Tcp,
+    /// Datagrams: each is one call of [`Session::data`].
+    Udp,
+}
+
+impl Transport {
+    /// `tcp` or `udp`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Transport::Tcp => "tcp",
+            Transport::Udp => "udp",
+        }
+    }
+}
+
+/// What a session begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// The two ends.
+    pub ends: Ends,
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// Whether the connection's beginning was captured.
+    pub whole: bool,
+    /// The service, where an earlier connection of the capture told which service this server offers.
+    pub service: Option<&'a str>,
+}
+
+/// One connection of a protocol.
+///
+/// # Order of the calls
+///
+/// For TCP, [`data`](Session::data) and [`gap`](Session::gap) together cover each direction from its first byte on, without overlap and in
+/// order: each call begins where the one before it in that direction ended. Offset 0 is the first byte of the direction, or the first captured one where the
+/// direction's start was not captured. Calls of the two directions interleave as the capture did. [`end`](Session::end) comes once a direction, after
+/// all of its bytes; the other direction may go on after it.
+///
+/// [`relieve`](Session::relieve) may come between any two calls. [`service`](Session::service), [`held`](Session::held) and
+/// [`is_clear`](Session::is_clear) are asked after every call and must be cheap; [`learned`](Session::learned) is asked once, at the very end.
+///
+/// # What may be kept
+///
+/// `bytes` and everything in the [`Context`] are lent for the call. A session that needs bytes later copies them, counts them in `held`, and bounds them.
+///
+/// # What has to come back
+///
+/// Every byte that a call of `data` brought must be accounted for exactly once until `end` returns: in a message, in an event of the kind
+/// [`EventKind::Undecoded`], in the `passed_over` of an [`EventKind::Resync`], or by [`Emit::account`]. Every call of `gap` becomes one
+/// event of the kind [`EventKind::Gap`] with the same offset and length. Damage is never an error: a session that cannot go on says so in an event and looks
+/// for the next place where it can.
+pub trait Session: Send {
+    /// The next bytes of a direction, in order. `offset` is that of the first of them; `at` is the frame that completed them.
+    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>);
+    /// `length` bytes of a direction, from `offset` on, that were never captured. What was begun before them will never be whole; the session
+    /// gives it up now, and the next call of `data` in this direction brings the bytes behind the gap.
+    fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>);
+    /// Memory that waiting bytes and remembered messages take, in bytes and roughly.
+    fn held(&self) -> usize {
+        0
+    }
+    /// Gives up the bytes that wait and forgets the messages that are remembered, because all streams together hold too much. Bytes that are given up
+    /// are reported as undecoded, after an event of the kind [`EventKind::Limit`].
+    fn relieve(&mut self, _at: Moment, _context: &mut Context<'_>) {}
+    /// A direction ended: no more calls of `data` or `gap` come for it. What still waits in it is reported now.
+    fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>);
+    /// Whether the bytes of the connection are its plaintext. A session that decrypts returns `false` and hands its plaintext to
+    /// [`Emit::plaintext`] itself.
+    fn is_clear(&self) -> bool {
+        true
+    }
+    /// The service, as far as it is known.
+    fn service(&self) -> &str;
+    /// What the connection told of the world it belongs to, summed up over its whole life.
+    fn learned(&self) -> Vec<Learned> {
+        Vec::new()
+    }
+}
+
+/// A fact that a connection told, for `stats`. Where several connections tell the same fact, the last one counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Learned {
+    /// What sort of thing it is about (`muds`, `channels`).
+    pub group: &'static str,
+    /// Its name.
+    pub name: String,
+    /// What is known of it.
+    pub facts: Vec<(&'static str, String)>,
+}
