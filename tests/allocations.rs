@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "it/made.rs"]
 mod made;
 #[path = "../benches/material/mod.rs"]
 mod material;

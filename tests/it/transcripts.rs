@@ -1,10 +1,9 @@
 //! What the program prints, held to the letter: every `console` block of `tests/transcripts/*.md` and of the README is run.
 //!
 //! A block reads like a terminal: `$ ` and a command for the shell, then what it prints on standard output and after that on
-//! standard error, then `[exit N]` where the status is not 0. `TRANSCRIPTS=write cargo test --test transcripts` rewrites the
+//! standard error, then `[exit N]` where the status is not 0. `TRANSCRIPTS=write cargo test --test it transcripts` rewrites the
 //! blocks with what is printed now; read the difference before committing it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![cfg(unix)]
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! Circuits of Second Life: whole captures held against what two other decoders made of them, and spans that tile every datagram.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 use std::collections::HashMap;
 use std::io::Read;
 use std::process::Command;

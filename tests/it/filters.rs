@@ -1,5 +1,4 @@
 //! Filters keep the records that the same question, asked of the unfiltered JSON, keeps.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::process::{Command, Output};
 

@@ -3,13 +3,9 @@
 //!
 //! The files beside the captures, `NAME.truth.json.gz`, are described in `captures/README.md`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-
 use std::collections::{BTreeMap, HashMap};
 
-use common::{json, records};
+use crate::common::{json, records};
 use serde_json::Value;
 
 const MOSS: [&str; 3] = ["keys/moss_gatekeeper_key.der", "keys/moss_auth_key.der", "keys/moss_game_key.der"];

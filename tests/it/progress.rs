@@ -1,9 +1,7 @@
 //! Progress is shown on a terminal, beside output that it does not touch, and nowhere else.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![cfg(unix)]
 
-mod common;
-
+use crate::common;
 use std::path::PathBuf;
 use std::process::Command;
 

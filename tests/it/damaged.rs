@@ -1,15 +1,10 @@
 //! Segments lost, swapped, sent twice, cut and overlapping: every message that was captured whole is found, except behind a hole; none
 //! is invented; every payload byte is accounted for. The damage is made here, the same in every run.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-mod made;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{file, records};
-use made::{End, Made, ip, run, tcp};
+use crate::common::{file, records};
+use crate::made::{End, Made, ip, run, tcp};
 use moulsniff::capture::{Capture, Item};
 use serde_json::Value;
 

@@ -1,7 +1,6 @@
 //! Live capture: on the loopback device, of real programs' traffic, said again by a small client and server of the tests' own.
 //!
 //! What needs a right to capture is run where there is one, and says when not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![cfg(unix)]
 
 use std::process::{Command, Output};

@@ -6,8 +6,6 @@
 //! `captures/moul/plasma_written.jsonl.gz` was written after the client's own Write functions with values at random: every class as the
 //! client writes it, and those that libHSPlasma (`hs`) and DIRTSAND (`ds`) write in another form.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 use std::io::Read;
 
 use moulsniff::out::problem_text;

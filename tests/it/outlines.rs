@@ -1,14 +1,10 @@
 //! An outline says the same of a message as its tree: over messages that were really sent, as they are, cut and changed.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-#[path = "../benches/material/mod.rs"]
-mod material;
-
+use crate::material;
+use crate::common;
 use std::collections::HashSet;
 
-use material::{DIRTSAND, MOSS};
+use crate::material::{DIRTSAND, MOSS};
 use moulsniff::proto::{PROTOCOLS, load_tables};
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
 use moulsniff::tree::{Kind, Outline, Tree, mark};

@@ -1,9 +1,7 @@
 //! A capture that is still written is decoded as it grows, across its ring of files, until Ctrl-C.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![cfg(unix)]
 
-mod common;
-
+use crate::common;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

@@ -1,17 +1,12 @@
 //! Memory is bounded by options, and each bound that is reached says so: small captures that reach them one by one, and large claims
 //! that must cost nothing.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-mod made;
-
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{file, records};
-use made::{ACK, End, Made, end, ip, run, udp};
+use crate::common::{file, records};
+use crate::made::{ACK, End, Made, end, ip, run, udp};
 use serde_json::Value;
 
 /// What opens a connection to a MOUL file server, which needs no key.

@@ -1,7 +1,6 @@
 //! Key files that were cut, mistyped, re-encoded or edited by hand: an error that says where, or
 //! the keys that are whole and a note about the rest. Never a panic, never a wrong key without a
 //! word.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use moulsniff::keys::{Format, KeyError, KeyFile, PrivateKey, Report, Service};
 use std::path::{Path, PathBuf};

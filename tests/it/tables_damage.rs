@@ -1,8 +1,6 @@
 //! The tables' own examples, cut and changed: whatever the bytes, every one of them keeps its place in the tree, and the fields are JSON.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod common;
-
+use crate::common;
 use moulsniff::out::json::{JsonWriter, Style};
 use moulsniff::proto::{PROTOCOLS, load_tables};
 use moulsniff::table::{Evaluator, ExampleOf, Tables, parse_hex};

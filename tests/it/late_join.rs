@@ -1,16 +1,11 @@
 //! Encrypted connections joined late: with the session's key alone, the keystream's position is found, wherever in a message the capture begins.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-mod made;
-
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{file, records};
-use made::{ACK, End, Made, end, run};
+use crate::common::{file, records};
+use crate::made::{ACK, End, Made, end, run};
 use moulsniff::capture::{Capture, Item};
 use moulsniff::flow::Limits;
 use moulsniff::keys::{KeyFile, KeyRing, SearchBounds, SessionKey};

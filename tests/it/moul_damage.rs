@@ -1,10 +1,7 @@
 //! Damage inside messages: what stands before it is read as if nothing had happened, the rest is shown, and what comes behind the
 //! damaged buffer is not touched.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-
+use crate::common;
 use std::io::Read;
 
 use moulsniff::proto::{load_tables, protocol_named};

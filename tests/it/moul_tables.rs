@@ -1,7 +1,5 @@
 //! The tables of MOUL's own services: every message there is, by number and name, and an example for each that has a layout.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 use moulsniff::examples::run_examples;
 use moulsniff::proto::{load_tables, protocol_named};
 use moulsniff::table::{ExampleOf, MessageId, Tables};

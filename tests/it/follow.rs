@@ -1,8 +1,6 @@
 //! The plaintext of streams is what the messages were made of; keys ride in captures and come out again.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod common;
-
+use crate::common;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Output};

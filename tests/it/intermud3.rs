@@ -1,7 +1,5 @@
 //! Intermud-3 as a whole: captures against what another program found in them, streams cut and delivered in every way, spans that tile.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 use std::collections::HashMap;
 use std::io::Read;
 use std::process::Command;

@@ -2,8 +2,6 @@
 //! frame, for odd files made by editcap and mergecap. Where these are not installed, each test says so and
 //! passes.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 use moulsniff::capture::{Capture, Frame, Output, PcapngWriter, Source, Time, inject, strip};
 use std::fs;
 use std::io::Write;

@@ -3,13 +3,9 @@
 //! `tests/data/moul/forms.pcap` and `sealed.pcap` were written by a program of their own, in clear, after what DIRTSAND, MOULArs, MOSS, NAGUS and the
 //! clients are known to send. The two descriptor files beside them were encrypted by it with the key that the login in `sealed.pcap` hands out.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-
 use std::process::Command;
 
-use common::{file, records};
+use crate::common::{file, records};
 use serde_json::{Value, json};
 
 const FORMS: &str = "tests/data/moul/forms.pcap";

@@ -1,7 +1,5 @@
 //! Several threads print what one prints, no more of it waits than is good, and what comes in by a pipe is out at once.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

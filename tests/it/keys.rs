@@ -1,7 +1,6 @@
 //! Every key file format that shards have, against handshakes of real sessions.
 //!
 //! The files in `keys/` are throw-away keys of a lab, and so are the session keys in this test.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use moulsniff::keys::{
     Deriver, Format, KeyFile, KeyRing, PrivateKey, Report, Service, SessionHint, session_key, shard_keys,

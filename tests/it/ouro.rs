@@ -1,8 +1,6 @@
 //! Links of City of Heroes: the bit stream types against encodings made by another program, whole captures against what their
 //! senders said, every bit in its place, and whatever happens to the bytes.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 use std::io::Read;
 use std::net::SocketAddr;
 use std::process::Command;

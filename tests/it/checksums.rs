@@ -1,15 +1,10 @@
 //! `--checksums`: wrong ones are told of, packet by packet, and change nothing else; held against tshark where it is installed.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-mod made;
-
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use common::{file, records};
-use made::{ACK, Made, end, ip, run, tcp};
+use crate::common::{file, records};
+use crate::made::{ACK, Made, end, ip, run, tcp};
 use serde_json::Value;
 
 const CONNECT: [u8; 43] = *b"\x10\x1f\0\0\0\0\0\x32\0\0\0\x01\0\0\0\

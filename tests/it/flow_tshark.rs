@@ -1,16 +1,12 @@
 //! Streams held against tshark: their numbers, ends and payload bytes, for files that dumpcap, tshark, editcap and mergecap wrote. Where these are not
 //! installed, the test says so and passes.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::file;
+use crate::common::file;
 use moulsniff::capture::{Capture, Source};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Opening, Stream, StreamId, Totals};
 

@@ -1,0 +1,39 @@
+//! The tests of the whole program, in one binary since linking thirty takes minutes. Each file is one subject:
+//! `cargo test --test it follow` runs `follow.rs` (and every test with that word in its path).
+//!
+//! A test that must own its process has a binary of its own: `tests/allocations.rs` replaces the allocator.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod capture_tshark;
+mod checksums;
+mod common;
+mod damaged;
+mod filters;
+mod flow_tshark;
+mod follow;
+mod intermud3;
+mod keys;
+mod keys_damage;
+mod late_join;
+mod layers;
+mod limits;
+mod live;
+mod made;
+mod moul_damage;
+mod moul_forms;
+mod moul_tables;
+mod ouro;
+mod outlines;
+mod plasma;
+mod progress;
+mod schema;
+mod secondlife;
+mod tables;
+mod tables_damage;
+mod tail;
+mod threads;
+mod transcripts;
+mod truth;
+#[path = "../../benches/material/mod.rs"]
+mod material;
