@@ -20,6 +20,8 @@ mod layers;
 mod limits;
 mod live;
 mod made;
+#[path = "../../benches/material/mod.rs"]
+mod material;
 mod moul_damage;
 mod moul_forms;
 mod moul_tables;
@@ -35,5 +37,3 @@ mod tail;
 mod threads;
 mod transcripts;
 mod truth;
-#[path = "../../benches/material/mod.rs"]
-mod material;

@@ -1,7 +1,7 @@
 //! An outline says the same of a message as its tree: over messages that were really sent, as they are, cut and changed.
 
-use crate::material;
 use crate::common;
+use crate::material;
 use std::collections::HashSet;
 
 use crate::material::{DIRTSAND, MOSS};
