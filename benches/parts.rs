@@ -16,10 +16,10 @@ use moulsniff::capture::{Capture, Source};
 use moulsniff::flow::{
     Cause, Dir, End, Flow, FlowSink, Limits, Moment as FlowMoment, Opening, Stream, StreamId, Totals,
 };
-use moulsniff::keys::{Rc4, session_key};
 use moulsniff::out::json::{JsonWriter, Style as JsonStyle};
 use moulsniff::out::tree::{Past, TreeWriter};
 use moulsniff::out::{Body, Record};
+use moulsniff::proto::moul::keys::{Rc4, session_key};
 use moulsniff::proto::{LazyTables, Message, Moment, Side, Transport, protocol_named};
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
 use moulsniff::tree::Tree;

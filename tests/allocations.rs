@@ -17,13 +17,13 @@ use std::collections::BTreeMap;
 
 use made::{ACK, Made, end};
 use material::{DIRTSAND, MOSS, Sent};
-use moulsniff::keys::{KeyFile, KeyRing, Rc4};
 use moulsniff::out::json::{JsonWriter, Style as JsonStyle};
 use moulsniff::out::stats::Stats;
 use moulsniff::out::tree::{History, Pasts, TreeWriter};
 use moulsniff::out::{Body, Outlined, Record};
 use moulsniff::pipeline::{Output, Pipeline};
 use moulsniff::proto::Side;
+use moulsniff::proto::moul::keys::{KeyFile, KeyRing, Rc4};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use moulsniff::capture::{Capture, Source, Time};
 use moulsniff::flow::Limits;
-use moulsniff::keys::{KeyFile, KeyRing};
 use moulsniff::out::{Body, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
+use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
 use moulsniff::proto::{LazyTables, Options, PROTOCOLS, Side};
 
 /// A session with a DIRTSAND shard, and what opens it.

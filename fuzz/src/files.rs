@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use moulsniff::capture::{Capture, Item, Output, Source, inject, strip};
 use moulsniff::examples::run_examples;
-use moulsniff::keys::{KeyFile, KeyRing};
+use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
 use moulsniff::proto::{PROTOCOLS, protocol_named};
 use moulsniff::table::{Source as TableSource, Tables};
 

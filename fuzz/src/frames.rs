@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use moulsniff::capture::{Capture, Frame, Item, Time};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Note, Opening, Stream, StreamId, Totals};
-use moulsniff::keys::{KeyFile, KeyRing, SearchBounds};
+use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
 use moulsniff::out::json::{JsonWriter, Style};
 use moulsniff::out::tree::{History, Pasts, Style as TreeStyle, TreeWriter};
 use moulsniff::out::{Body, Paint, Record};

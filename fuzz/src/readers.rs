@@ -6,8 +6,8 @@ use moulsniff::capture::Time;
 use moulsniff::filter::Filter;
 use moulsniff::out::{Body, Record};
 use moulsniff::proto::{Event, EventKind, Message, Moment, Options, Side, Transport};
-use moulsniff::sdl::decrypt::decrypt_file;
-use moulsniff::sdl::store::Store;
+use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
+use moulsniff::proto::moul::sdl::store::Store;
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
 use moulsniff::tree::{Outline, Sym, Tree};
 

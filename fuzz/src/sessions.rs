@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use moulsniff::capture::Time;
-use moulsniff::keys::{KeyFile, KeyRing, SearchBounds};
+use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
 use moulsniff::proto::{
     Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Share, Side, Start, Transport,
 };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::capture::{CaptureError, LiveError};
-use crate::keys::KeyError;
+use crate::proto::moul::keys::KeyError;
 use crate::table::TableError;
 
 /// Exit statuses, as promised.

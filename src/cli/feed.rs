@@ -9,8 +9,8 @@ use super::intake::{Intake, Keep, is_unfinished};
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use crate::capture::Item;
-use crate::keys::{CarriedBounds, KeyFile, KeyRing};
 use crate::pipeline::{Output, Pipeline};
+use crate::proto::moul::keys::{CarriedBounds, KeyFile, KeyRing};
 
 /// The type of the secrets block that carries keys: "MOUL".
 pub(super) const SECRETS: u32 = 0x4d4f_554c;

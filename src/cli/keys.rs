@@ -10,9 +10,9 @@ use super::feed::SECRETS;
 use super::intake::Intake;
 use super::read::{feed, setup};
 use crate::capture::{self, Source};
-use crate::keys::{PrivateKey, SessionLine, shard_keys};
 use crate::out::Record;
 use crate::pipeline::{Output, Pipeline};
+use crate::proto::moul::keys::{PrivateKey, SessionLine, shard_keys};
 
 pub(super) fn run(command: &KeysCommand, args: &ReadArgs) -> Result<Status, CliError> {
     match command {
@@ -26,7 +26,7 @@ fn check(files: &[std::path::PathBuf]) -> Result<Status, CliError> {
     let mut status = Status::Good;
     let mut out = std::io::stdout().lock();
     for path in files {
-        match crate::keys::check(path) {
+        match crate::proto::moul::keys::check(path) {
             Ok(report) => {
                 if !report.opens() {
                     status = Status::Unreadable;

@@ -11,8 +11,8 @@ use super::progress::Progress;
 use super::sink::Printer;
 use crate::filter::Filter;
 use crate::flow::Limits as FlowLimits;
-use crate::keys::{KeyFile, KeyRing};
 use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
+use crate::proto::moul::keys::{KeyFile, KeyRing};
 use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
 use crate::table::{Source as TableSource, TableError, Tables};
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::args::ReadArgs;
 use super::error::CliError;
+use crate::proto::moul::sdl::store::Store;
 use crate::proto::{Options, protocol_named};
-use crate::sdl::store::Store;
 use crate::table::{Evaluator, Tables};
 
 /// More than any descriptor file has.

@@ -2,8 +2,8 @@
 
 use super::{Output, StreamKey, Summary};
 use crate::flow::{End, Note, Summed, WrongSum};
-use crate::keys::SessionLine;
 use crate::out::{Body, Counts, Outlined, Record};
+use crate::proto::moul::keys::SessionLine;
 use crate::proto::{Emit, Ends, Event, EventKind, Message, Moment, Share, Side};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Buffer, Kind, Outline, Tree, mark};

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use crate::capture::Frame;
 use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment as FlowMoment, Note};
 use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
-use crate::keys::{KeyRing, Service, SessionLine};
 use crate::out::{Counts, Outlined, Record};
+use crate::proto::moul::keys::{KeyRing, Service, SessionLine};
 use crate::proto::{Ends, Known, LazyTables, Learned, Moment, Options, Side, Transport};
 use crate::table::Evaluator;
 use crate::tree::{Outline, Tree};
@@ -183,7 +183,7 @@ impl<O: Output> Shop<O> {
         met.or_else(|| {
             // Who gives a session's key says what the session is.
             let (service, swapped) = self.setup.keys.session_between(ends.client, ends.server)?;
-            Some(Known { protocol: crate::keys::PROTOCOL, service: service.map(Service::name), swapped })
+            Some(Known { protocol: crate::proto::moul::keys::PROTOCOL, service: service.map(Service::name), swapped })
         })
     }
 }

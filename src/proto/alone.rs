@@ -1,7 +1,7 @@
 //! Bytes without a capture around them, read as one direction of a connection: examples in tables, and what `decode` is given.
 
 use super::{Context, Emit, Ends, Event, Message, Moment, Options, Protocol, Share, Side, Start, Transport};
-use crate::keys::KeyRing;
+use crate::proto::moul::keys::KeyRing;
 use crate::table::{Evaluator, Tables};
 use crate::tree::Tree;
 use std::net::{Ipv4Addr, SocketAddr};

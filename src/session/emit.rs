@@ -1,7 +1,7 @@
 //! What a session gives back: messages with their trees, events, and the accounting of bytes.
 
 use super::{Moment, Side};
-use crate::keys::SessionLine;
+use crate::proto::moul::keys::SessionLine;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};
 

@@ -1,7 +1,7 @@
 //! What a session is lent for the time of one call.
 
 use super::{Emit, Side};
-use crate::keys::KeyRing;
+use crate::proto::moul::keys::KeyRing;
 use crate::table::{Evaluator, Limits, Outcome, ServiceId, Tables};
 use crate::tree::{Outline, Tree};
 

@@ -2,7 +2,7 @@
 //!
 //! The files in `keys/` are throw-away keys of a lab, and so are the session keys in this test.
 
-use moulsniff::keys::{
+use moulsniff::proto::moul::keys::{
     Deriver, Format, KeyFile, KeyRing, PrivateKey, Report, Service, SessionHint, session_key, shard_keys,
 };
 use std::path::Path;

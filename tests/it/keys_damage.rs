@@ -2,7 +2,7 @@
 //! the keys that are whole and a note about the rest. Never a panic, never a wrong key without a
 //! word.
 
-use moulsniff::keys::{Format, KeyError, KeyFile, PrivateKey, Report, Service};
+use moulsniff::proto::moul::keys::{Format, KeyError, KeyFile, PrivateKey, Report, Service};
 use std::path::{Path, PathBuf};
 
 fn samples() -> Vec<PathBuf> {

@@ -8,9 +8,9 @@ use crate::common::{file, records};
 use crate::made::{ACK, End, Made, end, run};
 use moulsniff::capture::{Capture, Item};
 use moulsniff::flow::Limits;
-use moulsniff::keys::{KeyFile, KeyRing, SearchBounds, SessionKey};
 use moulsniff::out::{Body, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
+use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds, SessionKey};
 use moulsniff::proto::{EventKind, LazyTables, Options, PROTOCOLS};
 use serde_json::Value;
 

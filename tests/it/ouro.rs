@@ -5,8 +5,8 @@ use std::io::Read;
 use std::net::SocketAddr;
 use std::process::Command;
 
-use moulsniff::keys::KeyRing;
 use moulsniff::out::json::{JsonWriter, Style};
+use moulsniff::proto::moul::keys::KeyRing;
 use moulsniff::proto::{
     Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session, Share, Side, Start, Transport,
     load_tables, protocol_named,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::{Emit, Moment, Side};
-use crate::keys::Rc4;
+use super::keys::Rc4;
 
 /// Larger buffers are given back once they are empty.
 const KEEP_CAPACITY: usize = 64 << 10;

@@ -7,19 +7,20 @@ mod evidence;
 mod framing;
 mod gamemgr;
 mod half;
+pub mod keys;
 mod keystream;
 mod natives;
 mod opening;
 mod recognise;
 mod rejoin;
 mod requests;
+pub mod sdl;
 mod search;
 mod session;
 mod unlock;
 mod vault;
 
 use super::{LazyTables, Opening, Options, Protocol, Session, Start, Verdict};
-use crate::sdl;
 use crate::table::{Evaluator, Native, Source, Tables};
 
 /// The protocol.

@@ -2,10 +2,10 @@
 
 use super::super::{Context, EventKind, Moment, Side};
 use super::half::Stage;
+use super::keys::{Service, SessionKey, SessionLine};
 use super::recognise::is_http;
 use super::session::{MoulSession, Whole, message_name};
 use super::unlock::{Lock, Mode, Verdict, unlock};
-use crate::keys::{Service, SessionKey, SessionLine};
 use crate::table::{Outcome, ServiceId, Stop};
 use crate::tree::Sym;
 

@@ -2,11 +2,11 @@
 
 use super::super::{Context, EventKind, Moment, Opening, Side};
 use super::half::Stage;
+use super::keys::{KeystreamStart, SessionHint, SessionLine};
 use super::keystream::{Keystream, LOOK, Position, WINDOW};
 use super::requests::Requests;
 use super::search::{Bench, Found, Search, search};
 use super::session::MoulSession;
-use crate::keys::{KeystreamStart, SessionHint, SessionLine};
 use crate::table::{ServiceId, Tables};
 
 /// Bytes of a direction that are looked at for messages in clear.

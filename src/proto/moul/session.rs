@@ -4,12 +4,12 @@
 
 use super::super::{Context, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
 use super::half::{Half, Stage};
+use super::keys::Deriver;
 use super::recognise::begins;
 use super::rejoin::JoinedKey;
 use super::requests::{Requests, transaction};
-use crate::keys::Deriver;
-use crate::sdl::downloads::Downloads;
-use crate::sdl::store::{Added, Store};
+use super::sdl::downloads::Downloads;
+use super::sdl::store::{Added, Store};
 use crate::table::{MessageId, ServiceId, Tables};
 
 /// A connection.

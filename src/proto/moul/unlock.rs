@@ -3,7 +3,7 @@
 
 use super::super::{Context, Ends};
 use super::evidence::{Against, evidence};
-use crate::keys::{Deriver, KeyRing, Service as KeyService, SessionHint, SessionKey};
+use super::keys::{Deriver, KeyRing, Service as KeyService, SessionHint, SessionKey};
 use crate::table::{Outcome, ServiceId};
 
 /// A connection is taken for decrypted when chance would have given such messages once in 2^PROOF tries.
@@ -174,8 +174,8 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::super::Moul;
+    use super::super::keys::{KeyFile, session_key};
     use super::*;
-    use crate::keys::{KeyFile, session_key};
     use crate::proto::{Emit, Event, LazyTables, Message, Moment, Options, Share, Side};
     use crate::table::{Evaluator, Tables};
     use crate::tree::Tree;

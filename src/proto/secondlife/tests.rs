@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use super::SecondLife;
-use crate::keys::KeyRing;
 use crate::out::json::{JsonWriter, Style};
+use crate::proto::moul::keys::KeyRing;
 use crate::proto::{
     Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Start, Transport,
     Verdict,
