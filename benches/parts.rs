@@ -16,8 +16,8 @@ use moulsniff::capture::{Capture, Source};
 use moulsniff::flow::{
     Cause, Dir, End, Flow, FlowSink, Limits, Moment as FlowMoment, Opening, Stream, StreamId, Totals,
 };
-use moulsniff::out::json::{JsonWriter, Style as JsonStyle};
-use moulsniff::out::tree::{Past, TreeWriter};
+use moulsniff::out::json::{JsonOptions, JsonWriter};
+use moulsniff::out::tree::{Annotations, TreeWriter};
 use moulsniff::out::{Body, Record};
 use moulsniff::proto::moul::keys::{Rc4, session_key};
 use moulsniff::proto::{LazyTables, Message, Moment, Side, Transport, protocol_named};
@@ -154,7 +154,7 @@ fn messages(c: &mut Criterion) {
             });
         });
         let mut out = Vec::new();
-        let mut json = JsonWriter::new(JsonStyle::default());
+        let mut json = JsonWriter::new(JsonOptions::default());
         group.bench_function("json", |b| {
             b.iter(|| {
                 all.iter().for_each(|read| {
@@ -168,7 +168,7 @@ fn messages(c: &mut Criterion) {
             b.iter(|| {
                 all.iter().for_each(|read| {
                     out.clear();
-                    with_record(read, tables, |record| trees.record(record, Past::default(), &mut out));
+                    with_record(read, tables, |record| trees.record(record, Annotations::default(), &mut out));
                 });
             });
         });

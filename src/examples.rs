@@ -1,6 +1,6 @@
 //! Runs the examples that stand beside messages and structures in the tables: the bytes must give exactly the fields.
 
-use crate::out::json::{JsonWriter, Style};
+use crate::out::json::{JsonOptions, JsonWriter};
 use crate::proto::{Message, Said, Side, protocol_named, read_alone};
 use crate::table::{
     Direction, Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, TableError, Tables, parse_hex,
@@ -50,7 +50,7 @@ fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut
 
 fn compare(tables: &Tables, tree: &Tree, bytes: &[u8], expected: &serde_json::Value) -> Result<(), String> {
     let mut out = Vec::new();
-    JsonWriter::new(Style::default()).fields(tables, tree, bytes, &mut out);
+    JsonWriter::new(JsonOptions::default()).fields(tables, tree, bytes, &mut out);
     let got: serde_json::Value = serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
     match difference("", expected, &got) {
         Some(text) => Err(text),

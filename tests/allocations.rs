@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 
 use made::{ACK, Made, end};
 use material::{DIRTSAND, MOSS, Sent};
-use moulsniff::out::json::{JsonWriter, Style as JsonStyle};
+use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::out::stats::Stats;
-use moulsniff::out::tree::{History, Pasts, TreeWriter};
+use moulsniff::out::tree::{AnnotationStore, Annotator, TreeWriter};
 use moulsniff::out::{Body, Outlined, Record};
 use moulsniff::pipeline::{Output, Pipeline};
 use moulsniff::proto::Side;
@@ -62,7 +62,7 @@ fn allocations() -> usize {
 enum Way {
     Stats(Box<Stats>),
     Json(JsonWriter),
-    Tree(TreeWriter, Box<(History, Pasts)>),
+    Tree(TreeWriter, Box<(Annotator, AnnotationStore)>),
 }
 
 impl Way {
@@ -72,10 +72,10 @@ impl Way {
             Way::Stats(stats) => stats.record(record),
             Way::Json(writer) => writer.record(record, to),
             Way::Tree(writer, known) => {
-                let (history, pasts) = &mut **known;
-                pasts.clear(1 << 16);
-                let past = history.next(record, pasts);
-                writer.record(record, pasts.get(past), to);
+                let (history, annotation_store) = &mut **known;
+                annotation_store.clear(1 << 16);
+                let annotations = history.next(record, annotation_store);
+                writer.record(record, annotation_store.get(annotations), to);
             }
         }
     }
@@ -245,7 +245,7 @@ fn nothing_is_allocated_for_a_message_once_all_is_warm() {
 fn ways() -> [(&'static str, Way); 3] {
     [
         ("stats", Way::Stats(Box::default())),
-        ("json", Way::Json(JsonWriter::new(JsonStyle::default()))),
+        ("json", Way::Json(JsonWriter::new(JsonOptions::default()))),
         ("tree", Way::Tree(TreeWriter::default(), Box::default())),
     ]
 }

@@ -1,6 +1,6 @@
 //! What is held against every message and record.
 
-use moulsniff::out::json::{JsonWriter, Style};
+use moulsniff::out::json::{JsonWriter, JsonOptions};
 use moulsniff::table::Tables;
 use moulsniff::tree::{Kind, Node, Outline, Tree, mark};
 
@@ -12,7 +12,7 @@ pub fn message(tables: &Tables, tree: &Tree, bytes: &[u8]) {
     tiled(tree, 0);
     for spans in [false, true] {
         let mut out = Vec::new();
-        JsonWriter::new(Style { spans, redact: spans }).fields(tables, tree, bytes, &mut out);
+        JsonWriter::new(JsonOptions { spans, redact: spans }).fields(tables, tree, bytes, &mut out);
         json(&out);
     }
 }

@@ -6,8 +6,8 @@ use std::io::Cursor;
 use moulsniff::capture::{Capture, Frame, Item, Time};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Note, Opening, Stream, StreamId, Totals};
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
-use moulsniff::out::json::{JsonWriter, Style};
-use moulsniff::out::tree::{History, Pasts, Style as TreeStyle, TreeWriter};
+use moulsniff::out::json::{JsonWriter, JsonOptions};
+use moulsniff::out::tree::{Annotator, AnnotationStore, TreeOptions, TreeWriter};
 use moulsniff::out::{Body, Paint, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
 use moulsniff::proto::Options;
@@ -131,8 +131,8 @@ pub fn pipeline(data: &[u8]) {
 struct Lines {
     json: JsonWriter,
     tree: TreeWriter,
-    history: History,
-    pasts: Pasts,
+    history: Annotator,
+    annotation_store: AnnotationStore,
     line: Vec<u8>,
     records: u64,
 }
@@ -140,10 +140,10 @@ struct Lines {
 impl Lines {
     fn new() -> Self {
         Lines {
-            json: JsonWriter::new(Style { spans: true, redact: false }),
-            tree: TreeWriter::new(TreeStyle { paint: Paint::new(true), redact: true, bytes: true }),
-            history: History::default(),
-            pasts: Pasts::default(),
+            json: JsonWriter::new(JsonOptions { spans: true, redact: false }),
+            tree: TreeWriter::new(TreeOptions { paint: Paint::new(true), redact: true, bytes: true }),
+            history: Annotator::default(),
+            annotation_store: AnnotationStore::default(),
             line: Vec::new(),
             records: 0,
         }
@@ -164,8 +164,8 @@ impl Output for Lines {
             assert_eq!(c.payload, c.explained + c.opaque + c.undecoded + c.closed, "stream {}", record.stream);
         }
         self.line.clear();
-        self.pasts.clear(0);
-        let past = self.history.next(record, &mut self.pasts);
-        self.tree.record(record, self.pasts.get(past), &mut self.line);
+        self.annotation_store.clear(0);
+        let annotations = self.history.next(record, &mut self.annotation_store);
+        self.tree.record(record, self.annotation_store.get(annotations), &mut self.line);
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::args::ReadArgs;
 use super::error::CliError;
 use crate::filter::{Leaf, Paths, Scope, Value};
-use crate::out::json::{self, JsonWriter, Style};
+use crate::out::json::{self, JsonOptions, JsonWriter};
 use crate::out::{Body, Record, format_time};
 use crate::pipeline::Setup;
 
@@ -32,7 +32,7 @@ impl Columns {
                 let _ = writeln!(std::io::stderr(), "moulsniff: columns: {doubt}");
             }
         }
-        let json = JsonWriter::new(Style { spans: false, redact: args.redact });
+        let json = JsonWriter::new(JsonOptions { spans: false, redact: args.redact });
         let mut columns = Columns { paths, csv: args.csv, json, cell: Vec::new() };
         let names: Vec<String> = columns.paths.paths().iter().map(|p| p.text().to_string()).collect();
         for (i, name) in names.iter().enumerate() {

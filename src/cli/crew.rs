@@ -19,7 +19,7 @@ use super::form::Form;
 use super::outlet::Outlet;
 use super::sink::Printer;
 use super::turn::Turns;
-use crate::out::tree::History;
+use crate::out::tree::Annotator;
 use crate::out::{Batch, Body, Outlined, Reader, Record};
 use crate::pipeline::{Pipeline, Setup};
 use crate::proto::LazyTables;
@@ -134,7 +134,7 @@ struct Hands {
     /// The bounds of each message.
     limits: Limits,
     /// What trees have to know of the records before, which goes from batch to batch.
-    history: Option<Arc<Turns<History>>>,
+    history: Option<Arc<Turns<Annotator>>>,
 }
 
 impl Hands {
@@ -144,7 +144,7 @@ impl Hands {
             batch.read(&self.tables, reader);
             history.take(number, |history| batch.remember(&self.tables, reader, history));
         }
-        batch.each(&self.tables, reader, |record, past| self.form.record(record, past, text));
+        batch.each(&self.tables, reader, |record, annotations| self.form.record(record, annotations, text));
         if batch.bytes() > OVERFULL {
             *reader = Reader::new(self.limits);
         }
@@ -166,7 +166,7 @@ impl<W: Write> Gather<W> {
     /// Nothing yet.
     pub(super) fn new(form: Form, setup: &Setup, to: W) -> Self {
         let outlet = Arc::new(Outlet::new(to));
-        let history = form.wants_past().then(|| Arc::new(Turns::new(History::default())));
+        let history = form.wants_annotations().then(|| Arc::new(Turns::new(Annotator::default())));
         let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
         let (hands, waiting) = (Hands { form, tables, limits, history }, Arc::default());
         Gather { batch: Batch::default(), next: 0, outlet, hands, waiting }

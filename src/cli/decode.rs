@@ -7,8 +7,8 @@ use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
 use super::form::coloured;
 use super::read::tables as load;
-use crate::out::json::{JsonWriter, Style as JsonStyle};
-use crate::out::tree::{Past, Style as TreeStyle, TreeWriter};
+use crate::out::json::{JsonOptions, JsonWriter};
+use crate::out::tree::{Annotations, TreeOptions, TreeWriter};
 use crate::out::{Paint, json};
 use crate::proto::moul::keys::KeyRing;
 use crate::proto::{Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Share, Side, Start};
@@ -248,7 +248,7 @@ fn print_value(
             printer.json.problems(tables, &tree, bytes, out);
             out.extend_from_slice(b"}\n");
         }
-        Some(writer) => writer.body(tables, &tree, bytes, Past::default(), out),
+        Some(writer) => writer.body(tables, &tree, bytes, Annotations::default(), out),
     }
     Ok(())
 }
@@ -266,9 +266,9 @@ struct Printer {
 impl Printer {
     fn new(args: &ReadArgs) -> Self {
         let paint = Paint::new(coloured(args.color, std::io::stdout().is_terminal()));
-        let style = TreeStyle { paint, redact: args.redact, bytes: args.bytes };
+        let style = TreeOptions { paint, redact: args.redact, bytes: args.bytes };
         Printer {
-            json: JsonWriter::new(JsonStyle { spans: args.spans, redact: args.redact }),
+            json: JsonWriter::new(JsonOptions { spans: args.spans, redact: args.redact }),
             tree: (!args.json).then(|| TreeWriter::new(style)),
         }
     }
@@ -282,7 +282,7 @@ impl Printer {
             }
             Some(writer) => {
                 writer.message_line(message, tree, out);
-                writer.body(tables, tree, message.bytes, Past::default(), out);
+                writer.body(tables, tree, message.bytes, Annotations::default(), out);
             }
         }
     }

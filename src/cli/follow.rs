@@ -12,7 +12,7 @@ use super::progress::Beside;
 use super::read::{feed, filter, setup, status, verdict};
 use crate::filter::Filter;
 use crate::out::Record;
-use crate::out::follow::{Follow, Form};
+use crate::out::follow::{Follow, FollowFormat};
 use crate::pipeline::{Output, Pipeline, StreamKey, StreamOver};
 use crate::proto::{Side, Transport};
 
@@ -24,9 +24,9 @@ const GATHER_ALL: usize = 8 << 20;
 pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
     let mut read = args.read.clone();
     let form = match (args.text, args.raw) {
-        (true, _) => Form::Text,
-        (_, true) => Form::Raw,
-        _ => Form::Hex,
+        (true, _) => FollowFormat::Text,
+        (_, true) => FollowFormat::Raw,
+        _ => FollowFormat::Hex,
     };
     let side = args.from.map(|from| match from {
         FromSide::Client => Side::Client,
@@ -69,7 +69,7 @@ fn no_stream(text: &str) -> CliError {
     CliError::Typed(text)
 }
 
-fn one(args: &ReadArgs, form: Form, side: Option<Side>, key: StreamKey) -> Result<Status, CliError> {
+fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let filter = filter(args, &setup)?;
     let progress = Intake::progress(args);
@@ -166,7 +166,7 @@ impl Output for One {
     }
 }
 
-fn all(args: &ReadArgs, form: Form, side: Option<Side>, dir: &Path) -> Result<Status, CliError> {
+fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> Result<Status, CliError> {
     let setup = setup(args)?;
     let filter = filter(args, &setup)?;
     std::fs::create_dir_all(dir).map_err(|e| CliError::File(dir.display().to_string(), e))?;
@@ -207,7 +207,7 @@ struct Direction {
 /// All streams into files, one a direction.
 struct All {
     dir: PathBuf,
-    form: Form,
+    form: FollowFormat,
     side: Option<Side>,
     redact: bool,
     filter: Option<Filter>,
@@ -266,8 +266,8 @@ impl All {
 }
 
 /// `tcp-00003-client.bin`
-fn file_name(key: StreamKey, side: Side, form: Form) -> String {
-    let end = if form == Form::Raw { "bin" } else { "txt" };
+fn file_name(key: StreamKey, side: Side, form: FollowFormat) -> String {
+    let end = if form == FollowFormat::Raw { "bin" } else { "txt" };
     format!("{}-{:05}-{}.{end}", key.transport.word(), key.number, side.word())
 }
 

@@ -3,8 +3,8 @@
 use super::args::{ReadArgs, When};
 use super::columns::Columns;
 use super::error::CliError;
-use crate::out::json::{JsonWriter, Style as JsonStyle};
-use crate::out::tree::{Past, Style as TreeStyle, TreeWriter};
+use crate::out::json::{JsonOptions, JsonWriter};
+use crate::out::tree::{Annotations, TreeOptions, TreeWriter};
 use crate::out::{Paint, Record};
 use crate::pipeline::Setup;
 
@@ -26,22 +26,22 @@ impl Form {
             return Ok(Form::Columns(Box::new(Columns::new(args, setup, out)?)));
         }
         if args.json {
-            return Ok(Form::Json(JsonWriter::new(JsonStyle { spans: args.spans, redact: args.redact })));
+            return Ok(Form::Json(JsonWriter::new(JsonOptions { spans: args.spans, redact: args.redact })));
         }
         let paint = Paint::new(coloured(args.color, terminal));
-        Ok(Form::Tree(TreeWriter::new(TreeStyle { paint, redact: args.redact, bytes: args.bytes })))
+        Ok(Form::Tree(TreeWriter::new(TreeOptions { paint, redact: args.redact, bytes: args.bytes })))
     }
 
-    /// Whether `past` has to be known of each record.
-    pub(super) fn wants_past(&self) -> bool {
+    /// Whether `annotations` has to be known of each record.
+    pub(super) fn wants_annotations(&self) -> bool {
         matches!(self, Form::Tree(_))
     }
 
-    /// Appends a record; `past` is what those before it have to do with it.
-    pub(super) fn record(&mut self, record: &Record<'_>, past: Past<'_>, out: &mut Vec<u8>) {
+    /// Appends a record; `annotations` is what those before it have to do with it.
+    pub(super) fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
         match self {
             Form::Json(writer) => writer.record(record, out),
-            Form::Tree(writer) => writer.record(record, past, out),
+            Form::Tree(writer) => writer.record(record, annotations, out),
             Form::Columns(columns) => columns.record(record, out),
         }
     }

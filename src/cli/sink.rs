@@ -9,7 +9,7 @@ use super::feed::threads;
 use super::form::Form;
 use super::read::{filter, verdict};
 use crate::filter::Filter;
-use crate::out::tree::{History, Pasts};
+use crate::out::tree::{AnnotationStore, Annotator};
 use crate::out::{Outlined, Record};
 use crate::pipeline::{Output, Setup};
 use crate::tree::Tree;
@@ -38,9 +38,9 @@ impl<W: Write> Printer<W> {
         to.write_all(&head).map_err(CliError::writing)?;
         let way = match threads(args) {
             1 => {
-                let history = form.wants_past().then(History::default);
-                let (pasts, buffer) = (Pasts::default(), Vec::new());
-                Way::Here(Box::new(Here { form, history, pasts, buffer, to, error: None }))
+                let history = form.wants_annotations().then(Annotator::default);
+                let (annotation_store, buffer) = (AnnotationStore::default(), Vec::new());
+                Way::Here(Box::new(Here { form, history, annotation_store, buffer, to, error: None }))
             }
             _ => Way::Crew(Box::new(Gather::new(form, setup, to))),
         };
@@ -125,8 +125,8 @@ impl<W: Write> Output for Printer<W> {
 /// Writing on the thread that decodes: nothing is copied.
 struct Here<W: Write> {
     form: Form,
-    history: Option<History>,
-    pasts: Pasts,
+    history: Option<Annotator>,
+    annotation_store: AnnotationStore,
     buffer: Vec<u8>,
     to: W,
     error: Option<io::Error>,
@@ -134,9 +134,10 @@ struct Here<W: Write> {
 
 impl<W: Write> Here<W> {
     fn record(&mut self, record: &Record<'_>) {
-        self.pasts.clear(GATHER);
-        let past = self.history.as_mut().map(|history| history.next(record, &mut self.pasts)).unwrap_or_default();
-        self.form.record(record, self.pasts.get(past), &mut self.buffer);
+        self.annotation_store.clear(GATHER);
+        let annotations =
+            self.history.as_mut().map(|history| history.next(record, &mut self.annotation_store)).unwrap_or_default();
+        self.form.record(record, self.annotation_store.get(annotations), &mut self.buffer);
         if self.buffer.len() >= GATHER {
             self.flush();
         }

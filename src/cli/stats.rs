@@ -7,7 +7,7 @@ use super::error::{CliError, Status};
 use super::intake::Intake;
 use super::read::{feed, filter, say_summary, setup, status, verdict};
 use crate::filter::Filter;
-use crate::out::stats::{Stats, StreamLine};
+use crate::out::stats::{Stats, StreamSummary};
 use crate::out::{Body, Counts, Outlined, Record};
 use crate::pipeline::{Output, Pipeline, StreamOver, shares};
 use crate::proto::EventKind;
@@ -49,7 +49,7 @@ impl Output for Counter {
         }
         let [mut bytes, server] = over.counts;
         bytes.add(server);
-        self.stats.stream(StreamLine {
+        self.stats.stream(StreamSummary {
             transport: over.key.transport,
             stream: over.key.number,
             client: over.ends.client,

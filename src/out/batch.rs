@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 
 use super::record::{Body, Counts, Outlined, Record};
-use super::tree::{History, Past, PastAt, Pasts};
+use super::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
 use crate::proto::{Event, LazyTables, Message, Moment, Reply, Side, Transport};
 use crate::table::{Evaluator, Limits, MessageId, Tables};
 use crate::tree::{Node, Tree};
@@ -26,7 +26,7 @@ pub struct Batch {
     tree_bytes: usize,
     /// Trees to be used again.
     spare: Vec<Tree>,
-    pasts: Pasts,
+    annotation_store: AnnotationStore,
     events: Vec<Event>,
     /// The messages' bytes, one after another.
     bytes: Vec<u8>,
@@ -45,7 +45,7 @@ struct Head {
     from: Side,
     protocol: Place,
     service: Place,
-    past: PastAt,
+    annotations: AnnotationRange,
     what: What,
 }
 
@@ -125,8 +125,8 @@ impl Batch {
     fn head<B>(&mut self, record: &Record<'_, B>, what: What) {
         let (protocol, service) = (self.keep(record.protocol), self.keep(record.service));
         let Record { number, at, transport, stream, src, dst, from, .. } = *record;
-        let past = PastAt::default();
-        self.heads.push(Head { number, at, transport, stream, src, dst, from, protocol, service, past, what });
+        let annotations = AnnotationRange::default();
+        self.heads.push(Head { number, at, transport, stream, src, dst, from, protocol, service, annotations, what });
     }
 
     /// Takes the tree of the message that was added last; another one, whose content means nothing, is put in its place.
@@ -153,20 +153,26 @@ impl Batch {
     }
 
     /// Finds out what earlier records have to do with these, which have all been read.
-    pub fn remember(&mut self, tables: &[LazyTables], reader: &mut Reader, history: &mut History) {
-        let (mut heads, mut pasts) = (std::mem::take(&mut self.heads), std::mem::take(&mut self.pasts));
+    pub fn remember(&mut self, tables: &[LazyTables], reader: &mut Reader, history: &mut Annotator) {
+        let (mut heads, mut annotation_store) =
+            (std::mem::take(&mut self.heads), std::mem::take(&mut self.annotation_store));
         for head in &mut heads {
-            let mut past = PastAt::default();
-            self.show(head, tables, reader, |record| past = history.next(record, &mut pasts));
-            head.past = past;
+            let mut annotations = AnnotationRange::default();
+            self.show(head, tables, reader, |record| annotations = history.next(record, &mut annotation_store));
+            head.annotations = annotations;
         }
-        (self.heads, self.pasts) = (heads, pasts);
+        (self.heads, self.annotation_store) = (heads, annotation_store);
     }
 
     /// Shows every record to `write`, as it was. The tables are those of the run.
-    pub fn each(&self, tables: &[LazyTables], reader: &mut Reader, mut write: impl FnMut(&Record<'_>, Past<'_>)) {
+    pub fn each(
+        &self,
+        tables: &[LazyTables],
+        reader: &mut Reader,
+        mut write: impl FnMut(&Record<'_>, Annotations<'_>),
+    ) {
         for head in &self.heads {
-            self.show(head, tables, reader, |record| write(record, self.pasts.get(head.past)));
+            self.show(head, tables, reader, |record| write(record, self.annotation_store.get(head.annotations)));
         }
     }
 
@@ -207,7 +213,7 @@ impl Batch {
     pub fn bytes(&self) -> usize {
         size_of_val(self.heads.as_slice())
             + self.tree_bytes
-            + self.pasts.bytes()
+            + self.annotation_store.bytes()
             + self.events.len() * EVENT
             + self.bytes.len()
             + self.text.len()
@@ -220,7 +226,7 @@ impl Batch {
         self.expected = 0;
         self.tree_bytes = 0;
         self.keep_trees(keep * 4);
-        self.pasts.clear(keep);
+        self.annotation_store.clear(keep);
         self.events.clear();
         self.bytes.clear();
         self.bytes.shrink_to(keep);

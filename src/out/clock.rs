@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::page::Pen;
+use super::scratch::TextWriter;
 use crate::capture::Time;
 
 /// Appends a time as RFC 3339 in UTC, with the capture's own precision.
@@ -48,22 +48,22 @@ impl Default for Clock {
 impl Clock {
     /// Appends a time with its date.
     #[inline]
-    pub(super) fn append(&mut self, time: Time, pen: &mut Pen<'_>) {
-        pen.text(self.second(time).as_bytes());
-        fraction(time, pen);
-        pen.byte(b'Z');
+    pub(super) fn append(&mut self, time: Time, w: &mut TextWriter<'_>) {
+        w.text(self.second(time).as_bytes());
+        fraction(time, w);
+        w.byte(b'Z');
     }
 
     /// Appends the time of day.
     #[inline]
-    pub(super) fn append_clock(&mut self, time: Time, pen: &mut Pen<'_>) {
-        pen.text(self.parts(time).1);
-        fraction(time, pen);
+    pub(super) fn append_clock(&mut self, time: Time, w: &mut TextWriter<'_>) {
+        w.text(self.parts(time).1);
+        fraction(time, w);
     }
 
     /// Appends the date.
-    pub(super) fn append_date(&mut self, time: Time, pen: &mut Pen<'_>) {
-        pen.text(self.parts(time).0);
+    pub(super) fn append_date(&mut self, time: Time, w: &mut TextWriter<'_>) {
+        w.text(self.parts(time).0);
     }
 
     /// The date, and the time of day, which are on the two sides of a `T`.
@@ -86,7 +86,7 @@ impl Clock {
 }
 
 #[inline]
-fn fraction(time: Time, pen: &mut Pen<'_>) {
+fn fraction(time: Time, w: &mut TextWriter<'_>) {
     if time.digits == 0 {
         return;
     }
@@ -96,13 +96,13 @@ fn fraction(time: Time, pen: &mut Pen<'_>) {
         *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    pen.block(&digits, 1 + usize::from(time.digits.min(9)));
+    w.block(&digits, 1 + usize::from(time.digits.min(9)));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::out::page::Page;
+    use crate::out::scratch::Scratch;
 
     #[test]
     fn times_have_the_captures_precision() {
@@ -123,12 +123,12 @@ mod tests {
             let mut whole = String::new();
             format_time(time, &mut whole);
             let mut said = Vec::new();
-            let mut page = Page::default();
-            let mut pen = page.pen(&mut said);
-            clock.append(time, &mut pen);
-            clock.append_date(time, &mut pen);
-            clock.append_clock(time, &mut pen);
-            pen.end();
+            let mut scratch = Scratch::default();
+            let mut w = scratch.writer(&mut said);
+            clock.append(time, &mut w);
+            clock.append_date(time, &mut w);
+            clock.append_clock(time, &mut w);
+            w.finish();
             let (date, rest) = whole.split_at(10);
             assert_eq!(String::from_utf8_lossy(&said), format!("{whole}{date}{}", rest[1..].trim_end_matches('Z')));
         }

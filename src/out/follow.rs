@@ -11,7 +11,7 @@ use crate::tree::{Buffer, Tree};
 
 /// What the plaintext is to look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum FollowFormat {
     /// Offsets, bytes and text, with the messages' names.
     #[default]
     Hex,
@@ -29,12 +29,12 @@ struct Pending {
 }
 
 /// More plaintext than this does not wait: a message that long is named after its bytes.
-const WAITS: usize = 16 << 20;
+const MAX_PENDING: usize = 16 << 20;
 
 /// Writes a stream's plaintext.
 #[derive(Default)]
 pub struct Follow {
-    form: Form,
+    format: FollowFormat,
     /// Only this side.
     side: Option<Side>,
     /// Plaintext comes with the records that are kept, and not else.
@@ -49,8 +49,8 @@ pub struct Follow {
 
 impl Follow {
     /// Nothing followed yet. With `filtered`, only the messages handed on are written, else all plaintext.
-    pub fn new(form: Form, side: Option<Side>, filtered: bool) -> Follow {
-        Follow { form, side, filtered, redact: false, pending: Default::default(), lost: 0 }
+    pub fn new(format: FollowFormat, side: Option<Side>, filtered: bool) -> Follow {
+        Follow { format, side, filtered, redact: false, pending: Default::default(), lost: 0 }
     }
 
     /// Overwrites secrets with `*` where asked to. Only messages are written then: what is no message may hold any.
@@ -63,10 +63,10 @@ impl Follow {
         if self.filtered || !self.wants(from) {
             return;
         }
-        if self.form != Form::Hex {
+        if self.format != FollowFormat::Hex {
             return self.bytes(offset, bytes, out);
         }
-        let goes_on = self.pending.get(from.index()).is_some_and(|p| p.end() == offset && p.bytes.len() < WAITS);
+        let goes_on = self.pending.get(from.index()).is_some_and(|p| p.end() == offset && p.bytes.len() < MAX_PENDING);
         if !goes_on {
             self.flush(from, out);
         }
@@ -84,7 +84,7 @@ impl Follow {
             return;
         }
         match &record.body {
-            Body::Message { message, tree, .. } if self.form == Form::Hex => {
+            Body::Message { message, tree, .. } if self.format == FollowFormat::Hex => {
                 // What came before the message belongs to none.
                 let before = self.take(message.from, message.offset);
                 self.nameless(message.from, before, out);
@@ -111,7 +111,7 @@ impl Follow {
                 if event.kind == EventKind::Gap {
                     self.lost += event.length.unwrap_or(0);
                 }
-                if self.form == Form::Hex {
+                if self.format == FollowFormat::Hex {
                     self.flush(record.from, out);
                     let _ = writeln!(out, "── {}  {}", record.from.word(), event.text);
                 }
@@ -163,11 +163,11 @@ impl Follow {
     }
 
     fn bytes(&self, offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
-        match self.form {
-            Form::Raw => out.extend_from_slice(bytes),
-            Form::Text => out
+        match self.format {
+            FollowFormat::Raw => out.extend_from_slice(bytes),
+            FollowFormat::Text => out
                 .extend(bytes.iter().map(|b| if plain(*b) || matches!(b, b'\n' | b'\r' | b'\t') { *b } else { b'.' })),
-            Form::Hex => dump(offset, bytes, out),
+            FollowFormat::Hex => dump(offset, bytes, out),
         }
     }
 }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn plaintext_that_no_record_names_is_written_too() {
-        let mut follow = Follow::new(Form::Hex, Some(Side::Client), false);
+        let mut follow = Follow::new(FollowFormat::Hex, Some(Side::Client), false);
         let mut out = Vec::new();
         follow.plaintext(Side::Client, 0, b"ab", &mut out);
         follow.plaintext(Side::Server, 0, b"not asked for", &mut out);

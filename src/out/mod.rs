@@ -2,19 +2,19 @@
 
 mod batch;
 mod clock;
+mod counters;
 pub mod follow;
 pub mod json;
-mod kept;
-pub mod learned;
-mod made;
-mod page;
 mod paint;
 mod problem;
 mod record;
 pub mod schema;
+mod scratch;
 pub mod stats;
-mod tally;
+mod table_cache;
 pub mod tree;
+mod value_texts;
+pub mod world;
 
 pub use batch::{Batch, Reader};
 pub use clock::format_time;

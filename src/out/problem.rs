@@ -1,17 +1,17 @@
 //! Problems in words: which node one is about, and what there is to say.
 
 use super::json::write_escaped;
-use super::page::Pen;
+use super::scratch::TextWriter;
 use crate::table::Tables;
 use crate::tree::{Kind, Problem, Sym, Text, Tree, mark};
 
 /// A problem's text with its numbers.
 pub fn problem_text(problem: &Problem, tables: &Tables, tree: &Tree) -> String {
-    with_numbers(problem, tables, tree, &mut String::new()).to_string()
+    problem_text_into(problem, tables, tree, &mut String::new()).to_string()
 }
 
 /// A problem's text, put together in `scratch` where numbers have to be put into it.
-pub(super) fn with_numbers<'a>(
+pub(super) fn problem_text_into<'a>(
     problem: &Problem,
     tables: &'a Tables,
     tree: &'a Tree,
@@ -33,12 +33,12 @@ pub(super) fn with_numbers<'a>(
 pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
     let mut out = String::new();
     path_parts(tree, target, |part| match part {
-        Part::Element(element) => {
+        PathPart::Element(element) => {
             out.push('[');
             out.push_str(itoa::Buffer::new().format(element));
             out.push(']');
         }
-        Part::Name(name) => {
+        PathPart::Name(name) => {
             if !out.is_empty() {
                 out.push('.');
             }
@@ -49,28 +49,28 @@ pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
 }
 
 /// Appends the same, as it stands between the quotes of JSON or as it is; says whether there is any.
-pub(super) fn write_path(tree: &Tree, tables: &Tables, target: u32, json: bool, pen: &mut Pen<'_>) -> bool {
+pub(super) fn write_path(tree: &Tree, tables: &Tables, target: u32, json: bool, w: &mut TextWriter<'_>) -> bool {
     let mut any = false;
     path_parts(tree, target, |part| match part {
-        Part::Element(element) => {
-            pen.byte(b'[');
-            pen.number(element);
-            pen.byte(b']');
+        PathPart::Element(element) => {
+            w.byte(b'[');
+            w.number(element);
+            w.byte(b']');
             any = true;
         }
-        Part::Name(name) => {
+        PathPart::Name(name) => {
             if any {
-                pen.byte(b'.');
+                w.byte(b'.');
             }
             match tables.name_forms(name).filter(|name| !json || name.is_plain()).and_then(|name| name.plain.block()) {
                 Some((block, length)) => {
-                    pen.block(block, length);
+                    w.block(block, length);
                     any |= length > 0;
                 }
                 None => {
                     let name = tree.dynamic(name).unwrap_or_else(|| tables.name(name));
                     any |= !name.is_empty();
-                    if json { write_escaped(pen, name.as_bytes()) } else { pen.text(name.as_bytes()) }
+                    if json { write_escaped(w, name.as_bytes()) } else { w.text(name.as_bytes()) }
                 }
             }
         }
@@ -79,7 +79,7 @@ pub(super) fn write_path(tree: &Tree, tables: &Tables, target: u32, json: bool, 
 }
 
 /// A step on the way to a node.
-enum Part {
+enum PathPart {
     /// An element of a list.
     Element(u64),
     /// A field, or an element that has a name.
@@ -88,7 +88,7 @@ enum Part {
 
 /// Shows the steps on the way to a node.
 #[inline(always)]
-fn path_parts(tree: &Tree, target: u32, mut show: impl FnMut(Part)) {
+fn path_parts(tree: &Tree, target: u32, mut show: impl FnMut(PathPart)) {
     let nodes = tree.nodes();
     let mut parent = 0;
     while let Some(node) = nodes.get(parent as usize).filter(|_| parent < target) {
@@ -111,6 +111,6 @@ fn path_parts(tree: &Tree, target: u32, mut show: impl FnMut(Part)) {
         if next.has(mark::SEE_THROUGH) {
             continue;
         }
-        show(if list && next.name == Sym::ELEMENT { Part::Element(element) } else { Part::Name(next.name) });
+        show(if list && next.name == Sym::ELEMENT { PathPart::Element(element) } else { PathPart::Name(next.name) });
     }
 }

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
+use super::counters::{NameCounter, OTHERS, RecentCounts};
 use super::json::{number, string};
-use super::learned::World;
 use super::record::{Body, Counts, Outlined, Record, event_word};
-use super::tally::{Names, REST, Recent};
+use super::world::World;
 use crate::proto::{Message, Transport};
 use crate::table::Tables;
 use crate::tree::{Problem, Text, Tree};
@@ -22,7 +22,7 @@ const STREAMS: usize = 10_000;
 
 /// A stream that is over.
 #[derive(Clone, Debug)]
-pub struct StreamLine {
+pub struct StreamSummary {
     /// TCP or UDP.
     pub transport: Transport,
     /// Its number.
@@ -40,24 +40,24 @@ pub struct StreamLine {
 }
 
 /// A problem's text and its numbers, which are put in at the end.
-type Told = (&'static str, i64, i64);
+type ProblemKey = (&'static str, i64, i64);
 
 /// The counts.
 #[derive(Default)]
 pub struct Stats {
     records: u64,
     message_count: u64,
-    messages: Names,
+    messages: NameCounter,
     events: HashMap<&'static str, u64>,
     /// Problems whose text is the traffic's or the tables'.
-    told: Names,
+    told: NameCounter,
     /// The others, with the numbers that go into their text, and those that were met last.
-    problems: HashMap<Told, u64>,
-    recent: Recent<Told>,
+    problems: HashMap<ProblemKey, u64>,
+    recent: RecentCounts<ProblemKey>,
     all: Counts,
     protocols: Vec<(String, Counts)>,
     services: Vec<(String, Counts)>,
-    streams: Vec<StreamLine>,
+    streams: Vec<StreamSummary>,
     stream_count: u64,
     /// What streams told of the world they belong to.
     pub world: World,
@@ -96,7 +96,7 @@ impl Stats {
     }
 
     /// Counts a stream that is over, and its bytes.
-    pub fn stream(&mut self, line: StreamLine) {
+    pub fn stream(&mut self, line: StreamSummary) {
         self.stream_count += 1;
         self.bytes(&line.protocol, &line.service, line.bytes);
         if self.streams.len() < STREAMS {
@@ -121,12 +121,12 @@ impl Stats {
             Text::Fixed(text) => {
                 let Some((earlier, n)) = self.recent.count((text, problem.a, problem.b)) else { return };
                 let full = self.problems.len() >= TEXTS && !self.problems.contains_key(&earlier);
-                *self.problems.entry(if full { (REST, 0, 0) } else { earlier }).or_default() += n;
+                *self.problems.entry(if full { (OTHERS, 0, 0) } else { earlier }).or_default() += n;
             }
         }
     }
 
-    fn all_problems(&self) -> impl Iterator<Item = (Told, u64)> {
+    fn all_problems(&self) -> impl Iterator<Item = (ProblemKey, u64)> {
         let told = self.problems.iter().map(|(told, n)| (*told, *n));
         told.chain(self.recent.iter().map(|(told, n)| (*told, *n)))
     }
@@ -240,8 +240,8 @@ impl Stats {
         self.stream_count.saturating_sub(self.streams.len() as u64)
     }
 
-    fn sorted_streams(&self) -> Vec<&StreamLine> {
-        let mut all: Vec<&StreamLine> = self.streams.iter().collect();
+    fn sorted_streams(&self) -> Vec<&StreamSummary> {
+        let mut all: Vec<&StreamSummary> = self.streams.iter().collect();
         all.sort_by_key(|l| (l.transport.word(), l.stream));
         all
     }
@@ -306,7 +306,7 @@ fn counts(bytes: Counts, out: &mut Vec<u8>) {
     out.extend_from_slice(inner.unwrap_or(&[]));
 }
 
-fn stream_name(l: &StreamLine) -> String {
+fn stream_name(l: &StreamSummary) -> String {
     format!("{} {}  {} {}  {} ▸ {}", l.transport.word(), l.stream, l.protocol, l.service, l.client, l.server)
 }
 

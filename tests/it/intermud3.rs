@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::process::Command;
 
-use moulsniff::out::json::{JsonWriter, Style};
+use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{Event, EventKind, Protocol, Said, Side, load_tables, protocol_named, read_alone};
 use moulsniff::table::Tables;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn packet_of(text: &[u8]) -> Vec<u8> {
 }
 
 /// Messages and events of a stream, as JSON.
-fn read(tables: &Tables, bytes: &[u8], style: Style) -> Vec<Value> {
+fn read(tables: &Tables, bytes: &[u8], style: JsonOptions) -> Vec<Value> {
     let mut found = Vec::new();
     read_alone(protocol(), tables, Side::Client, bytes, &mut |said| match said {
         Said::Message(message, tree) => {
@@ -55,7 +55,7 @@ fn read(tables: &Tables, bytes: &[u8], style: Style) -> Vec<Value> {
 
 /// The first message of a stream.
 fn first(text: &str) -> Value {
-    read(&tables(), &packet(text), Style::default()).remove(0)
+    read(&tables(), &packet(text), JsonOptions::default()).remove(0)
 }
 
 fn problems(message: &Value) -> Vec<String> {
@@ -246,7 +246,7 @@ fn empty_slots_are_null() {
 #[test]
 fn text_is_utf8_or_iso_8859_1_string_by_string() {
     let bytes = packet_of(b"({\"tell\",5,\"A\",\"a\",\"B\",\"b\",\"caf\xc3\xa9\",\"caf\xe9\",})");
-    let message = read(&tables(), &bytes, Style::default()).remove(0);
+    let message = read(&tables(), &bytes, JsonOptions::default()).remove(0);
     assert_eq!(message["fields"]["orig_visname"], "café");
     assert_eq!(message["fields"]["message"], "café");
     let problem = message["problems"].as_array().unwrap().iter().find(|p| p["field"] == "message").unwrap();
@@ -269,7 +269,7 @@ fn a_quote_that_is_not_escaped_costs_nothing_but_a_remark() {
     let text = r#"({"channel-m",5,"MudAlpha","alice",0,0,"labchan","Alice","Hello channel "quoted" \ slash",})"#;
     let mut bytes = packet(text);
     bytes.extend(packet(r#"({"who-req",5,"A","a","B",0,})"#));
-    let found = read(&tables(), &bytes, Style::default());
+    let found = read(&tables(), &bytes, JsonOptions::default());
     assert_eq!(found.len(), 2);
     assert_eq!(found[0]["fields"]["message"], r#"Hello channel "quoted" \ slash"#);
     assert_eq!(found[0]["fields"]["visname"], "Alice");
@@ -316,7 +316,7 @@ fn a_nul_that_was_not_counted_is_passed_over() {
     let first = bytes.len();
     bytes.push(0);
     bytes.extend(packet(r#"({"who-req",5,"A","b","B",0,})"#));
-    let found = read(&tables(), &bytes, Style::default());
+    let found = read(&tables(), &bytes, JsonOptions::default());
     assert_eq!(found[1]["event"], "undecoded");
     assert_eq!((found[1]["offset"].as_u64(), found[1]["length"].as_u64()), (Some(first as u64), Some(1)));
     let last = found.last().unwrap();
@@ -331,7 +331,7 @@ fn framing_is_found_again_after_what_is_no_packet() {
     let mut bytes = b"garbage that is no packet at all".to_vec();
     let at = bytes.len() as u64;
     bytes.extend(packet(r#"({"who-req",5,"A","a","B",0,})"#));
-    let found = read(&tables(), &bytes, Style::default());
+    let found = read(&tables(), &bytes, JsonOptions::default());
     assert_eq!(found[0]["event"], "undecoded");
     assert_eq!(found[1]["offset"].as_u64(), Some(at));
     assert_eq!(found[2]["message"], "who-req");
@@ -342,9 +342,9 @@ fn framing_is_found_again_after_what_is_no_packet() {
 fn two_mebibytes_are_read_and_more_are_refused() {
     let big = format!("({{\"custom-big\",5,\"{}\",}})", "x".repeat((2 << 20) - 22));
     assert_eq!(big.len(), 2 << 20);
-    let found = read(&tables(), &packet(&big), Style::default());
+    let found = read(&tables(), &packet(&big), JsonOptions::default());
     assert_eq!((found.len(), &found[0]["message"]), (1, &json!("custom-big")));
-    let found = read(&tables(), &packet(&format!("{big} ")), Style::default());
+    let found = read(&tables(), &packet(&format!("{big} ")), JsonOptions::default());
     assert!(found.iter().all(|f| f["message"].is_null()), "more than two mebibytes were read");
     assert!(found.iter().any(|f| f["event"].as_str().is_some_and(|e| e.starts_with("Limit"))));
 }
@@ -395,7 +395,7 @@ fn spans_tile_every_packet() {
     ];
     for text in texts {
         let bytes = packet(text);
-        let style = Style { spans: true, ..Style::default() };
+        let style = JsonOptions { spans: true, ..JsonOptions::default() };
         for message in read(&tables, &bytes, style) {
             let Some(spans) = message["fields"].as_array() else { continue };
             tiles(spans, 0, bytes.len() as u64, text);
@@ -425,7 +425,7 @@ fn a_stream_cut_at_any_byte_gives_the_packets_before_the_cut() {
     bytes.push(0);
     bytes.extend(packet(r#"(["a":({1,2.5,}),2:"x",])"#));
     for cut in 0..=bytes.len() {
-        let found = read(&tables, &bytes[..cut], Style::default());
+        let found = read(&tables, &bytes[..cut], JsonOptions::default());
         let mut covered = 0;
         for record in found.iter().filter(|r| r["length"] != 0) {
             assert_eq!(record["offset"].as_u64(), Some(covered), "cut at {cut}: {record}");
@@ -446,7 +446,7 @@ fn damage_never_stops_the_reading() {
             let mut bytes = whole.clone();
             bytes[at] = byte;
             bytes.extend(packet(r#"({"who-req",5,"A","a","B",0,})"#));
-            let found = read(&tables, &bytes, Style { spans: true, ..Style::default() });
+            let found = read(&tables, &bytes, JsonOptions { spans: true, ..JsonOptions::default() });
             for message in found.iter().filter(|m| m["message"].is_string()) {
                 let length = message["length"].as_u64().unwrap();
                 tiles(message["fields"].as_array().unwrap(), 0, length, &format!("byte {at} as {byte}"));
@@ -506,12 +506,12 @@ fn tokens_in_any_order_are_read_to_their_end() {
         }
         let bytes = packet_of(&text);
         let shown = String::from_utf8_lossy(&text).into_owned();
-        for message in read(&tables, &bytes, Style { spans: true, ..Style::default() }) {
+        for message in read(&tables, &bytes, JsonOptions { spans: true, ..JsonOptions::default() }) {
             if let Some(spans) = message["fields"].as_array() {
                 tiles(spans, 0, message["length"].as_u64().unwrap(), &shown);
             }
         }
-        read(&tables, &bytes, Style::default());
+        read(&tables, &bytes, JsonOptions::default());
     }
 }
 
@@ -521,7 +521,7 @@ fn real_streams_cut_anywhere_are_read_without_a_panic() {
     for sample in samples() {
         let step = (sample.len() / 200).max(1);
         for cut in (0..sample.len()).step_by(step) {
-            read(&tables, &sample[cut..], Style::default());
+            read(&tables, &sample[cut..], JsonOptions::default());
         }
     }
 }
@@ -551,7 +551,7 @@ fn an_error_belongs_to_the_packet_it_brings_along() {
 #[test]
 fn passwords_and_tokens_are_hidden_where_asked() {
     let tables = tables();
-    let redact = Style { redact: true, ..Style::default() };
+    let redact = JsonOptions { redact: true, ..JsonOptions::default() };
     for (text, field) in [
         (r#"({"oob-begin","MudAlpha",1,123456789,})"#, "auth_token"),
         (r#"({"auth-mud-reply",5,"A",0,"B",0,123456789,})"#, "session_key"),
@@ -566,7 +566,7 @@ fn passwords_and_tokens_are_hidden_where_asked() {
 #[test]
 fn a_secret_is_hidden_however_it_is_written() {
     let tables = tables();
-    let redact = Style { redact: true, ..Style::default() };
+    let redact = JsonOptions { redact: true, ..JsonOptions::default() };
     let startup = |password: &str| format!(r#"({{"startup-req-3",5,"A",0,"*r",0,{password},0,0,}})"#);
     let irn = |info: &str| format!(r#"({{"irn-startup-req",5,"*r",0,"*s",0,{info},}})"#);
     for text in [
@@ -585,7 +585,7 @@ fn a_secret_is_hidden_however_it_is_written() {
         let message = read(&tables, &whole, redact).remove(0).to_string();
         assert!(!message.contains("hunter2") && !message.contains("68756e74657232"), "{message}");
         assert!(message.contains("<redacted, "), "{message}");
-        assert!(!read(&tables, &whole, Style::default()).remove(0).to_string().contains("redacted"));
+        assert!(!read(&tables, &whole, JsonOptions::default()).remove(0).to_string().contains("redacted"));
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::net::SocketAddr;
 use std::process::Command;
 
-use moulsniff::out::json::{JsonWriter, Style};
+use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::moul::keys::KeyRing;
 use moulsniff::proto::{
     Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session, Share, Side, Start, Transport,
@@ -73,7 +73,7 @@ fn every_type_reads_what_another_program_wrote() {
         let mut tree = Tree::new();
         let end = Evaluator::default().value(&tables, ty_ref, Sym::ELEMENT, &bytes, start, &mut tree);
         let mut out = Vec::new();
-        JsonWriter::new(Style::default()).value(&tables, &tree, &bytes, 0, &mut out);
+        JsonWriter::new(JsonOptions::default()).value(&tables, &tree, &bytes, 0, &mut out);
         let got: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(comparable(vector, &got, &tree), expected(vector), "{ty}: {vector}");
         assert_eq!((end - start) as u64, vector["bit_length"].as_u64().unwrap(), "{ty}: {vector}");
@@ -172,7 +172,7 @@ struct Ear {
 impl Emit for Ear {
     fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
         let mut out = Vec::new();
-        JsonWriter::new(Style::default()).fields(tables, tree, message.bytes, &mut out);
+        JsonWriter::new(JsonOptions::default()).fields(tables, tree, message.bytes, &mut out);
         self.said.push((message.name.to_string(), serde_json::from_slice(&out).unwrap()));
         self.bytes += message.bytes.len() as u64;
         self.said.len() as u64

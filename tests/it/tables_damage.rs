@@ -1,7 +1,7 @@
 //! The tables' own examples, cut and changed: whatever the bytes, every one of them keeps its place in the tree, and the fields are JSON.
 
 use crate::common;
-use moulsniff::out::json::{JsonWriter, Style};
+use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{PROTOCOLS, load_tables};
 use moulsniff::table::{Evaluator, ExampleOf, Tables, parse_hex};
 use moulsniff::tree::{Kind, Sym, Tree, TypeRef, mark};
@@ -29,7 +29,7 @@ fn read(tables: &Tables, evaluator: &mut Evaluator, ty: TypeRef, bytes: &[u8]) -
     evaluator.value(tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
     tiled(&tree, 0)?;
     let mut out = Vec::new();
-    JsonWriter::new(Style::default()).fields(tables, &tree, bytes, &mut out);
+    JsonWriter::new(JsonOptions::default()).fields(tables, &tree, bytes, &mut out);
     serde_json::from_slice::<serde_json::Value>(&out).map(|_| ()).map_err(|error| format!("no JSON: {error}"))
 }
 

@@ -1,6 +1,6 @@
 //! JSON: one object a line. The format is promised in `docs/json.md`.
 //!
-//! Written by hand into one buffer that is used again, since this is where most of the time goes: `serde_json` would build
+//! Written by formatter into one buffer that is used again, since this is where most of the time goes: `serde_json` would build
 //! a tree of its own for each message.
 
 mod named;
@@ -11,9 +11,9 @@ mod value;
 use std::net::SocketAddr;
 
 use super::clock::Clock;
-use super::page::{Page, Pen};
-use super::problem::{with_numbers, write_path};
+use super::problem::{problem_text_into, write_path};
 use super::record::{Body, Counts, Record, event_word};
+use super::scratch::{Scratch, TextWriter};
 use crate::proto::{Event, EventKind, Message};
 use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Tree};
@@ -23,7 +23,7 @@ pub(super) use value::text;
 
 /// What the JSON writer was asked for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Style {
+pub struct JsonOptions {
     /// `fields` as an array of spans.
     pub spans: bool,
     /// Secrets hidden.
@@ -33,173 +33,173 @@ pub struct Style {
 /// Writes records as JSON lines into a buffer.
 #[derive(Clone, Default)]
 pub struct JsonWriter {
-    hand: Hand,
-    page: Page,
+    formatter: Formatter,
+    scratch: Scratch,
 }
 
 /// What a writer remembers.
 #[derive(Clone, Default)]
-struct Hand {
-    style: Style,
+struct Formatter {
+    options: JsonOptions,
     clock: Clock,
     /// The last addresses that were written, as text: they come again and again.
     ends: [Option<(SocketAddr, String)>; 4],
     next_end: usize,
-    memory: value::Memory,
+    state: value::ValueState,
     text: String,
 }
 
 impl JsonWriter {
-    /// A writer of a style.
-    pub fn new(style: Style) -> Self {
-        JsonWriter { hand: Hand { style, ..Hand::default() }, page: Page::default() }
+    /// A writer of a options.
+    pub fn new(options: JsonOptions) -> Self {
+        JsonWriter { formatter: Formatter { options, ..Formatter::default() }, scratch: Scratch::default() }
     }
 
     /// Appends a record and a line feed.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
-        let mut pen = self.page.pen(out);
-        self.hand.record(record, &mut pen);
-        pen.end();
+        let mut w = self.scratch.writer(out);
+        self.formatter.record(record, &mut w);
+        w.finish();
     }
 
     /// Appends the keys of a message, from `message` on.
     pub fn message_body(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
-        let mut pen = self.page.pen(out);
-        self.hand.message_body(message, &self.hand.view(tables, tree, message.bytes), &mut pen);
-        pen.end();
+        let mut w = self.scratch.writer(out);
+        self.formatter.message_body(message, &self.formatter.view(tables, tree, message.bytes), &mut w);
+        w.finish();
     }
 
-    /// Appends the fields of the tree's first node, as the style asks.
+    /// Appends the fields of the tree's first node, as the options asks.
     pub fn fields(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
-        let mut pen = self.page.pen(out);
-        self.hand.fields(&self.hand.view(tables, tree, bytes), &mut pen);
-        pen.end();
+        let mut w = self.scratch.writer(out);
+        self.formatter.fields(&self.formatter.view(tables, tree, bytes), &mut w);
+        w.finish();
     }
 
-    /// Appends one value of the tree, as the style asks.
+    /// Appends one value of the tree, as the options asks.
     pub fn value(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
-        let mut pen = self.page.pen(out);
-        value::value(&self.hand.view(tables, tree, bytes), &mut self.hand.memory, node, &mut pen);
-        pen.end();
+        let mut w = self.scratch.writer(out);
+        value::value(&self.formatter.view(tables, tree, bytes), &mut self.formatter.state, node, &mut w);
+        w.finish();
     }
 
     /// Appends `,"problems":[…]` where there are any.
     pub fn problems(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
-        let mut pen = self.page.pen(out);
-        self.hand.problems(&self.hand.view(tables, tree, bytes), &mut pen);
-        pen.end();
+        let mut w = self.scratch.writer(out);
+        self.formatter.problems(&self.formatter.view(tables, tree, bytes), &mut w);
+        w.finish();
     }
 }
 
-impl Hand {
+impl Formatter {
     fn view<'a>(&self, tables: &'a Tables, tree: &'a Tree, bytes: &'a [u8]) -> View<'a> {
-        View { tables, tree, bytes, redact: self.style.redact }
+        View { tables, tree, bytes, redact: self.options.redact }
     }
 
-    fn record(&mut self, record: &Record<'_>, pen: &mut Pen<'_>) {
-        pen.fixed(b"{\"record\":");
-        pen.number(record.number);
-        pen.fixed(b",\"time\":\"");
-        self.clock.append(record.at.time, pen);
-        pen.fixed(b"\",\"frame\":");
-        pen.number(record.at.frame);
-        pen.fixed(b",\"transport\":\"");
-        pen.text(record.transport.word().as_bytes());
-        pen.fixed(b"\",\"stream\":");
-        pen.number(u64::from(record.stream));
-        pen.fixed(b",\"src\":\"");
-        self.endpoint(record.src, pen);
-        pen.fixed(b"\",\"dst\":\"");
-        self.endpoint(record.dst, pen);
-        pen.fixed(b"\",\"from\":\"");
-        pen.text(record.from.word().as_bytes());
-        pen.fixed(b"\",\"protocol\":\"");
-        pen.text(record.protocol.as_bytes());
-        pen.fixed(b"\",\"service\":\"");
-        pen.text(record.service.as_bytes());
-        pen.fixed(b"\",");
+    fn record(&mut self, record: &Record<'_>, w: &mut TextWriter<'_>) {
+        w.fixed(b"{\"record\":");
+        w.number(record.number);
+        w.fixed(b",\"time\":\"");
+        self.clock.append(record.at.time, w);
+        w.fixed(b"\",\"frame\":");
+        w.number(record.at.frame);
+        w.fixed(b",\"transport\":\"");
+        w.text(record.transport.word().as_bytes());
+        w.fixed(b"\",\"stream\":");
+        w.number(u64::from(record.stream));
+        w.fixed(b",\"src\":\"");
+        self.endpoint(record.src, w);
+        w.fixed(b"\",\"dst\":\"");
+        self.endpoint(record.dst, w);
+        w.fixed(b"\",\"from\":\"");
+        w.text(record.from.word().as_bytes());
+        w.fixed(b"\",\"protocol\":\"");
+        w.text(record.protocol.as_bytes());
+        w.fixed(b"\",\"service\":\"");
+        w.text(record.service.as_bytes());
+        w.fixed(b"\",");
         match &record.body {
             Body::Message { message, tables, tree } => {
-                self.message_body(message, &self.view(tables, tree, message.bytes), pen);
+                self.message_body(message, &self.view(tables, tree, message.bytes), w);
             }
-            Body::Event(event) => event_body(event, pen.whole()),
-            Body::StreamEnd { text, counts } => stream_end(text, *counts, pen.whole()),
+            Body::Event(event) => event_body(event, w.vec()),
+            Body::StreamEnd { text, counts } => stream_end(text, *counts, w.vec()),
         }
-        pen.fixed(b"}\n");
+        w.fixed(b"}\n");
     }
 
-    fn message_body(&mut self, message: &Message<'_>, view: &View<'_>, pen: &mut Pen<'_>) {
-        pen.fixed(b"\"message\":\"");
-        strings::escaped(pen, message.name.as_bytes());
-        pen.byte(b'"');
+    fn message_body(&mut self, message: &Message<'_>, view: &View<'_>, w: &mut TextWriter<'_>) {
+        w.fixed(b"\"message\":\"");
+        strings::escaped(w, message.name.as_bytes());
+        w.byte(b'"');
         if let Some(n) = message.number {
-            pen.fixed(b",\"type\":");
-            pen.number(n);
+            w.fixed(b",\"type\":");
+            w.number(n);
         }
-        pen.fixed(b",\"offset\":");
-        pen.number(message.offset);
-        pen.fixed(b",\"length\":");
-        pen.number(message.bytes.len() as u64);
+        w.fixed(b",\"offset\":");
+        w.number(message.offset);
+        w.fixed(b",\"length\":");
+        w.number(message.bytes.len() as u64);
         if let Some(reply) = message.reply {
-            pen.fixed(b",\"reply_to\":");
-            pen.number(reply.record);
-            pen.fixed(b",\"elapsed_ms\":");
-            milliseconds(pen, reply.nanos);
+            w.fixed(b",\"reply_to\":");
+            w.number(reply.record);
+            w.fixed(b",\"elapsed_ms\":");
+            milliseconds(w, reply.nanos);
         }
         if !view.tree.links().is_empty() {
             for kind in [LinkKind::SentAgain, LinkKind::Acknowledges] {
-                links(view.tree, kind, pen);
+                links(view.tree, kind, w);
             }
         }
-        pen.fixed(b",\"fields\":");
-        self.fields(view, pen);
-        self.problems(view, pen);
+        w.fixed(b",\"fields\":");
+        self.fields(view, w);
+        self.problems(view, w);
     }
 
-    fn fields(&mut self, view: &View<'_>, pen: &mut Pen<'_>) {
-        let memory = &mut self.memory;
-        if self.style.spans { spans::spans_of(view, memory, 0, pen) } else { value::inside(view, memory, 0, pen) }
+    fn fields(&mut self, view: &View<'_>, w: &mut TextWriter<'_>) {
+        let state = &mut self.state;
+        if self.options.spans { spans::spans_of(view, state, 0, w) } else { value::inside(view, state, 0, w) }
     }
 
-    fn problems(&mut self, view: &View<'_>, pen: &mut Pen<'_>) {
+    fn problems(&mut self, view: &View<'_>, w: &mut TextWriter<'_>) {
         let View { tables, tree, bytes, redact } = *view;
         if tree.problems().is_empty() {
             return;
         }
-        pen.fixed(b",\"problems\":[");
+        w.fixed(b",\"problems\":[");
         for (i, problem) in tree.problems().iter().enumerate() {
             if i > 0 {
-                pen.byte(b',');
+                w.byte(b',');
             }
-            pen.fixed(b"{\"severity\":\"");
-            pen.text(problem.severity.word().as_bytes());
-            pen.fixed(b"\",\"field\":\"");
-            write_path(tree, tables, problem.node, true, pen);
-            pen.fixed(b"\",\"text\":\"");
-            strings::escaped(pen, with_numbers(problem, tables, tree, &mut self.text).as_bytes());
-            pen.byte(b'"');
+            w.fixed(b"{\"severity\":\"");
+            w.text(problem.severity.word().as_bytes());
+            w.fixed(b"\",\"field\":\"");
+            write_path(tree, tables, problem.node, true, w);
+            w.fixed(b"\",\"text\":\"");
+            strings::escaped(w, problem_text_into(problem, tables, tree, &mut self.text).as_bytes());
+            w.byte(b'"');
             if let Some((buffer, start, len)) = problem.bytes {
                 let (from, to) = (start as usize, start as usize + len as usize);
-                pen.fixed(b",\"bytes\":\"");
+                w.fixed(b",\"bytes\":\"");
                 if redact && tree.secrets(buffer).any(|secret| secret.0 < to && from < secret.1) {
-                    pen.text(format!("<redacted, {len} bytes>").as_bytes());
+                    w.text(format!("<redacted, {len} bytes>").as_bytes());
                 } else {
-                    strings::hex(pen, tree.bytes(buffer, bytes).get(from..to).unwrap_or(&[]));
+                    strings::hex(w, tree.bytes(buffer, bytes).get(from..to).unwrap_or(&[]));
                 }
-                pen.byte(b'"');
+                w.byte(b'"');
             }
-            pen.byte(b'}');
+            w.byte(b'}');
         }
-        pen.byte(b']');
+        w.byte(b']');
     }
 
-    fn endpoint(&mut self, at: SocketAddr, pen: &mut Pen<'_>) {
+    fn endpoint(&mut self, at: SocketAddr, w: &mut TextWriter<'_>) {
         if let Some((_, text)) = self.ends.iter().flatten().find(|e| e.0 == at) {
-            pen.text(text.as_bytes());
+            w.text(text.as_bytes());
             return;
         }
         let text = at.to_string();
-        pen.text(text.as_bytes());
+        w.text(text.as_bytes());
         if let Some(place) = self.ends.get_mut(self.next_end % 4) {
             *place = Some((at, text));
         }
@@ -208,32 +208,32 @@ impl Hand {
 }
 
 /// Appends `,"acknowledges":[…]` and its like where there are any.
-fn links(tree: &Tree, kind: LinkKind, pen: &mut Pen<'_>) {
+fn links(tree: &Tree, kind: LinkKind, w: &mut TextWriter<'_>) {
     let mut first = true;
     for link in tree.links().iter().filter(|l| l.kind == kind) {
         if first {
-            pen.fixed(b",\"");
-            pen.text(kind.word().as_bytes());
-            pen.fixed(b"\":[");
+            w.fixed(b",\"");
+            w.text(kind.word().as_bytes());
+            w.fixed(b"\":[");
         } else {
-            pen.byte(b',');
+            w.byte(b',');
         }
         first = false;
-        pen.fixed(b"{\"record\":");
-        pen.number(link.record);
-        pen.fixed(b",\"elapsed_ms\":");
-        milliseconds(pen, link.nanos);
-        pen.byte(b'}');
+        w.fixed(b"{\"record\":");
+        w.number(link.record);
+        w.fixed(b",\"elapsed_ms\":");
+        milliseconds(w, link.nanos);
+        w.byte(b'}');
     }
     if !first {
-        pen.byte(b']');
+        w.byte(b']');
     }
 }
 
 /// Appends a value that is neither a plain number nor a text, without the quotes that JSON would have.
 #[inline]
-pub(super) fn unquoted(tables: &Tables, tree: &Tree, bytes: &[u8], node: &Node, pen: &mut Pen<'_>) {
-    value::unquoted(&View { tables, tree, bytes, redact: false }, node, pen);
+pub(super) fn unquoted(tables: &Tables, tree: &Tree, bytes: &[u8], node: &Node, w: &mut TextWriter<'_>) {
+    value::unquoted(&View { tables, tree, bytes, redact: false }, node, w);
 }
 
 fn event_body(event: &Event, out: &mut Vec<u8>) {
@@ -299,17 +299,17 @@ pub fn number(out: &mut Vec<u8>, n: impl itoa::Integer) {
 }
 
 /// Appends nanoseconds as milliseconds with at most three decimals.
-pub(super) fn milliseconds(pen: &mut Pen<'_>, nanos: i64) {
+pub(super) fn milliseconds(w: &mut TextWriter<'_>, nanos: i64) {
     let micros = nanos / 1000;
     if micros < 0 {
-        pen.byte(b'-');
+        w.byte(b'-');
     }
-    pen.number(micros.unsigned_abs() / 1000);
+    w.number(micros.unsigned_abs() / 1000);
     let decimals = micros.unsigned_abs() % 1000;
     if decimals > 0 {
         let [a, b, c] = [decimals / 100, decimals / 10 % 10, decimals % 10].map(|digit| b'0' + digit as u8);
         let zeros = [c, b].iter().take_while(|digit| **digit == b'0').count();
-        pen.block(&[b'.', a, b, c], 4 - zeros);
+        w.block(&[b'.', a, b, c], 4 - zeros);
     }
 }
 
@@ -369,13 +369,13 @@ mod tests {
 
     #[test]
     fn milliseconds_have_three_decimals_at_most() {
-        let (mut out, mut page) = (Vec::new(), Page::default());
-        let mut pen = page.pen(&mut out);
+        let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+        let mut w = scratch.writer(&mut out);
         for nanos in [3_400_999, 0, 999, 1_000, -1_500_000, 2_000_000_000, 12_034_000] {
-            milliseconds(&mut pen, nanos);
-            pen.byte(b' ');
+            milliseconds(&mut w, nanos);
+            w.byte(b' ');
         }
-        pen.end();
+        w.finish();
         assert_eq!(String::from_utf8_lossy(&out), "3.4 0 0 0.001 -1.5 2000 12.034 ");
     }
 }

@@ -1,19 +1,19 @@
 //! Numbers with names: values of enums and flag sets.
 
-use super::super::kept::{Kept, Key};
-use super::super::page::Pen;
+use super::super::scratch::TextWriter;
+use super::super::value_texts::{ValueKey, ValueTexts};
 use super::number;
 use crate::table::{EnumDef, EnumId, Tables};
 use crate::tree::{Kind, Node};
 
-/// Appends a value of an enum or a flag set. The texts are kept by its number, from 1.
+/// Appends a value of an enum or a flag set. The texts are value_texts by its number, from 1.
 #[inline(always)]
-pub(super) fn named(tables: &Tables, meaning: u32, node: &Node, kept: &mut Kept, pen: &mut Pen<'_>) {
-    let key = Key::new(meaning, node);
+pub(super) fn named(tables: &Tables, meaning: u32, node: &Node, value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
+    let key = ValueKey::new(meaning, node);
     let symbols = EnumId(meaning.wrapping_sub(1));
-    match kept.find(key) {
-        Some(text) => text.append(pen),
-        None => pen.aside(|pen| kept.append(key, pen, |out| write(tables.enum_def(symbols), node, out))),
+    match value_texts.find(key) {
+        Some(text) => text.append(w),
+        None => w.by_copy(|w| value_texts.append(key, w, |out| write(tables.enum_def(symbols), node, out))),
     }
 }
 
@@ -59,19 +59,19 @@ fn quoted(n: impl itoa::Integer, out: &mut Vec<u8>) {
 
 /// An integer: those of 64 bits as strings.
 #[inline]
-pub(super) fn integer(node: &Node, pen: &mut Pen<'_>) {
+pub(super) fn integer(node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
-        Kind::Signed => pen.signed(node.value as i64),
+        Kind::Signed => w.signed(node.value as i64),
         Kind::Unsigned64 => {
-            pen.byte(b'"');
-            pen.number(node.value);
-            pen.byte(b'"');
+            w.byte(b'"');
+            w.number(node.value);
+            w.byte(b'"');
         }
         Kind::Signed64 => {
-            pen.byte(b'"');
-            pen.signed(node.value as i64);
-            pen.byte(b'"');
+            w.byte(b'"');
+            w.signed(node.value as i64);
+            w.byte(b'"');
         }
-        _ => pen.number(node.value),
+        _ => w.number(node.value),
     }
 }

@@ -1,6 +1,6 @@
 //! Texts and bytes on their way between the quotes of JSON: nearly all texts are plain, and whether one is shows eight bytes at a time.
 
-use super::super::page::Pen;
+use super::super::scratch::TextWriter;
 use super::escaped_bytes;
 use crate::tree::{TextKind, decode_pieces};
 
@@ -8,28 +8,28 @@ use crate::tree::{TextKind, decode_pieces};
 const PART: usize = 256;
 
 /// Appends a text as it stands between quotes.
-pub(in crate::out) fn escaped(pen: &mut Pen<'_>, text: &[u8]) {
+pub(in crate::out) fn escaped(w: &mut TextWriter<'_>, text: &[u8]) {
     let mut rest = text;
     while !rest.is_empty() {
         let (part, after) = rest.split_at(rest.len().min(PART));
-        if !plain(pen, part, 0, 0) {
-            return escaped_bytes(pen.whole(), rest);
+        if !plain(w, part, 0, 0) {
+            return escaped_bytes(w.vec(), rest);
         }
         rest = after;
     }
 }
 
 /// Appends bytes that are a text of some kind, with quotes around it. Most are short and plain.
-pub(super) fn quoted(pen: &mut Pen<'_>, kind: TextKind, bytes: &[u8]) {
+pub(super) fn quoted(w: &mut TextWriter<'_>, kind: TextKind, bytes: &[u8]) {
     let flip = match kind {
         TextKind::Utf8 | TextKind::Latin1 => Some(0),
         TextKind::Inverted8 => Some(u64::MAX),
         _ => None,
     };
-    if !flip.is_some_and(|flip| bytes.len() <= SHORT && short(pen, bytes, flip)) {
-        pen.byte(b'"');
-        decoded(pen, kind, bytes);
-        pen.byte(b'"');
+    if !flip.is_some_and(|flip| bytes.len() <= SHORT && short(w, bytes, flip)) {
+        w.byte(b'"');
+        decoded(w, kind, bytes);
+        w.byte(b'"');
     }
 }
 
@@ -39,8 +39,8 @@ const SHORT: usize = 16;
 /// Appends up to [`SHORT`] bytes, each with the bits of `flip` inverted, with quotes around them, if they are ASCII of which nothing has to be
 /// escaped; says whether it did.
 #[inline(always)]
-fn short(pen: &mut Pen<'_>, bytes: &[u8], flip: u64) -> bool {
-    let Some([quote, room @ ..]) = pen.room::<{ SHORT * 2 }>() else { return false };
+fn short(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
+    let Some([quote, room @ ..]) = w.spare::<{ SHORT * 2 }>() else { return false };
     let length = bytes.len();
     let (first, last, at) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
         (Some(first), Some(last)) => (u64::from_le_bytes(*first) ^ flip, u64::from_le_bytes(*last) ^ flip, length - 8),
@@ -62,26 +62,26 @@ fn short(pen: &mut Pen<'_>, bytes: &[u8], flip: u64) -> bool {
     if let Some(end) = room.get_mut(length) {
         *end = b'"';
     }
-    pen.count(length + 2);
+    w.advance(length + 2);
     true
 }
 
 /// Appends bytes that are a text of some kind, as it stands between quotes.
-pub(super) fn decoded(pen: &mut Pen<'_>, kind: TextKind, bytes: &[u8]) {
+pub(super) fn decoded(w: &mut TextWriter<'_>, kind: TextKind, bytes: &[u8]) {
     let mut rest = bytes;
     while !rest.is_empty() {
         let (part, after) = rest.split_at(rest.len().min(PART));
         let good = match kind {
-            TextKind::Utf8 => plain(pen, part, 0, HIGH),
-            TextKind::Inverted8 => plain(pen, part, u64::MAX, HIGH),
-            TextKind::Latin1 => plain(pen, part, 0, HIGH) || latin(pen, part, 0),
+            TextKind::Utf8 => plain(w, part, 0, HIGH),
+            TextKind::Inverted8 => plain(w, part, u64::MAX, HIGH),
+            TextKind::Latin1 => plain(w, part, 0, HIGH) || latin(w, part, 0),
             // Latin-1 is what is not all ASCII.
-            TextKind::InvertedLatin1 => latin(pen, part, u64::MAX),
-            TextKind::Utf16 => narrow(pen, part),
+            TextKind::InvertedLatin1 => latin(w, part, u64::MAX),
+            TextKind::Utf16 => narrow(w, part),
             TextKind::Inverted16 | TextKind::Owned => false,
         };
         if !good {
-            return in_pieces(pen, kind, rest);
+            return in_pieces(w, kind, rest);
         }
         rest = after;
     }
@@ -89,8 +89,8 @@ pub(super) fn decoded(pen: &mut Pen<'_>, kind: TextKind, bytes: &[u8]) {
 
 /// The same for any text.
 #[inline(never)]
-fn in_pieces(pen: &mut Pen<'_>, kind: TextKind, bytes: &[u8]) {
-    let out = pen.whole();
+fn in_pieces(w: &mut TextWriter<'_>, kind: TextKind, bytes: &[u8]) {
+    let out = w.vec();
     decode_pieces(kind, bytes, |piece| escaped_bytes(out, piece.as_bytes()));
 }
 
@@ -141,8 +141,8 @@ fn flipped(bytes: &[u8], flip: u64) -> u64 {
 /// Appends up to [`PART`] bytes, each with the bits of `flip` inverted, if none of them has to be escaped or has one of the `beyond` bits;
 /// says whether it did.
 #[inline]
-fn plain(pen: &mut Pen<'_>, bytes: &[u8], flip: u64, beyond: u64) -> bool {
-    let Some(room) = pen.room::<PART>() else { return false };
+fn plain(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64, beyond: u64) -> bool {
+    let Some(room) = w.spare::<PART>() else { return false };
     let mut found = 0;
     let mut put = |to: &mut [u8], word: u64| {
         found |= special(word, beyond);
@@ -163,14 +163,14 @@ fn plain(pen: &mut Pen<'_>, bytes: &[u8], flip: u64, beyond: u64) -> bool {
         put(room, flipped(bytes, flip));
     }
     if found == 0 {
-        pen.count(bytes.len());
+        w.advance(bytes.len());
     }
     found == 0
 }
 
 /// The same for Latin-1 that is more than ASCII, whose bytes become one or two.
-fn latin(pen: &mut Pen<'_>, bytes: &[u8], flip: u64) -> bool {
-    let Some(room) = pen.room::<{ PART * 2 + 8 }>() else { return false };
+fn latin(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
+    let Some(room) = w.spare::<{ PART * 2 + 8 }>() else { return false };
     let (mut rest, mut at) = (bytes, 0);
     loop {
         let word = match rest.first_chunk::<8>() {
@@ -200,14 +200,14 @@ fn latin(pen: &mut Pen<'_>, bytes: &[u8], flip: u64) -> bool {
             rest = after;
         }
     }
-    pen.count(at);
+    w.advance(at);
     true
 }
 
 /// The same for UTF-16 that is ASCII.
-fn narrow(pen: &mut Pen<'_>, bytes: &[u8]) -> bool {
+fn narrow(w: &mut TextWriter<'_>, bytes: &[u8]) -> bool {
     const WIDE: u64 = 0xff00_ff00_ff00_ff00;
-    let Some(room) = pen.room::<PART>() else { return false };
+    let Some(room) = w.spare::<PART>() else { return false };
     let (words, rest) = bytes.as_chunks::<8>();
     let mut found = u64::from(bytes.len() % 2 == 1);
     let mut put = |to: &mut [u8; 4], word: u64| {
@@ -226,29 +226,29 @@ fn narrow(pen: &mut Pen<'_>, bytes: &[u8]) -> bool {
         put(to, padded(rest) & !(above & WIDE));
     }
     if found == 0 {
-        pen.count(bytes.len() / 2);
+        w.advance(bytes.len() / 2);
     }
     found == 0
 }
 
 /// Appends bytes as lower-case hex.
-pub(in crate::out) fn hex(pen: &mut Pen<'_>, bytes: &[u8]) {
+pub(in crate::out) fn hex(w: &mut TextWriter<'_>, bytes: &[u8]) {
     let (blocks, rest) = bytes.as_chunks::<16>();
-    blocks.iter().for_each(|block| hex_digits(pen, block, 32));
+    blocks.iter().for_each(|block| hex_digits(w, block, 32));
     if !rest.is_empty() {
         let mut last = [0; 16];
         last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        hex_digits(pen, &last, rest.len() * 2);
+        hex_digits(w, &last, rest.len() * 2);
     }
 }
 
 /// Appends the first of the digits of sixteen bytes.
 #[inline(always)]
-fn hex_digits(pen: &mut Pen<'_>, bytes: &[u8; 16], used: usize) {
-    if let Some(room) = pen.room::<32>() {
+fn hex_digits(w: &mut TextWriter<'_>, bytes: &[u8; 16], used: usize) {
+    if let Some(room) = w.spare::<32>() {
         room.copy_from_slice(hex_block(bytes).as_flattened());
     }
-    pen.count(used);
+    w.advance(used);
 }
 
 /// The digits of sixteen bytes.
@@ -269,13 +269,13 @@ pub(super) fn hex_pair(byte: u8) -> [u8; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::out::page::Page;
+    use crate::out::scratch::Scratch;
 
-    fn written(write: impl FnOnce(&mut Pen<'_>)) -> String {
-        let (mut out, mut page) = (Vec::new(), Page::default());
-        let mut pen = page.pen(&mut out);
-        write(&mut pen);
-        pen.end();
+    fn written(write: impl FnOnce(&mut TextWriter<'_>)) -> String {
+        let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+        let mut w = scratch.writer(&mut out);
+        write(&mut w);
+        w.finish();
         String::from_utf8_lossy(&out).into_owned()
     }
 
@@ -288,10 +288,10 @@ mod tests {
                     let mut right = Vec::new();
                     escaped_bytes(&mut right, text.as_bytes());
                     let right = String::from_utf8_lossy(&right);
-                    assert_eq!(written(|pen| escaped(pen, text.as_bytes())), right);
+                    assert_eq!(written(|w| escaped(w, text.as_bytes())), right);
                     let as_kind = |kind, bytes: &[u8]| {
-                        assert_eq!(written(|pen| decoded(pen, kind, bytes)), right);
-                        assert_eq!(written(|pen| quoted(pen, kind, bytes)), format!("\"{right}\""));
+                        assert_eq!(written(|w| decoded(w, kind, bytes)), right);
+                        assert_eq!(written(|w| quoted(w, kind, bytes)), format!("\"{right}\""));
                     };
                     as_kind(TextKind::Utf8, text.as_bytes());
                     as_kind(TextKind::Inverted8, &text.bytes().map(|b| !b).collect::<Vec<u8>>());
@@ -311,7 +311,7 @@ mod tests {
     fn half_a_unit_is_no_text() {
         for length in 0..20 {
             let bytes: Vec<u8> = b"a\0".iter().copied().cycle().take(length * 2).chain([b'b']).collect();
-            assert_eq!(written(|pen| decoded(pen, TextKind::Utf16, &bytes)), "a".repeat(length));
+            assert_eq!(written(|w| decoded(w, TextKind::Utf16, &bytes)), "a".repeat(length));
         }
     }
 
@@ -320,7 +320,7 @@ mod tests {
         let bytes: Vec<u8> = (0..=255).collect();
         for length in 0..=256 {
             let right: String = bytes.iter().take(length).map(|b| format!("{b:02x}")).collect();
-            assert_eq!(written(|pen| hex(pen, bytes.split_at(length).0)), right);
+            assert_eq!(written(|w| hex(w, bytes.split_at(length).0)), right);
         }
     }
 }

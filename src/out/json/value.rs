@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::super::kept::Kept;
-use super::super::made::{Label, Made, Making};
-use super::super::page::{PAGE, Pen};
+use super::super::scratch::{SCRATCH_BYTES, TextWriter};
+use super::super::table_cache::{Label, TableCache, TableCaches};
+use super::super::value_texts::ValueTexts;
 use super::named::{integer, named};
 use super::strings::{escaped, hex, hex_block, quoted};
 use crate::table::Tables;
@@ -21,8 +21,8 @@ pub(super) struct View<'a> {
 
 /// What is remembered from one value to the next.
 #[derive(Clone, Default)]
-pub(super) struct Memory {
-    making: Making,
+pub(super) struct ValueState {
+    caches: TableCaches,
     /// What is open around the structure or list that is being written.
     open: Vec<Open>,
 }
@@ -31,13 +31,13 @@ pub(super) struct Memory {
 #[derive(Clone, Copy)]
 struct Open {
     walk: Walk,
-    form: Form,
+    bracket: Bracket,
 }
 
 /// What it is written as.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)] // as large as the rest is aligned: no bytes between that would have to be copied by themselves
-enum Form {
+enum Bracket {
     Object = b'}' as u32,
     Array = b']' as u32,
 }
@@ -45,7 +45,10 @@ enum Form {
 impl Open {
     #[inline(always)]
     fn new(index: u32, node: &Node) -> Open {
-        Open { walk: Walk::new(index, node), form: if node.kind == Kind::List { Form::Array } else { Form::Object } }
+        Open {
+            walk: Walk::new(index, node),
+            bracket: if node.kind == Kind::List { Bracket::Array } else { Bracket::Object },
+        }
     }
 
     /// The bracket before what is in it: two before the one behind it.
@@ -56,35 +59,35 @@ impl Open {
 
     #[inline(always)]
     fn end(self) -> u8 {
-        self.form as u8
+        self.bracket as u8
     }
 }
 
-/// What was made of the tables of what is being written.
+/// What was cache of the tables of what is being written.
 #[inline(always)]
-fn made<'a>(making: &'a mut Making, tables: &Tables) -> &'a mut Made {
+fn cache<'a>(caches: &'a mut TableCaches, tables: &Tables) -> &'a mut TableCache {
     let meaning = |tables: &Tables, ty| tables.quick(ty).symbols.map_or(0, |symbols| symbols.0 + 1);
-    making.of(tables, |name| Some(name.json.bytes()), meaning)
+    caches.of(tables, |name| Some(name.json.bytes()), meaning)
 }
 
 /// One value.
-pub(super) fn value(view: &View<'_>, memory: &mut Memory, index: u32, pen: &mut Pen<'_>) {
+pub(super) fn value(view: &View<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
     match view.tree.get(index) {
         Some(node) if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) => {
-            inside(view, memory, index, pen)
+            inside(view, state, index, w)
         }
         Some(node) => {
-            let Made { meanings, kept, .. } = made(&mut memory.making, view.tables);
-            leaf(view, meaning_of(meanings, node), kept, node, pen);
+            let TableCache { meanings, value_texts, .. } = cache(&mut state.caches, view.tables);
+            leaf(view, meaning_of(meanings, node), value_texts, node, w);
         }
         None => {}
     }
 }
 
 /// A structure as an object, a list as an array; what is only a span is passed over.
-pub(super) fn inside(view: &View<'_>, memory: &mut Memory, index: u32, pen: &mut Pen<'_>) {
+pub(super) fn inside(view: &View<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
     if let Some(node) = view.tree.get(index) {
-        pen.lend(|page, at, out| all_inside(view, memory, (index, node), page, at, out));
+        w.by_parts(|scratch, at, out| all_inside(view, state, (index, node), scratch, at, out));
     }
 }
 
@@ -93,16 +96,16 @@ pub(super) fn inside(view: &View<'_>, memory: &mut Memory, index: u32, pen: &mut
 #[inline(never)]
 fn all_inside(
     view: &View<'_>,
-    memory: &mut Memory,
+    state: &mut ValueState,
     (index, node): (u32, &Node),
-    page: &mut [u8; PAGE],
+    scratch: &mut [u8; SCRATCH_BYTES],
     at: usize,
     out: &mut Vec<u8>,
 ) -> usize {
-    let mut pen = Pen::at((page, at, out));
+    let mut w = TextWriter::at((scratch, at, out));
     let nodes = view.tree.nodes();
-    let (open, made) = (&mut memory.open, made(&mut memory.making, view.tables));
-    let Made { labels, meanings, kept, .. } = made;
+    let (open, cache) = (&mut state.open, cache(&mut state.caches, view.tables));
+    let TableCache { labels, meanings, value_texts, .. } = cache;
     let (labels, meanings) = (labels.as_slice(), meanings.as_slice());
     open.clear();
     let mut here = Open::new(index, node);
@@ -110,29 +113,29 @@ fn all_inside(
     loop {
         let Some((index, node)) = here.walk.next(nodes) else {
             if lead != b',' {
-                pen.byte(lead);
+                w.byte(lead);
             }
-            pen.byte(here.end());
+            w.byte(here.end());
             lead = b',';
-            let Some(outer) = open.pop() else { return pen.written() };
+            let Some(outer) = open.pop() else { return w.position() };
             here = outer;
             continue;
         };
         match labels.get(node.name.0 as usize) {
-            _ if here.form == Form::Array => pen.byte(lead),
-            Some(label) if label.length() <= Label::MOST => pen.led(lead, label.block(), label.length()),
-            _ => pen.aside(|pen| long_key(view, node.name, lead, pen)),
+            _ if here.bracket == Bracket::Array => w.byte(lead),
+            Some(label) if label.length() <= Label::MOST => w.block_led_by(lead, label.block(), label.length()),
+            _ => w.by_copy(|w| long_key(view, node.name, lead, w)),
         }
         lead = b',';
         // What is most frequent comes first, and asks least.
         if node.kind == Kind::Unsigned && !is_hidden(view, node) {
-            number(view.tables, meaning_of(meanings, node), kept, node, &mut pen);
+            number(view.tables, meaning_of(meanings, node), value_texts, node, &mut w);
         } else if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) {
             open.push(here);
             here = Open::new(index, node);
             lead = here.lead();
         } else {
-            pen.aside(|pen| leaf(view, meaning_of(meanings, node), kept, node, pen));
+            w.by_copy(|w| leaf(view, meaning_of(meanings, node), value_texts, node, w));
         }
     }
 }
@@ -144,14 +147,14 @@ fn meaning_of(meanings: &[u32], node: &Node) -> u32 {
 
 /// The name of a field that is long, or came from the traffic.
 #[inline(never)]
-fn long_key(view: &View<'_>, name: Sym, lead: u8, pen: &mut Pen<'_>) {
-    pen.byte(lead);
+fn long_key(view: &View<'_>, name: Sym, lead: u8, w: &mut TextWriter<'_>) {
+    w.byte(lead);
     if let Some(name) = view.tables.name_forms(name) {
-        pen.text(name.json.bytes().get(1..).unwrap_or(&[]));
+        w.text(name.json.bytes().get(1..).unwrap_or(&[]));
     } else {
-        pen.byte(b'"');
-        escaped(pen, view.tree.dynamic(name).unwrap_or_default().as_bytes());
-        pen.fixed(b"\":");
+        w.byte(b'"');
+        escaped(w, view.tree.dynamic(name).unwrap_or_default().as_bytes());
+        w.fixed(b"\":");
     }
 }
 
@@ -162,67 +165,67 @@ fn is_hidden(view: &View<'_>, node: &Node) -> bool {
 
 #[cold]
 #[inline(never)]
-fn hidden(node: &Node, pen: &mut Pen<'_>) {
-    pen.fixed(b"\"<redacted, ");
-    pen.number(u64::from(node.bits.div_ceil(8)));
-    pen.fixed(b" bytes>\"");
+fn hidden(node: &Node, w: &mut TextWriter<'_>) {
+    w.fixed(b"\"<redacted, ");
+    w.number(u64::from(node.bits.div_ceil(8)));
+    w.fixed(b" bytes>\"");
 }
 
 /// A value without children.
 #[inline(never)]
-fn leaf(view: &View<'_>, meaning: u32, kept: &mut Kept, node: &Node, pen: &mut Pen<'_>) {
+fn leaf(view: &View<'_>, meaning: u32, value_texts: &mut ValueTexts, node: &Node, w: &mut TextWriter<'_>) {
     if is_hidden(view, node) {
-        hidden(node, pen);
+        hidden(node, w);
     } else if meaning != 0 {
-        named(view.tables, meaning, node, kept, pen);
+        named(view.tables, meaning, node, value_texts, w);
     } else {
-        scalar(view, node, pen);
+        scalar(view, node, w);
     }
 }
 
 /// An unsigned number of up to 32 bits.
 #[inline(always)]
-fn number(tables: &Tables, meaning: u32, kept: &mut Kept, node: &Node, pen: &mut Pen<'_>) {
-    if meaning != 0 { named(tables, meaning, node, kept, pen) } else { pen.number(node.value) }
+fn number(tables: &Tables, meaning: u32, value_texts: &mut ValueTexts, node: &Node, w: &mut TextWriter<'_>) {
+    if meaning != 0 { named(tables, meaning, node, value_texts, w) } else { w.number(node.value) }
 }
 
 /// A value without children and without names.
-fn scalar(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
+fn scalar(view: &View<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
-        Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => integer(node, pen),
-        Kind::Null => pen.fixed(b"null"),
+        Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => integer(node, w),
+        Kind::Null => w.fixed(b"null"),
         Kind::Bool => match node.value {
-            0 => pen.fixed(b"false"),
-            1 => pen.fixed(b"true"),
-            n => pen.number(n),
+            0 => w.fixed(b"false"),
+            1 => w.fixed(b"true"),
+            n => w.number(n),
         },
-        Kind::F32 if f32::from_bits(node.value as u32).is_finite() => float32(f32::from_bits(node.value as u32), pen),
-        Kind::F64 if f64::from_bits(node.value).is_finite() => float64(f64::from_bits(node.value), pen),
-        Kind::Number => unquoted(view, node, pen),
-        Kind::Text(kind) => text(view.tree, view.bytes, node, kind, pen),
+        Kind::F32 if f32::from_bits(node.value as u32).is_finite() => float32(f32::from_bits(node.value as u32), w),
+        Kind::F64 if f64::from_bits(node.value).is_finite() => float64(f64::from_bits(node.value), w),
+        Kind::Number => unquoted(view, node, w),
+        Kind::Text(kind) => text(view.tree, view.bytes, node, kind, w),
         Kind::Bytes | Kind::Undecoded | Kind::F32 | Kind::F64 | Kind::Uuid | Kind::UuidBe | Kind::Ipv4 => {
-            pen.byte(b'"');
-            unquoted(view, node, pen);
-            pen.byte(b'"');
+            w.byte(b'"');
+            unquoted(view, node, w);
+            w.byte(b'"');
         }
         Kind::Struct | Kind::List => {}
     }
 }
 
 /// What is neither a plain number nor a text, as it stands between quotes where JSON has them.
-pub(super) fn unquoted(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
+pub(super) fn unquoted(view: &View<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
-        Kind::Bytes | Kind::Undecoded => hex(pen, &content(view, node)),
-        Kind::Number => pen.text(view.tree.owned(node.value).as_bytes()),
-        Kind::F32 => float32(f32::from_bits(node.value as u32), pen),
-        Kind::F64 => float64(f64::from_bits(node.value), pen),
-        Kind::Uuid | Kind::UuidBe => uuid(&content(view, node), node.kind == Kind::Uuid, pen),
+        Kind::Bytes | Kind::Undecoded => hex(w, &content(view, node)),
+        Kind::Number => w.text(view.tree.owned(node.value).as_bytes()),
+        Kind::F32 => float32(f32::from_bits(node.value as u32), w),
+        Kind::F64 => float64(f64::from_bits(node.value), w),
+        Kind::Uuid | Kind::UuidBe => uuid(&content(view, node), node.kind == Kind::Uuid, w),
         Kind::Ipv4 => {
             let [a, b, c, d] = (node.value as u32).to_be_bytes();
-            pen.number(a.into());
+            w.number(a.into());
             for part in [b, c, d] {
-                pen.byte(b'.');
-                pen.number(part.into());
+                w.byte(b'.');
+                w.number(part.into());
             }
         }
         _ => {}
@@ -231,15 +234,15 @@ pub(super) fn unquoted(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
 
 /// A text between quotes.
 #[inline(never)]
-pub(in crate::out) fn text(tree: &Tree, bytes: &[u8], node: &Node, kind: TextKind, pen: &mut Pen<'_>) {
+pub(in crate::out) fn text(tree: &Tree, bytes: &[u8], node: &Node, kind: TextKind, w: &mut TextWriter<'_>) {
     if kind == TextKind::Owned {
-        pen.byte(b'"');
-        escaped(pen, tree.owned(node.value).as_bytes());
-        return pen.byte(b'"');
+        w.byte(b'"');
+        escaped(w, tree.owned(node.value).as_bytes());
+        return w.byte(b'"');
     }
     let (start, length) = node.content();
     let all = tree.bytes(node.buffer, bytes);
-    quoted(pen, kind, all.get(start..start.saturating_add(length)).unwrap_or(&[]));
+    quoted(w, kind, all.get(start..start.saturating_add(length)).unwrap_or(&[]));
 }
 
 #[inline]
@@ -247,7 +250,7 @@ fn content<'a>(view: &View<'a>, node: &Node) -> Cow<'a, [u8]> {
     view.tree.content(node, view.bytes)
 }
 
-fn uuid(bytes: &[u8], microsoft: bool, pen: &mut Pen<'_>) {
+fn uuid(bytes: &[u8], microsoft: bool, w: &mut TextWriter<'_>) {
     let mut ordered: [u8; 16] = bytes.first_chunk().copied().unwrap_or_default();
     if microsoft {
         let [a, b, c, d, e, f, g, h, rest @ ..] = ordered;
@@ -258,52 +261,52 @@ fn uuid(bytes: &[u8], microsoft: bool, pen: &mut Pen<'_>) {
     let mut rest = &digits[..];
     for (i, part) in [4, 2, 2, 2, 6].into_iter().enumerate() {
         if i > 0 {
-            pen.byte(b'-');
+            w.byte(b'-');
         }
         let (now, later) = rest.split_at(part);
-        pen.text(now.as_flattened());
+        w.text(now.as_flattened());
         rest = later;
     }
 }
 
-fn float32(f: f32, pen: &mut Pen<'_>) {
-    if eighths(f64::from(f), pen) {
+fn float32(f: f32, w: &mut TextWriter<'_>) {
+    if eighths(f64::from(f), w) {
         return;
     }
     if f.is_finite() && f.abs() > 3e38 {
-        // Read as 64 bits, the shortest form of the largest floats lies beyond what 32 bits can hold.
-        float64(f64::from(f), pen);
+        // Read as 64 bits, the shortest bracket of the largest floats lies beyond what 32 bits can hold.
+        float64(f64::from(f), w);
     } else if f.is_finite() {
-        pen.text(zmij::Buffer::new().format_finite(f).as_bytes());
+        w.text(zmij::Buffer::new().format_finite(f).as_bytes());
     } else {
-        special(f64::from(f), pen);
+        special(f64::from(f), w);
     }
 }
 
-fn float64(f: f64, pen: &mut Pen<'_>) {
-    if eighths(f, pen) {
+fn float64(f: f64, w: &mut TextWriter<'_>) {
+    if eighths(f, w) {
         return;
     }
     if f.is_finite() {
-        pen.text(zmij::Buffer::new().format_finite(f).as_bytes());
+        w.text(zmij::Buffer::new().format_finite(f).as_bytes());
     } else {
-        special(f, pen);
+        special(f, w);
     }
 }
 
 /// Appends a float that is a whole number of eighths below 65,536; whether it is one. So are 0, 1, a half and many others that are sent, and
 /// their digits are the shortest that read back in 32 bits as in 64. JSON of game traffic takes 0.97 of the time for it.
 #[inline]
-fn eighths(f: f64, pen: &mut Pen<'_>) -> bool {
+fn eighths(f: f64, w: &mut TextWriter<'_>) -> bool {
     let all = f * 8.0;
     let count = all as i32;
     if f64::from(count) != all || count.unsigned_abs() >= 8 << 16 || (count == 0 && f.is_sign_negative()) {
         return false;
     }
     if count < 0 {
-        pen.byte(b'-');
+        w.byte(b'-');
     }
-    pen.number(u64::from(count.unsigned_abs() / 8));
+    w.number(u64::from(count.unsigned_abs() / 8));
     const DECIMALS: [(&[u8; 4], usize); 8] = [
         (b".0  ", 2),
         (b".125", 4),
@@ -315,43 +318,43 @@ fn eighths(f: f64, pen: &mut Pen<'_>) -> bool {
         (b".875", 4),
     ];
     if let Some((decimals, length)) = DECIMALS.get(count.unsigned_abs() as usize % 8) {
-        pen.block(decimals, *length);
+        w.block(decimals, *length);
     }
     true
 }
 
-fn special(f: f64, pen: &mut Pen<'_>) {
+fn special(f: f64, w: &mut TextWriter<'_>) {
     let word: &[u8] = match (f.is_nan(), f > 0.0) {
         (true, _) => b"NaN",
         (_, true) => b"Infinity",
         _ => b"-Infinity",
     };
-    pen.text(word);
+    w.text(word);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::page::Page;
+    use super::super::super::scratch::Scratch;
     use super::*;
 
     #[test]
     fn eighths_are_written_as_the_shortest_digits_that_read_back() {
-        let (mut page, mut own, mut buffer) = (Page::default(), Vec::new(), zmij::Buffer::new());
+        let (mut scratch, mut own, mut buffer) = (Scratch::default(), Vec::new(), zmij::Buffer::new());
         for count in (-(9 << 16)..9 << 16).map(f64::from) {
             let f = count / 8.0;
             own.clear();
-            let mut pen = page.pen(&mut own);
-            let is_one = eighths(f, &mut pen);
-            pen.end();
+            let mut w = scratch.writer(&mut own);
+            let is_one = eighths(f, &mut w);
+            w.finish();
             assert_eq!(is_one, f.abs() < 65536.0);
             if is_one {
                 assert_eq!(own, buffer.format_finite(f).as_bytes());
                 assert_eq!(own, buffer.format_finite(f as f32).as_bytes());
             }
         }
-        let mut pen = page.pen(&mut own);
+        let mut w = scratch.writer(&mut own);
         for f in [-0.0, 0.1, 0.0625, 1e-300, 65536.0, 1e300, f64::INFINITY, f64::NAN] {
-            assert!(!eighths(f, &mut pen), "{f}");
+            assert!(!eighths(f, &mut w), "{f}");
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::record::EVENTS;
 use crate::table::Tables;
-use types::Types;
+use types::ProtocolSchema;
 
 /// The schema of one line of `--json`, with the messages of some tables.
 pub fn schema(all: &[&Tables]) -> Value {
@@ -20,7 +20,7 @@ pub fn schema(all: &[&Tables]) -> Value {
             "if": { "properties": { "protocol": { "const": name } } },
             "then": { "$ref": format!("#/$defs/{name}") }
         }));
-        defs.extend(Types::new(tables).messages());
+        defs.extend(ProtocolSchema::new(tables).messages());
     }
     defs.insert("message".into(), message(protocols));
     json!({

@@ -8,7 +8,7 @@ use crate::table::{EnumDef, Layout, LayoutId, Op, Read, Tables, TypeDef};
 use crate::tree::{Sym, TypeRef, mark};
 
 /// The definitions of one protocol.
-pub(super) struct Types<'a> {
+pub(super) struct ProtocolSchema<'a> {
     tables: &'a Tables,
     /// Names of layouts that came before, and of which layout: two may be called alike.
     names: Vec<String>,
@@ -16,8 +16,8 @@ pub(super) struct Types<'a> {
     framed: BTreeSet<u32>,
 }
 
-impl<'a> Types<'a> {
-    pub(super) fn new(tables: &'a Tables) -> Types<'a> {
+impl<'a> ProtocolSchema<'a> {
+    pub(super) fn new(tables: &'a Tables) -> ProtocolSchema<'a> {
         let (mut names, mut alike) = (Vec::new(), BTreeMap::new());
         for layout in tables.layouts() {
             let name = format!("{}.{}", tables.protocol(), tables.name(layout.name));
@@ -28,7 +28,7 @@ impl<'a> Types<'a> {
         let framed =
             tables.messages().iter().filter(|m| tables.service(m.service).is_some_and(|s| s.header.is_empty()));
         let framed = framed.filter_map(|m| m.layout).map(|id| id.0).collect();
-        Types { tables, names, framed }
+        ProtocolSchema { tables, names, framed }
     }
 
     /// What a message of the protocol is, and all definitions that needs.

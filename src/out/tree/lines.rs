@@ -1,12 +1,12 @@
 //! The lines of a message's fields: names under each other, values beside them, and what these mean.
 
 use super::super::json;
-use super::super::kept::{Kept, Key};
-use super::super::made::{Label, Made, Making};
-use super::super::page::{PAGE, Pen};
-use super::Style;
+use super::super::scratch::{SCRATCH_BYTES, TextWriter};
+use super::super::table_cache::{Label, TableCache, TableCaches};
+use super::super::value_texts::{ValueKey, ValueTexts};
+use super::TreeOptions;
+use super::annotations::Annotations;
 use super::meaning::meaning;
-use super::past::Past;
 use super::value::{self, View};
 use crate::table::{Name, Tables};
 use crate::tree::{Kind, Node, Sym, TypeRef, Walk, mark};
@@ -15,7 +15,7 @@ use crate::tree::{Kind, Node, Sym, TypeRef, Walk, mark};
 #[derive(Clone, Copy)]
 struct Open {
     walk: Walk,
-    form: Form,
+    container: Container,
     /// Characters to the column of a structure's values, or the number of a list's next element.
     count: u32,
 }
@@ -23,34 +23,42 @@ struct Open {
 /// What it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)] // as large as the rest is aligned: no bytes between that would have to be copied by themselves
-enum Form {
+enum Container {
     Structure,
     List,
 }
 
 /// What is remembered from one value to the next.
 #[derive(Clone, Default)]
-pub(super) struct Memory {
-    making: Making,
+pub(super) struct LineState {
+    caches: TableCaches,
     /// What is open around the structure or list whose lines are being written.
     open: Vec<Open>,
 }
 
 /// Appends the lines of a tree.
-pub(super) fn lines(view: &View<'_>, past: Past<'_>, style: &Style, memory: &mut Memory, pen: &mut Pen<'_>) {
-    let Memory { making, open } = memory;
-    let Made { labels, meanings, kept, .. } = making.of(view.tables, label, meaning_of);
-    let labels = if style.paint.field.0.is_empty() { labels.as_slice() } else { &[] };
-    let lines = Lines { view, labels, meanings, style };
+pub(super) fn lines(
+    view: &View<'_>,
+    annotations: Annotations<'_>,
+    options: &TreeOptions,
+    state: &mut LineState,
+    w: &mut TextWriter<'_>,
+) {
+    let LineState { caches, open } = state;
+    let TableCache { labels, meanings, value_texts, .. } = caches.of(view.tables, label, meaning_of);
+    let labels = if options.paint.field.0.is_empty() { labels.as_slice() } else { &[] };
+    let lines = Lines { view, labels, meanings, options };
     match view.tree.get(0) {
         // One value that was asked for by its type.
         Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
-            pen.fixed(b"    value  ");
-            lines.value((0, value), kept, pen);
-            lines.inferred((0, value), &mut { past }, pen);
-            pen.byte(b'\n');
+            w.fixed(b"    value  ");
+            lines.value((0, value), value_texts, w);
+            lines.inferred((0, value), &mut { annotations }, w);
+            w.byte(b'\n');
         }
-        Some(root) => pen.lend(|page, at, out| lines.inside(root, past, (kept, open), page, at, out)),
+        Some(root) => {
+            w.by_parts(|scratch, at, out| lines.inside(root, annotations, (value_texts, open), scratch, at, out))
+        }
         None => {}
     }
 }
@@ -60,7 +68,7 @@ fn label(name: &Name) -> Option<&[u8]> {
     if name.width == name.plain.len() { Some(name.plain.bytes()) } else { None }
 }
 
-/// What there is to say of a type's numbers is kept by the type's number, from 1.
+/// What there is to say of a type's numbers is value_texts by the type's number, from 1.
 fn meaning_of(tables: &Tables, ty: TypeRef) -> u32 {
     let quick = tables.quick(ty);
     if quick.symbols.is_some() || quick.shown { ty.0 + 1 } else { 0 }
@@ -73,7 +81,7 @@ struct Lines<'a> {
     labels: &'a [Label],
     /// What of each type's numbers there is to say: nothing where it is 0.
     meanings: &'a [u32],
-    style: &'a Style,
+    options: &'a TreeOptions,
 }
 
 impl Lines<'_> {
@@ -82,53 +90,53 @@ impl Lines<'_> {
     fn inside(
         &self,
         root: &Node,
-        mut past: Past<'_>,
-        (kept, open): (&mut Kept, &mut Vec<Open>),
-        page: &mut [u8; PAGE],
+        mut annotations: Annotations<'_>,
+        (value_texts, open): (&mut ValueTexts, &mut Vec<Open>),
+        scratch: &mut [u8; SCRATCH_BYTES],
         at: usize,
         out: &mut Vec<u8>,
     ) -> usize {
-        let mut pen = Pen::at((page, at, out));
+        let mut w = TextWriter::at((scratch, at, out));
         let nodes = self.view.tree.nodes();
         // Fields so far: each has a colour that ties it to its bytes.
         let mut tie = 0;
-        let mut next = past.next();
+        let mut next = annotations.next();
         open.clear();
         let mut here = self.open(0, root);
         loop {
             let Some((index, node)) = here.walk.next(nodes) else {
-                let Some(outer) = open.pop() else { return pen.written() };
+                let Some(outer) = open.pop() else { return w.position() };
                 here = outer;
                 continue;
             };
-            spaces(open.len() * 4 + 4, &mut pen);
+            spaces(open.len() * 4 + 4, &mut w);
             // What is most frequent comes first, and asks least.
-            if node.kind == Kind::Unsigned && here.form == Form::Structure && !self.is_hidden(node) {
-                self.name(node.name, here.count, tie, &mut pen);
-                self.number(node, kept, &mut pen);
+            if node.kind == Kind::Unsigned && here.container == Container::Structure && !self.is_hidden(node) {
+                self.name(node.name, here.count, tie, &mut w);
+                self.number(node, value_texts, &mut w);
             } else if matches!(node.kind, Kind::Struct | Kind::List) && self.is_nested(index, node) {
-                self.begin(node.name, &mut here, 0, tie, &mut pen);
+                self.begin(node.name, &mut here, 0, tie, &mut w);
                 open.push(here);
                 here = self.open(index, node);
-                if here.form == Form::List && is_empty(here.walk, nodes) {
-                    pen.fixed(b"  none\n");
+                if here.container == Container::List && is_empty(here.walk, nodes) {
+                    w.fixed(b"  none\n");
                 } else {
-                    pen.byte(b'\n');
+                    w.byte(b'\n');
                 }
                 continue;
             } else {
                 let width = here.count;
-                self.begin(node.name, &mut here, width, tie, &mut pen);
-                if here.form == Form::List {
-                    pen.fixed(b"  ");
+                self.begin(node.name, &mut here, width, tie, &mut w);
+                if here.container == Container::List {
+                    w.fixed(b"  ");
                 }
-                pen.aside(|pen| self.value((index, node), kept, pen));
+                w.by_copy(|w| self.value((index, node), value_texts, w));
             }
             if next <= index {
-                pen.aside(|pen| self.inferred((index, node), &mut past, pen));
-                next = past.next();
+                w.by_copy(|w| self.inferred((index, node), &mut annotations, w));
+                next = annotations.next();
             }
-            pen.byte(b'\n');
+            w.byte(b'\n');
             tie += 1;
         }
     }
@@ -138,9 +146,9 @@ impl Lines<'_> {
     fn open(&self, index: u32, node: &Node) -> Open {
         let walk = Walk::new(index, node);
         if node.kind == Kind::List {
-            Open { walk, form: Form::List, count: 0 }
+            Open { walk, container: Container::List, count: 0 }
         } else {
-            Open { walk, form: Form::Structure, count: self.widest(walk) + 2 }
+            Open { walk, container: Container::Structure, count: self.widest(walk) + 2 }
         }
     }
 
@@ -167,25 +175,25 @@ impl Lines<'_> {
 
     /// What stands before a value: a field's name and spaces, or what an element of a list has instead.
     #[inline(always)]
-    fn begin(&self, name: Sym, here: &mut Open, width: u32, tie: usize, pen: &mut Pen<'_>) {
-        if here.form == Form::List {
+    fn begin(&self, name: Sym, here: &mut Open, width: u32, tie: usize, w: &mut TextWriter<'_>) {
+        if here.container == Container::List {
             let number = here.count;
-            pen.aside(|pen| self.element(name, number, tie, pen));
+            w.by_copy(|w| self.element(name, number, tie, w));
             here.count += 1;
         } else {
-            self.name(name, width, tie, pen);
+            self.name(name, width, tie, w);
         }
     }
 
     /// A field's name and spaces, so that there are `width` characters, or as many as it has.
     #[inline(always)]
-    fn name(&self, name: Sym, width: u32, tie: usize, pen: &mut Pen<'_>) {
+    fn name(&self, name: Sym, width: u32, tie: usize, w: &mut TextWriter<'_>) {
         let width = width as usize;
         match self.labels.get(name.0 as usize) {
             Some(label) if label.length().max(width) <= Label::MOST => {
-                pen.block(label.block(), label.length().max(width));
+                w.block(label.block(), label.length().max(width));
             }
-            _ => pen.aside(|pen| self.any_name(name, width, tie, pen)),
+            _ => w.by_copy(|w| self.any_name(name, width, tie, w)),
         }
     }
 
@@ -215,52 +223,52 @@ impl Lines<'_> {
 
     /// A name that is painted or long, or came from the traffic.
     #[inline(never)]
-    fn any_name(&self, name: Sym, width: usize, tie: usize, pen: &mut Pen<'_>) {
+    fn any_name(&self, name: Sym, width: usize, tie: usize, w: &mut TextWriter<'_>) {
         let text = self.view.tree.dynamic(name).unwrap_or_else(|| self.view.tables.name(name));
         let paint = self.paint(tie);
         for part in [&paint.0, text, &paint.1] {
-            pen.text(part.as_bytes());
+            w.text(part.as_bytes());
         }
-        spaces(width.saturating_sub(self.any_width(name)), pen);
+        spaces(width.saturating_sub(self.any_width(name)), w);
     }
 
     /// What stands before an element of a list: its number, or the name it has.
     #[inline(never)]
-    fn element(&self, name: Sym, number: u32, tie: usize, pen: &mut Pen<'_>) {
+    fn element(&self, name: Sym, number: u32, tie: usize, w: &mut TextWriter<'_>) {
         if name == Sym::ELEMENT {
             let paint = self.paint(tie);
-            pen.text(paint.0.as_bytes());
-            pen.byte(b'[');
-            pen.number(number.into());
-            pen.byte(b']');
-            pen.text(paint.1.as_bytes());
+            w.text(paint.0.as_bytes());
+            w.byte(b'[');
+            w.number(number.into());
+            w.byte(b']');
+            w.text(paint.1.as_bytes());
         } else {
-            self.any_name(name, 0, tie, pen);
+            self.any_name(name, 0, tie, w);
         }
     }
 
     /// The colour of a name.
     fn paint(&self, tie: usize) -> &(String, String) {
-        if self.style.bytes { self.style.paint.tie(tie) } else { &self.style.paint.field }
+        if self.options.bytes { self.options.paint.tie(tie) } else { &self.options.paint.field }
     }
 
     /// Any value on the line of its name, with what it means.
     #[inline(never)]
-    fn value(&self, (index, node): (u32, &Node), kept: &mut Kept, pen: &mut Pen<'_>) {
+    fn value(&self, (index, node): (u32, &Node), value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
         let integer = matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
         match self.meaning(node) {
-            _ if self.is_hidden(node) => value::hidden(node, pen),
-            meaning if meaning != 0 && integer => self.explained(meaning, node, kept, pen),
-            _ => value::other(self.view, index, node, pen),
+            _ if self.is_hidden(node) => value::hidden(node, w),
+            meaning if meaning != 0 && integer => self.explained(meaning, node, value_texts, w),
+            _ => value::other(self.view, index, node, w),
         }
     }
 
     /// The same for an unsigned number of up to 32 bits that is not hidden.
     #[inline(always)]
-    fn number(&self, node: &Node, kept: &mut Kept, pen: &mut Pen<'_>) {
+    fn number(&self, node: &Node, value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
         match self.meaning(node) {
-            0 => pen.number(node.value),
-            meaning => self.explained(meaning, node, kept, pen),
+            0 => w.number(node.value),
+            meaning => self.explained(meaning, node, value_texts, w),
         }
     }
 
@@ -272,29 +280,29 @@ impl Lines<'_> {
 
     /// What a node's number is called elsewhere.
     #[inline(never)]
-    fn inferred(&self, (index, node): (u32, &Node), past: &mut Past<'_>, pen: &mut Pen<'_>) {
-        if let Some((name, record)) = past.take(index).filter(|_| !self.is_hidden(node)) {
-            pen.fixed(b"  \"");
-            json::write_escaped(pen, name.as_bytes());
-            pen.fixed(b"\" (inferred, record ");
-            pen.number(record);
-            pen.byte(b')');
+    fn inferred(&self, (index, node): (u32, &Node), annotations: &mut Annotations<'_>, w: &mut TextWriter<'_>) {
+        if let Some((name, record)) = annotations.take(index).filter(|_| !self.is_hidden(node)) {
+            w.fixed(b"  \"");
+            json::write_escaped(w, name.as_bytes());
+            w.fixed(b"\" (inferred, record ");
+            w.number(record);
+            w.byte(b')');
         }
     }
 
     /// A number whose type says what it means.
     #[inline(always)]
-    fn explained(&self, by: u32, node: &Node, kept: &mut Kept, pen: &mut Pen<'_>) {
-        let key = Key::new(by, node);
-        match kept.find(key) {
-            Some(text) => text.append(pen),
-            None => pen.aside(|pen| kept.append(key, pen, |out| self.explain(node, out))),
+    fn explained(&self, by: u32, node: &Node, value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
+        let key = ValueKey::new(by, node);
+        match value_texts.find(key) {
+            Some(text) => text.append(w),
+            None => w.by_copy(|w| value_texts.append(key, w, |out| self.explain(node, out))),
         }
     }
 
     /// A number with what it means.
     fn explain(&self, node: &Node, out: &mut Vec<u8>) {
-        let paint = &self.style.paint.meaning;
+        let paint = &self.options.paint.meaning;
         match node.kind {
             Kind::Signed | Kind::Signed64 => json::number(out, node.value as i64),
             _ => json::number(out, node.value),
@@ -319,12 +327,12 @@ fn is_empty(mut walk: Walk, nodes: &[Node]) -> bool {
 }
 
 #[inline(always)]
-fn spaces(count: usize, pen: &mut Pen<'_>) {
+fn spaces(count: usize, w: &mut TextWriter<'_>) {
     const SPACES: [u8; 32] = [b' '; 32];
     let mut left = count;
     while left > SPACES.len() {
-        pen.fixed(&SPACES);
+        w.fixed(&SPACES);
         left -= SPACES.len();
     }
-    pen.block(&SPACES, left);
+    w.block(&SPACES, left);
 }

@@ -3,7 +3,7 @@
 //! Knows links as the tree has them; what they mean on the wire is the protocol's business.
 
 use super::super::json::milliseconds;
-use super::super::page::Pen;
+use super::super::scratch::TextWriter;
 use crate::tree::{Link, LinkKind};
 
 /// More records than this are counted instead of named.
@@ -11,39 +11,39 @@ const NAMED: usize = 8;
 
 /// Appends `   [sent again: record 12, 1000.5 ms later]` and `   [acknowledges records 2, 3]`. What is said already, as the record
 /// replied to, is left out where it is the only one.
-pub(super) fn links(said: Option<u64>, all: &[Link], pen: &mut Pen<'_>) {
+pub(super) fn links(said: Option<u64>, all: &[Link], w: &mut TextWriter<'_>) {
     for link in all.iter().filter(|l| l.kind == LinkKind::SentAgain) {
-        pen.fixed(b"   [sent again: record ");
-        pen.number(link.record);
-        pen.fixed(b", ");
-        milliseconds(pen, link.nanos);
-        pen.fixed(b" ms later]");
+        w.fixed(b"   [sent again: record ");
+        w.number(link.record);
+        w.fixed(b", ");
+        milliseconds(w, link.nanos);
+        w.fixed(b" ms later]");
     }
     let acks = || all.iter().filter(|l| l.kind == LinkKind::Acknowledges);
     match (acks().next(), acks().count()) {
         (None, _) => {}
         (Some(only), 1) if said == Some(only.record) => {}
         (Some(only), 1) => {
-            pen.fixed(b"   [acknowledges record ");
-            pen.number(only.record);
-            pen.fixed(b", ");
-            milliseconds(pen, only.nanos);
-            pen.fixed(b" ms]");
+            w.fixed(b"   [acknowledges record ");
+            w.number(only.record);
+            w.fixed(b", ");
+            milliseconds(w, only.nanos);
+            w.fixed(b" ms]");
         }
         (_, count) => {
-            pen.fixed(b"   [acknowledges records ");
+            w.fixed(b"   [acknowledges records ");
             for (i, link) in acks().take(NAMED).enumerate() {
                 if i > 0 {
-                    pen.fixed(b", ");
+                    w.fixed(b", ");
                 }
-                pen.number(link.record);
+                w.number(link.record);
             }
             if count > NAMED {
-                pen.fixed(b" and ");
-                pen.number((count - NAMED) as u64);
-                pen.fixed(b" more");
+                w.fixed(b" and ");
+                w.number((count - NAMED) as u64);
+                w.fixed(b" more");
             }
-            pen.byte(b']');
+            w.byte(b']');
         }
     }
 }
@@ -51,15 +51,15 @@ pub(super) fn links(said: Option<u64>, all: &[Link], pen: &mut Pen<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::out::page::Page;
+    use crate::out::scratch::Scratch;
 
     fn said(reply: Option<u64>, all: &[(LinkKind, u64)]) -> String {
         let all: Vec<Link> =
             all.iter().map(|(kind, record)| Link { kind: *kind, node: 0, record: *record, nanos: 1_500_400 }).collect();
-        let (mut out, mut page) = (Vec::new(), Page::default());
-        let mut pen = page.pen(&mut out);
-        links(reply, &all, &mut pen);
-        pen.end();
+        let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+        let mut w = scratch.writer(&mut out);
+        links(reply, &all, &mut w);
+        w.finish();
         String::from_utf8_lossy(&out).into_owned()
     }
 

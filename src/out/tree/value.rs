@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use super::super::json;
-use super::super::page::Pen;
 use super::super::paint::Paint;
+use super::super::scratch::TextWriter;
 use crate::table::Tables;
 use crate::tree::{Buffer, Kind, Node, Tree, mark};
 
@@ -21,47 +21,47 @@ const SHOWN_BYTES: usize = 32;
 
 /// Appends what stands for a value that is not shown.
 #[inline(never)]
-pub(super) fn hidden(node: &Node, pen: &mut Pen<'_>) {
-    pen.fixed(b"<redacted, ");
-    pen.number(u64::from(node.bits.div_ceil(8)));
-    pen.fixed(b" bytes>");
+pub(super) fn hidden(node: &Node, w: &mut TextWriter<'_>) {
+    w.fixed(b"<redacted, ");
+    w.number(u64::from(node.bits.div_ceil(8)));
+    w.fixed(b" bytes>");
 }
 
 /// Appends a value that stands on one line.
-pub(super) fn other(view: &View<'_>, index: u32, node: &Node, pen: &mut Pen<'_>) {
-    if node.kind == Kind::List { short_list(view, index, pen) } else { scalar(view, node, pen) }
+pub(super) fn other(view: &View<'_>, index: u32, node: &Node, w: &mut TextWriter<'_>) {
+    if node.kind == Kind::List { short_list(view, index, w) } else { scalar(view, node, w) }
 }
 
 /// Appends a value without children.
 #[inline]
-fn scalar(view: &View<'_>, node: &Node, pen: &mut Pen<'_>) {
+fn scalar(view: &View<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
-        Kind::Unsigned | Kind::Unsigned64 => pen.number(node.value),
-        Kind::Signed | Kind::Signed64 => pen.signed(node.value as i64),
-        Kind::Null => pen.fixed(b"none"),
-        Kind::Bool if node.value == 0 => pen.fixed(b"false"),
-        Kind::Bool => pen.fixed(b"true"),
-        Kind::Bytes | Kind::Undecoded => bytes(&view.tree.content(node, view.bytes), pen),
-        Kind::Text(kind) => json::text(view.tree, view.bytes, node, kind, pen),
-        _ => json::unquoted(view.tables, view.tree, view.bytes, node, pen),
+        Kind::Unsigned | Kind::Unsigned64 => w.number(node.value),
+        Kind::Signed | Kind::Signed64 => w.signed(node.value as i64),
+        Kind::Null => w.fixed(b"none"),
+        Kind::Bool if node.value == 0 => w.fixed(b"false"),
+        Kind::Bool => w.fixed(b"true"),
+        Kind::Bytes | Kind::Undecoded => bytes(&view.tree.content(node, view.bytes), w),
+        Kind::Text(kind) => json::text(view.tree, view.bytes, node, kind, w),
+        _ => json::unquoted(view.tables, view.tree, view.bytes, node, w),
     }
 }
 
-fn bytes(all: &[u8], pen: &mut Pen<'_>) {
+fn bytes(all: &[u8], w: &mut TextWriter<'_>) {
     if all.is_empty() {
-        pen.fixed(b"no bytes");
+        w.fixed(b"no bytes");
         return;
     }
     for (i, four) in all.chunks(4).take(SHOWN_BYTES / 4).enumerate() {
         if i > 0 {
-            pen.byte(b' ');
+            w.byte(b' ');
         }
-        json::write_hex(pen, four);
+        json::write_hex(w, four);
     }
     if all.len() > SHOWN_BYTES {
-        pen.text(" … (".as_bytes());
-        pen.number(all.len() as u64);
-        pen.fixed(b" bytes)");
+        w.text(" … (".as_bytes());
+        w.number(all.len() as u64);
+        w.fixed(b" bytes)");
     }
 }
 
@@ -81,15 +81,15 @@ pub(super) fn is_short_list(view: &View<'_>, index: u32, node: &Node) -> bool {
 }
 
 /// Appends a short list on one line.
-fn short_list(view: &View<'_>, index: u32, pen: &mut Pen<'_>) {
-    pen.byte(b'[');
+fn short_list(view: &View<'_>, index: u32, w: &mut TextWriter<'_>) {
+    w.byte(b'[');
     for (i, (_, node)) in view.tree.children(index).enumerate() {
         if i > 0 {
-            pen.fixed(b", ");
+            w.fixed(b", ");
         }
-        scalar(view, node, pen);
+        scalar(view, node, w);
     }
-    pen.byte(b']');
+    w.byte(b']');
 }
 
 /// Appends the message's bytes, 16 a line, each in the colour of its field; made buffers follow.

@@ -168,7 +168,7 @@ fn game_type_id(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resu
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-    use crate::out::json::{JsonWriter, Style};
+    use crate::out::json::{JsonOptions, JsonWriter};
     use crate::out::problem_text;
     use crate::proto::{load_tables, protocol_named};
     use crate::table::{Evaluator, Tables};
@@ -191,7 +191,7 @@ mod tests {
             let mut tree = Tree::new();
             self.evaluator.value(&self.tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
             let mut out = Vec::new();
-            JsonWriter::new(Style::default()).fields(&self.tables, &tree, bytes, &mut out);
+            JsonWriter::new(JsonOptions::default()).fields(&self.tables, &tree, bytes, &mut out);
             let said = tree.problems().iter().map(|p| problem_text(p, &self.tables, &tree)).collect();
             (serde_json::from_slice(&out).unwrap(), said)
         }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use super::SecondLife;
-use crate::out::json::{JsonWriter, Style};
+use crate::out::json::{JsonOptions, JsonWriter};
 use crate::proto::moul::keys::KeyRing;
 use crate::proto::{
     Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Start, Transport,
@@ -35,7 +35,7 @@ impl Emit for Heard {
     fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
         tiles(tree, message.bytes.len());
         let mut out = Vec::new();
-        let mut json = JsonWriter::new(Style::default());
+        let mut json = JsonWriter::new(JsonOptions::default());
         json.fields(tables, tree, message.bytes, &mut out);
         json.problems(tables, tree, message.bytes, &mut out);
         self.messages.push(format!("{} {}", message.name, String::from_utf8(out).unwrap()));

@@ -25,7 +25,7 @@ impl Compiler<'_> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::out::json::{JsonWriter, Style};
+    use crate::out::json::{JsonOptions, JsonWriter};
     use crate::table::{Evaluator, Source, Tables};
     use crate::tree::{Sym, Tree};
 
@@ -49,7 +49,7 @@ mod tests {
         let ty = tables.type_named("Message").unwrap();
         let (mut tree, mut out) = (Tree::new(), Vec::new());
         Evaluator::default().value(&tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
-        let mut json = JsonWriter::new(Style::default());
+        let mut json = JsonWriter::new(JsonOptions::default());
         json.fields(&tables, &tree, bytes, &mut out);
         json.problems(&tables, &tree, bytes, &mut out);
         String::from_utf8(out).unwrap()

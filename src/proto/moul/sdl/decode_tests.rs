@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 use super::super::decode_states::STATES;
 use super::super::store::Store;
-use crate::out::json::{JsonWriter, Style};
+use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::problem_text;
 use crate::proto::{load_tables, protocol_named};
 use crate::table::{Evaluator, Tables, parse_hex};
@@ -47,7 +47,7 @@ impl Bench {
         self.evaluator.value(&self.tables, ty, Sym::ELEMENT, bytes, 0, &mut self.tree);
         assert_tiled(&self.tree, 0);
         let mut out = Vec::new();
-        JsonWriter::new(Style::default()).fields(&self.tables, &self.tree, bytes, &mut out);
+        JsonWriter::new(JsonOptions::default()).fields(&self.tables, &self.tree, bytes, &mut out);
         let said = self.tree.problems().iter().map(|p| problem_text(p, &self.tables, &self.tree)).collect();
         (serde_json::from_slice(&out).unwrap(), said)
     }

@@ -1,105 +1,105 @@
-//! Text on its way into a vector: the pieces of a record, put together on a page of fixed size.
+//! Text on its way into a vector: the pieces of a record, put together on a scratch of fixed size.
 //!
 //! A record's text has some hundred pieces of a few bytes each. Appended to a vector, each of them costs a look at its capacity and a call
-//! that copies so many bytes; on a page it is a block of fixed size, of which as much counts as was meant: a few instructions. Game traffic
+//! that copies so many bytes; on a scratch it is a block of fixed size, of which as much counts as was meant: a few instructions. Game traffic
 //! to JSON (2,300 bytes a message, 85 values and structures) took 17,900 instructions a message more than decoding it before there were
 //! pages, and took 12,900 with them.
 
-/// Bytes of a page: nearly all records fit.
-pub(super) const PAGE: usize = 16 << 10;
+/// Bytes of a scratch: nearly all records fit.
+pub(super) const SCRATCH_BYTES: usize = 16 << 10;
 
-/// A page, used again for every record.
+/// A scratch, used again for every record.
 #[derive(Clone)]
-pub(super) struct Page(Box<[u8; PAGE]>);
+pub(super) struct Scratch(Box<[u8; SCRATCH_BYTES]>);
 
-impl Default for Page {
+impl Default for Scratch {
     fn default() -> Self {
-        Page(Box::new([0; PAGE]))
+        Scratch(Box::new([0; SCRATCH_BYTES]))
     }
 }
 
-impl Page {
-    /// Begins a text that is to be appended to a vector; it is there after [`Pen::end`].
+impl Scratch {
+    /// Begins a text that is to be appended to a vector; it is there after [`TextWriter::finish`].
     #[inline]
-    pub(super) fn pen<'a>(&'a mut self, out: &'a mut Vec<u8>) -> Pen<'a> {
-        Pen { page: &mut self.0, at: 0, out }
+    pub(super) fn writer<'a>(&'a mut self, out: &'a mut Vec<u8>) -> TextWriter<'a> {
+        TextWriter { scratch: &mut self.0, at: 0, out }
     }
 }
 
-/// Writes on a page, which goes into the vector whenever it is full.
+/// Writes on a scratch, which goes into the vector whenever it is full.
 ///
-/// What is not inlined gets page and place by themselves, never the pen: so a loop that writes keeps both in registers.
-pub(super) struct Pen<'a> {
-    page: &'a mut [u8; PAGE],
+/// What is not inlined gets scratch and place by themselves, never the w: so a loop that writes keeps both in registers.
+pub(super) struct TextWriter<'a> {
+    scratch: &'a mut [u8; SCRATCH_BYTES],
     at: usize,
     out: &'a mut Vec<u8>,
 }
 
-/// A page, how much of it is written, and the vector it goes into.
-pub(super) type Place<'a> = (&'a mut [u8; PAGE], usize, &'a mut Vec<u8>);
+/// A scratch, how much of it is written, and the vector it goes into.
+pub(super) type WriterParts<'a> = (&'a mut [u8; SCRATCH_BYTES], usize, &'a mut Vec<u8>);
 
-impl<'a> Pen<'a> {
+impl<'a> TextWriter<'a> {
     /// Goes on at a place.
     #[inline(always)]
-    pub(super) fn at((page, at, out): Place<'a>) -> Pen<'a> {
-        Pen { page, at, out }
+    pub(super) fn at((scratch, at, out): WriterParts<'a>) -> TextWriter<'a> {
+        TextWriter { scratch, at, out }
     }
 
-    /// How much of the page is written.
+    /// How much of the scratch is written.
     #[inline(always)]
-    pub(super) fn written(self) -> usize {
+    pub(super) fn position(self) -> usize {
         self.at
     }
 }
 
-impl Pen<'_> {
+impl TextWriter<'_> {
     /// Sees to it that all is in the vector.
     #[inline]
-    pub(super) fn end(mut self) {
-        self.whole();
+    pub(super) fn finish(mut self) {
+        self.vec();
     }
 
     /// The vector with all that was written so far, for what is long or rare and appends to it itself.
     #[inline(always)]
-    pub(super) fn whole(&mut self) -> &mut Vec<u8> {
-        self.at = turn(self.page, self.at, self.out);
+    pub(super) fn vec(&mut self) -> &mut Vec<u8> {
+        self.at = flush(self.scratch, self.at, self.out);
         self.out
     }
 
     /// Lets a function go on that takes a place, and says how much is written after it.
     #[inline(always)]
-    pub(super) fn lend(&mut self, write: impl FnOnce(&mut [u8; PAGE], usize, &mut Vec<u8>) -> usize) {
-        self.at = write(self.page, self.at, self.out);
+    pub(super) fn by_parts(&mut self, write: impl FnOnce(&mut [u8; SCRATCH_BYTES], usize, &mut Vec<u8>) -> usize) {
+        self.at = write(self.scratch, self.at, self.out);
     }
 
     /// Lets a function write that is not part of a loop.
     #[inline(always)]
-    pub(super) fn aside(&mut self, write: impl FnOnce(&mut Pen<'_>)) {
-        let mut other = Pen { page: self.page, at: self.at, out: self.out };
+    pub(super) fn by_copy(&mut self, write: impl FnOnce(&mut TextWriter<'_>)) {
+        let mut other = TextWriter { scratch: self.scratch, at: self.at, out: self.out };
         write(&mut other);
         self.at = other.at;
     }
 
-    /// The next bytes of the page, to be written; how many of them count is told to [`Pen::count`].
+    /// The next bytes of the scratch, to be written; how many of them count is told to [`TextWriter::advance`].
     #[inline(always)]
-    pub(super) fn room<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
-        const { assert!(N <= PAGE) };
-        if self.at > PAGE - N {
-            self.at = turn(self.page, self.at, self.out);
+    pub(super) fn spare<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
+        const { assert!(N <= SCRATCH_BYTES) };
+        if self.at > SCRATCH_BYTES - N {
+            self.at = flush(self.scratch, self.at, self.out);
         }
-        self.page.get_mut(self.at..)?.first_chunk_mut()
+        self.scratch.get_mut(self.at..)?.first_chunk_mut()
     }
 
     /// So many of the bytes that there was room for are text.
     #[inline(always)]
-    pub(super) fn count(&mut self, used: usize) {
+    pub(super) fn advance(&mut self, used: usize) {
         self.at += used;
     }
 
     /// Appends the beginning of a block.
     #[inline(always)]
     pub(super) fn block<const N: usize>(&mut self, block: &[u8; N], used: usize) {
-        if let Some(room) = self.room() {
+        if let Some(room) = self.spare() {
             *room = *block;
         }
         self.at += used;
@@ -107,8 +107,8 @@ impl Pen<'_> {
 
     /// Appends the beginning of a block with another first byte.
     #[inline(always)]
-    pub(super) fn led<const N: usize>(&mut self, first: u8, block: &[u8; N], used: usize) {
-        if let Some(room) = self.room() {
+    pub(super) fn block_led_by<const N: usize>(&mut self, first: u8, block: &[u8; N], used: usize) {
+        if let Some(room) = self.spare() {
             *room = *block;
             if let Some(place) = room.first_mut() {
                 *place = first;
@@ -132,7 +132,7 @@ impl Pen<'_> {
     /// Appends a text, most likely a short one.
     #[inline(always)]
     pub(super) fn text(&mut self, text: &[u8]) {
-        self.at = put(self.page, self.at, self.out, text);
+        self.at = put(self.scratch, self.at, self.out, text);
     }
 
     /// Appends a number.
@@ -141,7 +141,7 @@ impl Pen<'_> {
         if n < 10 {
             self.byte(b'0' + n as u8);
         } else {
-            self.at = digits(self.page, self.at, self.out, n);
+            self.at = digits(self.scratch, self.at, self.out, n);
         }
     }
 
@@ -157,17 +157,18 @@ impl Pen<'_> {
 
 /// Puts what is written into the vector.
 #[inline(never)]
-fn turn(page: &[u8; PAGE], at: usize, out: &mut Vec<u8>) -> usize {
-    out.extend_from_slice(page.get(..at).unwrap_or(&[]));
+fn flush(scratch: &[u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>) -> usize {
+    out.extend_from_slice(scratch.get(..at).unwrap_or(&[]));
     0
 }
 
 /// Appends a text. Where it lies between two sizes of blocks, it is copied from both ends: what lies between twice.
 #[inline(never)]
-fn put(page: &mut [u8; PAGE], at: usize, out: &mut Vec<u8>, text: &[u8]) -> usize {
+fn put(scratch: &mut [u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>, text: &[u8]) -> usize {
     let length = text.len();
-    let Some(room) = page.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<32>()).filter(|_| length <= 32) else {
-        return put_long(page, at, out, text);
+    let Some(room) = scratch.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<32>()).filter(|_| length <= 32)
+    else {
+        return put_long(scratch, at, out, text);
     };
     if let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>()) {
         ends(room, first, last, length);
@@ -182,11 +183,11 @@ fn put(page: &mut [u8; PAGE], at: usize, out: &mut Vec<u8>, text: &[u8]) -> usiz
 }
 
 #[inline(never)]
-fn put_long(page: &mut [u8; PAGE], mut at: usize, out: &mut Vec<u8>, text: &[u8]) -> usize {
-    if at + text.len() > PAGE {
-        at = turn(page, at, out);
+fn put_long(scratch: &mut [u8; SCRATCH_BYTES], mut at: usize, out: &mut Vec<u8>, text: &[u8]) -> usize {
+    if at + text.len() > SCRATCH_BYTES {
+        at = flush(scratch, at, out);
     }
-    match page.get_mut(at..at + text.len()) {
+    match scratch.get_mut(at..at + text.len()) {
         Some(room) => {
             room.copy_from_slice(text);
             at + text.len()
@@ -201,10 +202,10 @@ fn put_long(page: &mut [u8; PAGE], mut at: usize, out: &mut Vec<u8>, text: &[u8]
 /// Appends the digits of a number above 0: up to eight of them are found together. Found by `itoa` and copied from its buffer, they took
 /// 1,340 instructions for the numbers of a message of game traffic, and 810 this way, where JSON takes 30,000.
 #[inline(never)]
-fn digits(page: &mut [u8; PAGE], at: usize, out: &mut Vec<u8>, n: u64) -> usize {
-    let room = page.get_mut(at..).and_then(|rest| rest.first_chunk_mut()).filter(|_| n < 100_000_000);
+fn digits(scratch: &mut [u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>, n: u64) -> usize {
+    let room = scratch.get_mut(at..).and_then(|rest| rest.first_chunk_mut()).filter(|_| n < 100_000_000);
     // What is rare is called last of all, so that nothing has to be kept for it.
-    let Some(room) = room else { return long_digits(page, at, out, n) };
+    let Some(room) = room else { return long_digits(scratch, at, out, n) };
     let all = eight(n);
     let zeros = all.trailing_zeros() / 8;
     *room = ((all | 0x3030_3030_3030_3030) >> (zeros * 8)).to_le_bytes();
@@ -212,8 +213,8 @@ fn digits(page: &mut [u8; PAGE], at: usize, out: &mut Vec<u8>, n: u64) -> usize 
 }
 
 #[inline(never)]
-fn long_digits(page: &mut [u8; PAGE], at: usize, out: &mut Vec<u8>, n: u64) -> usize {
-    put(page, at, out, itoa::Buffer::new().format(n).as_bytes())
+fn long_digits(scratch: &mut [u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>, n: u64) -> usize {
+    put(scratch, at, out, itoa::Buffer::new().format(n).as_bytes())
 }
 
 /// The eight digits of a number, the first one in the lowest byte. Halves of four digits, then of two, then of one are divided side by side,
@@ -247,10 +248,10 @@ mod tests {
         let powers = (0..20).map(|length| 10u64.pow(length));
         let around = powers.flat_map(|n| [n - 1, n, n + 1, n / 9 * 8, n / 10 * 9]);
         for n in around.chain(0..20_000).chain([12_345_678, 99_999_999, 100_000_000, u64::MAX]) {
-            let (mut out, mut page) = (Vec::new(), Page::default());
-            let mut pen = page.pen(&mut out);
-            pen.number(n);
-            pen.end();
+            let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+            let mut w = scratch.writer(&mut out);
+            w.number(n);
+            w.finish();
             assert_eq!(String::from_utf8_lossy(&out), n.to_string());
         }
     }
@@ -258,13 +259,13 @@ mod tests {
     #[test]
     fn numbers_at_the_end_of_a_page_go_on_with_the_next_one() {
         for left in 0..40 {
-            let (mut out, mut page) = (Vec::new(), Page::default());
-            let mut pen = page.pen(&mut out);
-            (left..PAGE).for_each(|_| pen.byte(b'-'));
-            pen.number(1_234_567);
-            pen.number(u64::MAX);
-            pen.end();
-            let right = format!("{}1234567{}", "-".repeat(PAGE - left), u64::MAX);
+            let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+            let mut w = scratch.writer(&mut out);
+            (left..SCRATCH_BYTES).for_each(|_| w.byte(b'-'));
+            w.number(1_234_567);
+            w.number(u64::MAX);
+            w.finish();
+            let right = format!("{}1234567{}", "-".repeat(SCRATCH_BYTES - left), u64::MAX);
             assert_eq!(String::from_utf8_lossy(&out), right);
         }
     }

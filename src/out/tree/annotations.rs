@@ -1,21 +1,21 @@
 //! What a record's tree says of the records before it. Found out once, in capture order; whoever writes the tree needs no memory of
 //! its own, and may write any record at any time.
 
-use super::names::{Names, Seen};
+use super::inferred::{NameInference, SeenMessage};
 use crate::out::{Body, Record};
 
 /// What earlier records have to do with one.
 #[derive(Clone, Copy, Default)]
-pub struct Past<'a> {
+pub struct Annotations<'a> {
     /// It is the first of its day.
     pub new_day: bool,
     /// From here on the oldest names are forgotten.
     pub forgotten: bool,
-    named: &'a [Named],
+    named: &'a [InferredName],
     text: &'a str,
 }
 
-impl<'a> Past<'a> {
+impl<'a> Annotations<'a> {
     /// The next node whose number is called something, or one beyond all.
     #[inline(always)]
     pub(super) fn next(&self) -> u32 {
@@ -35,16 +35,16 @@ impl<'a> Past<'a> {
     }
 }
 
-/// The pasts of one or more records, kept until they are written.
+/// The annotation_store of one or more records, kept until they are written.
 #[derive(Default)]
-pub struct Pasts {
-    named: Vec<Named>,
+pub struct AnnotationStore {
+    named: Vec<InferredName>,
     text: String,
 }
 
-/// A record's own among [`Pasts`].
+/// A record's own among [`AnnotationStore`].
 #[derive(Clone, Copy, Default)]
-pub struct PastAt {
+pub struct AnnotationRange {
     new_day: bool,
     forgotten: bool,
     first: usize,
@@ -53,24 +53,24 @@ pub struct PastAt {
 
 /// A node whose number has a name: where its text stands, and the record that gave it.
 #[derive(Clone, Copy)]
-struct Named {
+struct InferredName {
     node: u32,
     start: usize,
     end: usize,
     record: u64,
 }
 
-impl Pasts {
+impl AnnotationStore {
     /// One record's.
-    pub fn get(&self, at: PastAt) -> Past<'_> {
+    pub fn get(&self, at: AnnotationRange) -> Annotations<'_> {
         let named = self.named.get(at.first..at.end).unwrap_or(&[]);
-        Past { new_day: at.new_day, forgotten: at.forgotten, named, text: &self.text }
+        Annotations { new_day: at.new_day, forgotten: at.forgotten, named, text: &self.text }
     }
 
     /// Empties them, keeping what was allocated up to so many bytes.
     pub fn clear(&mut self, keep: usize) {
         self.named.clear();
-        self.named.shrink_to(keep / size_of::<Named>());
+        self.named.shrink_to(keep / size_of::<InferredName>());
         self.text.clear();
         self.text.shrink_to(keep);
     }
@@ -82,42 +82,46 @@ impl Pasts {
 
     /// All of them as one record's.
     #[cfg(test)]
-    pub(super) fn all(&self) -> Past<'_> {
-        self.get(PastAt { end: self.named.len(), ..PastAt::default() })
+    pub(super) fn all(&self) -> Annotations<'_> {
+        self.get(AnnotationRange { end: self.named.len(), ..AnnotationRange::default() })
     }
 
     /// Notes what a node's number is called, and by which record. A record's nodes come in order.
     pub(super) fn call(&mut self, node: u32, name: &str, record: u64) {
         let start = self.text.len();
         self.text.push_str(name);
-        self.named.push(Named { node, start, end: self.text.len(), record });
+        self.named.push(InferredName { node, start, end: self.text.len(), record });
     }
 }
 
 /// The records so far.
-pub struct History {
+pub struct Annotator {
     day: i64,
-    names: Names,
+    names: NameInference,
 }
 
-impl Default for History {
+impl Default for Annotator {
     fn default() -> Self {
-        History { day: i64::MIN, names: Names::default() }
+        Annotator { day: i64::MIN, names: NameInference::default() }
     }
 }
 
-impl History {
-    /// Takes in the next record; what those before it have to do with it is added to `pasts`.
-    pub fn next(&mut self, record: &Record<'_>, pasts: &mut Pasts) -> PastAt {
+impl Annotator {
+    /// Takes in the next record; what those before it have to do with it is added to `annotation_store`.
+    pub fn next(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> AnnotationRange {
         let day = record.at.time.seconds.div_euclid(86_400);
-        let mut past = PastAt { new_day: day != self.day, first: pasts.named.len(), ..PastAt::default() };
+        let mut annotations = AnnotationRange {
+            new_day: day != self.day,
+            first: annotation_store.named.len(),
+            ..AnnotationRange::default()
+        };
         self.day = day;
         if let Body::Message { message, tables, tree } = &record.body {
             let answers = message.reply.map(|reply| reply.record);
-            let seen = Seen { tables, tree, bytes: message.bytes, record: record.number, answers };
-            past.forgotten = self.names.infer(seen, pasts);
+            let seen = SeenMessage { tables, tree, bytes: message.bytes, record: record.number, answers };
+            annotations.forgotten = self.names.infer(seen, annotation_store);
         }
-        past.end = pasts.named.len();
-        past
+        annotations.end = annotation_store.named.len();
+        annotations
     }
 }

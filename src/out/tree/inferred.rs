@@ -1,10 +1,10 @@
-//! Names that messages gave to numbers: a player's, a node's, an age's, an account's. Shown beside the number later on, as what was
+//! NameInference that messages gave to numbers: a player's, a node's, an age's, an account's. Shown beside the number later on, as what was
 //! inferred. Knows no protocol: what is a name, and what a number, tables say.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::mix::Mixed;
-use super::past::Pasts;
+use super::annotations::AnnotationStore;
+use super::hashing::RandomSeed;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text};
 
@@ -21,11 +21,11 @@ const NUMBER: u8 = 1;
 const NAME: u8 = 2;
 
 /// A thing that may have a name: its protocol, what it is, and its number.
-type Thing = (usize, Sym, u128);
+type Identity = (usize, Sym, u128);
 
 /// A message that is looked at.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<'a> {
+pub(super) struct SeenMessage<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
     pub(super) bytes: &'a [u8],
@@ -37,9 +37,9 @@ pub(super) struct Seen<'a> {
 
 /// What is known by name. Grows to its bounds; from there on nothing is allocated for a message.
 #[derive(Default)]
-pub(super) struct Names {
-    known: Known,
-    /// Names in requests, by record, the oldest first: what they name has its number in the reply.
+pub(super) struct NameInference {
+    known: KnownNames,
+    /// NameInference in requests, by record, the oldest first: what they name has its number in the reply.
     asked: VecDeque<(u64, Sym, String)>,
     /// What the types of each protocol's tables are to names: most messages hold neither, and are done with after a look at this.
     roles: Vec<(usize, Vec<u8>)>,
@@ -49,16 +49,16 @@ pub(super) struct Names {
     text: String,
 }
 
-impl Names {
+impl NameInference {
     /// Learns from a message, and notes what its numbers are called: by earlier messages, or by the request that it answers. Says whether
     /// from here on the oldest names are forgotten.
-    pub(super) fn infer(&mut self, seen: Seen<'_>, pasts: &mut Pasts) -> bool {
+    pub(super) fn infer(&mut self, seen: SeenMessage<'_>, annotation_store: &mut AnnotationStore) -> bool {
         self.look(seen);
         if !self.numbers.is_empty() {
             self.answered(seen);
             for index in &self.numbers {
                 if let Some((name, record)) = seen.tree.get(*index).and_then(|node| self.known.of(seen, node)) {
-                    pasts.call(*index, name, record);
+                    annotation_store.call(*index, name, record);
                 }
             }
         }
@@ -69,12 +69,12 @@ impl Names {
     }
 
     /// Finds the numbers and names in a message.
-    fn look(&mut self, seen: Seen<'_>) {
+    fn look(&mut self, seen: SeenMessage<'_>) {
         self.numbers.clear();
         self.texts.clear();
-        let home = home(seen.tables);
-        let at = self.roles.iter().position(|(of, _)| *of == home).unwrap_or_else(|| {
-            self.roles.push((home, roles(seen.tables)));
+        let tables_id = tables_id(seen.tables);
+        let at = self.roles.iter().position(|(of, _)| *of == tables_id).unwrap_or_else(|| {
+            self.roles.push((tables_id, roles(seen.tables)));
             self.roles.len() - 1
         });
         let roles = self.roles.get(at).map_or(&[][..], |(_, roles)| roles);
@@ -94,7 +94,7 @@ impl Names {
 
     /// Learns from a message: in each structure, a text that names a kind of thing belongs to the number of that kind beside it. In a
     /// request it may also be the number of the message itself (a node that is saved), or come with the reply (a login).
-    fn learn(&mut self, seen: Seen<'_>) {
+    fn learn(&mut self, seen: SeenMessage<'_>) {
         let request = seen.answers.is_none() && has_transaction(seen);
         for at in 0..self.texts.len() {
             let Some(index) = self.texts.get(at).copied() else { break };
@@ -115,7 +115,7 @@ impl Names {
     }
 
     /// Learns from a reply: names in its request belong to the numbers it brings.
-    fn answered(&mut self, seen: Seen<'_>) {
+    fn answered(&mut self, seen: SeenMessage<'_>) {
         let Some(request) = seen.answers else { return };
         let first = self.asked.partition_point(|asked| asked.0 < request);
         for (_, kind, name) in self.asked.range(first..).take_while(|asked| asked.0 == request) {
@@ -141,19 +141,19 @@ fn ask(asked: &mut VecDeque<(u64, Sym, String)>, record: u64, kind: Sym, name: &
 
 /// Things with their names, and the record each name came from.
 #[derive(Default)]
-struct Known {
-    things: HashMap<Thing, (String, u64), Mixed>,
-    order: VecDeque<Thing>,
+struct KnownNames {
+    things: HashMap<Identity, (String, u64), RandomSeed>,
+    order: VecDeque<Identity>,
     /// The limit was reached: to be said, and said.
     full: Option<bool>,
 }
 
-impl Known {
+impl KnownNames {
     /// The name of a number, and the record that gave it.
-    fn of(&self, seen: Seen<'_>, node: &Node) -> Option<(&str, u64)> {
+    fn of(&self, seen: SeenMessage<'_>, node: &Node) -> Option<(&str, u64)> {
         let key = number_of(seen, node)?;
         let ids = &seen.tables.type_def(node.ty)?.ids;
-        let known = ids.iter().find_map(|id| self.things.get(&(home(seen.tables), *id, key)))?;
+        let known = ids.iter().find_map(|id| self.things.get(&(tables_id(seen.tables), *id, key)))?;
         Some((known.0.as_str(), known.1))
     }
 
@@ -167,7 +167,7 @@ impl Known {
     }
 
     /// Gives a name to the numbers of a kind that stand in a structure; whether there was one.
-    fn give(&mut self, seen: Seen<'_>, parent: u32, kind: Sym, name: &str, record: u64) -> bool {
+    fn give(&mut self, seen: SeenMessage<'_>, parent: u32, kind: Sym, name: &str, record: u64) -> bool {
         let mut given = false;
         for (_, number) in seen.tree.children(parent) {
             let Some(def) = seen.tables.type_def(number.ty) else { continue };
@@ -175,14 +175,14 @@ impl Known {
                 continue;
             }
             if let Some(key) = number_of(seen, number) {
-                self.keep((home(seen.tables), kind, key), name, record);
+                self.keep((tables_id(seen.tables), kind, key), name, record);
                 given = true;
             }
         }
         given
     }
 
-    fn keep(&mut self, thing: Thing, name: &str, record: u64) {
+    fn keep(&mut self, thing: Identity, name: &str, record: u64) {
         if let Some((known, by)) = self.things.get_mut(&thing) {
             *by = record;
             if known != name {
@@ -206,7 +206,7 @@ impl Known {
 }
 
 /// Which tables these are: a number is a thing's only within its protocol.
-fn home(tables: &Tables) -> usize {
+fn tables_id(tables: &Tables) -> usize {
     std::ptr::from_ref(tables) as usize
 }
 
@@ -217,7 +217,7 @@ fn roles(tables: &Tables) -> Vec<u8> {
 }
 
 /// Reads as much of a text as is remembered.
-fn read_name(seen: Seen<'_>, node: &Node, out: &mut String) {
+fn read_name(seen: SeenMessage<'_>, node: &Node, out: &mut String) {
     out.clear();
     match node.kind {
         Kind::Text(TextKind::Owned) => out.push_str(seen.tree.owned(node.value)),
@@ -234,7 +234,7 @@ fn read_name(seen: Seen<'_>, node: &Node, out: &mut String) {
 }
 
 /// Whether a message has a number that its reply will repeat.
-fn has_transaction(seen: Seen<'_>) -> bool {
+fn has_transaction(seen: SeenMessage<'_>) -> bool {
     seen.tree.children(0).any(|(_, node)| seen.tables.type_def(node.ty).is_some_and(|def| def.transaction))
 }
 
@@ -244,7 +244,7 @@ fn parent(tree: &Tree, index: u32) -> u32 {
 }
 
 /// A number, or a UUID as one; 0 names nothing.
-fn number_of(seen: Seen<'_>, node: &Node) -> Option<u128> {
+fn number_of(seen: SeenMessage<'_>, node: &Node) -> Option<u128> {
     let key = match node.kind {
         Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => u128::from(node.value),
         Kind::Uuid | Kind::UuidBe => {
@@ -269,14 +269,14 @@ mod tests {
     /// Messages of the auth server, and what is known after them.
     struct Bench {
         tables: Tables,
-        names: Names,
+        names: NameInference,
         record: u64,
     }
 
     impl Bench {
         fn new() -> Self {
             let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
-            Bench { tables, names: Names::default(), record: 0 }
+            Bench { tables, names: NameInference::default(), record: 0 }
         }
 
         /// Takes a message in, a reply to a record or not, and gives what its numbers are called before it is learned from.
@@ -287,11 +287,15 @@ mod tests {
             let outcome = Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
             assert!(matches!(outcome, Outcome::Message(..)), "{outcome:?}");
             self.record += 1;
-            let seen = Seen { tables: &self.tables, tree: &tree, bytes: &bytes, record: self.record, answers: reply };
-            let mut pasts = Pasts::default();
-            self.names.infer(seen, &mut pasts);
-            let mut past = pasts.all();
-            (0..tree.len()).filter_map(|n| past.take(n)).map(|(name, record)| (name.to_string(), record)).collect()
+            let seen =
+                SeenMessage { tables: &self.tables, tree: &tree, bytes: &bytes, record: self.record, answers: reply };
+            let mut annotation_store = AnnotationStore::default();
+            self.names.infer(seen, &mut annotation_store);
+            let mut annotations = annotation_store.all();
+            (0..tree.len())
+                .filter_map(|n| annotations.take(n))
+                .map(|(name, record)| (name.to_string(), record))
+                .collect()
         }
     }
 
@@ -332,7 +336,7 @@ mod tests {
 
     #[test]
     fn that_names_are_forgotten_is_said_once() {
-        let mut known = Known::default();
+        let mut known = KnownNames::default();
         let kind = Sym::ELEMENT;
         let mut said = 0;
         for number in 0..LIMIT as u128 + 10 {

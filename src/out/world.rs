@@ -11,13 +11,13 @@ use crate::proto::Learned;
 /// More things than this are not kept.
 const LIMIT: usize = 20_000;
 
-/// Things by name, each with what was learned of it.
-type Things = BTreeMap<String, Vec<(&'static str, String)>>;
+/// FactsByName by name, each with what was learned of it.
+type FactsByName = BTreeMap<String, Vec<(&'static str, String)>>;
 
 /// All that is known.
 #[derive(Default)]
 pub struct World {
-    groups: BTreeMap<&'static str, Things>,
+    groups: BTreeMap<&'static str, FactsByName>,
     count: usize,
 }
 

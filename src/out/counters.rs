@@ -4,18 +4,18 @@
 use std::collections::HashMap;
 
 /// What is counted together where there are too many names.
-pub(super) const REST: &str = "others";
+pub(super) const OTHERS: &str = "others";
 
-/// How often each name came. Names are counted by their number in the tables where they have one.
+/// How often each name came. NameCounter are counted by their number in the tables where they have one.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct NameCounter {
     list: Vec<(String, u64)>,
     by_text: HashMap<String, usize>,
     /// For the tables at an address, the places of their names in the list and 1, or 0. Tables stay where they are as long as a run.
     by_number: Vec<(usize, Vec<u32>)>,
 }
 
-impl Names {
+impl NameCounter {
     /// Different names that are kept apart.
     pub(super) const LIMIT: usize = 10_000;
 
@@ -38,7 +38,7 @@ impl Names {
     /// Counts a name; returns its place in the list.
     pub(super) fn count_text(&mut self, name: &str) -> usize {
         let place = self.by_text.get(name).copied().unwrap_or_else(|| {
-            let name = if self.list.len() < Self::LIMIT { name } else { REST };
+            let name = if self.list.len() < Self::LIMIT { name } else { OTHERS };
             *self.by_text.entry(name.to_string()).or_insert_with(|| {
                 self.list.push((name.to_string(), 0));
                 self.list.len() - 1
@@ -51,7 +51,7 @@ impl Names {
     }
 
     fn remember(&mut self, tables: usize, number: u32, place: usize) {
-        // Names of the traffic's own have high numbers, and others next time.
+        // NameCounter of the traffic's own have high numbers, and others next time.
         if number as usize >= Self::LIMIT {
             return;
         }
@@ -74,18 +74,18 @@ impl Names {
 }
 
 /// The last few different things that were counted, before a map that takes longer.
-pub(super) struct Recent<K> {
+pub(super) struct RecentCounts<K> {
     last: Vec<(K, u64)>,
     oldest: usize,
 }
 
-impl<K> Default for Recent<K> {
+impl<K> Default for RecentCounts<K> {
     fn default() -> Self {
-        Recent { last: Vec::new(), oldest: 0 }
+        RecentCounts { last: Vec::new(), oldest: 0 }
     }
 }
 
-impl<K: PartialEq> Recent<K> {
+impl<K: PartialEq> RecentCounts<K> {
     const KEPT: usize = 16;
 
     /// Counts one; gives back one that came earlier, with its count, where there is no room for both.
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_name_is_counted_by_number_and_by_text() {
-        let mut names = Names::default();
+        let mut names = NameCounter::default();
         for (tables, number, name) in [(1, 7, "A"), (1, 7, "A"), (2, 7, "B"), (1, 8, "A"), (1, u32::MAX, "C")] {
             names.count(tables, number, name);
         }
@@ -127,16 +127,16 @@ mod tests {
 
     #[test]
     fn names_beyond_the_limit_are_counted_together() {
-        let mut names = Names::default();
-        for i in 0..Names::LIMIT as u32 + 5 {
+        let mut names = NameCounter::default();
+        for i in 0..NameCounter::LIMIT as u32 + 5 {
             names.count(0, i, &i.to_string());
         }
-        assert_eq!(names.all().find(|(name, _)| *name == REST), Some((REST, 5)));
+        assert_eq!(names.all().find(|(name, _)| *name == OTHERS), Some((OTHERS, 5)));
     }
 
     #[test]
     fn nothing_recent_is_lost() {
-        let mut recent = Recent::default();
+        let mut recent = RecentCounts::default();
         let mut sums = HashMap::new();
         let mut add = |(key, n): (u32, u64)| *sums.entry(key).or_insert(0) += n;
         for key in (0..1000).map(|i| (i * 7 + i / 3) % 40) {

@@ -1,7 +1,7 @@
 //! What a writer makes of tables when it first sees them, for the loops that run for every value: the names as it writes them and what
 //! gives numbers a meaning, side by side, and the texts of numbers, which come while it writes.
 
-use super::kept::Kept;
+use super::value_texts::ValueTexts;
 use crate::table::{Name, Tables};
 use crate::tree::TypeRef;
 
@@ -40,33 +40,33 @@ impl Label {
     }
 }
 
-/// What was made of one protocol's tables.
+/// What was cache of one protocol's tables.
 #[derive(Clone, Default)]
-pub(super) struct Made {
+pub(super) struct TableCache {
     which: Which,
     /// The names, by number.
     pub(super) labels: Vec<Label>,
     /// For each type what its numbers have their meaning from, as the texts are kept by; 0 where they are mere numbers.
     pub(super) meanings: Vec<u32>,
     /// Texts of numbers.
-    pub(super) kept: Kept,
+    pub(super) value_texts: ValueTexts,
 }
 
 /// Which tables: they and their names stay where they are as long as a run.
 type Which = [usize; 3];
 
-/// What was made of more tables than this is forgotten, the oldest first.
+/// What was cache of more tables than this is forgotten, the oldest first.
 const MOST: usize = 8;
 
-/// What was made of the tables so far.
+/// What was cache of the tables so far.
 #[derive(Clone, Default)]
-pub(super) struct Making {
-    last: Made,
-    others: Vec<Made>,
+pub(super) struct TableCaches {
+    last: TableCache,
+    others: Vec<TableCache>,
 }
 
-impl Making {
-    /// What was made of some tables; `label` says how a name is written, where it can be a label, and `meaning` what gives the numbers of a
+impl TableCaches {
+    /// What was cache of some tables; `label` says how a name is written, where it can be a label, and `meaning` what gives the numbers of a
     /// type a meaning.
     #[inline(always)]
     pub(super) fn of(
@@ -74,34 +74,38 @@ impl Making {
         tables: &Tables,
         label: fn(&Name) -> Option<&[u8]>,
         meaning: fn(&Tables, TypeRef) -> u32,
-    ) -> &mut Made {
+    ) -> &mut TableCache {
         let names = tables.all_names();
         let which = [std::ptr::from_ref(tables).addr(), names.as_ptr().addr(), names.len()];
         if self.last.which != which {
-            self.turn(which, tables, label, meaning);
+            self.switch(which, tables, label, meaning);
         }
         &mut self.last
     }
 
     #[cold]
     #[inline(never)]
-    fn turn(
+    fn switch(
         &mut self,
         which: Which,
         tables: &Tables,
         label: fn(&Name) -> Option<&[u8]>,
         meaning: fn(&Tables, TypeRef) -> u32,
     ) {
-        let known = self.others.iter_mut().find(|made| made.which == which);
+        let known = self.others.iter_mut().find(|cache| cache.which == which);
         if let Some(other) = known {
             std::mem::swap(other, &mut self.last);
             return;
         }
         let labels = tables.all_names().iter().map(|name| Label::new(label(name))).collect();
         let types = (0..).map(TypeRef).take_while(|ty| tables.type_def(*ty).is_some());
-        let made =
-            Made { which, labels, meanings: types.map(|ty| meaning(tables, ty)).collect(), kept: Kept::default() };
-        let last = std::mem::replace(&mut self.last, made);
+        let cache = TableCache {
+            which,
+            labels,
+            meanings: types.map(|ty| meaning(tables, ty)).collect(),
+            value_texts: ValueTexts::default(),
+        };
+        let last = std::mem::replace(&mut self.last, cache);
         if self.others.len() >= MOST {
             self.others.remove(0);
         }

@@ -7,26 +7,26 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Makes hashers of one seed.
 #[derive(Clone)]
-pub(super) struct Mixed(u64);
+pub(super) struct RandomSeed(u64);
 
-impl Default for Mixed {
+impl Default for RandomSeed {
     fn default() -> Self {
-        Mixed(RandomState::new().hash_one(0))
+        RandomSeed(RandomState::new().hash_one(0))
     }
 }
 
-impl BuildHasher for Mixed {
-    type Hasher = Mixer;
+impl BuildHasher for RandomSeed {
+    type Hasher = SeededHasher;
 
-    fn build_hasher(&self) -> Mixer {
-        Mixer(self.0)
+    fn build_hasher(&self) -> SeededHasher {
+        SeededHasher(self.0)
     }
 }
 
 /// Multiplies each word into all bits of the next.
-pub(super) struct Mixer(u64);
+pub(super) struct SeededHasher(u64);
 
-impl Hasher for Mixer {
+impl Hasher for SeededHasher {
     fn write_u64(&mut self, n: u64) {
         let product = u128::from(self.0 ^ n) * 0x9e37_79b9_7f4a_7c15;
         self.0 = product as u64 ^ (product >> 64) as u64;
