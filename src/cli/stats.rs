@@ -9,8 +9,7 @@ use super::read::{feed, filter, say_summary, setup, status, verdict};
 use crate::filter::Filter;
 use crate::out::stats::{Stats, StreamSummary};
 use crate::out::{Body, Counts, Outlined, Record};
-use crate::pipeline::{Output, Pipeline, StreamOver, shares};
-use crate::proto::EventKind;
+use crate::pipeline::{Output, Pipeline, StreamOver};
 
 /// Counts records as they come.
 struct Counter {
@@ -93,21 +92,9 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
 
 /// What became of the bytes of one record.
 fn bytes_of(record: &Record<'_>) -> Counts {
-    let mut bytes = Counts::default();
     match &record.body {
-        Body::Message { message, tree, .. } => {
-            (bytes.opaque, bytes.undecoded) = shares(tree);
-            bytes.payload = message.bytes.len() as u64;
-            bytes.explained = bytes.payload.saturating_sub(bytes.opaque + bytes.undecoded);
-        }
-        Body::Event(event) => match event.kind {
-            EventKind::Gap => bytes.lost = event.length.unwrap_or(0),
-            EventKind::Undecoded => bytes.undecoded = event.length.unwrap_or(0),
-            EventKind::Resync { passed_over } => bytes.undecoded = passed_over,
-            _ => {}
-        },
-        Body::StreamEnd { .. } => {}
+        Body::Message { message, tree, .. } => Counts::of_message(tree, message.bytes.len()),
+        Body::Event(event) => Counts::of_event(event),
+        Body::StreamEnd { .. } => Counts::default(),
     }
-    bytes.payload = bytes.payload.max(bytes.undecoded);
-    bytes
 }

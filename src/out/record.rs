@@ -3,37 +3,9 @@
 use std::net::SocketAddr;
 
 use crate::proto::{Event, EventKind, Message, Moment, Side, Transport};
+pub use crate::session::Counts;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};
-
-/// Byte counts of a direction, a stream, a service or the whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// All captured payload bytes.
-    pub payload: u64,
-    /// In a span of a named field.
-    pub explained: u64,
-    /// Without structure by nature.
-    pub opaque: u64,
-    /// That no field claims.
-    pub undecoded: u64,
-    /// That stayed closed for want of a key.
-    pub closed: u64,
-    /// Never captured.
-    pub lost: u64,
-}
-
-impl Counts {
-    /// Adds the counts of something else.
-    pub fn add(&mut self, other: Counts) {
-        self.payload += other.payload;
-        self.explained += other.explained;
-        self.opaque += other.opaque;
-        self.undecoded += other.undecoded;
-        self.closed += other.closed;
-        self.lost += other.lost;
-    }
-}
 
 /// One record.
 pub struct Record<'a, B = Body<'a>> {

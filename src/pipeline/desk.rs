@@ -2,11 +2,12 @@
 
 use super::{Output, StreamKey, Summary};
 use crate::flow::{End, Note, Summed, WrongSum};
-use crate::out::{Body, Counts, Outlined, Record};
+use crate::out::{Body, Outlined, Record};
 use crate::proto::moul::keys::SessionLine;
 use crate::proto::{Emit, Ends, Event, EventKind, Message, Moment, Share, Side};
+use crate::session::Counts;
 use crate::table::{MessageId, Tables};
-use crate::tree::{Buffer, Kind, Outline, Tree, mark};
+use crate::tree::{Outline, Tree};
 
 /// One stream's way out.
 pub(super) struct Desk<'a, O: Output> {
@@ -143,13 +144,9 @@ impl<O: Output> Emit for Desk<'_, O> {
     fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
         self.summary.messages += 1;
         self.summary.problems += tree.problems().len() as u64;
-        let (opaque, undecoded) = shares(tree);
-        let explained = (message.bytes.len() as u64).saturating_sub(opaque + undecoded);
-        self.count(message.from, |c| {
-            c.explained += explained;
-            c.opaque += opaque;
-            c.undecoded += undecoded;
-        });
+        // The payload was counted when it came.
+        let bytes = Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
+        self.count(message.from, |c| c.add(bytes));
         self.record(message.from, at, message.service, Body::Message { message, tables, tree })
     }
 
@@ -167,13 +164,8 @@ impl<O: Output> Emit for Desk<'_, O> {
     }
 
     fn event(&mut self, at: Moment, event: Event) {
-        let length = event.length.unwrap_or(0);
-        match event.kind {
-            EventKind::Gap => self.count(event.from, |c| c.lost += length),
-            EventKind::Undecoded => self.count(event.from, |c| c.undecoded += length),
-            EventKind::Resync { passed_over } => self.count(event.from, |c| c.undecoded += passed_over),
-            _ => {}
-        }
+        let bytes = Counts { payload: 0, ..Counts::of_event(&event) };
+        self.count(event.from, |c| c.add(bytes));
         self.record(event.from, at, &event.service, Body::Event(&event));
     }
 
@@ -191,50 +183,4 @@ impl<O: Output> Emit for Desk<'_, O> {
     fn session_key(&mut self, line: &SessionLine) {
         self.out.session_key(line);
     }
-}
-
-/// How many of a message's captured bytes are opaque, and how many no field claims or explains. A region with content of its own counts in
-/// proportion to that content.
-pub(crate) fn shares(tree: &Tree) -> (u64, u64) {
-    if tree.is_plain() {
-        return (0, 0);
-    }
-    let mut bits = (0u64, 0u64);
-    let nodes = tree.nodes();
-    let mut at = 0;
-    while let Some(node) = nodes.get(at) {
-        at += 1;
-        if node.has(mark::OWN_BUFFER) {
-            let (opaque, undecoded, all) = content(tree, at as u32, node.end);
-            let part = |n: u64| (u64::from(node.bits) * n).div_ceil(all.max(1));
-            bits.0 += part(opaque);
-            // Where nothing came of it, nothing of it is explained.
-            bits.1 += if all == 0 { u64::from(node.bits) } else { part(undecoded) };
-            at = node.end as usize;
-        } else if node.buffer == Buffer::CAPTURED {
-            if node.kind == Kind::Undecoded || node.has(mark::UNEXPLAINED) {
-                bits.1 += u64::from(node.bits);
-            } else if node.has(mark::OPAQUE) {
-                bits.0 += u64::from(node.bits);
-                at = node.end as usize;
-            }
-        }
-    }
-    (bits.0 / 8, bits.1.div_ceil(8))
-}
-
-/// Opaque, undecoded and all bits of a made buffer's nodes.
-fn content(tree: &Tree, first: u32, end: u32) -> (u64, u64, u64) {
-    let nodes = tree.nodes().get(first as usize..end as usize).unwrap_or(&[]);
-    let mut sums = (0, 0, 0);
-    for node in nodes.iter().filter(|n| !matches!(n.kind, Kind::Struct | Kind::List)) {
-        let bits = u64::from(node.bits);
-        sums.2 += bits;
-        if node.kind == Kind::Undecoded || node.has(mark::UNEXPLAINED) {
-            sums.1 += bits;
-        } else if node.has(mark::OPAQUE) {
-            sums.0 += bits;
-        }
-    }
-    sums
 }

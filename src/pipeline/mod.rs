@@ -18,7 +18,6 @@ use crate::proto::{Ends, Known, LazyTables, Learned, Moment, Options, Side, Tran
 use crate::table::Evaluator;
 use crate::tree::{Outline, Tree};
 use connection::{Connection, Piece};
-pub(crate) use desk::shares;
 
 /// Where records go.
 pub trait Output {

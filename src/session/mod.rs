@@ -4,9 +4,11 @@
 //! A session sees both directions of one connection in capture order. It does no I/O and reads no clock: bytes in, messages and events out.
 //! This module knows tables and trees. It knows no protocol, no capture file, no packet and no output.
 
+mod count;
 mod emit;
 mod lent;
 
+pub use count::Counts;
 pub use emit::{Emit, Event, EventKind, Message, Reply, Share};
 pub use lent::{Context, Options};
 

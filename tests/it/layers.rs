@@ -12,11 +12,11 @@ const ROOMS: [(&str, &[&str]); 12] = [
     // Of captures a session knows what a time is, and nothing else.
     ("session", &["tree", "table", "capture"]),
     ("proto", &["near", "tree", "table", "capture", "session"]),
-    ("out", &["tree", "table", "capture", "proto"]),
+    ("out", &["tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
     ("filter", &["near", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
-    ("pipeline", &["tree", "table", "capture", "flow", "proto", "out"]),
+    ("pipeline", &["tree", "table", "capture", "flow", "session", "proto", "out"]),
     ("cli", &["near", "tree", "table", "capture", "flow", "proto", "out", "filter", "examples", "pipeline"]),
 ];
 

@@ -1,0 +1,112 @@
+//! What became of bytes: the one place that knows how a message and an event count.
+//!
+//! Every captured payload byte is counted once, as explained, opaque, undecoded or closed; bytes that were never captured are counted as lost.
+
+use super::{Event, EventKind};
+use crate::tree::{Buffer, Kind, Tree, mark};
+
+/// Byte counts of a direction, a stream, a service or the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All captured payload bytes.
+    pub payload: u64,
+    /// In a span of a named field.
+    pub explained: u64,
+    /// Without structure by nature.
+    pub opaque: u64,
+    /// That no field claims.
+    pub undecoded: u64,
+    /// That stayed closed for want of a key.
+    pub closed: u64,
+    /// Never captured.
+    pub lost: u64,
+}
+
+impl Counts {
+    /// The counts of a message of `length` captured bytes, by its tree.
+    pub fn of_message(tree: &Tree, length: usize) -> Counts {
+        let payload = length as u64;
+        let (opaque, undecoded) = opaque_and_undecoded(tree);
+        let explained = payload.saturating_sub(opaque + undecoded);
+        Counts { payload: payload.max(undecoded), explained, opaque, undecoded, ..Counts::default() }
+    }
+
+    /// The counts of an event: those of a gap are lost, those of bytes that became no message are undecoded.
+    pub fn of_event(event: &Event) -> Counts {
+        let length = event.length.unwrap_or(0);
+        let undecoded = |bytes| Counts { payload: bytes, undecoded: bytes, ..Counts::default() };
+        match event.kind {
+            EventKind::Gap => Counts { lost: length, ..Counts::default() },
+            EventKind::Undecoded => undecoded(length),
+            EventKind::Resync { passed_over } => undecoded(passed_over),
+            _ => Counts::default(),
+        }
+    }
+
+    /// Adds the counts of something else.
+    pub fn add(&mut self, other: Counts) {
+        self.payload += other.payload;
+        self.explained += other.explained;
+        self.opaque += other.opaque;
+        self.undecoded += other.undecoded;
+        self.closed += other.closed;
+        self.lost += other.lost;
+    }
+}
+
+/// How many of a message's captured bytes are opaque, and how many no field claims or explains. A region with content of its own
+/// (decompressed, decrypted) counts in proportion to that content.
+fn opaque_and_undecoded(tree: &Tree) -> (u64, u64) {
+    if tree.is_plain() {
+        return (0, 0);
+    }
+    let (mut opaque, mut undecoded) = (0u64, 0u64);
+    let nodes = tree.nodes();
+    let mut at = 0;
+    while let Some(node) = nodes.get(at) {
+        at += 1;
+        let bits = u64::from(node.bits);
+        if node.has(mark::OWN_BUFFER) {
+            let content = Content::of(tree, at as u32, node.end);
+            let part = |n: u64| (bits * n).div_ceil(content.all.max(1));
+            opaque += part(content.opaque);
+            // Where the region has no content, because it could not be decompressed, nothing of it is explained.
+            undecoded += if content.all == 0 { bits } else { part(content.undecoded) };
+            at = node.end as usize;
+        } else if node.buffer == Buffer::CAPTURED {
+            if node.kind == Kind::Undecoded || node.has(mark::UNEXPLAINED) {
+                undecoded += bits;
+            } else if node.has(mark::OPAQUE) {
+                opaque += bits;
+                at = node.end as usize;
+            }
+        }
+    }
+    (opaque / 8, undecoded.div_ceil(8))
+}
+
+/// The bits of the nodes that read a region's own buffer.
+#[derive(Default)]
+struct Content {
+    opaque: u64,
+    undecoded: u64,
+    all: u64,
+}
+
+impl Content {
+    /// Sums up the nodes from `first` to before `end`.
+    fn of(tree: &Tree, first: u32, end: u32) -> Content {
+        let nodes = tree.nodes().get(first as usize..end as usize).unwrap_or(&[]);
+        let mut sums = Content::default();
+        for node in nodes.iter().filter(|n| !matches!(n.kind, Kind::Struct | Kind::List)) {
+            let bits = u64::from(node.bits);
+            sums.all += bits;
+            if node.kind == Kind::Undecoded || node.has(mark::UNEXPLAINED) {
+                sums.undecoded += bits;
+            } else if node.has(mark::OPAQUE) {
+                sums.opaque += bits;
+            }
+        }
+        sums
+    }
+}
