@@ -1,34 +1,34 @@
-//! A reader that works ahead on a thread of its own: for what costs time to read, which unpacking does and nothing else here.
+//! A reader that reads ahead on a thread of its own. Used for decompression, the only reading here that costs CPU time.
 //!
-//! What comes out is what the reader within gives, piece by piece as it gives it, errors in their place. It knows no format.
+//! It returns exactly what the inner reader returns, chunk by chunk, with errors at their place. It knows no format.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Bytes of a piece, at most.
-const PIECE: usize = 256 * 1024;
-/// Pieces that are ready and not yet taken, at most.
+/// The most bytes in one chunk.
+const CHUNK: usize = 256 * 1024;
+/// The most chunks that are read and not yet taken.
 const READY: usize = 2;
 
-/// A piece: a buffer, and how much of it was filled: nothing at the end.
-type Piece = (Vec<u8>, usize);
+/// A buffer and how many of its bytes were filled: 0 at the end of the data.
+type Chunk = (Vec<u8>, usize);
 
-/// Takes from a thread what that reads.
+/// The reading end: takes chunks that the thread has filled.
 struct Ahead {
-    pieces: Receiver<io::Result<Piece>>,
-    /// Where buffers go back to, to be filled again.
+    chunks: Receiver<io::Result<Chunk>>,
+    /// Returns empty buffers to the thread for reuse.
     empty: SyncSender<Vec<u8>>,
-    piece: Piece,
+    chunk: Chunk,
     taken: usize,
     over: bool,
 }
 
-/// Reads ahead of whoever takes; where the system has no thread to give, the reader itself.
+/// Moves `reader` to a thread that reads ahead. Returns `reader` itself if the system cannot start a thread.
 pub(super) fn read_ahead(reader: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
-    let (give, pieces) = sync_channel(READY);
+    let (give, chunks) = sync_channel(READY);
     let (empty, emptied) = sync_channel(READY + 2);
-    // The reader follows once the thread is there: else it would be lost with it.
+    // The reader is sent to the thread after it has started: a failing `spawn` drops its closure, and the reader with it.
     let (start, started) = sync_channel::<Box<dyn Read + Send>>(1);
     let work = move || {
         if let Ok(reader) = started.recv() {
@@ -39,22 +39,22 @@ pub(super) fn read_ahead(reader: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
         return reader;
     }
     match start.send(reader) {
-        Ok(()) => Box::new(Ahead { pieces, empty, piece: (vec![0; PIECE], 0), taken: 0, over: false }),
+        Ok(()) => Box::new(Ahead { chunks, empty, chunk: (vec![0; CHUNK], 0), taken: 0, over: false }),
         Err(back) => back.0,
     }
 }
 
-/// Fills buffers until the end, an error, or until nobody takes them any more.
-fn fill(mut reader: Box<dyn Read + Send>, give: &SyncSender<io::Result<Piece>>, emptied: &Receiver<Vec<u8>>) {
+/// Fills buffers until the data ends, an error occurs, or the reading end is dropped.
+fn fill(mut reader: Box<dyn Read + Send>, give: &SyncSender<io::Result<Chunk>>, emptied: &Receiver<Vec<u8>>) {
     loop {
-        let mut buffer = emptied.try_recv().unwrap_or_else(|_| vec![0; PIECE]);
-        let piece = match reader.read(&mut buffer) {
+        let mut buffer = emptied.try_recv().unwrap_or_else(|_| vec![0; CHUNK]);
+        let chunk = match reader.read(&mut buffer) {
             Ok(length) => Ok((buffer, length)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => Err(error),
         };
-        let last = !matches!(piece, Ok((_, 1..)));
-        if give.send(piece).is_err() || last {
+        let last = !matches!(chunk, Ok((_, 1..)));
+        if give.send(chunk).is_err() || last {
             return;
         }
     }
@@ -62,18 +62,18 @@ fn fill(mut reader: Box<dyn Read + Send>, give: &SyncSender<io::Result<Piece>>, 
 
 impl Read for Ahead {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.taken == self.piece.1 {
+        if self.taken == self.chunk.1 {
             if self.over {
                 return Ok(0);
             }
             self.over = true;
-            let next = self.pieces.recv().map_err(|_| io::Error::other("the thread that unpacks is gone"))??;
+            let next = self.chunks.recv().map_err(|_| io::Error::other("the thread that unpacks is gone"))??;
             self.over = next.1 == 0;
             self.taken = 0;
-            let (emptied, _) = std::mem::replace(&mut self.piece, next);
+            let (emptied, _) = std::mem::replace(&mut self.chunk, next);
             let _ = self.empty.try_send(emptied);
         }
-        let ready = self.piece.0.get(self.taken..self.piece.1).unwrap_or(&[]);
+        let ready = self.chunk.0.get(self.taken..self.chunk.1).unwrap_or(&[]);
         let count = ready.len().min(out.len());
         let (now, _) = ready.split_at(count);
         if let Some(out) = out.get_mut(..count) {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Gives pieces of some lengths, then an error.
+    /// Returns chunks of the given lengths (last one first), then an error.
     struct Uneven(Vec<usize>, u8);
 
     impl Read for Uneven {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn everything_comes_out_in_order_and_the_error_last() {
         let lengths: Vec<usize> = (1..200).map(|n| n * 7919 % 300_000 + 1).collect();
-        let all: usize = lengths.iter().map(|length| length.min(&PIECE)).sum();
+        let all: usize = lengths.iter().map(|length| length.min(&CHUNK)).sum();
         let mut out = Vec::new();
         let mut ahead = read_ahead(Box::new(Uneven(lengths, 0)));
         assert_eq!(ahead.read_to_end(&mut out).unwrap_err().kind(), io::ErrorKind::InvalidData);
@@ -118,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_piece_to_be_full_nor_for_one_who_has_left() {
-        /// Gives a byte, then waits as long as the other end of the channel is held.
+    fn bytes_come_out_before_a_chunk_is_full_and_the_thread_ends_with_its_reader() {
+        /// Returns one byte at a time, as the channel delivers them.
         struct Slow(Receiver<u8>);
         impl Read for Slow {
             fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
@@ -137,7 +137,7 @@ mod tests {
             assert_eq!((ahead.read(&mut out).unwrap(), out[0]), (1, byte));
         }
         drop(ahead);
-        // The thread finds out at the next pieces, and lets go of its reader.
+        // The thread notices at one of the next chunks and drops its reader.
         let gone = (0..100).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             give.try_send(1).is_err_and(|e| matches!(e, std::sync::mpsc::TrySendError::Disconnected(_)))

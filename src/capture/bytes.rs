@@ -1,15 +1,13 @@
-//! Whole numbers out of a capture's headers, in either byte order.
-//!
-//! Only what the two formats need: 16 and 32 and 64 bits at the front of a slice. Nothing here knows a format.
+//! Integers of 16, 32 and 64 bits in either byte order, as the headers of captures have them. It knows no format.
 
 /// The byte order a file or a section was written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ByteOrder {
     Little,
     Big,
 }
 
-impl Order {
+impl ByteOrder {
     /// Two bytes as a number.
     pub(super) fn u16(self, bytes: [u8; 2]) -> u16 {
         match self {
@@ -43,19 +41,19 @@ impl Order {
         }
     }
 
-    /// The 16-bit number `at` bytes into `data`; nothing where the data ends before it does.
+    /// The 16-bit number `at` bytes into `data`; `None` if `data` ends before it does.
     pub(super) fn u16_at(self, data: &[u8], at: usize) -> Option<u16> {
         let bytes = data.get(at..)?.first_chunk::<2>()?;
         Some(self.u16(*bytes))
     }
 
-    /// The 32-bit number `at` bytes into `data`; nothing where the data ends before it does.
+    /// The 32-bit number `at` bytes into `data`; `None` if `data` ends before it does.
     pub(super) fn u32_at(self, data: &[u8], at: usize) -> Option<u32> {
         let bytes = data.get(at..)?.first_chunk::<4>()?;
         Some(self.u32(*bytes))
     }
 
-    /// The first `N` 32-bit numbers of `data`; nothing where there are fewer.
+    /// The first `N` 32-bit numbers of `data`; `None` if it holds fewer.
     #[inline]
     pub(super) fn words<const N: usize>(self, data: &[u8]) -> Option<[u32; N]> {
         let (words, _) = data.as_chunks::<4>();
@@ -64,7 +62,7 @@ impl Order {
     }
 }
 
-/// `length` rounded up to the next multiple of four, as pcapng pads everything.
+/// `length` rounded up to a multiple of four: pcapng pads every block and option to 32 bits.
 pub(super) fn padded(length: u64) -> u64 {
     length.next_multiple_of(4)
 }

@@ -1,7 +1,7 @@
-//! A capture's clock: ticks of any resolution into seconds and nanoseconds, exactly.
+//! Converts a capture's clock ticks, of any resolution, to seconds and nanoseconds without rounding errors.
 //!
-//! Knows pcapng's `if_tsresol` and `if_tsoffset` (draft-ietf-opsawg-pcapng, section 4.2) and nothing of blocks.
-//! What is finer than a nanosecond is cut off, never rounded up, so that time does not run ahead of itself.
+//! It knows pcapng's `if_tsresol` and `if_tsoffset` (draft-ietf-opsawg-pcapng, section 4.2) but no blocks.
+//! Fractions of a nanosecond are cut off and never rounded up, so that a frame never gets a time after its own.
 
 use super::Time;
 
@@ -17,26 +17,26 @@ pub(super) struct Clock {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scale {
-    /// Ticks of a nanosecond or coarser: so many a second, each so many nanoseconds.
+    /// A tick is a nanosecond or longer: ticks per second, and nanoseconds per tick.
     Coarse { ticks: u64, nanos: u32 },
-    /// Ticks finer than a nanosecond: so many a second, so many a nanosecond.
+    /// A tick is shorter than a nanosecond: ticks per second, and ticks per nanosecond.
     Fine { ticks: u64, per_nano: u64 },
-    /// More ticks a second than 64 bits count: only so many a nanosecond, and never a whole second.
+    /// A second has more ticks than 64 bits can count, so that no count reaches a second: ticks per nanosecond.
     Finest { per_nano: Option<u64> },
-    /// 2 to this power ticks a second, at most 127.
+    /// A second has 2 to this power ticks; the power is at most 127.
     Binary { power: u32 },
 }
 
 impl Clock {
-    /// Microseconds, what pcap and pcapng mean where nothing else is said.
+    /// Microseconds, the default of pcap and pcapng.
     pub(super) const MICROS: Self =
         Self { scale: Scale::Coarse { ticks: 1_000_000, nanos: 1_000 }, digits: 6, offset: 0 };
 
     /// Nanoseconds.
     pub(super) const NANOS: Self = Self { scale: Scale::Coarse { ticks: BILLION, nanos: 1 }, digits: 9, offset: 0 };
 
-    /// A clock as `if_tsresol` and `if_tsoffset` (seconds) describe it: the upper bit of the resolution
-    /// tells powers of two from powers of ten.
+    /// The clock that `if_tsresol` and `if_tsoffset` (in seconds) describe. The upper bit of `resolution` says
+    /// whether the other bits are a power of two or of ten.
     pub(super) fn new(resolution: u8, offset: i64) -> Self {
         let power = u32::from(resolution & 0x7f);
         let (scale, digits) = if resolution & 0x80 == 0 {
@@ -47,12 +47,12 @@ impl Clock {
         Self { scale, digits: u8::try_from(digits).unwrap_or(9), offset }
     }
 
-    /// How many decimal digits of a second this clock can tell apart, at most 9.
+    /// Decimal digits of a second that this clock resolves, at most 9.
     pub(super) fn digits(self) -> u8 {
         self.digits
     }
 
-    /// The time that so many ticks since 1970 stand for.
+    /// The time that is `ticks` after the start of 1970.
     #[inline]
     pub(super) fn time(self, ticks: u64) -> Time {
         let (seconds, nanos) = match self.scale {
@@ -64,8 +64,8 @@ impl Clock {
             Scale::Finest { per_nano } => (0, per_nano.map_or(0, |n| ticks / n.max(1))),
             Scale::Binary { power } => binary(ticks, power),
         };
-        // Every arm leaves less than a second of nanoseconds, and seconds only overflow 63 bits where one
-        // tick is a second: there the count is nonsense, and the end of time as good as any other.
+        // Every arm gives less than a second of nanoseconds. Seconds exceed 63 bits only if a tick is a second and
+        // the count is garbage; then any time will do.
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         Time {
             seconds: seconds.saturating_add(self.offset),
@@ -75,8 +75,8 @@ impl Clock {
     }
 }
 
-/// Whole seconds and the ticks left over. The two common clocks have arms of their own, since dividing by a
-/// number known beforehand is many times faster.
+/// Whole seconds and remaining ticks. The two common clocks have arms of their own because the compiler turns a
+/// division by a constant into a multiplication.
 #[inline]
 fn divide(ticks: u64, per_second: u64) -> (u64, u64) {
     match per_second {

@@ -1,11 +1,11 @@
-//! What can go wrong with a capture, each on one line: the file, the position, what was expected.
+//! Errors of reading and writing captures, each on one line: the file, the position, what was expected.
 //!
-//! Only the container is judged here. Damage in the traffic is never an error of this kind.
+//! They concern the capture file alone. Damage in the captured traffic is never an error of this kind.
 
 use std::fmt;
 use std::io;
 
-/// Why a capture could not be read, or not to its end. Its text is one line, fit for a person.
+/// Why a capture could not be read, or not to its end. Its text is one line for people.
 #[derive(Debug)]
 pub struct CaptureError(Box<Inner>);
 
@@ -34,25 +34,25 @@ pub enum Problem {
     Open(io::Error),
     /// The path names a folder.
     Folder,
-    /// There is not one byte.
+    /// The file has 0 bytes.
     Empty,
-    /// The first bytes are those of no capture.
+    /// The file does not begin like a capture of any known format.
     NotACapture {
         /// The first bytes, at most 16.
         first: Vec<u8>,
-        /// What they look like instead.
+        /// What the file looks like instead.
         looks_like: Option<&'static str>,
     },
-    /// The bytes end within something: the file is cut.
+    /// The file ends within a header, a packet or a block.
     Cut {
-        /// What was begun.
+        /// Within what it ends.
         expected: &'static str,
-        /// How many bytes it has.
+        /// How many bytes that should have.
         wanted: u64,
-        /// How many there were.
+        /// How many of them are there.
         got: u64,
     },
-    /// A length field no program would write.
+    /// A length field holds more than the limit.
     TooLong {
         /// What has the length.
         what: &'static str,
@@ -61,11 +61,11 @@ pub enum Problem {
         /// The length allowed.
         limit: u64,
     },
-    /// Something else that cannot be: what was expected and what was found.
+    /// Anything else that no intact capture holds: what was expected and what was found.
     Damaged(String),
     /// The compressed data ends early.
     PackingCut,
-    /// The compressed data is damaged: the decoder's own words.
+    /// The compressed data is damaged: the message of the decoder.
     PackingDamaged(String),
     /// The operating system refused to read on.
     Read(io::Error),
@@ -80,8 +80,8 @@ pub(super) struct Fault {
     pub(super) problem: Problem,
 }
 
-/// Shorthand of everything that reads below the level of a named file.
-pub(super) type Step<T> = Result<T, Fault>;
+/// The result of everything that reads a file without knowing its name.
+pub(super) type ReadResult<T> = Result<T, Fault>;
 
 impl CaptureError {
     pub(super) fn new(file: &str, packing: Option<Packing>, at: u64, problem: Problem) -> Self {
@@ -205,7 +205,7 @@ fn one_line(error: &io::Error) -> String {
     printable(&error.to_string())
 }
 
-/// Text that cannot break the promise of one line, whatever a file is called.
+/// `text` with its control characters replaced, so that an error stays on one line whatever the name of the file is.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -1,15 +1,15 @@
-//! One reusable buffer over a plain reader: bytes are looked at in place and read only when they are needed.
+//! A growing buffer over a reader: the caller looks at bytes in place, and says when it has taken them.
 //!
-//! It asks its reader for more only while what the caller wants is not there yet, so a pipe is never waited
-//! on for bytes nobody needs. It knows no format.
+//! It reads only until the caller's request is met, so that it never waits on a pipe for bytes that the caller did
+//! not ask for. It knows no format.
 
-use super::error::{Fault, Packing, Problem, Step};
+use super::error::{Fault, Packing, Problem, ReadResult};
 use std::io::{self, Read};
 
-/// The buffer a capture is read through; it grows only for a block that does not fit.
+/// Initial size of the buffer in bytes. It grows only for a block that does not fit.
 const BUFFER: usize = 256 * 1024;
 
-/// A reader and the bytes read from it that nobody has taken yet.
+/// A reader, and the bytes read from it that the caller has not taken yet.
 pub(super) struct Input {
     source: Box<dyn Read + Send>,
     packing: Option<Packing>,
@@ -20,9 +20,9 @@ pub(super) struct Input {
     kept: Option<Fault>,
 }
 
-/// Where bytes stand that were taken; good until more are wanted.
+/// Where taken bytes are in the buffer. Valid until the next `want`, `fill` or `pass`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct BufferRange {
     start: usize,
     length: usize,
 }
@@ -37,20 +37,20 @@ impl Input {
         self.taken
     }
 
-    /// How the bytes were compressed before they came here.
+    /// How the file was compressed.
     pub(super) fn packing(&self) -> Option<Packing> {
         self.packing
     }
 
-    /// Everything read and not yet taken.
+    /// All bytes that were read and not yet taken.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Reads until `count` bytes are there, and tells how many are: fewer only at the very end.
+    /// Reads until `count` bytes are in the buffer. Returns how many are: fewer than `count` only at the end of the file.
     #[inline]
-    pub(super) fn want(&mut self, count: usize) -> Step<usize> {
+    pub(super) fn want(&mut self, count: usize) -> ReadResult<usize> {
         let have = self.end.saturating_sub(self.start);
         if have >= count {
             return Ok(have);
@@ -58,8 +58,8 @@ impl Input {
         self.read_until(count)
     }
 
-    /// Reads as much as the buffer holds, and tells whether that is everything there is. Waits for a pipe's
-    /// writer: for plain files alone. What goes wrong is kept until the bytes before it were taken.
+    /// Fills the buffer, and returns whether the file ends in it. Only for plain files, because it would wait for the
+    /// writer of a pipe. A read error is kept and returned once the bytes before it were taken.
     pub(super) fn fill(&mut self) -> bool {
         match self.want(BUFFER) {
             Ok(have) => have < BUFFER,
@@ -70,26 +70,27 @@ impl Input {
         }
     }
 
-    /// Takes `total` bytes that were seen to be there; `from` and `length` tell where in them the place is.
+    /// Takes `total` bytes, which `want` has shown to be there. Returns the range of `length` bytes that begins `from`
+    /// bytes into them.
     #[inline]
-    pub(super) fn take(&mut self, total: usize, from: usize, length: usize) -> Place {
-        let place = Place { start: self.start.saturating_add(from), length };
+    pub(super) fn take(&mut self, total: usize, from: usize, length: usize) -> BufferRange {
+        let place = BufferRange { start: self.start.saturating_add(from), length };
         let total = total.min(self.end.saturating_sub(self.start));
         self.start = self.start.saturating_add(total);
         self.taken = self.taken.saturating_add(total as u64);
         place
     }
 
-    /// The bytes of a place that was just taken.
+    /// The bytes of a range that was just taken.
     #[inline]
-    pub(super) fn at(&self, place: Place) -> &[u8] {
+    pub(super) fn at(&self, place: BufferRange) -> &[u8] {
         let end = place.start.saturating_add(place.length);
         self.buffer.get(place.start..end).unwrap_or_default()
     }
 
-    /// Takes `count` bytes without ever holding them all, giving them to `sink` piece by piece. Tells how many
-    /// there were: fewer only at the very end.
-    pub(super) fn pass(&mut self, count: u64, mut sink: impl FnMut(&[u8]) -> Step<()>) -> Step<u64> {
+    /// Takes `count` bytes and gives them to `sink` piece by piece, without holding all of them. Returns how many there
+    /// were: fewer than `count` only at the end of the file.
+    pub(super) fn pass(&mut self, count: u64, mut sink: impl FnMut(&[u8]) -> ReadResult<()>) -> ReadResult<u64> {
         let mut left = count;
         while left > 0 {
             let have = self.want(1)?;
@@ -104,14 +105,14 @@ impl Input {
         Ok(count.saturating_sub(left))
     }
 
-    /// Gives the reader and what was read from it back, as one reader.
+    /// A reader of the bytes in the buffer and then of the rest of the file.
     pub(super) fn into_reader(self) -> Box<dyn Read + Send> {
         let head = self.bytes().to_vec();
         Box::new(io::Cursor::new(head).chain(self.source))
     }
 
     #[cold]
-    fn read_until(&mut self, count: usize) -> Step<usize> {
+    fn read_until(&mut self, count: usize) -> ReadResult<usize> {
         if let Some(fault) = self.kept.take() {
             return Err(fault);
         }
@@ -120,7 +121,7 @@ impl Input {
         self.start = 0;
         while self.end < count {
             if self.end == self.buffer.len() {
-                // Doubled and not grown to `count` at once: a length field alone costs nothing, only bytes do.
+                // Doubled and not grown to `count` at once: a length field must not cost memory before its bytes come.
                 let larger = self.buffer.len().saturating_mul(2);
                 self.buffer.resize(larger, 0);
             }

@@ -1,5 +1,5 @@
-//! Frames from a network interface, as they come: through the system's libpcap, with the feature `live`; without it, nothing but the word
-//! that says so. What becomes of the frames is not known here.
+//! Captures frames from a network interface, through the system's libpcap. Without the feature `live`, every call
+//! returns an error that says so.
 
 use std::fmt;
 
@@ -10,31 +10,31 @@ pub use system::{Live, interfaces};
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// What else is known of it: its state, its addresses.
+    /// Its state, addresses and description, for people.
     pub about: String,
 }
 
-/// What the system counted during a capture.
+/// Packet counts of the system during a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Packets the filter kept.
+    /// Packets that matched the capture filter.
     pub received: u64,
-    /// Packets for which there was no room, so that nobody saw them.
+    /// Packets that were dropped because a buffer was full.
     pub dropped: u64,
 }
 
 /// Why an interface cannot be captured on. Its text is one line.
 #[derive(Clone, Debug)]
 pub enum LiveError {
-    /// The program was built without it.
+    /// The program was built without the feature `live`.
     NotBuilt,
-    /// There is no such interface: its name, and those that there are.
+    /// There is no such interface: its name, and the names of all interfaces.
     NoInterface(String, Vec<String>),
-    /// The right is missing: the interface.
+    /// The user has no permission to capture: the interface.
     NoRight(String),
-    /// The capture filter cannot be understood: the filter, and libpcap's words.
+    /// libpcap rejects the capture filter: the filter, and libpcap's message.
     Filter(String, String),
-    /// Anything else: the interface, and libpcap's words.
+    /// Any other error: the interface, and libpcap's message.
     Other(String, String),
 }
 
@@ -70,9 +70,9 @@ mod system {
     use super::{Interface, LiveError, Taken};
     use pcap::{Active, Capture, Device, Error, Precision};
 
-    /// As much of a packet as there can be.
+    /// Bytes captured of each packet; no link layer has longer ones.
     const SNAP_LEN: i32 = 262_144;
-    /// Bytes the kernel may hold for us.
+    /// Size of the kernel's buffer in bytes.
     const BUFFER: i32 = 16 << 20;
     /// Milliseconds after which the kernel hands on what it gathered. Handing on each packet at once would cost room: a slot for the
     /// largest packet there can be, for each.

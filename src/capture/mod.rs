@@ -1,10 +1,10 @@
-//! Capture files and pipes, turned into frames with time and link type.
+//! Reads capture files and pipes, and gives frames with their time and link type.
 //!
-//! This room never looks inside a frame: what a link type means is `flow`'s business. Nor does it know
-//! what a decryption secret says: it hands the bytes on, with the number that names their kind.
+//! This module never looks inside a frame: `flow` knows what a link type means. It does not read decryption
+//! secrets either: it passes their bytes on with the number of their kind.
 //!
-//! [`Capture`] reads one or more files as one run; `write` makes pcapng, for live captures and for putting
-//! secrets into a capture and taking them out again.
+//! [`Capture`] reads one or more files as one capture. `write` writes pcapng, for live captures and for
+//! injecting secrets into a capture and stripping them again.
 
 mod ahead;
 mod bytes;
@@ -41,49 +41,49 @@ pub use source::Source;
 pub use tail::{Ended, Grown, Tail};
 pub use write::PcapngWriter;
 
-/// A point in time as a capture states it, with the precision it was written in.
+/// A point in time as a capture states it, with the precision of the capture's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Time {
     /// Seconds since 1970-01-01T00:00:00Z.
     pub seconds: i64,
     /// Nanoseconds within the second, below 1,000,000,000.
     pub nanos: u32,
-    /// How many decimal digits of the second the capture's clock has (6: microseconds, 9: nanoseconds).
+    /// Decimal digits of the second that the capture's clock counts (6: microseconds, 9: nanoseconds).
     pub digits: u8,
 }
 
-/// One captured frame. The bytes are borrowed from the reader until the next frame is asked for.
+/// One captured frame. Its bytes are borrowed from the reader and end with the next call for an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Number in the whole run, from 1, going on from file to file, as Wireshark numbers frames.
+    /// Number of the frame, from 1, counted across all files of the capture, as Wireshark numbers frames.
     pub number: u64,
-    /// When it was captured; zero where the capture does not say (a pcapng Simple Packet Block).
+    /// When it was captured; zero if the capture does not record it (a pcapng Simple Packet Block).
     pub time: Time,
     /// Link type (`LINKTYPE_*` of the tcpdump group's registry).
     pub link: u16,
-    /// The captured bytes, perhaps cut by a snap length.
+    /// The captured bytes, which a snap length may have cut.
     pub data: &'a [u8],
     /// How many bytes the frame had on the wire.
     pub wire_len: u32,
 }
 
-/// What a pcapng Decryption Secrets Block carries, whole and unread.
+/// The content of a pcapng Decryption Secrets Block, not interpreted.
 ///
-/// Its `Debug` form tells the kind and the length, never the bytes.
+/// Its `Debug` form shows the kind and the length, never the bytes.
 #[derive(Clone, Copy)]
 pub struct Secrets<'a> {
-    /// The block's secrets type (`0x544c534b` is a TLS key log, for one).
+    /// The block's secrets type (for example `0x544c534b`, a TLS key log).
     pub kind: u32,
     /// The secrets themselves, without padding.
     pub data: &'a [u8],
 }
 
-/// What a capture holds, in the order it holds it.
+/// One item of a capture. Items come in the order of the file.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
     /// A captured frame.
     Frame(Frame<'a>),
-    /// Secrets that open what comes after them.
+    /// Secrets that decrypt frames after them.
     Secrets(Secrets<'a>),
 }
 

@@ -1,35 +1,63 @@
 //! pcap files: the file header in all its known variants, and packet records.
 //!
-//! The format is that of draft-ietf-opsawg-pcap; the variants are those Wireshark reads: nanoseconds, two
-//! modified record headers under one magic number (Kuznetsov's patches), two under the standard one (the
-//! earliest such patch, and Nokia's), IXIA's, AIX's, and the swapped lengths of old versions. Which variant it
-//! is only the records can tell where magic numbers are shared; see `pcap_variant`.
+//! The format is that of draft-ietf-opsawg-pcap. The variants are those that Wireshark reads: nanoseconds; two
+//! modified record headers under one magic number (Kuznetsov's patches); two under the standard one (the
+//! earliest such patch, and Nokia's); IXIA's; AIX's; and the swapped lengths of old versions. If variants share a
+//! magic number, `pcap_variant` decides by the records.
 
 use super::Time;
-use super::bytes::Order;
+use super::bytes::ByteOrder;
 use super::clock::Clock;
-use super::error::{Fault, Problem, Step};
-use super::input::{Input, Place};
+use super::error::{Fault, Problem, ReadResult};
+use super::input::{Input, BufferRange};
 use super::pcap_variant::{self, Variant};
 
-/// No record is longer, unless the file's own snap length says so. What Wireshark allows a record of
-/// Ethernet or raw IP.
+/// The longest record in bytes, unless the file's snap length is larger. Wireshark allows as much for Ethernet and
+/// raw IP.
 const USUAL_LIMIT: u32 = 262_144;
-/// No record may be longer, whatever the snap length says.
+/// The longest record in bytes, whatever the snap length says.
 pub(super) const MAX_FRAME: u32 = 16 * 1024 * 1024;
 
 const FILE_HEADER: usize = 24;
-/// `LINKTYPE_FDDI`.
-const FDDI: u16 = 10;
+/// Bytes that IXIA's variants add to the file header.
+const IXIA_EXTRA_HEADER: usize = 4;
+
+const MAGIC_MICROS: u32 = 0xa1b2_c3d4;
+const MAGIC_NANOS: u32 = 0xa1b2_3c4d;
+/// Kuznetsov's patches.
+const MAGIC_MODIFIED: u32 = 0xa1b2_cd34;
+const MAGIC_IXIA_MICROS: u32 = 0x1c00_01ab;
+const MAGIC_IXIA_NANOS: u32 = 0x1c00_01ac;
+
+const LINKTYPE_NULL: u16 = 0;
+const LINKTYPE_ETHERNET: u16 = 1;
+const LINKTYPE_TOKEN_RING: u16 = 6;
+const LINKTYPE_FDDI: u16 = 10;
+/// AIX writes the interface types of RFC 1573 as link types: `ethernet-csmacd`, `iso88025-tokenRing`, `fddi`,
+/// `softwareLoopback`.
+const AIX_LINK_TYPES: [(u32, u16); 4] =
+    [(6, LINKTYPE_ETHERNET), (9, LINKTYPE_TOKEN_RING), (15, LINKTYPE_FDDI), (24, LINKTYPE_NULL)];
+/// The version that AIX writes.
+const AIX_VERSION: (u16, u16) = (2, 2);
+/// The version that tcpdump on DG/UX writes.
+const DG_UX_MAJOR: u16 = 543;
+
+/// In the link type field: the lower bits are the link type.
+const LINK_TYPE_MASK: u32 = 0xffff;
+/// In the link type field: the upper four bits are the length of the frame check sequence.
+const FCS_LENGTH_PRESENT: u32 = 0x0400_0000;
+const FCS_LENGTH_SHIFT: u32 = 28;
+/// The frame check sequence's length counts units of 16 bits.
+const FCS_LENGTH_UNIT: u32 = 16;
 
 /// A pcap file whose header was read.
 #[derive(Clone, Debug)]
 pub(super) struct Pcap {
-    pub(super) order: Order,
+    pub(super) order: ByteOrder,
     pub(super) clock: Clock,
     pub(super) link: u16,
     pub(super) snap_len: u32,
-    /// Bits of frame check sequence at each frame's end, where the header tells.
+    /// Bits of the frame check sequence at each frame's end, if the header states them.
     pub(super) fcs_len: Option<u8>,
     variant: Variant,
     lengths: Lengths,
@@ -40,26 +68,26 @@ pub(super) struct Pcap {
 enum Lengths {
     CapturedFirst,
     OriginalFirst,
-    /// Version 2.3 was written both ways: the smaller is the captured one.
+    /// Version 2.3 was written both ways: the smaller number is the captured length.
     Either,
 }
 
-/// A frame found in the input: everything but its number.
+/// A frame in the input, before it gets its number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundFrame {
     pub(super) time: Time,
     pub(super) link: u16,
     pub(super) wire_len: u32,
-    pub(super) place: Place,
+    pub(super) place: BufferRange,
 }
 
-/// What a magic number says.
+/// What a magic number implies.
 struct Magic {
-    order: Order,
+    order: ByteOrder,
     clock: Clock,
-    /// The variants that share the number, the usual one first.
+    /// The variants that share the magic number, the most common one first.
     variants: &'static [Variant],
-    /// Bytes after the usual file header.
+    /// Bytes after the standard file header.
     extra: usize,
 }
 
@@ -71,24 +99,24 @@ pub(super) fn is_pcap(first: &[u8]) -> bool {
 fn magic(first: &[u8]) -> Option<Magic> {
     let bytes = *first.first_chunk::<4>()?;
     let order = match bytes {
-        [0xa1, 0xb2, ..] | [0x1c, 0x00, ..] => Order::Big,
-        _ => Order::Little,
+        [0xa1, 0xb2, ..] | [0x1c, 0x00, ..] => ByteOrder::Big,
+        _ => ByteOrder::Little,
     };
     let (clock, variants, extra): (_, &[Variant], _) = match order.u32(bytes) {
-        0xa1b2_c3d4 => (Clock::MICROS, pcap_variant::STANDARD, 0),
-        0xa1b2_3c4d => (Clock::NANOS, pcap_variant::PLAIN, 0),
-        0xa1b2_cd34 => (Clock::MICROS, pcap_variant::MODIFIED, 0),
-        0x1c00_01ab => (Clock::MICROS, pcap_variant::PLAIN, 4),
-        0x1c00_01ac => (Clock::NANOS, pcap_variant::PLAIN, 4),
+        MAGIC_MICROS => (Clock::MICROS, pcap_variant::STANDARD, 0),
+        MAGIC_NANOS => (Clock::NANOS, pcap_variant::PLAIN, 0),
+        MAGIC_MODIFIED => (Clock::MICROS, pcap_variant::MODIFIED, 0),
+        MAGIC_IXIA_MICROS => (Clock::MICROS, pcap_variant::PLAIN, IXIA_EXTRA_HEADER),
+        MAGIC_IXIA_NANOS => (Clock::NANOS, pcap_variant::PLAIN, IXIA_EXTRA_HEADER),
         _ => return None,
     };
     Some(Magic { order, clock, variants, extra })
 }
 
 impl Pcap {
-    /// Reads the file header. `plain` says that the input is a plain file, where looking ahead for the
-    /// variant keeps nobody waiting.
-    pub(super) fn open(input: &mut Input, plain: bool) -> Step<Self> {
+    /// Reads the file header. `plain` means that the input is a plain file, so that reading ahead to find the variant
+    /// does not wait for a writer.
+    pub(super) fn open(input: &mut Input, plain: bool) -> ReadResult<Self> {
         let have = input.want(FILE_HEADER)?;
         let Some(magic) = magic(input.bytes()) else {
             return Err(Fault::damaged(0, "expected a pcap magic number"));
@@ -109,8 +137,7 @@ impl Pcap {
         let mut pcap = Self {
             order: magic.order,
             clock: magic.clock,
-            // The upper half of the field tells of check sequences; types have 16 bits.
-            link: (network & 0xffff) as u16,
+            link: (network & LINK_TYPE_MASK) as u16,
             snap_len,
             fcs_len: fcs_len(network),
             variant: Variant::Plain,
@@ -129,14 +156,13 @@ impl Pcap {
         network: u32,
     ) {
         if self.lengths != Lengths::CapturedFirst {
-            // Older than every variant but AIX's, which shares version 2.2 and is told by its own numbers
-            // for the link types (RFC 1573's).
-            let known = [(6, 1), (9, 6), (15, FDDI), (24, 0)];
-            let aix = known.iter().find(|(number, _)| *number == network);
-            if let (Some((_, link)), (2, 2), pcap_variant::STANDARD) = (aix, version, variants) {
+            // The file is older than every variant but AIX's. AIX shares its version with others; its link types
+            // give it away.
+            let aix = AIX_LINK_TYPES.iter().find(|(number, _)| *number == network);
+            if let (Some((_, link)), AIX_VERSION, pcap_variant::STANDARD) = (aix, version, variants) {
                 self.link = *link;
                 self.clock = Clock::NANOS;
-                if *link == FDDI {
+                if *link == LINKTYPE_FDDI {
                     self.variant = Variant::AixFddi;
                 }
             }
@@ -151,12 +177,12 @@ impl Pcap {
         self.variant = pcap_variant::choose(variants, self.order, self.snap_len, records, whole);
     }
 
-    /// The longest record this file may have.
+    /// The longest record that is accepted in this file, in bytes.
     fn limit(&self) -> u32 {
         self.snap_len.clamp(USUAL_LIMIT, MAX_FRAME)
     }
 
-    /// Whether a whole record stands in these bytes.
+    /// Whether `bytes` begin with a whole record.
     pub(super) fn is_at_hand(&self, bytes: &[u8]) -> bool {
         self.order.words::<4>(bytes).is_some_and(|[_, _, first, second]| {
             let (captured, _) = self.lengths.of(first, second);
@@ -164,9 +190,9 @@ impl Pcap {
         })
     }
 
-    /// Takes the next record; nothing at the end.
+    /// Takes the next record; `None` at the end of the file.
     #[inline]
-    pub(super) fn next(&self, input: &mut Input) -> Step<Option<Found>> {
+    pub(super) fn next(&self, input: &mut Input) -> ReadResult<Option<FoundFrame>> {
         let header = self.variant.header();
         let have = input.want(header)?;
         if have < header {
@@ -193,7 +219,7 @@ impl Pcap {
             return Err(Fault::cut(input.position(), "a packet", length as u64, have.saturating_sub(header) as u64));
         }
         let padding = self.variant.padding().min(length);
-        Ok(Some(Found {
+        Ok(Some(FoundFrame {
             time: self.time(seconds, fraction),
             link: self.link,
             wire_len: original.saturating_sub(padding as u32),
@@ -201,8 +227,7 @@ impl Pcap {
         }))
     }
 
-    /// Seconds and a fraction, each a field of its own. A fraction of a second or more, which some writers
-    /// leave, is carried over.
+    /// The time of a record. Some programs write fractions of a second or more; they are added to the seconds.
     #[inline]
     fn time(&self, seconds: u32, fraction: u32) -> Time {
         let fraction = self.clock.time(u64::from(fraction));
@@ -222,11 +247,11 @@ impl Lengths {
     }
 }
 
-fn version_of(order: Order, word: u32) -> (u16, u16) {
+fn version_of(order: ByteOrder, word: u32) -> (u16, u16) {
     let (upper, lower) = ((word >> 16) as u16, (word & 0xffff) as u16);
     match order {
-        Order::Little => (lower, upper),
-        Order::Big => (upper, lower),
+        ByteOrder::Little => (lower, upper),
+        ByteOrder::Big => (upper, lower),
     }
 }
 
@@ -234,14 +259,13 @@ fn lengths_of(major: u16, minor: u16) -> Lengths {
     match (major, minor) {
         (2, 0..=2) => Lengths::OriginalFirst,
         (2, 3) => Lengths::Either,
-        // DG/UX's tcpdump.
-        (543, _) => Lengths::OriginalFirst,
+        (DG_UX_MAJOR, _) => Lengths::OriginalFirst,
         _ => Lengths::CapturedFirst,
     }
 }
 
-/// The upper bits of the link type field: a flag, and a length in units of two bytes.
+/// The length of the frame check sequence in bits, if the link type field states one.
 fn fcs_len(network: u32) -> Option<u8> {
-    let present = network & 0x0400_0000 != 0;
-    present.then_some(((network >> 28) * 16) as u8)
+    let present = network & FCS_LENGTH_PRESENT != 0;
+    present.then_some(((network >> FCS_LENGTH_SHIFT) * FCS_LENGTH_UNIT) as u8)
 }

@@ -1,40 +1,53 @@
-//! Which pcap this is, where several kinds of record header share one magic number.
+//! Finds out which kind of record header a pcap has if several kinds share its magic number.
 //!
-//! The method is Wireshark's: read the first few records as each kind in turn, count what makes no sense, and
-//! take the kind with the least. A plain file is looked at as far as the buffer goes; of a pipe only what it
-//! has brought so far, since it must not be waited for.
+//! The method is Wireshark's: read the first few records as each kind in turn, count implausible fields, and
+//! take the kind with the fewest. The caller passes what is in its buffer: of a pipe only what has already come.
 
-use super::bytes::Order;
+use super::bytes::ByteOrder;
 
 /// A kind of packet record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
     /// 16 bytes of header, as in every common file.
     Plain,
-    /// 24 bytes: an interface index, a protocol and a packet type behind the usual ones (Kuznetsov's patches
-    /// of 1999-04-17 and 1999-10-29).
+    /// 24 bytes: the standard ones, then an interface index, a protocol and a packet type (Kuznetsov's patches of
+    /// 1999-04-17 and 1999-10-29).
     Modified,
-    /// 28 bytes: as before with two more fields and padding (the patch of 1999-09-15, SuSE 6.3).
+    /// 28 bytes: as [`Modified`](Self::Modified), then two more fields and padding (the patch of 1999-09-15, SuSE 6.3).
     ModifiedLonger,
-    /// 20 bytes: four unknown ones behind the usual ones (Nokia's firewalls).
+    /// 20 bytes: the standard ones, then four whose meaning is not known (Nokia's firewalls).
     Nokia,
-    /// 16 bytes and three bytes of padding before each FDDI frame (AIX).
+    /// 16 bytes, and three bytes of padding before each FDDI frame (AIX).
     AixFddi,
 }
 
-/// What nothing shares its magic number with.
+/// The kinds under a magic number that only the plain record header uses.
 pub(super) const PLAIN: &[Variant] = &[Variant::Plain];
-/// What may stand under the standard magic number.
+/// The kinds under the standard magic number.
 pub(super) const STANDARD: &[Variant] = &[Variant::Plain, Variant::Modified, Variant::Nokia];
-/// What may stand under the modified one.
+/// The kinds under the magic number of Kuznetsov's patches.
 pub(super) const MODIFIED: &[Variant] = &[Variant::Modified, Variant::ModifiedLonger];
 
+/// How many records are tried.
 const RECORDS: usize = 3;
+/// A larger captured length is implausible, in bytes.
 const MAX_CAPTURED: u32 = 262_144;
+/// A larger original length is implausible, in bytes.
 const MAX_ORIGINAL: u32 = 128 * 1024 * 1024;
+/// A larger interface index in a modified header is implausible.
+const MAX_INTERFACE_INDEX: u32 = 10_000;
+/// The largest packet type of Linux (`PACKET_OUTGOING`).
+const MAX_PACKET_TYPE: u8 = 4;
+
+// Offsets of fields in a record header.
+const CAPTURED_LENGTH: usize = 8;
+const NOKIA_FIELD: usize = 16;
+const INTERFACE_INDEX: usize = 16;
+const LINK_PROTOCOL: usize = 20;
+const PACKET_TYPE: usize = 22;
 
 impl Variant {
-    /// How long the header before each packet is.
+    /// Length of the header before each packet, in bytes.
     #[inline]
     pub(super) fn header(self) -> usize {
         match self {
@@ -45,24 +58,24 @@ impl Variant {
         }
     }
 
-    /// How many bytes of a packet are none of its own.
+    /// Bytes of padding at the start of each packet.
     #[inline]
     pub(super) fn padding(self) -> usize {
         if self == Self::AixFddi { 3 } else { 0 }
     }
 }
 
-/// The kind that fits these records best; the first where several fit as well. `whole` says that the records
-/// end where `records` does.
-pub(super) fn choose(variants: &[Variant], order: Order, snap_len: u32, records: &[u8], whole: bool) -> Variant {
+/// The kind that fits `records` best, the first of `variants` if several fit equally well. `whole` means that the
+/// file ends where `records` does.
+pub(super) fn choose(variants: &[Variant], order: ByteOrder, snap_len: u32, records: &[u8], whole: bool) -> Variant {
     let score = |variant: &&Variant| misfit(**variant, order, snap_len, records, whole);
     variants.iter().min_by_key(score).copied().unwrap_or(Variant::Plain)
 }
 
-/// How much of the first records makes no sense as this kind.
-fn misfit(variant: Variant, order: Order, snap_len: u32, mut records: &[u8], whole: bool) -> u32 {
+/// How many fields of the first records are implausible if they are of this kind.
+fn misfit(variant: Variant, order: ByteOrder, snap_len: u32, mut records: &[u8], whole: bool) -> u32 {
     let mut misfit = 0u32;
-    // Running over the end of a whole file says more than an odd field.
+    // A record that runs over the end of the file counts more than an implausible field.
     let overrun = if whole { 2 } else { 0 };
     for _ in 0..RECORDS {
         if records.is_empty() {
@@ -73,7 +86,7 @@ fn misfit(variant: Variant, order: Order, snap_len: u32, mut records: &[u8], who
         let Some((_, rest)) = records.split_at_checked(variant.header()) else {
             return misfit.saturating_add(overrun);
         };
-        let length = order.u32_at(header, 8).unwrap_or(u32::MAX);
+        let length = order.u32_at(header, CAPTURED_LENGTH).unwrap_or(u32::MAX);
         if length > MAX_CAPTURED {
             break;
         }
@@ -85,8 +98,8 @@ fn misfit(variant: Variant, order: Order, snap_len: u32, mut records: &[u8], who
     misfit
 }
 
-/// How many fields of one header make no sense.
-fn oddities(variant: Variant, order: Order, snap_len: u32, header: &[u8]) -> u32 {
+/// How many fields of one header are implausible.
+fn oddities(variant: Variant, order: ByteOrder, snap_len: u32, header: &[u8]) -> u32 {
     let Some([_, micros, captured, original]) = order.words::<4>(header) else {
         return 0;
     };
@@ -98,27 +111,27 @@ fn oddities(variant: Variant, order: Order, snap_len: u32, header: &[u8]) -> u32
         captured > original,
     ];
     let more = match variant {
-        // What has not come yet speaks against nobody.
+        // Missing bytes are not scored.
         _ if header.len() < variant.header() => [false; 3],
         Variant::Plain | Variant::AixFddi => [false; 3],
-        Variant::Nokia => [!is_nokia(order.u32_at(header, 16)), false, false],
+        Variant::Nokia => [!is_nokia(order.u32_at(header, NOKIA_FIELD)), false, false],
         Variant::Modified | Variant::ModifiedLonger => {
-            let index = order.u32_at(header, 16).unwrap_or(u32::MAX);
-            let protocol = order.u16_at(header, 20).unwrap_or(u16::MAX);
-            let kind = header.get(22).copied().unwrap_or(u8::MAX);
-            [index > 10_000, !is_protocol(protocol), kind > 4]
+            let index = order.u32_at(header, INTERFACE_INDEX).unwrap_or(u32::MAX);
+            let protocol = order.u16_at(header, LINK_PROTOCOL).unwrap_or(u16::MAX);
+            let kind = header.get(PACKET_TYPE).copied().unwrap_or(u8::MAX);
+            [index > MAX_INTERFACE_INDEX, !is_protocol(protocol), kind > MAX_PACKET_TYPE]
         }
     };
     let odd = usual.iter().chain(&more).filter(|odd| **odd);
     u32::try_from(odd.count()).unwrap_or(u32::MAX)
 }
 
-/// An EtherType, or one of the numbers Linux uses in its place.
+/// Whether a number is an EtherType, or one of the numbers that Linux uses in place of one.
 fn is_protocol(number: u16) -> bool {
     matches!(number, 0x0600..|0x0060| 0x0200 | 0x0400 | 0..=0x0017)
 }
 
-/// The only values seen in the field nobody has explained.
+/// Whether Nokia's undocumented field has one of the values that are known from captures.
 fn is_nokia(field: Option<u32>) -> bool {
     let Some(field) = field else { return false };
     field & 0x0fff_00f0 == 0x0fbf_0000

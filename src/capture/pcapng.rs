@@ -1,17 +1,17 @@
 //! pcapng: blocks, sections and interfaces (draft-ietf-opsawg-pcapng).
 //!
-//! Packet blocks of all three kinds become frames, Decryption Secrets Blocks are handed on, and every other
-//! block is passed over without being held in memory. A section may have its own byte order, an interface
+//! Packet blocks of all three kinds become frames, Decryption Secrets Blocks are passed on, and every other
+//! block is skipped without being held in memory. Each section has its own byte order, each interface
 //! its own link type and clock.
 
 use super::Time;
-use super::bytes::Order;
+use super::bytes::ByteOrder;
 use super::clock::Clock;
-use super::error::{Fault, Problem, Step};
-use super::input::{Input, Place};
-use super::pcap::{Found, MAX_FRAME};
+use super::error::{Fault, Problem, ReadResult};
+use super::input::{Input, BufferRange};
+use super::pcap::{FoundFrame, MAX_FRAME};
 
-/// Section Header Block: a palindrome, so that it can be read before the byte order is known.
+/// Section Header Block: its type is the same in both byte orders, so that it can be read before the order is known.
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 /// Interface Description Block.
 pub(super) const INTERFACE: u32 = 1;
@@ -26,62 +26,97 @@ pub(super) const SECRETS: u32 = 10;
 /// The byte-order magic of a section header.
 pub(super) const ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
-/// No block that has to be held in memory is longer.
+/// The longest block that is held in memory, in bytes.
 pub(super) const MAX_HELD: u32 = MAX_FRAME;
-/// No block at all is longer, as in Wireshark (whose limit is some bytes larger).
+/// The longest block of any type, in bytes. Wireshark's limit is a few bytes larger.
 pub(super) const MAX_BLOCK: u32 = 128 * 1024 * 1024;
-/// No section has more interfaces; an old packet block could not name more.
+/// The most interfaces in a section. The obsolete packet block has 16 bits for an interface's number.
 const MAX_INTERFACES: usize = 65_536;
+
+// Lengths in bytes, as the format draft draws the blocks.
+/// Type and length, before a block's body.
+const HEADER: usize = 8;
+/// The length again, after the body.
+const TRAILER: usize = 4;
+const SMALLEST_BLOCK: u32 = 12;
+pub(super) const SMALLEST_SECTION: u32 = 28;
+const SMALLEST_INTERFACE: u32 = 20;
+const SMALLEST_PACKET: u32 = 32;
+const SMALLEST_SIMPLE_PACKET: u32 = 16;
+pub(super) const SMALLEST_SECRETS: u32 = 20;
+/// Where the packet begins in an Enhanced Packet Block or in the obsolete one.
+const PACKET_DATA: usize = 28;
+/// Where the packet begins in a Simple Packet Block.
+const SIMPLE_PACKET_DATA: usize = 12;
+/// Where the secrets begin in a Decryption Secrets Block.
+const SECRETS_DATA: usize = 16;
+
+// Offsets in the body of an Interface Description Block.
+const LINK_TYPE: usize = 0;
+const SNAP_LEN: usize = 4;
+const INTERFACE_OPTIONS: usize = 8;
+
+/// `opt_endofopt`.
+pub(super) const OPTION_END: u16 = 0;
+/// `if_tsresol`.
+pub(super) const OPTION_RESOLUTION: u16 = 9;
+/// `if_tsoffset`.
+const OPTION_OFFSET: u16 = 14;
+/// Code and length, before an option's value.
+const OPTION_HEADER: usize = 4;
+/// `if_tsresol` of an interface that states none: microseconds.
+const DEFAULT_RESOLUTION: u8 = 6;
 
 /// A block's header.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(super) struct BlockHeader {
     pub(super) kind: u32,
-    /// Length of the whole block, header and trailer included.
+    /// Length of the whole block in bytes, header and trailer included.
     pub(super) total: u32,
-    /// The byte order: of a section header, the one it begins.
-    pub(super) order: Order,
+    /// The section's byte order. For a section header, that of the section it begins.
+    pub(super) order: ByteOrder,
 }
 
 /// A pcapng file within one of its sections.
 #[derive(Clone, Debug)]
 pub(super) struct Pcapng {
-    order: Order,
-    interfaces: Vec<Interface>,
+    order: ByteOrder,
+    interfaces: Vec<SectionInterface>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Interface {
+struct SectionInterface {
     link: u16,
     snap_len: u32,
     clock: Clock,
 }
 
-/// What a block gave.
+/// The content of a block that is not skipped.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Block {
-    Frame(Found),
-    Secrets { kind: u32, place: Place },
+    Frame(FoundFrame),
+    Secrets { kind: u32, place: BufferRange },
 }
 
 impl Pcapng {
-    /// A file of which nothing was read; its first block must be a section header.
+    /// A file from which nothing was read yet. Its first block must be a section header.
     pub(super) fn new() -> Self {
-        Self { order: Order::Little, interfaces: Vec::new() }
+        Self { order: ByteOrder::Little, interfaces: Vec::new() }
     }
 
-    /// Whether the next block stands in these bytes as a whole and is a packet; what gives nothing may be followed by a wait.
+    /// Whether `bytes` begin with a whole packet block. For other blocks the answer is no, because `next` would read on
+    /// after them and might have to wait.
     pub(super) fn is_at_hand(&self, bytes: &[u8]) -> bool {
         self.order.words::<2>(bytes).is_some_and(|[kind, total]| {
             matches!(kind, PACKET | OLD_PACKET | SIMPLE_PACKET) && bytes.len() >= total as usize
         })
     }
 
-    /// Takes blocks until one gives something; nothing at the end.
+    /// Takes blocks until one has a frame or secrets; `None` at the end of the file.
     #[inline]
-    pub(super) fn next(&mut self, input: &mut Input) -> Step<Option<Block>> {
+    pub(super) fn next(&mut self, input: &mut Input) -> ReadResult<Option<Block>> {
         loop {
-            let Some(head) = Head::read(input, self.order)? else {
+            let Some(head) = BlockHeader::read(input, self.order)? else {
                 return Ok(None);
             };
             match head.kind {
@@ -95,8 +130,8 @@ impl Pcapng {
         }
     }
 
-    fn begin_section(&mut self, input: &mut Input, head: Head) -> Step<()> {
-        head.hold(input, 28)?;
+    fn begin_section(&mut self, input: &mut Input, head: BlockHeader) -> ReadResult<()> {
+        head.hold(input, SMALLEST_SECTION)?;
         head.check_version(input)?;
         self.order = head.order;
         self.interfaces.clear();
@@ -104,8 +139,8 @@ impl Pcapng {
         Ok(())
     }
 
-    fn add_interface(&mut self, input: &mut Input, head: Head) -> Step<()> {
-        head.hold(input, 20)?;
+    fn add_interface(&mut self, input: &mut Input, head: BlockHeader) -> ReadResult<()> {
+        head.hold(input, SMALLEST_INTERFACE)?;
         if self.interfaces.len() >= MAX_INTERFACES {
             return Err(Fault::damaged(
                 input.position(),
@@ -113,10 +148,10 @@ impl Pcapng {
             ));
         }
         let body = head.body(input.bytes());
-        let interface = Interface {
-            link: head.order.u16_at(body, 0).unwrap_or_default(),
-            snap_len: head.order.u32_at(body, 4).unwrap_or_default(),
-            clock: clock_of(head.order, body.get(8..).unwrap_or_default()),
+        let interface = SectionInterface {
+            link: head.order.u16_at(body, LINK_TYPE).unwrap_or_default(),
+            snap_len: head.order.u32_at(body, SNAP_LEN).unwrap_or_default(),
+            clock: clock_of(head.order, body.get(INTERFACE_OPTIONS..).unwrap_or_default()),
         };
         self.interfaces.push(interface);
         input.take(head.total as usize, 0, 0);
@@ -125,28 +160,29 @@ impl Pcapng {
 
     /// An Enhanced Packet Block, or the obsolete block it replaced.
     #[inline]
-    fn packet(&self, input: &mut Input, head: Head) -> Step<Block> {
-        head.hold(input, 32)?;
+    fn packet(&self, input: &mut Input, head: BlockHeader) -> ReadResult<Block> {
+        head.hold(input, SMALLEST_PACKET)?;
         let Some([first, high, low, captured, original]) = head.order.words::<5>(head.body(input.bytes())) else {
             return Err(Fault::damaged(input.position(), "expected a packet block"));
         };
         let index = if head.kind == PACKET {
             first as usize
         } else {
-            // Two fields of two bytes: the interface, and a count of drops.
+            // Two fields of two bytes: the interface, and a count of dropped packets.
             usize::from(match head.order {
-                Order::Little => first & 0xffff,
-                Order::Big => first >> 16,
+                ByteOrder::Little => first & 0xffff,
+                ByteOrder::Big => first >> 16,
             } as u16)
         };
         let interface = self.interface(input, index)?;
-        let ticks = u64::from(high) << 32 | u64::from(low);
-        found(input, head, 28, captured, original, interface.link, interface.clock.time(ticks))
+        let time = interface.clock.time(u64::from(high) << 32 | u64::from(low));
+        let lengths = PacketLengths { before: PACKET_DATA, captured, original };
+        take_packet(input, head, lengths, interface.link, time)
     }
 
-    /// A Simple Packet Block: no time, always of the first interface, as long as its snap length allows.
-    fn simple_packet(&self, input: &mut Input, head: Head) -> Step<Block> {
-        head.hold(input, 16)?;
+    /// A Simple Packet Block: without a time, always of the first interface, and cut to that interface's snap length.
+    fn simple_packet(&self, input: &mut Input, head: BlockHeader) -> ReadResult<Block> {
+        head.hold(input, SMALLEST_SIMPLE_PACKET)?;
         let interface = self.interface(input, 0)?;
         let body = head.body(input.bytes());
         let original = head.order.u32_at(body, 0).unwrap_or_default();
@@ -155,11 +191,12 @@ impl Pcapng {
             limit => original.min(limit),
         };
         let time = Time { digits: interface.clock.digits(), ..Time::default() };
-        found(input, head, 12, captured, original, interface.link, time)
+        let lengths = PacketLengths { before: SIMPLE_PACKET_DATA, captured, original };
+        take_packet(input, head, lengths, interface.link, time)
     }
 
     #[inline]
-    fn interface(&self, input: &Input, index: usize) -> Step<Interface> {
+    fn interface(&self, input: &Input, index: usize) -> ReadResult<SectionInterface> {
         match self.interfaces.get(index) {
             Some(interface) => Ok(*interface),
             None => Err(Fault::damaged(
@@ -170,91 +207,99 @@ impl Pcapng {
     }
 }
 
-/// Takes a packet block whose packet begins `from` bytes into it.
-#[inline]
-fn found(
-    input: &mut Input,
-    head: Head,
-    from: usize,
+/// Lengths within a packet block, in bytes.
+#[derive(Clone, Copy)]
+struct PacketLengths {
+    /// Of the block's fields before the packet.
+    before: usize,
+    /// Of the packet as captured.
     captured: u32,
+    /// Of the packet on the wire.
     original: u32,
-    link: u16,
-    time: Time,
-) -> Step<Block> {
-    let room = (head.total as usize).saturating_sub(from.saturating_add(4));
-    if captured as usize > room {
-        return Err(Fault::damaged(
-            input.position(),
-            format!("expected a packet of at most {room} bytes in its block, got one of {captured}"),
-        ));
-    }
-    Ok(Block::Frame(Found {
-        time,
-        link,
-        wire_len: original,
-        place: input.take(head.total as usize, from, captured as usize),
-    }))
 }
 
-fn secrets(input: &mut Input, head: Head) -> Step<Block> {
-    head.hold(input, 20)?;
+/// Takes a packet block from the input.
+#[inline]
+fn take_packet(
+    input: &mut Input,
+    head: BlockHeader,
+    lengths: PacketLengths,
+    link: u16,
+    time: Time,
+) -> ReadResult<Block> {
+    let PacketLengths { before, captured, original } = lengths;
+    let most = (head.total as usize).saturating_sub(before.saturating_add(TRAILER));
+    if captured as usize > most {
+        return Err(Fault::damaged(
+            input.position(),
+            format!("expected a packet of at most {most} bytes in its block, got one of {captured}"),
+        ));
+    }
+    let place = input.take(head.total as usize, before, captured as usize);
+    Ok(Block::Frame(FoundFrame { time, link, wire_len: original, place }))
+}
+
+fn secrets(input: &mut Input, head: BlockHeader) -> ReadResult<Block> {
+    head.hold(input, SMALLEST_SECRETS)?;
     let body = head.body(input.bytes());
     let Some([kind, length]) = head.order.words::<2>(body) else {
         return Err(Fault::damaged(input.position(), "expected secrets"));
     };
-    let room = body.len().saturating_sub(8);
-    if length as usize > room {
+    let most = body.len().saturating_sub(SECRETS_DATA - HEADER);
+    if length as usize > most {
         return Err(Fault::damaged(
             input.position(),
-            format!("expected secrets of at most {room} bytes in their block, got {length}"),
+            format!("expected secrets of at most {most} bytes in their block, got {length}"),
         ));
     }
-    let place = input.take(head.total as usize, 16, length as usize);
+    let place = input.take(head.total as usize, SECRETS_DATA, length as usize);
     Ok(Block::Secrets { kind, place })
 }
 
-impl Head {
-    /// Looks at the next block's header; nothing at the end.
+impl BlockHeader {
+    /// Looks at the next block's header, without taking it; `None` at the end of the file.
     #[inline]
-    pub(super) fn read(input: &mut Input, order: Order) -> Step<Option<Self>> {
-        let have = input.want(8)?;
+    pub(super) fn read(input: &mut Input, order: ByteOrder) -> ReadResult<Option<Self>> {
+        let have = input.want(HEADER)?;
         if have == 0 {
             return Ok(None);
         }
         let Some([kind, total]) = order.words::<2>(input.bytes()) else {
-            return Err(Fault::cut(input.position(), "a block header", 8, have as u64));
+            return Err(Fault::cut(input.position(), "a block header", HEADER as u64, have as u64));
         };
         let head = Self { kind, total, order };
         let head = if kind == SECTION { head.with_own_order(input)? } else { head };
-        if head.total < 12 {
+        if head.total < SMALLEST_BLOCK {
             return Err(Fault::damaged(
                 input.position(),
-                format!("expected a block of at least 12 bytes, got {}", head.total),
+                format!("expected a block of at least {SMALLEST_BLOCK} bytes, got {}", head.total),
             ));
         }
         Ok(Some(head))
     }
 
-    fn with_own_order(self, input: &mut Input) -> Step<Self> {
-        let have = input.want(12)?;
-        let orders = [Order::Little, Order::Big];
+    fn with_own_order(self, input: &mut Input) -> ReadResult<Self> {
+        let have = input.want(SMALLEST_BLOCK as usize)?;
+        let orders = [ByteOrder::Little, ByteOrder::Big];
         let own = orders.into_iter().find_map(|order| {
             let [_, total, magic] = order.words::<3>(input.bytes())?;
             (magic == ORDER_MAGIC).then_some(Self { total, order, ..self })
         });
         match own {
             Some(head) => Ok(head),
-            None if have < 12 => Err(Fault::cut(input.position(), "a section header", 28, have as u64)),
+            None if have < SMALLEST_BLOCK as usize => {
+                Err(Fault::cut(input.position(), "a section header", SMALLEST_SECTION.into(), have as u64))
+            }
             None => Err(Fault::damaged(
-                input.position().saturating_add(8),
+                input.position().saturating_add(HEADER as u64),
                 "expected the byte-order magic 1a2b3c4d of a section, got something else",
             )),
         }
     }
 
-    /// Sees to it that the whole block is in the input's buffer, and that its two lengths agree.
+    /// Reads the whole block into the input's buffer, and checks that its two lengths agree.
     #[inline]
-    pub(super) fn hold(&self, input: &mut Input, at_least: u32) -> Step<()> {
+    pub(super) fn hold(&self, input: &mut Input, at_least: u32) -> ReadResult<()> {
         if self.total > MAX_HELD {
             return Err(self.too_long(input, MAX_HELD));
         }
@@ -268,41 +313,41 @@ impl Head {
         if have < self.total as usize {
             return Err(self.cut(input.position(), have as u64));
         }
-        let trailer = (self.total as usize).saturating_sub(4);
+        let trailer = (self.total as usize).saturating_sub(TRAILER);
         self.check_trailer(input, trailer, input.position())
     }
 
-    /// What stands between a held block's header and its trailer.
+    /// The bytes between a held block's header and its trailer.
     #[inline]
     pub(super) fn body<'a>(&self, block: &'a [u8]) -> &'a [u8] {
-        let end = (self.total as usize).saturating_sub(4);
-        block.get(8..end).unwrap_or_default()
+        let end = (self.total as usize).saturating_sub(TRAILER);
+        block.get(HEADER..end).unwrap_or_default()
     }
 
-    /// Takes the block without holding it, giving it to `sink` piece by piece.
-    pub(super) fn pass(&self, input: &mut Input, mut sink: impl FnMut(&[u8]) -> Step<()>) -> Step<()> {
+    /// Takes the block and gives it to `sink` piece by piece, without holding all of it.
+    pub(super) fn pass(&self, input: &mut Input, mut sink: impl FnMut(&[u8]) -> ReadResult<()>) -> ReadResult<()> {
         let at = input.position();
         if self.total > MAX_BLOCK {
             return Err(self.too_long(input, MAX_BLOCK));
         }
-        let before_trailer = u64::from(self.total).saturating_sub(4);
+        let before_trailer = u64::from(self.total).saturating_sub(TRAILER as u64);
         let passed = input.pass(before_trailer, &mut sink)?;
-        let have = input.want(4)?;
-        if passed < before_trailer || have < 4 {
+        let have = input.want(TRAILER)?;
+        if passed < before_trailer || have < TRAILER {
             return Err(self.cut(at, passed.saturating_add(have as u64)));
         }
         self.check_trailer(input, 0, at)?;
-        let place = input.take(4, 0, 4);
+        let place = input.take(TRAILER, 0, TRAILER);
         sink(input.at(place))
     }
 
-    /// Checks that a held section header is of a version that is known.
-    pub(super) fn check_version(&self, input: &Input) -> Step<()> {
+    /// Checks that a held section header has a supported version.
+    pub(super) fn check_version(&self, input: &Input) -> ReadResult<()> {
         let body = self.body(input.bytes());
         let major = self.order.u16_at(body, 4).unwrap_or_default();
         let minor = self.order.u16_at(body, 6).unwrap_or_default();
         match (major, minor) {
-            // 1.2 was written by some programs and means the same.
+            // Some programs write 1.2 and mean the same.
             (1, 0 | 2) => Ok(()),
             _ => Err(Fault::damaged(
                 input.position().saturating_add(12),
@@ -312,7 +357,7 @@ impl Head {
     }
 
     #[inline]
-    fn check_trailer(&self, input: &Input, at: usize, block: u64) -> Step<()> {
+    fn check_trailer(&self, input: &Input, at: usize, block: u64) -> ReadResult<()> {
         match self.order.u32_at(input.bytes(), at) {
             Some(trailer) if trailer == self.total => Ok(()),
             trailer => Err(Fault::damaged(
@@ -338,20 +383,20 @@ impl Head {
     }
 }
 
-/// The clock an interface's options describe: microseconds where they say nothing. Options that run over
-/// their end are passed over, as are those of a length of their own making.
-fn clock_of(order: Order, mut options: &[u8]) -> Clock {
-    let mut resolution = 6;
+/// The clock that an interface's options describe. Options of the wrong length, and those that run over the end of
+/// the block, are ignored.
+fn clock_of(order: ByteOrder, mut options: &[u8]) -> Clock {
+    let mut resolution = DEFAULT_RESOLUTION;
     let mut offset = 0;
     while let (Some(code), Some(length)) = (order.u16_at(options, 0), order.u16_at(options, 2)) {
-        let Some(rest) = options.get(4..) else { break };
+        let Some(rest) = options.get(OPTION_HEADER..) else { break };
         let Some((value, _)) = rest.split_at_checked(usize::from(length)) else {
             break;
         };
         match (code, value) {
-            (0, _) => break,
-            (9, [value]) => resolution = *value,
-            (14, value) => {
+            (OPTION_END, _) => break,
+            (OPTION_RESOLUTION, [value]) => resolution = *value,
+            (OPTION_OFFSET, value) => {
                 if let Ok(value) = <[u8; 8]>::try_from(value) {
                     offset = order.i64(value);
                 }

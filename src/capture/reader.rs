@@ -1,93 +1,93 @@
-//! One capture file or pipe: what format it has, and what it holds, one thing at a time.
+//! Reads one capture file or pipe: finds out its format by its first bytes, and returns its blocks one by one.
 //!
-//! The format is told by the first bytes. Numbers across files are `run`'s.
+//! It does not number frames; `run` does, across files.
 
 use super::ahead::read_ahead;
-use super::error::{CaptureError, Fault, Problem, Step};
-use super::input::{Input, Place};
-use super::pcap::{Found, Pcap, is_pcap};
+use super::error::{CaptureError, Fault, Problem, ReadResult};
+use super::input::{Input, BufferRange};
+use super::pcap::{FoundFrame, Pcap, is_pcap};
 use super::pcapng::{Block, Pcapng, SECTION};
 use super::source::{Opened, Source};
 use super::unpack::{packing_of, unpack};
 use std::io::Read;
 
-/// How many bytes are shown of what is no capture.
+/// How many bytes an error shows of a file that is not a capture.
 const SHOWN: usize = 16;
 
 /// A capture being read.
-pub(super) struct Reader {
+pub(super) struct CaptureReader {
     name: String,
     plain: bool,
     ahead: bool,
     input: Input,
-    format: Format,
+    format: FileFormat,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Format {
-    /// Not one byte was looked at yet.
+pub(super) enum FileFormat {
+    /// Nothing was read yet.
     Unknown,
     Pcap(Pcap),
     Pcapng(Pcapng),
 }
 
-impl Reader {
-    /// Opens a source; not one byte is read yet. `count` wraps what is opened, to count its bytes; `ahead` says that what is packed
-    /// is to be unpacked by a thread of its own.
+impl CaptureReader {
+    /// Opens a source without reading from it. `count` wraps the opened reader, to count its bytes. With `ahead`, a
+    /// compressed file is decompressed by a thread of its own.
     pub(super) fn open(
         source: Source,
         ahead: bool,
         count: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
     ) -> Result<Self, CaptureError> {
         let Opened { name, reader, plain } = source.open()?;
-        Ok(Self { name, plain, ahead, input: Input::new(count(reader), None), format: Format::Unknown })
+        Ok(Self { name, plain, ahead, input: Input::new(count(reader), None), format: FileFormat::Unknown })
     }
 
-    /// What errors call the file.
+    /// The file's name in errors.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is a plain file: nobody is waited for.
+    /// Whether it is a plain file, so that reading never waits for a writer.
     pub(super) fn is_plain(&self) -> bool {
         self.plain
     }
 
-    /// Whether the next thing to be had was read already.
+    /// Whether the next frame is in the buffer already.
     pub(super) fn is_at_hand(&self) -> bool {
         match &self.format {
-            Format::Pcapng(pcapng) => pcapng.is_at_hand(self.input.bytes()),
-            Format::Pcap(pcap) => pcap.is_at_hand(self.input.bytes()),
-            Format::Unknown => false,
+            FileFormat::Pcapng(pcapng) => pcapng.is_at_hand(self.input.bytes()),
+            FileFormat::Pcap(pcap) => pcap.is_at_hand(self.input.bytes()),
+            FileFormat::Unknown => false,
         }
     }
 
-    /// Takes the next frame or secrets; nothing at the end.
+    /// Takes the next frame or secrets; `None` at the end of the file.
     ///
     /// # Errors
-    /// Whatever is wrong with the file; everything before it was given out.
+    /// Whatever is wrong with the file. Everything before the position of the error was returned before it.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<Block>, CaptureError> {
         self.step().map_err(|fault| self.error(fault))
     }
 
     #[inline]
-    fn step(&mut self) -> Step<Option<Block>> {
+    fn step(&mut self) -> ReadResult<Option<Block>> {
         match &mut self.format {
-            Format::Pcapng(pcapng) => return pcapng.next(&mut self.input),
-            Format::Pcap(pcap) => return pcap.next(&mut self.input).map(|f| f.map(Block::Frame)),
-            Format::Unknown => {}
+            FileFormat::Pcapng(pcapng) => return pcapng.next(&mut self.input),
+            FileFormat::Pcap(pcap) => return pcap.next(&mut self.input).map(|f| f.map(Block::Frame)),
+            FileFormat::Unknown => {}
         }
         self.begin()?;
         match &mut self.format {
-            Format::Pcapng(pcapng) => pcapng.next(&mut self.input),
-            Format::Pcap(pcap) => pcap.next(&mut self.input).map(|f| f.map(Block::Frame)),
-            Format::Unknown => Ok(None),
+            FileFormat::Pcapng(pcapng) => pcapng.next(&mut self.input),
+            FileFormat::Pcap(pcap) => pcap.next(&mut self.input).map(|f| f.map(Block::Frame)),
+            FileFormat::Unknown => Ok(None),
         }
     }
 
     /// Finds out the format and reads the file's header.
-    pub(super) fn begin(&mut self) -> Step<&mut Format> {
+    pub(super) fn begin(&mut self) -> ReadResult<&mut FileFormat> {
         self.input.want(4)?;
         if let Some(packing) = packing_of(self.input.bytes()) {
             let nothing = Input::new(Box::new(std::io::empty()), None);
@@ -98,9 +98,9 @@ impl Reader {
             self.input.want(4)?;
         }
         self.format = if self.input.bytes().starts_with(&SECTION.to_be_bytes()) {
-            Format::Pcapng(Pcapng::new())
+            FileFormat::Pcapng(Pcapng::new())
         } else if is_pcap(self.input.bytes()) {
-            Format::Pcap(Pcap::open(&mut self.input, self.plain)?)
+            FileFormat::Pcap(Pcap::open(&mut self.input, self.plain)?)
         } else {
             return Err(self.no_capture());
         };
@@ -117,25 +117,25 @@ impl Reader {
         Fault::new(0, Problem::NotACapture { first, looks_like })
     }
 
-    /// The bytes of a place that was just given out.
+    /// The bytes of a range that was just returned.
     #[inline]
-    pub(super) fn at(&self, place: Place) -> &[u8] {
+    pub(super) fn at(&self, place: BufferRange) -> &[u8] {
         self.input.at(place)
     }
 
-    /// The input and its format, for who copies blocks.
-    pub(super) fn parts(&mut self) -> (&mut Input, &mut Format) {
+    /// The input and its format, for copying blocks.
+    pub(super) fn parts(&mut self) -> (&mut Input, &mut FileFormat) {
         (&mut self.input, &mut self.format)
     }
 
-    /// A fault with this file's name.
+    /// Adds this file's name to a fault.
     #[cold]
     pub(super) fn error(&self, fault: Fault) -> CaptureError {
         CaptureError::new(&self.name, self.input.packing(), fault.at, fault.problem)
     }
 }
 
-/// What the first bytes may be instead of a capture's.
+/// What a file that is not a capture may be, by its first bytes.
 fn looks_like(first: &[u8]) -> Option<&'static str> {
     Some(match first {
         [0x0a, 0x0d, 0x0d] | [0xd4, 0xc3, 0xb2] | [0xa1, 0xb2, _] => "a capture cut in its first bytes",
@@ -152,17 +152,17 @@ fn looks_like(first: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Valid UTF-8 as far as it goes, without control characters but blanks.
+/// Whether the bytes are UTF-8 without control characters other than whitespace.
 fn is_text(bytes: &[u8]) -> bool {
-    // A last character may be cut.
+    // The last character may be cut.
     let valid = std::str::from_utf8(bytes).map_or_else(|e| e.error_len().is_none(), |_| true);
     valid && bytes.iter().all(|b| !b.is_ascii_control() || b.is_ascii_whitespace())
 }
 
-impl Found {
-    /// A frame with a number, over the reader's bytes.
+impl FoundFrame {
+    /// The frame with its number and its bytes.
     #[inline]
-    pub(super) fn frame<'a>(&self, number: u64, reader: &'a Reader) -> super::Frame<'a> {
+    pub(super) fn frame<'a>(&self, number: u64, reader: &'a CaptureReader) -> super::Frame<'a> {
         super::Frame { number, time: self.time, link: self.link, data: reader.at(self.place), wire_len: self.wire_len }
     }
 }

@@ -1,19 +1,24 @@
-//! Copying a capture while secrets of one kind are put in or taken out.
+//! Copies a capture and injects or strips secrets of one kind.
 //!
-//! Every other block of a pcapng comes out byte for byte as it was, known or not; only a section's stated
-//! length, which would no longer hold, becomes "unknown". A pcap comes out as pcapng, with its times to their
-//! full precision and its link type. What the secrets say is not looked at.
+//! Every other block of a pcapng is copied byte for byte, whether its type is known or not. Only the length that a
+//! section header states becomes "unknown", because it would be wrong. A pcap becomes pcapng, with its link type and
+//! the full precision of its times. Secrets are not interpreted.
 
-use super::bytes::Order;
-use super::error::{CaptureError, Fault, Problem, Step};
+use super::bytes::ByteOrder;
+use super::error::{CaptureError, Fault, Problem, ReadResult};
 use super::input::Input;
 use super::pcap::Pcap;
-use super::pcapng::{Head, INTERFACE, SECRETS, SECTION};
-use super::reader::{Format, Reader};
+use super::pcapng::{BlockHeader, INTERFACE, SECRETS, SECTION, SMALLEST_SECRETS, SMALLEST_SECTION};
+use super::reader::{FileFormat, CaptureReader};
 use super::source::Source;
-use super::write::{Interface, PcapngWriter, secrets_block};
+use super::write::{InterfaceDescription, PcapngWriter, secrets_block};
 use super::{Frame, Secrets};
 use std::io::{self, Write};
+
+/// Where the section length begins in a Section Header Block.
+const SECTION_LENGTH: usize = 16;
+/// The section length that means "unknown".
+const UNKNOWN_LENGTH: [u8; 8] = [0xff; 8];
 
 /// Where a rewritten capture goes.
 pub struct Output<'a> {
@@ -21,26 +26,26 @@ pub struct Output<'a> {
     out: &'a mut dyn Write,
 }
 
-/// What was done to a capture.
+/// What copying changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
-    /// How many blocks of secrets of the kind were taken out (or replaced).
+    /// How many blocks with secrets of the kind were removed or replaced.
     pub removed: u64,
 }
 
 impl<'a> Output<'a> {
-    /// Something to write to, best buffered; `name` is what errors call it.
+    /// A writer, which should be buffered, and its name in errors.
     pub fn new(name: &'a str, out: &'a mut dyn Write) -> Self {
         Self { name, out }
     }
 }
 
-/// Copies a capture with `payload` in it as secrets of kind `secret_type`: behind the first section's header
-/// and the interfaces that follow it, before everything else (editcap 4.0 cannot rewrite a file whose secrets
-/// come before its interfaces). Secrets of this kind that were there before are left out.
+/// Copies a capture and adds `payload` as secrets of type `secret_type`, in place of any secrets of that type. The
+/// new block follows the first section's header and the interfaces directly after it. (The format allows it before
+/// the interfaces too, but editcap 4.0 cannot rewrite such a file.)
 ///
 /// # Errors
-/// What reading or writing gives; of a capture that is cut, everything before the cut is written.
+/// Reading or writing failed. If the input is cut, everything before the cut has been written.
 pub fn inject(input: Source, output: Output<'_>, secret_type: u32, payload: &[u8]) -> Result<Rewritten, CaptureError> {
     let secrets = Secrets { kind: secret_type, data: payload };
     rewrite(input, output, secret_type, Some(secrets))
@@ -60,10 +65,10 @@ fn rewrite(
     kind: u32,
     secrets: Option<Secrets<'_>>,
 ) -> Result<Rewritten, CaptureError> {
-    let mut reader = Reader::open(input, false, |reader| reader)?;
+    let mut reader = CaptureReader::open(input, false, |reader| reader)?;
     let mut copy = Copy { out: output.out, kind, secrets, done: Rewritten::default() };
     let copied = copy.run(&mut reader);
-    // What was copied before a fault counts, so it must not stay in a buffer.
+    // Everything before a fault is part of the output and must not stay in a buffer.
     let flushed = copy.out.flush().map_err(write_fault);
     match copied.and(flushed) {
         Ok(()) => Ok(copy.done),
@@ -82,18 +87,18 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    fn run(&mut self, reader: &mut Reader) -> Step<()> {
+    fn run(&mut self, reader: &mut CaptureReader) -> ReadResult<()> {
         reader.begin()?;
         match reader.parts() {
-            (input, Format::Pcap(pcap)) => self.convert(input, pcap),
+            (input, FileFormat::Pcap(pcap)) => self.convert(input, pcap),
             (input, _) => self.copy(input),
         }
     }
 
     /// Copies a pcapng block by block.
-    fn copy(&mut self, input: &mut Input) -> Step<()> {
+    fn copy(&mut self, input: &mut Input) -> ReadResult<()> {
         let mut section = None;
-        while let Some(head) = Head::read(input, section.unwrap_or(Order::Little))? {
+        while let Some(head) = BlockHeader::read(input, section.unwrap_or(ByteOrder::Little))? {
             if head.kind != INTERFACE {
                 self.insert(section)?;
             }
@@ -109,8 +114,8 @@ impl Copy<'_> {
         self.insert(section)
     }
 
-    /// Writes the secrets that are to go in, once, in the byte order of the section.
-    fn insert(&mut self, section: Option<Order>) -> Step<()> {
+    /// Writes the new secrets, in the byte order of the section, the first time it is called within one.
+    fn insert(&mut self, section: Option<ByteOrder>) -> ReadResult<()> {
         if let Some(order) = section
             && let Some(secrets) = self.secrets.take()
         {
@@ -120,20 +125,20 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn section(&mut self, input: &mut Input, head: Head) -> Step<()> {
-        head.hold(input, 28)?;
+    fn section(&mut self, input: &mut Input, head: BlockHeader) -> ReadResult<()> {
+        head.hold(input, SMALLEST_SECTION)?;
         head.check_version(input)?;
         let total = head.total as usize;
         let place = input.take(total, 0, total);
         let block = input.at(place);
-        let (before, rest) = block.split_at_checked(16).unwrap_or((block, &[]));
+        let (before, rest) = block.split_at_checked(SECTION_LENGTH).unwrap_or((block, &[]));
         write(self.out, before)?;
-        write(self.out, &[0xff; 8])?;
-        write(self.out, rest.get(8..).unwrap_or_default())
+        write(self.out, &UNKNOWN_LENGTH)?;
+        write(self.out, rest.get(UNKNOWN_LENGTH.len()..).unwrap_or_default())
     }
 
-    fn secrets(&mut self, input: &mut Input, head: Head) -> Step<()> {
-        head.hold(input, 20)?;
+    fn secrets(&mut self, input: &mut Input, head: BlockHeader) -> ReadResult<()> {
+        head.hold(input, SMALLEST_SECRETS)?;
         let kind = head.order.u32_at(head.body(input.bytes()), 0);
         let total = head.total as usize;
         let place = input.take(total, 0, total);
@@ -144,10 +149,10 @@ impl Copy<'_> {
         write(self.out, input.at(place))
     }
 
-    /// Turns a pcap into pcapng.
-    fn convert(&mut self, input: &mut Input, pcap: &Pcap) -> Step<()> {
+    /// Copies a pcap as pcapng.
+    fn convert(&mut self, input: &mut Input, pcap: &Pcap) -> ReadResult<()> {
         let interface =
-            Interface { link: pcap.link, digits: pcap.clock.digits(), snap_len: pcap.snap_len, fcs_len: pcap.fcs_len };
+            InterfaceDescription { link: pcap.link, digits: pcap.clock.digits(), snap_len: pcap.snap_len, fcs_len: pcap.fcs_len };
         let mut writer = PcapngWriter::new(&mut *self.out).map_err(write_fault)?;
         writer.index_of(interface).map_err(write_fault)?;
         if let Some(secrets) = self.secrets.take() {
@@ -167,7 +172,7 @@ impl Copy<'_> {
     }
 }
 
-fn write(out: &mut dyn Write, bytes: &[u8]) -> Step<()> {
+fn write(out: &mut dyn Write, bytes: &[u8]) -> ReadResult<()> {
     out.write_all(bytes).map_err(write_fault)
 }
 

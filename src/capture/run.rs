@@ -1,8 +1,8 @@
-//! Several captures as one: read in the order given, frame numbers going on from one to the next.
+//! Reads several capture files as one capture, in the order given. Frame numbers continue from file to file.
 
 use super::error::CaptureError;
 use super::pcapng::Block;
-use super::reader::Reader;
+use super::reader::CaptureReader;
 use super::source::Source;
 use super::{Frame, Item, Secrets};
 use std::collections::VecDeque;
@@ -11,58 +11,72 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Captures, read one after another.
+/// A capture of one or more files, read one after another.
 ///
-/// Each file is opened when its turn comes, and each frame is handed out as soon as its bytes are there, so a
-/// pipe can be watched while it is written. Frames borrow the reader's own buffer; nothing is allocated for
-/// them and nothing copied.
+/// Each file is opened after the one before it was read. Each frame is returned as soon as its last byte was read, so
+/// that a pipe can be followed while it is written. A frame borrows the reader's buffer; nothing is allocated or
+/// copied for it.
 ///
-/// An error concerns one file: what stood before it was given out, and asking again goes on with the next
-/// file, if there is one.
+/// An error concerns one file. Everything before the error was returned before it; the next call continues with the
+/// next file.
 pub struct Capture {
     waiting: VecDeque<Source>,
-    current: Option<Reader>,
+    current: Option<CaptureReader>,
     frames: u64,
     bytes: Arc<AtomicU64>,
     ahead: bool,
 }
 
 impl Capture {
-    /// Captures in the order they are to be read.
+    /// A capture of the given files, in this order. Nothing is opened yet.
     pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
         Self { waiting: sources.into_iter().collect(), current: None, frames: 0, bytes: Arc::default(), ahead: false }
     }
 
-    /// A single file, opened at once.
+    /// A capture of a single file, which is opened at once.
+    ///
+    /// ```
+    /// use moulsniff::capture::{Capture, Item};
+    ///
+    /// let mut capture = Capture::open("captures/moul/kind_auth.pcap")?;
+    /// let mut bytes = 0;
+    /// while let Some(item) = capture.next_item()? {
+    ///     if let Item::Frame(frame) = item {
+    ///         bytes += frame.data.len();
+    ///     }
+    /// }
+    /// assert!(bytes > 0 && capture.frames() > 0);
+    /// # Ok::<(), moulsniff::capture::CaptureError>(())
+    /// ```
     ///
     /// # Errors
-    /// No such file, no permission, a folder.
+    /// The file does not exist, is a folder, or must not be read.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, CaptureError> {
         let mut capture = Self::new([Source::path(path)]);
         capture.open_next()?;
         Ok(capture)
     }
 
-    /// A single capture from a reader (standard input, say); `name` is what errors call it. Nothing is read yet.
+    /// A capture from a reader, such as standard input; `name` is its name in errors. Nothing is read yet.
     pub fn from_reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
         Self::new([Source::reader(name, reader)])
     }
 
-    /// Has compressed files unpacked ahead of their reading, by a thread of their own.
+    /// With `ahead`, a thread of its own decompresses each compressed file ahead of its reading.
     #[must_use]
     pub fn unpacking_ahead(self, ahead: bool) -> Self {
         Self { ahead, ..self }
     }
 
-    /// Appends one more capture.
+    /// Adds a file at the end.
     pub fn push(&mut self, source: Source) {
         self.waiting.push_back(source);
     }
 
-    /// The next frame or secrets, in capture order; nothing at the end of the last file.
+    /// The next frame or secrets, in capture order; `None` at the end of the last file.
     ///
     /// # Errors
-    /// A file that cannot be opened, is no capture, is cut or damaged. The run can go on after it.
+    /// A file cannot be opened, is not a capture, is cut or is damaged. The next call continues with the next file.
     #[inline]
     pub fn next_item(&mut self) -> Result<Option<Item<'_>>, CaptureError> {
         let found = self.advance(true)?;
@@ -75,14 +89,14 @@ impl Capture {
         })
     }
 
-    /// Whether the next frame can be had without waiting for whoever writes it: it was read already, or is in a plain file.
+    /// Whether the next frame can be returned without waiting for a writer: it is in the buffer, or the file is plain.
     #[must_use]
     pub fn is_at_hand(&self) -> bool {
         let reader = self.current.as_ref();
         reader.is_some_and(|reader| reader.is_at_hand() || reader.is_plain() && self.waiting.is_empty())
     }
 
-    /// The next frame, passing over secrets.
+    /// The next frame. Secrets are skipped.
     ///
     /// # Errors
     /// As [`next_item`](Self::next_item).
@@ -95,23 +109,22 @@ impl Capture {
         })
     }
 
-    /// How many frames were handed out: the number of the last one.
+    /// How many frames were returned, which is the number of the last one.
     #[must_use]
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// How many bytes were read from all files so far, as they lie on the disk (compressed ones compressed):
-    /// for showing progress.
+    /// How many bytes were read from all files so far, before decompression, for showing progress.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The file that is being read.
+    /// The name of the file that is being read.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.current.as_ref().map(Reader::name)
+        self.current.as_ref().map(CaptureReader::name)
     }
 
     #[inline]
@@ -147,7 +160,7 @@ impl Capture {
         };
         let total = Arc::clone(&self.bytes);
         let count = |inner| -> Box<dyn Read + Send> { Box::new(Counted { inner, total }) };
-        self.current = Some(Reader::open(source, self.ahead, count)?);
+        self.current = Some(CaptureReader::open(source, self.ahead, count)?);
         Ok(true)
     }
 }
@@ -162,7 +175,7 @@ impl std::fmt::Debug for Capture {
     }
 }
 
-/// A reader that adds what it reads to a sum.
+/// A reader that counts the bytes read.
 struct Counted {
     inner: Box<dyn Read + Send>,
     total: Arc<AtomicU64>,

@@ -1,13 +1,13 @@
-//! Where a capture comes from: a file by its path, or a reader somebody else opened.
+//! Where a capture comes from: a file by its path, or a reader that the caller opened.
 //!
-//! Opening waits until the capture's turn comes; nothing is read here.
+//! A file is opened when the files before it were read. Nothing is read here.
 
 use super::error::{CaptureError, Problem};
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// A capture that was named and is not yet read.
+/// A capture file or reader that is not opened yet.
 pub struct Source {
     name: String,
     origin: Origin,
@@ -22,7 +22,7 @@ enum Origin {
 pub(super) struct Opened {
     pub(super) name: String,
     pub(super) reader: Box<dyn Read + Send>,
-    /// A plain file: reading ahead never waits for a writer.
+    /// It is a plain file, so that reading never waits for a writer.
     pub(super) plain: bool,
 }
 
@@ -33,18 +33,18 @@ impl Source {
         Self { name: path.to_string_lossy().into_owned(), origin: Origin::Path(path) }
     }
 
-    /// A reader, standard input for one; `name` is what errors call it.
+    /// A reader, such as standard input; `name` is its name in errors.
     pub fn reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
         Self { name: name.into(), origin: Origin::Reader(reader) }
     }
 
-    /// What errors call it.
+    /// Its name in errors.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its size in bytes, as it lies on the disk; nothing where it is no plain file.
+    /// Its size on the disk in bytes; `None` if it is not a plain file.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         match &self.origin {

@@ -1,7 +1,7 @@
-//! A capture that another program still writes, and the ring of files it may go on in.
+//! Follows a capture that another program is still writing, and the ring of files it may belong to.
 //!
-//! `dumpcap -b` calls the files of a ring `NAME_00001_20261120101621.pcapng`, or with the time before the number, and removes the oldest.
-//! Here only their names and their growth are looked at; what is in them is the reader's business.
+//! `dumpcap -b` calls the files of a ring `NAME_00001_20261120101621.pcapng`, or with the time before the number, and
+//! removes the oldest ones. This module looks at names and sizes only; it knows no capture format.
 
 use super::source::Source;
 use std::fs::File;
@@ -11,31 +11,31 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How often a file is looked at again.
+/// The time between two looks at a file.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Says whether to come to an end.
+/// Returns whether following should end.
 pub type Ended = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// A growing capture, and those that follow it in its ring.
+/// A growing capture, and the files after it in its ring.
 pub struct Tail {
     path: PathBuf,
     ring: Ring,
-    /// The file that was given out last.
-    current: Option<Option<Place>>,
+    /// The file that was returned last, with its position if it belongs to a ring.
+    current: Option<Option<RingPosition>>,
     ended: Ended,
 }
 
-/// What comes next.
+/// The next file of a [`Tail`].
 pub struct Grown {
-    /// The file; its end is where the next one is there, or where an end was wished for.
+    /// The file. It is read until the ring's next file exists or the caller wants to end.
     pub source: Source,
-    /// Files between it and the one before that were removed before they were read.
+    /// How many files of the ring before it were removed unread.
     pub missed: u64,
 }
 
-/// A file's place in its ring: when it was begun, and its number.
-type Place = (u64, u64);
+/// A file's position in its ring: the time in its name, and its number.
+type RingPosition = (u64, u64);
 
 /// The names of a ring's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,24 +46,26 @@ struct Ring {
 }
 
 impl Tail {
-    /// Follows a file, a file of a ring from there on, or by the name that was given to the program that writes it the ring's oldest.
+    /// Follows `path`: a plain file; a file of a ring and those after it; or, if `path` is the name that was given to
+    /// dumpcap, all files of its ring from the oldest on.
     pub fn new(path: impl Into<PathBuf>, ended: Ended) -> Tail {
         let path = path.into();
         Tail { ring: Ring::of(&path), path, current: None, ended }
     }
 
-    /// Whether there is nothing to be read yet.
+    /// Whether no file exists yet.
     #[must_use]
     pub fn waits(&self) -> bool {
         self.current.is_none() && self.first().is_none()
     }
 
-    /// Waits for the first file, or the one after the last; nothing once an end is wished for, or where no ring goes on.
+    /// Waits for the first file, or for the one after the last. `None` if the caller wants to end, or if the last file
+    /// belongs to no ring.
     pub fn next_file(&mut self) -> Option<Grown> {
         loop {
             let next = match self.current {
                 None => self.first(),
-                // A file that belongs to no ring is the only one.
+                // A file that belongs to no ring has no successor.
                 Some(None) => return None,
                 Some(Some(place)) => self.ring.after(place).map(|(place, path)| (Some(place), path)),
             };
@@ -82,7 +84,7 @@ impl Tail {
         }
     }
 
-    fn first(&self) -> Option<(Option<Place>, PathBuf)> {
+    fn first(&self) -> Option<(Option<RingPosition>, PathBuf)> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         match self.path.is_file() {
             true => Some((self.ring.place(&name), self.path.clone())),
@@ -90,14 +92,14 @@ impl Tail {
         }
     }
 
-    fn source(&self, path: &Path, place: Option<Place>) -> Source {
+    fn source(&self, path: &Path, place: Option<RingPosition>) -> Source {
         let (ring, ended) = (self.ring.clone(), Arc::clone(&self.ended));
         Source::reader(path.to_string_lossy(), Box::new(Growing { file: File::open(path), ring, place, ended }))
     }
 }
 
 impl Ring {
-    /// The ring a path belongs to, as one of its files or as the name they are made of.
+    /// The ring of a path, which is either one of its files or the name that was given to dumpcap.
     fn of(path: &Path) -> Ring {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (stem, end) = match name.rfind('.') {
@@ -109,22 +111,22 @@ impl Ring {
         Ring { dir, stem: stem.to_string(), end: end.to_string() }
     }
 
-    /// The place of a file by its name, where it is one of the ring's.
-    fn place(&self, name: &str) -> Option<Place> {
+    /// The position of a file, by its name; `None` if it is not one of the ring's.
+    fn place(&self, name: &str) -> Option<RingPosition> {
         let (stem, place) = split_place(name.strip_suffix(&self.end)?)?;
         (stem == self.stem).then_some(place)
     }
 
-    /// The ring's next file after a place.
-    fn after(&self, place: Place) -> Option<(Place, PathBuf)> {
+    /// The ring's first file after a position.
+    fn after(&self, place: RingPosition) -> Option<(RingPosition, PathBuf)> {
         let files = std::fs::read_dir(&self.dir).ok()?.flatten();
         let placed = files.filter_map(|f| Some((self.place(&f.file_name().to_string_lossy())?, f.path())));
         placed.filter(|(p, _)| *p > place).min_by_key(|(p, _)| *p)
     }
 }
 
-/// `NAME_00001_20261120101621`, or the time first, as the name and the place.
-fn split_place(stem: &str) -> Option<(&str, Place)> {
+/// Splits `NAME_00001_20261120101621`, or the same with the time first, into the name and the position.
+fn split_place(stem: &str) -> Option<(&str, RingPosition)> {
     let (rest, last) = stem.rsplit_once('_')?;
     let (name, first) = rest.rsplit_once('_')?;
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -137,7 +139,7 @@ fn split_place(stem: &str) -> Option<(&str, Place)> {
 struct Growing {
     file: io::Result<File>,
     ring: Ring,
-    place: Option<Place>,
+    place: Option<RingPosition>,
     ended: Ended,
 }
 
@@ -153,7 +155,7 @@ impl Read for Growing {
             if count > 0 || left {
                 return Ok(count);
             }
-            // What was written between the last look and the end is still read.
+            // Reads once more, because the file may have grown between the last read and the reason to end.
             left = (self.ended)() || self.place.is_some_and(|place| self.ring.after(place).is_some());
             if !left {
                 sleep(POLL);
@@ -179,7 +181,7 @@ mod tests {
         {
             assert_eq!(by_name.place(other), None, "{other}");
         }
-        // Without an ending, and with a name that has underlines of its own.
+        // A name without an extension and with underscores of its own.
         assert_eq!(Ring::of(Path::new("a_b_00001_20261120101621")), Ring::of(Path::new("./a_b")));
     }
 }

@@ -4,11 +4,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use super::bytes::Order;
+use super::bytes::ByteOrder;
 use super::{Capture, Item, Source};
 use std::io::{Cursor, Read, Write};
 
-impl Order {
+impl ByteOrder {
     fn two(self, number: u16) -> [u8; 2] {
         match self {
             Self::Little => number.to_le_bytes(),
@@ -26,17 +26,17 @@ impl Order {
 
 /// A pcap file under construction.
 pub(super) struct PcapFile {
-    order: Order,
+    order: ByteOrder,
     pub(super) bytes: Vec<u8>,
 }
 
 impl PcapFile {
     /// Version 2.4, Ethernet, a snap length of 65535.
-    pub(super) fn new(order: Order, magic: u32) -> Self {
+    pub(super) fn new(order: ByteOrder, magic: u32) -> Self {
         Self::with(order, magic, (2, 4), 65_535, 1)
     }
 
-    pub(super) fn with(order: Order, magic: u32, version: (u16, u16), snap_len: u32, link: u32) -> Self {
+    pub(super) fn with(order: ByteOrder, magic: u32, version: (u16, u16), snap_len: u32, link: u32) -> Self {
         let mut bytes = order.bytes32(magic).to_vec();
         bytes.extend(order.two(version.0));
         bytes.extend(order.two(version.1));
@@ -65,18 +65,18 @@ impl PcapFile {
 
 /// A pcapng file under construction.
 pub(super) struct NgFile {
-    order: Order,
+    order: ByteOrder,
     pub(super) bytes: Vec<u8>,
 }
 
 impl NgFile {
-    pub(super) fn new(order: Order) -> Self {
+    pub(super) fn new(order: ByteOrder) -> Self {
         let empty = Self { order, bytes: Vec::new() };
         empty.section(order)
     }
 
     /// A section header, from which on another byte order may hold.
-    pub(super) fn section(mut self, order: Order) -> Self {
+    pub(super) fn section(mut self, order: ByteOrder) -> Self {
         self.order = order;
         let mut body = order.bytes32(0x1a2b_3c4d).to_vec();
         body.extend(order.two(1));

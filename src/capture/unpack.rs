@@ -1,6 +1,6 @@
-//! Compressed captures, told by their first bytes and unpacked as they are read.
+//! Recognises compressed captures by their first bytes, and decompresses them while they are read.
 //!
-//! Knows gzip (RFC 1952) and zstd (RFC 8878) and nothing of what is inside.
+//! It knows gzip (RFC 1952) and zstd (RFC 8878), and nothing of what is inside.
 
 use super::error::Packing;
 use super::zstd::Zstd;
@@ -10,7 +10,7 @@ use std::io::{BufReader, Read};
 /// How many compressed bytes are read at a time.
 const BUFFER: usize = 64 * 1024;
 
-/// How data that begins so is compressed, if it is.
+/// How data with these first bytes is compressed, if it is.
 pub(super) fn packing_of(first: &[u8]) -> Option<Packing> {
     match first {
         [0x1f, 0x8b, ..] => Some(Packing::Gzip),
@@ -20,7 +20,7 @@ pub(super) fn packing_of(first: &[u8]) -> Option<Packing> {
     }
 }
 
-/// A reader of what `packed` holds. Reads give what is unpacked so far and wait for no more than that.
+/// A reader of the decompressed data. A read returns what is decompressed so far, without waiting for more input.
 pub(super) fn unpack(packing: Packing, packed: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
     let packed = BufReader::with_capacity(BUFFER, packed);
     match packing {

@@ -1,68 +1,69 @@
-//! Writing pcapng: a section, its interfaces, packets and secrets.
+//! Writes pcapng: one section with its interfaces, packets and secrets (draft-ietf-opsawg-pcapng).
 //!
-//! Everything is written in little-endian order, after draft-ietf-opsawg-pcapng. The writer knows frames and
-//! bytes; what secrets say and where frames come from is none of its business.
+//! All numbers are written in little-endian order. The writer interprets neither frames nor secrets.
 
-use super::bytes::{Order, padded};
+use super::bytes::{ByteOrder, padded};
 use super::pcapng::{INTERFACE, MAX_HELD, ORDER_MAGIC, PACKET, SECRETS, SECTION};
+use super::pcapng::{OPTION_END, OPTION_RESOLUTION};
 use super::{Frame, Secrets, Time};
 use std::io::{self, Write};
 
 /// `shb_userappl`: the program that wrote the section.
 const OPTION_PROGRAM: u16 = 4;
-/// `if_tsresol`.
-const OPTION_RESOLUTION: u16 = 9;
+
 /// `if_fcslen`.
 const OPTION_FCS: u16 = 13;
 const PROGRAM: &str = concat!("moulsniff ", env!("CARGO_PKG_VERSION"));
 
-/// Writes one pcapng section. Hand it something buffered; [`flush`](Self::flush) after a frame makes it
-/// visible to whoever watches the file.
+/// Writes one pcapng section.
+///
+/// The inner writer should be buffered. Call [`flush`](Self::flush) after a frame to make it visible to another
+/// program that reads the file while it is written.
 #[derive(Debug)]
 pub struct PcapngWriter<W: Write> {
     out: W,
-    interfaces: Vec<Interface>,
+    interfaces: Vec<InterfaceDescription>,
     block: Vec<u8>,
 }
 
-/// What is said of an interface before its first frame.
+/// The content of an Interface Description Block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Interface {
+pub(super) struct InterfaceDescription {
     pub(super) link: u16,
-    /// 6 or 9: microseconds or nanoseconds.
+    /// Decimal digits of a second in its times: 6 or 9.
     pub(super) digits: u8,
     /// 0: no limit.
     pub(super) snap_len: u32,
-    /// Bits of frame check sequence at each frame's end.
+    /// Bits of the frame check sequence at each frame's end.
     pub(super) fcs_len: Option<u8>,
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a section.
+    /// Writes the section's header.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Writing failed.
     pub fn new(out: W) -> io::Result<Self> {
         let mut writer = Self { out, interfaces: Vec::new(), block: Vec::new() };
         writer.begin(SECTION);
         writer.word(ORDER_MAGIC);
         writer.put(&1u16.to_le_bytes());
         writer.put(&0u16.to_le_bytes());
-        // The section's length is not known, which is written so.
+        // All ones: the length of the section is not known.
         writer.put(&u64::MAX.to_le_bytes());
         writer.option(OPTION_PROGRAM, PROGRAM.as_bytes());
-        writer.option(0, &[]);
+        writer.option(OPTION_END, &[]);
         writer.end()?;
         Ok(writer)
     }
 
-    /// Writes a frame; its number is not written, since files count by themselves. An interface of its link
-    /// type, with microseconds or nanoseconds as the frame has them, is described before the first one.
+    /// Writes a frame. Its number is not written, because readers number frames by their place in the file. Before
+    /// the first frame of a link type and clock, the writer describes an interface for them.
     ///
     /// # Errors
-    /// What writing gives; a time before 1970 or too late for the format; more than 16 MiB.
+    /// Writing failed, the time is before 1970 or too late for the format, or the frame exceeds 16 MiB.
     pub fn frame(&mut self, frame: &Frame<'_>) -> io::Result<()> {
-        let interface = Interface {
+        let interface = InterfaceDescription {
             link: frame.link,
             digits: if frame.time.digits > 6 { 9 } else { 6 },
             snap_len: 0,
@@ -71,30 +72,30 @@ impl<W: Write> PcapngWriter<W> {
         self.frame_of(interface, frame)
     }
 
-    /// Writes secrets, which open the frames written after them.
+    /// Writes secrets, which decrypt the frames written after them.
     ///
     /// # Errors
-    /// What writing gives; more than 16 MiB.
+    /// Writing failed, or the secrets exceed 16 MiB.
     pub fn secrets(&mut self, secrets: Secrets<'_>) -> io::Result<()> {
-        let block = secrets_block(Order::Little, secrets)?;
+        let block = secrets_block(ByteOrder::Little, secrets)?;
         self.out.write_all(&block)
     }
 
-    /// Hands everything written so far on to what is written to.
+    /// Flushes the inner writer.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Writing failed.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// What is written to.
+    /// The inner writer.
     pub fn into_inner(self) -> W {
         self.out
     }
 
-    /// Writes a frame of an interface, describing it before its first one.
-    pub(super) fn frame_of(&mut self, interface: Interface, frame: &Frame<'_>) -> io::Result<()> {
+    /// Writes a frame, and before it the description of its interface if that is new.
+    pub(super) fn frame_of(&mut self, interface: InterfaceDescription, frame: &Frame<'_>) -> io::Result<()> {
         let ticks = ticks(frame.time, interface.digits)?;
         let captured = u32::try_from(frame.data.len()).map_err(|_| too_long())?;
         let index = self.index_of(interface)?;
@@ -109,8 +110,8 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// The number of an interface, which is written where it is new.
-    pub(super) fn index_of(&mut self, interface: Interface) -> io::Result<u32> {
+    /// The number of an interface, which is described first if it is new.
+    pub(super) fn index_of(&mut self, interface: InterfaceDescription) -> io::Result<u32> {
         let known = self.interfaces.iter().position(|i| *i == interface);
         if let Some(index) = known {
             return u32::try_from(index).map_err(|_| too_long());
@@ -124,7 +125,7 @@ impl<W: Write> PcapngWriter<W> {
         if let Some(bits) = interface.fcs_len {
             self.option(OPTION_FCS, &[bits]);
         }
-        self.option(0, &[]);
+        self.option(OPTION_END, &[]);
         self.end()?;
         self.interfaces.push(interface);
         Ok(index)
@@ -133,7 +134,7 @@ impl<W: Write> PcapngWriter<W> {
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.word(kind);
-        // The length, which `end` puts in.
+        // A place for the length, which `end` fills in.
         self.word(0);
     }
 
@@ -159,13 +160,13 @@ impl<W: Write> PcapngWriter<W> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        finish(&mut self.block, Order::Little)?;
+        finish(&mut self.block, ByteOrder::Little)?;
         self.out.write_all(&self.block)
     }
 }
 
 /// A Decryption Secrets Block.
-pub(super) fn secrets_block(order: Order, secrets: Secrets<'_>) -> io::Result<Vec<u8>> {
+pub(super) fn secrets_block(order: ByteOrder, secrets: Secrets<'_>) -> io::Result<Vec<u8>> {
     let length = u32::try_from(secrets.data.len()).map_err(|_| too_long())?;
     let mut block = Vec::with_capacity(secrets.data.len().saturating_add(24));
     for word in [SECRETS, 0, secrets.kind, length] {
@@ -177,8 +178,8 @@ pub(super) fn secrets_block(order: Order, secrets: Secrets<'_>) -> io::Result<Ve
     Ok(block)
 }
 
-/// Puts a block's length into its header and its trailer.
-fn finish(block: &mut Vec<u8>, order: Order) -> io::Result<()> {
+/// Fills in a block's length in its header, and appends it as the trailer.
+fn finish(block: &mut Vec<u8>, order: ByteOrder) -> io::Result<()> {
     let total = padded((block.len() as u64).saturating_add(4));
     let total = u32::try_from(total).map_err(|_| too_long())?;
     if total > MAX_HELD {
@@ -192,7 +193,7 @@ fn finish(block: &mut Vec<u8>, order: Order) -> io::Result<()> {
     Ok(())
 }
 
-/// A time as ticks since 1970 of so many decimal digits.
+/// A time as ticks since 1970, of a clock with `digits` decimal digits.
 fn ticks(time: Time, digits: u8) -> io::Result<u64> {
     let (per_second, nanos) = if digits == 9 { (1_000_000_000, 1) } else { (1_000_000, 1_000) };
     u64::try_from(time.seconds)
