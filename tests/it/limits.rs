@@ -301,6 +301,38 @@ fn twenty_thousand_streams_of_either_transport_stay_within_bounds() {
     assert!(peak < 256 << 10, "{peak} KiB");
 }
 
+/// A zstd frame with the largest window that is accepted: a pcapng with one block of `length` zeros that a reader skips.
+fn zeros_in_a_large_window(length: usize) -> Vec<u8> {
+    const WINDOW_OF_128_MIB: u8 = 17 << 3;
+    const LARGEST_BLOCK: usize = 128 << 10;
+    let block = |kind: u32, size: usize, content: &[u8]| {
+        let header = (size as u32) << 3 | kind << 1;
+        [&header.to_le_bytes()[..3], content].concat()
+    };
+    let raw = |bytes: &[u8]| block(0, bytes.len(), bytes);
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let total = length as u32 + 12;
+    let mut file = vec![0x28, 0xb5, 0x2f, 0xfd, 0, WINDOW_OF_128_MIB];
+    file.extend(raw(&words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28])));
+    file.extend(raw(&words(&[0xbad, total])));
+    for _ in 0..length / LARGEST_BLOCK {
+        file.extend(block(1, LARGEST_BLOCK, &[0]));
+    }
+    let mut last = raw(&words(&[total]));
+    last[0] |= 1;
+    file.extend(last);
+    file
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_large_zstd_window_takes_its_own_size_and_no_more() {
+    let (peak, all) = peak(&zeros_in_a_large_window(127 << 20), &[]);
+    println!("{peak} KiB at most");
+    assert!(all.is_empty());
+    assert!(peak < 150 << 10, "{peak} KiB");
+}
+
 /// The most memory the program ever held while it read a capture (KiB; 0 where the system does not tell), and its records.
 fn peak(capture: &[u8], more: &[&str]) -> (u64, Vec<Value>) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
