@@ -9,7 +9,7 @@ use super::Time;
 use super::bytes::ByteOrder;
 use super::clock::Clock;
 use super::error::{Fault, Problem, ReadResult};
-use super::input::{Input, BufferRange};
+use super::input::{BufferRange, Input};
 use super::pcap_variant::{self, Variant};
 
 /// The longest record in bytes, unless the file's snap length is larger. Wireshark allows as much for Ethernet and

@@ -8,7 +8,7 @@ use super::Time;
 use super::bytes::ByteOrder;
 use super::clock::Clock;
 use super::error::{Fault, Problem, ReadResult};
-use super::input::{Input, BufferRange};
+use super::input::{BufferRange, Input};
 use super::pcap::{FoundFrame, MAX_FRAME};
 
 /// Section Header Block: its type is the same in both byte orders, so that it can be read before the order is known.

@@ -4,7 +4,7 @@
 
 use super::ahead::read_ahead;
 use super::error::{CaptureError, Fault, Problem, ReadResult};
-use super::input::{Input, BufferRange};
+use super::input::{BufferRange, Input};
 use super::pcap::{FoundFrame, Pcap, is_pcap};
 use super::pcapng::{Block, Pcapng, SECTION};
 use super::source::{Opened, Source};

@@ -9,7 +9,7 @@ use super::error::{CaptureError, Fault, Problem, ReadResult};
 use super::input::Input;
 use super::pcap::Pcap;
 use super::pcapng::{BlockHeader, INTERFACE, SECRETS, SECTION, SMALLEST_SECRETS, SMALLEST_SECTION};
-use super::reader::{FileFormat, CaptureReader};
+use super::reader::{CaptureReader, FileFormat};
 use super::source::Source;
 use super::write::{InterfaceDescription, PcapngWriter, secrets_block};
 use super::{Frame, Secrets};
@@ -151,8 +151,12 @@ impl Copy<'_> {
 
     /// Copies a pcap as pcapng.
     fn convert(&mut self, input: &mut Input, pcap: &Pcap) -> ReadResult<()> {
-        let interface =
-            InterfaceDescription { link: pcap.link, digits: pcap.clock.digits(), snap_len: pcap.snap_len, fcs_len: pcap.fcs_len };
+        let interface = InterfaceDescription {
+            link: pcap.link,
+            digits: pcap.clock.digits(),
+            snap_len: pcap.snap_len,
+            fcs_len: pcap.fcs_len,
+        };
         let mut writer = PcapngWriter::new(&mut *self.out).map_err(write_fault)?;
         writer.index_of(interface).map_err(write_fault)?;
         if let Some(secrets) = self.secrets.take() {
