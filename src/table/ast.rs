@@ -33,6 +33,8 @@ pub(super) enum ItemKind {
     Family { field: String, of: TypeAst, null: Option<u64> },
     Alias { of: TypeAst, mods: Mods },
     Dialect,
+    /// `numbers low = 0xffff0000 max 65279`
+    Range { base: u64, max: Option<u64> },
 }
 
 #[derive(Debug, Clone)]
@@ -40,6 +42,8 @@ pub(super) struct ServiceAst {
     pub(super) number: Option<u64>,
     /// Its messages are self-describing arrays.
     pub(super) positional: bool,
+    /// A message may end before any of its fields.
+    pub(super) optional: bool,
     /// The header's fields in wire order.
     pub(super) header: Vec<HeaderField>,
 }
@@ -79,12 +83,16 @@ pub(super) struct MessageAst {
 pub(super) enum NumberAst {
     Int(u64),
     Text(String),
+    /// `low 51`: counted within a declared range.
+    Within { range: String, at: usize, number: u64 },
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct StructAst {
     /// It names the positions of a self-describing array.
     pub(super) positions: bool,
+    /// The bytes may end before any of its fields, those of nested structures aside.
+    pub(super) optional: bool,
     pub(super) family: Option<(String, usize)>,
     pub(super) parent: Option<(String, usize)>,
     pub(super) params: Vec<String>,

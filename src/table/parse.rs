@@ -159,9 +159,10 @@ impl<'a> Parser<'a> {
     fn item(&mut self, doc: String) -> Result<Item, TableError> {
         let start = self.now.at;
         let (word, _) = self
-            .name("a declaration (service, message, struct, class, positions, enum, flags, family, type, dialect)")?;
+            .name("a declaration (service, numbers, message, struct, class, positions, enum, flags, family, type, dialect)")?;
         let ((name, at), kind) = match word.as_str() {
             "service" => self.service()?,
+            "numbers" => self.range()?,
             "message" => self.message()?,
             "struct" | "class" | "positions" => self.structure(&word)?,
             "enum" | "flags" => self.enumeration(word == "flags")?,
@@ -175,7 +176,7 @@ impl<'a> Parser<'a> {
             "dialect" => (self.name("the dialect's name")?, ItemKind::Dialect),
             other => {
                 let message = format!(
-                    "`{other}` begins no declaration; one of service, message, struct, class, positions, enum, flags, family, type, dialect does"
+                    "`{other}` begins no declaration; one of service, numbers, message, struct, class, positions, enum, flags, family, type, dialect does"
                 );
                 return Err(self.lex.error(start, message));
             }
@@ -187,6 +188,7 @@ impl<'a> Parser<'a> {
         let name = self.name("the service's name")?;
         let number = if self.eat("=")? { Some(self.int("the service's number")?) } else { None };
         let positional = self.eat_word("positional")?;
+        let optional = self.eat_word("optional")?;
         let mut header = Vec::new();
         if self.eat("{")? {
             while !self.eat("}")? {
@@ -206,7 +208,7 @@ impl<'a> Parser<'a> {
                 self.eat(",")?;
             }
         }
-        let service = ServiceAst { number, positional, header };
+        let service = ServiceAst { number, positional, optional, header };
         Ok((name, ItemKind::Service(service)))
     }
 
@@ -221,12 +223,7 @@ impl<'a> Parser<'a> {
                 return Err(self.lex.error(at, format!("expected `client`, `server` or `both`, found `{word}`")));
             }
         };
-        let number = match &self.now.tok {
-            Tok::Int(n) => NumberAst::Int(*n),
-            Tok::Str(s) => NumberAst::Text(s.clone()),
-            _ => return Err(self.wrong("the message's number (or its quoted name)")),
-        };
-        self.advance()?;
+        let number = self.number()?;
         let name = self.message_name(&number)?;
         let mut answers = Vec::new();
         let mut parent = None;
@@ -244,6 +241,32 @@ impl<'a> Parser<'a> {
         }
         let body = if self.eat_word("unknown")? { None } else { Some(self.body(parent)?) };
         Ok((name, ItemKind::Message(MessageAst { service, direction, number, answers, body })))
+    }
+
+    /// A message's number: an integer, one counted within a range (`low 51`), or a quoted name.
+    fn number(&mut self) -> Result<NumberAst, TableError> {
+        let at = self.now.at;
+        let number = match self.now.tok.clone() {
+            Tok::Int(n) => NumberAst::Int(n),
+            Tok::Str(s) => NumberAst::Text(s),
+            Tok::Ident(range) if matches!(self.next.tok, Tok::Int(_)) => {
+                self.advance()?;
+                let number = self.int("the message's number within the range")?;
+                return Ok(NumberAst::Within { range, at, number });
+            }
+            _ => return Err(self.wrong("the message's number (or its quoted name)")),
+        };
+        self.advance()?;
+        Ok(number)
+    }
+
+    /// `numbers low = 0xffff0000 max 65279`
+    fn range(&mut self) -> Result<((String, usize), ItemKind), TableError> {
+        let name = self.name("the range's name")?;
+        self.need("=")?;
+        let base = self.int("what is added to the numbers of this range")?;
+        let max = if self.eat_word("max")? { Some(self.int("the range's largest number")?) } else { None };
+        Ok((name, ItemKind::Range { base, max }))
     }
 
     /// The name of a message, quoted where it is no word.

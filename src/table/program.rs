@@ -410,6 +410,8 @@ pub struct Service {
     pub number: Option<u64>,
     /// Whether its messages are self-describing arrays, found and read by the protocol's own code.
     pub positional: bool,
+    /// A message may end before any of its fields.
+    pub optional: bool,
     /// The header's fields.
     pub header: Vec<(Role, Sym, TypeRef)>,
     /// Messages by number and sender: `[client, server]`, sorted by number.

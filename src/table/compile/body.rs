@@ -27,6 +27,8 @@ pub(super) struct Scope {
     /// Names that some expression uses: only these keep their values.
     wanted: HashSet<String>,
     slots: u16,
+    /// The region may end before any field of this structure.
+    optional: bool,
 }
 
 impl Scope {
@@ -93,7 +95,7 @@ impl Compiler<'_> {
         if body.positions {
             self.fill_positions(id, chain.iter().flat_map(|(s, _)| &s.entries))?;
         }
-        let mut scope = Scope::default();
+        let mut scope = Scope { optional: body.optional, ..Scope::default() };
         for (s, _) in &chain {
             refs_of_entries(&s.entries, &mut scope.wanted);
             scope.wanted.extend(s.params.iter().cloned());
@@ -251,7 +253,7 @@ impl Compiler<'_> {
         let (sym, text) = (self.name(name), name);
         let marks = if span { mark::SPAN } else { 0 };
         let field = Op::Field { name: sym, ty, slot, marks, quick: Quick::NONE, fixed: 0 };
-        if mods.optional && !self.positional {
+        if (mods.optional || scope.optional) && !self.positional {
             self.optional(text, sym, ty, field, ops);
         } else {
             ops.push(field);

@@ -6,6 +6,7 @@ mod body;
 mod expr;
 mod optional;
 mod positions;
+mod ranges;
 mod strict;
 mod tied;
 mod types;
@@ -51,6 +52,8 @@ pub(super) struct Compiler<'s> {
     pub(super) native_ids: HashMap<String, u32>,
     pub(super) dialect_ids: HashMap<String, u32>,
     service_ids: HashMap<String, ServiceId>,
+    /// Ranges of numbers by name: what is added, and the largest number.
+    ranges: HashMap<String, (u64, Option<u64>)>,
     /// Names of enum values with all enums that have them.
     pub(super) value_owners: HashMap<String, Vec<EnumId>>,
     pub(super) plain_types: HashMap<(String, u8), TypeRef>,
@@ -171,6 +174,7 @@ impl Compiler<'_> {
                     self.dialect_ids.insert(item.name.clone(), self.out.dialects.len() as u32);
                     self.out.dialects.push(sym);
                 }
+                ItemKind::Range { base, max } => drop(self.ranges.insert(item.name.clone(), (base, max))),
                 ItemKind::Message(_) | ItemKind::Service(_) => {}
                 _ => {
                     self.by_name.insert(item.name.clone(), place);
@@ -193,6 +197,7 @@ impl Compiler<'_> {
             ItemKind::Family { .. } => "family",
             ItemKind::Alias { .. } => "type",
             ItemKind::Dialect => "dialect",
+            ItemKind::Range { .. } => "numbers",
         };
         self.out.declarations.push(Declaration {
             name: item.name.clone(),
@@ -380,6 +385,7 @@ impl Compiler<'_> {
                 name: name.clone(),
                 number: s.number,
                 positional: s.positional,
+                optional: s.optional,
                 header,
                 messages: Default::default(),
                 doc,
@@ -431,17 +437,15 @@ impl Compiler<'_> {
             None => None,
             Some(body) => {
                 let layout = self.new_layout(name);
-                let positions = self.out.services.get(service.0 as usize).is_some_and(|s| s.positional);
-                let body = StructAst { positions, ..body.clone() };
+                let service = self.out.services.get(service.0 as usize);
+                let (positions, optional) = service.map_or((false, false), |s| (s.positional, s.optional));
+                let body = StructAst { positions, optional, ..body.clone() };
                 self.fill_layout(layout, &body)?;
                 Some(layout)
             }
         };
         let id = MessageId(self.out.messages.len() as u32);
-        let number = match &m.number {
-            NumberAst::Int(n) => Some(*n),
-            NumberAst::Text(_) => None,
-        };
+        let number = self.number(&m.number)?;
         if let Some(body) = &m.body {
             self.examples(body, ExampleOf::Message(id));
         }
@@ -491,10 +495,5 @@ impl Compiler<'_> {
         types::fill_minimums(&mut self.out);
         quick::fill(&mut self.out);
         fixed::find(&mut self.out);
-    }
-
-    pub(super) fn deeper_alias(&mut self, by: isize) -> usize {
-        self.alias_depth = self.alias_depth.saturating_add_signed(by);
-        self.alias_depth
     }
 }

@@ -68,6 +68,24 @@ mod tests {
     }
 
     #[test]
+    fn a_service_says_it_once_for_all_fields_of_its_messages() {
+        let table = "protocol p\nservice s optional\nstruct First { First: { a: u8 } }
+            message s both 1 Message extends First { Some: { b: u8 }[u8] }
+            struct Holder { a: u8 }";
+        let tables = Tables::load("p", vec![source(table)], &[]).unwrap();
+        let message = tables.message(tables.message_named("Message").unwrap()).unwrap();
+        let ty = tables.layout(message.layout.unwrap()).unwrap().ty;
+        let mut tree = Tree::new();
+        Evaluator::default().value(&tables, ty, Sym::ELEMENT, &[], 0, &mut tree);
+        let notes: Vec<String> = tree.problems().iter().map(|p| format!("{:?}", p.severity)).collect();
+        assert_eq!(notes, ["Note"], "First is absent with a note, Some is empty");
+        tree.clear();
+        let holder = tables.type_named("Holder").unwrap();
+        Evaluator::default().value(&tables, holder, Sym::ELEMENT, &[], 0, &mut tree);
+        assert_eq!(tree.problems().first().map(|p| p.severity), Some(crate::tree::Severity::Error), "a structure is whole");
+    }
+
+    #[test]
     fn a_counted_list_is_empty_and_a_structure_absent_with_a_note() {
         assert_eq!(
             read(&[7]),

@@ -36,7 +36,7 @@ impl Compiler<'_> {
         let mut taken: HashMap<(&str, u64, Direction), &str> = HashMap::new();
         for item in items {
             let ItemKind::Message(m) = &item.kind else { continue };
-            let NumberAst::Int(number) = m.number else { continue };
+            let Some(number) = self.number(&m.number)? else { continue };
             for side in [Direction::Client, Direction::Server] {
                 if m.direction != side && m.direction != Direction::Both {
                     continue;

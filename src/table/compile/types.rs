@@ -113,6 +113,11 @@ impl Compiler<'_> {
         Ok(ty)
     }
 
+    fn deeper_alias(&mut self, by: isize) -> usize {
+        self.alias_depth = self.alias_depth.saturating_add_signed(by);
+        self.alias_depth
+    }
+
     fn enum_type(
         &mut self,
         id: EnumId,

@@ -1,0 +1,58 @@
+//! Numbers counted within a range, as a protocol's literature writes them: `low 51` where 0xffff0033 is sent.
+
+use super::super::ast::NumberAst;
+use super::super::error::TableError;
+use super::Compiler;
+
+impl Compiler<'_> {
+    /// The number of a message as it is sent; `None` where the protocol has names instead.
+    pub(super) fn number(&self, number: &NumberAst) -> Result<Option<u64>, TableError> {
+        let (range, at, number) = match number {
+            NumberAst::Int(number) => return Ok(Some(*number)),
+            NumberAst::Text(_) => return Ok(None),
+            NumberAst::Within { range, at, number } => (range, *at, *number),
+        };
+        let Some((base, max)) = self.ranges.get(range).copied() else {
+            let near = crate::near::suggestion(range, self.ranges.keys().map(String::as_str));
+            return self.error(at, format!("there is no range of numbers `{range}`{near}"));
+        };
+        if let Some(max) = max.filter(|max| number > *max) {
+            return self.error(at, format!("the numbers of `{range}` end at {max}"));
+        }
+        match base.checked_add(number) {
+            Some(sent) => Ok(Some(sent)),
+            None => self.error(at, "a message's number has 64 bits at most"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::table::{Source, TableError, Tables};
+
+    fn load(message: &str) -> Result<Tables, TableError> {
+        let text = format!("protocol p\nservice s optional\nnumbers low = 0xffff0000 max 0xfff9\n{message}");
+        Tables::load("p", vec![Source { name: "t".into(), text }], &[])
+    }
+
+    #[test]
+    fn a_number_is_counted_from_where_its_range_begins() {
+        let tables = load("message s both low 51 A { a: u8 }").unwrap();
+        let service = tables.service(tables.service_named("s").unwrap()).unwrap();
+        assert_eq!(tables.message_id(service, 0, 0xffff_0033), tables.message_named("A"));
+    }
+
+    #[test]
+    fn a_range_has_a_name_and_an_end() {
+        for (message, expected) in [
+            ("message s both lwo 51 A {}", "there is no range of numbers `lwo`; did you mean `low`?"),
+            ("message s both low 0xfffa A {}", "the numbers of `low` end at 65529"),
+            ("message s both A {}", "expected the message's number (or its quoted name), found `A`"),
+            ("message s both low 51 A {}\nmessage s both 0xffff0033 B {}", "`A` has the number 4294901811 already"),
+        ] {
+            let error = load(message).err().unwrap().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
