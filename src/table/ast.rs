@@ -29,12 +29,26 @@ pub(super) enum ItemKind {
     Service(ServiceAst),
     Message(MessageAst),
     Struct(StructAst),
-    Enum { flags: bool, base: TypeAst, values: Vec<EnumValueAst> },
-    Family { field: String, of: TypeAst, null: Option<u64> },
-    Alias { of: TypeAst, mods: Mods },
+    Enum {
+        flags: bool,
+        base: TypeAst,
+        values: Vec<EnumValueAst>,
+    },
+    Family {
+        field: String,
+        of: TypeAst,
+        null: Option<u64>,
+    },
+    Alias {
+        of: TypeAst,
+        mods: Mods,
+    },
     Dialect,
     /// `numbers low = 0xffff0000 max 65279`
-    Range { base: u64, max: Option<u64> },
+    Range {
+        base: u64,
+        max: Option<u64>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -84,7 +98,11 @@ pub(super) enum NumberAst {
     Int(u64),
     Text(String),
     /// `low 51`: counted within a declared range.
-    Within { range: String, at: usize, number: u64 },
+    Within {
+        range: String,
+        at: usize,
+        number: u64,
+    },
 }
 
 #[derive(Debug, Clone, Default)]

@@ -158,8 +158,9 @@ impl<'a> Parser<'a> {
 
     fn item(&mut self, doc: String) -> Result<Item, TableError> {
         let start = self.now.at;
-        let (word, _) = self
-            .name("a declaration (service, numbers, message, struct, class, positions, enum, flags, family, type, dialect)")?;
+        let (word, _) = self.name(
+            "a declaration (service, numbers, message, struct, class, positions, enum, flags, family, type, dialect)",
+        )?;
         let ((name, at), kind) = match word.as_str() {
             "service" => self.service()?,
             "numbers" => self.range()?,

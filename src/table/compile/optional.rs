@@ -82,7 +82,11 @@ mod tests {
         tree.clear();
         let holder = tables.type_named("Holder").unwrap();
         Evaluator::default().value(&tables, holder, Sym::ELEMENT, &[], 0, &mut tree);
-        assert_eq!(tree.problems().first().map(|p| p.severity), Some(crate::tree::Severity::Error), "a structure is whole");
+        assert_eq!(
+            tree.problems().first().map(|p| p.severity),
+            Some(crate::tree::Severity::Error),
+            "a structure is whole"
+        );
     }
 
     #[test]
