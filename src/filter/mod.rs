@@ -21,7 +21,7 @@ use crate::out::Record;
 use crate::proto::LazyTables;
 use literal::Literal;
 use names::Names;
-use regex::Regex;
+use regex_lite::Regex;
 
 /// A compiled expression.
 pub struct Filter {

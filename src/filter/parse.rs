@@ -1,6 +1,6 @@
 //! Reading expressions, with a helpful word for what cannot be read.
 
-use regex::RegexBuilder;
+use regex_lite::RegexBuilder;
 
 use super::literal::Literal;
 use super::names::{KeyKind, Names};
@@ -392,7 +392,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn regex(&mut self) -> Parsed<regex::Regex> {
+    fn regex(&mut self) -> Parsed<regex_lite::Regex> {
         let (literal, place) = self.raw_value(true)?;
         RegexBuilder::new(&literal.raw).size_limit(1 << 20).build().map_err(|error| {
             let text = error.to_string();

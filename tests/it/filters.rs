@@ -294,6 +294,7 @@ fn a_mistake_is_shown_in_its_place() {
         ("service in {auth game}", "comma"),
         ("from == cliemt", "did you mean `client`"),
         ("message matches \"(\"", "regular expression"),
+        ("message matches \"\\pL\"", "Unicode character classes are not supported"),
         ("message contain \"x\"", "did you mean `contains`"),
         ("record == 1 adn frame == 2", "did you mean `and`"),
         ("time > yesterday", "no time"),
