@@ -12,15 +12,13 @@ use std::io::Cursor;
 
 use criterion::{BatchSize, Criterion, Throughput};
 use material::{DIRTSAND, Sent};
-use moulsniff::capture::{Capture, Source};
-use moulsniff::flow::{
-    Cause, Dir, End, Flow, FlowSink, Limits, Moment as FlowMoment, Opening, Stream, StreamId, Totals,
-};
+use moulsniff::capture::{Capture, Moment, Source};
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Opening, Stream, StreamId, Totals};
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::out::tree::{Annotations, TreeWriter};
 use moulsniff::out::{Body, Record};
 use moulsniff::proto::moul::keys::{Rc4, session_key};
-use moulsniff::proto::{LazyTables, Message, Moment, Side, Transport, protocol_named};
+use moulsniff::proto::{LazyTables, Message, Side, Transport, protocol_named};
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
 use moulsniff::tree::Tree;
 
@@ -57,13 +55,13 @@ fn reading(c: &mut Criterion) {
 struct Count(usize);
 
 impl FlowSink for Count {
-    fn tcp_open(&mut self, _: &Stream, _: Opening, _: FlowMoment) {}
-    fn tcp_data(&mut self, _: StreamId, _: Dir, _: u64, bytes: &[u8], _: FlowMoment) {
+    fn tcp_open(&mut self, _: &Stream, _: Opening, _: Moment) {}
+    fn tcp_data(&mut self, _: StreamId, _: Dir, _: u64, bytes: &[u8], _: Moment) {
         self.0 += bytes.len();
     }
-    fn tcp_gap(&mut self, _: StreamId, _: Dir, _: u64, _: u64, _: Cause, _: FlowMoment) {}
-    fn tcp_end(&mut self, _: StreamId, _: Dir, _: End, _: &Totals, _: FlowMoment) {}
-    fn udp(&mut self, _: &Stream, _: Dir, bytes: &[u8], _: u32, _: FlowMoment) {
+    fn tcp_gap(&mut self, _: StreamId, _: Dir, _: u64, _: u64, _: Cause, _: Moment) {}
+    fn tcp_end(&mut self, _: StreamId, _: Dir, _: End, _: &Totals, _: Moment) {}
+    fn udp(&mut self, _: &Stream, _: Dir, bytes: &[u8], _: u32, _: Moment) {
         self.0 += bytes.len();
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::io::Cursor;
 
-use moulsniff::capture::{Capture, Frame, Item, Time};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Note, Opening, Stream, StreamId, Totals};
+use moulsniff::capture::{Capture, Frame, Item, Moment, Time};
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Note, Opening, Stream, StreamId, Totals};
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
 use moulsniff::out::json::{JsonWriter, JsonOptions};
 use moulsniff::out::tree::{Annotator, AnnotationStore, TreeOptions, TreeWriter};

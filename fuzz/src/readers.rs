@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
-use moulsniff::capture::Time;
+use moulsniff::capture::{Moment, Time};
 use moulsniff::filter::Filter;
 use moulsniff::out::{Body, Record};
-use moulsniff::proto::{Event, EventKind, Message, Moment, Options, Side, Transport};
+use moulsniff::proto::{Event, EventKind, Message, Options, Side, Transport};
 use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
 use moulsniff::proto::moul::sdl::store::Store;
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};

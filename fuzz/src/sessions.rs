@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use moulsniff::capture::Time;
+use moulsniff::capture::{Moment, Time};
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
 use moulsniff::proto::{
-    Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Share, Side, Start, Transport,
+    Context, Emit, Ends, Event, EventKind, Message, Options, Share, Side, Start, Transport,
 };
 use moulsniff::table::{Evaluator, Tables};
 use moulsniff::tree::Tree;
@@ -129,8 +129,10 @@ fn run(protocol: &str, transport: Transport, whole: bool, service: Option<&str>,
                 if bytes.is_empty() && transport == Transport::Tcp {
                     continue;
                 }
-                let place = if transport == Transport::Tcp { *offset } else { 0 };
-                session.data(side, place, bytes, at, context!());
+                match transport {
+                    Transport::Tcp => session.data(side, *offset, bytes, at, context!()),
+                    Transport::Udp => session.datagram(side, bytes, 0, at, context!()),
+                }
                 *offset += bytes.len() as u64;
                 *taken += bytes.len() as u64;
             }

@@ -52,6 +52,17 @@ pub struct Time {
     pub digits: u8,
 }
 
+/// The frame at which something became known, and when that frame was captured.
+///
+/// Ordered by the frame's number first. [`Default`] is for bytes that come from no capture: frame 0 at time 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Moment {
+    /// Number of the frame, from 1, as in [`Frame::number`].
+    pub frame: u64,
+    /// When that frame was captured.
+    pub time: Time,
+}
+
 /// One captured frame. Its bytes are borrowed from the reader and end with the next call for an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {

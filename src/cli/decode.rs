@@ -7,11 +7,14 @@ use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
 use super::form::coloured;
 use super::read::tables as load;
+use crate::capture::Moment;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{Annotations, TreeOptions, TreeWriter};
 use crate::out::{Paint, json};
 use crate::proto::moul::keys::KeyRing;
-use crate::proto::{Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Share, Side, Start};
+use crate::proto::{
+    Context, Emit, Ends, Event, EventKind, LazyTables, Message, Options, Share, Side, Start, Transport,
+};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree, mark};
 
@@ -106,7 +109,10 @@ fn framed(lazy: &LazyTables, side: Side, bytes: &[u8], args: &ReadArgs, out: &mu
         options: &Options { max_message: 64 << 20, ..Options::default() },
         emit: &mut emit,
     };
-    session.data(side, 0, bytes, Moment::default(), &mut context);
+    match start.transport {
+        Transport::Tcp => session.data(side, 0, bytes, Moment::default(), &mut context),
+        Transport::Udp => session.datagram(side, bytes, 0, Moment::default(), &mut context),
+    }
     session.end(side, Moment::default(), &mut context);
     match (emit.refused, emit.count) {
         (Some(text), _) => Err(CliError::Unreadable(text)),

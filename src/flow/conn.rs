@@ -5,9 +5,10 @@
 use super::delivery::Out;
 use super::half::{Half, Payload};
 use super::segment::{ACK, FIN, RST, SYN, Segment};
-use super::sink::{Dir, End, FlowSink, Moment, Note, Opening, Stream, StreamId};
+use super::sink::{Dir, End, FlowSink, Note, Opening, Stream, StreamId};
 use super::table::{Key, Side};
 use super::{Limits, elapsed};
+use crate::capture::Moment;
 use crate::capture::Time;
 
 /// A segment's bytes this far behind the end of a closed stream are late copies; others begin something new.

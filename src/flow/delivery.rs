@@ -2,7 +2,8 @@
 //!
 //! It decides nothing. Positions are those of `half`; offsets count from the position where the stream starts.
 
-use super::sink::{Cause, Dir, End, FlowSink, Moment, Note, StreamId, Totals};
+use super::sink::{Cause, Dir, End, FlowSink, Note, StreamId, Totals};
+use crate::capture::Moment;
 
 /// Where what comes out goes.
 pub(super) struct Out<'s, S> {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::ip::{Address, Fragment, Packet};
 use super::pieces::{Pieces, Span, head, tail};
-use super::sink::Moment;
+use crate::capture::Moment;
 
 /// The longest datagram there is, in bytes.
 const LONGEST: u32 = 65_535;

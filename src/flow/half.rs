@@ -8,8 +8,9 @@
 
 use super::delivery::{Delivery, Out};
 use super::pieces::{Pieces, Span, head, tail};
-use super::sink::{Cause, End, FlowSink, Moment, Note, Totals};
+use super::sink::{Cause, End, FlowSink, Note, Totals};
 use super::{Limits, elapsed};
+use crate::capture::Moment;
 
 /// Position of the first sequence number met. Earlier ones turn up where the capture began in the middle.
 const ORIGIN: u64 = 1 << 32;

@@ -25,14 +25,14 @@ mod tcp;
 mod tests;
 mod udp;
 
-use crate::capture::{Frame, Time};
+use crate::capture::{Frame, Moment, Time};
 use checksum::Sums;
 pub use checksum::{Summed, WrongSum};
 use fragments::{Bounds, Broken, Fragments};
 use ip::Packet;
 use link::NoIp;
 use segment::Segment;
-pub use sink::{Cause, Dir, End, FlowSink, Moment, Note, Opening, Stream, StreamId, Totals};
+pub use sink::{Cause, Dir, End, FlowSink, Note, Opening, Stream, StreamId, Totals};
 use table::Key;
 use tcp::Tcp;
 use udp::{Datagram, Udp};

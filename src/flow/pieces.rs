@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::sink::Moment;
+use crate::capture::Moment;
 
 /// What a piece costs beside its bytes, for accounting: its place in the tree and the allocator's share.
 const OVERHEAD: usize = 96;

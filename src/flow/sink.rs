@@ -6,16 +6,7 @@
 use std::net::SocketAddr;
 
 use super::checksum::WrongSum;
-use crate::capture::Time;
-
-/// The frame at which something became known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Moment {
-    /// Number of the frame, from 1.
-    pub frame: u64,
-    /// When that frame was captured.
-    pub time: Time,
-}
+use crate::capture::Moment;
 
 /// One of the two directions of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,9 +7,10 @@
 
 use super::conn::Conn;
 use super::segment::Segment;
-use super::sink::{End, FlowSink, Moment, StreamId};
+use super::sink::{End, FlowSink, StreamId};
 use super::table::{Key, List, Side, SlotId, Table};
 use super::{Limits, Stats};
+use crate::capture::Moment;
 
 /// How many waiting streams are looked at to make room at once.
 const RELIEF_STEPS: usize = 64;

@@ -4,9 +4,10 @@
 //! It keeps nothing of a datagram's content.
 
 use super::checksum::Sums;
-use super::sink::{Dir, End, FlowSink, Moment, Note, Stream, StreamId};
+use super::sink::{Dir, End, FlowSink, Note, Stream, StreamId};
 use super::table::{Key, List, Side, Table};
 use super::{Limits, Stats};
+use crate::capture::Moment;
 
 const HEADER: usize = 8;
 

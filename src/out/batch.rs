@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 
 use super::record::{Body, Counts, Outlined, Record};
 use super::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
-use crate::proto::{Event, LazyTables, Message, Moment, Reply, Side, Transport};
+use crate::capture::Moment;
+use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
 use crate::table::{Evaluator, Limits, MessageId, Tables};
 use crate::tree::{Node, Tree};
 

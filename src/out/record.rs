@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use crate::proto::{Event, EventKind, Message, Moment, Side, Transport};
+use crate::capture::Moment;
+use crate::proto::{Event, EventKind, Message, Side, Transport};
 pub use crate::session::Counts;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};

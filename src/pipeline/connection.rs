@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 
 use super::desk::Desk;
 use super::{Output, Shop, StreamKey, StreamOver};
+use crate::capture::Moment;
 use crate::flow::{Dir, End, Note, Stream};
 use crate::out::Counts;
-use crate::proto::{Context, Emit, Ends, Moment, Opening, Session, Side, Start, Transport, Verdict};
+use crate::proto::{Context, Emit, Ends, Opening, Session, Side, Start, Transport, Verdict};
 
 /// Servers that are remembered, for connections that were there before the capture.
 const KNOWN_SERVERS: usize = 4096;
@@ -278,9 +279,13 @@ impl Connection {
         };
         match call {
             Call::Piece(Piece::Data(_, offset, bytes)) => {
-                session.data(side, offset, bytes, at, &mut context);
-                if self.key.transport == Transport::Udp && offset > 0 {
-                    desk.cut_datagram(side, at, session.service(), (bytes.len() as u64, offset));
+                if self.key.transport == Transport::Tcp {
+                    session.data(side, offset, bytes, at, &mut context);
+                } else {
+                    session.datagram(side, bytes, offset, at, &mut context);
+                    if offset > 0 {
+                        desk.cut_datagram(side, at, session.service(), (bytes.len() as u64, offset));
+                    }
                 }
                 if !self.noted && self.whole && session.service() != "unknown" {
                     self.noted = true;

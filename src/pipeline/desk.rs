@@ -1,10 +1,11 @@
 //! Where a session's words become records: numbered, addressed, and every byte of theirs counted.
 
 use super::{Output, StreamKey, Summary};
+use crate::capture::Moment;
 use crate::flow::{End, Note, Summed, WrongSum};
 use crate::out::{Body, Outlined, Record};
 use crate::proto::moul::keys::SessionLine;
-use crate::proto::{Emit, Ends, Event, EventKind, Message, Moment, Share, Side};
+use crate::proto::{Emit, Ends, Event, EventKind, Message, Share, Side};
 use crate::session::Counts;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};

@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::capture::Frame;
-use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Moment as FlowMoment, Note};
+use crate::capture::{Frame, Moment};
+use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Note};
 use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
 use crate::out::{Counts, Outlined, Record};
 use crate::proto::moul::keys::{KeyRing, Service, SessionLine};
-use crate::proto::{Ends, Known, LazyTables, Learned, Moment, Options, Side, Transport};
+use crate::proto::{Ends, Known, LazyTables, Learned, Options, Side, Transport};
 use crate::table::Evaluator;
 use crate::tree::{Outline, Tree};
 use connection::{Connection, Piece};
@@ -198,15 +198,15 @@ struct Engine<O: Output> {
 }
 
 impl<O: Output> Engine<O> {
-    fn piece(&mut self, transport: Transport, id: StreamId, piece: Piece<'_>, at: FlowMoment) {
+    fn piece(&mut self, transport: Transport, id: StreamId, piece: Piece<'_>, at: Moment) {
         let key = StreamKey { transport, number: id.0 };
         if let Some(connection) = self.connections.get_mut(&key) {
             let before = connection.held();
-            connection.take(piece, moment(at), &mut self.shop);
+            connection.take(piece, at, &mut self.shop);
             self.held = self.held + connection.held() - before;
         }
         if self.held > self.full {
-            self.relieve(moment(at));
+            self.relieve(at);
         }
     }
 
@@ -235,7 +235,7 @@ impl<O: Output> Engine<O> {
         self.connections.entry(key).or_insert_with(|| Connection::new(key, *stream, false));
     }
 
-    fn end(&mut self, transport: Transport, id: StreamId, dir: Dir, how: End, at: FlowMoment) {
+    fn end(&mut self, transport: Transport, id: StreamId, dir: Dir, how: End, at: Moment) {
         self.piece(transport, id, Piece::End(dir, how), at);
         let key = StreamKey { transport, number: id.0 };
         if self.connections.get(&key).is_some_and(Connection::is_over)
@@ -247,18 +247,14 @@ impl<O: Output> Engine<O> {
     }
 }
 
-fn moment(at: FlowMoment) -> Moment {
-    Moment { frame: at.frame, time: at.time }
-}
-
 impl<O: Output> FlowSink for Engine<O> {
-    fn tcp_open(&mut self, stream: &Stream, opening: FlowOpening, _at: FlowMoment) {
+    fn tcp_open(&mut self, stream: &Stream, opening: FlowOpening, _at: Moment) {
         let key = StreamKey { transport: Transport::Tcp, number: stream.id.0 };
         let replaced = self.connections.insert(key, Connection::new(key, *stream, opening != FlowOpening::Middle));
         self.held -= replaced.map_or(0, |connection| connection.held());
     }
 
-    fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: FlowMoment) {
+    fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: Moment) {
         self.piece(Transport::Tcp, stream, Piece::Data(dir, offset, bytes), at);
     }
 
@@ -268,29 +264,29 @@ impl<O: Output> FlowSink for Engine<O> {
         }
     }
 
-    fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, _cause: Cause, at: FlowMoment) {
+    fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, _cause: Cause, at: Moment) {
         self.piece(Transport::Tcp, stream, Piece::Gap(dir, offset, len), at);
     }
 
-    fn tcp_note(&mut self, stream: StreamId, dir: Dir, note: Note, at: FlowMoment) {
+    fn tcp_note(&mut self, stream: StreamId, dir: Dir, note: Note, at: Moment) {
         self.piece(Transport::Tcp, stream, Piece::Note(dir, note), at);
     }
 
-    fn tcp_end(&mut self, stream: StreamId, dir: Dir, how: End, _totals: &Totals, at: FlowMoment) {
+    fn tcp_end(&mut self, stream: StreamId, dir: Dir, how: End, _totals: &Totals, at: Moment) {
         self.end(Transport::Tcp, stream, dir, how, at);
     }
 
-    fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: FlowMoment) {
+    fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: Moment) {
         self.conversation(stream);
         self.piece(Transport::Udp, stream.id, Piece::Data(dir, u64::from(missing), bytes), at);
     }
 
-    fn udp_note(&mut self, stream: &Stream, dir: Dir, note: Note, at: FlowMoment) {
+    fn udp_note(&mut self, stream: &Stream, dir: Dir, note: Note, at: Moment) {
         self.conversation(stream);
         self.piece(Transport::Udp, stream.id, Piece::Note(dir, note), at);
     }
 
-    fn udp_end(&mut self, stream: StreamId, how: End, at: FlowMoment) {
+    fn udp_end(&mut self, stream: StreamId, how: End, at: Moment) {
         for dir in [Dir::Forward, Dir::Backward] {
             self.end(Transport::Udp, stream, dir, how, at);
         }

@@ -18,7 +18,7 @@ pub enum Said<'a> {
 pub fn read_alone(protocol: &dyn Protocol, tables: &Tables, side: Side, bytes: &[u8], take: &mut dyn FnMut(Said<'_>)) {
     let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let ends = Ends { client: nowhere, server: nowhere };
-    let start = Start { ends, transport: Transport::Tcp, whole: true, service: None };
+    let start = Start { ends, transport: protocol.transport(), whole: true, service: None };
     let mut session = protocol.session(&start, tables);
     let mut context = Context {
         tables,
@@ -30,7 +30,10 @@ pub fn read_alone(protocol: &dyn Protocol, tables: &Tables, side: Side, bytes: &
         options: &Options::default(),
         emit: &mut Ear { take, messages: 0 },
     };
-    session.data(side, 0, bytes, Moment::default(), &mut context);
+    match start.transport {
+        Transport::Tcp => session.data(side, 0, bytes, Moment::default(), &mut context),
+        Transport::Udp => session.datagram(side, bytes, 0, Moment::default(), &mut context),
+    }
     session.end(side, Moment::default(), &mut context);
 }
 

@@ -10,9 +10,9 @@ pub mod ouro;
 mod registry;
 pub mod secondlife;
 
+use crate::capture::Moment;
 pub use crate::session::{
-    Context, Emit, Ends, Event, EventKind, Learned, Message, Moment, Options, Reply, Session, Share, Side, Start,
-    Transport,
+    Context, Emit, Ends, Event, EventKind, Learned, Message, Options, Reply, Session, Share, Side, Start, Transport,
 };
 pub use alone::{Said, read_alone};
 pub use registry::{PROTOCOLS, protocol_named};

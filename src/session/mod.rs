@@ -14,7 +14,7 @@ pub use lent::{Context, Options};
 
 use std::net::SocketAddr;
 
-use crate::capture::Time;
+use crate::capture::Moment;
 
 /// One of the two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,15 +60,6 @@ impl Side {
     }
 }
 
-/// The frame that brought something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
-    /// The frame's number.
-    pub frame: u64,
-    /// Its time.
-    pub time: Time,
-}
-
 /// The two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
@@ -83,7 +74,7 @@ pub struct Ends {
 pub enum Transport {
     /// A stream of bytes.
     Tcp,
-    /// Datagrams: each is one call of [`Session::data`].
+    /// Datagrams: each is one call of [`Session::datagram`].
     Udp,
 }
 
@@ -119,6 +110,8 @@ pub struct Start<'a> {
 /// direction's start was not captured. Calls of the two directions interleave as the capture did. [`end`](Session::end) comes once a direction, after
 /// all of its bytes; the other direction may go on after it.
 ///
+/// For UDP, each call of [`datagram`](Session::datagram) brings one datagram, in the order of the capture; there are no gaps, and no offsets.
+///
 /// [`relieve`](Session::relieve) may come between any two calls. [`service`](Session::service), [`held`](Session::held) and
 /// [`is_clear`](Session::is_clear) are asked after every call and must be cheap; [`learned`](Session::learned) is asked once, at the very end.
 ///
@@ -128,13 +121,22 @@ pub struct Start<'a> {
 ///
 /// # What has to come back
 ///
-/// Every byte that a call of `data` brought must be accounted for exactly once until `end` returns: in a message, in an event of the kind
+/// Every byte that a call of `data` or `datagram` brought must be accounted for exactly once until `end` returns: in a message, in an event of the kind
 /// [`EventKind::Undecoded`], in the `passed_over` of an [`EventKind::Resync`], or by [`Emit::account`]. Every call of `gap` becomes one
 /// event of the kind [`EventKind::Gap`] with the same offset and length. Damage is never an error: a session that cannot go on says so in an event and looks
 /// for the next place where it can.
 pub trait Session: Send {
-    /// The next bytes of a direction, in order. `offset` is that of the first of them; `at` is the frame that completed them.
+    /// The next bytes of one direction of a TCP stream, in order. `offset` is that of the first of them; `at` is the frame that completed them.
     fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>);
+    /// One UDP datagram, in the order of the capture. `bytes` is what was captured of it; `missing` more bytes followed these on the wire.
+    ///
+    /// A protocol that runs over TCP alone leaves this method out. It is handed datagrams only where the user asked for it by port, and
+    /// they are counted as undecoded.
+    fn datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
+        let _ = missing;
+        let text = "a datagram, and this protocol runs over TCP";
+        context.emit.event(at, not_its_transport(self.service(), from, 0, bytes, text));
+    }
     /// `length` bytes of a direction, from `offset` on, that were never captured. What was begun before them will never be whole; the session
     /// gives it up now, and the next call of `data` in this direction brings the bytes behind the gap.
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>);
@@ -169,4 +171,10 @@ pub struct Learned {
     pub name: String,
     /// What is known of it.
     pub facts: Vec<(&'static str, String)>,
+}
+
+/// The event for bytes that came over a transport which the protocol does not run over.
+pub fn not_its_transport(service: &str, from: Side, offset: u64, bytes: &[u8], text: &str) -> Event {
+    let (offset, length) = (Some(offset), Some(bytes.len() as u64));
+    Event { kind: EventKind::Undecoded, service: service.into(), from, offset, length, text: text.into() }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::file;
-use moulsniff::capture::{Capture, Source};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Opening, Stream, StreamId, Totals};
+use moulsniff::capture::{Capture, Moment, Source};
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Opening, Stream, StreamId, Totals};
 
 /// A TCP stream by its number: who sent the first frame, who received it, and what each sent, in hex.
 type Tcp = BTreeMap<u32, (String, String, [String; 2])>;

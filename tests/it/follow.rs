@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use moulsniff::capture::Capture;
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Opening, Stream, StreamId, Totals};
+use moulsniff::capture::{Capture, Moment};
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Opening, Stream, StreamId, Totals};
 use rc4::{KeyInit, StreamCipher};
 use serde_json::Value;
 

@@ -52,8 +52,8 @@ mod live {
     use std::thread;
     use std::time::Duration;
 
-    use moulsniff::capture::Capture;
-    use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Moment, Opening, Stream, StreamId, Totals};
+    use moulsniff::capture::{Capture, Moment};
+    use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Opening, Stream, StreamId, Totals};
     use serde_json::Value;
 
     const CAPTURE: &str = "captures/moul/kind_game.pcap";

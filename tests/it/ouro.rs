@@ -5,10 +5,11 @@ use std::io::Read;
 use std::net::SocketAddr;
 use std::process::Command;
 
+use moulsniff::capture::Moment;
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::moul::keys::KeyRing;
 use moulsniff::proto::{
-    Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session, Share, Side, Start, Transport,
+    Context, Emit, Ends, Event, EventKind, Message, Options, Protocol, Session, Share, Side, Start, Transport,
     load_tables, protocol_named,
 };
 use moulsniff::table::{Evaluator, Tables, parse_hex};
@@ -208,8 +209,10 @@ fn hear<'a>(tables: &Tables, transport: Transport, pieces: impl Iterator<Item = 
     };
     let mut offsets = [0u64; 2];
     for (side, bytes) in pieces {
-        let offset = if transport == Transport::Tcp { offsets[side.index()] } else { 0 };
-        session.data(side, offset, bytes, Moment::default(), &mut context);
+        match transport {
+            Transport::Tcp => session.data(side, offsets[side.index()], bytes, Moment::default(), &mut context),
+            Transport::Udp => session.datagram(side, bytes, 0, Moment::default(), &mut context),
+        }
         offsets[side.index()] += bytes.len() as u64;
     }
     for side in [Side::Client, Side::Server] {

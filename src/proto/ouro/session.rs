@@ -57,7 +57,7 @@ impl LinkSession {
     }
 
     /// A datagram: one packet, or something that cannot be one. `missing` bytes of it were not captured.
-    fn datagram(&mut self, from: Side, missing: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    fn one_datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
         let header = match Header::parse(bytes) {
             None => return undecoded(from, (0, bytes.len()), at, "too short for a packet's header".into(), context),
             Some(header) => header,
@@ -313,11 +313,12 @@ impl LinkSession {
 
 impl Session for LinkSession {
     fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
-        if self.transport == Transport::Udp {
-            return self.datagram(from, offset, bytes, at, context);
-        }
         from.of(&mut self.readers).push(offset, bytes);
         self.drain(from, false, at, context);
+    }
+
+    fn datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
+        self.one_datagram(from, bytes, missing, at, context);
     }
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {

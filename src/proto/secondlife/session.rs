@@ -9,6 +9,7 @@ use super::datagram::{Frame, NoMessage, Read};
 use super::packet::{self, Packet};
 use super::requests::Requests;
 use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
+use crate::session::not_its_transport;
 use crate::table::Tables;
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
@@ -247,7 +248,13 @@ impl CircuitSession {
 }
 
 impl Session for CircuitSession {
-    fn data(&mut self, from: Side, _offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    /// Circuits are UDP. A TCP stream comes here only where the user asked for it by port.
+    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+        let text = "bytes of a TCP stream; circuits run over UDP";
+        context.emit.event(at, not_its_transport("circuit", from, offset, bytes, text));
+    }
+
+    fn datagram(&mut self, from: Side, bytes: &[u8], _missing: u64, at: Moment, context: &mut Context<'_>) {
         let Some(frame) = self.frame else {
             return;
         };

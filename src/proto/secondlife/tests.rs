@@ -74,7 +74,7 @@ fn hear(datagrams: &[(Side, Vec<u8>)]) -> Heard {
             options: &Options::default(),
             emit: &mut heard,
         };
-        session.data(*side, 0, bytes, Moment::default(), &mut context);
+        session.datagram(*side, bytes, 0, Moment::default(), &mut context);
     }
     heard
 }
