@@ -3,7 +3,7 @@
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::proto::{Message, Said, Side, protocol_named, read_alone};
 use crate::table::{
-    Direction, Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, TableError, Tables, parse_hex,
+    Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, Sender, TableError, Tables, parse_hex,
 };
 use crate::tree::{Severity, Sym, Tree};
 
@@ -94,7 +94,7 @@ fn read_message(
     if let (true, Some(layout)) = (bare, def.layout) {
         return read_layout(tables, layout, evaluator, tree, bytes);
     }
-    let sender = usize::from(def.direction == Direction::Server);
+    let sender = usize::from(def.direction == Sender::Server);
     let n = bytes.len();
     match evaluator.message(tables, def.service, sender, bytes, tree) {
         Outcome::Message(found, end) if found == id && end == n => Ok(()),

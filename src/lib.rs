@@ -12,10 +12,11 @@ pub mod cli;
 pub mod examples;
 pub mod filter;
 pub mod flow;
-mod near;
+
 pub mod out;
 pub mod pipeline;
 pub mod proto;
 pub mod session;
+mod suggest;
 pub mod table;
 pub mod tree;

@@ -46,7 +46,7 @@ impl fmt::Display for LiveError {
                  libpcap-dev), or pipe: tcpdump -i IFACE -U -w - | moulsniff -",
             ),
             LiveError::NoInterface(name, known) => {
-                let near = crate::near::suggestion(name, known.iter().map(String::as_str));
+                let near = crate::suggest::suggestion(name, known.iter().map(String::as_str));
                 write!(f, "there is no interface `{name}`{near}; there are {} (-D lists them)", known.join(", "))
             }
             LiveError::NoRight(name) => write!(

@@ -23,7 +23,7 @@ use crate::out::tree::Annotator;
 use crate::out::{Batch, Body, Outlined, Reader, Record};
 use crate::pipeline::{Pipeline, Setup};
 use crate::proto::LazyTables;
-use crate::table::Limits;
+use crate::table::MessageLimits;
 use crate::tree::Tree;
 
 /// Bytes of records in a batch: enough that taking turns costs little beside it, since what decoding works with moves to another core;
@@ -132,7 +132,7 @@ struct Hands {
     form: Form,
     tables: Arc<[LazyTables]>,
     /// The bounds of each message.
-    limits: Limits,
+    limits: MessageLimits,
     /// What trees have to know of the records before, which goes from batch to batch.
     history: Option<Arc<Turns<Annotator>>>,
 }

@@ -162,13 +162,13 @@ fn find<'a>(all: &'a [LazyTables], name: &str) -> Result<(&'a LazyTables, Servic
     let mut parts = name.split('.');
     let protocol = parts.next().unwrap_or("");
     let Some(lazy) = LazyTables::of(all, protocol) else {
-        let near = crate::near::suggestion(protocol, all.iter().map(|l| l.protocol().name()));
+        let near = crate::suggest::suggestion(protocol, all.iter().map(|l| l.protocol().name()));
         return Err(CliError::Typed(format!("there is no protocol `{protocol}`{near}")));
     };
     let tables = lazy.get();
     let service = parts.next().unwrap_or_else(|| tables.services().first().map_or("", |s| s.name.as_str()));
     let Some(id) = tables.service_named(service) else {
-        let near = crate::near::suggestion(service, tables.services().iter().map(|s| s.name.as_str()));
+        let near = crate::suggest::suggestion(service, tables.services().iter().map(|s| s.name.as_str()));
         return Err(CliError::Typed(format!("{protocol} has no service `{service}`{near}")));
     };
     let side = match parts.next() {

@@ -14,7 +14,7 @@ use crate::flow::Limits as FlowLimits;
 use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
 use crate::proto::moul::keys::{KeyFile, KeyRing};
 use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
-use crate::table::{Source as TableSource, TableError, Tables};
+use crate::table::{TableError, TableSource, Tables};
 
 /// Reads captures and prints what is in them.
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
@@ -164,7 +164,7 @@ fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
     };
     let port = port.parse().map_err(|_| wrong(&format!("`{port}` is no port")))?;
     if protocol_named(protocol).is_none() {
-        let near = crate::near::suggestion(protocol, PROTOCOLS.iter().map(|p| p.name()));
+        let near = crate::suggest::suggestion(protocol, PROTOCOLS.iter().map(|p| p.name()));
         return Err(wrong(&format!("there is no protocol `{protocol}`{near}")));
     }
     Ok(DecodeAs { transport, port, protocol: protocol.to_string() })

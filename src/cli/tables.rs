@@ -29,9 +29,9 @@ fn list(all: &[LazyTables], word: Option<&str>, out: &mut String) -> Status {
                 tables.messages().iter().filter(|m| tables.service(m.service).is_some_and(|s| s.name == service.name))
             {
                 let direction = match def.direction {
-                    crate::table::Direction::Client => "client",
-                    crate::table::Direction::Server => "server",
-                    crate::table::Direction::Both => "both",
+                    crate::table::Sender::Client => "client",
+                    crate::table::Sender::Server => "server",
+                    crate::table::Sender::Both => "both",
                 };
                 let number = def.number.map_or("-".to_string(), |n| n.to_string());
                 let name = tables.name(def.name);
@@ -66,7 +66,7 @@ fn show(all: &[LazyTables], name: &str, out: &mut String) -> Result<Status, CliE
         return Ok(Status::Good);
     }
     let names = all.iter().flat_map(|l| l.get().declarations().iter().map(|d| d.name.as_str()));
-    let near = crate::near::suggestion(name, names);
+    let near = crate::suggest::suggestion(name, names);
     Err(CliError::Typed(format!("the tables have nothing named `{name}`{near}")))
 }
 

@@ -1,8 +1,8 @@
 //! The names an expression may use, and the nearest ones to those it may not.
 
-use crate::near::suggestion;
 use crate::out::EVENTS;
 use crate::proto::LazyTables;
+use crate::suggest::suggestion;
 use crate::table::Tables;
 
 /// The keys of records, with what stands there.
@@ -103,7 +103,7 @@ impl<'a> Names<'a> {
     }
 
     fn all(&self) -> impl Iterator<Item = &'a str> {
-        self.tables().flat_map(|t| t.names()).filter(|name| !name.is_empty()).chain(INNER)
+        self.tables().flat_map(|t| t.names().iter().map(String::as_str)).filter(|name| !name.is_empty()).chain(INNER)
     }
 
     fn knows(&self, name: &str) -> bool {

@@ -452,7 +452,7 @@ impl<'a> Parser<'a> {
         if rest.starts_with(')') {
             return self.wrong(place, "this parenthesis was never opened");
         }
-        let near = crate::near::suggestion(word, WORDS.into_iter());
+        let near = crate::suggest::suggestion(word, WORDS.into_iter());
         let text = match near.is_empty() || word.is_empty() {
             true => {
                 "expected an operator (== != < <= > >= contains matches in has), `and`, `or`, or the end".to_string()

@@ -7,7 +7,7 @@ use crate::capture::Time;
 use crate::out::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};
 use crate::proto::EventKind;
 use crate::table::{EnumDef, Tables};
-use crate::tree::{Kind, Link, LinkKind, Node, TextKind, Tree, decode_text, mark};
+use crate::tree::{Kind, LinkKind, Node, RecordLink, TextKind, Tree, decode_text, mark};
 
 /// A record that is being looked at.
 pub struct Scope<'a> {
@@ -51,7 +51,7 @@ pub enum Value<'a> {
     /// The ties of a kind.
     Links(LinkKind),
     /// One of them.
-    Link(Link),
+    Link(RecordLink),
     /// Byte counts.
     Counts(Counts),
     /// An integer.

@@ -9,7 +9,7 @@ use super::record::{Body, Counts, Outlined, Record};
 use super::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
 use crate::capture::Moment;
 use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
-use crate::table::{Evaluator, Limits, MessageId, Tables};
+use crate::table::{Evaluator, MessageId, MessageLimits, Tables};
 use crate::tree::{Node, Tree};
 
 /// What an event takes with its texts, about.
@@ -73,7 +73,7 @@ pub struct Reader {
 
 impl Reader {
     /// One that keeps to the bounds which the outlines were read within.
-    pub fn new(limits: Limits) -> Reader {
+    pub fn new(limits: MessageLimits) -> Reader {
         let mut evaluator = Evaluator::default();
         evaluator.limits = limits;
         Reader { evaluator, tree: Tree::new() }
@@ -272,7 +272,7 @@ mod tests {
     const MESSAGE: &str = "0200 b8020000 12000000 b802010002008527006be1c3070000000000";
 
     /// The problems of a message that came in outline, as it is written.
-    fn problems_within(limits: Limits) -> usize {
+    fn problems_within(limits: MessageLimits) -> usize {
         let tables = [LazyTables::new(protocol_named("moul").unwrap(), Vec::new()).unwrap()];
         let bytes = parse_hex(MESSAGE).unwrap();
         let game = tables[0].get().service_named("game").unwrap();
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_message_that_came_in_outline_is_read_within_the_bounds_it_was_outlined_in() {
-        assert_eq!(problems_within(Limits::default()), 0);
-        assert!(problems_within(Limits { nodes: 4, ..Limits::default() }) > 0);
+        assert_eq!(problems_within(MessageLimits::default()), 0);
+        assert!(problems_within(MessageLimits { nodes: 4, ..MessageLimits::default() }) > 0);
     }
 }

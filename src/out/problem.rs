@@ -3,7 +3,7 @@
 use super::json::write_escaped;
 use super::scratch::TextWriter;
 use crate::table::Tables;
-use crate::tree::{Kind, Problem, Sym, Text, Tree, mark};
+use crate::tree::{Kind, Problem, ProblemText, Sym, Tree, mark};
 
 /// A problem's text with its numbers.
 pub fn problem_text(problem: &Problem, tables: &Tables, tree: &Tree) -> String {
@@ -18,10 +18,10 @@ pub(super) fn problem_text_into<'a>(
     scratch: &'a mut String,
 ) -> &'a str {
     match problem.text {
-        Text::Fixed(text) if memchr::memchr(b'{', text.as_bytes()).is_none() => text,
-        Text::Table(sym) => tables.name(sym),
-        Text::Owned(place) => tree.owned(place),
-        Text::Fixed(text) => {
+        ProblemText::Fixed(text) if memchr::memchr(b'{', text.as_bytes()).is_none() => text,
+        ProblemText::Table(sym) => tables.name(sym),
+        ProblemText::Owned(place) => tree.owned(place),
+        ProblemText::Fixed(text) => {
             scratch.clear();
             Problem::format(text, problem.a, problem.b, scratch);
             scratch
@@ -62,17 +62,9 @@ pub(super) fn write_path(tree: &Tree, tables: &Tables, target: u32, json: bool, 
             if any {
                 w.byte(b'.');
             }
-            match tables.name_forms(name).filter(|name| !json || name.is_plain()).and_then(|name| name.plain.block()) {
-                Some((block, length)) => {
-                    w.block(block, length);
-                    any |= length > 0;
-                }
-                None => {
-                    let name = tree.dynamic(name).unwrap_or_else(|| tables.name(name));
-                    any |= !name.is_empty();
-                    if json { write_escaped(w, name.as_bytes()) } else { w.text(name.as_bytes()) }
-                }
-            }
+            let name = tree.dynamic(name).unwrap_or_else(|| tables.name(name));
+            any |= !name.is_empty();
+            if json { write_escaped(w, name.as_bytes()) } else { w.text(name.as_bytes()) }
         }
     });
     any

@@ -13,7 +13,7 @@ use super::record::{Body, Counts, Outlined, Record, event_word};
 use super::world::World;
 use crate::proto::{Message, Transport};
 use crate::table::Tables;
-use crate::tree::{Problem, Text, Tree};
+use crate::tree::{Problem, ProblemText, Tree};
 
 /// Different texts of problems that are kept apart.
 const TEXTS: usize = 10_000;
@@ -114,11 +114,11 @@ impl Stats {
     /// Counts a problem. Only trees have texts of their own.
     fn problem(&mut self, problem: &Problem, tables: &Tables, tree: Option<&Tree>) {
         match problem.text {
-            Text::Owned(place) => {
+            ProblemText::Owned(place) => {
                 self.told.count_text(tree.map_or("", |tree| tree.owned(place)));
             }
-            Text::Table(sym) => self.told.count(std::ptr::from_ref(tables).addr(), sym.0, tables.name(sym)),
-            Text::Fixed(text) => {
+            ProblemText::Table(sym) => self.told.count(std::ptr::from_ref(tables).addr(), sym.0, tables.name(sym)),
+            ProblemText::Fixed(text) => {
                 let Some((earlier, n)) = self.recent.count((text, problem.a, problem.b)) else { return };
                 let full = self.problems.len() >= TEXTS && !self.problems.contains_key(&earlier);
                 *self.problems.entry(if full { (OTHERS, 0, 0) } else { earlier }).or_default() += n;

@@ -2,7 +2,7 @@
 //! gives numbers a meaning, side by side, and the texts of numbers, which come while it writes.
 
 use super::value_texts::ValueTexts;
-use crate::table::{Name, Tables};
+use crate::table::Tables;
 use crate::tree::TypeRef;
 
 /// A name as a writer writes it, in half a cache line: up to 31 characters with spaces behind them, and how many there are. Fetched from
@@ -66,16 +66,16 @@ pub(super) struct TableCaches {
 }
 
 impl TableCaches {
-    /// What was cache of some tables; `label` says how a name is written, where it can be a label, and `meaning` what gives the numbers of a
-    /// type a meaning.
+    /// The cache of some tables, made where there is none yet. `label` appends a name as the writer writes it, and says whether that can be
+    /// a [`Label`]; `meaning` says what gives the numbers of a type a meaning.
     #[inline(always)]
     pub(super) fn of(
         &mut self,
         tables: &Tables,
-        label: fn(&Name) -> Option<&[u8]>,
+        label: fn(&str, &mut Vec<u8>) -> bool,
         meaning: fn(&Tables, TypeRef) -> u32,
     ) -> &mut TableCache {
-        let names = tables.all_names();
+        let names = tables.names();
         let which = [std::ptr::from_ref(tables).addr(), names.as_ptr().addr(), names.len()];
         if self.last.which != which {
             self.switch(which, tables, label, meaning);
@@ -89,7 +89,7 @@ impl TableCaches {
         &mut self,
         which: Which,
         tables: &Tables,
-        label: fn(&Name) -> Option<&[u8]>,
+        label: fn(&str, &mut Vec<u8>) -> bool,
         meaning: fn(&Tables, TypeRef) -> u32,
     ) {
         let known = self.others.iter_mut().find(|cache| cache.which == which);
@@ -97,7 +97,12 @@ impl TableCaches {
             std::mem::swap(other, &mut self.last);
             return;
         }
-        let labels = tables.all_names().iter().map(|name| Label::new(label(name))).collect();
+        let mut text = Vec::new();
+        let form = |name: &String| {
+            text.clear();
+            Label::new(label(name, &mut text).then_some(text.as_slice()))
+        };
+        let labels = tables.names().iter().map(form).collect();
         let types = (0..).map(TypeRef).take_while(|ty| tables.type_def(*ty).is_some());
         let cache = TableCache {
             which,

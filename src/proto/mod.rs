@@ -19,7 +19,7 @@ pub use registry::{PROTOCOLS, protocol_named};
 
 use std::sync::OnceLock;
 
-use crate::table::{Evaluator, Native, Source, TableError, Tables};
+use crate::table::{Evaluator, Native, TableError, TableSource, Tables};
 
 /// The first bytes of a TCP connection, or the latest datagram of each side of a UDP one, before its protocol is known.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ pub trait Protocol: Sync {
     /// Its name as in the JSON.
     fn name(&self) -> &'static str;
     /// Its embedded tables.
-    fn sources(&self) -> Vec<Source>;
+    fn sources(&self) -> Vec<TableSource>;
     /// Makes an evaluator ready: what the types with code look things up in.
     fn prepare(&self, _evaluator: &mut Evaluator, _options: &Options) {}
     /// Its types with code.
@@ -78,7 +78,7 @@ pub trait Protocol: Sync {
         Transport::Tcp
     }
     /// A table file in another syntax of this protocol's world, as our own tables; `None` where it is none.
-    fn foreign_tables(&self, _name: &str, _text: &str) -> Option<Result<Source, TableError>> {
+    fn foreign_tables(&self, _name: &str, _text: &str) -> Option<Result<TableSource, TableError>> {
         None
     }
     /// Whether a TCP connection is its own. The tables are compiled when they are first asked for: most connections need none.
@@ -92,13 +92,13 @@ pub trait Protocol: Sync {
 /// A protocol's tables, compiled when they are first needed.
 pub struct LazyTables {
     protocol: &'static dyn Protocol,
-    further: Vec<Source>,
+    further: Vec<TableSource>,
     compiled: OnceLock<Tables>,
 }
 
 impl LazyTables {
     /// The tables of a protocol with further sources on top; these are checked at once.
-    pub fn new(protocol: &'static dyn Protocol, further: Vec<Source>) -> Result<LazyTables, TableError> {
+    pub fn new(protocol: &'static dyn Protocol, further: Vec<TableSource>) -> Result<LazyTables, TableError> {
         let lazy = LazyTables { protocol, further, compiled: OnceLock::new() };
         if !lazy.further.is_empty() {
             let tables = load_tables(protocol, &lazy.further)?;
@@ -118,7 +118,7 @@ impl LazyTables {
     }
 
     /// The sources on top of the embedded ones.
-    pub fn further(&self) -> &[Source] {
+    pub fn further(&self) -> &[TableSource] {
         &self.further
     }
 
@@ -131,7 +131,7 @@ impl LazyTables {
 }
 
 /// Compiles a protocol's tables, with further sources on top.
-pub fn load_tables(protocol: &dyn Protocol, further: &[Source]) -> Result<Tables, TableError> {
+pub fn load_tables(protocol: &dyn Protocol, further: &[TableSource]) -> Result<Tables, TableError> {
     let mut sources = protocol.sources();
     sources.extend(further.iter().cloned());
     Tables::load(protocol.name(), sources, protocol.natives())

@@ -2,7 +2,7 @@
 
 use super::{Emit, Side};
 use crate::proto::moul::keys::KeyRing;
-use crate::table::{Evaluator, Limits, Outcome, ServiceId, Tables};
+use crate::table::{Evaluator, MessageLimits, Outcome, ServiceId, Tables};
 use crate::tree::{Outline, Tree};
 
 /// What the user asked of the protocols.
@@ -20,8 +20,8 @@ pub struct Options {
 
 impl Options {
     /// The bounds of one message. A message that is read again later has to be read within the same bounds.
-    pub fn limits(&self) -> Limits {
-        Limits { decompressed: self.max_decompressed, ..Limits::default() }
+    pub fn limits(&self) -> MessageLimits {
+        MessageLimits { decompressed: self.max_decompressed, ..MessageLimits::default() }
     }
 }
 

@@ -1,6 +1,15 @@
-//! What is wrong in a table file: where, what, and what would be right.
+//! Table files, and what is wrong in one: where, what, and what would be right.
 
 use std::fmt;
+
+/// A table file: its name for errors, and its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableSource {
+    /// As errors name it.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
 
 /// A mistake in a message table.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ impl LinkKind {
 
 /// A tie to an earlier record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct RecordLink {
     /// What it is.
     pub kind: LinkKind,
     /// The node that says so; 0 for the message as a whole.

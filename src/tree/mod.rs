@@ -12,14 +12,14 @@ mod walk;
 use std::borrow::Cow;
 use std::fmt;
 
-pub use link::{Link, LinkKind};
+pub use link::{LinkKind, RecordLink};
 pub use outline::Outline;
-pub use problem::{Problem, Severity, Text};
+pub use problem::{Problem, ProblemText, Severity};
 pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii};
 pub use walk::{Children, Members, Walk};
 
 /// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from there on one of the tree's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sym(pub u32);
 
 impl Sym {
@@ -32,7 +32,7 @@ impl Sym {
 }
 
 /// A type of the tables, by its place in them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TypeRef(pub u32);
 
 /// The buffer a node's positions count in: [`Buffer::CAPTURED`], or one the decoding made.
@@ -46,7 +46,7 @@ impl Buffer {
 
 /// What turned captured bytes into a buffer of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum BufferOrigin {
     /// zlib and its like.
     Decompressed,
     /// A cipher within the message.
@@ -57,14 +57,14 @@ pub enum Made {
     Reassembled,
 }
 
-impl Made {
+impl BufferOrigin {
     /// The word the JSON uses (`"buffer"` of a region).
     pub fn word(self) -> &'static str {
         match self {
-            Made::Decompressed => "decompressed",
-            Made::Decrypted => "decrypted",
-            Made::Expanded => "expanded",
-            Made::Reassembled => "reassembled",
+            BufferOrigin::Decompressed => "decompressed",
+            BufferOrigin::Decrypted => "decrypted",
+            BufferOrigin::Expanded => "expanded",
+            BufferOrigin::Reassembled => "reassembled",
         }
     }
 }
@@ -133,8 +133,8 @@ impl Node {
 pub struct Tree {
     nodes: Vec<Node>,
     problems: Vec<Problem>,
-    links: Vec<Link>,
-    made: Vec<(Vec<u8>, Made)>,
+    links: Vec<RecordLink>,
+    made: Vec<(Vec<u8>, BufferOrigin)>,
     made_used: usize,
     text: String,
     names: Vec<(u32, u32)>,
@@ -193,7 +193,7 @@ impl Tree {
     pub fn allocated(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>()
             + self.problems.capacity() * size_of::<Problem>()
-            + self.links.capacity() * size_of::<Link>()
+            + self.links.capacity() * size_of::<RecordLink>()
             + self.made.iter().map(|(bytes, _)| bytes.capacity()).sum::<usize>()
             + self.text.capacity()
             + self.names.capacity() * size_of::<(u32, u32)>()
@@ -287,38 +287,6 @@ impl Tree {
         }
     }
 
-    /// Gives a node another type: what it is turned out later.
-    #[inline]
-    pub fn retype(&mut self, index: u32, ty: TypeRef) {
-        if let Some(node) = self.nodes.get_mut(index as usize) {
-            node.ty = ty;
-        }
-    }
-
-    /// Says how a node's value is to be read after all.
-    #[inline]
-    pub fn set_kind(&mut self, index: u32, kind: Kind) {
-        if let Some(node) = self.nodes.get_mut(index as usize) {
-            node.kind = kind;
-        }
-    }
-
-    /// Gives a node another name.
-    #[inline]
-    pub fn rename(&mut self, index: u32, name: Sym) {
-        if let Some(node) = self.nodes.get_mut(index as usize) {
-            node.name = name;
-        }
-    }
-
-    /// Changes a text's content: its place within the bytes it takes up.
-    #[inline]
-    pub fn place_content(&mut self, index: u32, start: usize, len: usize) {
-        if let Some(node) = self.nodes.get_mut(index as usize) {
-            node.value = Node::place(start, len);
-        }
-    }
-
     /// Forgets the nodes from an index on.
     pub fn cut(&mut self, index: u32) {
         self.nodes.truncate(index as usize);
@@ -348,13 +316,13 @@ impl Tree {
     }
 
     /// Ties to earlier records.
-    pub fn links(&self) -> &[Link] {
+    pub fn links(&self) -> &[RecordLink] {
         &self.links
     }
 
     /// Ties the message to an earlier record.
     pub fn link(&mut self, kind: LinkKind, node: u32, record: u64, nanos: i64) {
-        self.links.push(Link { kind, node, record, nanos });
+        self.links.push(RecordLink { kind, node, record, nanos });
     }
 
     /// Made buffers larger than this are given back, else many messages with a large one in another place each would add up.
@@ -385,7 +353,7 @@ impl Tree {
 
     /// Opens the next made buffer: its number, and an empty vector to fill (with the capacity of earlier messages).
     /// Hand the bytes back with [`Tree::put_buffer`].
-    pub fn open_buffer(&mut self, made: Made) -> (Buffer, Vec<u8>) {
+    pub fn open_buffer(&mut self, made: BufferOrigin) -> (Buffer, Vec<u8>) {
         if self.made.len() == self.made_used {
             self.made.push((Vec::new(), made));
         }
@@ -436,7 +404,7 @@ impl Tree {
     }
 
     /// How a buffer was made; `None` for the captured bytes.
-    pub fn made(&self, buffer: Buffer) -> Option<Made> {
+    pub fn made(&self, buffer: Buffer) -> Option<BufferOrigin> {
         usize::from(buffer.0).checked_sub(1).and_then(|i| self.made.get(i)).map(|(_, made)| *made)
     }
 

@@ -26,7 +26,7 @@ impl Severity {
 
 /// The text of a problem, put together only when it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Text {
+pub enum ProblemText {
     /// A fixed text; `{a}` and `{b}` in it stand for the two numbers.
     Fixed(&'static str),
     /// A text of the tables.
@@ -43,7 +43,7 @@ pub struct Problem {
     /// The node it is about.
     pub node: u32,
     /// What there is to say.
-    pub text: Text,
+    pub text: ProblemText,
     /// The first number the text may name.
     pub a: i64,
     /// The second one.
@@ -55,7 +55,7 @@ pub struct Problem {
 impl Problem {
     /// A problem with a fixed text and up to two numbers.
     pub fn new(severity: Severity, node: u32, text: &'static str, a: i64, b: i64) -> Self {
-        Problem { severity, node, text: Text::Fixed(text), a, b, bytes: None }
+        Problem { severity, node, text: ProblemText::Fixed(text), a, b, bytes: None }
     }
 
     /// Writes a fixed text with its numbers in place.

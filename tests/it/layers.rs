@@ -4,20 +4,20 @@ use std::path::{Path, PathBuf};
 
 /// Every room, each followed by the rooms before it which it may know. A room that is not here may be known by nobody.
 const ROOMS: [(&str, &[&str]); 12] = [
-    ("near", &[]),
+    ("suggest", &[]),
     ("tree", &[]),
-    ("table", &["near", "tree"]),
-    ("capture", &["near", "tree"]),
+    ("table", &["suggest", "tree"]),
+    ("capture", &["suggest", "tree"]),
     ("flow", &["tree", "capture"]),
     // Of captures a session knows what a time is, and nothing else.
     ("session", &["tree", "table", "capture"]),
-    ("proto", &["near", "tree", "table", "capture", "session"]),
+    ("proto", &["suggest", "tree", "table", "capture", "session"]),
     ("out", &["tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
-    ("filter", &["near", "tree", "table", "capture", "proto", "out"]),
+    ("filter", &["suggest", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["tree", "table", "capture", "flow", "session", "proto", "out"]),
-    ("cli", &["near", "tree", "table", "capture", "flow", "proto", "out", "filter", "examples", "pipeline"]),
+    ("cli", &["suggest", "tree", "table", "capture", "flow", "proto", "out", "filter", "examples", "pipeline"]),
 ];
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use moulsniff::examples::run_examples;
 use moulsniff::proto::{PROTOCOLS, load_tables, protocol_named};
-use moulsniff::table::{Direction, Evaluator, Example, ExampleOf, Outcome, Source, Tables, parse_hex};
+use moulsniff::table::{Evaluator, Example, ExampleOf, Outcome, Sender, TableSource, Tables, parse_hex};
 use moulsniff::tree::{Sym, Tree};
 
 #[test]
@@ -55,7 +55,7 @@ fn every_moul_message_known_by_name_is_there() {
         let id = tables.message_named(name).unwrap_or_else(|| panic!("no message {name}"));
         let def = tables.message(id).unwrap();
         assert_eq!(tables.service(def.service).unwrap().name, service, "{name}");
-        assert_eq!(def.direction, if sender == "client" { Direction::Client } else { Direction::Server }, "{name}");
+        assert_eq!(def.direction, if sender == "client" { Sender::Client } else { Sender::Server }, "{name}");
         assert_eq!(def.number, Some(number.parse().unwrap()), "{name}");
         assert!(layout == "unknown" || def.layout.is_some(), "{name} has a layout somewhere, but none here");
         count += 1;
@@ -110,7 +110,7 @@ fn messages_cut_at_every_byte() {
     let mut cuts = 0;
     for_each_message(|tables, id, bytes| {
         let def = tables.message(id).unwrap();
-        let sender = usize::from(def.direction == Direction::Server);
+        let sender = usize::from(def.direction == Sender::Server);
         let numbered = tables.service(def.service).is_some_and(|s| !s.header.is_empty());
         let mut evaluator = Evaluator::default();
         let mut tree = Tree::new();
@@ -156,7 +156,7 @@ fn structures_cut_at_every_byte() {
 fn messages_with_any_one_byte_changed() {
     for_each_message(|tables, id, bytes| {
         let def = tables.message(id).unwrap();
-        let sender = usize::from(def.direction == Direction::Server);
+        let sender = usize::from(def.direction == Sender::Server);
         let mut evaluator = Evaluator::default();
         let mut tree = Tree::new();
         let mut changed = bytes.to_vec();
@@ -183,7 +183,7 @@ fn every_mistake_is_named_with_its_place() {
         let text = std::fs::read_to_string(&path).unwrap();
         let expected = text.lines().next().unwrap().strip_prefix("// ").expect("a first line that says what is wrong");
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let source = Source { name: name.clone(), text: text.clone() };
+        let source = TableSource { name: name.clone(), text: text.clone() };
         let said = match load_tables(protocol_named("moul").unwrap(), &[source]) {
             Ok(_) => "nothing is wrong".to_string(),
             Err(e) => format!("{}:{}: {}", e.line, e.column, e.message),

@@ -2,7 +2,7 @@
 
 use super::super::scratch::TextWriter;
 use super::super::value_texts::{ValueKey, ValueTexts};
-use super::number;
+use super::{escaped_bytes, number};
 use crate::table::{EnumDef, EnumId, Tables};
 use crate::tree::{Kind, Node};
 
@@ -36,19 +36,26 @@ fn write(symbols: Option<&EnumDef>, node: &Node, out: &mut Vec<u8>) {
                     out.push(b',');
                 }
                 first = false;
-                out.extend_from_slice(v.json.as_bytes());
+                name(&v.name, out);
             }
             out.push(b']');
         }
         Some(symbols) => {
             if let Some(v) = symbols.get(node.value).or_else(|| symbols.get(raw)) {
                 out.extend_from_slice(b",\"name\":");
-                out.extend_from_slice(v.json.as_bytes());
+                name(&v.name, out);
             }
         }
         None => {}
     }
     out.push(b'}');
+}
+
+/// Appends a value's name with quotes around it.
+fn name(name: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    escaped_bytes(out, name.as_bytes());
+    out.push(b'"');
 }
 
 fn quoted(n: impl itoa::Integer, out: &mut Vec<u8>) {

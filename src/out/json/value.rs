@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::super::scratch::{SCRATCH_BYTES, TextWriter};
 use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::ValueTexts;
+use super::escaped_bytes;
 use super::named::{integer, named};
 use super::strings::{escaped, hex, hex_block, quoted};
 use crate::table::Tables;
@@ -66,8 +67,16 @@ impl Open {
 /// What was cache of the tables of what is being written.
 #[inline(always)]
 fn cache<'a>(caches: &'a mut TableCaches, tables: &Tables) -> &'a mut TableCache {
-    let meaning = |tables: &Tables, ty| tables.quick(ty).symbols.map_or(0, |symbols| symbols.0 + 1);
-    caches.of(tables, |name| Some(name.json.bytes()), meaning)
+    let meaning = |tables: &Tables, ty| tables.type_op(ty).symbols.map_or(0, |symbols| symbols.0 + 1);
+    caches.of(tables, key, meaning)
+}
+
+/// Appends a field's name as it stands before its value, with the comma before it.
+fn key(name: &str, out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(b",\"");
+    escaped_bytes(out, name.as_bytes());
+    out.extend_from_slice(b"\":");
+    true
 }
 
 /// One value.
@@ -149,13 +158,10 @@ fn meaning_of(meanings: &[u32], node: &Node) -> u32 {
 #[inline(never)]
 fn long_key(view: &View<'_>, name: Sym, lead: u8, w: &mut TextWriter<'_>) {
     w.byte(lead);
-    if let Some(name) = view.tables.name_forms(name) {
-        w.text(name.json.bytes().get(1..).unwrap_or(&[]));
-    } else {
-        w.byte(b'"');
-        escaped(w, view.tree.dynamic(name).unwrap_or_default().as_bytes());
-        w.fixed(b"\":");
-    }
+    w.byte(b'"');
+    let text = view.tree.dynamic(name).unwrap_or_else(|| view.tables.name(name));
+    escaped(w, text.as_bytes());
+    w.fixed(b"\":");
 }
 
 #[inline(always)]

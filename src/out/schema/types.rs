@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::table::{EnumDef, Layout, LayoutId, Op, Read, Tables, TypeDef};
+use crate::table::{EnumDef, Layout, LayoutId, LayoutStep, ReadAs, Tables, TypeDef};
 use crate::tree::{Sym, TypeRef, mark};
 
 /// The definitions of one protocol.
@@ -77,7 +77,7 @@ impl<'a> ProtocolSchema<'a> {
         for (name, ty, list) in self.fields(layout) {
             let Some(def) = self.tables.type_def(ty) else { continue };
             // Code may add fields of its own.
-            open |= matches!(def.read, Read::Native { .. } | Read::Value(_));
+            open |= matches!(def.read, ReadAs::Native { .. } | ReadAs::Value(_));
             let shape = match list {
                 true => json!({ "type": "array", "maxItems": 0 }),
                 false if free => json!(true),
@@ -104,20 +104,22 @@ impl<'a> ProtocolSchema<'a> {
         while let Some(at) = ways.pop() {
             let (true, Some(op)) = (seen.insert(at), self.tables.step(at)) else { continue };
             match op {
-                Op::End | Op::Undecoded => continue,
-                Op::Jump(to) => {
+                LayoutStep::End | LayoutStep::Undecoded => continue,
+                LayoutStep::Jump(to) => {
                     ways.push(*to);
                     continue;
                 }
-                Op::Branch { otherwise, .. } => ways.push(*otherwise),
-                Op::Switch { targets, otherwise, .. } => {
+                LayoutStep::Branch { otherwise, .. } => ways.push(*otherwise),
+                LayoutStep::Switch { targets, otherwise, .. } => {
                     ways.push(*otherwise);
                     ways.extend(targets.iter().map(|t| t.1));
                     continue;
                 }
-                Op::Field { name, ty, marks, .. } if marks & mark::SPAN == 0 => found.push((at, *name, *ty, false)),
-                Op::Empty { name, ty } => found.push((at, *name, *ty, true)),
-                Op::Field { .. } | Op::Say { .. } | Op::Remember { .. } => {}
+                LayoutStep::Field { name, ty, marks, .. } if marks & mark::SPAN == 0 => {
+                    found.push((at, *name, *ty, false))
+                }
+                LayoutStep::Empty { name, ty } => found.push((at, *name, *ty, true)),
+                LayoutStep::Field { .. } | LayoutStep::Say { .. } | LayoutStep::Remember { .. } => {}
             }
             ways.push(at + 1);
         }
@@ -140,32 +142,32 @@ impl<'a> ProtocolSchema<'a> {
 
     fn plain(&self, def: &TypeDef) -> Value {
         let symbols = def.symbols.and_then(|id| self.tables.enums().get(id.0 as usize));
-        let scalar = matches!(def.read, Read::Int { .. } | Read::Bool | Read::Value(_) | Read::Native { .. });
+        let scalar = matches!(def.read, ReadAs::Int { .. } | ReadAs::Bool | ReadAs::Value(_) | ReadAs::Native { .. });
         if let Some(symbols) = symbols.filter(|_| scalar) {
             let named = json!({ "$ref": format!("#/$defs/{}", self.symbols_name(symbols)) });
-            return if matches!(def.read, Read::Int { .. } | Read::Bool) { named } else { json!(true) };
+            return if matches!(def.read, ReadAs::Int { .. } | ReadAs::Bool) { named } else { json!(true) };
         }
         let named = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
         match &def.read {
-            Read::Int { size: 8, .. } => named("long"),
-            Read::Int { .. } => json!({ "type": "integer" }),
-            Read::Float { .. } => named("float"),
-            Read::Bool => named("bool"),
-            Read::Uuid { .. } => named("uuid"),
-            Read::Ipv4 { .. } => named("ipv4"),
-            Read::Bytes(_) => named("hex"),
-            Read::Text { .. } => json!({ "type": "string" }),
-            Read::List { of, .. } => json!({ "type": "array", "items": self.of(*of) }),
-            Read::Layout { layout, .. } => json!({ "$ref": self.place(*layout) }),
-            Read::Family(_) => json!({ "type": ["object", "null"] }),
+            ReadAs::Int { size: 8, .. } => named("long"),
+            ReadAs::Int { .. } => json!({ "type": "integer" }),
+            ReadAs::Float { .. } => named("float"),
+            ReadAs::Bool => named("bool"),
+            ReadAs::Uuid { .. } => named("uuid"),
+            ReadAs::Ipv4 { .. } => named("ipv4"),
+            ReadAs::Bytes(_) => named("hex"),
+            ReadAs::Text { .. } => json!({ "type": "string" }),
+            ReadAs::List { of, .. } => json!({ "type": "array", "items": self.of(*of) }),
+            ReadAs::Layout { layout, .. } => json!({ "$ref": self.place(*layout) }),
+            ReadAs::Family(_) => json!({ "type": ["object", "null"] }),
             // Where nothing fitted there is an empty structure, with what could not be read.
-            Read::Region { inner, .. } => {
+            ReadAs::Region { inner, .. } => {
                 let left = json!({ "type": "object", "properties": { "undecoded": { "$ref": "#/$defs/hex" } },
                                    "additionalProperties": false });
                 any_of(inner.iter().map(|ty| self.of(*ty)).chain([left]).collect())
             }
-            Read::NullOr { of, .. } => any_of(vec![json!({ "type": "null" }), self.of(*of)]),
-            Read::Value(_) | Read::Native { .. } => json!(true),
+            ReadAs::NullOr { of, .. } => any_of(vec![json!({ "type": "null" }), self.of(*of)]),
+            ReadAs::Value(_) | ReadAs::Native { .. } => json!(true),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::TreeOptions;
 use super::annotations::Annotations;
 use super::meaning::meaning;
 use super::value::{self, View};
-use crate::table::{Name, Tables};
+use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TypeRef, Walk, mark};
 
 /// A structure or a list whose lines are being written.
@@ -64,14 +64,15 @@ pub(super) fn lines(
 }
 
 /// A name that is not one byte a character takes more than its characters.
-fn label(name: &Name) -> Option<&[u8]> {
-    if name.width == name.plain.len() { Some(name.plain.bytes()) } else { None }
+fn label(name: &str, out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(name.as_bytes());
+    name.is_ascii()
 }
 
 /// What there is to say of a type's numbers is value_texts by the type's number, from 1.
 fn meaning_of(tables: &Tables, ty: TypeRef) -> u32 {
-    let quick = tables.quick(ty);
-    if quick.symbols.is_some() || quick.shown { ty.0 + 1 } else { 0 }
+    let op = tables.type_op(ty);
+    if op.symbols.is_some() || op.shown { ty.0 + 1 } else { 0 }
 }
 
 /// How lines are written.
@@ -215,10 +216,7 @@ impl Lines<'_> {
     /// The characters of any name.
     #[inline(never)]
     fn any_width(&self, name: Sym) -> usize {
-        match self.view.tables.name_forms(name) {
-            Some(name) => name.width,
-            None => self.view.tree.dynamic(name).map_or(0, |name| name.chars().count()),
-        }
+        self.view.tree.dynamic(name).unwrap_or_else(|| self.view.tables.name(name)).chars().count()
     }
 
     /// A name that is painted or long, or came from the traffic.

@@ -4,14 +4,14 @@
 
 use super::super::json::milliseconds;
 use super::super::scratch::TextWriter;
-use crate::tree::{Link, LinkKind};
+use crate::tree::{LinkKind, RecordLink};
 
 /// More records than this are counted instead of named.
 const NAMED: usize = 8;
 
 /// Appends `   [sent again: record 12, 1000.5 ms later]` and `   [acknowledges records 2, 3]`. What is said already, as the record
 /// replied to, is left out where it is the only one.
-pub(super) fn links(said: Option<u64>, all: &[Link], w: &mut TextWriter<'_>) {
+pub(super) fn links(said: Option<u64>, all: &[RecordLink], w: &mut TextWriter<'_>) {
     for link in all.iter().filter(|l| l.kind == LinkKind::SentAgain) {
         w.fixed(b"   [sent again: record ");
         w.number(link.record);
@@ -54,8 +54,10 @@ mod tests {
     use crate::out::scratch::Scratch;
 
     fn said(reply: Option<u64>, all: &[(LinkKind, u64)]) -> String {
-        let all: Vec<Link> =
-            all.iter().map(|(kind, record)| Link { kind: *kind, node: 0, record: *record, nanos: 1_500_400 }).collect();
+        let all: Vec<RecordLink> = all
+            .iter()
+            .map(|(kind, record)| RecordLink { kind: *kind, node: 0, record: *record, nanos: 1_500_400 })
+            .collect();
         let (mut out, mut scratch) = (Vec::new(), Scratch::default());
         let mut w = scratch.writer(&mut out);
         links(reply, &all, &mut w);

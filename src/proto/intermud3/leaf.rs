@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 use super::number::{self, Form, odd};
 use super::text::{self, Place, Quoted};
 use super::value::{Inside, Run, Sort, node};
-use crate::table::{Read, ValueRead};
+use crate::table::{ReadAs, ValueRead};
 use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, mark};
 
 /// Integers beyond this are text in JSON: jq 1.6 and JavaScript round them.
@@ -206,9 +206,9 @@ impl Run<'_> {
         let tables = self.tables;
         let Some(def) = tables.type_def(ty) else { return false };
         let fits = match (&def.read, form) {
-            (Read::Value(ValueRead::Any | ValueRead::Float), _) => true,
-            (Read::Value(ValueRead::Int), Form::Int) => true,
-            (Read::Value(ValueRead::Uint), Form::Int) => {
+            (ReadAs::Value(ValueRead::Any | ValueRead::Float), _) => true,
+            (ReadAs::Value(ValueRead::Int), Form::Int) => true,
+            (ReadAs::Value(ValueRead::Uint), Form::Int) => {
                 if bytes.first() == Some(&b'-') && value.0 != 0 {
                     self.say_here(Severity::Note, "a negative number at byte {a}, where 0 or more is expected");
                 }
@@ -366,7 +366,7 @@ impl Run<'_> {
     fn text_type(&mut self, ty: TypeRef) -> TypeRef {
         let tables = self.tables;
         match tables.type_def(ty).map(|d| &d.read) {
-            Some(Read::Value(ValueRead::Text)) => ty,
+            Some(ReadAs::Value(ValueRead::Text)) => ty,
             Some(read) => {
                 self.expect(Some(read), "a text");
                 self.types.text

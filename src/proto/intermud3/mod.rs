@@ -12,7 +12,7 @@ mod text;
 mod value;
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Verdict};
-use crate::table::{LayoutId, Native, Read, Source, Tables};
+use crate::table::{LayoutId, Native, ReadAs, TableSource, Tables};
 
 /// The protocol.
 pub struct Intermud3;
@@ -20,7 +20,7 @@ pub struct Intermud3;
 /// The embedded tables, by file.
 macro_rules! tables {
     ($($file:literal),* $(,)?) => {
-        vec![$(Source { name: concat!("intermud3/", $file).into(), text: include_str!($file).into() }),*]
+        vec![$(TableSource { name: concat!("intermud3/", $file).into(), text: include_str!($file).into() }),*]
     };
 }
 
@@ -29,7 +29,7 @@ impl Protocol for Intermud3 {
         "intermud3"
     }
 
-    fn sources(&self) -> Vec<Source> {
+    fn sources(&self) -> Vec<TableSource> {
         tables!["packet.table", "router.table", "channel.table", "oob.table", "irn.table"]
     }
 
@@ -54,7 +54,7 @@ impl Protocol for Intermud3 {
 fn header(tables: &Tables) -> Option<LayoutId> {
     let ty = tables.type_named("Packet")?;
     match tables.type_def(ty)?.read {
-        Read::Layout { layout, .. } => Some(layout),
+        ReadAs::Layout { layout, .. } => Some(layout),
         _ => None,
     }
 }

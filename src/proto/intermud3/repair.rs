@@ -4,7 +4,7 @@
 
 use super::text::begins_value;
 use super::value::{Inside, Run, Sort, node};
-use crate::table::{Read, ValueRead};
+use crate::table::{ReadAs, ValueRead};
 use crate::tree::{Kind, Node, Problem, Severity, Sym, mark};
 
 impl Run<'_> {
@@ -328,13 +328,15 @@ impl Run<'_> {
     }
 
     /// Notes where something else stands than the tables say.
-    pub(super) fn expect(&mut self, read: Option<&Read>, found: &'static str) {
+    pub(super) fn expect(&mut self, read: Option<&ReadAs>, found: &'static str) {
         let expected = match read {
-            Some(Read::Value(ValueRead::Int | ValueRead::Uint)) => 0,
-            Some(Read::Value(ValueRead::Float)) => 1,
-            Some(Read::Value(ValueRead::Text)) => 2,
-            Some(Read::Value(ValueRead::Array | ValueRead::Packet) | Read::Layout { .. } | Read::List { .. }) => 3,
-            Some(Read::Value(ValueRead::Mapping { .. })) => 4,
+            Some(ReadAs::Value(ValueRead::Int | ValueRead::Uint)) => 0,
+            Some(ReadAs::Value(ValueRead::Float)) => 1,
+            Some(ReadAs::Value(ValueRead::Text)) => 2,
+            Some(ReadAs::Value(ValueRead::Array | ValueRead::Packet) | ReadAs::Layout { .. } | ReadAs::List { .. }) => {
+                3
+            }
+            Some(ReadAs::Value(ValueRead::Mapping { .. })) => 4,
             _ => return,
         };
         let texts = match found {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::hash::RandomState;
 
 use super::text::Hopeless;
-use crate::table::{LayoutId, MessageId, Read, Tables, ValueRead, ValueTypes};
+use crate::table::{LayoutId, MessageId, ReadAs, Tables, ValueRead, ValueTypes};
 use crate::tree::{Buffer, Checkpoint, Kind, Node, Problem, Severity, Sym, TextKind, Tree, TypeRef, mark};
 
 /// Brackets within brackets are followed to this depth. jq 1.6 reads JSON to a depth of 256, so this leaves it the record around them.
@@ -355,16 +355,16 @@ impl Run<'_> {
         let read = tables.type_def(ty).map(|d| &d.read);
         let mapping_kind = if pairs { Kind::List } else { Kind::Struct };
         match (sort, read) {
-            (Sort::Array, Some(Read::Layout { layout, .. })) => (Inside::Positions(*layout), Kind::Struct, ty),
-            (Sort::Array, Some(Read::List { of, .. })) => (Inside::Elements(*of), Kind::List, ty),
-            (Sort::Array, Some(Read::Value(ValueRead::Packet))) if self.begins_packet() => {
+            (Sort::Array, Some(ReadAs::Layout { layout, .. })) => (Inside::Positions(*layout), Kind::Struct, ty),
+            (Sort::Array, Some(ReadAs::List { of, .. })) => (Inside::Elements(*of), Kind::List, ty),
+            (Sort::Array, Some(ReadAs::Value(ValueRead::Packet))) if self.begins_packet() => {
                 (Inside::Packet, Kind::Struct, ty)
             }
             (Sort::Array, read) => {
                 self.expect(read, "an array");
                 (Inside::Any, Kind::List, self.types.array)
             }
-            (Sort::Mapping, Some(Read::Value(ValueRead::Mapping { of, keys }))) => {
+            (Sort::Mapping, Some(ReadAs::Value(ValueRead::Mapping { of, keys }))) => {
                 let inside = Inside::Keys { of: *of, keys: *keys };
                 (inside, mapping_kind, ty)
             }

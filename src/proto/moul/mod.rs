@@ -21,7 +21,7 @@ mod unlock;
 mod vault;
 
 use super::{LazyTables, Opening, Options, Protocol, Session, Start, Verdict};
-use crate::table::{Evaluator, Native, Source, Tables};
+use crate::table::{Evaluator, Native, TableSource, Tables};
 
 /// The protocol.
 pub struct Moul;
@@ -41,7 +41,7 @@ const NATIVES: [Native; 9] = {
 /// The embedded tables, by file.
 macro_rules! tables {
     ($($file:literal),* $(,)?) => {
-        vec![$(Source { name: concat!("moul/", $file).into(), text: include_str!($file).into() }),*]
+        vec![$(TableSource { name: concat!("moul/", $file).into(), text: include_str!($file).into() }),*]
     };
 }
 
@@ -50,7 +50,7 @@ impl Protocol for Moul {
         "moul"
     }
 
-    fn sources(&self) -> Vec<Source> {
+    fn sources(&self) -> Vec<TableSource> {
         tables![
             "enums.table",
             "connect.table",

@@ -3,8 +3,8 @@
 //! Each becomes one text, with its count and its bytes among the spans. What a text means, and where it stands, is no business
 //! of this file.
 
-use crate::table::{Call, Cursor, Grow, Native, Run, Stop};
-use crate::tree::{Kind, Node, Problem, Severity, Text, TextKind, decode_pieces, is_inverted_ascii, mark};
+use crate::table::{Call, Cursor, Native, Run, Stop, TreeSink};
+use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TextKind, decode_pieces, is_inverted_ascii, mark};
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 3] = {
@@ -19,7 +19,7 @@ pub const NATIVES: [Native; 3] = {
 /// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one inverted.
 ///
 /// The argument says whether a count without those bits (the form of before 2003) has two more bytes behind it.
-fn safe_string<T: Grow>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn safe_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let old = count & 0xf000 == 0;
@@ -41,14 +41,20 @@ fn safe_string<T: Grow>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Ca
 }
 
 /// Notes what is particular about a text, with its bytes.
-fn say<T: Grow>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, node: u32, note: &'static str, (at, len): (usize, usize)) {
+fn say<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &Cursor<'_>,
+    node: u32,
+    note: &'static str,
+    (at, len): (usize, usize),
+) {
     let bytes = Some((cursor.buffer(), at as u32, len as u32));
-    let (severity, text) = (Severity::Note, Text::Fixed(note));
+    let (severity, text) = (Severity::Note, ProblemText::Fixed(note));
     run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes });
 }
 
 /// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it reads it and others write it.
-fn p_string<T: Grow>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count);
@@ -85,7 +91,7 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
 /// A SafeWString: a u16 count of UTF-16 units, its four highest bits set, then the units, every one inverted, then a zero unit.
 ///
 /// The argument says whether the zero is there behind an empty text too.
-fn safe_wstring<T: Grow>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn safe_wstring<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count & 0x0fff) * 2;
@@ -119,7 +125,7 @@ struct Spans {
 
 impl Spans {
     /// Adds the text, and its parts as spans below it; returns the text's node. The cursor stands behind it.
-    fn add<T: Grow>(&self, run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> u32 {
+    fn add<T: TreeSink>(&self, run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> u32 {
         let whole = Node {
             value: self.place,
             name: call.name,
@@ -155,7 +161,7 @@ impl Spans {
 }
 
 /// Adds bytes that mean nothing, if there are any, where a node would begin; the node, to begin behind them.
-fn padding<T: Grow>(run: &mut Run<'_, T>, before: Node, bytes: usize) -> Node {
+fn padding<T: TreeSink>(run: &mut Run<'_, T>, before: Node, bytes: usize) -> Node {
     if bytes == 0 {
         return before;
     }
@@ -170,7 +176,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
-    use crate::table::{Evaluator, Source, Tables};
+    use crate::table::{Evaluator, TableSource, Tables};
     use crate::tree::{Sym, Tree, decode_text};
 
     const TABLE: &str = "protocol moul
@@ -184,7 +190,7 @@ mod tests {
         struct Two { a: safe_string(dialect old), b: safe_wstring(dialect ended), last: u8 }";
 
     fn tables() -> Tables {
-        let source = Source { name: "test".into(), text: TABLE.into() };
+        let source = TableSource { name: "test".into(), text: TABLE.into() };
         Tables::load("moul", vec![source], &NATIVES).unwrap()
     }
 

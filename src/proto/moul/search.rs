@@ -6,7 +6,7 @@
 use super::super::{Context, Side};
 use super::evidence::{Against, evidence};
 use super::requests::{Requests, transaction};
-use crate::table::{Evaluator, Outcome, Role, Service, ServiceId, Tables};
+use crate::table::{Evaluator, HeaderRole, Outcome, Service, ServiceId, Tables};
 use crate::tree::Tree;
 
 /// Evidence that makes a join: chance, or content that only looks alike, would give such messages once in 2^PROOF places.
@@ -164,7 +164,7 @@ fn header_length(service: &Service) -> usize {
 
 /// Whether the number of some message, and a possible length, stand here.
 fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> bool {
-    let framed = service.header.iter().any(|h| h.0 != Role::Number);
+    let framed = service.header.iter().any(|h| h.0 != HeaderRole::Number);
     let number = if framed {
         let (Some(length), Some(number)) = (rest.first_chunk::<4>(), rest.get(4..8).and_then(|n| n.first_chunk::<4>()))
         else {

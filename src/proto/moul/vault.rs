@@ -1,6 +1,6 @@
 //! The type of the vault that needs code: a blob that holds text, as long as it does.
 
-use crate::table::{Call, Cursor, Frame, Native, Run, Stop};
+use crate::table::{Call, Cursor, Native, Run, Slots, Stop};
 use crate::tree::{Kind, Node, Severity, TextKind, mark};
 
 /// The types with code, by the names tables use.
@@ -11,7 +11,7 @@ pub const NATIVES: [Native; 1] = [Native::new("vault_text", text)];
 fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let tables = run.tables;
     let Some(size) = tables.type_named("VaultSize") else { return Err(Stop::Unknown) };
-    let length = run.field(cursor, tables.count_name(), size, mark::SPAN, Frame::default())?;
+    let length = run.field(cursor, tables.count_name(), size, mark::SPAN, Slots::default())?;
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     let bytes = cursor.peek(length)?.unwrap_or_default();
     let readable = std::str::from_utf8(bytes).is_ok_and(|text| !text.chars().any(char::is_control));
@@ -38,12 +38,12 @@ fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, 
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
-    use crate::table::{Evaluator, Source, Tables};
+    use crate::table::{Evaluator, TableSource, Tables};
     use crate::tree::{Sym, Tree};
 
     fn read(bytes: &[u8]) -> (Vec<Kind>, usize, usize) {
         let table = "protocol moul type VaultSize = u32 struct Blob { text: vault_text }";
-        let source = Source { name: "test".into(), text: table.into() };
+        let source = TableSource { name: "test".into(), text: table.into() };
         let tables = Tables::load("moul", vec![source], &NATIVES).unwrap();
         let mut tree = Tree::new();
         let ty = tables.type_named("Blob").unwrap();

@@ -4,7 +4,7 @@
 
 use super::packet::{HEADER, Header, LinkHeader, Numbering};
 use crate::table::{Cursor, Evaluator, LayoutId, MessageId, Run, ServiceId, Tables};
-use crate::tree::{Buffer, Kind, Made, Node, Severity, Sym, Tree, TypeRef, mark};
+use crate::tree::{Buffer, BufferOrigin, Kind, Node, Severity, Sym, Tree, TypeRef, mark};
 
 /// The parts of the tables that frame a packet.
 #[derive(Clone, Copy, Debug)]
@@ -272,7 +272,7 @@ impl Parts {
             }
         }
         run.tree.close(list, cursor.pos());
-        let (buffer, mut whole) = run.tree.open_buffer(Made::Reassembled);
+        let (buffer, mut whole) = run.tree.open_buffer(BufferOrigin::Reassembled);
         whole.extend_from_slice(pieces.bytes);
         let region = self.node(run, cursor, (self.payload, Kind::Struct, mark::OWN_BUFFER | mark::SEE_THROUGH), 0);
         let mut inside = Cursor::new(&whole, buffer);

@@ -17,7 +17,7 @@ mod stream;
 pub use session::LinkSession;
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
-use crate::table::{Native, Source, Tables};
+use crate::table::{Native, TableSource, Tables};
 
 /// The protocol.
 pub struct Ouro;
@@ -27,10 +27,10 @@ impl Protocol for Ouro {
         "ouro"
     }
 
-    fn sources(&self) -> Vec<Source> {
+    fn sources(&self) -> Vec<TableSource> {
         vec![
-            Source { name: "ouro/link.table".into(), text: include_str!("link.table").into() },
-            Source { name: "ouro/dbserver.table".into(), text: include_str!("dbserver.table").into() },
+            TableSource { name: "ouro/link.table".into(), text: include_str!("link.table").into() },
+            TableSource { name: "ouro/dbserver.table".into(), text: include_str!("dbserver.table").into() },
         ]
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use crate::table::{BITSTREAM, Call, Cursor, Frame, Native, Run, Stop};
+use crate::table::{BITSTREAM, Call, Cursor, Native, Run, Slots, Stop};
 use crate::tree::{Kind, Node, Severity, Sym, TypeRef, mark};
 
 /// All of them, by the name tables use.
@@ -17,7 +17,7 @@ fn acks(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, 
     let ty = |name: &str| run.tables.type_named(name).ok_or(Stop::Unknown);
     let (count, first, next) = (ty("AckCount")?, ty("FirstAck")?, ty("NextAck")?);
     let name = run.tables.count_name();
-    let count = run.field(cursor, name, count, mark::SPAN, Frame::default())?;
+    let count = run.field(cursor, name, count, mark::SPAN, Slots::default())?;
     let list = run.open(cursor, call.name, call.ty, call.marks);
     if let Some(node) = run.tree.get_mut(list) {
         node.kind = Kind::List;
@@ -36,7 +36,7 @@ fn ack_list(
     let mut before = 0u32;
     for i in 0..count {
         let ty = if i == 0 { first } else { next };
-        let value = run.field(cursor, Sym::ELEMENT, ty, 0, Frame::default())? as u32;
+        let value = run.field(cursor, Sym::ELEMENT, ty, 0, Slots::default())? as u32;
         before = if i == 0 { value } else { before.wrapping_add(value).wrapping_add(1) };
         let node = run.tree.len().saturating_sub(1);
         if let Some(node) = run.tree.get_mut(node) {

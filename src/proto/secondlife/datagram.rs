@@ -4,7 +4,7 @@
 
 use super::packet::{self, Expansion, Packet};
 use crate::table::{Cursor, Evaluator, Layout, LayoutId, MessageId, Run, ServiceId, Tables};
-use crate::tree::{Buffer, Made, Severity, Sym, Tree, TypeRef, mark};
+use crate::tree::{Buffer, BufferOrigin, Severity, Sym, Tree, TypeRef, mark};
 
 /// The parts of the tables that frame a datagram.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ impl Frame {
     /// Finds the frame's parts in the tables.
     pub fn new(tables: &Tables) -> Option<Frame> {
         let layout = |name: &str| match tables.type_def(tables.type_named(name)?)?.read {
-            crate::table::Read::Layout { layout, .. } => Some(layout),
+            crate::table::ReadAs::Layout { layout, .. } => Some(layout),
             _ => None,
         };
         let parameterised = |name: &str| {
@@ -88,7 +88,7 @@ impl Frame {
             self.fill(&mut run, datagram, &packet, found, None);
             return Ok(found.read(packet));
         }
-        let (buffer, mut expanded) = run.tree.open_buffer(Made::Expanded);
+        let (buffer, mut expanded) = run.tree.open_buffer(BufferOrigin::Expanded);
         let how = packet::expand(coded, packet::MAX_EXPANDED, &mut expanded);
         let found = self.find(&expanded, sender, tables);
         if let Ok(found) = found {

@@ -18,7 +18,7 @@ pub use circuit::Counters;
 pub use session::CircuitSession;
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
-use crate::table::{Native, Source, TableError, Tables};
+use crate::table::{Native, TableError, TableSource, Tables};
 
 /// The protocol.
 pub struct SecondLife;
@@ -26,7 +26,7 @@ pub struct SecondLife;
 /// The embedded tables, by file.
 macro_rules! tables {
     ($($file:literal),* $(,)?) => {
-        vec![$(Source { name: concat!("secondlife/", $file).into(), text: include_str!($file).into() }),*]
+        vec![$(TableSource { name: concat!("secondlife/", $file).into(), text: include_str!($file).into() }),*]
     };
 }
 
@@ -35,7 +35,7 @@ impl Protocol for SecondLife {
         "secondlife"
     }
 
-    fn sources(&self) -> Vec<Source> {
+    fn sources(&self) -> Vec<TableSource> {
         tables![
             "enums.table",
             "structures.table",
@@ -62,7 +62,7 @@ impl Protocol for SecondLife {
         Transport::Udp
     }
 
-    fn foreign_tables(&self, name: &str, text: &str) -> Option<Result<Source, TableError>> {
+    fn foreign_tables(&self, name: &str, text: &str) -> Option<Result<TableSource, TableError>> {
         template::is_template(text).then(|| template::to_source(name, text))
     }
 

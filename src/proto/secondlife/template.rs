@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use super::SecondLife;
 use crate::proto::Protocol;
-use crate::table::{Source, TableError};
+use crate::table::{TableError, TableSource};
 
 /// Whether a text is a message template: its first words that are no comment are `version 2.0`.
 pub fn is_template(text: &str) -> bool {
@@ -18,7 +18,7 @@ pub fn is_template(text: &str) -> bool {
 }
 
 /// Turns a template into tables that replace the embedded messages of the same numbers.
-pub fn to_source(name: &str, text: &str) -> Result<Source, TableError> {
+pub fn to_source(name: &str, text: &str) -> Result<TableSource, TableError> {
     let mut reader = Reader {
         name,
         text,
@@ -28,7 +28,7 @@ pub fn to_source(name: &str, text: &str) -> Result<Source, TableError> {
         out: String::from("protocol secondlife\n"),
     };
     reader.file()?;
-    Ok(Source { name: name.to_string(), text: reader.out })
+    Ok(TableSource { name: name.to_string(), text: reader.out })
 }
 
 /// The template's words with their places; comments are left out.

@@ -3,11 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::super::ast::*;
 use super::super::error::TableError;
-use super::super::positions::Positions;
 use super::super::program::*;
-use super::super::quick::Quick;
+use super::super::text::*;
 use super::Compiler;
 use super::types::blank;
 use crate::tree::{TypeRef, mark};
@@ -22,7 +20,7 @@ pub(super) struct Var {
 
 /// The names of one structure.
 #[derive(Debug, Default)]
-pub(super) struct Scope {
+pub(super) struct FieldScope {
     pub(super) vars: HashMap<String, Var>,
     /// Names that some expression uses: only these keep their values.
     wanted: HashSet<String>,
@@ -31,7 +29,7 @@ pub(super) struct Scope {
     optional: bool,
 }
 
-impl Scope {
+impl FieldScope {
     fn declare(&mut self, name: &str, symbols: Option<EnumId>, signed: bool) -> u16 {
         if !self.wanted.contains(name) {
             return NO_SLOT;
@@ -66,7 +64,7 @@ impl Compiler<'_> {
         let name_sym = self.name(name);
         let ty = TypeRef(self.out.types.len() as u32);
         let text = if name.is_empty() { "struct".to_string() } else { name.to_string() };
-        self.out.types.push(TypeDef { read: Read::Layout { layout: id, args: Vec::new() }, text, ..blank() });
+        self.out.types.push(TypeDef { read: ReadAs::Layout { layout: id, args: Vec::new() }, text, ..blank() });
         let (params, positions) = match self.item_named(name).as_ref().map(|i| &i.0.kind) {
             Some(ItemKind::Struct(s)) => (s.params.len() as u16, s.positions),
             _ => (0, false),
@@ -95,7 +93,7 @@ impl Compiler<'_> {
         if body.positions {
             self.fill_positions(id, chain.iter().flat_map(|(s, _)| &s.entries))?;
         }
-        let mut scope = Scope { optional: body.optional, ..Scope::default() };
+        let mut scope = FieldScope { optional: body.optional, ..FieldScope::default() };
         for (s, _) in &chain {
             refs_of_entries(&s.entries, &mut scope.wanted);
             scope.wanted.extend(s.params.iter().cloned());
@@ -122,14 +120,14 @@ impl Compiler<'_> {
     }
 
     /// The structures a structure extends, the most distant first.
-    fn ancestors(&mut self, body: &StructAst) -> Result<Vec<(Rc<Item>, usize)>, TableError> {
+    fn ancestors(&mut self, body: &StructAst) -> Result<Vec<(Rc<ItemAst>, usize)>, TableError> {
         let own_file = self.file;
-        let mut found: Vec<(Rc<Item>, usize)> = Vec::new();
+        let mut found: Vec<(Rc<ItemAst>, usize)> = Vec::new();
         let mut parent = body.parent.clone();
         while let Some((name, at)) = parent {
             let named = self.item_named(&name);
             let Some((item, file)) = named.filter(|n| matches!(n.0.kind, ItemKind::Struct(_))) else {
-                let near = crate::near::suggestion(&name, self.layout_ids.keys().map(String::as_str));
+                let near = crate::suggest::suggestion(&name, self.layout_ids.keys().map(String::as_str));
                 return self.error(at, format!("there is no structure `{name}` to extend{near}"));
             };
             if found.len() >= 32 {
@@ -149,8 +147,8 @@ impl Compiler<'_> {
     }
 
     /// Compiles a structure without a name: the names it uses of the outer one are its parameters.
-    pub(super) fn fill_inline(&mut self, id: LayoutId, body: &StructAst, outer: &Scope) -> Result<(), TableError> {
-        let mut scope = Scope::default();
+    pub(super) fn fill_inline(&mut self, id: LayoutId, body: &StructAst, outer: &FieldScope) -> Result<(), TableError> {
+        let mut scope = FieldScope::default();
         refs_of_entries(&body.entries, &mut scope.wanted);
         scope.wanted.extend(body.params.iter().cloned());
         for param in &body.params {
@@ -167,21 +165,21 @@ impl Compiler<'_> {
     }
 
     /// Jumps were compiled relative to the structure's first step; here they get their final places.
-    fn store(&mut self, id: LayoutId, mut ops: Vec<Op>, scope: &Scope, params: usize) {
-        ops.push(Op::End);
-        let base = self.out.ops.len() as u32;
+    fn store(&mut self, id: LayoutId, mut ops: Vec<LayoutStep>, scope: &FieldScope, params: usize) {
+        ops.push(LayoutStep::End);
+        let base = self.out.steps.len() as u32;
         for op in &mut ops {
             match op {
-                Op::Branch { otherwise, .. } => *otherwise += base,
-                Op::Jump(to) => *to += base,
-                Op::Switch { targets, otherwise, .. } => {
+                LayoutStep::Branch { otherwise, .. } => *otherwise += base,
+                LayoutStep::Jump(to) => *to += base,
+                LayoutStep::Switch { targets, otherwise, .. } => {
                     *otherwise += base;
                     targets.iter_mut().for_each(|t| t.1 += base);
                 }
                 _ => {}
             }
         }
-        self.out.ops.extend(ops);
+        self.out.steps.extend(ops);
         if let Some(layout) = self.out.layouts.get_mut(id.0 as usize) {
             layout.start = base;
             layout.slots = scope.slots;
@@ -189,28 +187,33 @@ impl Compiler<'_> {
         }
     }
 
-    fn entries(&mut self, entries: &[Entry], scope: &mut Scope, ops: &mut Vec<Op>) -> Result<(), TableError> {
+    fn entries(
+        &mut self,
+        entries: &[Entry],
+        scope: &mut FieldScope,
+        ops: &mut Vec<LayoutStep>,
+    ) -> Result<(), TableError> {
         for entry in entries {
             self.entry(entry, scope, ops)?;
         }
         Ok(())
     }
 
-    fn entry(&mut self, entry: &Entry, scope: &mut Scope, ops: &mut Vec<Op>) -> Result<(), TableError> {
+    fn entry(&mut self, entry: &Entry, scope: &mut FieldScope, ops: &mut Vec<LayoutStep>) -> Result<(), TableError> {
         match entry {
             Entry::Field { name, at, span, of, mods, .. } => self.field(name, *at, *span, of, mods, scope, ops)?,
             Entry::If { arms, otherwise } => self.choice(arms, otherwise, scope, ops)?,
             Entry::Match { on, arms, otherwise } => self.matching(on, arms, otherwise, scope, ops)?,
             Entry::Say { severity, text } => {
                 let text = self.name(text);
-                ops.push(Op::Say { severity: *severity, text });
+                ops.push(LayoutStep::Say { severity: *severity, text });
             }
-            Entry::Undecoded => ops.push(Op::Undecoded),
+            Entry::Undecoded => ops.push(LayoutStep::Undecoded),
             Entry::Remember { kind, key, value } => {
                 let kind = self.name(kind);
                 let key = self.expr(key, scope, None)?;
                 let value = self.expr(value, scope, None)?;
-                ops.push(Op::Remember { kind, key, value });
+                ops.push(LayoutStep::Remember { kind, key, value });
             }
         }
         Ok(())
@@ -224,23 +227,23 @@ impl Compiler<'_> {
         span: bool,
         of: &TypeAst,
         mods: &Mods,
-        scope: &mut Scope,
-        ops: &mut Vec<Op>,
+        scope: &mut FieldScope,
+        ops: &mut Vec<LayoutStep>,
     ) -> Result<(), TableError> {
         let ty = self.type_(of, mods, scope)?;
         self.check_sort(of, ty)?;
         let def = self.out.types.get(ty.0 as usize);
         let symbols = def.and_then(|d| d.symbols);
-        let signed = matches!(def.map(|d| &d.read), Some(Read::Int { signed: true, .. }));
+        let signed = matches!(def.map(|d| &d.read), Some(ReadAs::Int { signed: true, .. }));
         let scalar = matches!(
             def.map(|d| &d.read),
             Some(
-                Read::Int { .. }
-                    | Read::Bool
-                    | Read::Ipv4 { .. }
-                    | Read::Native { .. }
-                    | Read::NullOr { .. }
-                    | Read::Family(_)
+                ReadAs::Int { .. }
+                    | ReadAs::Bool
+                    | ReadAs::Ipv4 { .. }
+                    | ReadAs::Native { .. }
+                    | ReadAs::NullOr { .. }
+                    | ReadAs::Family(_)
             )
         );
         let slot = scope.declare(name, symbols, signed);
@@ -252,7 +255,7 @@ impl Compiler<'_> {
         }
         let (sym, text) = (self.name(name), name);
         let marks = if span { mark::SPAN } else { 0 };
-        let field = Op::Field { name: sym, ty, slot, marks, quick: Quick::NONE, fixed: 0 };
+        let field = LayoutStep::Field { name: sym, ty, slot, marks, op: TypeOp::NONE, fixed: 0 };
         if (mods.optional || scope.optional) && !self.positional {
             self.optional(text, sym, ty, field, ops);
         } else {
@@ -263,23 +266,23 @@ impl Compiler<'_> {
 
     fn choice(
         &mut self,
-        arms: &[(Expr, Vec<Entry>)],
+        arms: &[(ExprAst, Vec<Entry>)],
         otherwise: &[Entry],
-        scope: &mut Scope,
-        ops: &mut Vec<Op>,
+        scope: &mut FieldScope,
+        ops: &mut Vec<LayoutStep>,
     ) -> Result<(), TableError> {
         let mut to_end = Vec::new();
         for (i, (cond, body)) in arms.iter().enumerate() {
             let test = self.test(cond, scope)?;
             let branch = ops.len();
-            ops.push(Op::Branch { test, otherwise: 0 });
+            ops.push(LayoutStep::Branch { test, otherwise: 0 });
             self.entries(body, scope, ops)?;
             if i + 1 < arms.len() || !otherwise.is_empty() {
                 to_end.push(ops.len());
-                ops.push(Op::Jump(0));
+                ops.push(LayoutStep::Jump(0));
             }
             let here = ops.len() as u32;
-            if let Some(Op::Branch { otherwise, .. }) = ops.get_mut(branch) {
+            if let Some(LayoutStep::Branch { otherwise, .. }) = ops.get_mut(branch) {
                 *otherwise = here;
             }
         }
@@ -290,16 +293,16 @@ impl Compiler<'_> {
 
     fn matching(
         &mut self,
-        on: &Expr,
-        arms: &[(Vec<Expr>, Vec<Entry>)],
+        on: &ExprAst,
+        arms: &[(Vec<ExprAst>, Vec<Entry>)],
         otherwise: &[Entry],
-        scope: &mut Scope,
-        ops: &mut Vec<Op>,
+        scope: &mut FieldScope,
+        ops: &mut Vec<LayoutStep>,
     ) -> Result<(), TableError> {
         let symbols = self.symbols_of(on, scope);
         let value = self.expr(on, scope, None)?;
         let switch = ops.len();
-        ops.push(Op::Jump(0));
+        ops.push(LayoutStep::Jump(0));
         let mut targets: Vec<(i128, u32)> = Vec::new();
         let mut to_end = Vec::new();
         for (values, body) in arms {
@@ -316,24 +319,24 @@ impl Compiler<'_> {
             }
             self.entries(body, scope, ops)?;
             to_end.push(ops.len());
-            ops.push(Op::Jump(0));
+            ops.push(LayoutStep::Jump(0));
         }
         let default = ops.len() as u32;
         self.entries(otherwise, scope, ops)?;
         land(&to_end, ops);
         targets.sort_by_key(|t| t.0);
         if let Some(op) = ops.get_mut(switch) {
-            *op = Op::Switch { on: value, targets: targets.into(), otherwise: default };
+            *op = LayoutStep::Switch { on: value, targets: targets.into(), otherwise: default };
         }
         Ok(())
     }
 }
 
-fn land(jumps: &[usize], ops: &mut [Op]) {
+fn land(jumps: &[usize], ops: &mut [LayoutStep]) {
     let here = ops.len() as u32;
     for at in jumps {
         if let Some(op) = ops.get_mut(*at) {
-            *op = Op::Jump(here);
+            *op = LayoutStep::Jump(here);
         }
     }
 }
@@ -411,7 +414,7 @@ fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
     }
 }
 
-fn refs_of_expr(e: &Expr, out: &mut HashSet<String>) {
+fn refs_of_expr(e: &ExprAst, out: &mut HashSet<String>) {
     match &e.kind {
         ExprKind::Name(name) => {
             out.insert(name.clone());

@@ -1,14 +1,19 @@
 //! Expressions into their compiled form: names become slots or numbers.
 
-use super::super::ast::*;
 use super::super::error::TableError;
 use super::super::program::*;
+use super::super::text::*;
 use super::Compiler;
-use super::body::Scope;
+use super::body::FieldScope;
 
 impl Compiler<'_> {
     /// An expression; names that are no field are values of `symbols`, or of the one enum that has them.
-    pub(super) fn expr(&mut self, e: &Expr, scope: &Scope, symbols: Option<EnumId>) -> Result<ExprId, TableError> {
+    pub(super) fn expr(
+        &mut self,
+        e: &ExprAst,
+        scope: &FieldScope,
+        symbols: Option<EnumId>,
+    ) -> Result<ExprId, TableError> {
         let ex = match &e.kind {
             ExprKind::Int(n) => Ex::Const(*n),
             ExprKind::Name(name) => match scope.vars.get(name) {
@@ -18,7 +23,7 @@ impl Compiler<'_> {
             ExprKind::Path(of, name) => match self.enum_ids.get(of).copied() {
                 Some(id) => Ex::Const(self.constant(e.at, name, Some(id), scope)?),
                 None => {
-                    let near = crate::near::suggestion(of, self.enum_ids.keys().map(String::as_str));
+                    let near = crate::suggest::suggestion(of, self.enum_ids.keys().map(String::as_str));
                     return self.error(e.at, format!("there is no enum `{of}`{near}"));
                 }
             },
@@ -40,7 +45,7 @@ impl Compiler<'_> {
             ExprKind::Dialect(name) => match self.dialect_ids.get(name) {
                 Some(id) => Ex::Dialect(*id),
                 None => {
-                    let near = crate::near::suggestion(name, self.dialect_ids.keys().map(String::as_str));
+                    let near = crate::suggest::suggestion(name, self.dialect_ids.keys().map(String::as_str));
                     return self.error(e.at, format!("there is no dialect `{name}`{near}"));
                 }
             },
@@ -55,7 +60,7 @@ impl Compiler<'_> {
     }
 
     /// A condition, in a short form where there is one.
-    pub(super) fn test(&mut self, e: &Expr, scope: &Scope) -> Result<Test, TableError> {
+    pub(super) fn test(&mut self, e: &ExprAst, scope: &FieldScope) -> Result<Test, TableError> {
         let id = self.expr(e, scope, None)?;
         let get = |id: &ExprId| self.out.exprs.get(id.0 as usize);
         match get(&id) {
@@ -84,7 +89,7 @@ impl Compiler<'_> {
     }
 
     /// The enum whose names may stand beside an expression.
-    pub(super) fn symbols_of(&self, e: &Expr, scope: &Scope) -> Option<EnumId> {
+    pub(super) fn symbols_of(&self, e: &ExprAst, scope: &FieldScope) -> Option<EnumId> {
         match &e.kind {
             ExprKind::Name(name) => scope.vars.get(name).and_then(|v| v.symbols),
             ExprKind::Binary(BinaryOp::BitAnd, a, b) => self.symbols_of(a, scope).or_else(|| self.symbols_of(b, scope)),
@@ -98,12 +103,12 @@ impl Compiler<'_> {
             _ => None,
         };
         match (constant(a), constant(b)) {
-            (Some(x), Some(y)) => super::super::eval::binary(op, x, y).map_or(Ex::Binary(op, a, b), Ex::Const),
+            (Some(x), Some(y)) => apply(op, x, y).map_or(Ex::Binary(op, a, b), Ex::Const),
             _ => Ex::Binary(op, a, b),
         }
     }
 
-    fn constant(&self, at: usize, name: &str, symbols: Option<EnumId>, scope: &Scope) -> Result<i128, TableError> {
+    fn constant(&self, at: usize, name: &str, symbols: Option<EnumId>, scope: &FieldScope) -> Result<i128, TableError> {
         let find = |id: EnumId| {
             let def = self.out.enums.get(id.0 as usize)?;
             def.values.iter().find(|v| v.name == name).map(|v| i128::from(v.value))
@@ -120,7 +125,7 @@ impl Compiler<'_> {
             None => {
                 let values = symbols.and_then(|id| self.out.enums.get(id.0 as usize)).map(|e| e.values.as_slice());
                 let known = values.unwrap_or_default().iter().map(|v| &v.name).chain(scope.vars.keys());
-                let near = crate::near::suggestion(name, known.map(String::as_str));
+                let near = crate::suggest::suggestion(name, known.map(String::as_str));
                 self.error(at, format!("`{name}` is no field before this place, and no value of an enum{near}"))
             }
         }

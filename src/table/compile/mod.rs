@@ -7,45 +7,31 @@ mod expr;
 mod optional;
 mod positions;
 mod ranges;
+mod runs;
 mod strict;
 mod tied;
+mod type_ops;
 mod types;
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use super::ast::*;
-use super::error::TableError;
-use super::eval::Native;
-use super::listed::{Declaration, Example, ExampleOf};
-use super::numbers::Numbers;
-use super::parse::{ParsedFile, parse_file, parse_type};
+use super::error::{TableError, TableSource};
 use super::program::*;
-use super::ready::Ready;
-use super::{Fixed, Tables};
-use super::{fixed, quick};
+use super::text::*;
 use crate::tree::{Sym, TypeRef};
 
-/// A table file: its name for errors, and its text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// As errors name it.
-    pub name: String,
-    /// The text.
-    pub text: String,
-}
-
 /// Where something was declared: file and item.
-type Place = (usize, usize);
+type ItemId = (usize, usize);
 
 #[derive(Default)]
 pub(super) struct Compiler<'s> {
-    pub(super) sources: &'s [Source],
+    pub(super) sources: &'s [TableSource],
     pub(super) files: Vec<ParsedFile>,
     pub(super) out: Program,
     name_ids: HashMap<String, Sym>,
     /// Structs, classes, enums, families and aliases by name.
-    by_name: HashMap<String, Place>,
+    by_name: HashMap<String, ItemId>,
     pub(super) layout_ids: HashMap<String, LayoutId>,
     pub(super) enum_ids: HashMap<String, EnumId>,
     pub(super) family_ids: HashMap<String, FamilyId>,
@@ -64,12 +50,9 @@ pub(super) struct Compiler<'s> {
     pub(super) file: usize,
 }
 
-/// Compiles all files of one protocol; a message or structure declared again replaces the earlier one.
-pub(super) fn compile(
-    protocol: &str,
-    sources: &[Source],
-    natives: &[Native],
-) -> Result<(Program, Fixed, HashMap<String, TypeRef>), TableError> {
+/// Compiles all files of one protocol; a message or structure declared again replaces the earlier one. `natives` are the
+/// names of the types with code, by their number.
+pub(super) fn compile(protocol: &str, sources: &[TableSource], natives: &[&str]) -> Result<Program, TableError> {
     let mut c = Compiler { sources, ..Compiler::default() };
     for source in sources {
         let file = parse_file(&source.name, &source.text)?;
@@ -81,35 +64,16 @@ pub(super) fn compile(
     }
     c.name(""); // Sym::ELEMENT
     c.name("undecoded"); // Sym::UNDECODED
-    let fixed = c.fixed();
-    for native in natives {
-        c.native_ids.insert(native.name.to_string(), c.out.natives.len() as u32);
-        c.out.natives.push((*native, Vec::new()));
-    }
+    c.out.builtins = c.builtins();
+    c.native_ids = natives.iter().zip(0..).map(|(name, id)| (name.to_string(), id)).collect();
     c.declare()?;
     c.strict()?;
     c.enums()?;
     c.layouts_and_families()?;
     c.services_and_messages()?;
-    let by_name = c.named_types()?;
-    for (native, parts) in &mut c.out.natives {
-        *parts = native.parts.iter().map(|name| by_name.get(*name).copied()).collect();
-    }
+    c.out.types_by_name = c.named_types()?;
     c.finish();
-    Ok((c.out, fixed, by_name))
-}
-
-/// Compiles one more type into tables that are there already.
-pub(super) fn add_type(tables: Tables, text: &str) -> Result<(Tables, TypeRef), TableError> {
-    let line = format!("type asked_for = {text}\n");
-    // The type is checked alone first, so that a mistake is shown in what was typed.
-    parse_type(text)?;
-    let mut sources = tables.sources.clone();
-    sources.push(Source { name: "type".into(), text: format!("protocol {}\n{line}", tables.protocol) });
-    let natives: Vec<Native> = tables.program.natives.iter().map(|n| n.0).collect();
-    let tables = Tables::load(&tables.protocol, sources, &natives)?;
-    let ty = tables.type_named("asked_for");
-    ty.map(|ty| (tables, ty)).ok_or_else(|| TableError::at("type", text, 0, "this is no type"))
+    Ok(c.out)
 }
 
 impl Compiler<'_> {
@@ -118,13 +82,7 @@ impl Compiler<'_> {
             return *sym;
         }
         let sym = Sym(self.out.names.len() as u32);
-        let json = Ready::new(&format!(",{}:", serde_json::Value::from(text)));
-        self.out.names.push(Name {
-            text: text.to_string(),
-            json,
-            plain: Ready::new(text),
-            width: text.chars().count(),
-        });
+        self.out.names.push(text.to_string());
         self.name_ids.insert(text.to_string(), sym);
         sym
     }
@@ -137,15 +95,15 @@ impl Compiler<'_> {
     }
 
     /// All items of all files in order, as places.
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<ItemId> {
         self.files.iter().enumerate().flat_map(|(f, file)| (0..file.items.len()).map(move |i| (f, i))).collect()
     }
 
-    pub(super) fn item(&self, place: Place) -> Option<Rc<Item>> {
+    pub(super) fn item(&self, place: ItemId) -> Option<Rc<ItemAst>> {
         self.files.get(place.0)?.items.get(place.1).cloned()
     }
 
-    pub(super) fn item_named(&self, name: &str) -> Option<(Rc<Item>, usize)> {
+    pub(super) fn item_named(&self, name: &str) -> Option<(Rc<ItemAst>, usize)> {
         let place = *self.by_name.get(name)?;
         Some((self.item(place)?, place.0))
     }
@@ -185,7 +143,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn declaration(&mut self, item: &Item, place: Place) {
+    fn declaration(&mut self, item: &ItemAst, place: ItemId) {
         let kind = match &item.kind {
             ItemKind::Service(_) => "service",
             ItemKind::Message(_) => "message",
@@ -208,17 +166,17 @@ impl Compiler<'_> {
         });
     }
 
-    fn fixed(&mut self) -> Fixed {
+    fn builtins(&mut self) -> Builtins {
         let plain = |c: &mut Self, text: &str| {
             c.out.types.push(TypeDef {
-                read: Read::Bytes(Len { from: LenFrom::Rest, bytes: true }),
+                read: ReadAs::Bytes(Len { from: LenFrom::Rest, bytes: true }),
                 text: text.into(),
                 ..types::blank()
             });
             TypeRef(c.out.types.len() as u32 - 1)
         };
         let (undecoded, bytes) = (plain(self, "undecoded"), plain(self, "bytes[*]"));
-        Fixed {
+        Builtins {
             count: self.name("count"),
             present: self.name("present"),
             value: self.name("value"),
@@ -251,7 +209,7 @@ impl Compiler<'_> {
     }
 
     fn enums(&mut self) -> Result<(), TableError> {
-        let named: Vec<(String, Place)> = self.sorted_names();
+        let named: Vec<(String, ItemId)> = self.sorted_names();
         for (name, place) in named {
             let Some(item) = self.item(place) else { continue };
             let ItemKind::Enum { flags, base, values } = &item.kind else { continue };
@@ -260,12 +218,13 @@ impl Compiler<'_> {
             self.enum_ids.insert(name.clone(), id);
             let base = self.plain_type(base)?;
             let read = self.out.types.get(base.0 as usize).map(|t| &t.read);
-            if matches!(read, Some(Read::Bytes(_) | Read::Text { .. } | Read::List { .. } | Read::Float { .. })) {
+            if matches!(read, Some(ReadAs::Bytes(_) | ReadAs::Text { .. } | ReadAs::List { .. } | ReadAs::Float { .. }))
+            {
                 return self.error(item.at, format!("the values of `{name}` are integers, such as u8 or u32"));
             }
             let mask = match self.out.types.get(base.0 as usize).map(|t| &t.read) {
-                Some(Read::Int { size: 8, .. }) => u64::MAX,
-                Some(Read::Int { size, .. }) => (1u64 << (u32::from(*size) * 8)) - 1,
+                Some(ReadAs::Int { size: 8, .. }) => u64::MAX,
+                Some(ReadAs::Int { size, .. }) => (1u64 << (u32::from(*size) * 8)) - 1,
                 _ => u64::MAX,
             };
             let mut list: Vec<EnumValue> = Vec::with_capacity(values.len());
@@ -278,9 +237,8 @@ impl Compiler<'_> {
                     return self.error(v.at, format!("the value of `{}` does not fit the type of `{name}`", v.name));
                 }
                 owners.push(id);
-                let json = serde_json::Value::from(v.name.as_str()).to_string();
                 let (name, text, doc) = (v.name.clone(), v.text.clone(), v.doc.clone());
-                list.push(EnumValue { value: v.value & mask, name, json, text, doc });
+                list.push(EnumValue { value: v.value & mask, name, text, doc });
             }
             // Where two names share a number the first one declared is shown.
             list.sort_by_key(|v| v.value);
@@ -291,8 +249,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn sorted_names(&self) -> Vec<(String, Place)> {
-        let sorted: BTreeMap<Place, String> = self.by_name.iter().map(|(n, p)| (*p, n.clone())).collect();
+    fn sorted_names(&self) -> Vec<(String, ItemId)> {
+        let sorted: BTreeMap<ItemId, String> = self.by_name.iter().map(|(n, p)| (*p, n.clone())).collect();
         sorted.into_iter().map(|(p, n)| (n, p)).collect()
     }
 
@@ -342,7 +300,7 @@ impl Compiler<'_> {
         id: LayoutId,
     ) -> Result<(), TableError> {
         let Some(family_id) = self.family_ids.get(family).copied() else {
-            let near = crate::near::suggestion(family, self.family_ids.keys().map(String::as_str));
+            let near = crate::suggest::suggestion(family, self.family_ids.keys().map(String::as_str));
             return self.error(family_at, format!("there is no family `{family}`{near}"));
         };
         let Some(def) = self.out.families.get(family_id.0 as usize) else {
@@ -372,11 +330,11 @@ impl Compiler<'_> {
             for field in &s.header {
                 let ty = self.plain_type(&field.of)?;
                 let name = match field.role {
-                    Role::Number => "type",
-                    Role::LengthWhole | Role::LengthAfter => "length",
-                    Role::Other => &field.name,
+                    HeaderRole::Number => "type",
+                    HeaderRole::LengthWhole | HeaderRole::LengthAfter => "length",
+                    HeaderRole::Other => &field.name,
                 };
-                if !matches!(self.out.types.get(ty.0 as usize).map(|t| &t.read), Some(Read::Int { .. })) {
+                if !matches!(self.out.types.get(ty.0 as usize).map(|t| &t.read), Some(ReadAs::Int { .. })) {
                     return self.error(field.at, "the fields of a message's header are integers");
                 }
                 header.push((field.role, self.name(name), ty));
@@ -416,7 +374,7 @@ impl Compiler<'_> {
                 match ids.get(&name) {
                     Some(asked) => list.push(*asked),
                     None => {
-                        let near = crate::near::suggestion(&name, ids.keys().map(String::as_str));
+                        let near = crate::suggest::suggestion(&name, ids.keys().map(String::as_str));
                         return self.error(at, format!("there is no message `{name}`{near}"));
                     }
                 }
@@ -430,7 +388,7 @@ impl Compiler<'_> {
 
     fn message(&mut self, name: &str, at: usize, doc: String, m: &MessageAst) -> Result<MessageId, TableError> {
         let Some(service) = self.service_ids.get(&m.service).copied() else {
-            let near = crate::near::suggestion(&m.service, self.service_ids.keys().map(String::as_str));
+            let near = crate::suggest::suggestion(&m.service, self.service_ids.keys().map(String::as_str));
             return self.error(at, format!("there is no service `{}`{near}", m.service));
         };
         let layout = match &m.body {
@@ -457,8 +415,8 @@ impl Compiler<'_> {
         let (Some([client, server]), Some(number)) = (lists, number) else {
             return Ok(id);
         };
-        for (list, side) in [(client, Direction::Client), (server, Direction::Server)] {
-            if m.direction != Direction::Both && m.direction != side {
+        for (list, side) in [(client, Sender::Client), (server, Sender::Server)] {
+            if m.direction != Sender::Both && m.direction != side {
                 continue;
             }
             match list.iter_mut().find(|(n, _)| *n == number) {
@@ -491,9 +449,12 @@ impl Compiler<'_> {
         for list in self.out.services.iter_mut().flat_map(|service| &mut service.messages) {
             list.sort_by_key(|m| m.0);
         }
+        let messages = self.out.messages.iter().zip(0..);
+        let named = messages.filter_map(|(m, i)| Some((self.out.names.get(m.name.0 as usize)?.clone(), MessageId(i))));
+        self.out.messages_by_name = named.collect();
         tied::find(&mut self.out);
         types::fill_minimums(&mut self.out);
-        quick::fill(&mut self.out);
-        fixed::find(&mut self.out);
+        type_ops::fill(&mut self.out);
+        runs::find(&mut self.out);
     }
 }

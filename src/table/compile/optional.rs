@@ -6,18 +6,25 @@ use crate::tree::{Severity, Sym, TypeRef};
 
 impl Compiler<'_> {
     /// A field that may be missing at the region's end: a counted list is empty then, anything else is absent, with a note.
-    pub(super) fn optional(&mut self, text: &str, name: Sym, ty: TypeRef, field: Op, ops: &mut Vec<Op>) {
+    pub(super) fn optional(
+        &mut self,
+        text: &str,
+        name: Sym,
+        ty: TypeRef,
+        field: LayoutStep,
+        ops: &mut Vec<LayoutStep>,
+    ) {
         let read = self.out.types.get(ty.0 as usize).map(|d| &d.read);
-        let counted = matches!(read, Some(Read::List { len: Len { from: LenFrom::Inline(_), .. }, .. }));
+        let counted = matches!(read, Some(ReadAs::List { len: Len { from: LenFrom::Inline(_), .. }, .. }));
         let start = ops.len() as u32;
-        ops.push(Op::Branch { test: Test::More, otherwise: start + 3 });
+        ops.push(LayoutStep::Branch { test: Test::More, otherwise: start + 3 });
         ops.push(field);
-        ops.push(Op::Jump(start + 4));
+        ops.push(LayoutStep::Jump(start + 4));
         ops.push(if counted {
-            Op::Empty { name, ty }
+            LayoutStep::Empty { name, ty }
         } else {
             let text = self.name(&format!("ends before `{text}`"));
-            Op::Say { severity: Severity::Note, text }
+            LayoutStep::Say { severity: Severity::Note, text }
         });
     }
 }
@@ -26,7 +33,7 @@ impl Compiler<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use crate::out::json::{JsonOptions, JsonWriter};
-    use crate::table::{Evaluator, Source, Tables};
+    use crate::table::{Evaluator, TableSource, Tables};
     use crate::tree::{Sym, Tree};
 
     const TABLE: &str = "protocol p
@@ -36,8 +43,8 @@ mod tests {
             Last: { text: utf8[u8] trimmed } optional
         }";
 
-    fn source(text: &str) -> Source {
-        Source { name: "t".into(), text: text.into() }
+    fn source(text: &str) -> TableSource {
+        TableSource { name: "t".into(), text: text.into() }
     }
 
     fn read(bytes: &[u8]) -> String {

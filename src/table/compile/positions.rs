@@ -2,12 +2,11 @@
 //!
 //! Knows the language, not how any protocol writes such values.
 
-use super::super::ast::*;
 use super::super::error::TableError;
-use super::super::positions::{Positions, ValueRead, ValueTypes};
 use super::super::program::*;
+use super::super::text::*;
 use super::Compiler;
-use super::body::Scope;
+use super::body::FieldScope;
 use super::types::blank;
 use crate::tree::{Sym, TypeRef};
 
@@ -29,7 +28,7 @@ impl Compiler<'_> {
     /// The types of values whose type no table names.
     pub(super) fn value_types(&mut self) -> ValueTypes {
         let mut plain = |text: &str, read: ValueRead| {
-            self.out.types.push(TypeDef { read: Read::Value(read), text: text.into(), ..blank() });
+            self.out.types.push(TypeDef { read: ReadAs::Value(read), text: text.into(), ..blank() });
             TypeRef(self.out.types.len() as u32 - 1)
         };
         let mapping = ValueRead::Mapping { of: None, keys: None };
@@ -61,8 +60,8 @@ impl Compiler<'_> {
         at: usize,
         of: Option<&TypeAst>,
         keys: &[Entry],
-        scope: &mut Scope,
-    ) -> Result<Read, TableError> {
+        scope: &mut FieldScope,
+    ) -> Result<ReadAs, TableError> {
         let outer = std::mem::replace(&mut self.positional, true);
         let of = match of {
             Some(ty) => {
@@ -75,12 +74,12 @@ impl Compiler<'_> {
         let keys = match keys {
             [] => None,
             keys => match self.inline(at, keys, scope)? {
-                Read::Layout { layout, .. } => Some(layout),
+                ReadAs::Layout { layout, .. } => Some(layout),
                 _ => None,
             },
         };
         self.positional = outer;
-        Ok(Read::Value(ValueRead::Mapping { of, keys }))
+        Ok(ReadAs::Value(ValueRead::Mapping { of, keys }))
     }
 
     /// Positions extend positions, structures of bytes extend structures of bytes.
@@ -113,11 +112,11 @@ impl Compiler<'_> {
 
     fn describes_itself(&self, ty: TypeRef) -> bool {
         match self.out.types.get(ty.0 as usize).map(|t| &t.read) {
-            Some(Read::Value(_)) => true,
-            Some(Read::Layout { layout, .. }) => {
+            Some(ReadAs::Value(_)) => true,
+            Some(ReadAs::Layout { layout, .. }) => {
                 self.out.layouts.get(layout.0 as usize).is_some_and(|l| l.positions.is_some())
             }
-            Some(Read::List { of, len }) => {
+            Some(ReadAs::List { of, len }) => {
                 matches!(len.from, LenFrom::Rest) && of.0 != ty.0 && self.describes_itself(*of)
             }
             _ => false,
@@ -158,11 +157,11 @@ impl Compiler<'_> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-    use super::super::super::{Source, TableError, Tables};
+    use super::super::super::{TableError, TableSource, Tables};
     use super::*;
 
     fn load(text: &str) -> Result<Tables, TableError> {
-        Tables::load("p", vec![Source { name: "p.table".into(), text: format!("protocol p\n{text}") }], &[])
+        Tables::load("p", vec![TableSource { name: "p.table".into(), text: format!("protocol p\n{text}") }], &[])
     }
 
     fn wrong(text: &str) -> String {
@@ -188,9 +187,9 @@ mod tests {
     fn keys_of_mappings_have_types() {
         let tables = load("positions P { info: mapping { port: uint, name: text } }").unwrap();
         let ty = tables.type_named("P").unwrap();
-        let Read::Layout { layout, .. } = tables.type_def(ty).unwrap().read else { return };
+        let ReadAs::Layout { layout, .. } = tables.type_def(ty).unwrap().read else { return };
         let (_, info) = tables.position(tables.layout(layout).unwrap(), 0).unwrap();
-        let Read::Value(ValueRead::Mapping { keys: Some(keys), .. }) = tables.type_def(info).unwrap().read else {
+        let ReadAs::Value(ValueRead::Mapping { keys: Some(keys), .. }) = tables.type_def(info).unwrap().read else {
             return;
         };
         assert!(tables.key(keys, "port").is_some());

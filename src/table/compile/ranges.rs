@@ -1,7 +1,7 @@
 //! Numbers counted within a range, as a protocol's literature writes them: `low 51` where 0xffff0033 is sent.
 
-use super::super::ast::NumberAst;
 use super::super::error::TableError;
+use super::super::text::NumberAst;
 use super::Compiler;
 
 impl Compiler<'_> {
@@ -13,7 +13,7 @@ impl Compiler<'_> {
             NumberAst::Within { range, at, number } => (range, *at, *number),
         };
         let Some((base, max)) = self.ranges.get(range).copied() else {
-            let near = crate::near::suggestion(range, self.ranges.keys().map(String::as_str));
+            let near = crate::suggest::suggestion(range, self.ranges.keys().map(String::as_str));
             return self.error(at, format!("there is no range of numbers `{range}`{near}"));
         };
         if let Some(max) = max.filter(|max| number > *max) {
@@ -29,11 +29,11 @@ impl Compiler<'_> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::table::{Source, TableError, Tables};
+    use crate::table::{TableError, TableSource, Tables};
 
     fn load(message: &str) -> Result<Tables, TableError> {
         let text = format!("protocol p\nservice s optional\nnumbers low = 0xffff0000 max 0xfff9\n{message}");
-        Tables::load("p", vec![Source { name: "t".into(), text }], &[])
+        Tables::load("p", vec![TableSource { name: "t".into(), text }], &[])
     }
 
     #[test]

@@ -5,8 +5,8 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::super::ast::*;
 use super::super::error::TableError;
+use super::super::text::*;
 use super::Compiler;
 
 impl Compiler<'_> {
@@ -19,7 +19,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn strict_file(&self, items: &[Rc<Item>]) -> Result<(), TableError> {
+    fn strict_file(&self, items: &[Rc<ItemAst>]) -> Result<(), TableError> {
         self.numbers(items)?;
         for item in items {
             match &item.kind {
@@ -32,13 +32,13 @@ impl Compiler<'_> {
     }
 
     /// A number means one message of a service and sender.
-    fn numbers(&self, items: &[Rc<Item>]) -> Result<(), TableError> {
-        let mut taken: HashMap<(&str, u64, Direction), &str> = HashMap::new();
+    fn numbers(&self, items: &[Rc<ItemAst>]) -> Result<(), TableError> {
+        let mut taken: HashMap<(&str, u64, Sender), &str> = HashMap::new();
         for item in items {
             let ItemKind::Message(m) = &item.kind else { continue };
             let Some(number) = self.number(&m.number)? else { continue };
-            for side in [Direction::Client, Direction::Server] {
-                if m.direction != side && m.direction != Direction::Both {
+            for side in [Sender::Client, Sender::Server] {
+                if m.direction != side && m.direction != Sender::Both {
                     continue;
                 }
                 if let Some(other) = taken.insert((&m.service, number, side), &item.name) {

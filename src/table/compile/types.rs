@@ -1,23 +1,22 @@
 //! Types into their compiled form.
 
-use super::super::ast::*;
 use super::super::error::TableError;
-use super::super::positions::ValueRead;
 use super::super::program::*;
+use super::super::text::*;
 use super::Compiler;
-use super::body::Scope;
+use super::body::FieldScope;
 use super::positions;
 use crate::tree::{TextKind, TypeRef, mark};
 
 impl Compiler<'_> {
     /// A type that stands alone (an enum's base, a header's field): no expressions, no fields around it.
     pub(in crate::table) fn plain_type(&mut self, ast: &TypeAst) -> Result<TypeRef, TableError> {
-        let mut scope = Scope::default();
+        let mut scope = FieldScope::default();
         self.type_(ast, &Mods::default(), &mut scope)
     }
 
     /// A type at a field, with its modifiers.
-    pub(super) fn type_(&mut self, ast: &TypeAst, mods: &Mods, scope: &mut Scope) -> Result<TypeRef, TableError> {
+    pub(super) fn type_(&mut self, ast: &TypeAst, mods: &Mods, scope: &mut FieldScope) -> Result<TypeRef, TableError> {
         if let TypeKind::Named { name, args } = &ast.kind {
             return self.named(ast, name, args, mods, scope);
         }
@@ -27,7 +26,7 @@ impl Compiler<'_> {
             TypeKind::Many { of, len, bytes } => self.many(of, len, *bytes, mods, scope)?,
             TypeKind::As { region, zlib, inner } => self.region(ast.at, region, zlib, inner, mods, scope)?,
             TypeKind::Mapping { of, keys } => self.mapping(ast.at, of.as_deref(), keys, scope)?,
-            TypeKind::NullOr { present, of } => Read::NullOr {
+            TypeKind::NullOr { present, of } => ReadAs::NullOr {
                 present: self.type_(present, &Mods::default(), scope)?,
                 of: self.type_(of, &Mods::default(), scope)?,
             },
@@ -40,9 +39,9 @@ impl Compiler<'_> {
         &mut self,
         ast: &TypeAst,
         name: &str,
-        args: &[Expr],
+        args: &[ExprAst],
         mods: &Mods,
-        scope: &mut Scope,
+        scope: &mut FieldScope,
     ) -> Result<TypeRef, TableError> {
         if let Some(read) = builtin(name) {
             let def = TypeDef { read, text: name.to_string(), ..blank() };
@@ -54,14 +53,14 @@ impl Compiler<'_> {
         }
         if let Some(native) = self.native_ids.get(name).copied() {
             let args = self.args(args, scope)?;
-            let def = TypeDef { read: Read::Native { native, args }, text: self.type_text(ast), ..blank() };
+            let def = TypeDef { read: ReadAs::Native { native, args }, text: self.type_text(ast), ..blank() };
             return self.add(def, mods, scope);
         }
         if let Some(id) = self.enum_ids.get(name).copied() {
             return self.enum_type(id, name, args, mods, scope);
         }
         if let Some(family) = self.family_ids.get(name).copied() {
-            let def = TypeDef { read: Read::Family(family), text: name.to_string(), ..blank() };
+            let def = TypeDef { read: ReadAs::Family(family), text: name.to_string(), ..blank() };
             return self.add(def, mods, scope);
         }
         if let Some(layout) = self.layout_ids.get(name).copied() {
@@ -70,7 +69,7 @@ impl Compiler<'_> {
                 return self.error(ast.at, format!("`{name}` takes {want} parameters, not {}", args.len()));
             }
             let args = self.args(args, scope)?;
-            let def = TypeDef { read: Read::Layout { layout, args }, text: name.to_string(), ..blank() };
+            let def = TypeDef { read: ReadAs::Layout { layout, args }, text: name.to_string(), ..blank() };
             return self.add(def, mods, scope);
         }
         if let Some((item, file)) = self.item_named(name)
@@ -79,7 +78,7 @@ impl Compiler<'_> {
             return self.alias(ast.at, name, of, own, file, mods, scope);
         }
         if let Some(value) = positions::value_type(name) {
-            let def = TypeDef { read: Read::Value(value), text: name.to_string(), ..blank() };
+            let def = TypeDef { read: ReadAs::Value(value), text: name.to_string(), ..blank() };
             return self.add(def, mods, scope);
         }
         let near = self.near(name);
@@ -95,7 +94,7 @@ impl Compiler<'_> {
         own: &Mods,
         file: usize,
         mods: &Mods,
-        scope: &mut Scope,
+        scope: &mut FieldScope,
     ) -> Result<TypeRef, TableError> {
         if self.deeper_alias(1) > 16 {
             return self.error(at, format!("`{name}` is defined by itself"));
@@ -122,13 +121,13 @@ impl Compiler<'_> {
         &mut self,
         id: EnumId,
         name: &str,
-        args: &[Expr],
+        args: &[ExprAst],
         mods: &Mods,
-        scope: &mut Scope,
+        scope: &mut FieldScope,
     ) -> Result<TypeRef, TableError> {
         let base = match args {
             [] => self.out.enums.get(id.0 as usize).map(|e| e.base),
-            [Expr { kind: ExprKind::Name(base), at }] => {
+            [ExprAst { kind: ExprKind::Name(base), at }] => {
                 Some(self.plain_type(&TypeAst { at: *at, kind: TypeKind::Named { name: base.clone(), args: vec![] } })?)
             }
             [other, ..] => {
@@ -137,29 +136,34 @@ impl Compiler<'_> {
         };
         let read = base.and_then(|b| self.out.types.get(b.0 as usize)).map(|t| t.read.clone());
         let Some(
-            read @ (Read::Int { .. }
-            | Read::Native { .. }
-            | Read::Value(ValueRead::Int | ValueRead::Uint | ValueRead::Any)),
+            read @ (ReadAs::Int { .. }
+            | ReadAs::Native { .. }
+            | ReadAs::Value(ValueRead::Int | ValueRead::Uint | ValueRead::Any)),
         ) = read
         else {
             return self
                 .error(args.first().map_or(0, |a| a.at), format!("the enum `{name}` is read from an integer type"));
         };
         let text = match args {
-            [Expr { kind: ExprKind::Name(base), .. }] => format!("{name}({base})"),
+            [ExprAst { kind: ExprKind::Name(base), .. }] => format!("{name}({base})"),
             _ => name.to_string(),
         };
         self.add(TypeDef { read, text, symbols: Some(id), ..blank() }, mods, scope)
     }
 
-    pub(super) fn inline(&mut self, at: usize, entries: &[Entry], scope: &mut Scope) -> Result<Read, TableError> {
+    pub(super) fn inline(
+        &mut self,
+        at: usize,
+        entries: &[Entry],
+        scope: &mut FieldScope,
+    ) -> Result<ReadAs, TableError> {
         let layout = self.new_layout("");
         let free = scope.free_names(entries);
         let body = StructAst { entries: entries.to_vec(), params: free.clone(), ..StructAst::default() };
         self.fill_inline(layout, &body, scope)?;
-        let names: Vec<Expr> = free.into_iter().map(|n| Expr { at, kind: ExprKind::Name(n) }).collect();
+        let names: Vec<ExprAst> = free.into_iter().map(|n| ExprAst { at, kind: ExprKind::Name(n) }).collect();
         let args = self.args(&names, scope)?;
-        Ok(Read::Layout { layout, args })
+        Ok(ReadAs::Layout { layout, args })
     }
 
     fn many(
@@ -168,8 +172,8 @@ impl Compiler<'_> {
         len: &LenAst,
         bytes: bool,
         mods: &Mods,
-        scope: &mut Scope,
-    ) -> Result<Read, TableError> {
+        scope: &mut FieldScope,
+    ) -> Result<ReadAs, TableError> {
         let len = self.len(len, bytes, scope)?;
         let word = match &of.kind {
             TypeKind::Named { name, .. } => name.as_str(),
@@ -179,7 +183,7 @@ impl Compiler<'_> {
             "bytes" if matches!(len.from, LenFrom::Zero | LenFrom::To(_)) => {
                 return self.error(of.at, "only text and lists have an end of their own");
             }
-            "bytes" => return Ok(Read::Bytes(len)),
+            "bytes" => return Ok(ReadAs::Bytes(len)),
             "utf16" if matches!(len.from, LenFrom::To(_)) => {
                 return self.error(of.at, "only text of 8 bits is read up to a unit ([to N])");
             }
@@ -190,10 +194,10 @@ impl Compiler<'_> {
                 if matches!(len.from, LenFrom::To(_)) {
                     return self.error(of.at, "only text is read up to a unit ([to N])");
                 }
-                return Ok(Read::List { of: self.type_(of, &Mods::default(), scope)?, len });
+                return Ok(ReadAs::List { of: self.type_(of, &Mods::default(), scope)?, len });
             }
         };
-        Ok(Read::Text {
+        Ok(ReadAs::Text {
             kind: text,
             len,
             end: match (mods.trimmed, mods.terminated) {
@@ -204,7 +208,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn len(&mut self, len: &LenAst, bytes: bool, scope: &mut Scope) -> Result<Len, TableError> {
+    fn len(&mut self, len: &LenAst, bytes: bool, scope: &mut FieldScope) -> Result<Len, TableError> {
         let from = match len {
             LenAst::Rest => LenFrom::Rest,
             LenAst::Zero => LenFrom::Zero,
@@ -216,7 +220,7 @@ impl Compiler<'_> {
                 let kind = TypeKind::Named { name: name.clone(), args: vec![] };
                 LenFrom::Inline(self.plain_type(&TypeAst { at: 0, kind })?)
             }
-            LenAst::Expr(Expr { kind: ExprKind::Int(n), at }) => match u32::try_from(*n) {
+            LenAst::Expr(ExprAst { kind: ExprKind::Int(n), at }) => match u32::try_from(*n) {
                 Ok(n) => LenFrom::Const(n),
                 Err(_) => return self.error(*at, "a length has 32 bits at most"),
             },
@@ -229,11 +233,11 @@ impl Compiler<'_> {
         &mut self,
         at: usize,
         region: &TypeAst,
-        zlib: &Option<(Expr, Expr)>,
+        zlib: &Option<(ExprAst, ExprAst)>,
         inner: &[TypeAst],
         mods: &Mods,
-        scope: &mut Scope,
-    ) -> Result<Read, TableError> {
+        scope: &mut FieldScope,
+    ) -> Result<ReadAs, TableError> {
         let TypeKind::Many { of, len, bytes } = &region.kind else {
             return self.error(at, "a region is written bytes[N] as TYPE");
         };
@@ -250,19 +254,19 @@ impl Compiler<'_> {
         for ty in inner {
             let ty_ref = self.type_(ty, &inside, scope)?;
             let read = self.out.types.get(ty_ref.0 as usize).map(|t| &t.read);
-            if zlib.is_some() && !matches!(read, Some(Read::Layout { .. } | Read::Family(_))) {
+            if zlib.is_some() && !matches!(read, Some(ReadAs::Layout { .. } | ReadAs::Family(_))) {
                 return self.error(ty.at, "a compressed region holds a structure or a family");
             }
             types.push(ty_ref);
         }
-        Ok(Read::Region { len, inner: types, dialects: mods.dialects, zlib })
+        Ok(ReadAs::Region { len, inner: types, dialects: mods.dialects, zlib })
     }
 
-    fn args(&mut self, args: &[Expr], scope: &mut Scope) -> Result<Vec<ExprId>, TableError> {
+    fn args(&mut self, args: &[ExprAst], scope: &mut FieldScope) -> Result<Vec<ExprId>, TableError> {
         args.iter().map(|a| self.expr(a, scope, None)).collect()
     }
 
-    fn add(&mut self, mut def: TypeDef, mods: &Mods, scope: &mut Scope) -> Result<TypeRef, TableError> {
+    fn add(&mut self, mut def: TypeDef, mods: &Mods, scope: &mut FieldScope) -> Result<TypeRef, TableError> {
         if mods.secret {
             def.marks |= mark::SECRET;
         }
@@ -296,7 +300,7 @@ impl Compiler<'_> {
     fn push(&mut self, def: TypeDef) -> TypeRef {
         let simple = matches!(
             def.read,
-            Read::Int { .. } | Read::Float { .. } | Read::Bool | Read::Uuid { .. } | Read::Ipv4 { .. }
+            ReadAs::Int { .. } | ReadAs::Float { .. } | ReadAs::Bool | ReadAs::Uuid { .. } | ReadAs::Ipv4 { .. }
         );
         let bare = simple
             && def.shown.is_none()
@@ -355,11 +359,11 @@ impl Compiler<'_> {
             .chain(self.enum_ids.keys())
             .chain(self.family_ids.keys())
             .chain(self.native_ids.keys());
-        crate::near::suggestion(name, known.into_iter().chain(declared.map(String::as_str)))
+        crate::suggest::suggestion(name, known.into_iter().chain(declared.map(String::as_str)))
     }
 }
 
-fn expr_text(e: &Expr) -> String {
+fn expr_text(e: &ExprAst) -> String {
     match &e.kind {
         ExprKind::Int(n) => n.to_string(),
         ExprKind::Name(n) => n.clone(),
@@ -390,7 +394,7 @@ fn merge(own: &Mods, outer: &Mods) -> Mods {
 
 pub(super) fn blank() -> TypeDef {
     TypeDef {
-        read: Read::Bool,
+        read: ReadAs::Bool,
         text: String::new(),
         symbols: None,
         shown: None,
@@ -405,23 +409,23 @@ pub(super) fn blank() -> TypeDef {
     }
 }
 
-fn builtin(name: &str) -> Option<Read> {
+fn builtin(name: &str) -> Option<ReadAs> {
     let (plain, big) = match name.strip_suffix("be") {
         Some(plain) => (plain, true),
         None => (name, false),
     };
-    let order = if big { Order::Big } else { Order::Little };
+    let order = if big { ByteOrder::Big } else { ByteOrder::Little };
     Some(match plain {
-        "u8" | "i8" if !big => Read::Int { size: 1, signed: plain == "i8", order },
-        "u16" | "i16" => Read::Int { size: 2, signed: plain == "i16", order },
-        "u32" | "i32" => Read::Int { size: 4, signed: plain == "i32", order },
-        "u64" | "i64" => Read::Int { size: 8, signed: plain == "i64", order },
-        "u32pdp" if !big => Read::Int { size: 4, signed: false, order: Order::Pdp },
-        "f32" => Read::Float { size: 4, big },
-        "f64" => Read::Float { size: 8, big },
-        "bool" if !big => Read::Bool,
-        "uuid" => Read::Uuid { plain: big },
-        "ipv4" => Read::Ipv4 { big },
+        "u8" | "i8" if !big => ReadAs::Int { size: 1, signed: plain == "i8", order },
+        "u16" | "i16" => ReadAs::Int { size: 2, signed: plain == "i16", order },
+        "u32" | "i32" => ReadAs::Int { size: 4, signed: plain == "i32", order },
+        "u64" | "i64" => ReadAs::Int { size: 8, signed: plain == "i64", order },
+        "u32pdp" if !big => ReadAs::Int { size: 4, signed: false, order: ByteOrder::Pdp },
+        "f32" => ReadAs::Float { size: 4, big },
+        "f64" => ReadAs::Float { size: 8, big },
+        "bool" if !big => ReadAs::Bool,
+        "uuid" => ReadAs::Uuid { plain: big },
+        "ipv4" => ReadAs::Ipv4 { big },
         _ => return None,
     })
 }
@@ -453,12 +457,14 @@ pub(super) fn fill_minimums(p: &mut Program) {
 }
 
 fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
-    let steps = p.ops.get(layout.start as usize..).unwrap_or(&[]);
+    let steps = p.steps.get(layout.start as usize..).unwrap_or(&[]);
     let mut bits = 0u32;
     for op in steps {
         match op {
-            Op::Field { ty, .. } => bits = bits.saturating_add(p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits)),
-            Op::Say { .. } | Op::Remember { .. } => {}
+            LayoutStep::Field { ty, .. } => {
+                bits = bits.saturating_add(p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits))
+            }
+            LayoutStep::Say { .. } | LayoutStep::Remember { .. } => {}
             // What comes behind a choice is counted too late to matter.
             _ => return bits,
         }
@@ -466,7 +472,7 @@ fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
     bits
 }
 
-fn minimum(p: &Program, read: &Read) -> u32 {
+fn minimum(p: &Program, read: &ReadAs) -> u32 {
     let of = |ty: &TypeRef| p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits);
     let len = |len: &Len, unit: u32| match len.from {
         LenFrom::Const(n) => n.saturating_mul(if len.bytes { 8 } else { unit }),
@@ -475,18 +481,18 @@ fn minimum(p: &Program, read: &Read) -> u32 {
         LenFrom::Expr(_) | LenFrom::Rest | LenFrom::To(_) => 0,
     };
     match read {
-        Read::Int { size, .. } | Read::Float { size, .. } => u32::from(*size) * 8,
-        Read::Bool => 8,
-        Read::Uuid { .. } => 128,
-        Read::Ipv4 { .. } => 32,
-        Read::Bytes(l) | Read::Region { len: l, .. } => len(l, 8),
-        Read::Text { kind: TextKind::Utf16 | TextKind::Inverted16, len: l, .. } => len(l, 16),
-        Read::Text { len: l, .. } => len(l, 8),
-        Read::List { len: Len { from: LenFrom::Zero, .. }, .. } => 0,
-        Read::List { of: element, len: l } => len(l, of(element)),
-        Read::Layout { layout, .. } => p.layouts.get(layout.0 as usize).map_or(0, |l| l.min_bits),
-        Read::Family(f) => p.families.get(f.0 as usize).map_or(0, |f| of(&f.of)),
-        Read::NullOr { present, .. } => of(present),
-        Read::Native { .. } | Read::Value(_) => 0,
+        ReadAs::Int { size, .. } | ReadAs::Float { size, .. } => u32::from(*size) * 8,
+        ReadAs::Bool => 8,
+        ReadAs::Uuid { .. } => 128,
+        ReadAs::Ipv4 { .. } => 32,
+        ReadAs::Bytes(l) | ReadAs::Region { len: l, .. } => len(l, 8),
+        ReadAs::Text { kind: TextKind::Utf16 | TextKind::Inverted16, len: l, .. } => len(l, 16),
+        ReadAs::Text { len: l, .. } => len(l, 8),
+        ReadAs::List { len: Len { from: LenFrom::Zero, .. }, .. } => 0,
+        ReadAs::List { of: element, len: l } => len(l, of(element)),
+        ReadAs::Layout { layout, .. } => p.layouts.get(layout.0 as usize).map_or(0, |l| l.min_bits),
+        ReadAs::Family(f) => p.families.get(f.0 as usize).map_or(0, |f| of(&f.of)),
+        ReadAs::NullOr { present, .. } => of(present),
+        ReadAs::Native { .. } | ReadAs::Value(_) => 0,
     }
 }

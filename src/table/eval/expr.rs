@@ -1,14 +1,14 @@
 //! Expressions: numbers out of kept values. What is absent makes every comparison false.
 
-use super::super::ast::BinaryOp;
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::{Frame, Grow, Run};
+use super::super::text::BinaryOp;
+use super::{Run, Slots, TreeSink};
 
-impl<T: Grow> Run<'_, T> {
+impl<T: TreeSink> Run<'_, T> {
     /// Whether a condition holds. Nearly always it is a flag.
     #[inline(always)]
-    pub(super) fn test(&mut self, test: Test, frame: Frame, cursor: &Cursor<'_>) -> bool {
+    pub(super) fn test(&mut self, test: Test, frame: Slots, cursor: &Cursor<'_>) -> bool {
         match test {
             Test::Has(slot, mask) => self.has(frame, slot, mask),
             _ => self.any_test(test, frame, cursor),
@@ -16,12 +16,12 @@ impl<T: Grow> Run<'_, T> {
     }
 
     #[inline(always)]
-    fn has(&self, frame: Frame, slot: u16, mask: u64) -> bool {
+    fn has(&self, frame: Slots, slot: u16, mask: u64) -> bool {
         self.slot(frame, slot).is_some_and(|v| v & mask == mask)
     }
 
     #[inline(never)]
-    fn any_test(&mut self, test: Test, frame: Frame, cursor: &Cursor<'_>) -> bool {
+    fn any_test(&mut self, test: Test, frame: Slots, cursor: &Cursor<'_>) -> bool {
         match test {
             Test::Has(slot, mask) => self.has(frame, slot, mask),
             Test::Equals(slot, value) => self.slot(frame, slot) == Some(value),
@@ -35,7 +35,7 @@ impl<T: Grow> Run<'_, T> {
 
     /// A kept value; what stands there before one is kept is of earlier structures.
     #[inline]
-    fn slot(&self, frame: Frame, slot: u16) -> Option<u64> {
+    fn slot(&self, frame: Slots, slot: u16) -> Option<u64> {
         if frame.present & (1 << (slot & 63)) == 0 {
             return None;
         }
@@ -44,7 +44,7 @@ impl<T: Grow> Run<'_, T> {
 
     /// The same for an argument, in 64 bits, negative ones in two's complement; 0 where it has no value. The simple ones at once.
     #[inline]
-    pub(super) fn word(&mut self, id: ExprId, frame: Frame, cursor: &Cursor<'_>) -> u64 {
+    pub(super) fn word(&mut self, id: ExprId, frame: Slots, cursor: &Cursor<'_>) -> u64 {
         match self.tables.ex(id) {
             Some(Ex::Slot { slot, .. }) => self.slot(frame, *slot).unwrap_or(0),
             Some(Ex::Const(n)) => *n as u64,
@@ -55,7 +55,7 @@ impl<T: Grow> Run<'_, T> {
 
     /// The value of an expression as a length: `None` where it has none, or is below zero.
     #[inline]
-    pub(super) fn length(&mut self, id: ExprId, frame: Frame, cursor: &Cursor<'_>) -> Option<u64> {
+    pub(super) fn length(&mut self, id: ExprId, frame: Slots, cursor: &Cursor<'_>) -> Option<u64> {
         match self.tables.ex(id) {
             Some(Ex::Slot { slot, signed: false }) => self.slot(frame, *slot),
             _ => self.expr(id, frame, cursor).and_then(|n| u64::try_from(n).ok()),
@@ -69,7 +69,7 @@ impl<T: Grow> Run<'_, T> {
     }
 
     /// The value of an expression; `None` where something it needs is absent, or the result has no place in 64 bits.
-    pub(super) fn expr(&mut self, id: ExprId, frame: Frame, cursor: &Cursor<'_>) -> Option<i128> {
+    pub(super) fn expr(&mut self, id: ExprId, frame: Slots, cursor: &Cursor<'_>) -> Option<i128> {
         let tables = self.tables;
         match tables.ex(id)? {
             Ex::Const(n) => Some(*n),
@@ -87,7 +87,7 @@ impl<T: Grow> Run<'_, T> {
             }
             Ex::Binary(op, a, b) => {
                 let (a, b) = (self.expr(*a, frame, cursor)?, self.expr(*b, frame, cursor)?);
-                binary(*op, a, b)
+                apply(*op, a, b)
             }
             Ex::Not(a) => Some(i128::from(self.expr(*a, frame, cursor).is_none_or(|v| v == 0))),
             Ex::In(a, list) => {
@@ -105,29 +105,4 @@ impl<T: Grow> Run<'_, T> {
             }
         }
     }
-}
-
-/// A binary operation on numbers; `None` where the result is no number of 64 bits.
-pub fn binary(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
-    let shift = u32::try_from(b).ok().filter(|b| *b < 64);
-    let value = match op {
-        BinaryOp::Add => a.checked_add(b)?,
-        BinaryOp::Sub => a.checked_sub(b)?,
-        BinaryOp::Mul => a.checked_mul(b)?,
-        BinaryOp::Div => a.checked_div(b)?,
-        BinaryOp::BitAnd => a & b,
-        BinaryOp::Shl => a.checked_shl(shift?)?,
-        BinaryOp::Shr => a >> shift?,
-        BinaryOp::Eq => i128::from(a == b),
-        BinaryOp::Ne => i128::from(a != b),
-        BinaryOp::Lt => i128::from(a < b),
-        BinaryOp::Le => i128::from(a <= b),
-        BinaryOp::Gt => i128::from(a > b),
-        BinaryOp::Ge => i128::from(a >= b),
-        BinaryOp::Has => i128::from(b != 0 && a & b == b),
-        BinaryOp::And => i128::from(a != 0 && b != 0),
-        BinaryOp::Or => i128::from(a != 0 || b != 0),
-    };
-    let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
-    range.contains(&value).then_some(value)
 }

@@ -1,13 +1,12 @@
 //! Fields: which reader a type needs, and the scalars themselves.
 
+use super::super::NativeType;
 use super::super::cursor::Cursor;
-use super::super::fixed::Fixed;
 use super::super::program::*;
-use super::super::quick::{How, Quick};
-use super::{Call, Field, Frame, Grow, Run, Stop};
+use super::{Call, Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Node, Severity, Sym, TypeRef};
 
-impl<T: Grow> Run<'_, T> {
+impl<T: TreeSink> Run<'_, T> {
     /// Reads one field and adds its node; returns the value expressions see (0 for what is no number).
     pub fn field(
         &mut self,
@@ -15,41 +14,41 @@ impl<T: Grow> Run<'_, T> {
         name: Sym,
         ty: TypeRef,
         marks: u8,
-        frame: Frame,
+        frame: Slots,
     ) -> Result<u64, Stop> {
         self.quick_field(cursor, Field { name, ty, marks }, frame)
     }
 
     /// The same, to stand within the loop over elements.
     #[inline(always)]
-    pub(super) fn quick_field(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Frame) -> Result<u64, Stop> {
-        let quick = self.tables.quick(field.ty);
-        let field = Field { marks: field.marks | quick.marks, ..field };
-        match quick.how {
-            How::Little => self.little(cursor, field, &quick),
-            How::Layout | How::NullOr | How::Family => self.composite(cursor, field, &quick, frame),
-            How::Native => self.native(cursor, field, quick.by, frame),
-            How::Other => self.other(cursor, field, frame),
+    pub(super) fn quick_field(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
+        let op = self.tables.type_op(field.ty);
+        let field = Field { marks: field.marks | op.marks, ..field };
+        match op.how {
+            TypeOpKind::Little => self.little(cursor, field, &op),
+            TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => self.composite(cursor, field, &op, frame),
+            TypeOpKind::Native => self.native(cursor, field, op.by, frame),
+            TypeOpKind::Other => self.other(cursor, field, frame),
         }
     }
 
     /// The same of what is nearly always a number of the usual order.
     #[inline(always)]
-    pub(super) fn number(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Frame) -> Result<u64, Stop> {
-        let quick = self.tables.quick(field.ty);
-        if quick.how != How::Little {
+    pub(super) fn number(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
+        let op = self.tables.type_op(field.ty);
+        if op.how != TypeOpKind::Little {
             return self.field(cursor, field.name, field.ty, field.marks, frame);
         }
-        self.little(cursor, Field { marks: field.marks | quick.marks, ..field }, &quick)
+        self.little(cursor, Field { marks: field.marks | op.marks, ..field }, &op)
     }
 
     /// A number of up to 8 bytes, least significant first.
     #[inline(always)]
-    pub(super) fn little(&mut self, cursor: &mut Cursor<'_>, field: Field, quick: &Quick) -> Result<u64, Stop> {
+    pub(super) fn little(&mut self, cursor: &mut Cursor<'_>, field: Field, op: &TypeOp) -> Result<u64, Stop> {
         let start = cursor.pos();
-        let value = quick.scalar.value(cursor.little(quick.scalar.size)?);
-        let node = self.scalar(cursor, field, (value, quick.scalar.kind), start);
-        if quick.checked || (quick.scalar.kind == Kind::Bool && value > 1) {
+        let value = op.scalar.value(cursor.little(op.scalar.size)?);
+        let node = self.scalar(cursor, field, (value, op.scalar.kind), start);
+        if op.checked || (op.scalar.kind == Kind::Bool && value > 1) {
             self.check(field.ty, node, value);
         }
         Ok(value)
@@ -57,7 +56,7 @@ impl<T: Grow> Run<'_, T> {
 
     /// Reads a run of fields at once; whether it could be.
     #[inline(always)]
-    pub(super) fn fixed(&mut self, fixed: &Fixed, frame: &mut Frame, cursor: &mut Cursor<'_>) -> bool {
+    pub(super) fn fixed(&mut self, fixed: &FixedRun, frame: &mut Slots, cursor: &mut Cursor<'_>) -> bool {
         let (start, first, buffer) = (cursor.pos() as u32, self.tree.len(), cursor.buffer());
         if first + fixed.nodes.len() as u32 > self.state.limits.nodes {
             return false;
@@ -74,7 +73,7 @@ impl<T: Grow> Run<'_, T> {
     }
 
     #[cold]
-    fn check_run(&mut self, fixed: &Fixed, bytes: &[u8], first: u32) {
+    fn check_run(&mut self, fixed: &FixedRun, bytes: &[u8], first: u32) {
         for (node, t) in (first..).zip(&fixed.nodes) {
             self.check(t.node.ty, node, t.value.of(bytes));
         }
@@ -91,7 +90,7 @@ impl<T: Grow> Run<'_, T> {
     #[inline(never)]
     fn check(&mut self, ty: TypeRef, node: u32, value: u64) {
         let Some(def) = self.tables.type_def(ty) else { return };
-        if matches!(def.read, Read::Bool) && value > 1 {
+        if matches!(def.read, ReadAs::Bool) && value > 1 {
             self.problem(Severity::Note, node, "a boolean of {a}", value as i64, 0);
         }
         if let Some(expect) = def.expect.filter(|e| *e != value) {
@@ -115,21 +114,21 @@ impl<T: Grow> Run<'_, T> {
 
     /// What is more than a few bytes, and numbers in rare orders of bytes.
     #[inline(never)]
-    pub(super) fn other(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Frame) -> Result<u64, Stop> {
+    pub(super) fn other(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
         let tables = self.tables;
         let Some(def) = tables.type_def(field.ty) else {
             return Err(Stop::Unknown);
         };
         self.node_limit(0)?;
         match &def.read {
-            Read::Int { .. } | Read::Float { .. } | Read::Ipv4 { .. } | Read::Uuid { .. } => {
+            ReadAs::Int { .. } | ReadAs::Float { .. } | ReadAs::Ipv4 { .. } | ReadAs::Uuid { .. } => {
                 let start = cursor.pos();
                 let read = number(cursor, &def.read)?;
                 let node = self.scalar(cursor, field, read, start);
                 self.check(field.ty, node, read.0);
                 Ok(read.0)
             }
-            Read::Layout { layout, args } => {
+            ReadAs::Layout { layout, args } => {
                 let args = self.args(args, frame, cursor);
                 let layout = tables.layout(*layout).ok_or(Stop::Unknown)?;
                 let node = self.open_as(cursor, Field { ty: layout.ty, ..field }, Kind::Struct);
@@ -137,10 +136,10 @@ impl<T: Grow> Run<'_, T> {
                 self.tree.close(node, cursor.pos());
                 result.map(|()| 0)
             }
-            Read::Bytes(len) => self.bytes(cursor, field, def, *len, frame),
-            Read::Text { kind, len, end } => self.text(cursor, field, def, (*kind, *len, *end), frame),
-            Read::List { of, len } => self.list(cursor, field, def, (*of, *len), frame),
-            Read::Region { .. } => self.region(cursor, field, def, frame),
+            ReadAs::Bytes(len) => self.bytes(cursor, field, def, *len, frame),
+            ReadAs::Text { kind, len, end } => self.text(cursor, field, def, (*kind, *len, *end), frame),
+            ReadAs::List { of, len } => self.list(cursor, field, def, (*of, *len), frame),
+            ReadAs::Region { .. } => self.region(cursor, field, def, frame),
             _ => Err(Stop::Unknown),
         }
     }
@@ -152,13 +151,13 @@ impl<T: Grow> Run<'_, T> {
         cursor: &mut Cursor<'_>,
         field: Field,
         native: u32,
-        frame: Frame,
+        frame: Slots,
     ) -> Result<u64, Stop> {
         let Field { name, ty, marks } = field;
-        let Some((code, _)) = self.tables.native(native) else {
+        let Some(NativeType { native: code, .. }) = self.tables.native(native) else {
             return Err(Stop::Unknown);
         };
-        let Some(read) = T::native(code) else {
+        let Some(read) = T::native(code.read, code.outline) else {
             T::whole(self);
             return Err(Stop::Unknown);
         };
@@ -175,20 +174,20 @@ impl<T: Grow> Run<'_, T> {
 }
 
 /// A number in one of the rarer orders of bytes, or the place of a UUID.
-fn number(cursor: &mut Cursor<'_>, read: &Read) -> Result<(u64, Kind), Stop> {
+fn number(cursor: &mut Cursor<'_>, read: &ReadAs) -> Result<(u64, Kind), Stop> {
     Ok(match read {
-        Read::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,
-        Read::Float { size: 4, .. } => (u64::from(u32::from_be_bytes(cursor.array()?)), Kind::F32),
-        Read::Float { .. } => (u64::from_be_bytes(cursor.array()?), Kind::F64),
-        Read::Uuid { plain } => (Node::place(cursor.skip(16)?, 16), if *plain { Kind::UuidBe } else { Kind::Uuid }),
+        ReadAs::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,
+        ReadAs::Float { size: 4, .. } => (u64::from(u32::from_be_bytes(cursor.array()?)), Kind::F32),
+        ReadAs::Float { .. } => (u64::from_be_bytes(cursor.array()?), Kind::F64),
+        ReadAs::Uuid { plain } => (Node::place(cursor.skip(16)?, 16), if *plain { Kind::UuidBe } else { Kind::Uuid }),
         _ => (u64::from(u32::from_be_bytes(cursor.array()?)), Kind::Ipv4),
     })
 }
 
-fn integer(cursor: &mut Cursor<'_>, size: u8, signed: bool, order: Order) -> Result<(u64, Kind), Stop> {
+fn integer(cursor: &mut Cursor<'_>, size: u8, signed: bool, order: ByteOrder) -> Result<(u64, Kind), Stop> {
     let value = match (size, order) {
         (2, _) => u64::from(u16::from_be_bytes(cursor.array()?)),
-        (4, Order::Pdp) => u64::from(u32::from_le_bytes(cursor.array()?).rotate_right(16)),
+        (4, ByteOrder::Pdp) => u64::from(u32::from_le_bytes(cursor.array()?).rotate_right(16)),
         (4, _) => u64::from(u32::from_be_bytes(cursor.array()?)),
         _ => u64::from_be_bytes(cursor.array()?),
     };

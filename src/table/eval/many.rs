@@ -2,9 +2,9 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::{Field, Frame, Grow, Run, Stop};
+use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{
-    Buffer, Kind, Node, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
+    Buffer, Kind, Node, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
 };
 
 /// How many units a length stands for.
@@ -16,9 +16,9 @@ pub(super) enum Count {
     To(u8),
 }
 
-impl<T: Grow> Run<'_, T> {
+impl<T: TreeSink> Run<'_, T> {
     /// Finds out a length, reading the count where it stands in the bytes.
-    pub(super) fn count(&mut self, cursor: &mut Cursor<'_>, len: Len, frame: Frame) -> Result<Count, Stop> {
+    pub(super) fn count(&mut self, cursor: &mut Cursor<'_>, len: Len, frame: Slots) -> Result<Count, Stop> {
         let n = match len.from {
             LenFrom::Const(n) => u64::from(n),
             LenFrom::Rest => return Ok(Count::Rest),
@@ -56,7 +56,7 @@ impl<T: Grow> Run<'_, T> {
         field: Field,
         def: &TypeDef,
         len: Len,
-        frame: Frame,
+        frame: Slots,
     ) -> Result<u64, Stop> {
         let count = self.count(cursor, len, frame)?;
         let n = self.byte_len(cursor, &count, 1);
@@ -74,7 +74,7 @@ impl<T: Grow> Run<'_, T> {
         field: Field,
         def: &TypeDef,
         (kind, len, end): (TextKind, Len, TextEnd),
-        frame: Frame,
+        frame: Slots,
     ) -> Result<u64, Stop> {
         let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
         let count = self.count(cursor, len, frame)?;
@@ -164,7 +164,7 @@ impl<T: Grow> Run<'_, T> {
         self.tree.problem(Problem {
             severity: Severity::Warning,
             node,
-            text: Text::Fixed("not valid text"),
+            text: ProblemText::Fixed("not valid text"),
             a: 0,
             b: 0,
             bytes: Some((buffer, at as u32, len as u32)),
@@ -177,7 +177,7 @@ impl<T: Grow> Run<'_, T> {
         field: Field,
         def: &TypeDef,
         (of, len): (TypeRef, Len),
-        frame: Frame,
+        frame: Slots,
     ) -> Result<u64, Stop> {
         let count = self.count(cursor, len, frame)?;
         let node = self.open_as(cursor, field, Kind::List);
@@ -195,7 +195,7 @@ impl<T: Grow> Run<'_, T> {
         node: u32,
         of: TypeRef,
         count: &Count,
-        frame: Frame,
+        frame: Slots,
     ) -> Result<(), Stop> {
         let end = match count {
             Count::Units(n) => return self.counted_elements(cursor, node, of, *n, frame),
@@ -215,7 +215,7 @@ impl<T: Grow> Run<'_, T> {
     }
 
     /// Elements up to a zero byte, which is a span of its own, or to the region's end.
-    fn ended_elements(&mut self, cursor: &mut Cursor<'_>, node: u32, of: TypeRef, frame: Frame) -> Result<(), Stop> {
+    fn ended_elements(&mut self, cursor: &mut Cursor<'_>, node: u32, of: TypeRef, frame: Slots) -> Result<(), Stop> {
         while let Some(next) = cursor.rest().first() {
             if *next != 0 {
                 self.element(cursor, node, of, frame)?;
@@ -245,7 +245,7 @@ impl<T: Grow> Run<'_, T> {
         node: u32,
         of: TypeRef,
         n: u64,
-        frame: Frame,
+        frame: Slots,
     ) -> Result<(), Stop> {
         let least = self.tables.type_def(of).map_or(0, |d| d.min_bits as usize);
         let wanted = cursor.pos().saturating_add(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(least));
@@ -258,7 +258,7 @@ impl<T: Grow> Run<'_, T> {
         Ok(())
     }
 
-    fn element(&mut self, cursor: &mut Cursor<'_>, node: u32, of: TypeRef, frame: Frame) -> Result<(), Stop> {
+    fn element(&mut self, cursor: &mut Cursor<'_>, node: u32, of: TypeRef, frame: Slots) -> Result<(), Stop> {
         self.node_limit(node)?;
         let before = cursor.pos();
         self.quick_field(cursor, Field { name: Sym::ELEMENT, ty: of, marks: 0 }, frame)?;

@@ -5,22 +5,24 @@
 
 mod bitstream;
 mod expr;
-mod grow;
 mod inflate;
 mod leaf;
 mod many;
+mod memory;
 mod native;
 mod region;
+mod sink;
 mod steps;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
-pub use expr::binary;
-pub use grow::Grow;
-pub use native::{Call, Native};
+pub use memory::Remembered;
+pub use native::Native;
+pub use sink::TreeSink;
 
+use super::Tables;
 use super::cursor::{Cursor, Short};
 use super::program::*;
-use super::{Tables, memory::Memory};
+use super::text::HeaderRole;
 use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, Tree, TypeRef, mark};
 
 /// Why reading stopped before a layout's end.
@@ -59,7 +61,7 @@ pub enum Outcome {
 
 /// Bounds of one message.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct MessageLimits {
     /// Nodes in the tree.
     pub nodes: u32,
     /// Structures within structures.
@@ -68,9 +70,9 @@ pub struct Limits {
     pub decompressed: usize,
 }
 
-impl Default for Limits {
+impl Default for MessageLimits {
     fn default() -> Self {
-        Limits { nodes: 400_000, depth: 96, decompressed: 16 << 20 }
+        MessageLimits { nodes: 400_000, depth: 96, decompressed: 16 << 20 }
     }
 }
 
@@ -81,7 +83,7 @@ pub struct Evaluator {
     slots: Vec<u64>,
     top: usize,
     /// Structures that are open around the one whose steps are run.
-    open: Vec<steps::Open>,
+    open: Vec<steps::OpenStructure>,
     dialects: u32,
     consulted: u32,
     /// Forms that were tried in this message beside the ordinary ones.
@@ -92,16 +94,41 @@ pub struct Evaluator {
     inflated: usize,
     inflate: inflate::Inflater,
     /// Bounds.
-    pub limits: Limits,
+    pub limits: MessageLimits,
     /// What tables asked to remember.
-    pub memory: Memory,
+    pub memory: Remembered,
     /// What a protocol's types with code look things up in; put there by the protocol.
     pub context: Option<Box<dyn std::any::Any + Send>>,
 }
 
+/// How a type with code was called.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// Which one it is.
+    native: u32,
+    /// The name its node gets.
+    pub name: Sym,
+    /// The type its node gets.
+    pub ty: TypeRef,
+    /// Marks its node gets.
+    pub marks: u8,
+    /// The kept values its arguments are made of ([`Run::arg`]).
+    frame: Slots,
+    /// Depth of structures above it.
+    pub depth: u32,
+}
+
+impl Call {
+    /// A type its parts have ([`Native::parts`]); its own where the tables have none of that name.
+    pub fn part(&self, tables: &Tables, index: usize) -> TypeRef {
+        let parts = tables.native(self.native).map(|native| &native.parts);
+        parts.and_then(|parts| parts.get(index).copied().flatten()).unwrap_or(self.ty)
+    }
+}
+
 /// The kept values of one structure.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Frame {
+pub struct Slots {
     base: usize,
     present: u64,
 }
@@ -124,7 +151,7 @@ impl Field {
 }
 
 /// One run of the evaluator: tables, tree (or the outline of one) and state together.
-pub struct Run<'a, T: Grow = Tree> {
+pub struct Run<'a, T: TreeSink = Tree> {
     /// The tables.
     pub tables: &'a Tables,
     /// The tree that grows.
@@ -136,7 +163,7 @@ pub struct Run<'a, T: Grow = Tree> {
 impl Evaluator {
     /// Reads the message that begins at `bytes`, of a service and a sender (0 client, 1 server), into a cleared tree or its outline. Where
     /// the outline is not whole after it, the outcome says nothing either.
-    pub fn message<T: Grow>(
+    pub fn message<T: TreeSink>(
         &mut self,
         tables: &Tables,
         service: ServiceId,
@@ -165,7 +192,7 @@ impl Evaluator {
         self.regions = 1;
         let mut cursor = Cursor::new(bytes, Buffer::CAPTURED).at_bit(bit);
         let mut run = Run { tables, tree, state: self };
-        run.bounded(&mut cursor, name, &[ty], true, Frame::default())
+        run.bounded(&mut cursor, name, &[ty], true, Slots::default())
     }
 
     /// Reads a structure that begins a stream's bytes, into a cleared tree: how many bytes it has, or how many are needed at least.
@@ -181,7 +208,7 @@ impl Evaluator {
         self.begin();
         let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
         let mut run = Run { tables, tree, state: self };
-        run.field(&mut cursor, name, ty, 0, Frame::default())?;
+        run.field(&mut cursor, name, ty, 0, Slots::default())?;
         Ok(cursor.pos().div_ceil(8))
     }
 
@@ -204,7 +231,7 @@ impl Evaluator {
     }
 }
 
-impl<T: Grow> Run<'_, T> {
+impl<T: TreeSink> Run<'_, T> {
     fn message(&mut self, service: ServiceId, sender: usize, bytes: &[u8]) -> Outcome {
         let tables = self.tables;
         let Some(service) = tables.service(service) else {
@@ -215,16 +242,16 @@ impl<T: Grow> Run<'_, T> {
         let (mut number, mut length) = (0, None);
         for (role, name, ty) in &service.header {
             let field = Field { name: *name, ty: *ty, marks: mark::SPAN };
-            let value = match self.number(&mut cursor, field, Frame::default()) {
+            let value = match self.number(&mut cursor, field, Slots::default()) {
                 Ok(value) => value,
                 Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
                 Err(_) => return Outcome::Unknown(0, None),
             };
             match role {
-                super::ast::Role::Number => number = value,
-                super::ast::Role::LengthWhole => length = Some(value),
-                super::ast::Role::LengthAfter => length = Some(value.saturating_add(cursor.pos() as u64 / 8)),
-                super::ast::Role::Other => {}
+                HeaderRole::Number => number = value,
+                HeaderRole::LengthWhole => length = Some(value),
+                HeaderRole::LengthAfter => length = Some(value.saturating_add(cursor.pos() as u64 / 8)),
+                HeaderRole::Other => {}
             }
         }
         let whole = length.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
@@ -321,7 +348,7 @@ impl<T: Grow> Run<'_, T> {
     }
 
     /// Evaluates arguments of a type.
-    fn args(&mut self, args: &[ExprId], frame: Frame, cursor: &Cursor<'_>) -> [u64; 4] {
+    fn args(&mut self, args: &[ExprId], frame: Slots, cursor: &Cursor<'_>) -> [u64; 4] {
         let mut values = [0; 4];
         for (place, arg) in values.iter_mut().zip(args) {
             *place = self.word(*arg, frame, cursor);

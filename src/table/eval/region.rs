@@ -3,18 +3,18 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::inflate::Inflated;
-use super::{Field, Frame, Grow, Run, Stop};
-use crate::tree::{Buffer, Kind, Made, Node, Problem, Severity, Sym, Text, TypeRef, mark};
+use super::{Field, Run, Slots, Stop, TreeSink};
+use crate::tree::{Buffer, BufferOrigin, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark};
 
-impl<T: Grow> Run<'_, T> {
+impl<T: TreeSink> Run<'_, T> {
     pub(super) fn region(
         &mut self,
         cursor: &mut Cursor<'_>,
         Field { name, marks, .. }: Field,
         def: &TypeDef,
-        frame: Frame,
+        frame: Slots,
     ) -> Result<u64, Stop> {
-        let Read::Region { len, inner, dialects, zlib } = &def.read else {
+        let ReadAs::Region { len, inner, dialects, zlib } = &def.read else {
             return Err(Stop::Unknown);
         };
         let count = self.count(cursor, *len, frame)?;
@@ -53,7 +53,7 @@ impl<T: Grow> Run<'_, T> {
         name: Sym,
         inner: &[TypeRef],
         dialects: bool,
-        frame: Frame,
+        frame: Slots,
     ) -> usize {
         let start = *cursor;
         let before = self.tree.checkpoint();
@@ -138,7 +138,7 @@ impl<T: Grow> Run<'_, T> {
     }
 
     /// Reads a type in the region; whether it fills it exactly without an error. What went wrong becomes a problem.
-    fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, frame: Frame) -> bool {
+    fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, frame: Slots) -> bool {
         let node = self.tree.len();
         let problems = self.tree.problems().len();
         let depth = self.state.depth;
@@ -198,7 +198,7 @@ impl<T: Grow> Run<'_, T> {
         let tables = self.tables;
         for i in (0..32).filter(|i| chosen & (1 << i) != 0) {
             if let Some(text) = tables.dialect(i) {
-                let text = Text::Table(text);
+                let text = ProblemText::Table(text);
                 self.tree.problem(Problem { severity: Severity::Note, node, text, a: 0, b: 0, bytes: None });
             }
         }
@@ -211,10 +211,10 @@ impl<T: Grow> Run<'_, T> {
         name: Sym,
         (inner, dialects): (&[TypeRef], bool),
         (keep, size): (usize, usize),
-        frame: Frame,
+        frame: Slots,
     ) {
         let (start, raw) = (cursor.pos(), cursor.rest());
-        let (buffer, mut bytes) = self.tree.open_buffer(Made::Decompressed);
+        let (buffer, mut bytes) = self.tree.open_buffer(BufferOrigin::Decompressed);
         let room = self.state.limits.decompressed.saturating_sub(self.state.inflated);
         let (good, used) = self.state.inflate.unpack(raw, (keep, size), room, &mut bytes);
         self.state.inflated += bytes.len();
@@ -283,7 +283,7 @@ impl Run<'_> {
                 .tree
                 .problems()
                 .iter()
-                .any(|p| p.node >= node && p.text == Text::Fixed("no layout is known from here on"));
+                .any(|p| p.node >= node && p.text == ProblemText::Fixed("no layout is known from here on"));
         self.undecoded(cursor);
         if !said {
             let last = self.tree.len() - 1;

@@ -3,17 +3,16 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::super::quick::{How, Quick};
-use super::{Field, Frame, Grow, Run, Stop};
-use crate::tree::{Kind, Problem, Severity, Text, TypeRef, mark};
+use super::{Field, Run, Slots, Stop, TreeSink};
+use crate::tree::{Kind, Problem, ProblemText, Severity, TypeRef, mark};
 
 /// A structure in the midst of its steps, while those of one within it are run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Open {
+pub(super) struct OpenStructure {
     /// Where its steps go on.
     next: usize,
     node: u32,
-    frame: Frame,
+    frame: Slots,
 }
 
 /// What the beginning of a structure, of an object or of a presence gave.
@@ -24,11 +23,11 @@ enum Begun<'a> {
     Inside(u32, &'a Layout, u64),
 }
 
-impl<'t, T: Grow> Run<'t, T> {
+impl<'t, T: TreeSink> Run<'t, T> {
     /// The fields of a layout with its parameters, into a structure's node that is open.
     pub fn steps(&mut self, layout: &Layout, args: &[u64], node: u32, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let frame = self.enter(layout, node, cursor)?;
-        let mut at = Open { next: layout.start as usize, node, frame };
+        let mut at = OpenStructure { next: layout.start as usize, node, frame };
         for (i, arg) in args.iter().enumerate().take(usize::from(layout.params)) {
             self.keep(&mut at.frame, i as u16, *arg);
         }
@@ -45,25 +44,27 @@ impl<'t, T: Grow> Run<'t, T> {
 
     /// Runs steps until the structure ends that was begun with `around` others open.
     #[inline(always)]
-    fn run_steps(&mut self, at: &mut Open, around: usize, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn run_steps(&mut self, at: &mut OpenStructure, around: usize, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let tables = self.tables;
-        let ops = tables.ops();
+        let ops = tables.steps();
         while let Some(op) = ops.get(at.next) {
             at.next += 1;
             match op {
-                Op::Field { name, ty, slot, marks, quick, fixed } => {
-                    if let Some(fixed) = tables.fixed(*fixed)
+                LayoutStep::Field { name, ty, slot, marks, op, fixed } => {
+                    if let Some(fixed) = tables.run(*fixed)
                         && self.fixed(fixed, &mut at.frame, cursor)
                     {
                         at.next = fixed.next as usize;
                         continue;
                     }
                     let field = Field { name: *name, ty: *ty, marks: *marks };
-                    let begun = match quick.how {
-                        How::Little => Begun::Done(self.little(cursor, field, quick)?),
-                        How::Layout | How::NullOr | How::Family => self.begin(cursor, field, quick, at.frame)?,
-                        How::Native => Begun::Done(self.native(cursor, field, quick.by, at.frame)?),
-                        How::Other => Begun::Done(self.other(cursor, field, at.frame)?),
+                    let begun = match op.how {
+                        TypeOpKind::Little => Begun::Done(self.little(cursor, field, op)?),
+                        TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => {
+                            self.begin(cursor, field, op, at.frame)?
+                        }
+                        TypeOpKind::Native => Begun::Done(self.native(cursor, field, op.by, at.frame)?),
+                        TypeOpKind::Other => Begun::Done(self.other(cursor, field, at.frame)?),
                     };
                     let (Begun::Done(value) | Begun::Inside(_, _, value)) = begun;
                     if *slot != NO_SLOT {
@@ -72,17 +73,17 @@ impl<'t, T: Grow> Run<'t, T> {
                     if let Begun::Inside(node, layout, _) = begun {
                         let frame = self.enter(layout, node, cursor)?;
                         self.state.open.push(*at);
-                        *at = Open { next: layout.start as usize, node, frame };
+                        *at = OpenStructure { next: layout.start as usize, node, frame };
                     }
                 }
-                Op::Branch { test, otherwise } => {
+                LayoutStep::Branch { test, otherwise } => {
                     if !self.test(*test, at.frame, cursor) {
                         at.next = *otherwise as usize;
                     }
                 }
-                Op::Jump(to) => at.next = *to as usize,
-                Op::End if self.state.open.len() <= around => return Ok(()),
-                Op::End => self.end_inner(at, cursor),
+                LayoutStep::Jump(to) => at.next = *to as usize,
+                LayoutStep::End if self.state.open.len() <= around => return Ok(()),
+                LayoutStep::End => self.end_inner(at, cursor),
                 _ => at.next = self.rare(op, *at, cursor)?,
             }
         }
@@ -91,37 +92,37 @@ impl<'t, T: Grow> Run<'t, T> {
 
     /// A step that is neither a field nor a branch; where it goes on.
     #[inline(never)]
-    fn rare(&mut self, op: &Op, at: Open, cursor: &mut Cursor<'_>) -> Result<usize, Stop> {
+    fn rare(&mut self, op: &LayoutStep, at: OpenStructure, cursor: &mut Cursor<'_>) -> Result<usize, Stop> {
         match op {
-            Op::Switch { on, targets, otherwise } => {
+            LayoutStep::Switch { on, targets, otherwise } => {
                 let value = self.expr(*on, at.frame, cursor);
                 let found = value.and_then(|v| targets.binary_search_by_key(&v, |t| t.0).ok());
                 return Ok(found.and_then(|i| targets.get(i)).map_or(*otherwise, |t| t.1) as usize);
             }
-            Op::Say { severity, text } => {
-                let (severity, text, node) = (*severity, Text::Table(*text), at.node);
+            LayoutStep::Say { severity, text } => {
+                let (severity, text, node) = (*severity, ProblemText::Table(*text), at.node);
                 self.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
             }
-            Op::Empty { name, ty } => {
+            LayoutStep::Empty { name, ty } => {
                 let list = self.open_as(cursor, Field { name: *name, ty: *ty, marks: 0 }, Kind::List);
                 self.tree.close(list, cursor.pos());
             }
-            Op::Undecoded => return Err(Stop::Unknown),
-            Op::Remember { kind, key, value } => {
+            LayoutStep::Undecoded => return Err(Stop::Unknown),
+            LayoutStep::Remember { kind, key, value } => {
                 T::whole(self).ok_or(Stop::Unknown)?;
                 let pair = (self.expr(*key, at.frame, cursor), self.expr(*value, at.frame, cursor));
                 if let (Some(key), Some(value)) = pair {
                     self.state.memory.learn(*kind, key as u64, value as u64);
                 }
             }
-            Op::Field { .. } | Op::Branch { .. } | Op::Jump(_) | Op::End => {}
+            LayoutStep::Field { .. } | LayoutStep::Branch { .. } | LayoutStep::Jump(_) | LayoutStep::End => {}
         }
         Ok(at.next)
     }
 
     /// Room for the kept values of a structure. Where there are too many around it, it ends.
     #[inline(always)]
-    fn enter(&mut self, layout: &Layout, node: u32, cursor: &Cursor<'_>) -> Result<Frame, Stop> {
+    fn enter(&mut self, layout: &Layout, node: u32, cursor: &Cursor<'_>) -> Result<Slots, Stop> {
         if self.state.depth >= self.state.limits.depth {
             return Err(self.too_deep(node, cursor));
         }
@@ -132,7 +133,7 @@ impl<'t, T: Grow> Run<'t, T> {
             self.state.slots.resize(top, 0);
         }
         self.state.top = top;
-        Ok(Frame { base, present: 0 })
+        Ok(Slots { base, present: 0 })
     }
 
     #[cold]
@@ -145,7 +146,7 @@ impl<'t, T: Grow> Run<'t, T> {
 
     /// Ends a structure within another, which goes on.
     #[inline(always)]
-    fn end_inner(&mut self, at: &mut Open, cursor: &Cursor<'_>) {
+    fn end_inner(&mut self, at: &mut OpenStructure, cursor: &Cursor<'_>) {
         self.tree.close(at.node, cursor.pos());
         self.state.depth -= 1;
         self.state.top = at.frame.base;
@@ -155,7 +156,7 @@ impl<'t, T: Grow> Run<'t, T> {
     }
 
     #[inline(always)]
-    pub(super) fn keep(&mut self, frame: &mut Frame, slot: u16, value: u64) {
+    pub(super) fn keep(&mut self, frame: &mut Slots, slot: u16, value: u64) {
         if let Some(place) = self.state.slots.get_mut(frame.base + usize::from(slot)) {
             *place = value;
             frame.present |= 1 << (slot & 63);
@@ -168,10 +169,10 @@ impl<'t, T: Grow> Run<'t, T> {
         &mut self,
         cursor: &mut Cursor<'_>,
         field: Field,
-        quick: &Quick,
-        frame: Frame,
+        op: &TypeOp,
+        frame: Slots,
     ) -> Result<u64, Stop> {
-        match self.begin(cursor, field, quick, frame)? {
+        match self.begin(cursor, field, op, frame)? {
             Begun::Done(value) => Ok(value),
             Begun::Inside(node, layout, value) => {
                 let result = self.steps(layout, &[], node, cursor);
@@ -183,17 +184,17 @@ impl<'t, T: Grow> Run<'t, T> {
 
     /// Begins a structure, an object or a presence.
     #[inline(always)]
-    fn begin(&mut self, cursor: &mut Cursor<'_>, field: Field, quick: &Quick, frame: Frame) -> Result<Begun<'t>, Stop> {
+    fn begin(&mut self, cursor: &mut Cursor<'_>, field: Field, op: &TypeOp, frame: Slots) -> Result<Begun<'t>, Stop> {
         let tables = self.tables;
         self.node_limit(0)?;
-        if quick.how == How::Layout {
-            let layout = tables.layout(LayoutId(quick.by)).ok_or(Stop::Unknown)?;
+        if op.how == TypeOpKind::Layout {
+            let layout = tables.layout(LayoutId(op.by)).ok_or(Stop::Unknown)?;
             return Ok(Begun::Inside(self.open_as(cursor, Field { ty: layout.ty, ..field }, Kind::Struct), layout, 0));
         }
         let node = self.open_as(cursor, field, Kind::Struct);
         let begun = match tables.type_def(field.ty).map(|def| &def.read) {
-            Some(Read::NullOr { present, of }) => self.presence(cursor, node, (*present, *of), frame),
-            Some(Read::Family(family)) => self.class(cursor, node, *family),
+            Some(ReadAs::NullOr { present, of }) => self.presence(cursor, node, (*present, *of), frame),
+            Some(ReadAs::Family(family)) => self.class(cursor, node, *family),
             _ => Err(Stop::Unknown),
         };
         if !matches!(begun, Ok(Begun::Inside(..))) {
@@ -209,7 +210,7 @@ impl<'t, T: Grow> Run<'t, T> {
         cursor: &mut Cursor<'_>,
         node: u32,
         (present, of): (TypeRef, TypeRef),
-        frame: Frame,
+        frame: Slots,
     ) -> Result<Begun<'t>, Stop> {
         let tables = self.tables;
         let there =
@@ -218,13 +219,13 @@ impl<'t, T: Grow> Run<'t, T> {
             self.make_null(node);
             return Ok(Begun::Done(0));
         }
-        let quick = tables.quick(of);
-        if quick.how == How::Layout {
-            let layout = tables.layout(LayoutId(quick.by)).ok_or(Stop::Unknown)?;
+        let op = tables.type_op(of);
+        if op.how == TypeOpKind::Layout {
+            let layout = tables.layout(LayoutId(op.by)).ok_or(Stop::Unknown)?;
             return Ok(Begun::Inside(node, layout, 1));
         }
         match tables.type_def(of).map(|def| &def.read) {
-            Some(Read::Layout { layout, args }) => {
+            Some(ReadAs::Layout { layout, args }) => {
                 let args = self.args(args, frame, cursor);
                 self.steps(tables.layout(*layout).ok_or(Stop::Unknown)?, &args, node, cursor)?;
             }
@@ -241,7 +242,7 @@ impl<'t, T: Grow> Run<'t, T> {
         let tables = self.tables;
         let family = tables.family(family).ok_or(Stop::Unknown)?;
         let class = Field { name: family.field, ty: family.of, marks: 0 };
-        let number = self.number(cursor, class, Frame::default())?;
+        let number = self.number(cursor, class, Slots::default())?;
         if family.null == Some(number) {
             self.make_null(node);
             return Ok(Begun::Done(number));

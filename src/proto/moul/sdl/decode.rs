@@ -6,8 +6,8 @@
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::Names;
 use super::store::Store;
-use crate::table::{Call, Cursor, Frame, Native, Run, Stop};
-use crate::tree::{Kind, Problem, Severity, Sym, Text, TextKind, TypeRef, decode_text, mark};
+use crate::table::{Call, Cursor, Native, Run, Slots, Stop};
+use crate::tree::{Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark};
 use std::fmt;
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
         return Err(Stop::Unknown);
     };
     let class = run.arg(call, 0, cursor);
-    let length = run.field(cursor, run.tables.count_name(), names.size32, mark::SPAN, Frame::default())?;
+    let length = run.field(cursor, run.tables.count_name(), names.size32, mark::SPAN, Slots::default())?;
     let outer = cursor.narrow(usize::try_from(length).unwrap_or(usize::MAX))?;
     let tables = run.tables;
     let family = tables.families().iter().find(|family| family.name == "plCreatable");
@@ -142,7 +142,7 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     });
     match member {
         Some(layout) => {
-            run.bounded(cursor, call.name, &[layout.ty], false, Frame::default());
+            run.bounded(cursor, call.name, &[layout.ty], false, Slots::default());
         }
         None => rest(run, cursor),
     }
@@ -197,7 +197,7 @@ fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, 
         for name in [call.name, names.nested] {
             let node = run.open(cursor, name, call.ty, call.marks);
             // Both zeros were seen to be there.
-            let _ = run.field(cursor, run.tables.count_name(), size, mark::SPAN, Frame::default());
+            let _ = run.field(cursor, run.tables.count_name(), size, mark::SPAN, Slots::default());
             run.tree.close(node, cursor.pos());
         }
         return 0;
@@ -236,7 +236,7 @@ fn rest(run: &mut Run<'_>, cursor: &mut Cursor<'_>) {
 }
 
 fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: fmt::Arguments<'_>) {
-    let text = Text::Owned(run.tree.own_format(text));
+    let text = ProblemText::Owned(run.tree.own_format(text));
     run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
 }
 
@@ -260,7 +260,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         if node >= self.run.state.limits.nodes {
             return Err(Stop::Limit);
         }
-        let result = self.run.field(cursor, name, ty, marks, Frame::default());
+        let result = self.run.field(cursor, name, ty, marks, Slots::default());
         if result.is_err() && self.run.tree.len() == node {
             cursor.seek(start);
         }

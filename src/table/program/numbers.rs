@@ -15,7 +15,7 @@ pub struct Numbers {
 
 impl Numbers {
     /// Of a sorted list's numbers. Of equal ones, one is found.
-    pub(super) fn of(sorted: impl Iterator<Item = u64>) -> Numbers {
+    pub(in crate::table) fn of(sorted: impl Iterator<Item = u64>) -> Numbers {
         let mut sorted: Vec<u64> = sorted.collect();
         let (Some(first), Some(last)) = (sorted.first().copied(), sorted.last().copied()) else {
             return Numbers::default();

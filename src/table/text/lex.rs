@@ -1,6 +1,6 @@
 //! Table text into tokens. Knows characters, not the language.
 
-use super::error::TableError;
+use super::super::error::TableError;
 
 /// What a token is.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ impl Tok {
 
 /// A token and where it begins (byte offset).
 #[derive(Debug, Clone)]
-pub(super) struct Token {
+pub(super) struct PlacedToken {
     pub(super) tok: Tok,
     pub(super) at: usize,
 }
@@ -70,17 +70,17 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token.
-    pub(super) fn token(&mut self) -> Result<Token, TableError> {
+    pub(super) fn token(&mut self) -> Result<PlacedToken, TableError> {
         self.skip_blanks();
         let at = self.at;
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
-            return Ok(Token { tok: Tok::End, at });
+            return Ok(PlacedToken { tok: Tok::End, at });
         };
         if let Some(doc) = rest.strip_prefix("///") {
             let line = doc.lines().next().unwrap_or("");
             self.at += 3 + line.len();
-            return Ok(Token { tok: Tok::Doc(line.trim().to_string()), at });
+            return Ok(PlacedToken { tok: Tok::Doc(line.trim().to_string()), at });
         }
         if first == '"' {
             return self.quoted();
@@ -91,12 +91,12 @@ impl<'a> Lexer<'a> {
         if first.is_alphabetic() || first == '_' {
             let word: &str = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(rest);
             self.at += word.len();
-            return Ok(Token { tok: Tok::Ident(word.to_string()), at });
+            return Ok(PlacedToken { tok: Tok::Ident(word.to_string()), at });
         }
         for sign in SIGNS {
             if rest.starts_with(sign) {
                 self.at += sign.len();
-                return Ok(Token { tok: Tok::Sign(sign), at });
+                return Ok(PlacedToken { tok: Tok::Sign(sign), at });
             }
         }
         Err(self.error(at, format!("the character `{first}` has no meaning here")))
@@ -142,7 +142,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn quoted(&mut self) -> Result<Token, TableError> {
+    fn quoted(&mut self) -> Result<PlacedToken, TableError> {
         let at = self.at;
         let mut out = String::new();
         let mut chars = self.rest().char_indices().skip(1);
@@ -150,7 +150,7 @@ impl<'a> Lexer<'a> {
             match c {
                 '"' => {
                     self.at += i + 1;
-                    return Ok(Token { tok: Tok::Str(out), at });
+                    return Ok(PlacedToken { tok: Tok::Str(out), at });
                 }
                 '\n' => break,
                 '\\' => match chars.next() {
@@ -166,7 +166,7 @@ impl<'a> Lexer<'a> {
         Err(self.error(at, "this text has no closing quote on its line"))
     }
 
-    fn integer(&mut self) -> Result<Token, TableError> {
+    fn integer(&mut self) -> Result<PlacedToken, TableError> {
         let at = self.at;
         let rest = self.rest();
         let word = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or(rest);
@@ -177,7 +177,7 @@ impl<'a> Lexer<'a> {
             None => digits.parse(),
         };
         match value {
-            Ok(n) => Ok(Token { tok: Tok::Int(n), at }),
+            Ok(n) => Ok(PlacedToken { tok: Tok::Int(n), at }),
             Err(_) => Err(self.error(at, format!("`{word}` is no integer of 64 bits (12, 0x1f)"))),
         }
     }

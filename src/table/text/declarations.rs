@@ -2,20 +2,20 @@
 
 use std::rc::Rc;
 
-use super::ast::*;
-use super::error::TableError;
-use super::lex::{Lexer, Tok, Token};
+use super::super::error::TableError;
+use super::lex::{Lexer, PlacedToken, Tok};
+use super::syntax::*;
 use crate::tree::Severity;
 
 /// A parsed file: the protocol it speaks of and its declarations.
-pub(super) struct ParsedFile {
-    pub(super) protocol: String,
-    pub(super) items: Vec<Rc<Item>>,
+pub(in crate::table) struct ParsedFile {
+    pub(in crate::table) protocol: String,
+    pub(in crate::table) items: Vec<Rc<ItemAst>>,
 }
 
 /// Parses a whole table file.
-pub(super) fn parse_file(file: &str, text: &str) -> Result<ParsedFile, TableError> {
-    let mut p = Parser::new(file, text)?;
+pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile, TableError> {
+    let mut p = TableParser::new(file, text)?;
     p.docs()?;
     p.keyword("protocol", "`protocol NAME`, with which a table file begins")?;
     let protocol = p.name("the protocol's name")?.0;
@@ -30,8 +30,8 @@ pub(super) fn parse_file(file: &str, text: &str) -> Result<ParsedFile, TableErro
 }
 
 /// Parses a type alone (`packint(1)`, `plUoid`), for types asked for by name.
-pub(super) fn parse_type(text: &str) -> Result<TypeAst, TableError> {
-    let mut p = Parser::new("type", text)?;
+pub(in crate::table) fn parse_type(text: &str) -> Result<TypeAst, TableError> {
+    let mut p = TableParser::new("type", text)?;
     let ty = p.type_()?;
     match p.now.tok {
         Tok::End => Ok(ty),
@@ -40,24 +40,24 @@ pub(super) fn parse_type(text: &str) -> Result<TypeAst, TableError> {
 }
 
 /// A recursive descent parser with one token of look-ahead. Nesting is bounded, since files may come from anywhere.
-pub(super) struct Parser<'a> {
+pub(super) struct TableParser<'a> {
     pub(super) lex: Lexer<'a>,
-    pub(super) now: Token,
-    next: Token,
+    pub(super) now: PlacedToken,
+    next: PlacedToken,
     depth: usize,
 }
 
 const MAX_DEPTH: usize = 64;
 
-impl<'a> Parser<'a> {
+impl<'a> TableParser<'a> {
     fn new(file: &'a str, text: &'a str) -> Result<Self, TableError> {
         let mut lex = Lexer::new(file, text);
         let now = lex.token()?;
         let next = lex.token()?;
-        Ok(Parser { lex, now, next, depth: 0 })
+        Ok(TableParser { lex, now, next, depth: 0 })
     }
 
-    pub(super) fn advance(&mut self) -> Result<Token, TableError> {
+    pub(super) fn advance(&mut self) -> Result<PlacedToken, TableError> {
         let next = self.lex.token()?;
         let now = std::mem::replace(&mut self.next, next);
         Ok(std::mem::replace(&mut self.now, now))
@@ -156,7 +156,7 @@ impl<'a> Parser<'a> {
         Ok(out)
     }
 
-    fn item(&mut self, doc: String) -> Result<Item, TableError> {
+    fn item(&mut self, doc: String) -> Result<ItemAst, TableError> {
         let start = self.now.at;
         let (word, _) = self.name(
             "a declaration (service, numbers, message, struct, class, positions, enum, flags, family, type, dialect)",
@@ -182,7 +182,7 @@ impl<'a> Parser<'a> {
                 return Err(self.lex.error(start, message));
             }
         };
-        Ok(Item { name, at, start, end: self.now.at, doc, kind })
+        Ok(ItemAst { name, at, start, end: self.now.at, doc, kind })
     }
 
     fn service(&mut self) -> Result<((String, usize), ItemKind), TableError> {
@@ -197,13 +197,13 @@ impl<'a> Parser<'a> {
                 self.need(":")?;
                 let of = self.type_()?;
                 let role = match field.as_str() {
-                    "number" => Role::Number,
-                    "length" if self.eat_word("whole")? => Role::LengthWhole,
-                    "length" if self.eat_word("after")? => Role::LengthAfter,
+                    "number" => HeaderRole::Number,
+                    "length" if self.eat_word("whole")? => HeaderRole::LengthWhole,
+                    "length" if self.eat_word("after")? => HeaderRole::LengthAfter,
                     "length" => {
                         return Err(self.wrong("`whole` or `after` behind the length's type"));
                     }
-                    _ => Role::Other,
+                    _ => HeaderRole::Other,
                 };
                 header.push(HeaderField { name: field, at, role, of });
                 self.eat(",")?;
@@ -217,9 +217,9 @@ impl<'a> Parser<'a> {
         let (service, _) = self.name("the message's service")?;
         let (word, at) = self.name("`client`, `server` or `both`")?;
         let direction = match word.as_str() {
-            "client" => Direction::Client,
-            "server" => Direction::Server,
-            "both" => Direction::Both,
+            "client" => Sender::Client,
+            "server" => Sender::Server,
+            "both" => Sender::Both,
             _ => {
                 return Err(self.lex.error(at, format!("expected `client`, `server` or `both`, found `{word}`")));
             }

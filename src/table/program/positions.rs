@@ -1,7 +1,6 @@
-//! What tables say of self-describing arrays and mappings: names and types by position and by key.
+//! Self-describing arrays and mappings: what tables say about their elements, by position and by key.
 
-use super::Tables;
-use super::program::*;
+use super::ids::LayoutId;
 use crate::tree::{Sym, TypeRef};
 
 /// What a self-describing value should turn out to be.
@@ -40,7 +39,7 @@ pub struct Positions {
 }
 
 /// The types of values whose type no table names, and the names of what holds them together.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct ValueTypes {
     /// Anything.
     pub any: TypeRef,
@@ -68,52 +67,4 @@ pub struct ValueTypes {
     pub end_name: Sym,
     /// The name of a value that is no message.
     pub value_name: Sym,
-}
-
-impl Default for ValueTypes {
-    fn default() -> Self {
-        let (ty, name) = (TypeRef(0), Sym::ELEMENT);
-        ValueTypes {
-            any: ty,
-            int: ty,
-            float: ty,
-            text: ty,
-            array: ty,
-            mapping: ty,
-            pair: ty,
-            object: ty,
-            syntax: ty,
-            open_name: name,
-            close_name: name,
-            end_name: name,
-            value_name: name,
-        }
-    }
-}
-
-impl Tables {
-    /// The types of values whose type no table names.
-    pub fn value_types(&self) -> &ValueTypes {
-        &self.fixed.values
-    }
-
-    /// Name and type of a position.
-    #[inline]
-    pub fn position(&self, layout: &Layout, index: u32) -> Option<(Sym, TypeRef)> {
-        let count = layout.positions?.count;
-        if index >= u32::from(count) {
-            return None;
-        }
-        match self.step(layout.start + index)? {
-            Op::Field { name, ty, .. } => Some((*name, *ty)),
-            _ => None,
-        }
-    }
-
-    /// The type of the value at a key, where the tables name the key.
-    pub fn key(&self, keys: LayoutId, key: &str) -> Option<TypeRef> {
-        let layout = self.layout(keys)?;
-        let count = u32::from(layout.positions?.count);
-        (0..count).filter_map(|i| self.position(layout, i)).find(|(name, _)| self.name(*name) == key).map(|(_, ty)| ty)
-    }
 }

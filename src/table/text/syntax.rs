@@ -4,7 +4,7 @@ use crate::tree::Severity;
 
 /// Who sends a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
+pub enum Sender {
     /// The client.
     Client,
     /// The server.
@@ -15,17 +15,17 @@ pub enum Direction {
 
 /// A declaration with its explanation and its place in the file.
 #[derive(Debug, Clone)]
-pub(super) struct Item {
-    pub(super) name: String,
-    pub(super) at: usize,
-    pub(super) end: usize,
-    pub(super) start: usize,
-    pub(super) doc: String,
-    pub(super) kind: ItemKind,
+pub(in crate::table) struct ItemAst {
+    pub(in crate::table) name: String,
+    pub(in crate::table) at: usize,
+    pub(in crate::table) end: usize,
+    pub(in crate::table) start: usize,
+    pub(in crate::table) doc: String,
+    pub(in crate::table) kind: ItemKind,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum ItemKind {
+pub(in crate::table) enum ItemKind {
     Service(ServiceAst),
     Message(MessageAst),
     Struct(StructAst),
@@ -52,27 +52,27 @@ pub(super) enum ItemKind {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct ServiceAst {
-    pub(super) number: Option<u64>,
+pub(in crate::table) struct ServiceAst {
+    pub(in crate::table) number: Option<u64>,
     /// Its messages are self-describing arrays.
-    pub(super) positional: bool,
+    pub(in crate::table) positional: bool,
     /// A message may end before any of its fields.
-    pub(super) optional: bool,
+    pub(in crate::table) optional: bool,
     /// The header's fields in wire order.
-    pub(super) header: Vec<HeaderField>,
+    pub(in crate::table) header: Vec<HeaderField>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct HeaderField {
-    pub(super) name: String,
-    pub(super) at: usize,
-    pub(super) role: Role,
-    pub(super) of: TypeAst,
+pub(in crate::table) struct HeaderField {
+    pub(in crate::table) name: String,
+    pub(in crate::table) at: usize,
+    pub(in crate::table) role: HeaderRole,
+    pub(in crate::table) of: TypeAst,
 }
 
 /// What a field of a message's header is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum HeaderRole {
     /// The message's number.
     Number,
     /// The message's length, itself and all of the header counted.
@@ -84,17 +84,17 @@ pub enum Role {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct MessageAst {
-    pub(super) service: String,
-    pub(super) direction: Direction,
-    pub(super) number: NumberAst,
-    pub(super) answers: Vec<(String, usize)>,
+pub(in crate::table) struct MessageAst {
+    pub(in crate::table) service: String,
+    pub(in crate::table) direction: Sender,
+    pub(in crate::table) number: NumberAst,
+    pub(in crate::table) answers: Vec<(String, usize)>,
     /// `None` where the layout is unknown.
-    pub(super) body: Option<StructAst>,
+    pub(in crate::table) body: Option<StructAst>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum NumberAst {
+pub(in crate::table) enum NumberAst {
     Int(u64),
     Text(String),
     /// `low 51`: counted within a declared range.
@@ -106,82 +106,82 @@ pub(super) enum NumberAst {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct StructAst {
+pub(in crate::table) struct StructAst {
     /// It names the positions of a self-describing array.
-    pub(super) positions: bool,
+    pub(in crate::table) positions: bool,
     /// The bytes may end before any of its fields, those of nested structures aside.
-    pub(super) optional: bool,
-    pub(super) family: Option<(String, usize)>,
-    pub(super) parent: Option<(String, usize)>,
-    pub(super) params: Vec<String>,
-    pub(super) entries: Vec<Entry>,
-    pub(super) examples: Vec<ExampleAst>,
+    pub(in crate::table) optional: bool,
+    pub(in crate::table) family: Option<(String, usize)>,
+    pub(in crate::table) parent: Option<(String, usize)>,
+    pub(in crate::table) params: Vec<String>,
+    pub(in crate::table) entries: Vec<Entry>,
+    pub(in crate::table) examples: Vec<ExampleAst>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct ExampleAst {
-    pub(super) at: usize,
+pub(in crate::table) struct ExampleAst {
+    pub(in crate::table) at: usize,
     /// The bytes as hex, or as they are.
-    pub(super) bytes: String,
+    pub(in crate::table) bytes: String,
     /// Whether they stand there as they are.
-    pub(super) text: bool,
-    pub(super) json: String,
+    pub(in crate::table) text: bool,
+    pub(in crate::table) json: String,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct EnumValueAst {
-    pub(super) name: String,
-    pub(super) at: usize,
-    pub(super) value: u64,
-    pub(super) text: String,
-    pub(super) doc: String,
+pub(in crate::table) struct EnumValueAst {
+    pub(in crate::table) name: String,
+    pub(in crate::table) at: usize,
+    pub(in crate::table) value: u64,
+    pub(in crate::table) text: String,
+    pub(in crate::table) doc: String,
 }
 
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)] // most entries are fields
-pub(super) enum Entry {
+pub(in crate::table) enum Entry {
     Field { name: String, at: usize, span: bool, of: TypeAst, mods: Mods },
-    If { arms: Vec<(Expr, Vec<Entry>)>, otherwise: Vec<Entry> },
-    Match { on: Expr, arms: Vec<(Vec<Expr>, Vec<Entry>)>, otherwise: Vec<Entry> },
+    If { arms: Vec<(ExprAst, Vec<Entry>)>, otherwise: Vec<Entry> },
+    Match { on: ExprAst, arms: Vec<(Vec<ExprAst>, Vec<Entry>)>, otherwise: Vec<Entry> },
     Say { severity: Severity, text: String },
     Undecoded,
-    Remember { kind: String, key: Expr, value: Expr },
+    Remember { kind: String, key: ExprAst, value: ExprAst },
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Mods {
-    pub(super) max: Option<u64>,
-    pub(super) expect: Option<Expr>,
-    pub(super) shown: Option<(String, usize)>,
-    pub(super) ids: Vec<String>,
-    pub(super) refers: bool,
-    pub(super) names: Vec<String>,
-    pub(super) secret: bool,
-    pub(super) opaque: bool,
-    pub(super) unexplained: bool,
-    pub(super) transaction: bool,
-    pub(super) terminated: bool,
-    pub(super) trimmed: bool,
-    pub(super) optional: bool,
-    pub(super) dialects: bool,
+pub(in crate::table) struct Mods {
+    pub(in crate::table) max: Option<u64>,
+    pub(in crate::table) expect: Option<ExprAst>,
+    pub(in crate::table) shown: Option<(String, usize)>,
+    pub(in crate::table) ids: Vec<String>,
+    pub(in crate::table) refers: bool,
+    pub(in crate::table) names: Vec<String>,
+    pub(in crate::table) secret: bool,
+    pub(in crate::table) opaque: bool,
+    pub(in crate::table) unexplained: bool,
+    pub(in crate::table) transaction: bool,
+    pub(in crate::table) terminated: bool,
+    pub(in crate::table) trimmed: bool,
+    pub(in crate::table) optional: bool,
+    pub(in crate::table) dialects: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct TypeAst {
-    pub(super) at: usize,
-    pub(super) kind: TypeKind,
+pub(in crate::table) struct TypeAst {
+    pub(in crate::table) at: usize,
+    pub(in crate::table) kind: TypeKind,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum TypeKind {
+pub(in crate::table) enum TypeKind {
     /// A name with arguments: a builtin, an alias, a struct, an enum, a type with code.
-    Named { name: String, args: Vec<Expr> },
+    Named { name: String, args: Vec<ExprAst> },
     /// `{ fields }`
     Inline(Vec<Entry>),
     /// `T[N]`, also of `bytes`, `utf8`, …
     Many { of: Box<TypeAst>, len: LenAst, bytes: bool },
     /// `region as A | B`
-    As { region: Box<TypeAst>, zlib: Option<(Expr, Expr)>, inner: Vec<TypeAst> },
+    As { region: Box<TypeAst>, zlib: Option<(ExprAst, ExprAst)>, inner: Vec<TypeAst> },
     /// `mapping`, `mapping of T`, `mapping { key: T }`
     Mapping { of: Option<Box<TypeAst>>, keys: Vec<Entry> },
     /// `null_or(bool) T`
@@ -189,8 +189,8 @@ pub(super) enum TypeKind {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum LenAst {
-    Expr(Expr),
+pub(in crate::table) enum LenAst {
+    Expr(ExprAst),
     Inline(String),
     Rest,
     Zero,
@@ -199,23 +199,23 @@ pub(super) enum LenAst {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Expr {
-    pub(super) at: usize,
-    pub(super) kind: ExprKind,
+pub(in crate::table) struct ExprAst {
+    pub(in crate::table) at: usize,
+    pub(in crate::table) kind: ExprKind,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum ExprKind {
+pub(in crate::table) enum ExprKind {
     Int(i128),
     Name(String),
     Path(String, String),
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    Not(Box<Expr>),
-    In(Box<Expr>, Vec<Expr>),
+    Binary(BinaryOp, Box<ExprAst>, Box<ExprAst>),
+    Not(Box<ExprAst>),
+    In(Box<ExprAst>, Vec<ExprAst>),
     Remaining,
     More,
     Dialect(String),
-    Recall(String, Box<Expr>),
+    Recall(String, Box<ExprAst>),
 }
 
 /// Operators of expressions.

@@ -2,12 +2,13 @@
 //!
 //! A definition spans several cache lines, and most values are plain numbers, for which this is all that is needed.
 
-use super::program::*;
+use super::ids::EnumId;
+use super::types::{ByteOrder, ReadAs, TypeDef};
 use crate::tree::Kind;
 
 /// How a value is read, where that takes no more than its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum TypeOpKind {
     /// A number of up to 8 bytes, least significant first.
     Little,
     /// A structure without parameters.
@@ -73,8 +74,8 @@ impl Bits {
 
 /// A type in short.
 #[derive(Debug, Clone, Copy)]
-pub struct Quick {
-    pub(crate) how: How,
+pub struct TypeOp {
+    pub(crate) how: TypeOpKind,
     pub(crate) scalar: Scalar,
     /// Marks for its nodes.
     pub(crate) marks: u8,
@@ -88,22 +89,29 @@ pub struct Quick {
     pub shown: bool,
 }
 
-impl Quick {
+impl TypeOp {
     /// A type that is not there.
-    pub(crate) const NONE: Quick =
-        Quick { how: How::Other, scalar: Scalar::NONE, marks: 0, checked: false, symbols: None, by: 0, shown: false };
+    pub(crate) const NONE: TypeOp = TypeOp {
+        how: TypeOpKind::Other,
+        scalar: Scalar::NONE,
+        marks: 0,
+        checked: false,
+        symbols: None,
+        by: 0,
+        shown: false,
+    };
 
     /// A definition in short.
-    fn of(def: &TypeDef) -> Quick {
+    pub(in crate::table) fn of(def: &TypeDef) -> TypeOp {
         let scalar = scalar(&def.read);
         let (how, by) = match &def.read {
-            Read::Layout { layout, args } if args.is_empty() => (How::Layout, layout.0),
-            Read::NullOr { .. } => (How::NullOr, 0),
-            Read::Family(_) => (How::Family, 0),
-            Read::Native { native, .. } => (How::Native, *native),
-            _ => (if scalar.is_some() { How::Little } else { How::Other }, 0),
+            ReadAs::Layout { layout, args } if args.is_empty() => (TypeOpKind::Layout, layout.0),
+            ReadAs::NullOr { .. } => (TypeOpKind::NullOr, 0),
+            ReadAs::Family(_) => (TypeOpKind::Family, 0),
+            ReadAs::Native { native, .. } => (TypeOpKind::Native, *native),
+            _ => (if scalar.is_some() { TypeOpKind::Little } else { TypeOpKind::Other }, 0),
         };
-        Quick {
+        TypeOp {
             how,
             scalar: scalar.unwrap_or(Scalar::NONE),
             marks: def.marks,
@@ -115,25 +123,14 @@ impl Quick {
     }
 }
 
-/// Fills in the types of a program in short, and those of its steps.
-pub(super) fn fill(p: &mut Program) {
-    p.quick = p.types.iter().map(Quick::of).collect();
-    for op in &mut p.ops {
-        if let Op::Field { ty, marks, quick, .. } = op {
-            *quick = p.quick.get(ty.0 as usize).copied().unwrap_or(Quick::NONE);
-            *marks |= quick.marks;
-        }
-    }
-}
-
-fn scalar(read: &Read) -> Option<Scalar> {
+fn scalar(read: &ReadAs) -> Option<Scalar> {
     let (size, signed, kind) = match *read {
-        Read::Int { size, order, .. } if size > 1 && order != Order::Little => return None,
-        Read::Int { size: 8, signed, .. } => (8, signed, if signed { Kind::Signed64 } else { Kind::Unsigned64 }),
-        Read::Int { size, signed, .. } => (size, signed, if signed { Kind::Signed } else { Kind::Unsigned }),
-        Read::Bool => (1, false, Kind::Bool),
-        Read::Float { size, big: false } => (size, false, if size == 4 { Kind::F32 } else { Kind::F64 }),
-        Read::Ipv4 { big: false } => (4, false, Kind::Ipv4),
+        ReadAs::Int { size, order, .. } if size > 1 && order != ByteOrder::Little => return None,
+        ReadAs::Int { size: 8, signed, .. } => (8, signed, if signed { Kind::Signed64 } else { Kind::Unsigned64 }),
+        ReadAs::Int { size, signed, .. } => (size, signed, if signed { Kind::Signed } else { Kind::Unsigned }),
+        ReadAs::Bool => (1, false, Kind::Bool),
+        ReadAs::Float { size, big: false } => (size, false, if size == 4 { Kind::F32 } else { Kind::F64 }),
+        ReadAs::Ipv4 { big: false } => (4, false, Kind::Ipv4),
         _ => return None,
     };
     Some(Scalar { size, signed, kind })

@@ -6,14 +6,14 @@ use crate::tree::Sym;
 
 /// Numbers known of numbered things; the oldest are forgotten first.
 #[derive(Default)]
-pub struct Memory {
+pub struct Remembered {
     known: HashMap<(Sym, u64), u64>,
     order: VecDeque<(Sym, u64)>,
     /// Whether nothing is to be learned now, because what is read may not be there (a trial).
     pub frozen: bool,
 }
 
-impl Memory {
+impl Remembered {
     /// More things than this are not remembered.
     pub const LIMIT: usize = 4096;
 

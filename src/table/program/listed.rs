@@ -1,6 +1,6 @@
 //! What tables say beside the layouts: examples, and where everything is declared.
 
-use super::program::{LayoutId, MessageId};
+use super::ids::{LayoutId, MessageId};
 
 /// Bytes and the fields they must give.
 #[derive(Debug, Clone)]

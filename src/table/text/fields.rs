@@ -1,9 +1,9 @@
 //! Fields, types and expressions of table text.
 
-use super::ast::*;
-use super::error::TableError;
+use super::super::error::TableError;
+use super::declarations::TableParser;
 use super::lex::Tok;
-use super::parse::Parser;
+use super::syntax::*;
 
 /// What may stand behind a type; for suggestions only.
 const MODIFIERS: [&str; 13] = [
@@ -22,7 +22,7 @@ const MODIFIERS: [&str; 13] = [
     "dialects",
 ];
 
-impl Parser<'_> {
+impl TableParser<'_> {
     /// One entry of a body: a field, a choice, a remark.
     pub(super) fn entry(&mut self) -> Result<Entry, TableError> {
         self.deeper(|p| p.entry_here())
@@ -55,7 +55,7 @@ impl Parser<'_> {
             return Ok(Entry::Say { severity, text: self.string("what there is to say, quoted")? });
         }
         let near = match &self.now.tok {
-            Tok::Ident(word) => crate::near::suggestion(word, MODIFIERS.into_iter()),
+            Tok::Ident(word) => crate::suggest::suggestion(word, MODIFIERS.into_iter()),
             _ => String::new(),
         };
         let mut error = self.wrong("a field (`name: TYPE`), `span`, `if`, `match`, `note`, `undecoded` or `}`");
@@ -278,11 +278,11 @@ impl Parser<'_> {
     }
 
     /// An expression.
-    pub(super) fn expr(&mut self) -> Result<Expr, TableError> {
+    pub(super) fn expr(&mut self) -> Result<ExprAst, TableError> {
         self.deeper(Self::or)
     }
 
-    fn or(&mut self) -> Result<Expr, TableError> {
+    fn or(&mut self) -> Result<ExprAst, TableError> {
         let mut left = self.and()?;
         while self.eat_word("or")? {
             let right = self.and()?;
@@ -291,7 +291,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn and(&mut self) -> Result<Expr, TableError> {
+    fn and(&mut self) -> Result<ExprAst, TableError> {
         let mut left = self.not()?;
         while self.eat_word("and")? {
             let right = self.not()?;
@@ -300,16 +300,16 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn not(&mut self) -> Result<Expr, TableError> {
+    fn not(&mut self) -> Result<ExprAst, TableError> {
         let at = self.now.at;
         if self.eat_word("not")? {
             let of = self.deeper(Self::not)?;
-            return Ok(Expr { at, kind: ExprKind::Not(Box::new(of)) });
+            return Ok(ExprAst { at, kind: ExprKind::Not(Box::new(of)) });
         }
         self.comparison()
     }
 
-    fn comparison(&mut self) -> Result<Expr, TableError> {
+    fn comparison(&mut self) -> Result<ExprAst, TableError> {
         let left = self.sum()?;
         let ops = [
             ("==", BinaryOp::Eq),
@@ -336,12 +336,12 @@ impl Parser<'_> {
                 values.push(self.sum()?);
                 self.eat(",")?;
             }
-            return Ok(Expr { at: left.at, kind: ExprKind::In(Box::new(left), values) });
+            return Ok(ExprAst { at: left.at, kind: ExprKind::In(Box::new(left), values) });
         }
         Ok(left)
     }
 
-    pub(super) fn sum(&mut self) -> Result<Expr, TableError> {
+    pub(super) fn sum(&mut self) -> Result<ExprAst, TableError> {
         let mut left = self.product()?;
         loop {
             let op = if self.eat("+")? {
@@ -356,7 +356,7 @@ impl Parser<'_> {
         }
     }
 
-    fn product(&mut self) -> Result<Expr, TableError> {
+    fn product(&mut self) -> Result<ExprAst, TableError> {
         let mut left = self.atom()?;
         let ops = [
             ("*", BinaryOp::Mul),
@@ -377,11 +377,11 @@ impl Parser<'_> {
         }
     }
 
-    fn atom(&mut self) -> Result<Expr, TableError> {
+    fn atom(&mut self) -> Result<ExprAst, TableError> {
         let at = self.now.at;
         if self.eat("-")? {
             let n = self.int("a number")?;
-            return Ok(Expr { at, kind: ExprKind::Int(-i128::from(n)) });
+            return Ok(ExprAst { at, kind: ExprKind::Int(-i128::from(n)) });
         }
         if self.eat("(")? {
             let inner = self.expr()?;
@@ -390,7 +390,7 @@ impl Parser<'_> {
         }
         if let Tok::Int(n) = self.now.tok {
             self.advance()?;
-            return Ok(Expr { at, kind: ExprKind::Int(i128::from(n)) });
+            return Ok(ExprAst { at, kind: ExprKind::Int(i128::from(n)) });
         }
         let (name, _) = self.name("a number, a field's name or `(`")?;
         let kind = match name.as_str() {
@@ -408,12 +408,12 @@ impl Parser<'_> {
             _ if self.eat(".")? => ExprKind::Path(name, self.name("the name of an enum's value")?.0),
             _ => ExprKind::Name(name),
         };
-        Ok(Expr { at, kind })
+        Ok(ExprAst { at, kind })
     }
 }
 
-fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
-    Expr { at: left.at, kind: ExprKind::Binary(op, Box::new(left), Box::new(right)) }
+fn binary(op: BinaryOp, left: ExprAst, right: ExprAst) -> ExprAst {
+    ExprAst { at: left.at, kind: ExprKind::Binary(op, Box::new(left), Box::new(right)) }
 }
 
 /// Whether a word names an integer type, as a count before a list must be.

@@ -4,15 +4,14 @@
 //! on them. To count a message of captured game traffic took 18,500 instructions by way of a tree, and took 14,500 by way of an outline.
 
 use super::super::cursor::Cursor;
-use super::super::fixed::Fixed;
-use super::super::program::MessageDef;
-use super::{Call, Native, Run, Stop};
-use crate::tree::{Buffer, Checkpoint, Made, Node, Outline, Problem, Tree};
+use super::super::program::{FixedRun, MessageDef};
+use super::{Call, Run, Stop};
+use crate::tree::{Buffer, BufferOrigin, Checkpoint, Node, Outline, Problem, Tree};
 
 /// What grows while a message is read. Nodes are told one after the other, each before its children; what is told of a node later names
 /// it by its index.
 #[allow(clippy::len_without_is_empty)] // nobody asks
-pub trait Grow: Sized {
+pub trait TreeSink: Sized {
     /// Forgets everything.
     fn clear(&mut self);
     /// How many nodes there are: the index the next one will have.
@@ -22,7 +21,7 @@ pub trait Grow: Sized {
     /// Adds nodes that are complete, with all their marks together.
     fn extend_from_slice(&mut self, marks: u8, nodes: &[Node]);
     /// Adds the nodes of a run, which begins at a bit of a buffer, and whose bytes are these.
-    fn run(&mut self, fixed: &Fixed, bytes: &[u8], start: u32, buffer: Buffer);
+    fn run(&mut self, fixed: &FixedRun, bytes: &[u8], start: u32, buffer: Buffer);
     /// Ends a node: all nodes added since are its descendants, and it reaches to `end_bit`.
     fn close(&mut self, index: u32, end_bit: usize);
     /// Adds marks to a node.
@@ -41,7 +40,7 @@ pub trait Grow: Sized {
     fn back_to(&mut self, to: Checkpoint);
 
     /// Opens the next buffer that decoding makes: its number, and an empty vector to fill.
-    fn open_buffer(&mut self, made: Made) -> (Buffer, Vec<u8>);
+    fn open_buffer(&mut self, made: BufferOrigin) -> (Buffer, Vec<u8>);
     /// Takes the buffer that was opened, filled.
     fn put_buffer(&mut self, buffer: Buffer, bytes: Vec<u8>);
 
@@ -50,7 +49,7 @@ pub trait Grow: Sized {
     /// Whether something came up that only a tree can tell.
     fn is_partial(&self) -> bool;
     /// The code of a type, where there is any for this.
-    fn native(native: &Native) -> Option<Code<Self>>;
+    fn native(tree: Code<Tree>, outline: Option<Code<Outline>>) -> Option<Code<Self>>;
     /// The run as one over a tree, for what needs its nodes or what earlier messages left behind. An outline has none of
     /// that: what it was to be has to be read into a tree.
     fn whole<'r, 'a>(run: &'r mut Run<'a, Self>) -> Option<&'r mut Run<'a, Tree>>;
@@ -59,7 +58,7 @@ pub trait Grow: Sized {
 /// The code of a type, for what it adds its nodes to.
 pub type Code<T> = fn(&mut Run<'_, T>, &mut Cursor<'_>, &Call) -> Result<u64, Stop>;
 
-impl Grow for Tree {
+impl TreeSink for Tree {
     fn clear(&mut self) {
         Tree::clear(self);
     }
@@ -80,7 +79,7 @@ impl Grow for Tree {
     }
 
     #[inline(always)]
-    fn run(&mut self, fixed: &Fixed, bytes: &[u8], start: u32, buffer: Buffer) {
+    fn run(&mut self, fixed: &FixedRun, bytes: &[u8], start: u32, buffer: Buffer) {
         let first = Tree::len(self);
         self.extend(fixed.marks, fixed.nodes.iter().map(|template| template.filled(bytes, start, first, buffer)));
     }
@@ -120,7 +119,7 @@ impl Grow for Tree {
         Tree::back_to(self, to);
     }
 
-    fn open_buffer(&mut self, made: Made) -> (Buffer, Vec<u8>) {
+    fn open_buffer(&mut self, made: BufferOrigin) -> (Buffer, Vec<u8>) {
         Tree::open_buffer(self, made)
     }
 
@@ -138,8 +137,8 @@ impl Grow for Tree {
     }
 
     #[inline(always)]
-    fn native(native: &Native) -> Option<Code<Tree>> {
-        Some(native.read)
+    fn native(tree: Code<Tree>, _: Option<Code<Outline>>) -> Option<Code<Tree>> {
+        Some(tree)
     }
 
     fn whole<'r, 'a>(run: &'r mut Run<'a, Tree>) -> Option<&'r mut Run<'a, Tree>> {
@@ -147,7 +146,7 @@ impl Grow for Tree {
     }
 }
 
-impl Grow for Outline {
+impl TreeSink for Outline {
     fn clear(&mut self) {
         Outline::clear(self);
     }
@@ -168,7 +167,7 @@ impl Grow for Outline {
     }
 
     #[inline(always)]
-    fn run(&mut self, fixed: &Fixed, _: &[u8], _: u32, _: Buffer) {
+    fn run(&mut self, fixed: &FixedRun, _: &[u8], _: u32, _: Buffer) {
         self.several(fixed.marks, fixed.nodes.len());
     }
 
@@ -203,7 +202,7 @@ impl Grow for Outline {
         Outline::back_to(self, to);
     }
 
-    fn open_buffer(&mut self, _: Made) -> (Buffer, Vec<u8>) {
+    fn open_buffer(&mut self, _: BufferOrigin) -> (Buffer, Vec<u8>) {
         Outline::open_buffer(self)
     }
 
@@ -223,8 +222,8 @@ impl Grow for Outline {
     }
 
     #[inline(always)]
-    fn native(native: &Native) -> Option<Code<Outline>> {
-        native.outline
+    fn native(_: Code<Tree>, outline: Option<Code<Outline>>) -> Option<Code<Outline>> {
+        outline
     }
 
     fn whole<'r, 'a>(run: &'r mut Run<'a, Outline>) -> Option<&'r mut Run<'a, Tree>> {

@@ -1,0 +1,134 @@
+//! Finds the runs of fields whose places are known before anything is read.
+
+use std::collections::HashSet;
+
+use super::super::program::*;
+use crate::tree::{Buffer, Kind, Node, Sym, TypeRef};
+
+/// Runs of fewer nodes are not worth it.
+const LEAST: usize = 2;
+/// Longer ones are cut, so that a short message is not held up by a long run that does not fit.
+const MOST: usize = 64;
+/// Structures within structures of one run.
+const DEPTH: usize = 8;
+
+/// Finds the runs of a program; each step that begins one is told.
+pub(super) fn find(p: &mut Program) {
+    let targets = targets(&p.steps);
+    let mut found = Vec::new();
+    for layout in p.layouts.iter().filter(|layout| layout.positions.is_none()) {
+        let steps = p.steps.iter().enumerate().skip(layout.start as usize);
+        let mut covered = 0;
+        for (at, _) in steps.take_while(|(_, op)| !matches!(op, LayoutStep::End)) {
+            // What is jumped to begins a run of its own, whatever runs pass over it.
+            if at < covered && !targets.contains(&(at as u32)) {
+                continue;
+            }
+            let mut run = Building::default();
+            let mut next = at;
+            while run.nodes.len() < MOST && p.steps.get(next).is_some_and(|op| run.field(p, op, true, DEPTH)) {
+                next += 1;
+            }
+            covered = covered.max(next);
+            if run.nodes.len() >= LEAST {
+                found.push((at, run.done(next as u32)));
+            }
+        }
+    }
+    for (at, fixed) in found {
+        if let Some(LayoutStep::Field { fixed: place, .. }) = p.steps.get_mut(at) {
+            p.runs.push(fixed);
+            *place = p.runs.len() as u32;
+        }
+    }
+}
+
+/// The steps that others jump to.
+fn targets(ops: &[LayoutStep]) -> HashSet<u32> {
+    let mut all = HashSet::new();
+    for op in ops {
+        match op {
+            LayoutStep::Branch { otherwise, .. } => all.extend([*otherwise]),
+            LayoutStep::Jump(to) => all.extend([*to]),
+            LayoutStep::Switch { targets, otherwise, .. } => {
+                all.extend(targets.iter().map(|t| t.1).chain([*otherwise]))
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[derive(Default)]
+struct Building {
+    nodes: Vec<NodeTemplate>,
+    kept: Vec<(RunValue, u16)>,
+    bytes: u32,
+    checked: bool,
+}
+
+impl Building {
+    /// Adds a field, if its place is known.
+    fn field(&mut self, p: &Program, op: &LayoutStep, outermost: bool, depth: usize) -> bool {
+        let LayoutStep::Field { name, ty, slot, marks, op, .. } = op else { return false };
+        match op.how {
+            TypeOpKind::Little => {
+                let value = self.number((*name, *ty, *marks), op);
+                if outermost && *slot != NO_SLOT {
+                    self.kept.push((value, *slot));
+                }
+                true
+            }
+            TypeOpKind::Layout => depth > 0 && self.structure(p, (*name, *marks), LayoutId(op.by), depth - 1),
+            _ => false,
+        }
+    }
+
+    /// The run, behind which the step `next` stands.
+    fn done(self, next: u32) -> FixedRun {
+        let Building { nodes, kept, bytes, checked } = self;
+        let marks = nodes.iter().fold(0, |all, t| all | t.node.marks);
+        let bools = nodes.iter().filter(|t| t.node.kind == Kind::Bool).map(|t| t.value.at).collect();
+        FixedRun { bytes, next, marks, checked, nodes: nodes.into(), kept: kept.into(), bools }
+    }
+
+    fn number(&mut self, (name, ty, marks): (Sym, TypeRef, u8), op: &TypeOp) -> RunValue {
+        let bits = u32::from(op.scalar.size) * 8;
+        let template = self.template((name, ty, marks), op.scalar.kind, bits);
+        let value = RunValue { bits: op.scalar.bits(), ..template.value };
+        self.nodes.push(NodeTemplate { value, ..template });
+        self.checked |= op.checked;
+        self.bytes += u32::from(op.scalar.size);
+        value
+    }
+
+    /// A structure, all of it or nothing.
+    fn structure(&mut self, p: &Program, (name, marks): (Sym, u8), layout: LayoutId, depth: usize) -> bool {
+        let Some(layout) = p.layouts.get(layout.0 as usize) else { return false };
+        let (index, bytes) = (self.nodes.len(), self.bytes);
+        let template = self.template((name, layout.ty, marks), Kind::Struct, 0);
+        self.nodes.push(template);
+        for op in p.steps.get(layout.start as usize..).unwrap_or(&[]) {
+            if matches!(op, LayoutStep::End) {
+                let end = self.nodes.len() as u32;
+                if let Some(t) = self.nodes.get_mut(index) {
+                    t.node.end = end;
+                    t.node.bits = (self.bytes - bytes) * 8;
+                }
+                return true;
+            }
+            if !self.field(p, op, false, depth) {
+                break;
+            }
+        }
+        self.nodes.truncate(index);
+        self.bytes = bytes;
+        false
+    }
+
+    fn template(&self, (name, ty, marks): (Sym, TypeRef, u8), kind: Kind, bits: u32) -> NodeTemplate {
+        let (start, end) = (self.bytes * 8, self.nodes.len() as u32 + 1);
+        let node = Node { value: 0, name, ty, start, bits, end, buffer: Buffer::CAPTURED, kind, marks };
+        NodeTemplate { node, value: RunValue { bits: Bits::NONE, at: self.bytes } }
+    }
+}

@@ -1,0 +1,219 @@
+//! What can be asked of compiled tables: by place, by name, by number.
+
+use super::program::*;
+use super::{NativeType, TableSource, Tables};
+use crate::tree::{Sym, TypeRef};
+
+impl Tables {
+    /// The protocol's name.
+    pub fn protocol(&self) -> &str {
+        &self.protocol
+    }
+
+    /// The texts the tables were made of.
+    pub fn sources(&self) -> &[TableSource] {
+        &self.sources
+    }
+
+    /// All declarations, in the order of the sources.
+    pub fn declarations(&self) -> &[Declaration] {
+        &self.program.declarations
+    }
+
+    /// All examples.
+    pub fn examples(&self) -> &[Example] {
+        &self.program.examples
+    }
+
+    /// All messages.
+    pub fn messages(&self) -> &[MessageDef] {
+        &self.program.messages
+    }
+
+    /// All services.
+    pub fn services(&self) -> &[Service] {
+        &self.program.services
+    }
+
+    /// All enums and flag sets.
+    pub fn enums(&self) -> &[EnumDef] {
+        &self.program.enums
+    }
+
+    /// The text of a name; dynamic ones are in the tree.
+    pub fn name(&self, sym: Sym) -> &str {
+        self.program.names.get(sym.0 as usize).map_or("", String::as_str)
+    }
+
+    /// All names the tables use, by number.
+    #[inline]
+    pub fn names(&self) -> &[String] {
+        &self.program.names
+    }
+
+    /// A name's number, where the tables use it.
+    pub fn sym(&self, text: &str) -> Option<Sym> {
+        self.program.names.iter().position(|n| *n == text).map(|i| Sym(i as u32))
+    }
+
+    /// A type.
+    #[inline]
+    pub fn type_def(&self, ty: TypeRef) -> Option<&TypeDef> {
+        self.program.types.get(ty.0 as usize)
+    }
+
+    /// A type in short.
+    #[inline]
+    pub fn type_op(&self, ty: TypeRef) -> TypeOp {
+        self.program.type_ops.get(ty.0 as usize).copied().unwrap_or(TypeOp::NONE)
+    }
+
+    /// An enum by place.
+    pub fn enum_def(&self, id: EnumId) -> Option<&EnumDef> {
+        self.program.enums.get(id.0 as usize)
+    }
+
+    /// The enum of a type's values.
+    #[inline]
+    pub fn symbols(&self, ty: TypeRef) -> Option<&EnumDef> {
+        self.enum_def(self.type_op(ty).symbols?)
+    }
+
+    /// A service by place.
+    pub fn service(&self, id: ServiceId) -> Option<&Service> {
+        self.program.services.get(id.0 as usize)
+    }
+
+    /// A service by name.
+    pub fn service_named(&self, name: &str) -> Option<ServiceId> {
+        self.program.services.iter().position(|s| s.name == name).map(|i| ServiceId(i as u32))
+    }
+
+    /// A message by place.
+    pub fn message(&self, id: MessageId) -> Option<&MessageDef> {
+        self.program.messages.get(id.0 as usize)
+    }
+
+    /// A message by name.
+    pub fn message_named(&self, name: &str) -> Option<MessageId> {
+        self.program.messages_by_name.get(name).copied()
+    }
+
+    /// The message of a service with a number (sender 0: client, 1: server).
+    #[inline]
+    pub fn message_id(&self, service: &Service, sender: usize, number: u64) -> Option<MessageId> {
+        let list = service.messages.get(sender)?;
+        list.binary_search_by_key(&number, |m| m.0).ok().and_then(|i| list.get(i)).map(|m| m.1)
+    }
+
+    /// A layout by place.
+    #[inline]
+    pub fn layout(&self, id: LayoutId) -> Option<&Layout> {
+        self.program.layouts.get(id.0 as usize)
+    }
+
+    /// All layouts.
+    pub fn layouts(&self) -> &[Layout] {
+        &self.program.layouts
+    }
+
+    /// A declared type (struct, class, family, enum, alias without parameters) by name.
+    pub fn type_named(&self, name: &str) -> Option<TypeRef> {
+        self.program.types_by_name.get(name).copied()
+    }
+    /// One of the steps that layouts are made of, by its place.
+    pub fn step(&self, at: u32) -> Option<&LayoutStep> {
+        self.program.steps.get(at as usize)
+    }
+
+    /// All families.
+    pub fn families(&self) -> &[Family] {
+        &self.program.families
+    }
+
+    #[inline]
+    pub(in crate::table) fn steps(&self) -> &[LayoutStep] {
+        &self.program.steps
+    }
+
+    #[inline]
+    pub(in crate::table) fn run(&self, place: u32) -> Option<&FixedRun> {
+        self.program.runs.get((place as usize).checked_sub(1)?)
+    }
+
+    #[inline]
+    pub(in crate::table) fn ex(&self, id: ExprId) -> Option<&Ex> {
+        self.program.exprs.get(id.0 as usize)
+    }
+
+    pub(in crate::table) fn family(&self, id: FamilyId) -> Option<&Family> {
+        self.program.families.get(id.0 as usize)
+    }
+
+    pub(in crate::table) fn native(&self, id: u32) -> Option<&NativeType> {
+        self.natives.get(id as usize)
+    }
+
+    pub(in crate::table) fn dialect(&self, id: u32) -> Option<Sym> {
+        self.program.dialects.get(id as usize).copied()
+    }
+
+    pub(crate) fn count_name(&self) -> Sym {
+        self.program.builtins.count
+    }
+
+    pub(crate) fn present_name(&self) -> Sym {
+        self.program.builtins.present
+    }
+
+    pub(crate) fn value_name(&self) -> Sym {
+        self.program.builtins.value
+    }
+
+    pub(crate) fn text_name(&self) -> Sym {
+        self.program.builtins.text
+    }
+
+    pub(crate) fn padding_name(&self) -> Sym {
+        self.program.builtins.padding
+    }
+
+    pub(crate) fn end_name(&self) -> Sym {
+        self.program.builtins.end
+    }
+
+    pub(crate) fn padding_type(&self) -> TypeRef {
+        self.program.builtins.bytes
+    }
+
+    pub(crate) fn undecoded_type(&self) -> TypeRef {
+        self.program.builtins.undecoded
+    }
+}
+
+impl Tables {
+    /// The types of values whose type no table names.
+    pub fn value_types(&self) -> &ValueTypes {
+        &self.program.builtins.values
+    }
+
+    /// Name and type of a position.
+    #[inline]
+    pub fn position(&self, layout: &Layout, index: u32) -> Option<(Sym, TypeRef)> {
+        let count = layout.positions?.count;
+        if index >= u32::from(count) {
+            return None;
+        }
+        match self.step(layout.start + index)? {
+            LayoutStep::Field { name, ty, .. } => Some((*name, *ty)),
+            _ => None,
+        }
+    }
+
+    /// The type of the value at a key, where the tables name the key.
+    pub fn key(&self, keys: LayoutId, key: &str) -> Option<TypeRef> {
+        let layout = self.layout(keys)?;
+        let count = u32::from(layout.positions?.count);
+        (0..count).filter_map(|i| self.position(layout, i)).find(|(name, _)| self.name(*name) == key).map(|(_, ty)| ty)
+    }
+}

@@ -1,0 +1,100 @@
+//! What has a name of its own: enums, families, services, messages.
+
+use super::super::text::{HeaderRole, Sender};
+use super::ids::{LayoutId, MessageId, ServiceId};
+use super::numbers::Numbers;
+use crate::tree::{Sym, TypeRef};
+
+/// An enum or a flag set.
+#[derive(Debug, Clone)]
+pub struct EnumDef {
+    /// Its name.
+    pub name: String,
+    /// Whether its values are bits.
+    pub flags: bool,
+    /// Its explanation.
+    pub doc: String,
+    /// Its values, sorted by number.
+    pub values: Vec<EnumValue>,
+    /// Where each of them is.
+    pub numbers: Numbers,
+    /// The integer it is usually read from.
+    pub base: TypeRef,
+}
+
+/// A named number.
+#[derive(Debug, Clone)]
+pub struct EnumValue {
+    /// The number.
+    pub value: u64,
+    /// Its name.
+    pub name: String,
+    /// A text for people.
+    pub text: String,
+    /// Its explanation.
+    pub doc: String,
+}
+
+impl EnumDef {
+    /// The value with a number.
+    pub fn get(&self, value: u64) -> Option<&EnumValue> {
+        self.values.get(self.numbers.find(value)?)
+    }
+}
+
+/// Objects of a class told by number.
+#[derive(Debug, Clone)]
+pub struct Family {
+    /// Its name.
+    pub name: String,
+    /// The name of the field that tells the class.
+    pub field: Sym,
+    /// The type of that field.
+    pub of: TypeRef,
+    /// The number that stands for no object.
+    pub null: Option<u64>,
+    /// Class numbers and layouts, sorted.
+    pub members: Vec<(u64, LayoutId)>,
+    /// Where each class is.
+    pub numbers: Numbers,
+}
+
+/// A service: how its messages begin.
+#[derive(Debug, Clone)]
+pub struct Service {
+    /// Its name as in the JSON.
+    pub name: String,
+    /// The protocol's number for it.
+    pub number: Option<u64>,
+    /// Whether its messages are self-describing arrays, found and read by the protocol's own code.
+    pub positional: bool,
+    /// A message may end before any of its fields.
+    pub optional: bool,
+    /// The header's fields.
+    pub header: Vec<(HeaderRole, Sym, TypeRef)>,
+    /// Messages by number and sender: `[client, server]`, sorted by number.
+    pub messages: [Vec<(u64, MessageId)>; 2],
+    /// Its explanation.
+    pub doc: String,
+}
+
+/// A message.
+#[derive(Debug, Clone)]
+pub struct MessageDef {
+    /// Its name.
+    pub name: Sym,
+    /// Its service.
+    pub service: ServiceId,
+    /// Who sends it.
+    pub direction: Sender,
+    /// Its number, where it has one.
+    pub number: Option<u64>,
+    /// Its layout, where it is known.
+    pub layout: Option<LayoutId>,
+    /// Whether something in it ties it to other messages: a transaction.
+    pub tied: bool,
+    /// The requests it answers.
+    pub answers: Vec<MessageId>,
+    /// Its explanation.
+    pub doc: String,
+}

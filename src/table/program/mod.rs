@@ -1,0 +1,65 @@
+//! The third stage: the compiled form of message tables, flat lists that refer to each other by number, made once and
+//! only read afterwards. Knows neither table text nor how the program is run.
+
+mod declared;
+mod ids;
+mod listed;
+mod numbers;
+mod positions;
+mod runs;
+mod steps;
+mod type_op;
+mod types;
+
+use std::collections::HashMap;
+
+pub use declared::*;
+pub use ids::*;
+pub use listed::{Declaration, Example, ExampleOf};
+pub use numbers::Numbers;
+pub use positions::{Positions, ValueRead, ValueTypes};
+pub(in crate::table) use runs::{FixedRun, NodeTemplate, RunValue};
+pub use steps::*;
+pub use type_op::TypeOp;
+pub(in crate::table) use type_op::{Bits, TypeOpKind};
+pub use types::*;
+
+use crate::tree::{Sym, TypeRef};
+
+/// All compiled parts.
+#[derive(Default)]
+pub struct Program {
+    pub(in crate::table) names: Vec<String>,
+    pub(in crate::table) types: Vec<TypeDef>,
+    /// What the inner loops need of each type.
+    pub(in crate::table) type_ops: Vec<TypeOp>,
+    pub(in crate::table) layouts: Vec<Layout>,
+    pub(in crate::table) steps: Vec<LayoutStep>,
+    pub(in crate::table) runs: Vec<FixedRun>,
+    pub(in crate::table) exprs: Vec<Ex>,
+    pub(in crate::table) enums: Vec<EnumDef>,
+    pub(in crate::table) families: Vec<Family>,
+    pub(in crate::table) services: Vec<Service>,
+    pub(in crate::table) messages: Vec<MessageDef>,
+    pub(in crate::table) examples: Vec<Example>,
+    pub(in crate::table) declarations: Vec<Declaration>,
+    pub(in crate::table) dialects: Vec<Sym>,
+    /// Types that can be asked for by name: all that need no parameters.
+    pub(in crate::table) types_by_name: HashMap<String, TypeRef>,
+    pub(in crate::table) messages_by_name: HashMap<String, MessageId>,
+    pub(in crate::table) builtins: Builtins,
+}
+
+/// Names and types that the evaluator itself gives to nodes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::table) struct Builtins {
+    pub(in crate::table) count: Sym,
+    pub(in crate::table) present: Sym,
+    pub(in crate::table) value: Sym,
+    pub(in crate::table) text: Sym,
+    pub(in crate::table) padding: Sym,
+    pub(in crate::table) end: Sym,
+    pub(in crate::table) bytes: TypeRef,
+    pub(in crate::table) undecoded: TypeRef,
+    pub(in crate::table) values: ValueTypes,
+}

@@ -1,0 +1,167 @@
+//! Layouts: the steps that read a structure, their conditions and expressions.
+
+use super::super::text::BinaryOp;
+use super::ids::ExprId;
+use super::positions::Positions;
+use super::type_op::TypeOp;
+use crate::tree::{Severity, Sym, TypeRef};
+
+/// A structure's steps.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// Its name.
+    pub name: Sym,
+    /// Its type, for outputs.
+    pub ty: TypeRef,
+    /// First step among the program's; they go on to an [`LayoutStep::End`].
+    pub start: u32,
+    /// How many values it keeps for expressions; the parameters are the first.
+    pub slots: u16,
+    /// How many parameters.
+    pub params: u16,
+    /// Where it names the positions of an array: how many there are, and how many of them have to be there.
+    pub positions: Option<Positions>,
+    /// It has at least this many bits.
+    pub min_bits: u32,
+}
+
+/// "No slot": the value is not needed by any expression.
+pub const NO_SLOT: u16 = u16::MAX;
+
+/// One step of a layout. Which one it is stands in a byte of its own, not among unused values of a field: telling it from that takes longer.
+#[derive(Debug, Clone)]
+#[repr(u8)]
+pub enum LayoutStep {
+    /// Read a field.
+    Field {
+        /// Its name.
+        name: Sym,
+        /// Its type.
+        ty: TypeRef,
+        /// Where its value is kept, or [`NO_SLOT`].
+        slot: u16,
+        /// Marks for its node.
+        marks: u8,
+        /// Its type in short.
+        op: TypeOp,
+        /// The run that begins here, by place and 1; or 0.
+        fixed: u32,
+    },
+    /// Go on if the test holds, else jump.
+    Branch {
+        /// What is asked.
+        test: Test,
+        /// Where to go if it does not hold.
+        otherwise: u32,
+    },
+    /// Jump.
+    Jump(u32),
+    /// Jump by a value.
+    Switch {
+        /// The value.
+        on: ExprId,
+        /// Values with their targets, sorted by value.
+        targets: Box<[(i128, u32)]>,
+        /// Where to go for any other.
+        otherwise: u32,
+    },
+    /// Say something about the structure.
+    Say {
+        /// How bad.
+        severity: Severity,
+        /// What.
+        text: Sym,
+    },
+    /// An empty list, for one that is missing at the region's end.
+    Empty {
+        /// Its name.
+        name: Sym,
+        /// Its type.
+        ty: TypeRef,
+    },
+    /// The rest of the region has no known layout.
+    Undecoded,
+    /// Keep a value for later messages.
+    Remember {
+        /// The kind of thing.
+        kind: Sym,
+        /// Its number.
+        key: ExprId,
+        /// What is known of it.
+        value: ExprId,
+    },
+    /// The layout's end.
+    End,
+}
+
+/// A condition, with short forms for the frequent ones.
+#[derive(Debug, Clone, Copy)]
+pub enum Test {
+    /// Flags are set; at least one.
+    Has(u16, u64),
+    /// A value equals a number.
+    Equals(u16, u64),
+    /// A value is there and does not equal a number.
+    Differs(u16, u64),
+    /// A value is above a number.
+    Above(u16, u64),
+    /// A dialect is spoken, or is not.
+    Dialect(u32, bool),
+    /// The region goes on.
+    More,
+    /// Anything else.
+    General(ExprId),
+}
+
+/// An expression.
+#[derive(Debug, Clone)]
+pub enum Ex {
+    /// A number.
+    Const(i128),
+    /// A kept value.
+    Slot {
+        /// Where.
+        slot: u16,
+        /// Whether it is two's complement.
+        signed: bool,
+    },
+    /// An operation.
+    Binary(BinaryOp, ExprId, ExprId),
+    /// `not`
+    Not(ExprId),
+    /// `in`
+    In(ExprId, Vec<ExprId>),
+    /// Bytes left in the region.
+    Remaining,
+    /// Whether the region goes on.
+    More,
+    /// Whether a dialect is spoken.
+    Dialect(u32),
+    /// What was remembered.
+    Recall(Sym, ExprId),
+}
+
+/// The result of a binary operation on numbers; `None` where the result is no number of 64 bits.
+pub(in crate::table) fn apply(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
+    let shift = u32::try_from(b).ok().filter(|b| *b < 64);
+    let value = match op {
+        BinaryOp::Add => a.checked_add(b)?,
+        BinaryOp::Sub => a.checked_sub(b)?,
+        BinaryOp::Mul => a.checked_mul(b)?,
+        BinaryOp::Div => a.checked_div(b)?,
+        BinaryOp::BitAnd => a & b,
+        BinaryOp::Shl => a.checked_shl(shift?)?,
+        BinaryOp::Shr => a >> shift?,
+        BinaryOp::Eq => i128::from(a == b),
+        BinaryOp::Ne => i128::from(a != b),
+        BinaryOp::Lt => i128::from(a < b),
+        BinaryOp::Le => i128::from(a <= b),
+        BinaryOp::Gt => i128::from(a > b),
+        BinaryOp::Ge => i128::from(a >= b),
+        BinaryOp::Has => i128::from(b != 0 && a & b == b),
+        BinaryOp::And => i128::from(a != 0 && b != 0),
+        BinaryOp::Or => i128::from(a != 0 || b != 0),
+    };
+    let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
+    range.contains(&value).then_some(value)
+}

@@ -1,0 +1,170 @@
+//! Types: how a value is read, and what is known about it.
+
+use super::ids::{EnumId, ExprId, FamilyId, LayoutId};
+use super::positions::ValueRead;
+use crate::tree::{Sym, TextKind, TypeRef};
+
+/// A type as it stands at some field: how to read it, and what to say about it.
+#[derive(Debug, Clone)]
+pub struct TypeDef {
+    /// How it is read.
+    pub read: ReadAs,
+    /// As the table language writes it.
+    pub text: String,
+    /// The enum or flag set that names its values.
+    pub symbols: Option<EnumId>,
+    /// How trees explain it (`shown`).
+    pub shown: Option<Sym>,
+    /// What kinds of things it is the number of (`id`, `refers`).
+    pub ids: Vec<Sym>,
+    /// Whether a name beside it is another thing's (`refers`).
+    pub refers: bool,
+    /// What kinds of things it is the name of (`names`).
+    pub names: Vec<Sym>,
+    /// Marks for its nodes.
+    pub marks: u8,
+    /// Whether it ties replies to requests.
+    pub transaction: bool,
+    /// More than this is noted.
+    pub max: Option<u64>,
+    /// Another value is noted.
+    pub expect: Option<u64>,
+    /// It has at least this many bits.
+    pub min_bits: u32,
+}
+
+/// The order of an integer's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// Least significant first.
+    Little,
+    /// Most significant first.
+    Big,
+    /// Two units of 16 bits, the high one first, each little-endian (as a PDP-11 had it).
+    Pdp,
+}
+
+/// How a type is read; which way stands in a byte of its own, too.
+#[derive(Debug, Clone)]
+#[repr(u8)]
+pub enum ReadAs {
+    /// An integer.
+    Int {
+        /// Bytes: 1, 2, 4 or 8.
+        size: u8,
+        /// Two's complement.
+        signed: bool,
+        /// The order of its bytes.
+        order: ByteOrder,
+    },
+    /// An IEEE 754 float of 4 or 8 bytes.
+    Float {
+        /// Bytes.
+        size: u8,
+        /// Most significant byte first.
+        big: bool,
+    },
+    /// One byte, 0 or 1.
+    Bool,
+    /// 16 bytes.
+    Uuid {
+        /// As written, not in Microsoft's order.
+        plain: bool,
+    },
+    /// 4 bytes.
+    Ipv4 {
+        /// Network order.
+        big: bool,
+    },
+    /// Bytes as they are.
+    Bytes(Len),
+    /// Text.
+    Text {
+        /// The encoding.
+        kind: TextKind,
+        /// How long.
+        len: Len,
+        /// Which zero units at the end are no part of the value.
+        end: TextEnd,
+    },
+    /// A list.
+    List {
+        /// The elements.
+        of: TypeRef,
+        /// How many.
+        len: Len,
+    },
+    /// A structure.
+    Layout {
+        /// Which.
+        layout: LayoutId,
+        /// Its parameters.
+        args: Vec<ExprId>,
+    },
+    /// An object whose class is told first.
+    Family(FamilyId),
+    /// A region of its own.
+    Region {
+        /// How long.
+        len: Len,
+        /// What it holds: the first that fits.
+        inner: Vec<TypeRef>,
+        /// Whether dialects may be tried.
+        dialects: bool,
+        /// Plain bytes before the zlib stream, and the expected size of all.
+        zlib: Option<(ExprId, ExprId)>,
+    },
+    /// A presence, then the value or nothing.
+    NullOr {
+        /// The presence.
+        present: TypeRef,
+        /// The value.
+        of: TypeRef,
+    },
+    /// A self-describing value, read by the protocol's own code.
+    Value(ValueRead),
+    /// A type with code.
+    Native {
+        /// Which, in the list that the tables were loaded with.
+        native: u32,
+        /// Its arguments.
+        args: Vec<ExprId>,
+    },
+}
+
+/// Which zero units at the end of a text are no part of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextEnd {
+    /// None.
+    Whole,
+    /// One, which has to be there (`terminated`).
+    Zero,
+    /// As many as there are (`trimmed`).
+    Zeros,
+}
+
+/// How long something is.
+#[derive(Debug, Clone, Copy)]
+pub struct Len {
+    /// Where the number comes from.
+    pub from: LenFrom,
+    /// Whether it counts bytes rather than units.
+    pub bytes: bool,
+}
+
+/// Where a length comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum LenFrom {
+    /// Always the same.
+    Const(u32),
+    /// An expression.
+    Expr(ExprId),
+    /// An integer before it.
+    Inline(TypeRef),
+    /// The end of the region.
+    Rest,
+    /// A zero unit; for a list a zero byte or the end of the region.
+    Zero,
+    /// This unit, or the end of the region.
+    To(u8),
+}
