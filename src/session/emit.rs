@@ -86,6 +86,19 @@ pub struct Event {
     pub text: String,
 }
 
+impl Event {
+    /// An event that is about no bytes in particular.
+    pub fn new(kind: EventKind, service: &str, from: Side, text: impl Into<String>) -> Event {
+        Event { kind, service: service.to_string(), from, offset: None, length: None, text: text.into() }
+    }
+
+    /// The same event, about `length` bytes from `offset` on in its direction.
+    #[must_use]
+    pub fn about(self, offset: u64, length: u64) -> Event {
+        Event { offset: Some(offset), length: Some(length), ..self }
+    }
+}
+
 /// What became of payload bytes that are in no message and no event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {

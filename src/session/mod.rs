@@ -6,11 +6,19 @@
 
 mod count;
 mod emit;
+mod framing;
 mod lent;
+mod requests;
+mod stream;
+mod tabled;
 
 pub use count::Counts;
 pub use emit::{Emit, Event, EventKind, Message, Reply, Share};
+pub use framing::{ByteOrder, CountsFrom, Extent, Framing, LengthField, Unit};
 pub use lent::{Context, Options};
+pub use requests::{Request, RequestKey, Requests, transaction_key};
+pub use stream::{ByteRange, StreamBuffer};
+pub use tabled::{Declaration, Resync, TableSession};
 
 use std::net::SocketAddr;
 

@@ -13,11 +13,16 @@ const LIMIT: usize = 4096;
 /// Nor is one whose name and facts are longer than this together, in bytes.
 const LONGEST: usize = 4096;
 
+/// Memory that an entry takes beside its texts, roughly.
+const ENTRY: usize = 256;
+
 /// What is known so far.
 #[derive(Default)]
 pub(super) struct Network {
     lessons: Vec<Lesson>,
     known: BTreeMap<(Group, String), Facts>,
+    /// Bytes of all names and facts.
+    bytes: usize,
 }
 
 type Facts = Vec<(&'static str, String)>;
@@ -59,7 +64,7 @@ impl Network {
                 _ => Lesson::Nothing,
             })
             .collect();
-        Network { lessons, known: BTreeMap::new() }
+        Network { lessons, ..Network::default() }
     }
 
     /// Takes in what a packet tells.
@@ -148,14 +153,37 @@ impl Network {
         if !state.is_empty() {
             facts.insert(0, ("state", state.to_string()));
         }
-        if name.len() + facts.iter().map(|(_, text)| text.len()).sum::<usize>() > LONGEST {
+        let size = size_of_entry(&name, &facts);
+        if size > LONGEST {
             return;
         }
         let key = (group, name);
         if self.known.len() < LIMIT || self.known.contains_key(&key) {
-            self.known.insert(key, facts);
+            let name_length = key.1.len();
+            let before = self.known.insert(key, facts);
+            let freed = before.map_or(0, |facts| name_length + size_of_facts(&facts));
+            self.bytes = (self.bytes + size).saturating_sub(freed);
         }
     }
+
+    /// Memory that names and facts take, in bytes and roughly.
+    pub(super) fn held(&self) -> usize {
+        self.bytes + ENTRY * self.known.len()
+    }
+
+    /// Forgets all that is known.
+    pub(super) fn forget(&mut self) {
+        self.known.clear();
+        self.bytes = 0;
+    }
+}
+
+fn size_of_facts(facts: &Facts) -> usize {
+    facts.iter().map(|(_, text)| text.len()).sum()
+}
+
+fn size_of_entry(name: &str, facts: &Facts) -> usize {
+    name.len() + size_of_facts(facts)
 }
 
 /// A packet's tree, with what is needed to read it.

@@ -4,14 +4,12 @@
 
 use super::framing::{self, Step};
 use super::network::Network;
-use super::pending::Pending;
+use super::replies::{Packet, Replies};
 use super::value::{Found, Reader};
 use crate::proto::{Context, Event, EventKind, Learned, Message, Moment, Session, Side};
+use crate::session::StreamBuffer;
 use crate::table::{LayoutId, Tables};
 use crate::tree::{Kind, Problem, Severity, Sym, TextKind, TypeRef, decode_text};
-
-/// Larger buffers are given back once they are empty.
-const KEEP_CAPACITY: usize = 64 << 10;
 
 /// One connection between muds and routers, or between two muds.
 pub(super) struct I3Session {
@@ -20,24 +18,20 @@ pub(super) struct I3Session {
     directions: [Direction; 2],
     service: &'static str,
     reader: Reader,
-    pending: Pending,
+    replies: Replies,
     network: Network,
+    /// The name of the packet that is read.
     name: String,
+    /// Whether a missing NUL was noted already, by side.
+    nul_noted: [bool; 2],
 }
 
 /// One direction of it.
 #[derive(Default)]
 struct Direction {
-    /// Bytes that are no whole packet yet.
-    buffer: Vec<u8>,
-    /// The offset of the first of them.
-    at: u64,
-    /// Fewer bytes than this need not be looked at.
-    need: usize,
-    /// Framing is lost since this offset.
-    lost: Option<u64>,
-    /// Whether a missing NUL was noted already.
-    nul_noted: bool,
+    stream: StreamBuffer,
+    /// Where the next packet begins is not known. Bytes that are passed meanwhile are reported when it is.
+    lost: bool,
 }
 
 impl I3Session {
@@ -52,83 +46,68 @@ impl I3Session {
             directions: Default::default(),
             service: if service == Some("oob") { "oob" } else { "router" },
             reader: Reader::default(),
-            pending: Pending::new(tables),
+            replies: Replies::new(tables),
             network: Network::new(tables),
             name: String::new(),
+            nul_noted: [false; 2],
         }
     }
 
-    fn direction(&mut self, from: Side) -> &mut Direction {
-        let [client, server] = &mut self.directions;
-        match from {
-            Side::Client => client,
-            Side::Server => server,
-        }
-    }
-
-    /// Takes whole packets from the start of `bytes`; returns how many bytes are done with.
-    fn packets(
-        &mut self,
-        from: Side,
-        offset: u64,
-        bytes: &[u8],
-        last: bool,
-        at: Moment,
-        context: &mut Context<'_>,
-    ) -> usize {
-        let mut done = 0;
-        loop {
-            let rest = bytes.get(done..).unwrap_or(&[]);
-            let here = offset + done as u64;
-            if rest.is_empty() {
-                return done;
-            }
-            if let Some(since) = self.direction(from).lost {
-                let Some(found) = framing::find(rest) else {
-                    return bytes.len() - rest.len().min(framing::KEEP);
-                };
-                self.found(from, since, here + found as u64, at, context);
-                done += found;
+    /// Takes all whole packets from a direction's waiting bytes; `last` says that no more bytes follow these.
+    fn packets(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
+        let mut direction = std::mem::take(from.of(&mut self.directions));
+        while direction.stream.is_ready() {
+            let bytes = direction.stream.waiting();
+            let offset = direction.stream.offset();
+            if direction.lost {
+                match framing::find(bytes) {
+                    Some(place) => self.found(&mut direction, from, place, at, context),
+                    None => {
+                        direction.stream.pass(bytes.len().saturating_sub(framing::KEEP));
+                        direction.stream.set_need(framing::KEEP + 1);
+                    }
+                }
                 continue;
             }
-            match framing::step(rest, context.options.max_message, last) {
-                Step::Packet(n) => {
-                    let packet = rest.get(..n).unwrap_or(rest);
-                    self.packet(from, here, packet, at, context);
-                    done += n;
+            match framing::step(bytes, context.options.max_message, last) {
+                Step::Packet(length) => {
+                    let packet = bytes.get(..length).unwrap_or(bytes);
+                    self.packet(from, offset, packet, at, context);
+                    direction.stream.advance(length);
                 }
-                Step::Need(n) => {
-                    self.direction(from).need = n;
-                    return done;
+                Step::Need(length) => {
+                    direction.stream.set_need(length.max(bytes.len() + 1));
+                    break;
                 }
                 Step::StrayNul => {
-                    self.stray_nul(from, here, rest, at, context);
-                    done += 1;
+                    self.stray_nul(from, offset, bytes, at, context);
+                    direction.stream.advance(1);
                 }
-                Step::TooLong(n) => {
-                    let (text, limit) = match n > framing::MAX_TEXT {
-                        true => {
-                            let most = framing::MAX_TEXT;
-                            let text = format!("a packet of {n} bytes: more than {most} are not put together");
-                            (text, "intermud3 packet")
-                        }
-                        false => (format!("a packet of {n} bytes is not put together (--max-message)"), "max-message"),
-                    };
-                    let kind = EventKind::Limit { limit };
-                    self.event(from, kind, Some(here), Some(4), text, at, context);
-                    self.direction(from).lost = Some(here);
-                    done += 1;
+                Step::TooLong(length) => {
+                    let event = self.too_long(from, length);
+                    context.emit.event(at, event.about(offset, framing::PREFIX as u64));
+                    direction.lost = true;
+                    direction.stream.pass(1);
                 }
-                Step::Lost(n) => done += self.lose(from, here, n, rest, at, context),
+                Step::Lost(length) => {
+                    // What reads as a length is reported by itself, as far as no packet begins within it.
+                    let shown = framing::find(bytes).unwrap_or(bytes.len()).min(framing::PREFIX);
+                    let text = format!("no packet begins here: a length would be {length}");
+                    let event = self.event(EventKind::Undecoded, from, text);
+                    context.emit.event(at, event.about(offset, shown as u64));
+                    direction.stream.advance(shown);
+                    direction.lost = true;
+                }
             }
         }
+        *from.of(&mut self.directions) = direction;
     }
 
     /// One packet, its length field first.
     fn packet(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
         let (tables, tree) = (context.tables, &mut *context.tree);
         let found = self.reader.read(bytes, self.prefix, self.header, tables, tree);
-        if !found.nul && !std::mem::replace(&mut self.direction(from).nul_noted, true) {
+        if !found.nul && !std::mem::replace(from.of(&mut self.nul_noted), true) {
             let text = "no NUL behind the text; said once in a direction";
             tree.problem(Problem::new(Severity::Note, 0, text, 0, 0));
         }
@@ -137,7 +116,6 @@ impl I3Session {
         if service == Some("oob") {
             self.service = "oob";
         }
-        let reply = found.message.and_then(|id| self.pending.answered(id, from, at, bytes, tables, tree));
         match def {
             Some(def) => {
                 self.name.clear();
@@ -145,12 +123,13 @@ impl I3Session {
             }
             None => self.own_name(found, bytes, context),
         }
+        let packet = found.message.map(|id| Packet { id, from, at, bytes, tree: &*context.tree });
+        let reply = packet.and_then(|packet| self.replies.answer(packet, tables));
         let message = Message { name: &self.name, number: None, service: self.service, from, offset, bytes, reply };
-        let record = context.emit.message(at, &message, context.tables, context.tree);
-        if let Some(id) = found.message {
-            let tree = &*context.tree;
-            self.pending.asked(id, from, (record, at), bytes, tree);
-            self.network.learn(id, bytes, context.tables, tree);
+        let record = context.emit.message(at, &message, tables, context.tree);
+        if let Some(packet) = packet {
+            self.replies.remember(packet, record);
+            self.network.learn(packet.id, bytes, tables, packet.tree);
         }
         context.emit.spent(context.tree);
     }
@@ -174,158 +153,114 @@ impl I3Session {
         }
     }
 
-    /// No packet begins here: what reads as a length is shown, and the next packet looked for behind it. Returns how many bytes are shown.
-    fn lose(
-        &mut self,
-        from: Side,
-        here: u64,
-        length: u32,
-        rest: &[u8],
-        at: Moment,
-        context: &mut Context<'_>,
-    ) -> usize {
-        let shown = framing::find(rest).unwrap_or(rest.len()).min(framing::PREFIX);
-        let text = format!("no packet begins here: a length would be {length}");
-        self.event(from, EventKind::Undecoded, Some(here), Some(shown as u64), text, at, context);
-        self.direction(from).lost = Some(here + shown as u64);
-        shown
+    /// Framing was found again, `place` bytes on.
+    fn found(&self, direction: &mut Direction, from: Side, place: usize, at: Moment, context: &mut Context<'_>) {
+        direction.lost = false;
+        direction.stream.pass(place);
+        let passed = direction.stream.take_passed();
+        let text = format!("{} bytes passed over; a length and the start of a packet follow", passed.length);
+        let event = self.event(EventKind::Resync { passed_over: passed.length }, from, text);
+        context.emit.event(at, event.about(direction.stream.offset(), 0));
     }
 
-    /// Framing was found again.
-    fn found(&mut self, from: Side, since: u64, here: u64, at: Moment, context: &mut Context<'_>) {
-        self.direction(from).lost = None;
-        let passed = here.saturating_sub(since);
-        let text = format!("{passed} bytes passed over; a length and the start of a packet follow");
-        let kind = EventKind::Resync { passed_over: passed };
-        self.event(from, kind, Some(here), Some(0), text, at, context);
+    /// A packet of `length` bytes of text is not put together.
+    fn too_long(&self, from: Side, length: u32) -> Event {
+        let most = framing::MAX_TEXT;
+        let (limit, text) = match length > most {
+            true => ("intermud3 packet", format!("a packet of {length} bytes: more than {most} are not put together")),
+            false => ("max-message", format!("a packet of {length} bytes is not put together (--max-message)")),
+        };
+        self.event(EventKind::Limit { limit }, from, text)
     }
 
-    fn stray_nul(&mut self, from: Side, here: u64, rest: &[u8], at: Moment, context: &mut Context<'_>) {
-        let text = "a NUL that the packet before it sent and did not count".to_string();
-        let kind = EventKind::Undecoded;
-        self.event(from, kind, Some(here), Some(1), text, at, context);
-        let misread = rest.get(framing::PREFIX..).and_then(framing::length);
-        if framing::length(rest) == Some(0)
-            && let Some(n) = misread
+    fn stray_nul(&self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+        let text = "a NUL that the packet before it sent and did not count";
+        context.emit.event(at, self.event(EventKind::Undecoded, from, text).about(offset, 1));
+        let misread = bytes.get(framing::PREFIX..).and_then(framing::length);
+        if framing::length(bytes) == Some(0)
+            && let Some(length) = misread
         {
             let text = format!(
-                "who takes that NUL for part of a length reads an empty packet before this byte and a length of {n} at it"
+                "who takes that NUL for part of a length reads an empty packet before this byte and a length of {length} at it"
             );
-            let kind = EventKind::Undecoded;
-            self.event(from, kind, Some(here + 4), Some(0), text, at, context);
+            context.emit.event(at, self.event(EventKind::Undecoded, from, text).about(offset + 4, 0));
         }
     }
 
-    /// What is left in a direction's buffer, or was passed over since framing was lost, can be given to no packet any more.
+    /// Reports what waits in a direction, or was passed over since framing was lost: no packet will claim it any more.
     fn give_up(&mut self, from: Side, why: &str, at: Moment, context: &mut Context<'_>) {
-        let direction = self.direction(from);
-        let end = direction.at + direction.buffer.len() as u64;
-        let since = direction.lost.unwrap_or(direction.at).min(end);
-        let known = framing::length(&direction.buffer).filter(|_| direction.lost.is_none());
-        direction.buffer.clear();
-        direction.need = 0;
-        let length = end - since;
-        if length == 0 {
+        let direction = from.of(&mut self.directions);
+        let known = framing::length(direction.stream.waiting()).filter(|_| !direction.lost);
+        direction.stream.pass(usize::MAX);
+        let passed = direction.stream.take_passed();
+        if passed.length == 0 {
             return;
         }
         let text = match known {
-            Some(n) => format!("{length} of the {} bytes of a packet: {why}", u64::from(n) + 4),
-            None => format!("{length} bytes that belong to no whole packet: {why}"),
+            Some(length) => format!("{} of the {} bytes of a packet: {why}", passed.length, u64::from(length) + 4),
+            None => format!("{} bytes that belong to no whole packet: {why}", passed.length),
         };
-        let kind = EventKind::Undecoded;
-        self.event(from, kind, Some(since), Some(length), text, at, context);
+        let event = self.event(EventKind::Undecoded, from, text);
+        context.emit.event(at, event.about(passed.offset, passed.length));
     }
 
-    #[allow(clippy::too_many_arguments)] // an event's own parts
-    fn event(
-        &mut self,
-        from: Side,
-        kind: EventKind,
-        offset: Option<u64>,
-        length: Option<u64>,
-        text: String,
-        at: Moment,
-        context: &mut Context<'_>,
-    ) {
-        let event = Event { kind, service: self.service.to_string(), from, offset, length, text };
-        context.emit.event(at, event);
+    fn event(&self, kind: EventKind, from: Side, text: impl Into<String>) -> Event {
+        Event::new(kind, self.service, from, text)
     }
 }
 
 impl Session for I3Session {
     fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
-        let direction = self.direction(from);
-        if direction.buffer.is_empty() {
-            direction.need = 0;
-            direction.at = offset;
-            let done = self.packets(from, offset, bytes, false, at, context);
-            let direction = self.direction(from);
-            direction.at = offset + done as u64;
-            let rest = bytes.get(done..).unwrap_or(&[]);
-            direction.buffer.extend_from_slice(rest);
-            return;
+        let stream = &mut from.of(&mut self.directions).stream;
+        if stream.is_empty() && stream.offset() != offset {
+            stream.jump(offset);
         }
-        direction.buffer.extend_from_slice(bytes);
-        if direction.buffer.len() < direction.need && direction.lost.is_none() {
-            return;
-        }
-        let mut buffer = std::mem::take(&mut direction.buffer);
-        let start = direction.at;
-        let done = self.packets(from, start, &buffer, false, at, context);
-        buffer.drain(..done.min(buffer.len()));
-        if buffer.is_empty() && buffer.capacity() > KEEP_CAPACITY {
-            buffer = Vec::new();
-        }
-        let direction = self.direction(from);
-        direction.at = start + done as u64;
-        direction.buffer = buffer;
+        stream.push(bytes, at);
+        self.packets(from, false, at, context);
     }
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.give_up(from, "what follows was never captured", at, context);
         let text = format!("{length} bytes were never captured; looking for the start of a packet");
-        let kind = EventKind::Gap;
-        self.event(from, kind, Some(offset), Some(length), text, at, context);
-        let direction = self.direction(from);
-        direction.at = offset + length;
-        direction.lost = Some(offset + length);
+        context.emit.event(at, self.event(EventKind::Gap, from, text).about(offset, length));
+        let direction = from.of(&mut self.directions);
+        direction.stream.jump(offset.saturating_add(length));
+        direction.lost = true;
     }
 
     fn held(&self) -> usize {
-        let [client, server] = &self.directions;
-        client.buffer.capacity() + server.buffer.capacity()
+        let streams: usize = self.directions.iter().map(|direction| direction.stream.held()).sum();
+        streams + self.replies.held() + self.network.held()
     }
 
     fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
+        self.replies.forget();
+        self.network.forget();
         for from in [Side::Client, Side::Server] {
-            let direction = self.direction(from);
-            if direction.buffer.is_empty() {
+            let stream = &from.of(&mut self.directions).stream;
+            let (offset, waiting) = (stream.offset(), stream.waiting().len());
+            if waiting == 0 {
                 continue;
             }
-            let (offset, end) = (direction.at, direction.at + direction.buffer.len() as u64);
-            let text = format!("the {} bytes of a packet that had come are given up to make room", end - offset);
-            self.event(from, EventKind::Limit { limit: "max-total" }, Some(offset), None, text, at, context);
+            let text = format!("the {waiting} bytes of a packet that had come are given up to make room");
+            let event = self.event(EventKind::Limit { limit: "max-total" }, from, text);
+            context.emit.event(at, Event { offset: Some(offset), ..event });
             self.give_up(from, "given up to make room", at, context);
-            let direction = self.direction(from);
-            direction.buffer = Vec::new();
-            direction.at = end;
-            direction.lost = Some(end);
+            let direction = from.of(&mut self.directions);
+            direction.stream.shrink();
+            direction.lost = true;
         }
     }
 
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
-        let direction = self.direction(from);
-        let buffer = std::mem::take(&mut direction.buffer);
-        let start = direction.at;
-        let done = match direction.lost {
-            None => self.packets(from, start, &buffer, true, at, context),
-            Some(_) => 0,
-        };
-        let direction = self.direction(from);
-        direction.at = start + done as u64;
-        direction.buffer = buffer.get(done..).unwrap_or(&[]).to_vec();
+        let direction = from.of(&mut self.directions);
+        if !direction.lost {
+            // A packet whose end only further bytes would tell is whole now.
+            direction.stream.set_need(0);
+            self.packets(from, true, at, context);
+        }
         self.give_up(from, "the stream ends here", at, context);
-        self.direction(from).lost = None;
+        from.of(&mut self.directions).lost = false;
     }
 
     fn service(&self) -> &str {

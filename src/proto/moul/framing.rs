@@ -20,11 +20,11 @@ impl MoulSession {
         let Some(service) = self.service else { return false };
         let Some(sight) = self.sight(side) else {
             let half = self.half(side);
-            half.need = half.waiting().len() + 1;
+            half.stream.set_need(half.stream.waiting().len() + 1);
             return false;
         };
         let half = self.half(side);
-        let bytes = half.waiting().get(..sight).unwrap_or(&[]);
+        let bytes = half.stream.waiting().get(..sight).unwrap_or(&[]);
         let (outcome, outlined) = context.message(service, side, bytes);
         match outcome {
             Outcome::Message(id, length) => {
@@ -34,7 +34,7 @@ impl MoulSession {
                 true
             }
             Outcome::Need(n) if n <= context.options.max_message => {
-                half.wait_for(n);
+                half.stream.wait_for(n);
                 false
             }
             Outcome::Need(n) => {
@@ -43,7 +43,7 @@ impl MoulSession {
             }
             Outcome::NoLayout(id, Some(length)) if length <= context.options.max_message => {
                 if bytes.len() < length {
-                    half.need = length;
+                    half.stream.set_need(length);
                     return false;
                 }
                 let number = context.tables.message(id).and_then(|m| m.number);
@@ -57,10 +57,10 @@ impl MoulSession {
             }
             Outcome::Unknown(number, Some(length)) if (8..=context.options.max_message).contains(&length) => {
                 if bytes.len() < length {
-                    half.need = length;
+                    half.stream.set_need(length);
                     return false;
                 }
-                half.pass(length);
+                half.stream.pass(length);
                 self.give_up_passed(side, &format!("no message has the number {number}"), at, context);
                 true
             }
@@ -77,10 +77,10 @@ impl MoulSession {
     /// answers or the stream ends without more of it coming. `None` until then.
     fn sight(&self, side: Side) -> Option<usize> {
         let [client, _] = &self.halves;
-        let bytes = client.waiting();
+        let bytes = client.stream.waiting();
         if side != Side::Client || self.service_name != "gatekeeper" || bytes.first_chunk() != Some(&REQUEST) {
             let [_, server] = &self.halves;
-            return Some(if side == Side::Client { bytes.len() } else { server.waiting().len() });
+            return Some(if side == Side::Client { bytes.len() } else { server.stream.waiting().len() });
         }
         match bytes.get(REQUEST_LENGTH..) {
             None | Some([]) => Some(bytes.len()),
@@ -100,14 +100,14 @@ impl MoulSession {
         half.stage = Stage::Lost;
         half.predicted = None;
         half.tell(side, 1, context.emit);
-        half.pass(1);
+        half.stream.pass(1);
         self.say(side, kind, text, at, context);
         true
     }
 
     /// All streams together hold too much: what waits is given up. What a message says of its end is kept, so that the next one is found.
     pub(super) fn make_room(&mut self, at: Moment, context: &mut Context<'_>) {
-        self.requests = Default::default();
+        self.requests.forget();
         self.settle(true, at, context);
         if self.halves.iter().any(|h| h.stage == Stage::Joined) {
             self.rejoin(true, at, context);
@@ -115,7 +115,7 @@ impl MoulSession {
         self.pump(at, context);
         for side in [Side::Client, Side::Server] {
             let half = self.half(side);
-            let (waiting, ends) = (half.waiting().len(), half.offset().saturating_add(half.need as u64));
+            let (waiting, ends) = (half.stream.waiting().len(), half.stream.offset().saturating_add(half.stream.need() as u64));
             if waiting == 0 {
                 continue;
             }
@@ -124,7 +124,7 @@ impl MoulSession {
             match half.stage {
                 Stage::Messages | Stage::Lost => {
                     if half.stage == Stage::Messages {
-                        half.predicted = (half.need > waiting).then_some(ends);
+                        half.predicted = (half.stream.need() > waiting).then_some(ends);
                     }
                     self.say(side, limit, text, at, context);
                     self.give_up(side, "given up to make room", at, context);
@@ -136,13 +136,13 @@ impl MoulSession {
                 }
             }
         }
-        self.halves.iter_mut().for_each(Half::shrink);
+        self.halves.iter_mut().for_each(|half| half.stream.shrink());
     }
 
     /// Bytes were never captured. What was begun before them is no message any more; what comes behind them has to be found.
     pub(super) fn lose_bytes(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.no_more(from, at, context);
-        if self.half(from).stage == Stage::Waiting && !self.half(from).waiting().is_empty() {
+        if self.half(from).stage == Stage::Waiting && !self.half(from).stream.waiting().is_empty() {
             self.settle(true, at, context);
             self.pump(at, context);
         }
@@ -151,9 +151,9 @@ impl MoulSession {
             self.pump(at, context);
         }
         let half = self.half(from);
-        let (begun, begins) = (half.waiting().len(), half.offset());
-        let ends = begins.saturating_add(half.need as u64);
-        let cut = half.stage == Stage::Messages && begun > 0 && half.need > begun;
+        let (begun, begins) = (half.stream.waiting().len(), half.stream.offset());
+        let ends = begins.saturating_add(half.stream.need() as u64);
+        let cut = half.stage == Stage::Messages && begun > 0 && half.stream.need() > begun;
         let kept = half.predicted.filter(|_| half.stage == Stage::Lost);
         half.predicted = if cut { Some(ends) } else { kept }.filter(|p| *p >= offset + length);
         if half.stage == Stage::Waiting {
@@ -163,7 +163,7 @@ impl MoulSession {
         let service = self.service_name.clone();
         let half = self.half(from);
         let follows = half.skip_keystream(length);
-        half.jump(offset.saturating_add(length));
+        half.stream.jump(offset.saturating_add(length));
         let opening = matches!(half.stage, Stage::Connect | Stage::Handshake);
         if half.stage == Stage::Messages {
             half.stage = Stage::Lost;
@@ -184,8 +184,8 @@ impl MoulSession {
     /// Nothing comes behind the waiting bytes: if a message is whole in them, it is to be told now.
     pub(super) fn try_once_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
-        if half.stage == Stage::Messages && half.is_tried_seldom() {
-            half.need = 1;
+        if half.stage == Stage::Messages && half.stream.is_tried_seldom() {
+            half.stream.set_need(1);
             self.pump(at, context);
         }
     }
@@ -195,28 +195,27 @@ impl MoulSession {
         let Some(service) = self.service else { return false };
         let [client, server] = &mut self.halves;
         let half = if side == Side::Client { client } else { server };
-        if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.offset())) {
-            let inside = half.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
+        if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.stream.offset())) {
+            let inside = half.stream.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
             half.tell(side, inside, context.emit);
-            half.pass(inside);
+            half.stream.pass(inside);
         }
-        let offset = half.offset();
+        let offset = half.stream.offset();
         let predicted = half.predicted.and_then(|p| p.checked_sub(offset)).map(|p| p as usize);
-        if half.waiting().is_empty() {
+        if half.stream.waiting().is_empty() {
             return false;
         }
-        let [asked_client, asked_server] = &self.requests;
-        let asked = if side == Side::Client { asked_server } else { asked_client };
+        let asked = &self.requests;
         let last_transaction = half.last_transaction;
-        let bytes = half.waiting();
+        let bytes = half.stream.waiting();
         let wanted = Search { service, side, bytes, from: 0, predicted, asked, last_transaction, last };
         match search(&wanted, &mut Bench::of(context)) {
             Found::Join { at: place, messages, bits } => {
                 half.tell(side, place, context.emit);
-                half.pass(place);
+                half.stream.pass(place);
                 half.stage = Stage::Messages;
                 half.predicted = None;
-                let (offset, passed_over) = (half.offset(), half.take_passed().1);
+                let (offset, passed_over) = (half.stream.offset(), half.stream.take_passed().length);
                 let text = format!(
                     "{passed_over} bytes passed over; the next {messages} messages parse ({bits} bits of evidence)"
                 );
@@ -233,14 +232,14 @@ impl MoulSession {
             }
             Found::Nothing { from } => {
                 half.tell(side, from, context.emit);
-                half.pass(from);
-                if half.waiting().len() > WINDOW {
+                half.stream.pass(from);
+                if half.stream.waiting().len() > WINDOW {
                     half.tell(side, WINDOW / 2, context.emit);
-                    half.pass(WINDOW / 2);
+                    half.stream.pass(WINDOW / 2);
                 }
                 // The next search waits for a good part more, so that all searches together stay linear.
-                let waiting = half.waiting().len();
-                half.need = waiting + (waiting / 4).max(if waiting == 0 { 1 } else { 64 });
+                let waiting = half.stream.waiting().len();
+                half.stream.set_need(waiting + (waiting / 4).max(if waiting == 0 { 1 } else { 64 }));
                 false
             }
         }

@@ -8,8 +8,8 @@
 use super::super::Side;
 use super::evidence::{Against, evidence};
 use super::keys::SessionKey;
-use super::requests::Requests;
 use super::search::{Bench, Found, Search, search};
+use crate::session::Requests;
 use crate::table::{Outcome, ServiceId};
 
 /// Bytes of a direction that are looked at, at most.

@@ -13,7 +13,6 @@ mod natives;
 mod opening;
 mod recognise;
 mod rejoin;
-mod requests;
 pub mod sdl;
 mod search;
 mod session;

@@ -15,11 +15,11 @@ const WAIT: usize = 64 << 10;
 impl MoulSession {
     pub(super) fn connect(&mut self, at: Moment, context: &mut Context<'_>) -> bool {
         let half = self.half(Side::Client);
-        if is_http(half.waiting()) {
+        if is_http(half.stream.waiting()) {
             return self.http(at, context);
         }
         let Some(ty) = context.tables.type_named("ConnectPacket") else { return false };
-        let bytes = half.waiting();
+        let bytes = half.stream.waiting();
         match context.evaluator.stream_value(context.tables, ty, Sym::ELEMENT, bytes, context.tree) {
             Ok(length) => {
                 let kind = bytes.first().copied().map(u64::from);
@@ -29,7 +29,7 @@ impl MoulSession {
                 true
             }
             Err(Stop::Short(bits)) => {
-                half.need = bits.div_ceil(8);
+                half.stream.set_need(bits.div_ceil(8));
                 false
             }
             Err(_) => {
@@ -59,7 +59,7 @@ impl MoulSession {
     fn http(&mut self, at: Moment, context: &mut Context<'_>) -> bool {
         self.service_name = "http".into();
         let line: String = {
-            let bytes = self.half(Side::Client).waiting();
+            let bytes = self.half(Side::Client).stream.waiting();
             let line = bytes.split(|b| *b == b'\r' || *b == b'\n').next().unwrap_or(bytes);
             String::from_utf8_lossy(line.get(..line.len().min(120)).unwrap_or(line)).into_owned()
         };
@@ -77,7 +77,7 @@ impl MoulSession {
         }
         let y_empty = self.y.as_ref().is_some_and(Vec::is_empty);
         let half = self.half(side);
-        let bytes = half.waiting();
+        let bytes = half.stream.waiting();
         if !looks_like_handshake(side, bytes) {
             // MOSS without encryption answers with messages at once.
             half.stage = Stage::Waiting;
@@ -107,7 +107,7 @@ impl MoulSession {
                 true
             }
             Outcome::Need(n) => {
-                half.need = n;
+                half.stream.set_need(n);
                 false
             }
             _ => {
@@ -127,7 +127,7 @@ impl MoulSession {
                 half.decrypt_from_here(key.cipher());
             }
             half.stage = if half.is_aligned() { Stage::Messages } else { Stage::Lost };
-            half.need = 1;
+            half.stream.set_need(1);
         }
     }
 
@@ -137,7 +137,7 @@ impl MoulSession {
         let (Some(service), true) = (self.service, both && self.agreed) else { return false };
         let [client, server] = &self.halves;
         // Behind a hole nobody knows where a message begins: such bytes prove nothing.
-        let bytes = [client, server].map(|h| if h.is_aligned() { h.waiting() } else { &[] });
+        let bytes = [client, server].map(|h| if h.is_aligned() { h.stream.waiting() } else { &[] });
         if bytes.iter().all(|b| b.is_empty()) {
             return false;
         }
@@ -161,7 +161,7 @@ impl MoulSession {
             }
             Verdict::Undecided => {
                 for half in &mut self.halves {
-                    half.need = half.waiting().len() + 1;
+                    half.stream.set_need(half.stream.waiting().len() + 1);
                 }
                 false
             }
@@ -211,7 +211,7 @@ impl MoulSession {
     pub(super) fn shut(&mut self, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) {
         for half in &mut self.halves {
             half.stage = Stage::Closed;
-            half.need = 1;
+            half.stream.set_need(1);
         }
         self.say(Side::Server, kind, text, at, context);
     }

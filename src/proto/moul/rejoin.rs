@@ -4,9 +4,9 @@ use super::super::{Context, EventKind, Moment, Opening, Side};
 use super::half::Stage;
 use super::keys::{KeystreamStart, SessionHint, SessionLine};
 use super::keystream::{Keystream, LOOK, Position, WINDOW};
-use super::requests::Requests;
 use super::search::{Bench, Found, Search, search};
 use super::session::MoulSession;
+use crate::session::Requests;
 use crate::table::{ServiceId, Tables};
 
 /// Bytes of a direction that are looked at for messages in clear.
@@ -71,10 +71,10 @@ impl MoulSession {
         let [client, server] = &self.halves;
         // Where a key may open it, and be it only one direction's later bytes, more is waited for.
         let enough = if context.keys.has_sessions() { LOOK } else { LOOK_CLEAR };
-        let full = client.waiting().len() >= enough || server.waiting().len() >= enough;
+        let full = client.stream.waiting().len() >= enough || server.stream.waiting().len() >= enough;
         let opening = Opening {
-            client: client.waiting(),
-            server: server.waiting(),
+            client: client.stream.waiting(),
+            server: server.stream.waiting(),
             ends: self.ends,
             whole: false,
             last: last || full,
@@ -101,7 +101,7 @@ impl MoulSession {
         self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.clone());
         for half in &mut self.halves {
             half.stage = Stage::Lost;
-            half.need = 1;
+            half.stream.set_need(1);
         }
         let text = "joined after its beginning; known by its messages, which are in clear".to_string();
         self.say(Side::Client, EventKind::Remark, text, at, context);
@@ -137,17 +137,17 @@ impl MoulSession {
         key: &JoinedKey,
         context: &mut Context<'_>,
     ) -> ([Option<Position>; 2], Option<ServiceId>) {
-        let longest = self.halves.iter().map(|half| half.waiting().len()).max().unwrap_or(0);
+        let longest = self.halves.iter().map(|half| half.stream.waiting().len()).max().unwrap_or(0);
         let mut stream = None;
         let mut told = None;
         let starts =
             [(Side::Client, key.line.client_start), (Side::Server, key.line.server_start)].map(|(side, start)| {
                 let half = self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined)?;
-                let bytes = half.waiting();
+                let bytes = half.stream.waiting();
                 let services = told.as_ref().map_or(services, std::slice::from_ref);
                 let known = match start {
-                    KeystreamStart::Used(used) => Some(used.saturating_add(half.offset())),
-                    KeystreamStart::Sequence(number) => used_at(number, context.sequences, side, half.offset()),
+                    KeystreamStart::Used(used) => Some(used.saturating_add(half.stream.offset())),
+                    KeystreamStart::Sequence(number) => used_at(number, context.sequences, side, half.stream.offset()),
                     KeystreamStart::Search => None,
                 };
                 let (service, found) = match known {
@@ -180,9 +180,9 @@ impl MoulSession {
         for (side, start) in [Side::Client, Side::Server].into_iter().zip(starts) {
             let Some(Position { used, bits }) = start else { continue };
             let half = self.half(side);
-            let before = KeystreamStart::Used(used.saturating_sub(half.offset()));
+            let before = KeystreamStart::Used(used.saturating_sub(half.stream.offset()));
             half.stage = Stage::Lost;
-            half.need = 1;
+            half.stream.set_need(1);
             half.decrypt_at(key.line.key.cipher(), used);
             if bits > 0 {
                 let side = side.word();
@@ -207,7 +207,7 @@ impl MoulSession {
             self.open_joined(&key, starts, at, context);
             return true;
         }
-        let waiting = self.halves.iter().filter(|h| h.stage == Stage::Joined).map(|h| h.waiting().len()).max();
+        let waiting = self.halves.iter().filter(|h| h.stage == Stage::Joined).map(|h| h.stream.waiting().len()).max();
         if !last && waiting.is_none_or(|waiting| waiting < LOOK) {
             self.wait_for_more();
             self.joined_by = Some(key);
@@ -216,9 +216,9 @@ impl MoulSession {
         let text = "the position of this direction's keystream was not found: what it says stays closed";
         for side in [Side::Client, Side::Server] {
             let half = self.half(side);
-            if half.stage == Stage::Joined && !half.waiting().is_empty() {
+            if half.stage == Stage::Joined && !half.stream.waiting().is_empty() {
                 half.stage = Stage::Closed;
-                half.need = 1;
+                half.stream.set_need(1);
                 self.say(side, EventKind::WrongKey, text.to_string(), at, context);
             }
         }
@@ -228,8 +228,8 @@ impl MoulSession {
     /// Another attempt is worth while when much more is there: all attempts together stay few.
     fn wait_for_more(&mut self) {
         for half in self.halves.iter_mut().filter(|half| half.stage == Stage::Joined) {
-            let waiting = half.waiting().len();
-            half.need = (waiting * 32).clamp(WINDOW, LOOK).max(waiting + 1);
+            let waiting = half.stream.waiting().len();
+            half.stream.set_need((waiting * 32).clamp(WINDOW, LOOK).max(waiting + 1));
         }
     }
 }

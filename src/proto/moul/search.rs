@@ -5,7 +5,7 @@
 
 use super::super::{Context, Side};
 use super::evidence::{Against, evidence};
-use super::requests::{Requests, transaction};
+use crate::session::{RequestKey, Requests, transaction_key};
 use crate::table::{Evaluator, HeaderRole, Outcome, Service, ServiceId, Tables};
 use crate::tree::Tree;
 
@@ -53,7 +53,7 @@ pub(super) struct Search<'a> {
     pub(super) from: usize,
     /// Where the message before the hole ends, if it told.
     pub(super) predicted: Option<usize>,
-    /// Requests of the other side that may be answered here.
+    /// Requests of the connection, some of which may be answered here.
     pub(super) asked: &'a Requests,
     /// The last transaction of this side.
     pub(super) last_transaction: Option<u64>,
@@ -214,7 +214,7 @@ fn chain(search: &Search<'_>, service: &Service, bytes: &[u8], first: i32, bench
                     return chain;
                 }
                 let answers = tables.message(id).map_or(&[][..], |m| m.answers.as_slice());
-                let known = transaction(tables, bench.tree);
+                let known = transaction_key(tables, bench.tree, whole).map(|key| key.exact);
                 chain.bits += bits + continuity(search, known, last, answers);
                 // Two zeros are everywhere, and whatever follows them may be the message of that number.
                 let zero = whole.first_chunk::<2>() == Some(&[0, 0]);
@@ -244,7 +244,7 @@ fn chain(search: &Search<'_>, service: &Service, bytes: &[u8], first: i32, bench
 /// What a transaction says: a reply belongs to a request, and requests count upwards.
 fn continuity(search: &Search<'_>, known: Option<u64>, last: Option<u64>, answers: &[crate::table::MessageId]) -> i32 {
     let Some(t) = known else { return 0 };
-    if search.asked.is_asked(t, answers) {
+    if search.asked.find(search.side, answers, &RequestKey::of(t)).is_some() {
         return 20;
     }
     match last {

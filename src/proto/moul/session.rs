@@ -7,10 +7,13 @@ use super::half::{Half, Stage};
 use super::keys::Deriver;
 use super::recognise::begins;
 use super::rejoin::JoinedKey;
-use super::requests::{Requests, transaction};
 use super::sdl::downloads::Downloads;
 use super::sdl::store::{Added, Store};
+use crate::session::{ByteRange, Request, Requests, transaction_key};
 use crate::table::{MessageId, ServiceId, Tables};
+
+/// Requests of both sides that are remembered.
+const REQUESTS: usize = 2048;
 
 /// A connection.
 pub(super) struct MoulSession {
@@ -23,7 +26,7 @@ pub(super) struct MoulSession {
     /// The server answered the client's y, so that a key may have been agreed on.
     pub(super) agreed: bool,
     pub(super) deriver: Deriver,
-    pub(super) requests: [Requests; 2],
+    pub(super) requests: Requests,
     /// State descriptors that the client fetches.
     downloads: Downloads,
     /// The connection's beginning was not captured.
@@ -39,7 +42,7 @@ pub(super) struct MoulSession {
 impl MoulSession {
     /// A connection whose first bytes are still to come. One that was there before the capture may still begin with its connect packet.
     pub(super) fn new(start: &Start<'_>, tables: &Tables) -> Self {
-        let mut session = Self::at(start.ends, [Stage::Connect, Stage::Handshake]);
+        let mut session = Self::at(start.ends, Requests::new(tables, REQUESTS));
         session.joined = !start.whole;
         if let Some(name) = start.service {
             session.known = tables.service_named(name).map(|id| (id, name.to_string()));
@@ -47,17 +50,17 @@ impl MoulSession {
         session
     }
 
-    fn at(ends: Ends, [client, server]: [Stage; 2]) -> Self {
+    fn at(ends: Ends, requests: Requests) -> Self {
         MoulSession {
             ends,
-            halves: [Half::new(client), Half::new(server)],
+            halves: [Half::new(Stage::Connect), Half::new(Stage::Handshake)],
             service: None,
             service_name: "unknown".into(),
             y: None,
             seed: None,
             agreed: false,
             deriver: Deriver::default(),
-            requests: Default::default(),
+            requests,
             downloads: Downloads::default(),
             joined: false,
             alone: false,
@@ -92,8 +95,8 @@ impl MoulSession {
     /// One step of one direction; whether there may be more.
     fn step(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
         let half = self.half(side);
-        let waiting = half.waiting().len();
-        if waiting == 0 || waiting < half.need {
+        let waiting = half.stream.waiting().len();
+        if !half.stream.is_ready() {
             return false;
         }
         match half.stage {
@@ -106,9 +109,9 @@ impl MoulSession {
             Stage::Closed | Stage::Foreign => {
                 let share = if half.stage == Stage::Closed { Share::Closed } else { Share::Opaque };
                 if half.stage == Stage::Foreign {
-                    context.emit.plaintext(side, half.offset(), half.waiting());
+                    context.emit.plaintext(side, half.stream.offset(), half.stream.waiting());
                 }
-                half.advance(waiting);
+                half.stream.advance(waiting);
                 context.emit.account(side, share, waiting as u64);
                 false
             }
@@ -119,35 +122,29 @@ impl MoulSession {
     pub(super) fn emit(&mut self, side: Side, whole: Whole<'_>, at: Moment, context: &mut Context<'_>) {
         let Whole { name, number, id, length, outlined } = whole;
         let def = id.and_then(|id| context.tables.message(id));
-        let transaction = def.filter(|def| def.tied).and_then(|_| transaction(context.tables, context.tree));
-        let [client, server] = &self.requests;
-        let asked = match side {
-            Side::Client => server,
-            Side::Server => client,
-        };
-        let reply = match (transaction, def) {
-            (Some(t), Some(def)) if !def.answers.is_empty() => asked.answer(t, &def.answers, at),
-            _ => None,
-        };
         let [client, server] = &self.halves;
         let half = if side == Side::Client { client } else { server };
-        let bytes = half.waiting().get(..length).unwrap_or(&[]);
+        let bytes = half.stream.waiting().get(..length).unwrap_or(&[]);
         // Where the key had to be settled first, later frames have come by now.
-        let at = half.completed(length).unwrap_or(at);
-        context.emit.plaintext(side, half.offset(), bytes);
+        let at = half.stream.completed(length).unwrap_or(at);
+        let key =
+            def.filter(|def| def.tied).and_then(|_| transaction_key(context.tables, context.tree, bytes));
+        let reply = match (key, def) {
+            (Some(key), Some(def)) if !def.answers.is_empty() => self.requests.answer(side, &def.answers, &key, at),
+            _ => None,
+        };
+        context.emit.plaintext(side, half.stream.offset(), bytes);
         let message =
-            Message { name, number, service: &self.service_name, from: side, offset: half.offset(), bytes, reply };
+            Message { name, number, service: &self.service_name, from: side, offset: half.stream.offset(), bytes, reply };
         if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
             // Nothing in it ties it to others.
             context.emit.outline(at, &message, id, context.tables, outline);
-            self.half(side).advance(length);
+            self.half(side).stream.advance(length);
             return;
         }
         let record = context.emit.message(at, &message, context.tables, context.tree);
-        if let (Some(t), Some(id)) = (transaction, id)
-            && let Some(own) = self.requests.get_mut(side.index())
-        {
-            own.ask(t, id, record, at);
+        if let (Some(key), Some(message)) = (key, id.filter(|id| self.requests.is_request(*id))) {
+            self.requests.remember(Request { message, from: side, key, record, at, replies: 0 });
         }
         let learned = match Store::of(context.evaluator) {
             Some(store) if self.service_name == "auth" => {
@@ -157,8 +154,8 @@ impl MoulSession {
         };
         context.emit.spent(context.tree);
         let half = self.half(side);
-        half.last_transaction = transaction.or(half.last_transaction);
-        half.advance(length);
+        half.last_transaction = key.map(|key| key.exact).or(half.last_transaction);
+        half.stream.advance(length);
         for (file, added) in learned {
             self.say(side, EventKind::Remark, told(&file, &added), at, context);
         }
@@ -167,9 +164,9 @@ impl MoulSession {
     /// Makes a message of what waits of a client where only a further byte would tell whether it is whole.
     pub(super) fn no_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
-        let waiting = half.waiting().len();
-        if side == Side::Client && half.stage == Stage::Messages && half.need == waiting + 1 && waiting > 0 {
-            half.need = waiting;
+        let waiting = half.stream.waiting().len();
+        if side == Side::Client && half.stage == Stage::Messages && half.stream.need() == waiting + 1 && waiting > 0 {
+            half.stream.set_need(waiting);
             self.alone = true;
             self.pump(at, context);
             self.alone = false;
@@ -184,8 +181,8 @@ impl MoulSession {
     /// Waiting bytes that will never be a message.
     pub(super) fn give_up(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
-        half.tell(side, half.waiting().len(), context.emit);
-        half.pass_over();
+        half.tell(side, half.stream.waiting().len(), context.emit);
+        half.stream.pass(usize::MAX);
         self.give_up_passed(side, text, at, context);
     }
 
@@ -193,7 +190,7 @@ impl MoulSession {
     pub(super) fn give_up_passed(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let service = self.service_name.clone();
         let half = self.half(side);
-        let (offset, length) = half.take_passed();
+        let ByteRange { offset, length } = half.stream.take_passed();
         if length == 0 {
             return;
         }
@@ -227,8 +224,8 @@ impl Session for MoulSession {
     }
 
     fn held(&self) -> usize {
-        let waiting: usize = self.halves.iter().map(Half::held).sum();
-        waiting + self.requests.iter().map(Requests::held).sum::<usize>() + self.downloads.held()
+        let waiting: usize = self.halves.iter().map(|half| half.stream.held()).sum();
+        waiting + self.requests.held() + self.downloads.held()
     }
 
     fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
@@ -244,7 +241,7 @@ impl Session for MoulSession {
                 self.settle(true, at, context);
                 self.pump(at, context);
             }
-            Stage::Joined if !self.half(from).waiting().is_empty() => {
+            Stage::Joined if !self.half(from).stream.waiting().is_empty() => {
                 self.rejoin(true, at, context);
                 self.pump(at, context);
             }

@@ -52,7 +52,7 @@ impl Protocol for Ouro {
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
         if start.transport == Transport::Tcp && recognise::AUTH_PORTS.contains(&start.ends.server.port()) {
-            return Box::new(auth::AuthSession::default());
+            return Box::new(auth::session(tables));
         }
         Box::new(LinkSession::new(start, tables))
     }

@@ -78,34 +78,34 @@ impl LinkSession {
         self.packet(found, context);
     }
 
-    /// Everything a stream's reader has a whole packet of.
+    /// Takes every whole packet from a direction's waiting bytes; `last` says that no more bytes follow these.
     fn drain(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
+        let mut reader = std::mem::take(from.of(&mut self.readers));
         loop {
-            let encrypted = self.link.may_be_encrypted();
-            let reader = from.of(&mut self.readers);
-            let limit = context.options.max_message;
-            match reader.next(encrypted, limit, last) {
-                Next::Wait => return,
+            match reader.next(self.link.may_be_encrypted(), context.options.max_message, last) {
+                Next::Wait => break,
                 Next::Packet { end, right } => {
-                    let (offset, bytes) = reader.take(end);
-                    if let Some(header) = Header::parse(&bytes) {
-                        self.packet(Found { from, offset, at, bytes: &bytes, header, end, right }, context);
+                    let (offset, bytes) = (reader.offset(), reader.waiting().get(..end).unwrap_or(reader.waiting()));
+                    if let Some(header) = Header::parse(bytes) {
+                        self.packet(Found { from, offset, at, bytes, header, end, right }, context);
                     }
+                    reader.advance(end);
                 }
                 Next::TooLong { bytes } => {
                     let text = format!("a packet of {bytes} bytes is not put together (--max-message)");
                     remark(EventKind::Limit { limit: "max-message" }, from, at, text, context);
                 }
                 Next::Skip { bytes, found } => {
-                    let (offset, gone) = reader.take(bytes);
                     let text = match found {
-                        true => format!("{} bytes that are no packet; the next one begins behind them", gone.len()),
-                        false => format!("{} bytes that are no whole packet", gone.len()),
+                        true => format!("{bytes} bytes that are no packet; the next one begins behind them"),
+                        false => format!("{bytes} bytes that are no whole packet"),
                     };
-                    undecoded(from, (offset, gone.len()), at, text, context);
+                    undecoded(from, (reader.offset(), bytes), at, text, context);
+                    reader.advance(bytes);
                 }
             }
         }
+        *from.of(&mut self.readers) = reader;
     }
 
     fn packet(&mut self, found: Found<'_>, context: &mut Context<'_>) {
@@ -313,7 +313,7 @@ impl LinkSession {
 
 impl Session for LinkSession {
     fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
-        from.of(&mut self.readers).push(offset, bytes);
+        from.of(&mut self.readers).push(offset, bytes, at);
         self.drain(from, false, at, context);
     }
 
@@ -347,12 +347,13 @@ impl Session for LinkSession {
         self.sequences = Default::default();
         for from in [Side::Client, Side::Server] {
             let sets = std::mem::take(from.of(&mut self.siblings)).incomplete().count();
-            let waiting = from.of(&mut self.readers).held();
+            let waiting = from.of(&mut self.readers).waiting().len();
             if sets > 0 || waiting > 0 {
                 let text = format!("{sets} packets and {waiting} bytes given up to make room");
                 remark(EventKind::Limit { limit: "max-total" }, from, at, text, context);
                 self.drain(from, true, at, context);
             }
+            from.of(&mut self.readers).shrink();
         }
     }
 

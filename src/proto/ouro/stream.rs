@@ -4,12 +4,12 @@
 //! Knows headers and nothing of what packets say.
 
 use super::packet::{HEADER, Header};
+use crate::session::{Moment, StreamBuffer};
 
 /// One direction's bytes that were not handed on yet.
 #[derive(Debug, Default)]
 pub struct Reader {
-    bytes: Vec<u8>,
-    offset: u64,
+    stream: StreamBuffer,
     /// Whether the last packet was padded.
     pads: Option<bool>,
     /// Where the search for a packet goes on.
@@ -72,17 +72,32 @@ const WORK: usize = 16;
 const SEARCH: usize = 1 << 20;
 
 impl Reader {
-    /// Takes bytes in order.
-    pub fn push(&mut self, offset: u64, bytes: &[u8]) {
-        if self.bytes.is_empty() {
-            self.offset = offset;
+    /// Takes the next bytes in order; `offset` is that of the first.
+    pub fn push(&mut self, offset: u64, bytes: &[u8], at: Moment) {
+        if self.stream.is_empty() && self.stream.offset() != offset {
+            self.stream.jump(offset);
         }
-        self.bytes.extend_from_slice(bytes);
+        self.stream.push(bytes, at);
     }
 
-    /// How many bytes wait.
+    /// The bytes that wait.
+    pub fn waiting(&self) -> &[u8] {
+        self.stream.waiting()
+    }
+
+    /// The offset of the first byte that waits.
+    pub fn offset(&self) -> u64 {
+        self.stream.offset()
+    }
+
+    /// Memory that the waiting bytes take.
     pub fn held(&self) -> usize {
-        self.bytes.len()
+        self.stream.held()
+    }
+
+    /// Gives back the memory that no waiting byte needs.
+    pub fn shrink(&mut self) {
+        self.stream.shrink();
     }
 
     /// Bytes are missing from here on.
@@ -91,14 +106,10 @@ impl Reader {
         self.searched = 0;
     }
 
-    /// Removes the first bytes; returns the offset of the first.
-    pub fn take(&mut self, end: usize) -> (u64, Vec<u8>) {
-        let rest = self.bytes.split_off(end.min(self.bytes.len()));
-        let taken = std::mem::replace(&mut self.bytes, rest);
-        let offset = self.offset;
-        self.offset += taken.len() as u64;
+    /// Removes the first bytes.
+    pub fn advance(&mut self, bytes: usize) {
+        self.stream.advance(bytes);
         self.searched = 0;
-        (offset, taken)
     }
 
     /// What comes next; `last` says that no more bytes follow.
@@ -117,12 +128,12 @@ impl Reader {
     }
 
     fn place(&mut self, encrypted: bool, limit: usize, last: bool) -> Next {
-        if self.bytes.is_empty() {
+        if self.stream.is_empty() {
             return Next::Wait;
         }
-        let header = Header::parse(&self.bytes);
+        let header = Header::parse(self.waiting());
         let Some(header) = header else {
-            return if last { Next::Skip { bytes: self.bytes.len(), found: false } } else { Next::Wait };
+            return if last { Next::Skip { bytes: self.waiting().len(), found: false } } else { Next::Wait };
         };
         if self.adrift {
             return self.search(limit, last);
@@ -138,9 +149,9 @@ impl Reader {
     }
 
     fn at_start(&mut self, header: Header, encrypted: bool, limit: usize, last: bool) -> Next {
-        let (plain, padded, have) = (header.bytes(), header.padded(), self.bytes.len());
+        let (plain, padded, have) = (header.bytes(), header.padded(), self.waiting().len());
         for (end, pads) in [(plain, false), (padded, true)] {
-            if self.bytes.get(..end).is_some_and(|whole| header.sums(whole)) {
+            if self.waiting().get(..end).is_some_and(|whole| header.sums(whole)) {
                 if plain != padded {
                     self.pads = Some(pads);
                 }
@@ -166,7 +177,7 @@ impl Reader {
         }
         match (self.search(limit, last), to(Leads::Unknown)) {
             // Nothing behind it is proven, and nothing speaks against it: it is a packet all the same.
-            (Next::Skip { found: false, .. }, Some(end)) if end <= self.bytes.len() => {
+            (Next::Skip { found: false, .. }, Some(end)) if end <= self.waiting().len() => {
                 Next::Packet { end, right: false }
             }
             (skip @ Next::Skip { found: false, .. }, _) => {
@@ -181,7 +192,7 @@ impl Reader {
     fn leads(&self, from: usize) -> Leads {
         let mut at = from;
         for _ in 0..CHAIN {
-            let Some(header) = self.bytes.get(at..).and_then(Header::parse) else { break };
+            let Some(header) = self.waiting().get(at..).and_then(Header::parse) else { break };
             if !header.possible() || header.padded() > LIKELY {
                 return if at == from { Leads::Nowhere } else { Leads::Possible };
             }
@@ -195,22 +206,22 @@ impl Reader {
 
     fn sums(&self, at: usize, length: usize, header: Header) -> bool {
         let end = at.saturating_add(length);
-        self.bytes.get(at..end).is_some_and(|whole| header.sums(whole))
+        self.waiting().get(at..end).is_some_and(|whole| header.sums(whole))
     }
 
     /// Looks for the next place at which a packet's checksum is right.
     fn search(&mut self, limit: usize, last: bool) -> Next {
         let limit = limit.min(1 << 16);
         let mut at = self.searched;
-        let mut work = WORK.saturating_mul(self.bytes.len().max(1 << 14));
-        while let Some(rest) = self.bytes.get(at..).filter(|rest| rest.len() > HEADER) {
+        let mut work = WORK.saturating_mul(self.waiting().len().max(1 << 14));
+        while let Some(rest) = self.waiting().get(at..).filter(|rest| rest.len() > HEADER) {
             let Some(header) = Header::parse(rest).filter(|h| h.possible() && h.padded() <= limit) else {
                 at += 1;
                 continue;
             };
             work = work.saturating_sub(header.padded());
             if work == 0 {
-                return Next::Skip { bytes: self.bytes.len(), found: false };
+                return Next::Skip { bytes: self.waiting().len(), found: false };
             }
             let right = [header.bytes(), header.padded()]
                 .into_iter()
@@ -222,22 +233,22 @@ impl Reader {
                     _ => Next::Skip { bytes: at, found: true },
                 };
             }
-            if rest.len() < header.padded() && !last && self.bytes.len() < SEARCH {
+            if rest.len() < header.padded() && !last && self.waiting().len() < SEARCH {
                 // It may be one whose end has not come.
                 break;
             }
             at += 1;
         }
         self.searched = at;
-        match last || self.bytes.len() >= SEARCH {
-            true => Next::Skip { bytes: self.bytes.len(), found: false },
+        match last || self.waiting().len() >= SEARCH {
+            true => Next::Skip { bytes: self.waiting().len(), found: false },
             false => Next::Wait,
         }
     }
 
     fn next_right(&mut self, header: Header) -> Next {
         let plain = header.bytes();
-        let sums = self.bytes.get(..plain).is_some_and(|whole| header.sums(whole));
+        let sums = self.waiting().get(..plain).is_some_and(|whole| header.sums(whole));
         Next::Packet { end: if sums { plain } else { header.padded() }, right: true }
     }
 }
@@ -270,14 +281,15 @@ mod tests {
                 Next::Wait if last => return out,
                 Next::Wait => {
                     let to = (at + step).min(bytes.len());
-                    reader.push(at as u64, &bytes[at..to]);
+                    reader.push(at as u64, &bytes[at..to], Moment::default());
                     at = to;
                 }
-                Next::Packet { end, right } => out.push((reader.take(end).0, end, right)),
-                Next::TooLong { .. } => {}
-                Next::Skip { bytes, .. } => {
-                    reader.take(bytes);
+                Next::Packet { end, right } => {
+                    out.push((reader.offset(), end, right));
+                    reader.advance(end);
                 }
+                Next::TooLong { .. } => {}
+                Next::Skip { bytes, .. } => reader.advance(bytes),
             }
         }
     }

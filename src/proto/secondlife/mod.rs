@@ -8,7 +8,6 @@ mod layer;
 mod natives;
 mod packet;
 mod recognise;
-mod requests;
 mod session;
 pub mod template;
 #[cfg(test)]

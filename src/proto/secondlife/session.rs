@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use super::circuit::{Arrival, Counters, Direction, Sent};
 use super::datagram::{Frame, NoMessage, Read};
 use super::packet::{self, Packet};
-use super::requests::Requests;
 use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
-use crate::session::not_its_transport;
-use crate::table::Tables;
+use crate::session::{Request, Requests, not_its_transport, transaction_key};
+use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
 /// Numbers of the messages that open, carry and close a circuit (the number with all its bytes).
@@ -26,6 +25,9 @@ mod known {
     pub const COMPLETE_AGENT_MOVEMENT: u32 = 0xffff_00f9;
     pub const LOGOUT_REPLY: u32 = 0xffff_00fd;
 }
+
+/// Requests of both sides that are remembered.
+const REQUESTS: usize = 256;
 
 /// A circuit between a viewer (or another simulator) and a simulator.
 pub struct CircuitSession {
@@ -67,7 +69,7 @@ impl CircuitSession {
             ends,
             frame: Frame::new(tables),
             names: Names { packets: tables.sym("Packets"), code: tables.sym("Code"), session: tables.sym("SessionID") },
-            requests: Requests::new(tables),
+            requests: Requests::new(tables, REQUESTS),
             socks: None,
             client: Direction::default(),
             server: Direction::default(),
@@ -114,7 +116,7 @@ impl CircuitSession {
     fn message(&mut self, from: Side, bytes: &[u8], at: Moment, read: Read, context: &mut Context<'_>) {
         let nanos = nanos(at);
         let ack = self.tie(from, bytes, nanos, &read, context.tree);
-        let reply = ack.or_else(|| self.requests.answer(read.message, nanos, context.tables, context.tree, bytes));
+        let reply = ack.or_else(|| self.answer(read.message, from, bytes, at, context));
         self.life(from, bytes, at, &read, context);
         let Some(def) = context.tables.message(read.message) else {
             return;
@@ -129,7 +131,11 @@ impl CircuitSession {
             reply,
         };
         let record = context.emit.message(at, &message, context.tables, context.tree);
-        self.requests.ask(read.message, record, nanos, (context.tables, context.tree, bytes));
+        if self.requests.is_request(read.message)
+            && let Some(key) = transaction_key(context.tables, context.tree, bytes)
+        {
+            self.requests.remember(Request { message: read.message, from, key, record, at, replies: 0 });
+        }
         self.sent_by(from).remember(Sent {
             record,
             nanos,
@@ -140,6 +146,23 @@ impl CircuitSession {
             acked: false,
         });
         context.emit.spent(context.tree);
+    }
+
+    /// The request that a message answers.
+    fn answer(
+        &mut self,
+        message: MessageId,
+        from: Side,
+        bytes: &[u8],
+        at: Moment,
+        context: &Context<'_>,
+    ) -> Option<Reply> {
+        let answers = &context.tables.message(message)?.answers;
+        if answers.is_empty() {
+            return None;
+        }
+        let key = transaction_key(context.tables, context.tree, bytes)?;
+        self.requests.answer(from, answers, &key, at)
     }
 
     /// A message nobody knows still counts, and may carry acknowledgements.

@@ -1,0 +1,255 @@
+//! Which request a packet replies to. Packets have no transaction numbers: who asked, whom and for what has to do.
+//!
+//! The tables say which message answers which (`answers`) and which further element both share (`transaction`). The session kit remembers the requests;
+//! this file knows what a request and its reply have in common.
+
+use crate::proto::{Moment, Reply, Side};
+use crate::session::{Request, RequestKey, Requests};
+use crate::table::{MessageDef, MessageId, Tables};
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, mark};
+
+/// Requests of one connection that are remembered.
+const REQUESTS: usize = 256;
+
+/// Packets that nothing answers, but that an error may come back for.
+const OTHERS: usize = 64;
+
+/// What one connection asked, and which packets answer it.
+pub(super) struct Replies {
+    roles: Vec<Role>,
+    requests: Requests,
+    others: Requests,
+}
+
+/// What a message is in a pair.
+#[derive(Clone, Default)]
+struct Role {
+    /// What it answers.
+    answers: Vec<MessageId>,
+    /// It has the six elements that say from whom and to whom.
+    addressed: bool,
+    /// It says what went wrong with any other packet.
+    error: bool,
+    /// The element that request and reply share.
+    shared: Option<Sym>,
+}
+
+/// A packet that was read, and where it came from.
+#[derive(Clone, Copy)]
+pub(super) struct Packet<'a> {
+    /// Its message.
+    pub(super) id: MessageId,
+    /// The side that sent it.
+    pub(super) from: Side,
+    /// The frame that completed it.
+    pub(super) at: Moment,
+    /// Its bytes, the length first.
+    pub(super) bytes: &'a [u8],
+    /// Its tree.
+    pub(super) tree: &'a Tree,
+}
+
+/// The list that a request is remembered in, and its serial number there.
+enum Serial {
+    Request(u64),
+    Other(u64),
+}
+
+impl Replies {
+    /// Nothing asked yet.
+    pub(super) fn new(tables: &Tables) -> Self {
+        Replies {
+            roles: tables.messages().iter().map(|def| role(def, tables)).collect(),
+            requests: Requests::new(tables, REQUESTS),
+            others: Requests::new(tables, OTHERS),
+        }
+    }
+
+    /// Memory that the remembered requests take, in bytes.
+    pub(super) fn held(&self) -> usize {
+        self.requests.held() + self.others.held()
+    }
+
+    /// Forgets all requests.
+    pub(super) fn forget(&mut self) {
+        self.requests.forget();
+        self.others.forget();
+    }
+
+    /// Remembers a packet that may be answered, under its record's number.
+    pub(super) fn remember(&mut self, packet: Packet<'_>, record: u64) {
+        let Some(role) = self.roles.get(packet.id.0 as usize) else { return };
+        let is_request = self.requests.is_request(packet.id);
+        // An error may come back for any packet from somebody to somebody, but for a reply or an error.
+        if !is_request && (role.error || !role.addressed || !role.answers.is_empty()) {
+            return;
+        }
+        let elements = Elements::of(packet.tree, 0, packet.bytes);
+        let asker = role.addressed.then(|| elements.who(2, 3)).flatten();
+        let asked = role.addressed.then(|| elements.mud(4)).flatten();
+        let shared = role.shared.and_then(|name| shared(name, packet.tree, packet.bytes));
+        let Packet { id: message, from, at, .. } = packet;
+        let list = if is_request { &mut self.requests } else { &mut self.others };
+        list.remember(Request { message, from, key: key(asker, asked, shared), record, at, replies: 0 });
+    }
+
+    /// The request that a packet answers.
+    pub(super) fn answer(&mut self, packet: Packet<'_>, tables: &Tables) -> Option<Reply> {
+        let role = self.roles.get(packet.id.0 as usize)?;
+        if role.answers.is_empty() && !role.error {
+            return None;
+        }
+        // In a reply, the originator is the one who was asked, and the target is the one who asked.
+        let elements = Elements::of(packet.tree, 0, packet.bytes);
+        let asker = role.addressed.then(|| elements.who(4, 5)).flatten();
+        let asked = role.addressed.then(|| elements.mud(2)).flatten();
+        if role.error {
+            let (serial, reply) = self.erroneous(packet, key(asker, asked, None), tables)?;
+            match serial {
+                Serial::Request(serial) => self.requests.remove(serial),
+                Serial::Other(serial) => self.others.remove(serial),
+            }
+            return Some(reply);
+        }
+        let key = key(asker, asked, role.shared.and_then(|name| shared(name, packet.tree, packet.bytes)));
+        let (serial, request) = self.requests.find(packet.from, &role.answers, &key)?;
+        // A request to every mud, which names none, may be answered by several.
+        let [asked, _] = request.key.loose;
+        let only_one_answers = asked.is_some() || request.key.exact == NOBODY;
+        let reply = self.requests.answer(packet.from, &role.answers, &key, packet.at);
+        if only_one_answers {
+            self.requests.remove(serial);
+        }
+        reply
+    }
+
+    /// The packet an error is about: the one it brings along, else the only one that is open between its receiver and its sender.
+    fn erroneous(&self, packet: Packet<'_>, error: RequestKey, tables: &Tables) -> Option<(Serial, Reply)> {
+        let enclosed = packet.tree.children(0).find(|(_, n)| n.kind == Kind::Struct && !n.has(mark::SPAN));
+        if let Some((index, _)) = enclosed {
+            let inner = Elements::of(packet.tree, index, packet.bytes);
+            let name = inner.text(0)?;
+            let id = tables.message_named(std::str::from_utf8(name).ok()?)?;
+            let wanted = key(inner.who(2, 3), inner.mud(4), None);
+            let fitting = self.open(packet.from, wanted).filter(|(_, request)| request.message == id);
+            let (serial, request) = fitting.max_by_key(|(_, request)| request.record)?;
+            return Some((serial, request.reply(packet.at)));
+        }
+        let mut fitting = self.open(packet.from, error);
+        let (serial, request) = fitting.next()?;
+        fitting.next().is_none().then(|| (serial, request.reply(packet.at)))
+    }
+
+    /// What the other side sent from the asker to the mud of a key, and was not answered.
+    fn open(&self, from: Side, key: RequestKey) -> impl Iterator<Item = (Serial, &Request)> {
+        let requests = self.requests.with_key(key.exact).map(|(serial, request)| (Serial::Request(serial), request));
+        let others = self.others.with_key(key.exact).map(|(serial, request)| (Serial::Other(serial), request));
+        let between = move |request: &Request| request.from != from && request.key.loose.first() == key.loose.first();
+        requests.chain(others).filter(move |(_, request)| between(request))
+    }
+}
+
+/// The exact part of a key in which nobody asks.
+const NOBODY: u64 = 0;
+
+/// Request and reply agree on who asked, and, where both say it, on who was asked and for what.
+fn key(asker: Option<u64>, asked: Option<u64>, shared: Option<u64>) -> RequestKey {
+    RequestKey { exact: asker.unwrap_or(NOBODY), loose: [asked, shared] }
+}
+
+fn role(def: &MessageDef, tables: &Tables) -> Role {
+    let layout = def.layout.and_then(|l| tables.layout(l));
+    let position = |i| layout.and_then(|l| tables.position(l, i));
+    let shared =
+        (0..32).map_while(position).find(|(_, ty)| tables.type_def(*ty).is_some_and(|d| d.transaction)).map(|p| p.0);
+    Role {
+        answers: def.answers.clone(),
+        addressed: position(1).is_some_and(|p| tables.name(p.0) == "ttl"),
+        error: tables.name(def.name) == "error",
+        shared,
+    }
+}
+
+/// The first elements of an array.
+struct Elements<'a> {
+    nodes: [Option<&'a Node>; 6],
+    tree: &'a Tree,
+    bytes: &'a [u8],
+}
+
+impl<'a> Elements<'a> {
+    /// Those of the array at a node.
+    fn of(tree: &'a Tree, parent: u32, bytes: &'a [u8]) -> Elements<'a> {
+        let mut nodes = [None; 6];
+        let children = tree.children(parent).filter(|(_, n)| !n.has(mark::SPAN));
+        for (slot, (_, node)) in nodes.iter_mut().zip(children) {
+            *slot = Some(node);
+        }
+        Elements { nodes, tree, bytes }
+    }
+
+    /// The bytes of an element that is a text.
+    fn text(&self, index: usize) -> Option<&'a [u8]> {
+        text(self.tree, (*self.nodes.get(index)?)?, self.bytes)
+    }
+
+    /// Hash of the name of a mud; `None` for none in particular.
+    fn mud(&self, index: usize) -> Option<u64> {
+        self.text(index).filter(|t| !t.is_empty()).map(hash)
+    }
+
+    /// Hash of a mud and a user of it. Upper and lower case are the same in users' names.
+    fn who(&self, mud: usize, user: usize) -> Option<u64> {
+        let user = self.text(user).unwrap_or(&[]);
+        Some(user.iter().fold(self.mud(mud)?, |sum, byte| mix(sum, byte.to_ascii_lowercase())))
+    }
+}
+
+fn text<'a>(tree: &'a Tree, node: &Node, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    match node.kind {
+        Kind::Text(TextKind::Owned) => Some(tree.owned(node.value).as_bytes()),
+        Kind::Text(_) => {
+            let (start, len) = node.content();
+            bytes.get(start..start + len)
+        }
+        _ => None,
+    }
+}
+
+/// Hash of the element that request and reply share, as it is written; of a mapping, hash of its first key.
+fn shared(name: Sym, tree: &Tree, bytes: &[u8]) -> Option<u64> {
+    let (index, node) = tree.children(0).find(|(_, n)| n.name == name)?;
+    let mut found = node;
+    for _ in 0..2 {
+        if !matches!(found.kind, Kind::List | Kind::Struct) {
+            break;
+        }
+        let parent = if found.kind == Kind::Struct { index } else { index_of(tree, index)? };
+        let (_, child) = tree.children(parent).find(|(_, n)| !n.has(mark::SPAN))?;
+        if let Some(key) = tree.dynamic(child.name) {
+            return Some(hash(key.as_bytes()));
+        }
+        found = child;
+    }
+    match found.kind {
+        Kind::Unsigned | Kind::Signed => {
+            let mut buffer = itoa::Buffer::new();
+            Some(hash(buffer.format(found.value as i64).as_bytes()))
+        }
+        _ => text(tree, found, bytes).filter(|t| !t.is_empty()).map(hash),
+    }
+}
+
+/// The first pair of a mapping that is a list of pairs.
+fn index_of(tree: &Tree, list: u32) -> Option<u32> {
+    tree.children(list).find(|(_, n)| !n.has(mark::SPAN)).map(|(i, _)| i)
+}
+
+/// FNV-1a: short. A sender who makes two names collide only ties a reply to the wrong one of his own requests.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| mix(sum, *byte))
+}
+
+fn mix(sum: u64, byte: u8) -> u64 {
+    (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+}

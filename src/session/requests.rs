@@ -1,0 +1,306 @@
+//! Requests that wait for their replies, in bounded space.
+//!
+//! Tables say which message answers which (`answers`) and which value both share (`transaction`). A protocol whose replies are told by more
+//! than that makes its own [`RequestKey`]; a simple one uses [`transaction_key`]. This file knows no protocol and no tree beyond that value.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{Moment, Reply, Side};
+use crate::table::{MessageId, Tables};
+use crate::tree::{Kind, Tree};
+
+/// For each request that may wait, so many requests behind it are remembered at most, however few of them still wait. The oldest is
+/// forgotten then, so that one request without a reply does not keep all later ones in memory.
+const SPAN: usize = 8;
+
+/// What a request and its reply have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestKey {
+    /// Is the same in both: a transaction number, or a hash of what identifies the request.
+    pub exact: u64,
+    /// Hashes of what must agree where both sides say it.
+    pub loose: [Option<u64>; 2],
+}
+
+impl RequestKey {
+    /// The key of a request that its transaction alone identifies.
+    pub fn of(transaction: u64) -> RequestKey {
+        RequestKey { exact: transaction, loose: [None; 2] }
+    }
+
+    /// Whether a request and a reply with these keys agree in all that both of them say.
+    pub fn fits(&self, reply: &RequestKey) -> bool {
+        let agree = |(a, b): (&Option<u64>, &Option<u64>)| a.is_none() || b.is_none() || a == b;
+        self.exact == reply.exact && self.loose.iter().zip(&reply.loose).all(agree)
+    }
+}
+
+/// A message that may be answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Its message.
+    pub message: MessageId,
+    /// The side that sent it.
+    pub from: Side,
+    /// What its reply will share with it.
+    pub key: RequestKey,
+    /// Its record.
+    pub record: u64,
+    /// The frame that completed it.
+    pub at: Moment,
+    /// How many messages answered it so far. Some requests are answered in several parts.
+    pub replies: u32,
+}
+
+impl Request {
+    /// What a message that answers this request at `at` says of it.
+    pub fn reply(&self, at: Moment) -> Reply {
+        let seconds = at.time.seconds.saturating_sub(self.at.time.seconds);
+        let nanos = i64::from(at.time.nanos) - i64::from(self.at.time.nanos);
+        Reply { record: self.record, nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos) }
+    }
+}
+
+/// A remembered request, and the one before it with the same exact key.
+#[derive(Debug)]
+struct OpenRequest {
+    request: Request,
+    before: Option<u64>,
+}
+
+/// The requests of a connection that may still be answered.
+///
+/// Each request has a serial number. A request stays until it is [removed](Requests::remove), or until it is forgotten: the oldest one is forgotten when more
+/// than the limit would wait. Finding a request costs a hash look-up and a walk over the requests with the same exact key, latest first.
+#[derive(Debug, Default)]
+pub struct Requests {
+    limit: usize,
+    /// By message: whether some other message answers it.
+    answered: Vec<bool>,
+    /// By serial number, from `first` on; empty places are requests that were removed.
+    open: VecDeque<Option<OpenRequest>>,
+    first: u64,
+    waiting: usize,
+    /// The latest request with an exact key.
+    latest: HashMap<u64, u64>,
+    forgotten: u64,
+}
+
+impl Requests {
+    /// Remembers at most `limit` requests, of the messages that another message of the tables answers.
+    pub fn new(tables: &Tables, limit: usize) -> Requests {
+        let mut answered = vec![false; tables.messages().len()];
+        for asked in tables.messages().iter().flat_map(|message| &message.answers) {
+            if let Some(place) = answered.get_mut(asked.0 as usize) {
+                *place = true;
+            }
+        }
+        Requests { limit, answered, ..Requests::default() }
+    }
+
+    /// Whether some message answers this one, so that it is worth remembering.
+    pub fn is_request(&self, message: MessageId) -> bool {
+        self.answered.get(message.0 as usize) == Some(&true)
+    }
+
+    /// Remembers a request.
+    pub fn remember(&mut self, request: Request) {
+        let serial = self.first + self.open.len() as u64;
+        let before = self.latest.insert(request.key.exact, serial);
+        self.open.push_back(Some(OpenRequest { request, before }));
+        self.waiting += 1;
+        while self.waiting > self.limit || self.open.len() > self.limit.saturating_mul(SPAN) {
+            self.forget_oldest();
+        }
+    }
+
+    /// The request that a message sent by `from` answers, and its serial number: the latest one of the other side that is among `answers` and whose key fits.
+    pub fn find(&self, from: Side, answers: &[MessageId], key: &RequestKey) -> Option<(u64, &Request)> {
+        self.with_key(key.exact).find(|(_, request)| {
+            request.from != from && answers.contains(&request.message) && request.key.fits(key)
+        })
+    }
+
+    /// Counts a reply to the request that [`find`](Self::find) gives; the request stays.
+    pub fn answer(&mut self, from: Side, answers: &[MessageId], key: &RequestKey, at: Moment) -> Option<Reply> {
+        let (serial, request) = self.find(from, answers, key)?;
+        let reply = request.reply(at);
+        if let Some(Some(open)) = self.open.get_mut((serial - self.first) as usize) {
+            open.request.replies = open.request.replies.saturating_add(1);
+        }
+        Some(reply)
+    }
+
+    /// All requests with an exact key, latest first, with their serial numbers.
+    pub fn with_key(&self, exact: u64) -> impl Iterator<Item = (u64, &Request)> {
+        let mut next = self.latest.get(&exact).copied();
+        std::iter::from_fn(move || {
+            let serial = next?;
+            let open = self.get(serial)?;
+            next = open.before;
+            Some((serial, &open.request))
+        })
+    }
+
+    /// The requests that no message answered, oldest first.
+    pub fn unanswered(&self) -> impl Iterator<Item = &Request> {
+        self.open.iter().flatten().map(|open| &open.request).filter(|request| request.replies == 0)
+    }
+
+    /// How many requests were forgotten because too many waited.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Removes a request: it is answered for good.
+    pub fn remove(&mut self, serial: u64) {
+        let Some(place) = serial.checked_sub(self.first).and_then(|place| self.open.get_mut(place as usize)) else { return };
+        let Some(open) = place.take() else { return };
+        self.waiting -= 1;
+        self.unchain(open.request.key.exact, serial, open.before);
+        while let Some(None) = self.open.front() {
+            self.open.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Forgets all requests, and gives back their memory.
+    pub fn forget(&mut self) {
+        self.first += self.open.len() as u64;
+        self.forgotten += self.waiting as u64;
+        (self.open, self.latest, self.waiting) = (VecDeque::new(), HashMap::new(), 0);
+    }
+
+    /// Memory that the remembered requests take, in bytes and roughly.
+    pub fn held(&self) -> usize {
+        self.open.capacity() * size_of::<Option<OpenRequest>>() + self.latest.capacity() * (size_of::<(u64, u64)>() + 1)
+    }
+
+    fn get(&self, serial: u64) -> Option<&OpenRequest> {
+        let place = usize::try_from(serial.checked_sub(self.first)?).ok()?;
+        self.open.get(place)?.as_ref()
+    }
+
+    /// Takes a request out of the chain of those with its exact key; `before` is the one before it.
+    fn unchain(&mut self, exact: u64, serial: u64, before: Option<u64>) {
+        if self.latest.get(&exact) == Some(&serial) {
+            match before.filter(|before| self.get(*before).is_some()) {
+                Some(before) => self.latest.insert(exact, before),
+                None => self.latest.remove(&exact),
+            };
+            return;
+        }
+        let later = self.with_key(exact).map(|(later, _)| later).find(|later| {
+            self.get(*later).is_some_and(|open| open.before == Some(serial))
+        });
+        let later = later.and_then(|later| self.open.get_mut((later - self.first) as usize));
+        if let Some(Some(later)) = later {
+            later.before = before;
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(Some(open)) = self.open.pop_front() {
+            // No request stands before the oldest one in its chain. Later ones that refer to it find nothing there, and stop.
+            if self.latest.get(&open.request.key.exact) == Some(&self.first) {
+                self.latest.remove(&open.request.key.exact);
+            }
+            self.waiting -= 1;
+            self.forgotten += 1;
+        }
+        self.first += 1;
+    }
+}
+
+/// The key of a message in whose tree a value is marked as `transaction`: the first such value, a number, or a UUID folded into one.
+/// `captured` are the message's bytes.
+pub fn transaction_key(tables: &Tables, tree: &Tree, captured: &[u8]) -> Option<RequestKey> {
+    let node = tree.nodes().iter().find(|n| tables.type_def(n.ty).is_some_and(|t| t.transaction))?;
+    if node.kind != Kind::UuidBe {
+        return Some(RequestKey::of(node.value));
+    }
+    let (start, len) = node.content();
+    let uuid = tree.bytes(node.buffer, captured).get(start..start + len)?;
+    let (high, low) = uuid.split_first_chunk::<8>()?;
+    let low = low.first_chunk::<8>()?;
+    Some(RequestKey::of(u64::from_le_bytes(*high).rotate_left(1) ^ u64::from_le_bytes(*low)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const ASK: MessageId = MessageId(0);
+    const OTHER: MessageId = MessageId(1);
+
+    fn ask(requests: &mut Requests, record: u64, key: RequestKey) {
+        let request = Request { message: ASK, from: Side::Client, key, record, at: Moment::default(), replies: 0 };
+        requests.remember(request);
+    }
+
+    fn answered(requests: &mut Requests, key: RequestKey) -> Option<u64> {
+        requests.answer(Side::Server, &[ASK], &key, Moment::default()).map(|reply| reply.record)
+    }
+
+    fn room_for(limit: usize) -> Requests {
+        Requests { limit, ..Requests::default() }
+    }
+
+    #[test]
+    fn the_latest_request_with_the_same_transaction_is_answered() {
+        let mut requests = room_for(8);
+        ask(&mut requests, 1, RequestKey::of(7));
+        ask(&mut requests, 2, RequestKey::of(8));
+        ask(&mut requests, 3, RequestKey::of(7));
+        assert_eq!(answered(&mut requests, RequestKey::of(7)), Some(3));
+        assert_eq!(answered(&mut requests, RequestKey::of(8)), Some(2));
+        assert_eq!(answered(&mut requests, RequestKey::of(9)), None);
+        assert_eq!(requests.unanswered().map(|r| r.record).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn neither_another_message_nor_the_same_side_answers() {
+        let mut requests = room_for(8);
+        ask(&mut requests, 1, RequestKey::of(7));
+        assert!(requests.find(Side::Server, &[OTHER], &RequestKey::of(7)).is_none());
+        assert!(requests.find(Side::Client, &[ASK], &RequestKey::of(7)).is_none());
+    }
+
+    #[test]
+    fn what_only_one_side_says_need_not_agree() {
+        let mut requests = room_for(8);
+        let key = |loose| RequestKey { exact: 1, loose };
+        ask(&mut requests, 1, key([Some(5), None]));
+        assert_eq!(answered(&mut requests, key([None, Some(3)])), Some(1));
+        assert_eq!(answered(&mut requests, key([Some(6), None])), None);
+    }
+
+    #[test]
+    fn a_removed_request_leaves_those_around_it() {
+        for remove in 1..=3 {
+            let mut requests = room_for(8);
+            (1..=3).for_each(|record| ask(&mut requests, record, RequestKey::of(7)));
+            requests.remove(remove - 1);
+            let left: Vec<u64> = requests.with_key(7).map(|(_, r)| r.record).collect();
+            assert_eq!(left, (1..=3).rev().filter(|r| *r != remove).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_is_asked_and_answered() {
+        let mut requests = room_for(64);
+        ask(&mut requests, 0, RequestKey::of(u64::MAX));
+        for record in 1..100_000 {
+            ask(&mut requests, record, RequestKey::of(record));
+            let (serial, _) = requests.find(Side::Server, &[ASK], &RequestKey::of(record)).unwrap();
+            requests.remove(serial);
+        }
+        assert!(requests.held() < 128 << 10, "{} bytes", requests.held());
+        for record in 0..100_000 {
+            ask(&mut requests, record, RequestKey::of(record % 3));
+        }
+        assert!(requests.held() < 128 << 10, "{} bytes", requests.held());
+        assert_eq!(requests.unanswered().count(), 64);
+    }
+}

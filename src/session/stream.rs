@@ -1,0 +1,304 @@
+//! The bytes of one direction that wait to become messages: in order, at known offsets, each with the frame that brought it.
+//!
+//! It knows no framing and no cipher. A session pushes what comes, looks at [`StreamBuffer::waiting`], and takes from its front with
+//! [`StreamBuffer::advance`] or [`StreamBuffer::pass`]. Memory is bounded by the session: it asks [`StreamBuffer::held`] and gives up what waits.
+
+use std::collections::VecDeque;
+
+use super::Moment;
+
+/// Larger buffers are given back once they are empty.
+const KEEP_CAPACITY: usize = 64 << 10;
+
+/// Attempts at a message after which its length, beyond [`LONG`], makes further attempts rare.
+const MANY: u32 = 64;
+const LONG: usize = 256 << 10;
+
+/// The waiting bytes of one direction.
+///
+/// ```
+/// use moulsniff::session::{Moment, StreamBuffer};
+///
+/// let mut stream = StreamBuffer::default();
+/// let frame = |frame| Moment { frame, ..Moment::default() };
+/// stream.push(b"hel", frame(1));
+/// stream.push(b"lo, world", frame(2));
+/// assert_eq!(stream.waiting(), b"hello, world");
+/// // The first 5 bytes were all there with frame 2.
+/// assert_eq!(stream.completed(5), Some(frame(2)));
+/// stream.advance(5);
+/// assert_eq!((stream.offset(), stream.waiting()), (5, &b", world"[..]));
+/// ```
+#[derive(Debug, Default)]
+pub struct StreamBuffer {
+    /// The bytes from `start` on wait; those before are used up.
+    bytes: Vec<u8>,
+    start: usize,
+    /// Stream offset of the first waiting byte.
+    offset: u64,
+    /// So many of the last bytes are not shown yet.
+    hidden: usize,
+    /// Fewer waiting bytes than this make no message.
+    need: usize,
+    /// How often the message that waits was found not to be whole yet.
+    attempts: u32,
+    /// Bytes right before the waiting ones that became no message and were not reported yet.
+    passed: u64,
+    /// The pieces that waiting bytes came in, oldest first.
+    arrivals: VecDeque<PieceEnd>,
+}
+
+/// A piece of the stream.
+#[derive(Clone, Copy, Debug)]
+struct PieceEnd {
+    /// Stream offset behind its last byte.
+    end: u64,
+    /// The frame that brought it.
+    at: Moment,
+}
+
+/// A run of bytes of a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// Stream offset of the first byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub length: u64,
+}
+
+impl StreamBuffer {
+    /// Appends the next bytes of the stream, which the frame of `at` completed.
+    pub fn push(&mut self, bytes: &[u8], at: Moment) {
+        self.push_with(bytes.len(), at, |buffer| buffer.extend_from_slice(bytes));
+    }
+
+    /// Appends the next `length` bytes of the stream, which `write` puts behind what is in the buffer already: decrypted, for example.
+    pub fn push_with(&mut self, length: usize, at: Moment, write: impl FnOnce(&mut Vec<u8>)) {
+        // Moving what waits to the front pays only when at least as much was used up; so all moves together stay linear.
+        let waiting = self.bytes.len() - self.start;
+        if self.start > 0 && (waiting == 0 || self.start > KEEP_CAPACITY.max(waiting)) {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        let end = self.offset + (waiting + length) as u64;
+        match self.arrivals.back_mut() {
+            Some(last) if last.at == at => last.end = end,
+            _ => self.arrivals.push_back(PieceEnd { end, at }),
+        }
+        write(&mut self.bytes);
+    }
+
+    /// The waiting bytes, as far as they are shown.
+    pub fn waiting(&self) -> &[u8] {
+        self.bytes.get(self.start..self.bytes.len() - self.hidden).unwrap_or(&[])
+    }
+
+    /// The waiting bytes, hidden ones too, to be changed in place: decrypted, for example.
+    pub fn waiting_mut(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(self.start..).unwrap_or(&mut [])
+    }
+
+    /// Whether no byte is shown that waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting().is_empty()
+    }
+
+    /// Stream offset of the first waiting byte.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Memory that waiting bytes take, in bytes.
+    pub fn held(&self) -> usize {
+        self.bytes.capacity() + self.arrivals.capacity() * size_of::<PieceEnd>()
+    }
+
+    /// Gives back the memory that no waiting byte needs.
+    pub fn shrink(&mut self) {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        self.bytes.shrink_to_fit();
+        self.arrivals.shrink_to_fit();
+    }
+
+    /// The frame with which the first `length` waiting bytes were all there.
+    pub fn completed(&self, length: usize) -> Option<Moment> {
+        let end = self.offset + length as u64;
+        let first = self.arrivals.front()?;
+        if first.end >= end {
+            return Some(first.at);
+        }
+        let place = self.arrivals.partition_point(|arrival| arrival.end < end);
+        self.arrivals.get(place).map(|arrival| arrival.at)
+    }
+
+    /// Places among the waiting bytes at which a new piece of the stream begins, ascending. A program that sends message by message begins
+    /// most messages at such a place.
+    pub fn piece_starts(&self) -> impl Iterator<Item = usize> + '_ {
+        let shown = self.waiting().len();
+        let ends = self.arrivals.iter().map(|arrival| arrival.end.saturating_sub(self.offset) as usize);
+        ends.take_while(move |end| *end < shown)
+    }
+
+    /// The first `bytes` waiting bytes were used: they are in a message, or were reported.
+    pub fn advance(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.waiting().len());
+        self.start += bytes;
+        self.offset += bytes as u64;
+        self.need = 0;
+        self.attempts = 0;
+        if self.start == self.bytes.len() && self.bytes.capacity() > KEEP_CAPACITY {
+            self.bytes = Vec::new();
+            self.start = 0;
+        }
+        while self.arrivals.front().is_some_and(|arrival| arrival.end <= self.offset) {
+            self.arrivals.pop_front();
+        }
+    }
+
+    /// The first `bytes` waiting bytes become no message. They are counted until [`take_passed`](Self::take_passed) reports them.
+    pub fn pass(&mut self, bytes: usize) {
+        self.passed += bytes.min(self.waiting().len()) as u64;
+        self.advance(bytes);
+    }
+
+    /// The bytes that were passed since this was asked last; the count begins anew. They end where the waiting bytes begin.
+    pub fn take_passed(&mut self) -> ByteRange {
+        let length = std::mem::take(&mut self.passed);
+        ByteRange { offset: self.offset - length, length }
+    }
+
+    /// The stream goes on at `offset`, behind a gap. What waited is forgotten: report it first.
+    pub fn jump(&mut self, offset: u64) {
+        self.bytes = Vec::new();
+        self.arrivals.clear();
+        (self.start, self.hidden, self.need, self.attempts) = (0, 0, 0, 0);
+        self.offset = offset;
+    }
+
+    /// Whether enough bytes wait for another attempt at a message: at least one, and as many as [`wait_for`](Self::wait_for) or
+    /// [`set_need`](Self::set_need) asked for.
+    pub fn is_ready(&self) -> bool {
+        let waiting = self.waiting().len();
+        waiting > 0 && waiting >= self.need
+    }
+
+    /// Waiting bytes that make another attempt worth while; 0 and 1 mean any.
+    pub fn need(&self) -> usize {
+        self.need
+    }
+
+    /// No attempt is made before `bytes` wait. Lasts until bytes are used.
+    pub fn set_need(&mut self, bytes: usize) {
+        self.need = bytes;
+    }
+
+    /// The message that waits has at least `bytes` bytes: no attempt is made before they are there. A long message that was found short many times
+    /// is tried ever more seldom, so that all attempts together stay linear in its bytes.
+    pub fn wait_for(&mut self, bytes: usize) {
+        let waiting = self.waiting().len();
+        self.attempts += 1;
+        let more = if self.is_tried_seldom() { waiting / 8 } else { 1 };
+        self.need = bytes.max(waiting + more);
+    }
+
+    /// Whether attempts became rare, so that a whole message may wait unnoticed. Try once more where no more bytes will come.
+    pub fn is_tried_seldom(&self) -> bool {
+        self.attempts > MANY && self.waiting().len() > LONG
+    }
+
+    /// Hides all waiting bytes. [`reveal`](Self::reveal) shows them again piece by piece, so that a session which had to wait before it could
+    /// read anything reads both directions in the order in which they came.
+    pub fn hide(&mut self) {
+        self.hidden = self.bytes.len() - self.start;
+        self.need = 0;
+    }
+
+    /// The frame that brought the next hidden piece.
+    pub fn next_hidden(&self) -> Option<Moment> {
+        if self.hidden == 0 {
+            return None;
+        }
+        self.completed(self.waiting().len() + 1)
+    }
+
+    /// Shows the next hidden piece.
+    pub fn reveal(&mut self) {
+        let shown = self.offset + self.waiting().len() as u64;
+        let place = self.arrivals.partition_point(|arrival| arrival.end <= shown);
+        let end = self.arrivals.get(place).map_or(u64::MAX, |arrival| arrival.end);
+        self.hidden = self.hidden.saturating_sub(usize::try_from(end - shown).unwrap_or(usize::MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(frame: u64) -> Moment {
+        Moment { frame, ..Moment::default() }
+    }
+
+    fn stream(pieces: &[&[u8]]) -> StreamBuffer {
+        let mut stream = StreamBuffer::default();
+        for (i, piece) in pieces.iter().enumerate() {
+            stream.push(piece, frame(i as u64 + 1));
+        }
+        stream
+    }
+
+    #[test]
+    fn each_byte_knows_the_frame_that_brought_it() {
+        let mut stream = stream(&[b"abc", b"d", b"efgh"]);
+        let frames: Vec<u64> = (1..=8).filter_map(|n| stream.completed(n)).map(|at| at.frame).collect();
+        assert_eq!(frames, [1, 1, 1, 2, 3, 3, 3, 3]);
+        stream.advance(3);
+        assert_eq!(stream.completed(1), Some(frame(2)));
+        assert_eq!(stream.completed(6), None, "only 5 bytes wait");
+        assert_eq!(stream.piece_starts().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn passed_bytes_are_reported_once_and_with_their_place() {
+        let mut stream = stream(&[b"abcdef"]);
+        stream.advance(1);
+        stream.pass(2);
+        stream.pass(1);
+        assert_eq!(stream.take_passed(), ByteRange { offset: 1, length: 3 });
+        assert_eq!(stream.take_passed(), ByteRange { offset: 4, length: 0 });
+    }
+
+    #[test]
+    fn a_gap_moves_the_offset_and_forgets_what_waited() {
+        let mut stream = stream(&[b"abcdef"]);
+        stream.jump(100);
+        stream.push(b"xy", frame(9));
+        assert_eq!((stream.offset(), stream.waiting(), stream.completed(2)), (100, &b"xy"[..], Some(frame(9))));
+    }
+
+    #[test]
+    fn hidden_bytes_come_back_piece_by_piece() {
+        let mut stream = stream(&[b"abc", b"d", b"efgh"]);
+        stream.hide();
+        assert!(stream.is_empty());
+        let mut seen = Vec::new();
+        while let Some(at) = stream.next_hidden() {
+            stream.reveal();
+            seen.push((at.frame, stream.waiting().len()));
+            stream.advance(1);
+        }
+        assert_eq!(seen, [(1, 3), (2, 3), (3, 6)]);
+    }
+
+    #[test]
+    fn one_byte_at_a_time_stays_linear() {
+        let mut stream = StreamBuffer::default();
+        for i in 0..2_000_000 {
+            stream.push(&[1], frame(i));
+            if i % 3 == 2 {
+                stream.advance(2);
+            }
+        }
+        assert!(stream.waiting().len() > 600_000);
+    }
+}

@@ -1,0 +1,340 @@
+//! A whole session by declaration: a service's framing and its messages in the tables are all it takes.
+//!
+//! Where a protocol needs more (keys, handshakes, checksums), it has a session of its own, made of the same parts. This file knows no protocol.
+
+use super::{
+    Context, Event, EventKind, Extent, Framing, Message, Moment, Request, RequestKey, Requests, Session, Share, Side,
+    StreamBuffer, transaction_key,
+};
+use crate::table::{MessageId, Outcome, ServiceId, Tables};
+
+/// Requests of a connection that are remembered.
+const REQUESTS: usize = 1024;
+
+/// What is declared of a service.
+#[derive(Clone, Debug)]
+pub struct Declaration {
+    /// Its name as in the JSON.
+    pub name: String,
+    /// Its messages; `None` where none are known.
+    pub service: Option<ServiceId>,
+    /// How its messages follow each other.
+    pub framing: Framing,
+    /// How framing is found again once it is lost.
+    pub resync: Resync,
+    /// What is said once, when the first bytes come.
+    pub remark: Option<&'static str>,
+}
+
+/// How framing is found again behind a gap, or behind bytes that are no message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resync {
+    /// The next piece of the stream is taken to begin with a message: programs mostly send message by message.
+    NextPiece,
+    /// Every message begins with these bytes.
+    Magic(Vec<u8>),
+}
+
+/// A connection of a service that is declared.
+pub struct TableSession {
+    declared: Declaration,
+    directions: [Direction; 2],
+    requests: Requests,
+    heard: bool,
+}
+
+/// One direction of it.
+#[derive(Default)]
+struct Direction {
+    stream: StreamBuffer,
+    /// So many of the waiting bytes are known to hold no delimiter.
+    searched: usize,
+    /// Framing is lost, and looked for.
+    lost: bool,
+}
+
+/// A message's bytes and where they stand.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    from: Side,
+    offset: u64,
+    bytes: &'a [u8],
+    at: Moment,
+}
+
+/// What became of the first waiting bytes.
+enum Step {
+    /// So many were used.
+    Used(usize),
+    /// More are needed: so many in all.
+    Need(usize),
+    /// No message begins here.
+    Lost(EventKind, String),
+}
+
+impl TableSession {
+    /// A connection of a service that is declared, of which nothing was seen yet.
+    pub fn new(declared: Declaration, tables: &Tables) -> TableSession {
+        let requests = Requests::new(tables, REQUESTS);
+        TableSession { declared, directions: Default::default(), requests, heard: false }
+    }
+
+    fn event(&self, kind: EventKind, from: Side, text: impl Into<String>) -> Event {
+        Event::new(kind, &self.declared.name, from, text)
+    }
+
+    /// What is to be said with the first bytes of the connection.
+    fn remark(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
+        if !std::mem::replace(&mut self.heard, true)
+            && let Some(text) = self.declared.remark
+        {
+            context.emit.event(at, self.event(EventKind::Remark, from, text));
+        }
+    }
+
+    /// Takes all messages that are whole from a direction's waiting bytes. `last`: no more bytes follow these.
+    fn drain(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
+        let mut direction = std::mem::take(from.of(&mut self.directions));
+        while direction.stream.is_ready() || last && !direction.stream.is_empty() {
+            if direction.lost && !self.find_again(&mut direction, from, at, context) {
+                break;
+            }
+            let bytes = direction.stream.waiting();
+            let piece = Piece { from, offset: direction.stream.offset(), bytes, at };
+            match self.step(piece, direction.searched, last, context) {
+                Step::Used(length) => {
+                    direction.stream.advance(length);
+                    direction.searched = 0;
+                }
+                Step::Need(length) => {
+                    direction.searched = bytes.len();
+                    direction.stream.wait_for(length);
+                    break;
+                }
+                Step::Lost(kind, text) => {
+                    context.emit.event(at, self.event(kind, from, text));
+                    direction.lost = true;
+                    direction.searched = 0;
+                    // Whatever is found again, it is not here.
+                    direction.stream.pass(1);
+                    if self.declared.resync == Resync::NextPiece {
+                        direction.stream.pass(usize::MAX);
+                    }
+                }
+            }
+        }
+        *from.of(&mut self.directions) = direction;
+    }
+
+    /// Looks for the next message's beginning; whether it was found.
+    fn find_again(&self, direction: &mut Direction, from: Side, at: Moment, context: &mut Context<'_>) -> bool {
+        let bytes = direction.stream.waiting();
+        let (skip, found) = match &self.declared.resync {
+            Resync::NextPiece => (0, true),
+            Resync::Magic(magic) => match memchr::memmem::find(bytes, magic) {
+                Some(place) => (place, true),
+                // The last bytes may be the beginning of one.
+                None => (bytes.len().saturating_sub(magic.len().saturating_sub(1)), false),
+            },
+        };
+        direction.stream.pass(skip);
+        if !found {
+            let waiting = direction.stream.waiting().len();
+            direction.stream.set_need(waiting + 1);
+            return false;
+        }
+        direction.lost = false;
+        let passed = direction.stream.take_passed();
+        let text = format!("{} bytes passed over; a message may begin here", passed.length);
+        let event = self.event(EventKind::Resync { passed_over: passed.length }, from, text);
+        context.emit.event(at, event.about(direction.stream.offset(), 0));
+        true
+    }
+
+    /// Reads the message that some bytes begin with.
+    fn step(&mut self, piece: Piece<'_>, searched: usize, last: bool, context: &mut Context<'_>) -> Step {
+        let most = context.options.max_message;
+        let too_long = |length: usize| {
+            let text = format!("a message of {length} bytes is not put together (--max-message)");
+            Step::Lost(EventKind::Limit { limit: "max-message" }, text)
+        };
+        match self.declared.framing.extent(piece.bytes, searched) {
+            Extent::ByLayout => self.by_layout(piece, context),
+            Extent::Bytes(length) | Extent::Need(length) if length > most => too_long(length),
+            Extent::Bytes(length) if self.declared.framing == Framing::Whole && !last => Step::Need(length + 1),
+            Extent::Bytes(length) => match piece.bytes.get(..length) {
+                Some(bytes) => {
+                    self.framed(Piece { bytes, ..piece }, context);
+                    Step::Used(length)
+                }
+                None => Step::Need(length),
+            },
+            Extent::Need(length) => Step::Need(length),
+            Extent::Impossible(stated) => {
+                Step::Lost(EventKind::Remark, format!("no message begins here: its length would be {stated}"))
+            }
+        }
+    }
+
+    /// A message whose end the tables tell.
+    fn by_layout(&mut self, piece: Piece<'_>, context: &mut Context<'_>) -> Step {
+        let most = context.options.max_message;
+        let Some(service) = self.declared.service else { return Step::Used(piece.bytes.len()) };
+        match context.message(service, piece.from, piece.bytes) {
+            (Outcome::Message(id, length), outlined) => {
+                let bytes = piece.bytes.get(..length).unwrap_or(piece.bytes);
+                self.message(id, outlined, Piece { bytes, ..piece }, context);
+                Step::Used(length)
+            }
+            (Outcome::Need(length), _) if length > most => {
+                let text = format!("a message of at least {length} bytes is not put together (--max-message)");
+                Step::Lost(EventKind::Limit { limit: "max-message" }, text)
+            }
+            (Outcome::Need(length), _) => Step::Need(length),
+            (other, _) => Step::Lost(EventKind::Remark, no_message(&other, context.tables)),
+        }
+    }
+
+    /// A message whose end is known: its bytes, and nothing else.
+    fn framed(&mut self, piece: Piece<'_>, context: &mut Context<'_>) {
+        let Some(service) = self.declared.service else {
+            context.emit.account(piece.from, Share::Opaque, piece.bytes.len() as u64);
+            return;
+        };
+        let outcome = context.message(service, piece.from, piece.bytes);
+        let (Outcome::Message(id, length), outlined) = outcome else {
+            let text = no_message(&outcome.0, context.tables);
+            return self.undecoded(piece, text, context);
+        };
+        let (bytes, rest) = piece.bytes.split_at_checked(length).unwrap_or((piece.bytes, &[]));
+        self.message(id, outlined, Piece { bytes, ..piece }, context);
+        if !rest.is_empty() {
+            let text = format!("{} bytes behind the message, in its frame", rest.len());
+            self.undecoded(Piece { bytes: rest, offset: piece.offset + length as u64, ..piece }, text, context);
+        }
+    }
+
+    fn undecoded(&self, piece: Piece<'_>, text: String, context: &mut Context<'_>) {
+        let event = self.event(EventKind::Undecoded, piece.from, text);
+        context.emit.event(piece.at, event.about(piece.offset, piece.bytes.len() as u64));
+    }
+
+    /// Hands a message on, and ties it to the one it answers.
+    fn message(&mut self, id: MessageId, outlined: bool, piece: Piece<'_>, context: &mut Context<'_>) {
+        let Piece { from, offset, bytes, at } = piece;
+        let Some(def) = context.tables.message(id) else { return };
+        let name = context.tables.name(def.name);
+        let mut message =
+            Message { name, number: def.number, service: &self.declared.name, from, offset, bytes, reply: None };
+        if let (true, Some(outline)) = (outlined, &context.outline) {
+            context.emit.outline(at, &message, id, context.tables, outline);
+            return;
+        }
+        let ties = self.requests.is_request(id) || !def.answers.is_empty();
+        let key = if ties { transaction_key(context.tables, context.tree, bytes) } else { None };
+        message.reply = key.and_then(|key| self.requests.answer(from, &def.answers, &key, at));
+        let record = context.emit.message(at, &message, context.tables, context.tree);
+        context.emit.spent(context.tree);
+        if let Some(key) = key.filter(|_| self.requests.is_request(id)) {
+            self.ask(id, from, key, record, at);
+        }
+    }
+
+    fn ask(&mut self, message: MessageId, from: Side, key: RequestKey, record: u64, at: Moment) {
+        self.requests.remember(Request { message, from, key, record, at, replies: 0 });
+    }
+
+    /// Reports the bytes of a direction that no message will claim any more.
+    fn give_up(&mut self, from: Side, text: &str, at: Moment, context: &mut Context<'_>) {
+        let stream = &mut from.of(&mut self.directions).stream;
+        stream.pass(usize::MAX);
+        let passed = stream.take_passed();
+        if passed.length > 0 {
+            let event = self.event(EventKind::Undecoded, from, text);
+            context.emit.event(at, event.about(passed.offset, passed.length));
+        }
+    }
+}
+
+impl Session for TableSession {
+    fn data(&mut self, from: Side, _offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+        self.remark(from, at, context);
+        if self.declared.framing == Framing::LeftAlone {
+            return context.emit.account(from, Share::Opaque, bytes.len() as u64);
+        }
+        from.of(&mut self.directions).stream.push(bytes, at);
+        self.drain(from, false, at, context);
+    }
+
+    fn datagram(&mut self, from: Side, bytes: &[u8], _missing: u64, at: Moment, context: &mut Context<'_>) {
+        self.remark(from, at, context);
+        if self.declared.framing == Framing::LeftAlone {
+            return context.emit.account(from, Share::Opaque, bytes.len() as u64);
+        }
+        // A datagram may hold several messages; none goes on in the next one.
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            let piece = Piece { from, offset: done as u64, bytes: rest, at };
+            match self.step(piece, 0, true, context) {
+                Step::Used(length) => done += length.max(1),
+                Step::Need(length) => {
+                    let text = format!("{} of the {length} bytes of a message are in the datagram", rest.len());
+                    return self.undecoded(piece, text, context);
+                }
+                Step::Lost(_, text) => return self.undecoded(piece, text, context),
+            }
+        }
+    }
+
+    fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
+        self.give_up(from, "cut off by a gap", at, context);
+        let event = self.event(EventKind::Gap, from, format!("{length} bytes were never captured"));
+        context.emit.event(at, event.about(offset, length));
+        let direction = from.of(&mut self.directions);
+        direction.stream.jump(offset.saturating_add(length));
+        direction.lost = self.declared.framing != Framing::LeftAlone;
+        direction.searched = 0;
+    }
+
+    fn held(&self) -> usize {
+        self.requests.held() + self.directions.iter().map(|direction| direction.stream.held()).sum::<usize>()
+    }
+
+    fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
+        self.requests.forget();
+        for from in [Side::Client, Side::Server] {
+            let waiting = from.of(&mut self.directions).stream.waiting().len();
+            if waiting == 0 {
+                continue;
+            }
+            let text = format!("{waiting} bytes that waited for the rest of a message are given up to make room");
+            context.emit.event(at, self.event(EventKind::Limit { limit: "max-total" }, from, text));
+            self.give_up(from, "given up to make room", at, context);
+            let direction = from.of(&mut self.directions);
+            direction.stream.shrink();
+            direction.lost = true;
+            direction.searched = 0;
+        }
+    }
+
+    fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
+        self.drain(from, true, at, context);
+        self.give_up(from, "the stream ended within a message", at, context);
+    }
+
+    fn service(&self) -> &str {
+        &self.declared.name
+    }
+}
+
+/// Why bytes are no message, for people.
+fn no_message(outcome: &Outcome, tables: &Tables) -> String {
+    let name = |id: &MessageId| tables.message(*id).map_or("", |message| tables.name(message.name));
+    match outcome {
+        Outcome::Unknown(number, _) => format!("no message has the number {number}"),
+        Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
+        Outcome::Malformed(id) => format!("this cannot be the {} its number says", name(id)),
+        Outcome::Need(length) => format!("a message of at least {length} bytes would begin here"),
+        Outcome::Message(id, _) => name(id).to_string(),
+    }
+}
