@@ -116,9 +116,8 @@ impl Requests {
 
     /// The request that a message sent by `from` answers, and its serial number: the latest one of the other side that is among `answers` and whose key fits.
     pub fn find(&self, from: Side, answers: &[MessageId], key: &RequestKey) -> Option<(u64, &Request)> {
-        self.with_key(key.exact).find(|(_, request)| {
-            request.from != from && answers.contains(&request.message) && request.key.fits(key)
-        })
+        self.with_key(key.exact)
+            .find(|(_, request)| request.from != from && answers.contains(&request.message) && request.key.fits(key))
     }
 
     /// Counts a reply to the request that [`find`](Self::find) gives; the request stays.
@@ -154,7 +153,9 @@ impl Requests {
 
     /// Removes a request: it is answered for good.
     pub fn remove(&mut self, serial: u64) {
-        let Some(place) = serial.checked_sub(self.first).and_then(|place| self.open.get_mut(place as usize)) else { return };
+        let Some(place) = serial.checked_sub(self.first).and_then(|place| self.open.get_mut(place as usize)) else {
+            return;
+        };
         let Some(open) = place.take() else { return };
         self.waiting -= 1;
         self.unchain(open.request.key.exact, serial, open.before);
@@ -190,9 +191,10 @@ impl Requests {
             };
             return;
         }
-        let later = self.with_key(exact).map(|(later, _)| later).find(|later| {
-            self.get(*later).is_some_and(|open| open.before == Some(serial))
-        });
+        let later = self
+            .with_key(exact)
+            .map(|(later, _)| later)
+            .find(|later| self.get(*later).is_some_and(|open| open.before == Some(serial)));
         let later = later.and_then(|later| self.open.get_mut((later - self.first) as usize));
         if let Some(Some(later)) = later {
             later.before = before;

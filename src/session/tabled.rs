@@ -103,7 +103,7 @@ impl TableSession {
             let piece = Piece { from, offset: direction.stream.offset(), bytes, at };
             match self.step(piece, direction.searched, last, context) {
                 Step::Used(length) => {
-                    direction.stream.advance(length);
+                    direction.stream.advance(length.max(1));
                     direction.searched = 0;
                 }
                 Step::Need(length) => {
@@ -244,6 +244,28 @@ impl TableSession {
         self.requests.remember(Request { message, from, key, record, at, replies: 0 });
     }
 
+    /// A datagram, of which `missing` more bytes were not captured.
+    pub fn datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
+        let _ = missing;
+        self.remark(from, at, context);
+        if self.declared.framing == Framing::LeftAlone {
+            return context.emit.account(from, Share::Opaque, bytes.len() as u64);
+        }
+        // A datagram may hold several messages; none goes on in the next one.
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            let piece = Piece { from, offset: done as u64, bytes: rest, at };
+            match self.step(piece, 0, true, context) {
+                Step::Used(length) => done += length.max(1),
+                Step::Need(length) => {
+                    let text = format!("{} of the {length} bytes of a message are in the datagram", rest.len());
+                    return self.undecoded(piece, text, context);
+                }
+                Step::Lost(_, text) => return self.undecoded(piece, text, context),
+            }
+        }
+    }
+
     /// Reports the bytes of a direction that no message will claim any more.
     fn give_up(&mut self, from: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let stream = &mut from.of(&mut self.directions).stream;
@@ -264,26 +286,6 @@ impl Session for TableSession {
         }
         from.of(&mut self.directions).stream.push(bytes, at);
         self.drain(from, false, at, context);
-    }
-
-    fn datagram(&mut self, from: Side, bytes: &[u8], _missing: u64, at: Moment, context: &mut Context<'_>) {
-        self.remark(from, at, context);
-        if self.declared.framing == Framing::LeftAlone {
-            return context.emit.account(from, Share::Opaque, bytes.len() as u64);
-        }
-        // A datagram may hold several messages; none goes on in the next one.
-        let mut done = 0;
-        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            let piece = Piece { from, offset: done as u64, bytes: rest, at };
-            match self.step(piece, 0, true, context) {
-                Step::Used(length) => done += length.max(1),
-                Step::Need(length) => {
-                    let text = format!("{} of the {length} bytes of a message are in the datagram", rest.len());
-                    return self.undecoded(piece, text, context);
-                }
-                Step::Lost(_, text) => return self.undecoded(piece, text, context),
-            }
-        }
     }
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {

@@ -235,7 +235,11 @@ impl Session for I3Session {
 
     fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
         self.replies.forget();
-        self.network.forget();
+        if self.network.held() > 0 {
+            self.network.forget();
+            let text = "the muds and channels that this connection told of are forgotten to make room";
+            context.emit.event(at, self.event(EventKind::Limit { limit: "max-total" }, Side::Client, text));
+        }
         for from in [Side::Client, Side::Server] {
             let stream = &from.of(&mut self.directions).stream;
             let (offset, waiting) = (stream.offset(), stream.waiting().len());

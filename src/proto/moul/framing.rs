@@ -1,7 +1,7 @@
 //! How messages follow each other, how that knowledge is lost, and how it is found again.
 
 use super::super::{Context, Event, EventKind, Moment, Side};
-use super::half::{Half, Stage};
+use super::half::Stage;
 use super::search::{Bench, Found, Search, search};
 use super::session::{MoulSession, Whole, message_name};
 use crate::table::Outcome;
@@ -115,7 +115,8 @@ impl MoulSession {
         self.pump(at, context);
         for side in [Side::Client, Side::Server] {
             let half = self.half(side);
-            let (waiting, ends) = (half.stream.waiting().len(), half.stream.offset().saturating_add(half.stream.need() as u64));
+            let (waiting, ends) =
+                (half.stream.waiting().len(), half.stream.offset().saturating_add(half.stream.need() as u64));
             if waiting == 0 {
                 continue;
             }

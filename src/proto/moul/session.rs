@@ -127,15 +127,21 @@ impl MoulSession {
         let bytes = half.stream.waiting().get(..length).unwrap_or(&[]);
         // Where the key had to be settled first, later frames have come by now.
         let at = half.stream.completed(length).unwrap_or(at);
-        let key =
-            def.filter(|def| def.tied).and_then(|_| transaction_key(context.tables, context.tree, bytes));
+        let key = def.filter(|def| def.tied).and_then(|_| transaction_key(context.tables, context.tree, bytes));
         let reply = match (key, def) {
             (Some(key), Some(def)) if !def.answers.is_empty() => self.requests.answer(side, &def.answers, &key, at),
             _ => None,
         };
         context.emit.plaintext(side, half.stream.offset(), bytes);
-        let message =
-            Message { name, number, service: &self.service_name, from: side, offset: half.stream.offset(), bytes, reply };
+        let message = Message {
+            name,
+            number,
+            service: &self.service_name,
+            from: side,
+            offset: half.stream.offset(),
+            bytes,
+            reply,
+        };
         if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
             // Nothing in it ties it to others.
             context.emit.outline(at, &message, id, context.tables, outline);
