@@ -5,7 +5,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Moment, Reply, Side};
+use super::{Reply, Side};
+use crate::capture::Moment;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, Tree};
 

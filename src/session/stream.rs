@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::Moment;
+use crate::capture::Moment;
 
 /// Larger buffers are given back once they are empty.
 const KEEP_CAPACITY: usize = 64 << 10;
@@ -17,7 +17,7 @@ const LONG: usize = 256 << 10;
 /// The waiting bytes of one direction.
 ///
 /// ```
-/// use moulsniff::session::{Moment, StreamBuffer};
+/// use moulsniff::{capture::Moment, session::StreamBuffer};
 ///
 /// let mut stream = StreamBuffer::default();
 /// let frame = |frame| Moment { frame, ..Moment::default() };

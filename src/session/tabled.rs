@@ -3,9 +3,10 @@
 //! Where a protocol needs more (keys, handshakes, checksums), it has a session of its own, made of the same parts. This file knows no protocol.
 
 use super::{
-    Context, Event, EventKind, Extent, Framing, Message, Moment, Request, RequestKey, Requests, Session, Share, Side,
+    Context, Event, EventKind, Extent, Framing, Message, Request, RequestKey, Requests, Session, Share, Side,
     StreamBuffer, transaction_key,
 };
+use crate::capture::Moment;
 use crate::table::{MessageId, Outcome, ServiceId, Tables};
 
 /// Requests of a connection that are remembered.
@@ -244,28 +245,6 @@ impl TableSession {
         self.requests.remember(Request { message, from, key, record, at, replies: 0 });
     }
 
-    /// A datagram, of which `missing` more bytes were not captured.
-    pub fn datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
-        let _ = missing;
-        self.remark(from, at, context);
-        if self.declared.framing == Framing::LeftAlone {
-            return context.emit.account(from, Share::Opaque, bytes.len() as u64);
-        }
-        // A datagram may hold several messages; none goes on in the next one.
-        let mut done = 0;
-        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            let piece = Piece { from, offset: done as u64, bytes: rest, at };
-            match self.step(piece, 0, true, context) {
-                Step::Used(length) => done += length.max(1),
-                Step::Need(length) => {
-                    let text = format!("{} of the {length} bytes of a message are in the datagram", rest.len());
-                    return self.undecoded(piece, text, context);
-                }
-                Step::Lost(_, text) => return self.undecoded(piece, text, context),
-            }
-        }
-    }
-
     /// Reports the bytes of a direction that no message will claim any more.
     fn give_up(&mut self, from: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let stream = &mut from.of(&mut self.directions).stream;
@@ -286,6 +265,26 @@ impl Session for TableSession {
         }
         from.of(&mut self.directions).stream.push(bytes, at);
         self.drain(from, false, at, context);
+    }
+
+    fn datagram(&mut self, from: Side, bytes: &[u8], _missing: u64, at: Moment, context: &mut Context<'_>) {
+        self.remark(from, at, context);
+        if self.declared.framing == Framing::LeftAlone {
+            return context.emit.account(from, Share::Opaque, bytes.len() as u64);
+        }
+        // A datagram may hold several messages; none goes on in the next one.
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            let piece = Piece { from, offset: done as u64, bytes: rest, at };
+            match self.step(piece, 0, true, context) {
+                Step::Used(length) => done += length.max(1),
+                Step::Need(length) => {
+                    let text = format!("{} of the {length} bytes of a message are in the datagram", rest.len());
+                    return self.undecoded(piece, text, context);
+                }
+                Step::Lost(_, text) => return self.undecoded(piece, text, context),
+            }
+        }
     }
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {

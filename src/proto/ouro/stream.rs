@@ -4,7 +4,8 @@
 //! Knows headers and nothing of what packets say.
 
 use super::packet::{HEADER, Header};
-use crate::session::{Moment, StreamBuffer};
+use crate::capture::Moment;
+use crate::session::StreamBuffer;
 
 /// One direction's bytes that were not handed on yet.
 #[derive(Debug, Default)]
