@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use serde_json::Value;
+
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
 use super::read::tables as load;
@@ -14,26 +16,35 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let tables: Vec<&Tables> = all.iter().map(LazyTables::get).collect();
     let schema = schema(&tables);
     let mut out = Vec::new();
-    // A definition a line: what a table's change does to it can be read.
     write(&schema, &mut out);
     std::io::stdout().write_all(&out).map_err(CliError::writing)?;
     Ok(Status::Good)
 }
 
-fn write(schema: &serde_json::Value, out: &mut Vec<u8>) {
+/// One definition a line, and within a protocol one message a line: a table's change shows as the lines it concerns.
+fn write(schema: &Value, out: &mut Vec<u8>) {
     let empty = serde_json::Map::new();
     let top = schema.as_object().unwrap_or(&empty);
-    let text = |v: &dyn std::fmt::Display| v.to_string();
     out.extend_from_slice(b"{\n");
     for (key, value) in top.iter().filter(|(key, _)| *key != "$defs") {
-        out.extend_from_slice(format!("\"{key}\": {},\n", text(value)).as_bytes());
+        out.extend_from_slice(format!("\"{key}\": {value},\n").as_bytes());
     }
     out.extend_from_slice(b"\"$defs\": {\n");
     let defs = top.get("$defs").and_then(|d| d.as_object()).unwrap_or(&empty);
     for (i, (name, def)) in defs.iter().enumerate() {
         let comma = if i + 1 < defs.len() { "," } else { "" };
-        let name = serde_json::Value::from(name.as_str());
-        out.extend_from_slice(format!("{name}: {}{comma}\n", text(def)).as_bytes());
+        out.extend_from_slice(format!("{}: {}{comma}\n", Value::from(name.as_str()), definition(def)).as_bytes());
     }
     out.extend_from_slice(b"}\n}\n");
+}
+
+/// A definition's text. That of a protocol is nothing but a list of its messages.
+fn definition(def: &Value) -> String {
+    match def.as_object().filter(|d| d.len() == 1).and_then(|d| d.get("allOf")?.as_array()) {
+        Some(messages) if !messages.is_empty() => {
+            let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
+            format!("{{\"allOf\":[\n{}\n]}}", lines.join(",\n"))
+        }
+        _ => def.to_string(),
+    }
 }

@@ -4,10 +4,11 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use similar::TextDiff;
 
 /// A file of the repository.
 pub fn file(name: &str) -> PathBuf {
@@ -36,6 +37,25 @@ pub fn records(capture: &str, keys: &[&str], more: &[&str]) -> Vec<Value> {
     let output = program.output().unwrap();
     assert!(output.status.success(), "{capture}: {}", String::from_utf8_lossy(&output.stderr));
     output.stdout.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect()
+}
+
+/// Holds a kept file against what is printed now: fails with a unified diff, or rewrites the file where the variable `switch` is `write`.
+pub fn hold(path: &Path, printed: &str, switch: &str) {
+    if std::env::var_os(switch).is_some_and(|v| v == "write") {
+        std::fs::write(path, printed).unwrap();
+        return;
+    }
+    let kept = std::fs::read_to_string(path).unwrap();
+    if kept != printed {
+        let name = path.strip_prefix(file("")).unwrap_or(path).display();
+        let diff = unified(&kept, printed, &format!("{name} (kept)"), "printed now");
+        panic!("{name} is not what is printed now; {switch}=write rewrites it.\n{diff}");
+    }
+}
+
+/// The difference of two texts, as `diff -u` prints it.
+pub fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> String {
+    TextDiff::from_lines(old, new).unified_diff().header(old_name, new_name).to_string()
 }
 
 /// Arbitrary numbers, the same in every run.

@@ -24,7 +24,6 @@ mod made;
 mod material;
 mod moul_damage;
 mod moul_forms;
-mod moul_tables;
 mod ouro;
 mod outlines;
 mod plasma;

@@ -1,11 +1,14 @@
-//! The kept schema is what the program makes, and what the program prints is as the schema says.
+//! The kept schema still describes what the program prints, and what the program prints is valid by its own schema.
 //!
 //! `SCHEMA=write cargo test --test it schema` rewrites `docs/json.schema.json`; read the difference before committing it.
 
+use std::collections::HashSet;
 use std::process::Command;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
+
+use crate::common::{file, hold};
 
 const KEPT: &str = "docs/json.schema.json";
 
@@ -60,19 +63,15 @@ impl Schema {
     }
 }
 
+/// Lines of the kept schema may not change or go: programs read what they describe. New lines (a message added to a table) need no new kept file.
 #[test]
-fn the_kept_schema_is_the_programs() {
-    let path = format!("{}/{KEPT}", env!("CARGO_MANIFEST_DIR"));
+fn every_line_of_the_kept_schema_is_still_the_programs() {
+    let kept = std::fs::read_to_string(file(KEPT)).unwrap();
     let made = run(&["schema"]);
-    if std::env::var_os("SCHEMA").is_some_and(|v| v == "write") {
-        std::fs::write(&path, made).unwrap();
-        return;
+    let lines = |text: &str| text.lines().map(|l| l.trim_end_matches(',').to_string()).collect::<HashSet<_>>();
+    if !lines(&kept).is_subset(&lines(&made)) || std::env::var_os("SCHEMA").is_some() {
+        hold(&file(KEPT), &made, "SCHEMA");
     }
-    let kept = std::fs::read_to_string(&path).unwrap();
-    for (n, (kept, made)) in kept.lines().zip(made.lines()).enumerate() {
-        assert_eq!(kept, made, "{KEPT}:{}: SCHEMA=write cargo test --test it schema rewrites it", n + 1);
-    }
-    assert_eq!(kept.lines().count(), made.lines().count());
 }
 
 #[test]

@@ -222,3 +222,18 @@ fn for_each_message(mut f: impl FnMut(&Tables, moulsniff::table::MessageId, &[u8
 fn bytes_of(example: &Example) -> Vec<u8> {
     if example.text { example.bytes.clone().into_bytes() } else { parse_hex(&example.bytes).unwrap() }
 }
+
+#[test]
+fn names_of_moul_messages_say_who_sends_and_who_receives() {
+    let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
+    let services = [("auth", "Auth"), ("game", "Game"), ("file", "File"), ("gatekeeper", "GateKeeper"), ("csr", "Csr")];
+    for (service, word) in services {
+        let service = tables.services().iter().find(|s| s.name == service).unwrap();
+        for (messages, start) in service.messages.iter().zip([format!("Cli2{word}_"), format!("{word}2Cli_")]) {
+            for (_, id) in messages {
+                let name = tables.name(tables.message(*id).unwrap().name);
+                assert!(name.starts_with(&start), "{name}");
+            }
+        }
+    }
+}

@@ -1,45 +1,48 @@
-//! What the program prints, held to the letter: every `console` block of `tests/transcripts/*.md` and of the README is run.
+//! What the program prints, byte for byte: every `console` block of `tests/transcripts/*.md` and of the README is run.
 //!
-//! A block reads like a terminal: `$ ` and a command for the shell, then what it prints on standard output and after that on
-//! standard error, then `[exit N]` where the status is not 0. `TRANSCRIPTS=write cargo test --test it transcripts` rewrites the
+//! A block reads like a terminal: `$ ` and a command for the shell, then its standard output, then its standard error, then
+//! `[exit N]` where the status is not 0. `TRANSCRIPTS=write cargo test --test it transcripts` rewrites the
 //! blocks with what is printed now; read the difference before committing it.
 
 #![cfg(unix)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-#[test]
-fn transcripts() {
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(root().join("tests/transcripts")).unwrap().map(|e| e.unwrap().path()).collect();
-    files.retain(|f| f.extension().is_some_and(|e| e == "md"));
-    files.sort();
-    assert!(files.len() > 3, "the transcripts are gone");
-    files.iter().for_each(|f| hold(f));
+use crate::common::{file, hold};
+
+/// A test for each transcript, by its file's name.
+macro_rules! transcripts {
+    ($($name:ident)*) => {
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        $(#[test]
+        fn $name() {
+            check(&format!("tests/transcripts/{}.md", stringify!($name)));
+        })*
+    };
 }
+
+transcripts! { help intermud3 json keys mistakes ouro secondlife tables trees }
 
 #[test]
 fn readme() {
-    hold(&root().join("README.md"));
+    check("README.md");
 }
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+#[test]
+fn every_transcript_has_its_test() {
+    let paths = std::fs::read_dir(file("tests/transcripts")).unwrap().map(|e| e.unwrap().path());
+    let transcripts = paths.filter(|f| f.extension().is_some_and(|e| e == "md"));
+    let mut names: Vec<String> = transcripts.map(|f| f.file_stem().unwrap().to_str().unwrap().to_string()).collect();
+    names.sort();
+    assert_eq!(names, NAMES, "`transcripts!` in this file lists the files of tests/transcripts");
 }
 
-fn hold(path: &Path) {
-    let expected = std::fs::read_to_string(path).unwrap();
-    let printed = played(&expected);
-    if std::env::var_os("TRANSCRIPTS").is_some_and(|v| v == "write") {
-        std::fs::write(path, printed).unwrap();
-        return;
-    }
-    for (n, (want, have)) in expected.lines().zip(printed.lines()).enumerate() {
-        assert_eq!(want, have, "{}:{}: (left: the transcript, right: printed now)", path.display(), n + 1);
-    }
-    let lines = (expected.lines().count(), printed.lines().count());
-    assert_eq!(lines.0, lines.1, "{}: the numbers of lines differ", path.display());
+fn check(name: &str) {
+    let path = file(name);
+    let kept = std::fs::read_to_string(&path).unwrap();
+    hold(&path, &played(&kept), "TRANSCRIPTS");
 }
 
 /// The text with every console block played again.
@@ -76,7 +79,7 @@ fn run(command: &str) -> Option<String> {
         .env("PATH", path)
         .env_remove("COLUMNS")
         .env_remove("NO_COLOR")
-        .current_dir(root())
+        .current_dir(file(""))
         .output()
         .unwrap();
     let mut out = String::from_utf8(shell.stdout).unwrap();

@@ -10,7 +10,7 @@ use crate::tree::{Sym, TypeRef, mark};
 /// The definitions of one protocol.
 pub(super) struct ProtocolSchema<'a> {
     tables: &'a Tables,
-    /// Names of layouts that came before, and of which layout: two may be called alike.
+    /// The name of each layout's definition.
     names: Vec<String>,
     /// Layouts of messages whose header code reads, which adds fields of its own.
     framed: BTreeSet<u32>,
@@ -18,13 +18,7 @@ pub(super) struct ProtocolSchema<'a> {
 
 impl<'a> ProtocolSchema<'a> {
     pub(super) fn new(tables: &'a Tables) -> ProtocolSchema<'a> {
-        let (mut names, mut alike) = (Vec::new(), BTreeMap::new());
-        for layout in tables.layouts() {
-            let name = format!("{}.{}", tables.protocol(), tables.name(layout.name));
-            let count = alike.entry(name.clone()).or_insert(0u32);
-            *count += 1;
-            names.push(if *count == 1 && !name.ends_with('.') { name } else { format!("{name}_{count}") });
-        }
+        let names = layout_names(tables);
         let framed =
             tables.messages().iter().filter(|m| tables.service(m.service).is_some_and(|s| s.header.is_empty()));
         let framed = framed.filter_map(|m| m.layout).map(|id| id.0).collect();
@@ -74,7 +68,7 @@ impl<'a> ProtocolSchema<'a> {
         let free = layout.positions.is_some();
         let mut open = free || framed;
         let mut properties: Vec<(String, Vec<Value>)> = Vec::new();
-        for (name, ty, list) in self.fields(layout) {
+        for (_, name, ty, list) in steps(self.tables, layout) {
             let Some(def) = self.tables.type_def(ty) else { continue };
             // Code may add fields of its own.
             open |= matches!(def.read, ReadAs::Native { .. } | ReadAs::Value(_));
@@ -94,37 +88,6 @@ impl<'a> ProtocolSchema<'a> {
             properties.into_iter().map(|(n, shapes)| (n, any_of(shapes))).collect();
         properties.entry("undecoded").or_insert_with(|| json!({ "$ref": "#/$defs/hex" }));
         json!({ "type": "object", "properties": properties, "additionalProperties": open })
-    }
-
-    /// All fields a layout may have; with them, whether it is only an empty list.
-    fn fields(&self, layout: &Layout) -> Vec<(Sym, TypeRef, bool)> {
-        let mut found = Vec::new();
-        let mut seen = BTreeSet::new();
-        let mut ways = vec![layout.start];
-        while let Some(at) = ways.pop() {
-            let (true, Some(op)) = (seen.insert(at), self.tables.step(at)) else { continue };
-            match op {
-                LayoutStep::End | LayoutStep::Undecoded => continue,
-                LayoutStep::Jump(to) => {
-                    ways.push(*to);
-                    continue;
-                }
-                LayoutStep::Branch { otherwise, .. } => ways.push(*otherwise),
-                LayoutStep::Switch { targets, otherwise, .. } => {
-                    ways.push(*otherwise);
-                    ways.extend(targets.iter().map(|t| t.1));
-                    continue;
-                }
-                LayoutStep::Field { name, ty, marks, .. } if marks & mark::SPAN == 0 => {
-                    found.push((at, *name, *ty, false))
-                }
-                LayoutStep::Empty { name, ty } => found.push((at, *name, *ty, true)),
-                LayoutStep::Field { .. } | LayoutStep::Say { .. } | LayoutStep::Remember { .. } => {}
-            }
-            ways.push(at + 1);
-        }
-        found.sort_by_key(|f| f.0);
-        found.into_iter().map(|(_, name, ty, list)| (name, ty, list)).collect()
     }
 
     fn of(&self, ty: TypeRef) -> Value {
@@ -169,6 +132,78 @@ impl<'a> ProtocolSchema<'a> {
             ReadAs::NullOr { of, .. } => any_of(vec![json!({ "type": "null" }), self.of(*of)]),
             ReadAs::Value(_) | ReadAs::Native { .. } => json!(true),
         }
+    }
+}
+
+/// A name for each layout, no two alike. A structure written within another has none of its own and is called by its place,
+/// `secondlife.AgentUpdate.AgentData`: a number would change with each message that is added before it.
+fn layout_names(tables: &Tables) -> Vec<String> {
+    let mut names: Vec<String> = tables.layouts().iter().map(|l| tables.name(l.name).to_string()).collect();
+    // A layout may come before the one it is written in, hence as many rounds as there are levels.
+    while names.iter().any(String::is_empty) {
+        let mut found = Vec::new();
+        for (outer, layout) in names.iter().zip(tables.layouts()).filter(|(outer, _)| !outer.is_empty()) {
+            for (_, name, ty, _) in steps(tables, layout) {
+                let mut inner = Vec::new();
+                within(tables, ty, &mut inner);
+                inner.retain(|id| names.get(id.0 as usize).is_some_and(String::is_empty));
+                found.extend(inner.into_iter().map(|id| (id, format!("{outer}.{}", tables.name(name)))));
+            }
+        }
+        if found.is_empty() {
+            break;
+        }
+        for (id, path) in found {
+            if let Some(name) = names.get_mut(id.0 as usize).filter(|name| name.is_empty()) {
+                *name = path;
+            }
+        }
+    }
+    let mut alike = BTreeMap::new();
+    let unique = |name: String| {
+        let name = format!("{}.{name}", tables.protocol());
+        let count = alike.entry(name.clone()).and_modify(|n| *n += 1).or_insert(1u32);
+        if *count == 1 && !name.ends_with('.') { name } else { format!("{name}_{count}") }
+    };
+    names.into_iter().map(unique).collect()
+}
+
+/// All fields a layout may have, in order: the step, the name, the type, and whether it is only an empty list.
+fn steps(tables: &Tables, layout: &Layout) -> Vec<(u32, Sym, TypeRef, bool)> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut ways = vec![layout.start];
+    while let Some(at) = ways.pop() {
+        let (true, Some(op)) = (seen.insert(at), tables.step(at)) else { continue };
+        match op {
+            LayoutStep::End | LayoutStep::Undecoded => continue,
+            LayoutStep::Jump(to) => {
+                ways.push(*to);
+                continue;
+            }
+            LayoutStep::Branch { otherwise, .. } => ways.push(*otherwise),
+            LayoutStep::Switch { targets, otherwise, .. } => {
+                ways.push(*otherwise);
+                ways.extend(targets.iter().map(|t| t.1));
+                continue;
+            }
+            LayoutStep::Field { name, ty, marks, .. } if marks & mark::SPAN == 0 => found.push((at, *name, *ty, false)),
+            LayoutStep::Empty { name, ty } => found.push((at, *name, *ty, true)),
+            LayoutStep::Field { .. } | LayoutStep::Say { .. } | LayoutStep::Remember { .. } => {}
+        }
+        ways.push(at + 1);
+    }
+    found.sort_by_key(|f| f.0);
+    found
+}
+
+/// Adds the layouts that a type's values have, or the elements of its lists.
+fn within(tables: &Tables, ty: TypeRef, found: &mut Vec<LayoutId>) {
+    match tables.type_def(ty).map(|def| &def.read) {
+        Some(ReadAs::Layout { layout, .. }) => found.push(*layout),
+        Some(ReadAs::List { of, .. } | ReadAs::NullOr { of, .. }) => within(tables, *of, found),
+        Some(ReadAs::Region { inner, .. }) => inner.iter().for_each(|ty| within(tables, *ty, found)),
+        _ => {}
     }
 }
 
