@@ -135,7 +135,7 @@ fn messages(c: &mut Criterion) {
     let moul = protocol_named("moul").unwrap();
     let tables = LazyTables::new(moul, Vec::new()).unwrap();
     let mut evaluator = Evaluator::default();
-    moul.prepare(&mut evaluator, &setup.options);
+    moul.prepare(&mut evaluator, setup.settings.named("moul"));
     let tables = tables.get();
     for service in ["auth", "game"] {
         let all = material::messages(DIRTSAND).into_iter().filter(|m| m.service == service).collect();

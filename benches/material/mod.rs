@@ -10,8 +10,9 @@ use moulsniff::capture::{Capture, Source, Time};
 use moulsniff::flow::Limits;
 use moulsniff::out::{Body, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
+use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
-use moulsniff::proto::{LazyTables, Options, PROTOCOLS, Side};
+use moulsniff::proto::{AllSettings, LazyTables, Options, PROTOCOLS, Settings, Side};
 
 /// A session with a DIRTSAND shard, and what opens it.
 pub const DIRTSAND: (&str, &[&str]) = ("captures/moul/full_dirtsand.pcapng", &["keys/dirtsand.ini"]);
@@ -35,7 +36,8 @@ pub fn bytes(name: &str) -> Vec<u8> {
 pub fn keys(names: &[&str]) -> KeyRing {
     let mut ring = KeyRing::default();
     for name in names {
-        ring.add(KeyFile::read(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap());
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name);
+        ring.add(KeyFile::parse(name, &std::fs::read(path).unwrap()).unwrap());
     }
     ring
 }
@@ -44,7 +46,7 @@ pub fn keys(names: &[&str]) -> KeyRing {
 pub fn setup(keys: KeyRing) -> Setup {
     Setup {
         tables: PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap()).collect(),
-        keys,
+        settings: AllSettings::default().with("moul", Settings::new(MoulSettings::with_keys(keys))),
         options: Options::default(),
         decode_as: Vec::new(),
         limits: Limits::default(),

@@ -10,7 +10,8 @@ use moulsniff::out::json::{JsonWriter, JsonOptions};
 use moulsniff::out::tree::{Annotator, AnnotationStore, TreeOptions, TreeWriter};
 use moulsniff::out::{Body, Paint, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
-use moulsniff::proto::Options;
+use moulsniff::proto::moul::MoulSettings;
+use moulsniff::proto::{AllSettings, Options, Settings, protocol_named};
 
 use crate::{byte, bytes, checks, number, tables};
 
@@ -102,7 +103,7 @@ pub fn pipeline(data: &[u8]) {
     keys.add(KeyFile::parse("dirtsand.ini", include_bytes!("../../keys/dirtsand.ini")).unwrap());
     let setup = Setup {
         tables: tables().clone(),
-        keys,
+        settings: AllSettings::default().with("moul", Settings::new(MoulSettings::with_keys(keys))),
         options: Options { max_message: 64 << 10, max_decompressed: 64 << 10, ..Options::default() },
         decode_as: Vec::new(),
         limits: limits(),
@@ -114,8 +115,10 @@ pub fn pipeline(data: &[u8]) {
         match capture.next_item() {
             Ok(Some(Item::Frame(frame))) => pipeline.frame(&frame),
             Ok(Some(Item::Secrets(secrets))) => {
-                if let Ok(file) = KeyFile::parse("keys in the capture", secrets.data) {
-                    pipeline.keys().add_carried(file);
+                let moul = protocol_named("moul").and_then(|moul| moul.secrets());
+                let settings = pipeline.settings().named_mut("moul");
+                if let (Some(moul), Some(settings)) = (moul, settings) {
+                    let _ = moul.carry(secrets.data, settings);
                 }
             }
             Err(_) => {}

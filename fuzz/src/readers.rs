@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use moulsniff::capture::{Moment, Time};
 use moulsniff::filter::Filter;
 use moulsniff::out::{Body, Record};
-use moulsniff::proto::{Event, EventKind, Message, Options, Side, Transport};
+use moulsniff::proto::{Event, EventKind, Message, Settings, Side, Transport};
 use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
 use moulsniff::proto::moul::sdl::store::Store;
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
@@ -21,7 +21,7 @@ pub fn evaluator(mut data: &[u8]) {
     let choice = number(&mut data);
     let mut evaluator = Evaluator::default();
     evaluator.limits.decompressed = 1 << 20;
-    lazy.protocol().prepare(&mut evaluator, &Options::default());
+    lazy.protocol().prepare(&mut evaluator, &Settings::default());
     let mut tree = Tree::new();
     if how & 0x80 != 0 {
         let service = ServiceId((choice % tables.services().len().max(1)) as u32);
@@ -59,12 +59,15 @@ pub fn sdl_text(mut data: &[u8]) {
 /// Descriptors, and a state that may be one of theirs.
 pub fn sdl_blob(mut data: &[u8]) {
     let count = number(&mut data);
-    let descriptors = vec![("x.sdl".to_string(), bytes(&mut data, count).to_vec())];
+    let descriptors = bytes(&mut data, count);
     let lazy = tables_of("moul");
     let tables = lazy.get();
     let mut evaluator = Evaluator::default();
     evaluator.limits.decompressed = 1 << 20;
-    lazy.protocol().prepare(&mut evaluator, &Options { descriptors, ..Options::default() });
+    lazy.protocol().prepare(&mut evaluator, &Settings::default());
+    if let Some(store) = Store::of(&mut evaluator) {
+        store.keep_file("x.sdl", descriptors);
+    }
     let mut tree = Tree::new();
     let ty = tables.type_named("SDL").unwrap();
     evaluator.value(tables, ty, Sym::ELEMENT, data, 0, &mut tree);

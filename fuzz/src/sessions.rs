@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 
 use moulsniff::capture::{Moment, Time};
+use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
-use moulsniff::proto::{
-    Context, Emit, Ends, Event, EventKind, Message, Options, Share, Side, Start, Transport,
-};
+use moulsniff::proto::{Context, Emit, Ends, Event, EventKind, Message, Options, Share, Side, Start, Transport, Settings};
 use moulsniff::table::{Evaluator, Tables};
 use moulsniff::tree::Tree;
 
@@ -37,22 +36,22 @@ pub fn moul(mut data: &[u8]) {
         3 => Some("file"),
         _ => None,
     };
-    run("moul", Transport::Tcp, how & 1 != 0, service, &keys, data);
+    run("moul", Transport::Tcp, how & 1 != 0, service, &Settings::new(MoulSettings::with_keys(keys)), data);
 }
 
 pub fn secondlife(data: &[u8]) {
-    run("secondlife", Transport::Udp, false, None, &KeyRing::default(), data);
+    run("secondlife", Transport::Udp, false, None, &Settings::default(), data);
 }
 
 pub fn intermud3(mut data: &[u8]) {
     let how = byte(&mut data);
     let service = if how & 2 != 0 { Some("oob") } else { None };
-    run("intermud3", Transport::Tcp, how & 1 != 0, service, &KeyRing::default(), data);
+    run("intermud3", Transport::Tcp, how & 1 != 0, service, &Settings::default(), data);
 }
 
 pub fn ouro(mut data: &[u8]) {
     let transport = if byte(&mut data) & 1 == 0 { Transport::Udp } else { Transport::Tcp };
-    run("ouro", transport, true, None, &KeyRing::default(), data);
+    run("ouro", transport, true, None, &Settings::default(), data);
 }
 
 /// Counts what becomes of every byte.
@@ -84,13 +83,13 @@ impl Emit for Ear {
 }
 
 /// A script: a byte that says what comes and, with the next one, how long it is; then the bytes, if it is bytes that come.
-fn run(protocol: &str, transport: Transport, whole: bool, service: Option<&str>, keys: &KeyRing, mut data: &[u8]) {
+fn run(protocol: &str, transport: Transport, whole: bool, service: Option<&str>, settings: &Settings, mut data: &[u8]) {
     let lazy = tables_of(protocol);
     let (protocol, tables) = (lazy.protocol(), lazy.get());
     let options = Options { max_message: 1 << 20, max_decompressed: 1 << 20, ..Options::default() };
     let mut evaluator = Evaluator::default();
     evaluator.limits.decompressed = options.max_decompressed;
-    protocol.prepare(&mut evaluator, &options);
+    protocol.prepare(&mut evaluator, settings);
     let ends =
         Ends { client: SocketAddr::from(([10, 0, 0, 1], 50_000)), server: SocketAddr::from(([10, 0, 0, 2], 14_617)) };
     let mut session = protocol.session(&Start { ends, transport, whole, service }, tables);
@@ -104,7 +103,7 @@ fn run(protocol: &str, transport: Transport, whole: bool, service: Option<&str>,
                 evaluator: &mut evaluator,
                 tree: &mut tree,
                 outline: None,
-                keys,
+                settings,
                 sequences: [None; 2],
                 options: &options,
                 emit: &mut ear,

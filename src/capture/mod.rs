@@ -35,6 +35,7 @@ mod tests;
 
 pub use error::{CaptureError, Packing, Problem};
 pub use live::{Interface, Live, LiveError, Taken, interfaces};
+pub use reader::is_magic;
 pub use rewrite::{Output, Rewritten, inject, strip};
 pub use run::Capture;
 pub use source::Source;

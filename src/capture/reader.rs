@@ -14,6 +14,11 @@ use std::io::Read;
 /// How many bytes an error shows of a file that is not a capture.
 const SHOWN: usize = 16;
 
+/// Whether a file that begins with these four bytes can be a capture, packed ones included.
+pub fn is_magic(start: [u8; 4]) -> bool {
+    start == SECTION.to_be_bytes() || is_pcap(&start) || packing_of(&start).is_some()
+}
+
 /// A capture being read.
 pub(super) struct CaptureReader {
     name: String,

@@ -29,7 +29,7 @@ pub struct Output<'a> {
 /// What copying changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
-    /// How many blocks with secrets of the kind were removed or replaced.
+    /// How many blocks with secrets of these kinds were removed or replaced.
     pub removed: u64,
 }
 
@@ -48,25 +48,25 @@ impl<'a> Output<'a> {
 /// Reading or writing failed. If the input is cut, everything before the cut has been written.
 pub fn inject(input: Source, output: Output<'_>, secret_type: u32, payload: &[u8]) -> Result<Rewritten, CaptureError> {
     let secrets = Secrets { kind: secret_type, data: payload };
-    rewrite(input, output, secret_type, Some(secrets))
+    rewrite(input, output, &[secret_type], Some(secrets))
 }
 
-/// Copies a capture without its secrets of kind `secret_type`.
+/// Copies a capture without its secrets of the kinds `secret_types`.
 ///
 /// # Errors
 /// As [`inject`].
-pub fn strip(input: Source, output: Output<'_>, secret_type: u32) -> Result<Rewritten, CaptureError> {
-    rewrite(input, output, secret_type, None)
+pub fn strip(input: Source, output: Output<'_>, secret_types: &[u32]) -> Result<Rewritten, CaptureError> {
+    rewrite(input, output, secret_types, None)
 }
 
 fn rewrite(
     input: Source,
     output: Output<'_>,
-    kind: u32,
+    kinds: &[u32],
     secrets: Option<Secrets<'_>>,
 ) -> Result<Rewritten, CaptureError> {
     let mut reader = CaptureReader::open(input, false, |reader| reader)?;
-    let mut copy = Copy { out: output.out, kind, secrets, done: Rewritten::default() };
+    let mut copy = Copy { out: output.out, kinds, secrets, done: Rewritten::default() };
     let copied = copy.run(&mut reader);
     // Everything before a fault is part of the output and must not stay in a buffer.
     let flushed = copy.out.flush().map_err(write_fault);
@@ -81,7 +81,7 @@ fn rewrite(
 
 struct Copy<'a> {
     out: &'a mut dyn Write,
-    kind: u32,
+    kinds: &'a [u32],
     secrets: Option<Secrets<'a>>,
     done: Rewritten,
 }
@@ -142,7 +142,7 @@ impl Copy<'_> {
         let kind = head.order.u32_at(head.body(input.bytes()), 0);
         let total = head.total as usize;
         let place = input.take(total, 0, total);
-        if kind == Some(self.kind) {
+        if kind.is_some_and(|kind| self.kinds.contains(&kind)) {
             self.done.removed = self.done.removed.saturating_add(1);
             return Ok(());
         }

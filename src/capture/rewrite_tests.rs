@@ -16,7 +16,7 @@ fn injected(file: &[u8], payload: &[u8]) -> (Vec<u8>, Rewritten) {
 
 fn stripped(file: &[u8]) -> (Vec<u8>, Rewritten) {
     let mut out = Vec::new();
-    let done = strip(source("x", file), Output::new("y", &mut out), KIND).unwrap();
+    let done = strip(source("x", file), Output::new("y", &mut out), &[KIND]).unwrap();
     (out, done)
 }
 
@@ -114,7 +114,7 @@ fn what_comes_before_a_cut_is_written() {
 fn an_output_that_fails_is_named() {
     let file = NgFile::new(Big).interface(1, 0);
     let mut nowhere: &mut [u8] = &mut [0; 30];
-    let error = strip(source("x", &file.bytes), Output::new("y", &mut nowhere), KIND);
+    let error = strip(source("x", &file.bytes), Output::new("y", &mut nowhere), &[KIND]);
     assert!(error.unwrap_err().to_string().starts_with("y: writing failed: "));
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::given::ProtocolArgs;
 use super::size;
 
 /// A passive dissector for the protocols of online worlds.
@@ -56,9 +57,9 @@ pub struct ReadArgs {
     /// Decode what another program still appends to a capture, across its ring of files (dumpcap -b), until Ctrl-C
     #[arg(long, value_name = "FILE")]
     pub tail: Option<PathBuf>,
-    /// A shard's keys: dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, or a shard.keys; may be given several times
-    #[arg(long, value_name = "FILE", global = true)]
-    pub keys: Vec<PathBuf>,
+    /// The protocols' own options.
+    #[command(flatten)]
+    pub protocols: ProtocolArgs,
     /// One JSON object a line, for jq
     #[arg(long, global = true)]
     pub json: bool,
@@ -74,9 +75,6 @@ pub struct ReadArgs {
     /// More message tables, or other ones in place of the embedded; may be given several times
     #[arg(long, value_name = "FILE", global = true)]
     pub tables: Vec<PathBuf>,
-    /// MOUL: state descriptors (.sdl files, plain or encrypted, or folders of them) besides those in the capture; may be given several times
-    #[arg(long, value_name = "PATH", global = true)]
-    pub sdl: Vec<PathBuf>,
     /// Decode a port's connections as a protocol, such as tcp:14000=moul
     #[arg(long, value_name = "PORT=PROTOCOL")]
     pub decode_as: Vec<String>,
@@ -107,9 +105,6 @@ pub struct ReadArgs {
     /// Say which packets have a wrong IPv4, TCP or UDP checksum; where a capture was taken on the sending machine they are normal
     #[arg(long)]
     pub checksums: bool,
-    /// City of Heroes: whether packets carry cookies
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub ouro_cookies: Cookies,
     /// Largest message that is put together: a number of bytes, or with a suffix such as 64K, 16M, 1G
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
     pub max_message: usize,
@@ -134,18 +129,6 @@ pub enum When {
     Always,
     /// Never.
     Never,
-}
-
-/// Whether City of Heroes packets carry cookies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Cookies {
-    /// By what fits.
-    #[default]
-    Auto,
-    /// They do.
-    On,
-    /// They do not.
-    Off,
 }
 
 /// What to do instead of reading captures.

@@ -6,14 +6,13 @@ use std::net::SocketAddr;
 use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
 use super::form::coloured;
-use super::read::tables as load;
+use super::read::{settings, tables as load};
 use crate::capture::Moment;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{Annotations, TreeOptions, TreeWriter};
 use crate::out::{Paint, json};
-use crate::proto::moul::keys::KeyRing;
 use crate::proto::{
-    Context, Emit, Ends, Event, EventKind, LazyTables, Message, Options, Share, Side, Start, Transport,
+    Context, Emit, Ends, Event, EventKind, LazyTables, Message, Options, Share, Side, Start, Transport, protocol_named,
 };
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree, mark};
@@ -62,7 +61,7 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
     if tables.service(service).is_some_and(|s| s.positional || s.header.is_empty()) {
         return framed(lazy, side, bytes, args, out);
     }
-    let mut evaluator = super::sdl::evaluator(tables, args)?;
+    let mut evaluator = ready(tables, args)?;
     let mut tree = Tree::new();
     let mut printer = Printer::new(args);
     let mut at = 0;
@@ -91,11 +90,22 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
     Ok(())
 }
 
+/// An evaluator for a protocol's tables, made ready with what was given.
+fn ready(tables: &Tables, args: &ReadArgs) -> Result<Evaluator, CliError> {
+    let mut evaluator = Evaluator::default();
+    let settings = settings(args, true)?;
+    if let Some(protocol) = protocol_named(tables.protocol()) {
+        protocol.prepare(&mut evaluator, settings.named(protocol.name()));
+    }
+    Ok(evaluator)
+}
+
 /// Bytes that only the protocol's own code can frame: they go through a session of it, as one datagram or a stream's beginning.
 fn framed(lazy: &LazyTables, side: Side, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
     let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
     let ends = Ends { client: nowhere, server: nowhere };
     let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service: None };
+    let settings = settings(args, true)?;
     let mut session = lazy.protocol().session(&start, lazy.get());
     let mut printer = Printer::new(args);
     let mut emit = Printed { printer: &mut printer, out, count: 0, refused: None };
@@ -104,7 +114,7 @@ fn framed(lazy: &LazyTables, side: Side, bytes: &[u8], args: &ReadArgs, out: &mu
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
         outline: None,
-        keys: &KeyRing::default(),
+        settings: settings.of(lazy),
         sequences: [None; 2],
         options: &Options { max_message: 64 << 20, ..Options::default() },
         emit: &mut emit,
@@ -216,7 +226,7 @@ fn print_value(
     args: &ReadArgs,
     out: &mut Vec<u8>,
 ) -> Result<(), CliError> {
-    let mut evaluator = super::sdl::evaluator(tables, args)?;
+    let mut evaluator = ready(tables, args)?;
     let mut tree = Tree::new();
     let name = tables.sym("value").unwrap_or(Sym::ELEMENT);
     let end = evaluator.value(tables, ty, name, bytes, bit, &mut tree);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::capture::{CaptureError, LiveError};
-use crate::proto::moul::keys::KeyError;
+use crate::proto::SettingsError;
 use crate::table::TableError;
 
 /// Exit statuses, as promised.
@@ -27,8 +27,6 @@ pub enum CliError {
     BrokenPipe,
     /// A capture.
     Capture(CaptureError),
-    /// A key file.
-    Key(KeyError),
     /// A table file.
     Table(TableError),
     /// A file.
@@ -52,9 +50,7 @@ impl CliError {
     pub fn status(&self) -> Status {
         match self {
             CliError::BrokenPipe => Status::Good,
-            CliError::Capture(_) | CliError::Key(_) | CliError::File(..) | CliError::Unreadable(_) => {
-                Status::Unreadable
-            }
+            CliError::Capture(_) | CliError::File(..) | CliError::Unreadable(_) => Status::Unreadable,
             CliError::Table(_) | CliError::Typed(_) => Status::Typed,
         }
     }
@@ -65,7 +61,6 @@ impl fmt::Display for CliError {
         match self {
             CliError::BrokenPipe => f.write_str("the output was closed"),
             CliError::Capture(e) => e.fmt(f),
-            CliError::Key(e) => e.fmt(f),
             CliError::Table(e) => e.fmt(f),
             CliError::File(name, e) => write!(f, "{name}: {}", plain(e)),
             CliError::Typed(text) | CliError::Unreadable(text) => f.write_str(text),
@@ -91,9 +86,12 @@ impl From<LiveError> for CliError {
     }
 }
 
-impl From<KeyError> for CliError {
-    fn from(error: KeyError) -> Self {
-        CliError::Key(error)
+impl From<SettingsError> for CliError {
+    fn from(error: SettingsError) -> Self {
+        match error {
+            SettingsError::Unreadable(text) => CliError::Unreadable(text),
+            SettingsError::Typed(text) => CliError::Typed(text),
+        }
     }
 }
 

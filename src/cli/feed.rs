@@ -8,14 +8,9 @@ use super::error::CliError;
 use super::intake::{Intake, Keep, is_unfinished};
 use super::interrupt::Interrupt;
 use super::progress::Progress;
-use crate::capture::Item;
+use crate::capture::{Item, Secrets};
 use crate::pipeline::{Output, Pipeline};
-use crate::proto::moul::keys::{CarriedBounds, KeyFile, KeyRing};
-
-/// The type of the secrets block that carries keys: "MOUL".
-pub(super) const SECRETS: u32 = 0x4d4f_554c;
-/// A secrets block with more bytes is not read.
-const MOST_SECRETS: usize = 1 << 20;
+use crate::proto::{AllSettings, PROTOCOLS, Protocol};
 
 /// What was asked to be read, as one.
 pub(super) struct Feed {
@@ -59,12 +54,11 @@ impl Feed {
                         return false;
                     }
                 }
-                Ok(Some(Item::Secrets(secrets))) if secrets.kind == SECRETS => {
-                    if let Some(trouble) = carried(secrets.data, pipeline.keys()) {
+                Ok(Some(Item::Secrets(secrets))) => {
+                    if let Some(trouble) = carried(secrets, pipeline.settings()) {
                         self.progress.say(&format!("moulsniff: {trouble}"));
                     }
                 }
-                Ok(Some(_)) => {}
                 Ok(None) => {
                     if let Err(error) = self.keep.flush() {
                         return self.fail(error);
@@ -108,24 +102,11 @@ impl Feed {
     }
 }
 
-/// Takes keys that a capture carries; what there is to say about them.
-fn carried(text: &[u8], ring: &mut KeyRing) -> Option<String> {
-    const NAME: &str = "keys in the capture";
-    if text.len() > MOST_SECRETS {
-        return Some(format!(
-            "{NAME}: a block of {} bytes is passed over, at most {MOST_SECRETS} are read",
-            text.len()
-        ));
-    }
-    match KeyFile::parse(NAME, text) {
-        Ok(file) => {
-            let CarriedBounds { private, sessions } = CarriedBounds::default();
-            let text =
-                format!("{NAME}: more than {private} private keys or {sessions} of sessions, the rest is passed over");
-            (!ring.add_carried(file)).then_some(text)
-        }
-        Err(error) => Some(error.to_string()),
-    }
+/// Hands secrets that a capture carries to the protocol they belong to; what there is to say about them.
+fn carried(secrets: Secrets<'_>, settings: &mut AllSettings) -> Option<String> {
+    let of = |protocol: &&&dyn Protocol| protocol.secrets().is_some_and(|own| own.block_type() == secrets.kind);
+    let protocol = PROTOCOLS.iter().find(of)?;
+    protocol.secrets()?.carry(secrets.data, settings.named_mut(protocol.name())?)
 }
 
 /// How many threads to work with: as many as were asked for, or as the machine has; to stop at a record, order counts and not speed.

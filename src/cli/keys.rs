@@ -1,18 +1,21 @@
-//! `moulsniff keys`: what key files hold, and keys within captures.
+//! `moulsniff keys`: what key files hold, and keys within captures. What a key is, the protocols know.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
 
 use super::args::{KeysCommand, ReadArgs};
 use super::error::{CliError, Status};
-use super::feed::SECRETS;
+use super::files;
 use super::intake::Intake;
 use super::read::{feed, setup};
-use crate::capture::{self, Source};
+use crate::capture::{self, Capture, Item, Source};
 use crate::out::Record;
 use crate::pipeline::{Output, Pipeline};
-use crate::proto::moul::keys::{PrivateKey, SessionLine, shard_keys};
+use crate::proto::{PROTOCOLS, Protocol, Secret, Secrets, SecretsReport};
+
+/// No key file is longer, in bytes.
+const MOST_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(command: &KeysCommand, args: &ReadArgs) -> Result<Status, CliError> {
     match command {
@@ -22,35 +25,99 @@ pub(super) fn run(command: &KeysCommand, args: &ReadArgs) -> Result<Status, CliE
     }
 }
 
-fn check(files: &[std::path::PathBuf]) -> Result<Status, CliError> {
+/// The protocols that have secrets.
+fn with_secrets() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn Secrets)> {
+    PROTOCOLS.iter().filter_map(|protocol| Some((*protocol, protocol.secrets()?)))
+}
+
+fn check(paths: &[PathBuf]) -> Result<Status, CliError> {
     let mut status = Status::Good;
     let mut out = std::io::stdout().lock();
-    for path in files {
-        match crate::proto::moul::keys::check(path) {
-            Ok(report) => {
-                if !report.opens() {
+    let complain = |error: String| {
+        let _ = writeln!(std::io::stderr(), "moulsniff: {error}");
+    };
+    for path in paths {
+        let files = match files::within(path, "a key file", None) {
+            Ok(files) => files,
+            Err(error) => {
+                complain(error.to_string());
+                status = Status::Unreadable;
+                continue;
+            }
+        };
+        for file in files {
+            match reports(&file) {
+                Ok(reports) => {
+                    for report in reports {
+                        if report.problem.is_some() {
+                            status = Status::Unreadable;
+                        }
+                        out.write_all(report.text.as_bytes()).map_err(CliError::writing)?;
+                    }
+                }
+                Err(error) => {
+                    complain(error.to_string());
                     status = Status::Unreadable;
                 }
-                write!(out, "{report}").map_err(CliError::writing)?;
-            }
-            Err(error) => {
-                let _ = writeln!(std::io::stderr(), "moulsniff: {error}");
-                status = Status::Unreadable;
             }
         }
     }
     Ok(status)
 }
 
-/// The keys of the sessions a capture holds, as a run over it proves them.
+/// The reports on a file: one of a key file; of a capture, one for each block of keys in it.
+fn reports(path: &Path) -> Result<Vec<SecretsReport>, CliError> {
+    if is_capture(path) {
+        return reports_on_capture(path);
+    }
+    let bytes = files::read(path, "a key file", MOST_BYTES)?;
+    report(&path.display().to_string(), &bytes, None).map(|report| vec![report])
+}
+
+/// The report of the protocol that can read some bytes; with `block_type`, of the one whose secrets blocks have this type.
+fn report(name: &str, bytes: &[u8], block_type: Option<u32>) -> Result<SecretsReport, CliError> {
+    let mut refused = None;
+    for (_, secrets) in with_secrets().filter(|(_, s)| block_type.is_none_or(|wanted| s.block_type() == wanted)) {
+        match secrets.report(name, bytes) {
+            Ok(report) => return Ok(report),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    Err(CliError::Unreadable(refused.unwrap_or_else(|| format!("{name}: no protocol has such keys"))))
+}
+
+/// Whether a plain file begins as captures do, packed ones included.
+fn is_capture(path: &Path) -> bool {
+    let mut start = [0; 4];
+    let is_file = std::fs::metadata(path).is_ok_and(|facts| facts.is_file());
+    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && capture::is_magic(start)
+}
+
+fn reports_on_capture(path: &Path) -> Result<Vec<SecretsReport>, CliError> {
+    let name = path.display().to_string();
+    let mut capture = Capture::open(path)?;
+    let mut found = Vec::new();
+    while let Some(item) = capture.next_item()? {
+        let Item::Secrets(block) = item else { continue };
+        if with_secrets().any(|(_, secrets)| secrets.block_type() == block.kind) {
+            found.push(report(&format!("{name}: keys in the capture"), block.data, Some(block.kind))?);
+        }
+    }
+    if found.is_empty() {
+        return Err(CliError::Unreadable(format!("{name}: a capture without keys in it")));
+    }
+    Ok(found)
+}
+
+/// The secrets of the connections that a capture holds, as a run over it proves them, with the protocols' names.
 #[derive(Default)]
-struct Proved(Vec<SessionLine>);
+struct Proved(Vec<(&'static str, Secret)>);
 
 impl Output for Proved {
     fn record(&mut self, _record: &Record<'_>) {}
 
-    fn session_key(&mut self, line: &SessionLine) {
-        self.0.push(line.clone());
+    fn secret(&mut self, protocol: &'static str, secret: Secret) {
+        self.0.push((protocol, secret));
     }
 }
 
@@ -65,27 +132,37 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
     let read = feed(&args, Intake::progress(&args), &mut pipeline, |_, _| false);
     pipeline.finish();
     read?;
-    let keys: Vec<PrivateKey> = if private { pipeline.keys().keys().cloned().collect() } else { Vec::new() };
-    let sessions = std::mem::take(&mut pipeline.output().0);
-    if keys.is_empty() && sessions.is_empty() {
-        let why =
-            if args.keys.is_empty() { "no key was given with --keys" } else { "these keys open none of its sessions" };
-        return Err(CliError::Unreadable(format!("{}: {why}; nothing was written", input.display())));
+    let proved = std::mem::take(&mut pipeline.output().0);
+    let mut blocks = Vec::new();
+    for (protocol, secrets) in with_secrets() {
+        let own: Vec<Secret> = proved.iter().filter(|p| p.0 == protocol.name()).map(|p| p.1.clone()).collect();
+        let long_term = private.then(|| pipeline.settings().named(protocol.name()));
+        let block = secrets.block(&own, long_term);
+        if block.long_term > 0 || !own.is_empty() {
+            blocks.push((secrets.block_type(), block));
+        }
     }
-    let text = shard_keys(&keys, &sessions);
     let name = output.display().to_string();
+    let [(block_type, block)] = blocks.as_slice() else {
+        let why = match blocks.len() {
+            0 if args.protocols.is_empty() => "no key was given with --keys",
+            0 => "these keys open none of its sessions",
+            _ => "a capture takes the keys of one protocol only",
+        };
+        return Err(CliError::Unreadable(format!("{}: {why}; nothing was written", input.display())));
+    };
     let mut file = create(output, &name)?;
-    capture::inject(Source::path(input), capture::Output::new(&name, &mut file), SECRETS, text.as_bytes())?;
+    capture::inject(Source::path(input), capture::Output::new(&name, &mut file), *block_type, &block.bytes)?;
     if private {
         let _ = writeln!(
             std::io::stderr(),
             "WARNING: {name} now holds {} long-term PRIVATE KEYS of the shard. Whoever has this file can read every session with these \
              servers, past and future. Give it to nobody who may not; `moulsniff keys strip` takes them out.",
-            keys.len()
+            block.long_term
         );
     }
     if !args.quiet {
-        let _ = writeln!(std::io::stderr(), "{name}: the keys of {} sessions", sessions.len());
+        let _ = writeln!(std::io::stderr(), "{name}: the keys of {} sessions", proved.len());
     }
     Ok(Status::Good)
 }
@@ -94,10 +171,10 @@ fn strip(input: &Path, output: &Path, quiet: bool) -> Result<Status, CliError> {
     two_files(input, output)?;
     let name = output.display().to_string();
     // A file that cannot be read leaves nothing behind.
-    let source = Source::path(input);
     File::open(input).map_err(|e| CliError::File(input.display().to_string(), e))?;
+    let kinds: Vec<u32> = with_secrets().map(|(_, secrets)| secrets.block_type()).collect();
     let mut file = create(output, &name)?;
-    let done = capture::strip(source, capture::Output::new(&name, &mut file), SECRETS)?;
+    let done = capture::strip(Source::path(input), capture::Output::new(&name, &mut file), &kinds)?;
     if !quiet {
         let _ = writeln!(std::io::stderr(), "{name}: {} blocks of keys taken out", done.removed);
     }

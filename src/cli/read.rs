@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::args::{Cookies, ReadArgs};
+use super::args::ReadArgs;
 use super::crew;
 use super::error::{CliError, Status};
 use super::feed::{Feed, threads};
@@ -12,8 +12,7 @@ use super::sink::Printer;
 use crate::filter::Filter;
 use crate::flow::Limits as FlowLimits;
 use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
-use crate::proto::moul::keys::{KeyFile, KeyRing};
-use crate::proto::{LazyTables, Options, PROTOCOLS, Transport, protocol_named};
+use crate::proto::{AllSettings, LazyTables, Options, PROTOCOLS, Transport, protocol_named};
 use crate::table::{TableError, TableSource, Tables};
 
 /// Reads captures and prints what is in them.
@@ -58,17 +57,8 @@ fn alone<W: Write>(feed: &mut Feed, pipeline: &mut Pipeline<Printer<W>>) {
 pub(super) fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
     Ok(Setup {
         tables: tables(&args.tables)?.into(),
-        keys: keys(args)?,
-        options: Options {
-            ouro_cookies: match args.ouro_cookies {
-                Cookies::Auto => None,
-                Cookies::On => Some(true),
-                Cookies::Off => Some(false),
-            },
-            max_message: args.max_message,
-            max_decompressed: args.max_decompressed,
-            descriptors: super::sdl::files(&args.sdl)?,
-        },
+        settings: settings(args, false)?,
+        options: Options { max_message: args.max_message, max_decompressed: args.max_decompressed },
         decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
         limits: FlowLimits {
             stream_buffer: args.max_stream,
@@ -139,16 +129,13 @@ pub(super) fn tables(files: &[std::path::PathBuf]) -> Result<Vec<LazyTables>, Cl
     Ok(all)
 }
 
-fn keys(args: &ReadArgs) -> Result<KeyRing, CliError> {
-    let mut ring = KeyRing::default();
-    for path in &args.keys {
-        let file = KeyFile::read(path)?;
-        for note in file.notes() {
-            let _ = writeln!(io::stderr(), "moulsniff: {}: {note}", file.name());
-        }
-        ring.add(file);
-    }
-    Ok(ring)
+/// What was given to each protocol.
+pub(super) fn settings(args: &ReadArgs, no_capture: bool) -> Result<AllSettings, CliError> {
+    let given = args.protocols.read(no_capture)?;
+    let mut warn = |text: String| {
+        let _ = writeln!(io::stderr(), "moulsniff: {text}");
+    };
+    Ok(AllSettings::new(&given, &mut warn)?)
 }
 
 /// `tcp:14000=moul`, or `14000=moul`.

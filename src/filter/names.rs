@@ -1,7 +1,7 @@
 //! The names an expression may use, and the nearest ones to those it may not.
 
 use crate::out::EVENTS;
-use crate::proto::LazyTables;
+use crate::proto::{LazyTables, RecordNames};
 use crate::suggest::suggestion;
 use crate::table::Tables;
 
@@ -102,6 +102,11 @@ impl<'a> Names<'a> {
         self.lazy.iter().map(LazyTables::get)
     }
 
+    /// Names that no table declares.
+    fn extra(&self) -> impl Iterator<Item = RecordNames> {
+        self.lazy.iter().map(|lazy| lazy.protocol().record_names())
+    }
+
     fn all(&self) -> impl Iterator<Item = &'a str> {
         self.tables().flat_map(|t| t.names().iter().map(String::as_str)).filter(|name| !name.is_empty()).chain(INNER)
     }
@@ -156,10 +161,12 @@ impl<'a> Names<'a> {
 
     /// Whether the tables know a field's name. With `record`, a record's own keys are meant as well.
     pub(super) fn field(&self, name: &str, record: bool) -> Result<(), Unknown> {
-        // Mudmode's positions beyond those that have names are called by their number.
+        // Names that a number follows, such as those of positions that have no name of their own.
         let plain = name.rsplit_once('_').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
         let known = |name| self.knows(name) || record && KEYS.iter().any(|(key, _)| *key == name);
-        if known(name) || plain.is_some_and(|(before, _)| before == "extra") {
+        if known(name)
+            || plain.is_some_and(|(before, _)| self.extra().any(|names| names.numbered_fields.contains(&before)))
+        {
             return Ok(());
         }
         let near = suggestion(name, self.all());
@@ -192,10 +199,10 @@ impl<'a> Names<'a> {
     /// A message's name. In quotes only a name that is nearly one of the tables' is taken for a mistake: protocols of text have names of
     /// their own.
     pub(super) fn message(&self, name: &str, quoted: bool) -> Result<(), String> {
-        let closed = self.tables().filter(|t| !quoted || t.protocol() != "intermud3");
-        let names = || closed.clone().flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
+        let closed = self.lazy.iter().filter(|lazy| !quoted || !lazy.protocol().record_names().any_message);
+        let names = || closed.clone().map(LazyTables::get).flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
         let all = self.tables().any(|t| t.message_named(name).is_some());
-        if all || name == "ConnectPacket" {
+        if all || self.extra().any(|names| names.messages.contains(&name)) {
             return Ok(());
         }
         let near = suggestion(name, names());
@@ -204,7 +211,7 @@ impl<'a> Names<'a> {
 
     fn service(&self, word: &str) -> Result<(), String> {
         let known = || self.tables().flat_map(|t| t.services().iter().map(|s| s.name.as_str()));
-        if known().any(|k| k == word) || word == "unknown" || word == "http" {
+        if known().any(|k| k == word) || self.extra().any(|names| names.services.contains(&word)) {
             return Ok(());
         }
         match suggestion(word, known()) {

@@ -272,7 +272,7 @@ impl Connection {
             evaluator,
             tree: &mut shop.tree,
             outline: outlines.then_some(&mut shop.outline),
-            keys: &shop.setup.keys,
+            settings: shop.setup.settings.of(tables),
             sequences,
             options: &shop.setup.options,
             emit: &mut desk,

@@ -4,8 +4,7 @@ use super::{Output, StreamKey, Summary};
 use crate::capture::Moment;
 use crate::flow::{End, Note, Summed, WrongSum};
 use crate::out::{Body, Outlined, Record};
-use crate::proto::moul::keys::SessionLine;
-use crate::proto::{Emit, Ends, Event, EventKind, Message, Share, Side};
+use crate::proto::{Emit, Ends, Event, EventKind, Message, Secret, Share, Side};
 use crate::session::Counts;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};
@@ -181,7 +180,7 @@ impl<O: Output> Emit for Desk<'_, O> {
         self.out.plaintext(&self.key, from, offset, bytes);
     }
 
-    fn session_key(&mut self, line: &SessionLine) {
-        self.out.session_key(line);
+    fn secret(&mut self, secret: Secret) {
+        self.out.secret(self.protocol, secret);
     }
 }

@@ -13,8 +13,7 @@ use crate::capture::{Frame, Moment};
 use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Note};
 use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
 use crate::out::{Counts, Outlined, Record};
-use crate::proto::moul::keys::{KeyRing, Service, SessionLine};
-use crate::proto::{Ends, Known, LazyTables, Learned, Options, Side, Transport};
+use crate::proto::{AllSettings, Ends, Known, LazyTables, Learned, Options, Secret, Side, Transport};
 use crate::table::Evaluator;
 use crate::tree::{Outline, Tree};
 use connection::{Connection, Piece};
@@ -33,8 +32,8 @@ pub trait Output {
     fn outline(&mut self, _record: &Record<'_, Outlined<'_>>) {}
     /// Plaintext of a recognised stream, in order: who wants to follow one looks at it.
     fn plaintext(&mut self, _stream: &StreamKey, _from: Side, _offset: u64, _bytes: &[u8]) {}
-    /// The key of a session, once it is proved: for those who were asked to keep it, never to be shown.
-    fn session_key(&mut self, _line: &SessionLine) {}
+    /// The secret of a connection of a protocol, once a message proved it: for outputs that were asked to keep it, never to be shown.
+    fn secret(&mut self, _protocol: &'static str, _secret: Secret) {}
     /// A recognised stream is over: both its directions ended.
     fn stream_over(&mut self, _stream: &StreamOver<'_>) {}
 }
@@ -70,8 +69,8 @@ pub struct Setup {
     /// The protocols' tables, in the order in which they are asked whether a stream is theirs.
     /// Shared with those that write records on other threads.
     pub tables: Arc<[LazyTables]>,
-    /// The keys that were given.
-    pub keys: KeyRing,
+    /// What was given to each protocol.
+    pub settings: AllSettings,
     /// What was asked of the protocols.
     pub options: Options,
     /// Ports whose connections are decoded as a protocol whatever they look like.
@@ -122,7 +121,7 @@ impl<O: Output> Pipeline<O> {
         let ready = |lazy: &LazyTables| {
             let mut evaluator = Evaluator::default();
             evaluator.limits = setup.options.limits();
-            lazy.protocol().prepare(&mut evaluator, &setup.options);
+            lazy.protocol().prepare(&mut evaluator, setup.settings.of(lazy));
             evaluator
         };
         let evaluators = setup.tables.iter().map(ready).collect();
@@ -139,9 +138,9 @@ impl<O: Output> Pipeline<O> {
         self.flow.frame(frame, &mut self.engine);
     }
 
-    /// More keys, as a capture may carry them.
-    pub fn keys(&mut self) -> &mut KeyRing {
-        &mut self.engine.shop.setup.keys
+    /// What was given to each protocol, for secrets that the capture carries.
+    pub fn settings(&mut self) -> &mut AllSettings {
+        &mut self.engine.shop.setup.settings
     }
 
     /// The end of the capture.
@@ -173,16 +172,18 @@ struct Shop<O: Output> {
 }
 
 impl<O: Output> Shop<O> {
-    /// What is known of a server at one of the ends: it was met before, or the connection's own key is there.
+    /// What is known of a server at one of the ends: it was met before, or the settings tell.
     fn known(&self, ends: Ends) -> Option<Known<'_>> {
         let met = [(ends.server, false), (ends.client, true)].into_iter().find_map(|(at, swapped)| {
             let (protocol, service) = self.servers.get(&at)?;
             Some(Known { protocol, service: service.as_deref(), swapped })
         });
         met.or_else(|| {
-            // Who gives a session's key says what the session is.
-            let (service, swapped) = self.setup.keys.session_between(ends.client, ends.server)?;
-            Some(Known { protocol: crate::proto::moul::keys::PROTOCOL, service: service.map(Service::name), swapped })
+            self.setup.tables.iter().find_map(|tables| {
+                let expected = tables.protocol().expects(ends, self.setup.settings.of(tables))?;
+                let protocol = tables.protocol().name();
+                Some(Known { protocol, service: expected.service, swapped: expected.swapped })
+            })
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Bytes without a capture around them, read as one direction of a connection: examples in tables, and what `decode` is given.
 
 use super::{Context, Emit, Ends, Event, Message, Moment, Options, Protocol, Share, Side, Start, Transport};
-use crate::proto::moul::keys::KeyRing;
+use crate::session::Settings;
 use crate::table::{Evaluator, Tables};
 use crate::tree::Tree;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,7 +25,7 @@ pub fn read_alone(protocol: &dyn Protocol, tables: &Tables, side: Side, bytes: &
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
         outline: None,
-        keys: &KeyRing::default(),
+        settings: &Settings::default(),
         sequences: [None; 2],
         options: &Options::default(),
         emit: &mut Ear { take, messages: 0 },

@@ -4,22 +4,39 @@
 //! It knows nothing of captures, packets or outputs.
 
 mod alone;
-pub mod intermud3;
-pub mod moul;
-pub mod ouro;
+mod options;
+#[macro_use]
 mod registry;
-pub mod secondlife;
+mod secrets;
 
 use crate::capture::Moment;
 pub use crate::session::{
-    Context, Emit, Ends, Event, EventKind, Learned, Message, Options, Reply, Session, Share, Side, Start, Transport,
+    Context, Emit, Ends, Event, EventKind, Learned, Message, Options, Reply, Secret, Session, Settings, Share, Side,
+    Start, Transport,
 };
 pub use alone::{Said, read_alone};
-pub use registry::{PROTOCOLS, protocol_named};
+pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
+pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsReport};
 
 use std::sync::OnceLock;
 
-use crate::table::{Evaluator, Native, TableError, TableSource, Tables};
+macro_rules! declare {
+    ($($folder:ident::$protocol:ident,)*) => {
+        $(pub mod $folder;)*
+
+        /// All protocols, in the order in which they are asked whether a connection is theirs.
+        pub static PROTOCOLS: &[&dyn Protocol] = &[$(&$folder::$protocol),*];
+    };
+}
+
+with_protocols!(declare);
+
+/// The protocol with a name.
+pub fn protocol_named(name: &str) -> Option<&'static dyn Protocol> {
+    PROTOCOLS.iter().copied().find(|p| p.name() == name)
+}
+
+use crate::table::{Evaluator, Meaning, Native, TableError, TableSource, Tables};
 
 /// The first bytes of a TCP connection, or the latest datagram of each side of a UDP one, before its protocol is known.
 #[derive(Clone, Copy, Debug)]
@@ -63,35 +80,151 @@ pub enum Verdict {
     },
 }
 
-/// A protocol: its tables, how it is recognised, and its sessions.
+/// What the user's settings say of a connection before its first byte is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// The service, if it is known.
+    pub service: Option<&'static str>,
+    /// The end that is taken for the client's is the server's.
+    pub swapped: bool,
+}
+
+/// Names that records of a protocol may have although no table declares them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecordNames {
+    /// Messages.
+    pub messages: &'static [&'static str],
+    /// Services.
+    pub services: &'static [&'static str],
+    /// Whether messages are named by whoever sends them, so that any name may come.
+    pub any_message: bool,
+    /// Fields whose name is followed by `_` and a number.
+    pub numbered_fields: &'static [&'static str],
+}
+
+/// A protocol: its tables, how it is recognised, its sessions, and everything else that only it knows.
+///
+/// Code outside the protocol's folder knows it by this trait alone. One value of the type is made, in the registry, and used by all threads.
+///
+/// # Order of the calls
+///
+/// [`options`](Protocol::options) is asked while the command line is read. [`settings`](Protocol::settings) comes once a run, before any frame; its
+/// value is lent to every later call that takes settings, and [`Secrets::carry`] may add to it while the capture is read.
+/// [`prepare`](Protocol::prepare) comes once for each evaluator, before its first message. The two `recognise` calls come for each new connection,
+/// again and again as bytes arrive, until one protocol answers [`Verdict::Yes`] or all [`Verdict::No`]; then [`session`](Protocol::session)
+/// comes once. Everything else may be asked at any time, and must be cheap.
 pub trait Protocol: Sync {
-    /// Its name as in the JSON.
+    /// The name, as in the JSON: lower-case letters and digits.
     fn name(&self) -> &'static str;
-    /// Its embedded tables.
+    /// The embedded tables.
     fn sources(&self) -> Vec<TableSource>;
-    /// Makes an evaluator ready: what the types with code look things up in.
-    fn prepare(&self, _evaluator: &mut Evaluator, _options: &Options) {}
-    /// Its types with code.
-    fn natives(&self) -> &'static [Native];
-    /// What its connections run over.
+    /// The types of the tables that need code.
+    fn natives(&self) -> &'static [Native] {
+        &[]
+    }
+    /// The words that tables may write after `shown` beside the general ones, each with what trees append to such a number.
+    fn meanings(&self) -> &'static [Meaning] {
+        &[]
+    }
+    /// What the connections run over, for bytes that are decoded without a capture.
     fn transport(&self) -> Transport {
         Transport::Tcp
     }
-    /// A table file in another syntax of this protocol's world, as our own tables; `None` where it is none.
+    /// A table file in another syntax of this protocol's world, as a source in our own; `None` if it is not in that syntax.
     fn foreign_tables(&self, _name: &str, _text: &str) -> Option<Result<TableSource, TableError>> {
         None
     }
-    /// Whether a TCP connection is its own. The tables are compiled when they are first asked for: most connections need none.
-    fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict;
-    /// Whether a datagram's conversation is its own.
-    fn recognise_udp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict;
-    /// A session for a connection that was recognised (or is to be decoded as this protocol).
+    /// Names that filters have to accept although no table declares them.
+    fn record_names(&self) -> RecordNames {
+        RecordNames::default()
+    }
+
+    /// The options that the protocol has on the command line.
+    fn options(&self) -> &'static [OptionSpec] {
+        &[]
+    }
+    /// Makes the settings from what was given for the options. `warn` takes what the user should know, one line a call.
+    fn settings(&self, _given: &Given, _warn: &mut dyn FnMut(String)) -> Result<Settings, SettingsError> {
+        Ok(Settings::default())
+    }
+    /// What opens the protocol's encrypted connections, if it has such a thing.
+    fn secrets(&self) -> Option<&'static dyn Secrets> {
+        None
+    }
+    /// What the settings say of a connection between two ends: a user who gives the key of one connection also says which protocol it speaks.
+    fn expects(&self, _ends: Ends, _settings: &Settings) -> Option<Expected> {
+        None
+    }
+    /// Makes an evaluator ready for this protocol's types with code.
+    fn prepare(&self, _evaluator: &mut Evaluator, _settings: &Settings) {}
+
+    /// Whether a TCP connection is this protocol's. The tables are compiled when they are first asked for: most connections need none.
+    fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        Verdict::No
+    }
+    /// Whether a conversation of datagrams is this protocol's.
+    fn recognise_udp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        Verdict::No
+    }
+    /// A session for a connection that was recognised, or that the user wants decoded as this protocol.
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session>;
+}
+
+/// The settings of all protocols.
+#[derive(Debug)]
+pub struct AllSettings(Vec<Settings>);
+
+impl AllSettings {
+    /// Has each protocol make its settings from what was given.
+    ///
+    /// # Errors
+    /// The first protocol's that cannot work with it.
+    pub fn new(given: &Given, warn: &mut dyn FnMut(String)) -> Result<AllSettings, SettingsError> {
+        PROTOCOLS.iter().map(|protocol| protocol.settings(given, warn)).collect::<Result<_, _>>().map(AllSettings)
+    }
+
+    /// These settings for one protocol, and those of the others as they were.
+    #[must_use]
+    pub fn with(mut self, protocol: &str, settings: Settings) -> AllSettings {
+        if let Some(place) = self.named_mut(protocol) {
+            *place = settings;
+        }
+        self
+    }
+
+    /// The settings of the protocol that some tables belong to.
+    pub fn of(&self, tables: &LazyTables) -> &Settings {
+        self.0.get(tables.place).unwrap_or(&Settings::NONE)
+    }
+
+    /// The settings of a protocol by its name, to be changed; `None` if there is no such protocol.
+    pub fn named_mut(&mut self, protocol: &str) -> Option<&mut Settings> {
+        self.0.get_mut(place(protocol)?)
+    }
+
+    /// The settings of a protocol by its name.
+    pub fn named(&self, protocol: &str) -> &Settings {
+        place(protocol).and_then(|at| self.0.get(at)).unwrap_or(&Settings::NONE)
+    }
+}
+
+impl Default for AllSettings {
+    /// Nothing was given.
+    fn default() -> Self {
+        AllSettings(PROTOCOLS.iter().map(|_| Settings::default()).collect())
+    }
+}
+
+/// Where a protocol stands in the registry.
+fn place(protocol: &str) -> Option<usize> {
+    PROTOCOLS.iter().position(|p| p.name() == protocol)
 }
 
 /// A protocol's tables, compiled when they are first needed.
 pub struct LazyTables {
     protocol: &'static dyn Protocol,
+    /// Where the protocol stands in the registry.
+    place: usize,
     further: Vec<TableSource>,
     compiled: OnceLock<Tables>,
 }
@@ -99,7 +232,8 @@ pub struct LazyTables {
 impl LazyTables {
     /// The tables of a protocol with further sources on top; these are checked at once.
     pub fn new(protocol: &'static dyn Protocol, further: Vec<TableSource>) -> Result<LazyTables, TableError> {
-        let lazy = LazyTables { protocol, further, compiled: OnceLock::new() };
+        let place = place(protocol.name()).unwrap_or(usize::MAX);
+        let lazy = LazyTables { protocol, place, further, compiled: OnceLock::new() };
         if !lazy.further.is_empty() {
             let tables = load_tables(protocol, &lazy.further)?;
             let _ = lazy.compiled.set(tables);
@@ -134,5 +268,5 @@ impl LazyTables {
 pub fn load_tables(protocol: &dyn Protocol, further: &[TableSource]) -> Result<Tables, TableError> {
     let mut sources = protocol.sources();
     sources.extend(further.iter().cloned());
-    Tables::load(protocol.name(), sources, protocol.natives())
+    Tables::load_with(protocol.name(), sources, protocol.natives(), protocol.meanings())
 }

@@ -1,7 +1,6 @@
 //! What a session gives back: messages with their trees, events, and the accounting of bytes.
 
-use super::{Moment, Side};
-use crate::proto::moul::keys::SessionLine;
+use super::{Moment, Secret, Side};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};
 
@@ -134,6 +133,6 @@ pub trait Emit {
     /// Plaintext of a stream, for outputs that follow it: the offset in the direction and the bytes. Called only by sessions that are not
     /// [clear](super::Session::is_clear).
     fn plaintext(&mut self, _from: Side, _offset: u64, _bytes: &[u8]) {}
-    /// The key of a session, once it is proved: for outputs that were asked to keep it, never to be shown.
-    fn session_key(&mut self, _line: &SessionLine) {}
+    /// The secret of this connection, once a message proved it: for outputs that were asked to keep it, never to be shown.
+    fn secret(&mut self, _secret: Secret) {}
 }

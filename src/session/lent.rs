@@ -1,21 +1,16 @@
 //! What a session is lent for the time of one call.
 
-use super::{Emit, Side};
-use crate::proto::moul::keys::KeyRing;
+use super::{Emit, Settings, Side};
 use crate::table::{Evaluator, MessageLimits, Outcome, ServiceId, Tables};
 use crate::tree::{Outline, Tree};
 
-/// What the user asked of the protocols.
-#[derive(Clone, Debug)]
+/// What the user asked of all protocols.
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Whether City of Heroes packets carry cookies: `None` decides by what fits.
-    pub ouro_cookies: Option<bool>,
     /// Largest message that is put together, in bytes.
     pub max_message: usize,
     /// Bytes that the compressed parts of one message may become together.
     pub max_decompressed: usize,
-    /// State descriptor files of MOUL: names and contents.
-    pub descriptors: Vec<(String, Vec<u8>)>,
 }
 
 impl Options {
@@ -27,7 +22,7 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { ouro_cookies: None, max_message: 16 << 20, max_decompressed: 16 << 20, descriptors: Vec::new() }
+        Options { max_message: 16 << 20, max_decompressed: 16 << 20 }
     }
 }
 
@@ -41,8 +36,8 @@ pub struct Context<'a> {
     pub tree: &'a mut Tree,
     /// The outline that messages are read into, where the receiver is content with outlines.
     pub outline: Option<&'a mut Outline>,
-    /// The keys that were given.
-    pub keys: &'a KeyRing,
+    /// What the user gave to this protocol.
+    pub settings: &'a Settings,
     /// The TCP sequence numbers of offset 0 of client and server, where they are known.
     pub sequences: [Option<u32>; 2],
     /// What the user asked for.

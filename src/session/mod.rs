@@ -9,6 +9,7 @@ mod emit;
 mod framing;
 mod lent;
 mod requests;
+mod settings;
 mod stream;
 mod tabled;
 
@@ -17,6 +18,7 @@ pub use emit::{Emit, Event, EventKind, Message, Reply, Share};
 pub use framing::{ByteOrder, CountsFrom, Extent, Framing, LengthField, Unit};
 pub use lent::{Context, Options};
 pub use requests::{Request, RequestKey, Requests, transaction_key};
+pub use settings::{Secret, Settings};
 pub use stream::{ByteRange, StreamBuffer};
 pub use tabled::{Declaration, Resync, TableSession};
 

@@ -1,10 +1,15 @@
 //! What can be asked of compiled tables: by place, by name, by number.
 
 use super::program::*;
-use super::{NativeType, TableSource, Tables};
+use super::{Meaning, NativeType, TableSource, Tables};
 use crate::tree::{Sym, TypeRef};
 
 impl Tables {
+    /// The protocol's own meaning of a word for `shown`.
+    pub fn meaning(&self, shown: &str) -> Option<Meaning> {
+        self.meanings.iter().find(|meaning| meaning.name == shown).copied()
+    }
+
     /// The protocol's name.
     pub fn protocol(&self) -> &str {
         &self.protocol

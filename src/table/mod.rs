@@ -27,8 +27,16 @@ pub use text::{HeaderRole, Sender};
 use crate::tree::TypeRef;
 
 /// The words `shown` knows: how trees may explain a number.
-pub const SHOWN: [&str; 8] =
-    ["unix_time", "sequence_number", "hex", "milliseconds", "seconds", "microseconds", "time_dilation", "bits"];
+pub const SHOWN: [&str; 6] = ["unix_time", "hex", "milliseconds", "seconds", "microseconds", "bits"];
+
+/// A further word for `shown`, which one protocol brings, and what trees append to a number that is shown so.
+#[derive(Clone, Copy, Debug)]
+pub struct Meaning {
+    /// The word.
+    pub name: &'static str,
+    /// Appends what the number means to a line of text.
+    pub write: fn(value: u64, out: &mut Vec<u8>),
+}
 
 /// The compiled tables of one protocol.
 pub struct Tables {
@@ -36,6 +44,7 @@ pub struct Tables {
     program: Program,
     sources: Vec<TableSource>,
     natives: Vec<NativeType>,
+    meanings: Vec<Meaning>,
 }
 
 /// A type with code, and the types that its parts have ([`Native::parts`]).
@@ -47,19 +56,36 @@ struct NativeType {
 impl Tables {
     /// Compiles the tables of one protocol; later sources may replace what earlier ones declare. `natives` are the types with code.
     pub fn load(protocol: &str, sources: Vec<TableSource>, natives: &[Native]) -> Result<Tables, TableError> {
+        Tables::load_with(protocol, sources, natives, &[])
+    }
+
+    /// As [`load`](Tables::load), with further words for `shown`.
+    pub fn load_with(
+        protocol: &str,
+        sources: Vec<TableSource>,
+        natives: &[Native],
+        meanings: &[Meaning],
+    ) -> Result<Tables, TableError> {
         let names: Vec<&str> = natives.iter().map(|native| native.name).collect();
-        let program = compile::compile(protocol, &sources, &names)?;
+        let shown: Vec<&str> = SHOWN.into_iter().chain(meanings.iter().map(|meaning| meaning.name)).collect();
+        let program = compile::compile(protocol, &sources, &names, &shown)?;
         let part = |name: &&str| program.types_by_name.get(*name).copied();
         let natives = natives
             .iter()
             .map(|native| NativeType { native: *native, parts: native.parts.iter().map(part).collect() })
             .collect();
-        Ok(Tables { protocol: protocol.to_string(), program, sources, natives })
+        Ok(Tables { protocol: protocol.to_string(), program, sources, natives, meanings: meanings.to_vec() })
     }
 
     /// Tables that know nothing.
     pub fn none(protocol: &str) -> Tables {
-        Tables { protocol: protocol.to_string(), program: Program::default(), sources: Vec::new(), natives: Vec::new() }
+        Tables {
+            protocol: protocol.to_string(),
+            program: Program::default(),
+            sources: Vec::new(),
+            natives: Vec::new(),
+            meanings: Vec::new(),
+        }
     }
 
     /// The protocol that a table file's first line names.
@@ -78,7 +104,7 @@ impl Tables {
         let mut sources = self.sources;
         let text_of_file = format!("protocol {}\ntype asked_for = {text}\n", self.protocol);
         sources.push(TableSource { name: "type".into(), text: text_of_file });
-        let tables = Tables::load(&self.protocol, sources, &natives)?;
+        let tables = Tables::load_with(&self.protocol, sources, &natives, &self.meanings)?;
         let ty = tables.type_named("asked_for");
         ty.map(|ty| (tables, ty)).ok_or_else(|| TableError::at("type", text, 0, "this is no type"))
     }

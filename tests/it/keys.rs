@@ -3,7 +3,7 @@
 //! The files in `keys/` are throw-away keys of a lab, and so are the session keys in this test.
 
 use moulsniff::proto::moul::keys::{
-    Deriver, Format, KeyFile, KeyRing, PrivateKey, Report, Service, SessionHint, session_key, shard_keys,
+    Deriver, Format, KeyFile, KeyRing, PrivateKey, Report, Service, SessionHint, session_key, session_text, shard_keys,
 };
 use std::path::Path;
 
@@ -131,12 +131,6 @@ fn files_for_clients_are_told_what_they_are() {
         "moss_auth_key_public.bin: make_cyan_dh -c wrote this for clients: it holds only the prime and the public key; \
          the file of -s or -w is needed"
     );
-    assert!(
-        KeyFile::read(Path::new("no/such.file"))
-            .unwrap_err()
-            .to_string()
-            .starts_with("no/such.file: expected a key file")
-    );
 }
 
 #[test]
@@ -164,14 +158,15 @@ fn one_ring_of_all_files_opens_every_session() {
 
 #[test]
 fn a_written_file_reads_back_the_same() {
+    let lines = |file: &KeyFile| file.sessions().iter().map(session_text).collect::<Vec<_>>();
     let (dirtsand, own) = (parse("dirtsand.ini"), parse("shard.keys"));
-    let text = shard_keys(dirtsand.keys(), own.sessions());
+    let text = shard_keys(dirtsand.keys(), &lines(&own));
     let back = KeyFile::parse("written", text.as_bytes()).unwrap();
     assert_eq!(back.format(), Format::ShardKeys);
     assert_eq!(back.keys(), dirtsand.keys());
     assert_eq!(back.sessions(), own.sessions());
     assert!(back.notes().is_empty(), "{:?}", back.notes());
-    assert_eq!(shard_keys(back.keys(), back.sessions()), text);
+    assert_eq!(shard_keys(back.keys(), &lines(&back)), text);
 }
 
 #[test]

@@ -260,7 +260,7 @@ fn other_files_are_told_what_they_are() {
         ("static const byte kDhNData[] = {\n0x01", "f: source code for clients holds only public halves"),
         ("whatdoyousee0000", "f: an encrypted file of a client's"),
         ("# Key.Auth.N = ...\nKey.Droid = 31", "f: a DIRTSAND configuration without keys"),
-        ("[server.auth]\nport = 1\n", "f: no whole key: expected key_n and key_a"),
+        ("[server.auth]\nport = 1\n", "f: a NAGUS configuration without keys"),
         ("[crypt_keys]\n", "f: no whole key: expected auth.n and auth.k"),
         ("moulsniff-keys 1\n", "f: no key in this file"),
         ("Server.Auth.Host \"x\"\n", "f: a client's server.ini opens nothing"),

@@ -10,8 +10,9 @@ use moulsniff::capture::{Capture, Item};
 use moulsniff::flow::Limits;
 use moulsniff::out::{Body, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
+use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds, SessionKey};
-use moulsniff::proto::{EventKind, LazyTables, Options, PROTOCOLS};
+use moulsniff::proto::{AllSettings, EventKind, LazyTables, Options, PROTOCOLS, Settings};
 use serde_json::Value;
 
 const CAPTURE: &str = "captures/moul/full_dirtsand.pcapng";
@@ -226,7 +227,7 @@ fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
         let tables = PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap());
         let setup = Setup {
             tables: tables.collect(),
-            keys,
+            settings: AllSettings::default().with("moul", Settings::new(MoulSettings::with_keys(keys))),
             options: Options::default(),
             decode_as: vec![moulsniff::pipeline::DecodeAs {
                 transport: moulsniff::proto::Transport::Tcp,

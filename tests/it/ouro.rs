@@ -7,10 +7,9 @@ use std::process::Command;
 
 use moulsniff::capture::Moment;
 use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::proto::moul::keys::KeyRing;
 use moulsniff::proto::{
-    Context, Emit, Ends, Event, EventKind, Message, Options, Protocol, Session, Share, Side, Start, Transport,
-    load_tables, protocol_named,
+    Context, Emit, Ends, Event, EventKind, Message, Options, Protocol, Session, Settings, Share, Side, Start,
+    Transport, load_tables, protocol_named,
 };
 use moulsniff::table::{Evaluator, Tables, parse_hex};
 use moulsniff::tree::{Sym, Tree};
@@ -195,14 +194,14 @@ fn hear<'a>(tables: &Tables, transport: Transport, pieces: impl Iterator<Item = 
     let start = Start { ends, transport, whole: true, service: None };
     let mut session: Box<dyn Session> = ouro().session(&start, tables);
     let mut ear = Ear::default();
-    let (mut evaluator, mut tree, keys) = (Evaluator::default(), Tree::new(), KeyRing::default());
+    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
     let options = Options { max_message: 1 << 20, ..Options::default() };
     let mut context = Context {
         tables,
         evaluator: &mut evaluator,
         tree: &mut tree,
         outline: None,
-        keys: &keys,
+        settings: &Settings::default(),
         sequences: [None; 2],
         options: &options,
         emit: &mut ear,

@@ -1,4 +1,4 @@
-//! What a number means: the name an enum gives it, the time it stands for, the place it names.
+//! What a number means: the name an enum gives it, the time it stands for, what a protocol says of it.
 
 use std::io::Write;
 
@@ -19,7 +19,6 @@ pub fn meaning(tables: &Tables, node: &Node, out: &mut Vec<u8>) {
     let Some(shown) = def.shown else { return };
     match tables.name(shown) {
         "unix_time" => unix_time(node.value as i64, out),
-        "sequence_number" => sequence_number(node.value as u32, out),
         "hex" => {
             let _ = write!(out, "0x{:x}", node.value);
         }
@@ -32,13 +31,14 @@ pub fn meaning(tables: &Tables, node: &Node, out: &mut Vec<u8>) {
         "microseconds" => {
             let _ = write!(out, "µs");
         }
-        "time_dilation" => {
-            let _ = write!(out, "{:.4}", node.value as f64 / 65535.0);
-        }
         "bits" => {
             let _ = write!(out, "0b{:b}", node.value);
         }
-        _ => {}
+        word => {
+            if let Some(meaning) = tables.meaning(word) {
+                (meaning.write)(node.value, out);
+            }
+        }
     }
 }
 
@@ -77,18 +77,4 @@ fn unix_time(seconds: i64, out: &mut Vec<u8>) {
     crate::out::format_time(Time { seconds, nanos: 0, digits: 0 }, &mut text);
     out.extend(text.trim_end_matches('Z').bytes().map(|b| if b == b'T' { b' ' } else { b }));
     out.extend_from_slice(b" UTC");
-}
-
-/// A Plasma sequence number as age and page: see the MOUL page of the documentation.
-fn sequence_number(n: u32, out: &mut Vec<u8>) {
-    let _ = match n {
-        0 => write!(out, "fixed keys"),
-        1..=0x20 => write!(out, "reserved for local use"),
-        0x21..=0xfeff_0020 => write!(out, "age {}, page {}", (n - 0x21) >> 16, (n - 0x21) & 0xffff),
-        0xff01_0001..=0xffff_fffe => {
-            write!(out, "age -{}, page {}", (n - 0xff00_0001) >> 16, (n - 0xff00_0001) & 0xffff)
-        }
-        u32::MAX => write!(out, "invalid"),
-        _ => write!(out, "reserved"),
-    };
 }

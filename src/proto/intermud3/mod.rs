@@ -11,8 +11,8 @@ mod session;
 mod text;
 mod value;
 
-use super::{LazyTables, Opening, Protocol, Session, Start, Verdict};
-use crate::table::{LayoutId, Native, ReadAs, TableSource, Tables};
+use super::{LazyTables, Opening, Protocol, RecordNames, Session, Start, Verdict};
+use crate::table::{LayoutId, ReadAs, TableSource, Tables};
 
 /// The protocol.
 pub struct Intermud3;
@@ -33,16 +33,12 @@ impl Protocol for Intermud3 {
         tables!["packet.table", "router.table", "channel.table", "oob.table", "irn.table"]
     }
 
-    fn natives(&self) -> &'static [Native] {
-        &[]
+    fn record_names(&self) -> RecordNames {
+        RecordNames { messages: &["value"], any_message: true, numbered_fields: &["extra"], ..RecordNames::default() }
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
         recognise::verdict(opening)
-    }
-
-    fn recognise_udp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
-        Verdict::No
     }
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {

@@ -9,18 +9,26 @@ mod gamemgr;
 mod half;
 pub mod keys;
 mod keystream;
+mod meanings;
 mod natives;
 mod opening;
 mod recognise;
 mod rejoin;
 pub mod sdl;
 mod search;
+mod secrets;
 mod session;
+mod settings;
 mod unlock;
 mod vault;
 
-use super::{LazyTables, Opening, Options, Protocol, Session, Start, Verdict};
-use crate::table::{Evaluator, Native, TableSource, Tables};
+pub use settings::MoulSettings;
+
+use super::{
+    Ends, Expected, Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Secrets, Session, Settings,
+    SettingsError, Start, Verdict,
+};
+use crate::table::{Evaluator, Meaning, Native, TableSource, Tables};
 
 /// The protocol.
 pub struct Moul;
@@ -75,24 +83,43 @@ impl Protocol for Moul {
         ]
     }
 
-    fn prepare(&self, evaluator: &mut Evaluator, options: &Options) {
-        let Some(store) = sdl::store::Store::of(evaluator) else { return };
-        for (name, bytes) in &options.descriptors {
-            // Mistakes were reported where the files were read.
-            store.keep_file(name, bytes);
-        }
-    }
-
     fn natives(&self) -> &'static [Native] {
         &NATIVES
     }
 
-    fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
-        recognise::tcp(opening, tables)
+    fn meanings(&self) -> &'static [Meaning] {
+        &meanings::MEANINGS
     }
 
-    fn recognise_udp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
-        Verdict::No
+    fn record_names(&self) -> RecordNames {
+        RecordNames { messages: &["ConnectPacket"], services: &["unknown", "http"], ..RecordNames::default() }
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        &settings::OPTIONS
+    }
+
+    fn settings(&self, given: &Given, warn: &mut dyn FnMut(String)) -> Result<Settings, SettingsError> {
+        MoulSettings::read(given, warn).map(Settings::new)
+    }
+
+    fn secrets(&self) -> Option<&'static dyn Secrets> {
+        Some(&secrets::ShardKeys)
+    }
+
+    fn expects(&self, ends: Ends, settings: &Settings) -> Option<Expected> {
+        // The user who gives the key of one session says what this session is.
+        MoulSettings::of(settings).keys.session_between(ends.client, ends.server)
+    }
+
+    fn prepare(&self, evaluator: &mut Evaluator, settings: &Settings) {
+        if let Some(store) = sdl::store::Store::of(evaluator) {
+            MoulSettings::of(settings).fill(store);
+        }
+    }
+
+    fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
+        recognise::tcp(opening, tables)
     }
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {

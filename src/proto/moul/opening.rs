@@ -2,10 +2,12 @@
 
 use super::super::{Context, EventKind, Moment, Side};
 use super::half::Stage;
-use super::keys::{Service, SessionKey, SessionLine};
+use super::keys::{Service, SessionKey, SessionLine, session_text};
 use super::recognise::is_http;
 use super::session::{MoulSession, Whole, message_name};
+use super::settings::MoulSettings;
 use super::unlock::{Lock, Mode, Verdict, unlock};
+use crate::session::Secret;
 use crate::table::{Outcome, ServiceId, Stop};
 use crate::tree::Sym;
 
@@ -153,7 +155,7 @@ impl MoulSession {
         match unlock(&lock, &mut self.deriver, context) {
             Verdict::Proved(mode) => {
                 if let Mode::Encrypted(key, _) = &mode {
-                    context.emit.session_key(&self.session_line(*key));
+                    context.emit.secret(Secret::new(session_text(&self.session_line(*key))));
                 }
                 self.say_mode(&mode, at, context);
                 self.open(mode);
@@ -199,7 +201,7 @@ impl MoulSession {
     }
 
     pub(super) fn close(&mut self, at: Moment, context: &mut Context<'_>) {
-        let (kind, text) = if context.keys.is_empty() {
+        let (kind, text) = if MoulSettings::of(context.settings).keys.is_empty() {
             (EventKind::NoKey, "encrypted, and no key was given")
         } else {
             (EventKind::WrongKey, "every key was tried and none gave a message")

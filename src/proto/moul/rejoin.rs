@@ -2,11 +2,12 @@
 
 use super::super::{Context, EventKind, Moment, Opening, Side};
 use super::half::Stage;
-use super::keys::{KeystreamStart, SessionHint, SessionLine};
+use super::keys::{KeystreamStart, SessionHint, SessionLine, session_text};
 use super::keystream::{Keystream, LOOK, Position, WINDOW};
 use super::search::{Bench, Found, Search, search};
 use super::session::MoulSession;
-use crate::session::Requests;
+use super::settings::MoulSettings;
+use crate::session::{Requests, Secret};
 use crate::table::{ServiceId, Tables};
 
 /// Bytes of a direction that are looked at for messages in clear.
@@ -70,7 +71,7 @@ impl MoulSession {
         }
         let [client, server] = &self.halves;
         // Where a key may open it, and be it only one direction's later bytes, more is waited for.
-        let enough = if context.keys.has_sessions() { LOOK } else { LOOK_CLEAR };
+        let enough = if MoulSettings::of(context.settings).keys.has_sessions() { LOOK } else { LOOK_CLEAR };
         let full = client.stream.waiting().len() >= enough || server.stream.waiting().len() >= enough;
         let opening = Opening {
             client: client.stream.waiting(),
@@ -111,7 +112,7 @@ impl MoulSession {
     fn joined_key(&mut self, at: Moment, context: &mut Context<'_>) -> bool {
         let hint =
             SessionHint { client: Some(self.ends.client), server: Some(self.ends.server), ..SessionHint::default() };
-        let keys = context.keys;
+        let keys = &MoulSettings::of(context.settings).keys;
         for found in keys.sessions(&hint) {
             let named = found.line.service.and_then(|s| context.tables.service_named(s.name()));
             let services: Vec<ServiceId> = match self.service.or(named) {
@@ -155,14 +156,18 @@ impl MoulSession {
                     Some(used) if used > MOST_USED => return None,
                     Some(used) => {
                         // What takes as long as a search counts as one.
-                        if used > context.keys.search.positions as u64 {
-                            context.keys.may_search()?;
+                        if used > MoulSettings::of(context.settings).keys.search.positions as u64 {
+                            MoulSettings::of(context.settings).keys.may_search()?;
                         }
                         (*services.first()?, Position { used, bits: 0 })
                     }
                     None => {
                         if stream.is_none() {
-                            stream = Some(Keystream::of(&key.line.key, context.keys.may_search()?, longest));
+                            stream = Some(Keystream::of(
+                                &key.line.key,
+                                MoulSettings::of(context.settings).keys.may_search()?,
+                                longest,
+                            ));
                         }
                         stream.as_ref()?.find(services, side, bytes, &mut Bench::of(context))?
                     }
@@ -195,7 +200,7 @@ impl MoulSession {
                 Side::Server => line.server_start = before,
             }
         }
-        context.emit.session_key(&line);
+        context.emit.secret(Secret::new(session_text(&line)));
         self.say(Side::Server, EventKind::Key { key_file: key.file.clone() }, text, at, context);
     }
 

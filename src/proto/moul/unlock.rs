@@ -4,6 +4,7 @@
 use super::super::{Context, Ends};
 use super::evidence::{Against, evidence};
 use super::keys::{Deriver, KeyRing, Service as KeyService, SessionHint, SessionKey};
+use super::settings::MoulSettings;
 use crate::table::{Outcome, ServiceId};
 
 /// A connection is taken for decrypted when chance would have given such messages once in 2^PROOF tries.
@@ -53,7 +54,7 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
     let mut best: Option<(i32, Mode)> = None;
     let mut tried = Vec::new();
     let service = context.tables.service(lock.service).and_then(|s| KeyService::from_word(&s.name));
-    for mode in candidates(lock, service, context.keys, deriver) {
+    for mode in candidates(lock, service, &MoulSettings::of(context.settings).keys, deriver) {
         if let Mode::Encrypted(key, _) = &mode {
             if tried.contains(key) {
                 continue;
@@ -177,6 +178,7 @@ mod tests {
     use super::super::keys::{KeyFile, session_key};
     use super::*;
     use crate::proto::{Emit, Event, LazyTables, Message, Moment, Options, Share, Side};
+    use crate::session::Settings;
     use crate::table::{Evaluator, Tables};
     use crate::tree::Tree;
     use std::net::{Ipv4Addr, SocketAddr};
@@ -220,7 +222,7 @@ mod tests {
             evaluator: &mut Evaluator::default(),
             tree: &mut Tree::new(),
             outline: None,
-            keys: &keys,
+            settings: &Settings::new(MoulSettings::with_keys(keys)),
             sequences: [None; 2],
             options: &Options::default(),
             emit: &mut Deaf,

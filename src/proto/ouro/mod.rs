@@ -7,6 +7,7 @@ mod auth;
 mod frame;
 mod link;
 mod natives;
+mod options;
 mod packet;
 mod recognise;
 mod sequence;
@@ -16,7 +17,10 @@ mod stream;
 
 pub use session::LinkSession;
 
-use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
+use super::{
+    Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Session, Settings, SettingsError, Start, Transport,
+    Verdict,
+};
 use crate::table::{Native, TableSource, Tables};
 
 /// The protocol.
@@ -40,6 +44,21 @@ impl Protocol for Ouro {
 
     fn transport(&self) -> Transport {
         Transport::Udp
+    }
+
+    fn record_names(&self) -> RecordNames {
+        RecordNames {
+            messages: &["Encrypted", "Undescribed", "UserCommand", "ControlCommand"],
+            ..RecordNames::default()
+        }
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        &options::OPTIONS
+    }
+
+    fn settings(&self, given: &Given, _warn: &mut dyn FnMut(String)) -> Result<Settings, SettingsError> {
+        Ok(Settings::new(options::OuroSettings::new(given)))
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {

@@ -5,6 +5,7 @@
 
 use super::frame::{Content, Layout, Packet, Parts, Piece, Pieces};
 use super::link::Link;
+use super::options::OuroSettings;
 use super::packet::{Header, LinkHeader, control, padded};
 use super::sequence::Sequences;
 use super::siblings::{Joined, Kept, Set, Siblings, Why};
@@ -182,7 +183,7 @@ impl LinkSession {
             }
             None => {
                 self.link.heard(client);
-                self.link.cookies.setting = context.options.ouro_cookies;
+                self.link.cookies.setting = OuroSettings::cookies(context.settings);
                 let (cookies, text) = self.link.cookies.judge(bytes, bits, command.body, client);
                 layout.cookies = cookies;
                 if let Some(text) = text {

@@ -5,6 +5,7 @@
 mod circuit;
 mod datagram;
 mod layer;
+mod meanings;
 mod natives;
 mod packet;
 mod recognise;
@@ -17,7 +18,7 @@ pub use circuit::Counters;
 pub use session::CircuitSession;
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
-use crate::table::{Native, TableError, TableSource, Tables};
+use crate::table::{Meaning, Native, TableError, TableSource, Tables};
 
 /// The protocol.
 pub struct SecondLife;
@@ -57,16 +58,16 @@ impl Protocol for SecondLife {
         natives::NATIVES
     }
 
+    fn meanings(&self) -> &'static [Meaning] {
+        &meanings::MEANINGS
+    }
+
     fn transport(&self) -> Transport {
         Transport::Udp
     }
 
     fn foreign_tables(&self, name: &str, text: &str) -> Option<Result<TableSource, TableError>> {
         template::is_template(text).then(|| template::to_source(name, text))
-    }
-
-    fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
-        Verdict::No
     }
 
     fn recognise_udp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {

@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 
 use super::SecondLife;
 use crate::out::json::{JsonOptions, JsonWriter};
-use crate::proto::moul::keys::KeyRing;
 use crate::proto::{
     Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Start, Transport,
     Verdict,
 };
+use crate::session::Settings;
 use crate::table::{Evaluator, ExampleOf, Tables, parse_hex};
 use crate::tree::{Kind, Tree};
 
@@ -69,7 +69,7 @@ fn hear(datagrams: &[(Side, Vec<u8>)]) -> Heard {
             evaluator: &mut evaluator,
             tree: &mut tree,
             outline: None,
-            keys: &KeyRing::default(),
+            settings: &Settings::default(),
             sequences: [None; 2],
             options: &Options::default(),
             emit: &mut heard,

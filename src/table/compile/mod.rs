@@ -27,6 +27,8 @@ type ItemId = (usize, usize);
 #[derive(Default)]
 pub(super) struct Compiler<'s> {
     pub(super) sources: &'s [TableSource],
+    /// The words that `shown` knows.
+    pub(super) shown: &'s [&'s str],
     pub(super) files: Vec<ParsedFile>,
     pub(super) out: Program,
     name_ids: HashMap<String, Sym>,
@@ -51,9 +53,14 @@ pub(super) struct Compiler<'s> {
 }
 
 /// Compiles all files of one protocol; a message or structure declared again replaces the earlier one. `natives` are the
-/// names of the types with code, by their number.
-pub(super) fn compile(protocol: &str, sources: &[TableSource], natives: &[&str]) -> Result<Program, TableError> {
-    let mut c = Compiler { sources, ..Compiler::default() };
+/// names of the types with code, by their number; `shown` are the words that may follow `shown`.
+pub(super) fn compile(
+    protocol: &str,
+    sources: &[TableSource],
+    natives: &[&str],
+    shown: &[&str],
+) -> Result<Program, TableError> {
+    let mut c = Compiler { sources, shown, ..Compiler::default() };
     for source in sources {
         let file = parse_file(&source.name, &source.text)?;
         if file.protocol != protocol {

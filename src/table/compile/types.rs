@@ -282,8 +282,8 @@ impl Compiler<'_> {
         def.refers = mods.refers;
         def.names = mods.names.iter().map(|n| self.name(n)).collect();
         if let Some((word, at)) = &mods.shown {
-            if !super::super::SHOWN.contains(&word.as_str()) {
-                return self.error(*at, format!("`shown` knows {}", super::super::SHOWN.join(", ")));
+            if !self.shown.contains(&word.as_str()) {
+                return self.error(*at, format!("`shown` knows {}", self.shown.join(", ")));
             }
             def.shown = Some(self.name(word));
         }

@@ -2,14 +2,13 @@
 //! a key is named by the first digits of its public modulus.
 
 use super::error::{KeyError, printable};
-use super::file::{Format, opens_nothing, read_any, read_bytes};
+use super::file::{Format, opens_nothing, read_any};
 use super::prime::{is_probable_prime, is_safe_prime};
 use super::private::{PrivateKey, PublicHalf, doubts_about};
 use super::service::Service;
 use super::session::SessionLine;
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::Path;
 
 /// What a key file holds.
 #[derive(Clone, Debug)]
@@ -75,14 +74,9 @@ pub struct SessionReport {
     pub by_handshake: bool,
 }
 
-/// Reads the file and reports on it. A file that opens nothing is reported on as well, with its
-/// `problem`; an error is only what could not be read or understood.
-pub fn check(path: &Path) -> Result<Report, KeyError> {
-    Report::new(&path.display().to_string(), &read_bytes(path)?)
-}
-
 impl Report {
-    /// Reports on a file's bytes.
+    /// Reports on a file's bytes. A file that opens nothing is reported on as well, with its `problem`; an error is only what could not be
+    /// understood.
     pub fn new(name: &str, bytes: &[u8]) -> Result<Report, KeyError> {
         let (format, contents) = read_any(name, bytes)?;
         let problem = opens_nothing(name, format, &contents);

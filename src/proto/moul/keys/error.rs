@@ -27,12 +27,44 @@ pub struct KeyError {
     file: String,
     place: Place,
     text: String,
+    nature: Nature,
+}
+
+/// What follows from an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nature {
+    /// The file is a damaged key file, or one that opens nothing.
+    Useless,
+    /// The file is not a key file at all.
+    OtherKind,
+    /// The file has no keys because its server needs none.
+    Harmless,
 }
 
 impl KeyError {
     /// An error about `file`; control characters in its name are shown as `?`.
     pub(super) fn new(file: &str, place: Place, text: impl Into<String>) -> KeyError {
-        KeyError { file: printable(file), place, text: text.into() }
+        KeyError { file: printable(file), place, text: text.into(), nature: Nature::Useless }
+    }
+
+    /// The same error about a file that is not a key file at all.
+    pub(super) fn of_another_kind(self) -> KeyError {
+        KeyError { nature: Nature::OtherKind, ..self }
+    }
+
+    /// The same error about a file that has no keys because its server needs none.
+    pub(super) fn harmless(self) -> KeyError {
+        KeyError { nature: Nature::Harmless, ..self }
+    }
+
+    /// Whether the file is not a key file at all, rather than a damaged one or one that opens nothing.
+    pub fn is_of_another_kind(&self) -> bool {
+        self.nature == Nature::OtherKind
+    }
+
+    /// Whether the file has no keys because its server does not encrypt. A run can go on without it.
+    pub fn is_harmless(&self) -> bool {
+        self.nature == Nature::Harmless
     }
 
     /// The file's name as it was given.
@@ -53,7 +85,7 @@ impl KeyError {
 
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let KeyError { file, place, text } = self;
+        let KeyError { file, place, text, .. } = self;
         match place {
             Place::Whole => write!(f, "{file}: {text}"),
             Place::Line { line, column } => write!(f, "{file}:{line}:{column}: {text}"),

@@ -10,12 +10,9 @@ use super::private::PrivateKey;
 use super::session::SessionLine;
 use super::text::{Contents, decode, lines};
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 
 /// No key file is longer, in bytes; a `shard.keys` of this size holds a hundred thousand sessions.
-const MAX_SIZE: u64 = 16 << 20;
+pub const MAX_KEY_FILE: u64 = 16 << 20;
 
 /// What kind of file holds keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,12 +70,6 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
-    /// Reads a file from disk. An error is also what a file is that holds no key.
-    pub fn read(path: &Path) -> Result<KeyFile, KeyError> {
-        let name = path.display().to_string();
-        KeyFile::parse(&name, &read_bytes(path)?)
-    }
-
     /// Reads a file's bytes. `name` is for messages; where nothing else says which server a key is
     /// for, its last part may (`auth_key.der`).
     pub fn parse(name: &str, bytes: &[u8]) -> Result<KeyFile, KeyError> {
@@ -86,7 +77,7 @@ impl KeyFile {
         match opens_nothing(name, format, &contents) {
             Some(error) => Err(error),
             None => {
-                let Contents { keys, sessions, notes, public: _ } = contents;
+                let Contents { keys, sessions, notes, .. } = contents;
                 Ok(KeyFile { name: name.to_owned(), format, keys, sessions, notes })
             }
         }
@@ -123,39 +114,17 @@ impl KeyFile {
     }
 }
 
-/// Why a file could not be read, without the operating system's number.
-fn why(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "expected a key file: no such file".into(),
-        std::io::ErrorKind::PermissionDenied => "expected a key file: permission denied".into(),
-        std::io::ErrorKind::IsADirectory => "expected a key file: this is a folder".into(),
-        _ => format!("expected a key file: {error}"),
-    }
-}
-
-/// A file's bytes, at most 16 MiB of them.
-pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, KeyError> {
-    let name = path.display().to_string();
-    let failed = |error: std::io::Error| KeyError::new(&name, Place::Whole, why(&error));
-    let mut bytes = Vec::new();
-    File::open(path).map_err(failed)?.take(MAX_SIZE + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MAX_SIZE {
-        return Err(KeyError::new(&name, Place::Whole, "not a key file: it has more than 16 MiB"));
-    }
-    Ok(bytes)
-}
-
 /// Reads any format, those that open nothing included.
 pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, Contents), KeyError> {
     let whole = |text: &str| KeyError::new(name, Place::Whole, text);
     if bytes.is_empty() {
-        return Err(whole("the file is empty"));
+        return Err(whole("the file is empty").of_another_kind());
     }
     for magic in ["whatdoyousee", "notthedroids", "BriceIsSmart"] {
         if bytes.starts_with(magic.as_bytes()) {
-            return Err(whole(
-                "an encrypted file of a client's; clients hold only public halves, a shard's private K is needed",
-            ));
+            let text =
+                "an encrypted file of a client's; clients hold only public halves, a shard's private K is needed";
+            return Err(whole(text).of_another_kind());
         }
     }
     match decode(bytes) {
@@ -183,14 +152,14 @@ fn read_text(name: &str, text: &str) -> Result<(Format, Contents), KeyError> {
             Format::Dirtsand
         };
         (format, dirtsand(name, text)?)
-    } else if any(nagus::is_section) {
+    } else if any(nagus::is_section) || any(nagus::is_encryption) {
         (Format::Nagus, nagus(name, text)?)
     } else if printed_for_clients {
         (Format::ClientIni, client(name, text)?)
     } else if any(|line| line.starts_with("Private key:")) {
         (Format::MossText, moss::printed(name, text)?)
     } else {
-        return Err(KeyError::new(name, Place::Whole, refusal(text)));
+        return Err(KeyError::new(name, Place::Whole, refusal(text)).of_another_kind());
     };
     Ok((format, contents))
 }
@@ -202,7 +171,8 @@ fn read_binary(name: &str, bytes: &[u8]) -> Result<(Format, Contents), KeyError>
         der => match (moss::raw(name, bytes), der) {
             (Ok(Raw::Private(contents)), _) => Ok((Format::MossWireshark, contents)),
             (Ok(Raw::Public(contents)), _) => Ok((Format::MossPublic, contents)),
-            (Err(_), Some(Err(error))) | (Err(error), _) => Err(error),
+            (Err(_), Some(Err(error))) => Err(error),
+            (Err(error), _) => Err(error.of_another_kind()),
         },
     }
 }
@@ -240,10 +210,16 @@ pub(super) fn opens_nothing(name: &str, format: Format, contents: &Contents) -> 
         Format::Moulars | Format::MoularsGenerator => {
             "no whole key: expected auth.n and auth.k in [crypt_keys], or game, or gate"
         }
+        Format::Nagus if contents.no_keys_wanted => {
+            "a NAGUS configuration without keys: a server that does not encrypt needs none, and any other cannot be read with it"
+        }
         Format::Nagus => {
             "no whole key: expected key_n and key_a in [server.auth], [server.game] or [server.gatekeeper]"
         }
         _ => "no key in this file: expected a line `private` or `session`",
     };
-    Some(KeyError::new(name, Place::Whole, text))
+    let error = KeyError::new(name, Place::Whole, text);
+    // A half of a key is a mistake somebody made; no key at all is a server that does not encrypt.
+    let harmless = format == Format::Nagus && contents.public.is_empty() && contents.no_keys_wanted;
+    Some(if harmless { error.harmless() } else { error })
 }

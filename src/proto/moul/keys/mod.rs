@@ -26,16 +26,13 @@ mod session;
 mod text;
 mod write;
 
-/// The protocol whose sessions these keys open, by its name.
-pub const PROTOCOL: &str = "moul";
-
-pub use check::{KeyReport, PublicReport, Report, SessionReport, check};
+pub use check::{KeyReport, PublicReport, Report, SessionReport};
 pub use derive::{Deriver, SessionKey, session_key};
 pub use error::{KeyError, Place};
-pub use file::{Format, KeyFile};
+pub use file::{Format, KeyFile, MAX_KEY_FILE};
 pub use private::{PrivateKey, PublicHalf};
 pub use rc4::Rc4;
 pub use ring::{Candidate, CarriedBounds, KeyRing, SearchBounds, SessionCandidate};
 pub use service::Service;
 pub use session::{KeystreamStart, SessionHint, SessionLine};
-pub use write::{shard_keys, write_private_lines, write_session_lines};
+pub use write::{session_text, shard_keys};

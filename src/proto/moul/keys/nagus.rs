@@ -12,6 +12,7 @@ use super::text::{Contents, Pairs, Part, lines, place_of};
 pub(super) fn nagus(file: &str, text: &str) -> Result<Contents, KeyError> {
     let mut pairs = Pairs::new(file);
     let mut encryption_off = false;
+    let mut any_part = false;
     each_option(text, |option| {
         if option.section == "server" && option.name == "encryption" {
             encryption_off = option.value.trim() == "none";
@@ -19,21 +20,31 @@ pub(super) fn nagus(file: &str, text: &str) -> Result<Contents, KeyError> {
         let service = option.section.strip_prefix("server.").and_then(Service::from_word);
         let part = option.name.strip_prefix("key_").and_then(Part::from_word);
         match (service, part) {
-            (Some(service), Some(part)) => pairs.put(service, part, option.value, option.place),
+            (Some(service), Some(part)) => {
+                any_part = true;
+                pairs.put(service, part, option.value, option.place)
+            }
             _ => Ok(()),
         }
     })?;
     let mut contents = pairs.finish(&THREE)?;
+    contents.no_keys_wanted = !any_part;
     if encryption_off {
         contents.notes.push("encryption = none: this server talks in clear".into());
     }
     Ok(contents)
 }
 
-/// Whether a line is the head of one of NAGUS's sections that have keys.
+/// Whether a line is the head of one of NAGUS's sections about its servers. A configuration without any of these options has no such section, and may still
+/// say that nothing is encrypted.
 pub(super) fn is_section(line: &str) -> bool {
     let name = section(line).and_then(|name| name.strip_prefix("server."));
-    name.and_then(Service::from_word).is_some()
+    name.is_some_and(|name| name == "status" || Service::from_word(name).is_some())
+}
+
+/// Whether a line says how NAGUS's server encrypts.
+pub(super) fn is_encryption(line: &str) -> bool {
+    line.split_once('=').is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("encryption"))
 }
 
 struct OptionLine<'a> {
@@ -125,6 +136,6 @@ mod tests {
     fn sections_with_keys_are_known() {
         assert!(is_section("[server.auth]"));
         assert!(is_section("[server.gatekeeper]\r"));
-        assert!(!is_section("[server]") && !is_section("[server.status]") && !is_section("server.auth"));
+        assert!(!is_section("[server]") && is_section("[server.status]") && !is_section("server.auth"));
     }
 }

@@ -5,6 +5,7 @@ use super::file::KeyFile;
 use super::private::PrivateKey;
 use super::service::Service;
 use super::session::{Fit, SessionHint, SessionLine, Y_KEPT};
+use crate::proto::Expected;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -164,20 +165,13 @@ impl KeyRing {
         self.keys.iter().map(|(_, key)| key)
     }
 
-    /// Every session key, in the order the files gave them.
-    pub fn session_lines(&self) -> impl Iterator<Item = &SessionLine> {
-        self.sessions.iter().map(|(_, line)| line)
-    }
-
-    /// The server's kind of a session that is known by both of its ends, and whether the first end is the server's.
-    pub fn session_between(&self, a: SocketAddr, b: SocketAddr) -> Option<(Option<Service>, bool)> {
+    /// What is known of a session whose both ends a line names: `a` was taken for the client's end, `b` for the server's.
+    pub fn session_between(&self, a: SocketAddr, b: SocketAddr) -> Option<Expected> {
         let lines = self.by_end.get(&a).into_iter().chain(self.by_end.get(&b)).flatten();
         lines.take(MOST).filter_map(|at| self.sessions.get(*at)).find_map(|(_, line)| {
-            match (line.client, line.server) {
-                (Some(client), Some(server)) if (client, server) == (b, a) => Some((line.service, true)),
-                (Some(client), Some(server)) if (client, server) == (a, b) => Some((line.service, false)),
-                _ => None,
-            }
+            let ends = (line.client?, line.server?);
+            let swapped = ends == (b, a);
+            (swapped || ends == (a, b)).then(|| Expected { service: line.service.map(Service::name), swapped })
         })
     }
 

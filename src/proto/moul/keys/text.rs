@@ -16,6 +16,8 @@ pub(super) struct Contents {
     pub(super) public: Vec<PublicHalf>,
     pub(super) sessions: Vec<SessionLine>,
     pub(super) notes: Vec<String>,
+    /// The file names no part of any key, as it may where the server does not encrypt.
+    pub(super) no_keys_wanted: bool,
 }
 
 /// The text of a file: UTF-8 or UTF-16 with or without byte order mark, or an older 8-bit set in

@@ -10,68 +10,61 @@ use base64::engine::general_purpose::STANDARD;
 use num_bigint::BigUint;
 use std::fmt::Write;
 
-/// A whole `shard.keys` with a header and a word on what it opens.
-pub fn shard_keys(keys: &[PrivateKey], sessions: &[SessionLine]) -> String {
+/// A whole `shard.keys`: a header, and a word on what it opens before the private keys and before the lines of sessions, which
+/// [`session_text`] made.
+pub fn shard_keys(keys: &[PrivateKey], sessions: &[impl AsRef<str>]) -> String {
     let mut text = format!("{HEADER} 1 entries={}\n", keys.len() + sessions.len());
     if !keys.is_empty() {
         text.push_str(
             "\n# SECRET: a shard's private keys. They open every session with this shard, past and future.\n",
         );
-        text.push_str(&write_private_lines(keys));
+        keys.iter().for_each(|key| private_line(key, &mut text));
     }
     if !sessions.is_empty() {
         text.push_str("\n# Keys of single sessions. Each opens its own session and nothing else.\n");
-        text.push_str(&write_session_lines(sessions));
     }
-    text
-}
-
-/// The lines of private keys, without a header. Whoever has them can read every session with their
-/// servers.
-pub fn write_private_lines(keys: &[PrivateKey]) -> String {
-    let mut text = String::new();
-    for key in keys {
-        text.push_str("private ");
-        text.push_str(key.service().map_or("any", Service::name));
-        if let Some(generator) = key.generator() {
-            push(&mut text, "g", format_args!("{generator}"));
-        }
-        push(&mut text, "n", format_args!("{}", base64(key.modulus())));
-        push(&mut text, "k", format_args!("{}", base64(key.exponent())));
-        text.push('\n');
-    }
-    text
-}
-
-/// The lines of session keys, without a header. The key comes last, so that a line that was cut has
-/// none.
-pub fn write_session_lines(sessions: &[SessionLine]) -> String {
-    let mut text = String::new();
     for session in sessions {
-        text.push_str("session ");
-        text.push_str(session.service.map_or("any", Service::name));
-        if let Some(client) = session.client {
-            push(&mut text, "client", format_args!("{client}"));
-        }
-        if let Some(server) = session.server {
-            push(&mut text, "server", format_args!("{server}"));
-        }
-        if let Some(y) = session.y.as_deref().filter(|y| !y.is_empty()) {
-            push(&mut text, "y", format_args!("{}", hex(y.get(..Y_KEPT).unwrap_or(y))));
-        }
-        if let Some(seed) = session.seed {
-            push(&mut text, "seed", format_args!("{}", hex(&seed)));
-        }
-        for (name, start) in [("client-start", session.client_start), ("server-start", session.server_start)] {
-            match start {
-                KeystreamStart::Search => {}
-                KeystreamStart::Sequence(number) => push(&mut text, name, format_args!("seq:{number}")),
-                KeystreamStart::Used(count) => push(&mut text, name, format_args!("used:{count}")),
-            }
-        }
-        push(&mut text, "rc4", format_args!("{}", hex(session.key.as_bytes())));
+        text.push_str(session.as_ref());
         text.push('\n');
     }
+    text
+}
+
+/// Appends the line of a private key. It opens every session with its server.
+fn private_line(key: &PrivateKey, text: &mut String) {
+    text.push_str("private ");
+    text.push_str(key.service().map_or("any", Service::name));
+    if let Some(generator) = key.generator() {
+        push(text, "g", format_args!("{generator}"));
+    }
+    push(text, "n", format_args!("{}", base64(key.modulus())));
+    push(text, "k", format_args!("{}", base64(key.exponent())));
+    text.push('\n');
+}
+
+/// The line of a session's key, without its line feed. The key comes last, so that a line that was cut has none.
+pub fn session_text(session: &SessionLine) -> String {
+    let mut text = format!("session {}", session.service.map_or("any", Service::name));
+    if let Some(client) = session.client {
+        push(&mut text, "client", format_args!("{client}"));
+    }
+    if let Some(server) = session.server {
+        push(&mut text, "server", format_args!("{server}"));
+    }
+    if let Some(y) = session.y.as_deref().filter(|y| !y.is_empty()) {
+        push(&mut text, "y", format_args!("{}", hex(y.get(..Y_KEPT).unwrap_or(y))));
+    }
+    if let Some(seed) = session.seed {
+        push(&mut text, "seed", format_args!("{}", hex(&seed)));
+    }
+    for (name, start) in [("client-start", session.client_start), ("server-start", session.server_start)] {
+        match start {
+            KeystreamStart::Search => {}
+            KeystreamStart::Sequence(number) => push(&mut text, name, format_args!("seq:{number}")),
+            KeystreamStart::Used(count) => push(&mut text, name, format_args!("used:{count}")),
+        }
+    }
+    push(&mut text, "rc4", format_args!("{}", hex(session.key.as_bytes())));
     text
 }
 

@@ -17,7 +17,7 @@ const MAX_DESCRIPTORS: usize = 16_384;
 /// Variables of all of them together; the same files hold some thousand.
 const MAX_VARIABLES: usize = 1 << 18;
 /// Bytes of one file at most; the largest real one has 60,000.
-const MAX_FILE: usize = 4 << 20;
+pub const MAX_FILE: usize = 4 << 20;
 /// Files that wait for a key at most.
 const MAX_CLOSED: usize = 1024;
 

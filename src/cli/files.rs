@@ -1,0 +1,124 @@
+//! Reading small files that were named on the command line: within bounds, and never waiting for something that is no file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::error::CliError;
+
+/// How many files of one folder are read.
+const MOST_FILES: usize = 4096;
+
+/// Reads a file whole. `what` is what such a file is called in errors; a file of more than `most` bytes is refused.
+///
+/// Besides plain files this reads `-` (standard input) and the pipes that a shell passes by number (`<(command)`). A named pipe or a device is refused without
+/// being opened, since opening or reading it might never end.
+///
+/// # Errors
+/// The file cannot be read, is too long, or is of a kind that is not read.
+pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, CliError> {
+    let name = path.display().to_string();
+    let fail = |error| CliError::Unreadable(format!("{name}: expected {what}: {}", why(&error)));
+    if path.as_os_str() == "-" {
+        return bounded(io::stdin().lock(), "standard input", what, most);
+    }
+    if !std::fs::metadata(path).map_err(fail)?.is_file() && !is_passed_by_number(path) {
+        let text = format!(
+            "{name}: expected {what}, found a named pipe or a device, which is not read; `-` reads standard input"
+        );
+        return Err(CliError::Unreadable(text));
+    }
+    bounded(File::open(path).map_err(fail)?, &name, what, most)
+}
+
+/// The files that a path stands for: itself, or those in a folder in the order of their names. Of a folder, hidden files and everything that is no plain file are
+/// left out, and with `extension` everything whose name does not end so, in any case.
+///
+/// # Errors
+/// There is no such file or folder, or the folder holds more files than are read, or none.
+pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result<Vec<PathBuf>, CliError> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let fail = |e| CliError::File(path.display().to_string(), e);
+    let fits = |file: &Path| match extension {
+        Some(wanted) => file.extension().is_some_and(|end| end.eq_ignore_ascii_case(wanted)),
+        None => file.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.')),
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(fail)? {
+        let file = entry.map_err(fail)?.path();
+        if fits(&file) && file.is_file() {
+            files.push(file);
+        }
+        if files.len() > MOST_FILES {
+            let text =
+                format!("{}: more than {MOST_FILES} files in this folder; name those to be read", path.display());
+            return Err(CliError::Unreadable(text));
+        }
+    }
+    if files.is_empty() {
+        return Err(CliError::Unreadable(format!("{}: expected {what} in this folder, found none", path.display())));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Why a file could not be read, without the operating system's number.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        _ => error.to_string(),
+    }
+}
+
+fn bounded(reader: impl Read, name: &str, what: &str, most: u64) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let read = reader.take(most.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| CliError::File(name.to_owned(), error))?;
+    if bytes.len() as u64 > most {
+        let most = most >> 20;
+        return Err(CliError::Unreadable(format!("{name}: expected {what}, found more than {most} MiB")));
+    }
+    Ok(bytes)
+}
+
+/// Whether a path names an open file of this process by its number, as shells do for `<(command)`.
+fn is_passed_by_number(path: &Path) -> bool {
+    ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder)) || path == Path::new("/dev/stdin")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn a_folder_stands_for_its_files_in_order() {
+        let folder = std::env::temp_dir().join(format!("moulsniff-files-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("empty")).unwrap();
+        for name in ["b.key", "a.KEY", "c.txt", ".hidden"] {
+            std::fs::write(folder.join(name), "x").unwrap();
+        }
+        let names = |extension| {
+            let files = within(&folder, "a file", extension).unwrap();
+            files.iter().map(|f| f.file_name().unwrap().to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(Some("key")), ["a.KEY", "b.key"]);
+        assert_eq!(names(None), ["a.KEY", "b.key", "c.txt"]);
+        let none = within(&folder.join("empty"), "a key file", None).unwrap_err().to_string();
+        assert!(none.ends_with("empty: expected a key file in this folder, found none"), "{none}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_too_long_or_endless_is_refused() {
+        let error = bounded(io::repeat(0), "zero", "a key file", 1 << 20).unwrap_err();
+        assert_eq!(error.to_string(), "zero: expected a key file, found more than 1 MiB");
+        if cfg!(unix) {
+            let error = read(Path::new("/dev/zero"), "a key file", 1 << 20).unwrap_err().to_string();
+            assert!(error.contains("/dev/zero: expected a key file, found a named pipe or a device"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The options that protocols declare: on the command line, and what was given for them.
+//!
+//! It knows no option by name: help, types and files follow the declarations.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use super::error::CliError;
+use super::files;
+use crate::proto::{FileRule, Given, GivenFile, OptionKind, OptionSpec, PROTOCOLS};
+
+/// What was typed for the options of all protocols.
+#[derive(Clone, Debug, Default)]
+pub struct ProtocolArgs {
+    options: Vec<Typed>,
+}
+
+/// What was typed for one option.
+#[derive(Clone, Debug)]
+struct Typed {
+    spec: OptionSpec,
+    values: Vec<OsString>,
+}
+
+impl Args for ProtocolArgs {
+    fn augment_args(command: Command) -> Command {
+        specs().fold(command, |command, spec| command.arg(argument(&spec)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ProtocolArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let options = specs().map(|spec| Typed { values: values(&spec, matches), spec }).collect();
+        Ok(ProtocolArgs { options })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl ProtocolArgs {
+    /// Every file and folder that was named, for checks that no output is an input.
+    pub(super) fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        let files = self.options.iter().filter(|typed| matches!(typed.spec.kind, OptionKind::Files(_)));
+        files.flat_map(|typed| typed.values.iter().map(PathBuf::from))
+    }
+
+    /// Whether nothing was given for any option.
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths().next().is_none()
+    }
+
+    /// Reads the files, and hands everything over in the form that protocols take.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub(super) fn read(&self, no_capture: bool) -> Result<Given, CliError> {
+        let mut given = Given::new(no_capture);
+        for Typed { spec, values } in &self.options {
+            for value in values {
+                match spec.kind {
+                    OptionKind::Word(_) => given.set_word(spec.name, value.to_string_lossy().into_owned()),
+                    OptionKind::Files(rule) => add_files(&mut given, spec, rule, PathBuf::from(value))?,
+                }
+            }
+        }
+        Ok(given)
+    }
+}
+
+/// Reads a file, or those of a folder. A file of a folder that is too long is left out: it is of another kind.
+fn add_files(given: &mut Given, spec: &OptionSpec, rule: FileRule, path: PathBuf) -> Result<(), CliError> {
+    let folder = path.is_dir().then(|| path.display().to_string());
+    for file in files::within(&path, rule.what, rule.extension)? {
+        let size = file.metadata().map_or(0, |facts| facts.len());
+        if folder.is_some() && size > rule.most_bytes {
+            continue;
+        }
+        let bytes = files::read(&file, rule.what, rule.most_bytes)?;
+        let name = file.display().to_string();
+        given.add_file(spec.name, GivenFile { name, bytes, folder: folder.clone() });
+    }
+    Ok(())
+}
+
+/// The options of all protocols.
+fn specs() -> impl Iterator<Item = OptionSpec> {
+    PROTOCOLS.iter().flat_map(|protocol| protocol.options()).copied()
+}
+
+/// An option as clap has it.
+fn argument(spec: &OptionSpec) -> Arg {
+    let help = match spec.variable {
+        Some(variable) => format!("{} [env: {variable}]", spec.help),
+        None => spec.help.to_owned(),
+    };
+    let arg = Arg::new(spec.name).long(spec.name).value_name(spec.value_name).help(help).global(spec.everywhere);
+    match spec.kind {
+        OptionKind::Files(_) => arg.action(ArgAction::Append).value_parser(clap::value_parser!(OsString)),
+        OptionKind::Word(words) => {
+            arg.default_value(words.first().copied().unwrap_or("")).value_parser(PossibleValuesParser::new(words))
+        }
+    }
+}
+
+/// What was typed for an option; else what its environment variable holds.
+fn values(spec: &OptionSpec, matches: &ArgMatches) -> Vec<OsString> {
+    let typed: Vec<OsString> = match spec.kind {
+        OptionKind::Files(_) => {
+            let values = matches.try_get_many::<OsString>(spec.name).ok().flatten();
+            values.into_iter().flatten().cloned().collect()
+        }
+        OptionKind::Word(_) => {
+            let value = matches.try_get_one::<String>(spec.name).ok().flatten();
+            value.into_iter().map(OsString::from).collect()
+        }
+    };
+    if !typed.is_empty() {
+        return typed;
+    }
+    let variable = spec.variable.and_then(std::env::var_os).filter(|value| !value.is_empty());
+    variable.iter().flat_map(std::env::split_paths).map(PathBuf::into_os_string).collect()
+}

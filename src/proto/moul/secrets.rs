@@ -1,0 +1,103 @@
+//! MOUL's keys for the commands about key files, and in captures.
+
+use super::keys::{CarriedBounds, KeyFile, Report, Service, shard_keys};
+use super::settings::MoulSettings;
+use crate::proto::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsReport};
+use crate::session::{Secret, Settings};
+
+/// The type of the secrets blocks that carry keys: "MOUL". It is not registered anywhere.
+const BLOCK_TYPE: u32 = 0x4d4f_554c;
+/// A longer secrets block is not read, in bytes.
+const MOST_BYTES: usize = 1 << 20;
+/// What events and errors call the keys that a capture carries.
+const CARRIED: &str = "keys in the capture";
+
+/// The keys of shards and of single sessions.
+pub(super) struct ShardKeys;
+
+impl Secrets for ShardKeys {
+    fn block_type(&self) -> u32 {
+        BLOCK_TYPE
+    }
+
+    fn carry(&self, bytes: &[u8], settings: &mut Settings) -> Option<String> {
+        if bytes.len() > MOST_BYTES {
+            let length = bytes.len();
+            return Some(format!("{CARRIED}: a block of {length} bytes is passed over, at most {MOST_BYTES} are read"));
+        }
+        let file = match KeyFile::parse(CARRIED, bytes) {
+            Ok(file) => file,
+            Err(error) => return Some(error.to_string()),
+        };
+        let CarriedBounds { private, sessions } = CarriedBounds::default();
+        let all = settings.get_or_default::<MoulSettings>()?.keys.add_carried(file);
+        let text =
+            format!("{CARRIED}: more than {private} private keys or {sessions} of sessions, the rest is passed over");
+        (!all).then_some(text)
+    }
+
+    fn block(&self, connections: &[Secret], long_term: Option<&Settings>) -> SecretsBlock {
+        let keys: Vec<_> = long_term.map_or(Vec::new(), |s| MoulSettings::of(s).keys.keys().cloned().collect());
+        let lines: Vec<&str> = connections.iter().map(Secret::text).collect();
+        SecretsBlock { bytes: shard_keys(&keys, &lines).into_bytes(), long_term: keys.len() }
+    }
+
+    fn report(&self, name: &str, bytes: &[u8]) -> Result<SecretsReport, String> {
+        let report = Report::new(name, bytes).map_err(|error| error.to_string())?;
+        Ok(SecretsReport {
+            format: report.format.to_string(),
+            text: report.to_string(),
+            entries: entries(&report),
+            problem: report.problem.as_ref().map(|problem| problem.text().to_owned()),
+            notes: report.notes,
+        })
+    }
+}
+
+/// The entries of a report, with everything that can be said without the secret.
+fn entries(report: &Report) -> Vec<SecretsEntry> {
+    let mut entries = Vec::new();
+    for key in &report.keys {
+        let mut facts = vec![
+            server(key.service),
+            text("n_begins", key.fingerprint.clone()),
+            number("modulus_bits", key.modulus_bits),
+            number("exponent_bits", key.exponent_bits),
+            flag("prime", key.prime),
+            flag("safe_prime", key.safe_prime),
+        ];
+        facts.extend(key.generator.map(|g| number("generator", g)));
+        entries.push(SecretsEntry { kind: "private", facts });
+    }
+    for half in &report.public {
+        let facts = vec![
+            server(half.service),
+            text("n_begins", half.fingerprint.clone()),
+            number("modulus_bits", half.modulus_bits),
+        ];
+        entries.push(SecretsEntry { kind: "public", facts });
+    }
+    for session in &report.sessions {
+        let mut facts = vec![server(session.service), flag("by_handshake", session.by_handshake)];
+        facts.extend(session.client.map(|end| text("client", end.to_string())));
+        facts.extend(session.server.map(|end| text("server", end.to_string())));
+        entries.push(SecretsEntry { kind: "session", facts });
+    }
+    entries
+}
+
+fn server(service: Option<Service>) -> Fact {
+    text("service", service.map_or("any", Service::name).to_owned())
+}
+
+fn text(name: &'static str, value: String) -> Fact {
+    Fact { name, value: FactValue::Text(value) }
+}
+
+fn number(name: &'static str, value: u64) -> Fact {
+    Fact { name, value: FactValue::Number(value) }
+}
+
+fn flag(name: &'static str, value: bool) -> Fact {
+    Fact { name, value: FactValue::Flag(value) }
+}

@@ -1,0 +1,114 @@
+//! The options that protocols have on the command line, and what was given for them.
+//!
+//! A protocol declares its options here with their help; the command line is built from the declarations and reads the files, so that a protocol
+//! opens none. What the bytes of a file mean is the protocol's business.
+
+use std::fmt;
+
+/// An option of a protocol, as `--name VALUE`.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionSpec {
+    /// The name, without its two hyphens. No two protocols may declare the same one, nor may it be one of the program's own.
+    pub name: &'static str,
+    /// The value's name in the help, in capitals.
+    pub value_name: &'static str,
+    /// The help, one line without a full stop.
+    pub help: &'static str,
+    /// What the value is.
+    pub kind: OptionKind,
+    /// An environment variable that is read where the option is not given. It holds paths, separated as in `PATH`.
+    pub variable: Option<&'static str>,
+    /// Whether commands that read no capture take the option, too.
+    pub everywhere: bool,
+}
+
+/// What the value of an option is.
+#[derive(Clone, Copy, Debug)]
+pub enum OptionKind {
+    /// A file, or a folder that stands for the files in it. May be given several times.
+    Files(FileRule),
+    /// One of these words; the first one where the option is not given.
+    Word(&'static [&'static str]),
+}
+
+/// Which files an option takes.
+#[derive(Clone, Copy, Debug)]
+pub struct FileRule {
+    /// What such a file is called in errors: `a key file`.
+    pub what: &'static str,
+    /// A longer file is refused, in bytes.
+    pub most_bytes: u64,
+    /// Of the files in a folder, those whose names end so (in any case, without the dot) are taken; without it all but hidden ones.
+    pub extension: Option<&'static str>,
+}
+
+/// A file that was given, whole.
+pub struct GivenFile {
+    /// Its name, for errors and events.
+    pub name: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+    /// The folder that was named in its place, if so. Such a file may be of another kind.
+    pub folder: Option<String>,
+}
+
+impl fmt::Debug for GivenFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GivenFile({}, {} bytes)", self.name, self.bytes.len())
+    }
+}
+
+/// What was given for the options of all protocols.
+#[derive(Debug, Default)]
+pub struct Given {
+    files: Vec<(&'static str, GivenFile)>,
+    words: Vec<(&'static str, String)>,
+    /// Whether no capture is read. What only a capture could supply is missing then, and a protocol says so at once.
+    pub no_capture: bool,
+}
+
+impl Given {
+    /// Nothing was given yet; `no_capture` as in the field.
+    pub fn new(no_capture: bool) -> Given {
+        Given { no_capture, ..Given::default() }
+    }
+
+    /// Adds a file that was given for an option. Files keep the order in which they are added.
+    pub fn add_file(&mut self, option: &'static str, file: GivenFile) {
+        self.files.push((option, file));
+    }
+
+    /// Sets the word that was given for an option.
+    pub fn set_word(&mut self, option: &'static str, word: String) {
+        self.words.push((option, word));
+    }
+
+    /// The files that were given for an option, in order.
+    pub fn files<'a>(&'a self, option: &str) -> impl Iterator<Item = &'a GivenFile> {
+        self.files.iter().filter(move |(name, _)| *name == option).map(|(_, file)| file)
+    }
+
+    /// The word that was given for an option.
+    pub fn word(&self, option: &str) -> Option<&str> {
+        self.words.iter().rev().find(|(name, _)| *name == option).map(|(_, word)| word.as_str())
+    }
+}
+
+/// Why a protocol cannot work with what was given, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingsError {
+    /// A file is not what it should be, or opens nothing.
+    Unreadable(String),
+    /// What was typed is wrong.
+    Typed(String),
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsError::Unreadable(text) | SettingsError::Typed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}

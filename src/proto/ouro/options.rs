@@ -1,0 +1,39 @@
+//! What the user may say about City of Heroes.
+
+use crate::proto::{Given, OptionKind, OptionSpec, Settings};
+
+/// The options.
+pub(super) const OPTIONS: [OptionSpec; 1] = [OptionSpec {
+    name: COOKIES,
+    value_name: "WHEN",
+    help: "City of Heroes: whether packets carry cookies",
+    kind: OptionKind::Word(&["auto", "on", "off"]),
+    variable: None,
+    everywhere: false,
+}];
+
+const COOKIES: &str = "ouro-cookies";
+
+/// What the user said.
+#[derive(Default)]
+pub(super) struct OuroSettings {
+    /// Whether packets carry cookies; `None` decides by what fits.
+    pub(super) cookies: Option<bool>,
+}
+
+impl OuroSettings {
+    /// The settings from what was given.
+    pub(super) fn new(given: &Given) -> OuroSettings {
+        let cookies = match given.word(COOKIES) {
+            Some("on") => Some(true),
+            Some("off") => Some(false),
+            _ => None,
+        };
+        OuroSettings { cookies }
+    }
+
+    /// Whether packets carry cookies, as the settings of a run say it.
+    pub(super) fn cookies(settings: &Settings) -> Option<bool> {
+        settings.get::<OuroSettings>()?.cookies
+    }
+}

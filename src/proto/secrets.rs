@@ -1,0 +1,74 @@
+//! What the commands about key files ask of a protocol that has secrets: to report on a file, to read what a capture carries, to write it.
+
+use crate::session::{Secret, Settings};
+
+/// A protocol's secrets: what opens its encrypted connections.
+pub trait Secrets: Sync {
+    /// The type of the Decryption Secrets Blocks of a pcapng that carry them.
+    fn block_type(&self) -> u32;
+
+    /// Adds what a block of a capture carries to the protocol's settings. `bytes` is the block's content, of which this bounds what it takes. Returns
+    /// what the user should know, in one line and without anything secret; nothing where all of it was taken.
+    ///
+    /// Called when the block is met, before the frames behind it are read. Secrets from a capture come after those that the user gave.
+    fn carry(&self, bytes: &[u8], settings: &mut Settings) -> Option<String>;
+
+    /// Writes a block's content: the secrets of single connections, in the order in which they were proved, and those long-term secrets of `settings`
+    /// that open every connection, if settings are passed.
+    fn block(&self, connections: &[Secret], long_term: Option<&Settings>) -> SecretsBlock;
+
+    /// Reports on a file (or on a block's content) called `name`, without its secrets. An error is one line that quotes nothing of the file.
+    fn report(&self, name: &str, bytes: &[u8]) -> Result<SecretsReport, String>;
+}
+
+/// The content of a Decryption Secrets Block.
+pub struct SecretsBlock {
+    /// What the block holds.
+    pub bytes: Vec<u8>,
+    /// How many long-term secrets are in it.
+    pub long_term: usize,
+}
+
+/// What a file of secrets holds, without the secrets.
+#[derive(Clone, Debug, Default)]
+pub struct SecretsReport {
+    /// The file's format, in a few words.
+    pub format: String,
+    /// The report for people: a line for the file, and indented lines for what is in it.
+    pub text: String,
+    /// Its entries, in the file's order.
+    pub entries: Vec<SecretsEntry>,
+    /// What a user should know: halves without their other half, signs that the file was cut.
+    pub notes: Vec<String>,
+    /// Why it opens nothing, if so.
+    pub problem: Option<String>,
+}
+
+/// One entry of a file of secrets.
+#[derive(Clone, Debug, Default)]
+pub struct SecretsEntry {
+    /// What it is: `private`, `public`, `session`.
+    pub kind: &'static str,
+    /// What can be said of it, by name: numbers as decimal digits, booleans as `true` and `false`.
+    pub facts: Vec<Fact>,
+}
+
+/// A fact about an entry.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    /// Its name, in snake_case.
+    pub name: &'static str,
+    /// Its value.
+    pub value: FactValue,
+}
+
+/// The value of a [`Fact`].
+#[derive(Clone, Debug)]
+pub enum FactValue {
+    /// A text.
+    Text(String),
+    /// A number.
+    Number(u64),
+    /// Yes or no.
+    Flag(bool),
+}
