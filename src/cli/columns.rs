@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::args::ReadArgs;
 use super::error::CliError;
-use crate::filter::{Leaf, Paths, Scope, Value};
+use crate::filter::{Leaf, Paths, RecordScope, RecordValue};
 use crate::out::json::{self, JsonOptions, JsonWriter};
 use crate::out::{Body, Record, format_time};
 use crate::pipeline::Setup;
@@ -92,7 +92,7 @@ impl Columns {
 }
 
 /// A value as plain text; objects and lists as JSON.
-fn write<'a>(scope: &Scope<'a>, value: Value<'a>, record: &Record<'_>, json: &mut JsonWriter, out: &mut Vec<u8>) {
+fn write<'a>(scope: &RecordScope<'a>, value: RecordValue<'a>, record: &Record<'_>, json: &mut JsonWriter, out: &mut Vec<u8>) {
     let text = match scope.leaf(value) {
         Leaf::Int(n) | Leaf::Long(n) | Leaf::Named(n, None) => n.to_string(),
         Leaf::Float(f) => f.to_string(),
@@ -118,17 +118,17 @@ fn write<'a>(scope: &Scope<'a>, value: Value<'a>, record: &Record<'_>, json: &mu
     out.extend_from_slice(text.as_bytes());
 }
 
-fn composite(value: Value<'_>, record: &Record<'_>, json: &mut JsonWriter, out: &mut Vec<u8>) {
+fn composite(value: RecordValue<'_>, record: &Record<'_>, json: &mut JsonWriter, out: &mut Vec<u8>) {
     match (value, &record.body) {
-        (Value::Node(node), Body::Message { message, tables, tree }) => {
+        (RecordValue::Node(node), Body::Message { message, tables, tree }) => {
             json.value(tables, tree, message.bytes, node, out)
         }
-        (Value::Problems, Body::Message { message, tables, tree }) => {
+        (RecordValue::Problems, Body::Message { message, tables, tree }) => {
             let mut text = Vec::new();
             json.problems(tables, tree, message.bytes, &mut text);
             out.extend_from_slice(text.strip_prefix(b",\"problems\":").unwrap_or(&text));
         }
-        (Value::Counts(counts), _) => json::write_counts(counts, out),
+        (RecordValue::Counts(counts), _) => json::write_counts(counts, out),
         _ => {}
     }
 }

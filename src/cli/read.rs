@@ -84,11 +84,11 @@ pub(super) fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, C
     Ok(Some(filter))
 }
 
-/// The judgement on a filter once all was read: a doubtful name that kept nothing was a mistake.
+/// Reports a name in the filter that was a mistake, because the filter kept nothing. Called after the last record.
 pub(super) fn verdict(filter: Option<&Filter>, quiet: bool) -> Result<(), CliError> {
     let Some(Err(doubt)) = filter.map(Filter::verdict) else { return Ok(()) };
-    // What was shown at the beginning is not shown again.
-    let text = if quiet { doubt.to_string() } else { format!("nothing was kept: {}", doubt.message()) };
+    // The mistake itself was shown at the beginning, unless `quiet`.
+    let text = if quiet { doubt.to_string() } else { "it kept nothing, and the remark above says why".to_string() };
     Err(CliError::Typed(format!("filter: {text}")))
 }
 

@@ -1,43 +1,38 @@
-//! What stands on the right of a comparison, with all it may mean; which of these counts, the value it is held against decides.
+//! The right side of a comparison, with every meaning it may have. The value it is compared with decides which counts.
 
-use std::net::IpAddr;
-
-use crate::capture::Time;
+use super::host::HostPattern;
+use super::times::TimeLiteral;
 
 /// A literal.
 #[derive(Clone, Debug)]
 pub(super) struct Literal {
     /// The text, without quotes.
     pub(super) raw: String,
-    /// It stood in quotes.
+    /// It was written in quotes.
     pub(super) quoted: bool,
-    /// It reads as a number.
-    pub(super) number: Option<Number>,
-    /// It reads as an address without a port.
-    pub(super) address: Option<IpAddr>,
-    /// It reads as a time: nanoseconds since 1970.
-    pub(super) time: Option<i128>,
-    /// It reads as bytes: lower-case hex.
+    /// Set if it reads as a number.
+    pub(super) number: Option<NumberLiteral>,
+    /// Set if it reads as an address, a network or a port.
+    pub(super) host: Option<HostPattern>,
+    /// Set if it reads as a time.
+    pub(super) time: Option<TimeLiteral>,
+    /// Set if it reads as bytes: lower-case hex.
     pub(super) hex: Option<String>,
 }
 
 /// A number.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Number {
+pub(super) enum NumberLiteral {
     Int(i128),
     Float(f64),
 }
 
-impl Number {
+impl NumberLiteral {
     pub(super) fn float(self) -> f64 {
         match self {
-            Number::Int(n) => n as f64,
-            Number::Float(f) => f,
+            NumberLiteral::Int(n) => n as f64,
+            NumberLiteral::Float(f) => f,
         }
-    }
-
-    pub(super) fn is_int(self) -> bool {
-        matches!(self, Number::Int(_))
     }
 }
 
@@ -45,26 +40,26 @@ impl Literal {
     pub(super) fn new(raw: String, quoted: bool) -> Literal {
         Literal {
             number: number(&raw),
-            address: raw.trim_start_matches('[').trim_end_matches(']').parse().ok(),
-            time: time(&raw),
+            host: HostPattern::parse(&raw),
+            time: TimeLiteral::parse(&raw),
             hex: hex(&raw),
             raw,
             quoted,
         }
     }
 
-    /// The number, where none but a number was meant.
-    pub(super) fn number(&self) -> Option<Number> {
-        self.number.filter(|_| !self.quoted)
+    /// Whether it is an unquoted number.
+    pub(super) fn is_number(&self) -> bool {
+        self.number.is_some() && !self.quoted
     }
 
-    /// The text, where text was meant.
+    /// The text, unless it is an unquoted number, truth value or null.
     pub(super) fn text(&self) -> Option<&str> {
-        let other = self.number().is_some() || self.truth().is_some() || self.is_null();
+        let other = self.is_number() || self.truth().is_some() || self.is_null();
         (!other).then_some(self.raw.as_str())
     }
 
-    /// The hex digits, where bytes were meant: what reads as a number is one, unless a zero before it says that digits are meant.
+    /// The hex digits, if it can be bytes. Unquoted digits are a number unless they begin with a zero.
     pub(super) fn bytes(&self) -> Option<&str> {
         let digits = self.raw.starts_with('0') && self.hex.is_some();
         (self.text().is_some() || digits).then(|| self.hex.as_deref().unwrap_or(&self.raw))
@@ -82,85 +77,37 @@ impl Literal {
         !self.quoted && self.raw == "null"
     }
 
-    /// Whether an unquoted literal is something else than a word.
+    /// Whether an unquoted literal has a meaning of its own, so that it needs no quotes and no table has to know it.
     pub(super) fn is_no_word(&self) -> bool {
         let uuid = self.raw.len() >= 36 && self.raw.chars().all(|c| c.is_ascii_hexdigit() || "-{}".contains(c));
         self.text().is_none()
             || uuid
-            || self.address.is_some()
+            || self.host.is_some()
             || self.time.is_some()
             || self.hex.is_some()
-            || self.raw.parse::<std::net::SocketAddr>().is_ok()
             || matches!(self.raw.as_str(), "NaN" | "Infinity" | "-Infinity")
     }
 }
 
-fn number(raw: &str) -> Option<Number> {
+fn number(raw: &str) -> Option<NumberLiteral> {
     let (sign, digits) = raw.strip_prefix('-').map_or((1, raw), |rest| (-1, rest));
     if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         let plain = hex.chars().all(|c| c.is_ascii_hexdigit());
-        return i128::from_str_radix(hex, 16).ok().filter(|_| plain).map(|n| Number::Int(sign * n));
+        return i128::from_str_radix(hex, 16).ok().filter(|_| plain).map(|n| NumberLiteral::Int(sign * n));
     }
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let int = raw.parse::<i128>().ok().map(Number::Int);
-    int.or_else(|| raw.parse::<f64>().ok().filter(|f| f.is_finite()).map(Number::Float))
+    let int = raw.parse::<i128>().ok().map(NumberLiteral::Int);
+    int.or_else(|| raw.parse::<f64>().ok().filter(|f| f.is_finite()).map(NumberLiteral::Float))
 }
 
-/// Bytes as two digits each, with colons between them or none.
+/// Bytes of two digits each, with colons between all of them or none.
 fn hex(raw: &str) -> Option<String> {
     let plain: String = raw.split(':').collect();
-    let whole = raw.contains(':') && raw.split(':').any(|part| part.len() != 2);
+    let uneven = raw.contains(':') && raw.split(':').any(|part| part.len() != 2);
     let good = !plain.is_empty() && plain.len().is_multiple_of(2) && plain.chars().all(|c| c.is_ascii_hexdigit());
-    (good && !whole).then(|| plain.to_ascii_lowercase())
-}
-
-/// Nanoseconds since 1970.
-pub(super) fn nanoseconds(time: Time) -> i128 {
-    i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos)
-}
-
-/// RFC 3339, where the time, its seconds and its zone may be missing.
-fn time(raw: &str) -> Option<i128> {
-    let (date, clock) = raw.split_once(['T', 't', ' ']).unwrap_or((raw, "00:00:00Z"));
-    let [year, month, day] = parts(date, '-')?;
-    let good = date.len() == 10 && (1..=12).contains(&month) && (1..=31).contains(&day);
-    let seconds = days(year, month, day) * 86_400;
-    let (clock, zone) = match clock.rfind(['+', '-']) {
-        Some(at) => (clock.get(..at)?, zone(clock.get(at..)?)?),
-        None => (clock.strip_suffix(['Z', 'z']).unwrap_or(clock), 0),
-    };
-    let (whole, fraction) = clock.split_once('.').unwrap_or((clock, ""));
-    let [h, m, s] =
-        if whole.matches(':').count() == 1 { parts(&format!("{whole}:00"), ':')? } else { parts(whole, ':')? };
-    let digits = fraction.len() <= 9 && fraction.bytes().all(|b| b.is_ascii_digit());
-    let nanos: i128 = format!("{fraction:0<9}").parse().ok()?;
-    let fits = good && digits && h < 24 && m < 60 && s <= 60;
-    fits.then(|| i128::from(seconds + h * 3600 + m * 60 + s - zone) * 1_000_000_000 + nanos)
-}
-
-fn parts(text: &str, between: char) -> Option<[i64; 3]> {
-    let mut parts = text.split(between).map(|p| p.parse::<u32>().ok().filter(|_| p.len() <= 4));
-    let all = [parts.next()??.into(), parts.next()??.into(), parts.next()??.into()];
-    parts.next().is_none().then_some(all)
-}
-
-/// `+02:00` in seconds.
-fn zone(text: &str) -> Option<i64> {
-    let (sign, digits) = text.split_at_checked(1)?;
-    let (h, m) = digits.split_once(':')?;
-    let seconds = i64::from(h.parse::<u8>().ok()?) * 3600 + i64::from(m.parse::<u8>().ok()?) * 60;
-    Some(if sign == "-" { -seconds } else { seconds })
-}
-
-/// Days since 1970-01-01 (Gregorian calendar).
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let y = if month <= 2 { year - 1 } else { year };
-    let era = y.div_euclid(400);
-    let yoe = y.rem_euclid(400);
-    let doy = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468
+    (good && !uneven).then(|| plain.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -169,24 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_with_any_precision() {
-        let second = 1_795_168_301_i128 * 1_000_000_000;
-        assert_eq!(time("2026-11-20T09:51:41Z"), Some(second));
-        assert_eq!(time("2026-11-20T09:51:41.58697Z"), Some(second + 586_970_000));
-        assert_eq!(time("2026-11-20T11:51:41+02:00"), Some(second));
-        assert_eq!(time("2026-11-20T09:51"), Some(second - 41_000_000_000));
-        assert_eq!(time("2026-11-20"), time("2026-11-20T00:00:00Z"));
-        assert_eq!(time("1970-01-01"), Some(0));
-        for wrong in ["", "2026", "2026-13-01", "12:30", "2026-11-20T25:00", "2026-11-20Tx", "2026-11-20T1:2:3+"] {
-            assert_eq!(time(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
     fn numbers_and_bytes_are_told_from_words() {
-        assert!(matches!(number("0x1001"), Some(Number::Int(0x1001))));
-        assert!(matches!(number("-7"), Some(Number::Int(-7))));
-        assert!(matches!(number("1.5"), Some(Number::Float(_))));
+        assert!(matches!(number("0x1001"), Some(NumberLiteral::Int(0x1001))));
+        assert!(matches!(number("-7"), Some(NumberLiteral::Int(-7))));
+        assert!(matches!(number("1.5"), Some(NumberLiteral::Float(_))));
         for word in ["inf", "nan", "kNetSuccess", "", "-", "0x"] {
             assert!(number(word).is_none(), "{word}");
         }

@@ -1,31 +1,51 @@
-//! Filters: which records somebody wants, said with the names the JSON has. The language is described in `docs/filters.md`.
+//! Filters and columns: expressions over the keys and fields of records, with the names of the JSON. `docs/filters.md`
+//! describes the language.
 //!
-//! An expression is compiled once and tested on records and trees as they are, without making JSON of them. This room knows tables,
-//! trees and records; it knows no protocol and not the command line.
+//! An expression is compiled once and tested on records and trees directly, without making JSON. This module knows
+//! tables, trees and records. It knows no protocol and not the command line.
 
 mod compare;
+mod hints;
+mod host;
+mod keys;
 mod literal;
 mod names;
 mod parse;
+mod parse_path;
+mod parse_value;
 mod path;
 mod scan;
+mod times;
 mod value;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use path::Path;
-pub use value::{Leaf, Scope, Value};
+pub use value::{Leaf, RecordScope, RecordValue};
 
 use crate::out::Record;
 use crate::proto::LazyTables;
 use literal::Literal;
-use names::Names;
+use names::KnownNames;
 use regex_lite::Regex;
 
 /// A compiled expression.
+///
+/// ```
+/// use moulsniff::filter::Filter;
+/// use moulsniff::proto::{LazyTables, protocol_named};
+///
+/// let moul = protocol_named("moul").ok_or("no such protocol")?;
+/// let tables = [LazyTables::new(moul, Vec::new())?];
+/// assert!(Filter::compile("fields.result != kNetSuccess", &tables, false).is_ok());
+/// let mistake = Filter::compile("fields.transid == 7", &tables, false).err().ok_or("no mistake")?;
+/// assert!(mistake.to_string().contains("did you mean `trans_id`?"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Filter {
-    expr: Expr,
+    condition: Condition,
     protocols: Vec<String>,
     redact: bool,
     notes: Vec<String>,
@@ -37,33 +57,38 @@ pub struct Filter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
     expression: String,
-    /// Byte offset of the mistake.
-    at: usize,
-    /// Its length in bytes.
-    length: usize,
+    /// The bytes of the expression that are wrong.
+    place: Range<usize>,
     message: String,
 }
 
 /// A condition.
-enum Expr {
-    And(Vec<Expr>),
-    Or(Vec<Expr>),
-    Not(Box<Expr>),
+enum Condition {
+    And(Vec<Condition>),
+    Or(Vec<Condition>),
+    Not(Box<Condition>),
     Test(Path, Check),
 }
 
-/// What is asked of the values at a path; one that fits is enough.
+/// What is asked of the values at a path. It holds if one of them passes.
 enum Check {
     Present,
-    Compare(Op, Literal),
-    In(Vec<Literal>),
+    Compare(Comparison, Literal),
+    In(Vec<SetItem>),
     Contains(Literal),
     Matches(Regex),
     Has(Literal),
 }
 
+/// An element of a set.
+enum SetItem {
+    One(Literal),
+    /// From the first to the second, both included.
+    Range(Literal, Literal),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Op {
+enum Comparison {
     Eq,
     Ne,
     Lt,
@@ -73,39 +98,39 @@ enum Op {
 }
 
 impl Filter {
-    /// Compiles an expression against the tables of all protocols, of which those are loaded that are needed to know its names. With
-    /// `redact`, secrets look as the outputs show them.
+    /// Compiles an expression. Of `tables`, those of all protocols, only those are loaded that are needed to know its
+    /// names. With `redact`, secrets have the values that redacted outputs show.
     ///
     /// # Errors
     /// What is wrong with the expression, and where.
     pub fn compile(expression: &str, tables: &[LazyTables], redact: bool) -> Result<Filter, FilterError> {
-        let names = Names::new(tables);
-        let (mut expr, parse::Remarks { notes, doubts }) = parse::expression(expression, &names)?;
-        expr.cheap_first();
+        let names = KnownNames::new(tables);
+        let (mut condition, parse::Remarks { notes, doubts }) = parse::expression(expression, &names)?;
+        condition.order_by_cost();
         let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
-        Ok(Filter { expr, protocols, redact, notes, doubts, kept })
+        Ok(Filter { condition, protocols, redact, notes, doubts, kept })
     }
 
-    /// Whether a record is kept.
+    /// Whether the condition holds for a record.
     pub fn keeps(&self, record: &Record<'_>) -> bool {
-        let kept = self.expr.holds(&Scope::new(record, &self.protocols, self.redact));
+        let kept = self.condition.holds(&RecordScope::new(record, &self.protocols, self.redact));
         if kept && !self.doubts.is_empty() {
             self.kept.store(true, Ordering::Relaxed);
         }
         kept
     }
 
-    /// What is worth saying about the expression, such as names that no table knows.
+    /// Remarks on the expression that are no mistakes.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Names that no table knows and that look like mistakes, but may come with the traffic itself.
+    /// Names that are probably mistakes, although the traffic itself may bring them.
     pub fn doubts(&self) -> &[FilterError] {
         &self.doubts
     }
 
-    /// The judgement once all was read: where nothing was kept, a doubtful name was a mistake.
+    /// Called after the last record: a doubtful name was a mistake if the filter kept nothing.
     ///
     /// # Errors
     /// The first such name.
@@ -127,29 +152,29 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Compiles paths separated by commas, as `--columns` has them.
+    /// Compiles paths separated by commas, as the option `--columns` has them.
     ///
     /// # Errors
     /// What is wrong with one of them, and where.
     pub fn compile(list: &str, tables: &[LazyTables], redact: bool) -> Result<Paths, FilterError> {
-        let names = Names::new(tables);
+        let names = KnownNames::new(tables);
         let (paths, parse::Remarks { doubts, .. }) = parse::paths(list, &names)?;
         Ok(Paths { paths, protocols: protocols(tables), redact, doubts })
     }
 
-    /// Names that no table knows and that look like mistakes, but may come with the traffic itself.
+    /// Names that are probably mistakes, although the traffic itself may bring them.
     pub fn doubts(&self) -> &[FilterError] {
         &self.doubts
     }
 
-    /// The paths.
+    /// The paths, in the order in which they were written.
     pub fn paths(&self) -> &[Path] {
         &self.paths
     }
 
-    /// What paths are looked up in.
-    pub fn scope<'a>(&self, record: &'a Record<'a>) -> Scope<'a> {
-        Scope::new(record, &self.protocols, self.redact)
+    /// A scope in which the paths can be looked up in a record.
+    pub fn scope<'a>(&self, record: &'a Record<'a>) -> RecordScope<'a> {
+        RecordScope::new(record, &self.protocols, self.redact)
     }
 }
 
@@ -157,75 +182,87 @@ fn protocols(tables: &[LazyTables]) -> Vec<String> {
     tables.iter().map(|t| t.protocol().name().to_string()).collect()
 }
 
-impl Expr {
-    fn holds(&self, scope: &Scope<'_>) -> bool {
+impl Condition {
+    fn holds(&self, scope: &RecordScope<'_>) -> bool {
         match self {
-            Expr::And(all) => all.iter().all(|e| e.holds(scope)),
-            Expr::Or(any) => any.iter().any(|e| e.holds(scope)),
-            Expr::Not(e) => !e.holds(scope),
-            Expr::Test(path, check) => scope.any(path, &mut |value| check.holds(scope, value)),
+            Condition::And(all) => all.iter().all(|c| c.holds(scope)),
+            Condition::Or(any) => any.iter().any(|c| c.holds(scope)),
+            Condition::Not(c) => !c.holds(scope),
+            Condition::Test(path, check) => scope.any(path, &mut |value| check.holds(scope, value)),
         }
     }
 
-    /// What a condition costs: those on the record itself next to nothing, a search at any depth most.
+    /// How expensive testing it is.
     fn cost(&self) -> u32 {
         match self {
-            Expr::And(list) | Expr::Or(list) => list.iter().map(Expr::cost).max().unwrap_or(0),
-            Expr::Not(e) => e.cost(),
-            Expr::Test(path, check) => path.cost() + u32::from(matches!(check, Check::Matches(_))),
+            Condition::And(list) | Condition::Or(list) => list.iter().map(Condition::cost).max().unwrap_or(0),
+            Condition::Not(c) => c.cost(),
+            Condition::Test(path, check) => path.cost() + u32::from(matches!(check, Check::Matches(_))),
         }
     }
 
-    /// Orders what may be tested in any order by its cost.
-    fn cheap_first(&mut self) {
+    /// Moves cheap conditions before expensive ones, which does not change the result.
+    fn order_by_cost(&mut self) {
         match self {
-            Expr::And(list) | Expr::Or(list) => {
-                list.iter_mut().for_each(Expr::cheap_first);
-                list.sort_by_key(Expr::cost);
+            Condition::And(list) | Condition::Or(list) => {
+                list.iter_mut().for_each(Condition::order_by_cost);
+                list.sort_by_key(Condition::cost);
             }
-            Expr::Not(e) => e.cheap_first(),
-            Expr::Test(..) => {}
+            Condition::Not(c) => c.order_by_cost(),
+            Condition::Test(..) => {}
         }
     }
 }
 
 impl Check {
-    fn holds(&self, scope: &Scope<'_>, value: Value<'_>) -> bool {
+    fn holds<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
         match self {
             Check::Present => true,
-            Check::Compare(op, literal) => op.holds(compare::compare(&scope.leaf(value), literal)),
-            Check::In(list) => {
-                let leaf = scope.leaf(value);
-                list.iter().any(|l| Op::Eq.holds(compare::compare(&leaf, l)))
-            }
+            Check::Compare(comparison, literal) => comparison.holds(order(scope, value, literal)),
+            Check::In(items) => items.iter().any(|item| item.contains(scope, value)),
             Check::Contains(literal) => compare::contains(&scope.leaf(value), literal),
-            Check::Matches(regex) => compare::text(&scope.leaf(value)).is_some_and(|t| regex.is_match(&t)),
+            Check::Matches(regex) => compare::any_text(&scope.leaf(value), |text| regex.is_match(text)),
             Check::Has(literal) => compare::has(&scope.leaf(value), literal),
         }
     }
 }
 
-impl Op {
-    /// Whether an order fits; none means values of different kinds.
+impl SetItem {
+    fn contains<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
+        match self {
+            SetItem::One(literal) => Comparison::Eq.holds(order(scope, value, literal)),
+            SetItem::Range(from, to) => {
+                Comparison::Ge.holds(order(scope, value, from)) && Comparison::Le.holds(order(scope, value, to))
+            }
+        }
+    }
+}
+
+/// How a value compares with a literal. A literal that reads as a time is compared as one with values that are times.
+fn order<'a>(scope: &RecordScope<'a>, value: RecordValue<'a>, literal: &Literal) -> Option<std::cmp::Ordering> {
+    let time = literal.time.and_then(|time| Some(time.compare(scope.instant(value)?)));
+    time.or_else(|| compare::compare(&scope.leaf(value), literal))
+}
+
+impl Comparison {
+    /// Whether the comparison holds for an order; `None` is that of values of different kinds.
     fn holds(self, order: Option<std::cmp::Ordering>) -> bool {
         match self {
-            Op::Eq => order.is_some_and(|o| o.is_eq()),
-            Op::Ne => order.is_none_or(|o| o.is_ne()),
-            Op::Lt => order.is_some_and(|o| o.is_lt()),
-            Op::Le => order.is_some_and(|o| o.is_le()),
-            Op::Gt => order.is_some_and(|o| o.is_gt()),
-            Op::Ge => order.is_some_and(|o| o.is_ge()),
+            Comparison::Eq => order.is_some_and(|o| o.is_eq()),
+            Comparison::Ne => order.is_none_or(|o| o.is_ne()),
+            Comparison::Lt => order.is_some_and(|o| o.is_lt()),
+            Comparison::Le => order.is_some_and(|o| o.is_le()),
+            Comparison::Gt => order.is_some_and(|o| o.is_gt()),
+            Comparison::Ge => order.is_some_and(|o| o.is_ge()),
         }
     }
 }
 
 impl FilterError {
-    fn new(expression: &str, (at, end): (usize, usize), message: impl Into<String>) -> FilterError {
-        FilterError { expression: expression.into(), at, length: end.saturating_sub(at), message: message.into() }
+    fn new(expression: &str, place: Range<usize>, message: impl Into<String>) -> FilterError {
+        FilterError { expression: expression.into(), place, message: message.into() }
     }
-}
 
-impl FilterError {
     /// What is wrong, in one line.
     pub fn message(&self) -> &str {
         &self.message
@@ -235,8 +272,8 @@ impl FilterError {
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown: String = self.expression.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let before = self.expression.get(..self.at).map_or(0, |t| t.chars().count());
-        let marked = self.expression.get(self.at..self.at + self.length).map_or(0, |t| t.chars().count());
+        let before = self.expression.get(..self.place.start).map_or(0, |t| t.chars().count());
+        let marked = self.expression.get(self.place.clone()).map_or(0, |t| t.chars().count());
         writeln!(f, "{}", self.message)?;
         writeln!(f, "  {shown}")?;
         write!(f, "  {}{}", " ".repeat(before), "^".repeat(marked.max(1)))

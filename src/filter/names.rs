@@ -1,96 +1,42 @@
-//! The names an expression may use, and the nearest ones to those it may not.
+//! The names that expressions may use, and the nearest ones to those they may not.
 
+use super::hints;
+use super::keys::{KEYS, KeyKind, Parts, RecordKey, part_names};
 use crate::out::EVENTS;
 use crate::proto::{LazyTables, RecordNames};
 use crate::suggest::suggestion;
 use crate::table::Tables;
 
-/// The keys of records, with what stands there.
-const KEYS: [(&str, KeyKind); 25] = [
-    ("record", KeyKind::Number),
-    ("time", KeyKind::Time),
-    ("frame", KeyKind::Number),
-    ("transport", KeyKind::Word),
-    ("stream", KeyKind::Number),
-    ("src", KeyKind::Other),
-    ("dst", KeyKind::Other),
-    ("from", KeyKind::Word),
-    ("protocol", KeyKind::Word),
-    ("service", KeyKind::Word),
-    ("message", KeyKind::Word),
-    ("event", KeyKind::Word),
-    ("type", KeyKind::Number),
-    ("offset", KeyKind::Number),
-    ("length", KeyKind::Number),
-    ("reply_to", KeyKind::Number),
-    ("elapsed_ms", KeyKind::Number),
-    ("passed_over", KeyKind::Number),
-    ("fields", KeyKind::Other),
-    ("problems", KeyKind::Other),
-    ("sent_again", KeyKind::Other),
-    ("acknowledges", KeyKind::Other),
-    ("bytes", KeyKind::Other),
-    ("key_file", KeyKind::Other),
-    ("limit", KeyKind::Other),
-];
-/// What other programs call so, and where it is here.
-const ELSEWHERE: [(&[&str], &str); 5] = [
-    (&["tcp", "udp"], "a stream's number is `stream`, its transport `transport`, and ports are in `src` and `dst`"),
-    (&["ip", "ipv6", "addr", "host"], "addresses are `src` and `dst`: src == 127.0.0.1"),
-    (&["port", "srcport", "dstport"], "ports are in `src` and `dst`: dst matches \":14617$\""),
-    (
-        &["select", "test", "any", "all", "has"],
-        "a condition has no functions: message == \"…\", fields.x contains \"…\"",
-    ),
-    (&["severity"], "it is a part of problems: problems[*].severity == error"),
-];
-/// Keys within these, and of values with names.
-const INNER: [&str; 15] = [
-    "text",
-    "severity",
-    "field",
-    "bytes",
-    "record",
-    "elapsed_ms",
-    "payload",
-    "explained",
-    "opaque",
-    "undecoded",
-    "closed",
-    "lost",
-    "value",
-    "name",
-    "names",
-];
+const SEVERITIES: [&str; 3] = ["note", "warning", "error"];
 
-/// What a record's key holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KeyKind {
-    /// A number.
-    Number,
-    /// One of a set of words.
-    Word,
-    /// A time.
-    Time,
-    /// Anything.
-    Other,
-}
-
-/// All names of all tables; tables are loaded only until a name is found.
-pub(super) struct Names<'a> {
+/// All names of all tables. A table is compiled only when a name was not found before it.
+pub(super) struct KnownNames<'a> {
     lazy: &'a [LazyTables],
 }
 
-/// What is to be said of a field's name that no table has.
+/// What to say of a name that no table has.
 pub(super) struct Unknown {
     pub(super) text: String,
-    /// A known name is near: it may be a mistake.
+    /// Set if a known name is near, so that it may be a mistake.
     pub(super) near: bool,
 }
 
-impl<'a> Names<'a> {
-    pub(super) fn new(lazy: &'a [LazyTables]) -> Names<'a> {
-        Names { lazy }
+/// The set of words that stands on the right of a comparison with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Vocabulary {
+    /// Those of a key with [`KeyKind::Word`].
+    Key(&'static str),
+    /// Severities of problems.
+    Severity,
+    /// Names of enum values.
+    EnumValue,
+    /// Names of flags.
+    Flag,
+}
+
+impl<'a> KnownNames<'a> {
+    pub(super) fn new(lazy: &'a [LazyTables]) -> KnownNames<'a> {
+        KnownNames { lazy }
     }
 
     /// How many protocols there are.
@@ -102,146 +48,223 @@ impl<'a> Names<'a> {
         self.lazy.iter().map(LazyTables::get)
     }
 
-    /// Names that no table declares.
-    fn extra(&self) -> impl Iterator<Item = RecordNames> {
+    /// Names that records can have although no table declares them.
+    fn undeclared(&self) -> impl Iterator<Item = RecordNames> {
         self.lazy.iter().map(|lazy| lazy.protocol().record_names())
     }
 
     fn all(&self) -> impl Iterator<Item = &'a str> {
-        self.tables().flat_map(|t| t.names().iter().map(String::as_str)).filter(|name| !name.is_empty()).chain(INNER)
+        let parts: Vec<&'a str> = part_names().collect();
+        self.tables().flat_map(|t| t.names().iter().map(String::as_str)).filter(|name| !name.is_empty()).chain(parts)
     }
 
     fn knows(&self, name: &str) -> bool {
-        INNER.contains(&name) || self.tables().any(|t| t.sym(name).is_some())
+        part_names().any(|part| part == name) || self.tables().any(|t| t.sym(name).is_some())
     }
 
-    /// What a record's key holds.
-    pub(super) fn key(&self, name: &str) -> Result<KeyKind, String> {
-        if name == "text" {
-            return Ok(KeyKind::Other);
+    /// The record's key with a name.
+    ///
+    /// # Errors
+    /// There is none: what was probably meant.
+    pub(super) fn key(&self, name: &str) -> Result<&'static RecordKey, String> {
+        if let Some(key) = RecordKey::named(name) {
+            return Ok(key);
         }
-        if let Some((_, kind)) = KEYS.iter().find(|(key, _)| *key == name) {
-            return Ok(*kind);
-        }
-        if let Some((_, there)) = ELSEWHERE.iter().find(|(words, _)| words.contains(&name)) {
-            return Err(format!("a record has no `{name}`; {there}"));
-        }
-        let near = suggestion(name, KEYS.iter().map(|k| k.0));
-        Err(match self.knows(name) {
-            _ if !near.is_empty() => format!("a record has no `{name}`{near}"),
-            true => format!(
-                "a record has no `{name}`; a message's fields are written `fields.{name}`, or `*.{name}` at any depth"
-            ),
-            false => match suggestion(name, self.all()) {
-                near if near.is_empty() => {
-                    format!("a record has no `{name}`; it has {}", list(KEYS.iter().map(|k| k.0)))
-                }
-                near => format!("a record has no `{name}`{}", near.replace("mean `", "mean `fields.")),
-            },
-        })
-    }
-
-    /// Whether a key of the record, or an element of the list it is, has a part of this name.
-    pub(super) fn part(&self, key: &str, element: bool, name: &str) -> Result<(), String> {
-        let known: &[&str] = match key {
-            "problems" => &["severity", "field", "text", "bytes"],
-            "sent_again" | "acknowledges" => &["record", "elapsed_ms"],
-            "bytes" => &["payload", "explained", "opaque", "undecoded", "closed", "lost"],
-            _ => return Err(format!("`{key}` is one value; there is nothing in it")),
+        let hint = match hints::foreign_key(name) {
+            Some(hint) => format!("; {hint}"),
+            None => self.meant_by(name),
         };
-        let list = key != "bytes";
-        match (list, element) {
-            (true, false) => {
-                Err(format!("`{key}` is a list: {key}[*].{name} asks for any of them, {key}[0].{name} for the first"))
-            }
-            (false, true) => Err(format!("`{key}` is no list")),
-            _ => one_of(name, known, &format!("`{key}` has")),
+        Err(format!("a record has no `{name}`{hint}"))
+    }
+
+    /// What was probably meant by a word at the beginning of a condition that is no key.
+    fn meant_by(&self, word: &str) -> String {
+        if let Some(meant) = self.kind_of(word) {
+            return meant;
+        }
+        let near_key = suggestion(word, KEYS.iter().map(|key| key.name));
+        if !near_key.is_empty() {
+            return near_key;
+        }
+        if self.knows(word) {
+            return format!("; a message's fields are written `fields.{word}`, or `*.{word}` at any depth");
+        }
+        let near_message = suggestion(word, self.messages());
+        if !near_message.is_empty() {
+            return near_message.replace("mean `", "mean `message == ");
+        }
+        match suggestion(word, self.all()) {
+            near if near.is_empty() => format!("; it has {}", list(KEYS.iter().map(|key| key.name))),
+            near => near.replace("mean `", "mean `fields."),
         }
     }
 
-    /// Whether the tables know a field's name. With `record`, a record's own keys are meant as well.
+    /// What a word is, if it is a value that some key can have.
+    fn kind_of(&self, word: &str) -> Option<String> {
+        let said = |what: &str, condition: &str| Some(format!("; it is {what}: {condition} == {word}"));
+        if EVENTS.contains(&word) {
+            return said("an event", "event");
+        }
+        if SEVERITIES.contains(&word) {
+            return said("a severity", "problems[*].severity");
+        }
+        if self.lazy.iter().any(|t| t.protocol().name() == word) {
+            return said("a protocol", "protocol");
+        }
+        if self.services().any(|service| service == word) {
+            return said("a service", "service");
+        }
+        if self.messages().any(|message| message == word) {
+            return said("a message", "message");
+        }
+        if self.symbols(false).any(|name| name == word) {
+            return said("a value of an enum", "fields.x");
+        }
+        let flag = self.symbols(true).any(|name| name == word);
+        flag.then(|| format!("; it is a flag: fields.x has {word}"))
+    }
+
+    /// Whether `name` is a part of a key, or of the elements of the list that the key is.
+    pub(super) fn part(&self, key: &RecordKey, element: bool, name: &str) -> Result<(), String> {
+        let key_name = key.name;
+        if let Some(hint) = hints::foreign_part(key_name, name) {
+            return Err(format!("`{key_name}` has no parts: there is nothing in it; {hint}"));
+        }
+        match (key.parts, element) {
+            (Parts::Fields, _) => Ok(()),
+            (Parts::None, _) => Err(format!("`{key_name}` is one value; there is nothing in it")),
+            (Parts::List(_), false) => Err(format!(
+                "`{key_name}` is a list: {key_name}[*].{name} asks for any of them, {key_name}[0].{name} for the first"
+            )),
+            (Parts::Object(_), true) => Err(format!("`{key_name}` is no list")),
+            (Parts::Object(known), false) | (Parts::List(known), true) => {
+                one_of(name, known, &format!("`{key_name}` has"))
+            }
+        }
+    }
+
+    /// Whether tables know a field's name. With `record`, a record's own keys count as well.
     pub(super) fn field(&self, name: &str, record: bool) -> Result<(), Unknown> {
-        // Names that a number follows, such as those of positions that have no name of their own.
-        let plain = name.rsplit_once('_').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-        let known = |name| self.knows(name) || record && KEYS.iter().any(|(key, _)| *key == name);
-        if known(name)
-            || plain.is_some_and(|(before, _)| self.extra().any(|names| names.numbered_fields.contains(&before)))
-        {
+        let numbered = name.rsplit_once('_').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        let known = self.knows(name)
+            || record && RecordKey::named(name).is_some()
+            || numbered.is_some_and(|(before, _)| self.undeclared().any(|names| names.numbered_fields.contains(&before)));
+        if known {
             return Ok(());
         }
-        let near = suggestion(name, self.all());
-        // Two letters are near to anything.
-        let near = if name.chars().count() > 2 { near } else { String::new() };
+        // Every name of one or two letters is near to some other.
+        let near = if name.chars().count() > 2 { suggestion(name, self.all()) } else { String::new() };
         Err(Unknown { text: format!("no table has a field `{name}`{near}"), near: !near.is_empty() })
     }
 
-    /// Whether an unquoted word on the right of a comparison can be meant so.
-    pub(super) fn word(&self, word: &str, key: Option<&str>, flags: bool) -> Result<(), String> {
-        match key {
-            Some("from") => one_of(word, &["client", "server"], "a record is from"),
-            Some("severity") => one_of(word, &["note", "warning", "error"], "a severity is"),
-            Some("transport") => one_of(word, &["tcp", "udp"], "a transport is"),
-            Some("event") => one_of(word, &EVENTS, "an event is"),
-            Some("protocol") => {
+    /// Whether a word belongs to a vocabulary.
+    ///
+    /// # Errors
+    /// It does not. [`Unknown::near`] is false if traffic may still bring it.
+    pub(super) fn word(&self, word: &str, vocabulary: Vocabulary, quoted: bool) -> Result<(), Unknown> {
+        let fixed = match vocabulary {
+            Vocabulary::Key("from") => one_of(word, &["client", "server"], "a record is from"),
+            Vocabulary::Key("transport") => one_of(word, &["tcp", "udp"], "a transport is"),
+            Vocabulary::Key("event") => one_of(word, &EVENTS, "an event is"),
+            Vocabulary::Key("protocol") => {
                 let known: Vec<&str> = self.lazy.iter().map(|t| t.protocol().name()).collect();
                 one_of(word, &known, "a protocol is")
             }
-            Some("service") => self.service(word),
-            Some("message") => self.message(word, false),
-            Some(key) if matches!(self.key(key), Ok(KeyKind::Number)) => {
-                Err(format!("`{key}` is a number, not `{word}`"))
-            }
-            Some("time") => Err(format!("`{word}` is no time; one is written 2026-11-20T09:30:27Z")),
-            _ => self.symbol(word, flags),
-        }
+            Vocabulary::Key("service") => return self.service(word),
+            Vocabulary::Key(_) => self.message(word, quoted),
+            Vocabulary::Severity => one_of(word, &SEVERITIES, "a severity is"),
+            Vocabulary::EnumValue => self.symbol(word, false),
+            Vocabulary::Flag => self.symbol(word, true),
+        };
+        fixed.map_err(|text| Unknown { text, near: true })
     }
 
-    /// A message's name. In quotes only a name that is nearly one of the tables' is taken for a mistake: protocols of text have names of
-    /// their own.
-    pub(super) fn message(&self, name: &str, quoted: bool) -> Result<(), String> {
-        let closed = self.lazy.iter().filter(|lazy| !quoted || !lazy.protocol().record_names().any_message);
-        let names = || closed.clone().map(LazyTables::get).flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
-        let all = self.tables().any(|t| t.message_named(name).is_some());
-        if all || self.extra().any(|names| names.messages.contains(&name)) {
+    fn messages(&self) -> impl Iterator<Item = &'a str> {
+        let declared = self.tables().flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
+        declared.chain(self.undeclared().flat_map(|names| names.messages).copied())
+    }
+
+    fn services(&self) -> impl Iterator<Item = &'a str> {
+        let declared = self.tables().flat_map(|t| t.services().iter().map(|s| s.name.as_str()));
+        declared.chain(self.undeclared().flat_map(|names| names.services).copied())
+    }
+
+    /// The names of all enum values, or of all flags.
+    fn symbols(&self, flags: bool) -> impl Iterator<Item = &'a str> {
+        let enums = self.tables().flat_map(|t| t.enums()).filter(move |e| e.flags == flags);
+        enums.flat_map(|e| &e.values).map(|v| v.name.as_str())
+    }
+
+    /// A message's name. In quotes only a name that is nearly a known one is a mistake, because some protocols name
+    /// messages as they like.
+    fn message(&self, name: &str, quoted: bool) -> Result<(), String> {
+        let undeclared = self.undeclared().any(|names| names.messages.contains(&name));
+        if undeclared || self.tables().any(|t| t.message_named(name).is_some()) {
             return Ok(());
         }
-        let near = suggestion(name, names());
+        let closed = self.lazy.iter().filter(|lazy| !quoted || !lazy.protocol().record_names().any_message);
+        let declared = closed.map(LazyTables::get).flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
+        let undeclared = self.undeclared().flat_map(|names| names.messages).copied();
+        let near = match suggestion(name, declared.chain(undeclared)) {
+            near if near.is_empty() => self.kind_of(name).unwrap_or_default(),
+            near => near,
+        };
         if quoted && near.is_empty() { Ok(()) } else { Err(format!("no table has a message `{name}`{near}")) }
     }
 
-    fn service(&self, word: &str) -> Result<(), String> {
-        let known = || self.tables().flat_map(|t| t.services().iter().map(|s| s.name.as_str()));
-        if known().any(|k| k == word) || self.extra().any(|names| names.services.contains(&word)) {
+    fn service(&self, word: &str) -> Result<(), Unknown> {
+        if self.services().any(|known| known == word) {
             return Ok(());
         }
-        match suggestion(word, known()) {
-            near if near.is_empty() => Ok(()),
-            near => Err(format!("there is no service `{word}`{near}")),
-        }
+        let near = match suggestion(word, self.services()) {
+            near if near.is_empty() => self.kind_of(word).unwrap_or_default(),
+            near => near,
+        };
+        Err(Unknown { text: format!("there is no service `{word}`{near}"), near: !near.is_empty() })
     }
 
-    /// The name of a value of an enum, or of a flag.
+    /// The name of an enum value, or of a flag.
     fn symbol(&self, word: &str, flags: bool) -> Result<(), String> {
-        let of = |flags: bool| {
-            let enums = self.tables().flat_map(|t| t.enums()).filter(move |e| e.flags == flags);
-            enums.flat_map(|e| &e.values).map(|v| v.name.as_str())
-        };
-        if of(flags).any(|name| name == word) {
+        if self.symbols(flags).any(|name| name == word) {
             return Ok(());
         }
-        if !flags && of(true).any(|name| name == word) {
+        if let Some(hint) = hints::foreign_constant(word).filter(|_| !flags) {
+            return Err(format!("no enum has a value `{word}`{hint}"));
+        }
+        if !flags && self.symbols(true).any(|name| name == word) {
             return Err(format!("`{word}` is a flag: whether it is set is asked with `has {word}`"));
         }
-        if flags && of(false).any(|name| name == word) {
+        if flags && self.symbols(false).any(|name| name == word) {
             return Err(format!("`{word}` is a value of an enum, not a flag: it is compared with `== {word}`"));
         }
-        let near = suggestion(word, of(flags));
+        let near = suggestion(word, self.symbols(flags));
         Err(match (flags, near.is_empty()) {
             (true, _) => format!("no table has a flag `{word}`{near}"),
             (false, true) => format!("no enum has a value `{word}`; text is written in quotes: \"{word}\""),
             (false, false) => format!("no enum has a value `{word}`{near} (text is written in quotes)"),
         })
     }
+
+    /// What to say of a quoted text that looks like the name of an enum value or a flag and nearly is one.
+    pub(super) fn misspelt_symbol(&self, text: &str) -> Option<String> {
+        let mut letters = text.chars();
+        let camel = letters.next() == Some('k') && letters.next().is_some_and(char::is_uppercase);
+        let capitals = text.contains('_') && text.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
+        if !(camel || capitals) || text.chars().any(|c| !c.is_alphanumeric() && c != '_') {
+            return None;
+        }
+        let all = || self.symbols(false).chain(self.symbols(true));
+        if all().any(|name| name == text) {
+            return None;
+        }
+        let near = suggestion(text, all());
+        (!near.is_empty()).then(|| format!("no enum has a value `{text}`{near}"))
+    }
+}
+
+/// The vocabulary of a key, if its values are words.
+pub(super) fn vocabulary_of(key: &RecordKey) -> Option<Vocabulary> {
+    (key.kind == KeyKind::Word).then_some(Vocabulary::Key(key.name))
 }
 
 fn one_of(word: &str, known: &[&str], what: &str) -> Result<(), String> {

@@ -1,7 +1,8 @@
-//! Paths: which values of a record a condition is about.
+//! Paths: which values of a record a condition asks for.
 
 use std::sync::OnceLock;
 
+use super::keys::{Parts, RecordKey};
 use crate::table::Tables;
 use crate::tree::Sym;
 
@@ -9,56 +10,62 @@ use crate::tree::Sym;
 #[derive(Clone, Debug)]
 pub struct Path {
     pub(super) text: String,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PathStep>,
 }
 
 /// One step of a path.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     /// The value of a key.
-    Key(Key),
-    /// The values of a key in this object and all that are within it.
-    Anywhere(Key),
-    /// An element of a list.
+    Key(PathKey),
+    /// The values of a key in this object and in everything within it.
+    Anywhere(PathKey),
+    /// An element of a list, counted from 0.
     Index(usize),
     /// All elements of a list.
     All,
 }
 
-/// A key's name, with the number each protocol's tables have for it: looked up when a record of that protocol first comes, so that
-/// tables nobody needs are not compiled for it.
+/// A key's name, as a key of the record and as the symbol that each protocol's tables have for it.
+///
+/// A symbol is looked up when the first record of its protocol comes, so that the tables of other protocols are not
+/// compiled for it.
 #[derive(Clone, Debug)]
-pub(super) struct Key {
+pub(super) struct PathKey {
     pub(super) text: String,
+    pub(super) record: Option<&'static RecordKey>,
     syms: Vec<OnceLock<Option<Sym>>>,
 }
 
-impl Key {
-    pub(super) fn new(text: &str, protocols: usize) -> Key {
-        Key { text: text.to_string(), syms: vec![OnceLock::new(); protocols] }
+impl PathKey {
+    /// A key for records of as many protocols.
+    pub(super) fn new(text: &str, protocols: usize) -> PathKey {
+        let syms = vec![OnceLock::new(); protocols];
+        PathKey { text: text.to_string(), record: RecordKey::named(text), syms }
     }
 
-    /// Its number in the tables of a protocol, which has a place among those the filter was compiled for.
+    /// Its symbol in `tables`, which are those of the protocol with this index among those the filter was compiled for.
     pub(super) fn sym(&self, protocol: usize, tables: &Tables) -> Option<Sym> {
-        // Elements of lists have a name only among spans.
+        // Elements of lists have a name among spans, but no key in the JSON.
         let find = || tables.sym(&self.text).filter(|s| *s != Sym::ELEMENT);
         self.syms.get(protocol).map_or_else(find, |known| *known.get_or_init(find))
     }
 }
 
 impl Path {
-    /// As it was written.
+    /// The path as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What looking it up costs: a key of the record next to nothing, a search at any depth most.
+    /// How expensive looking it up is, for ordering conditions: a key of the record is cheap, a search at any depth
+    /// is expensive.
     pub(super) fn cost(&self) -> u32 {
-        if self.steps.iter().any(|s| matches!(s, Step::Anywhere(_))) {
+        if self.steps.iter().any(|s| matches!(s, PathStep::Anywhere(_))) {
             return 20;
         }
         match self.steps.first() {
-            Some(Step::Key(key)) if key.text == "fields" => 10,
+            Some(PathStep::Key(key)) if key.record.is_some_and(|key| key.parts == Parts::Fields) => 10,
             _ => 0,
         }
     }

@@ -1,46 +1,47 @@
-//! A record seen as its JSON would be, without making it: objects, lists and values one can step into.
+//! A record as an object with the keys and values of its JSON, without writing JSON.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use crate::capture::Time;
-use crate::out::{Body, Counts, Record, event_word, format_time, problem_path, problem_text};
-use crate::proto::EventKind;
+use crate::out::{Body, Counts, Record, format_time, problem_path, problem_text};
 use crate::table::{EnumDef, Tables};
 use crate::tree::{Kind, LinkKind, Node, RecordLink, TextKind, Tree, decode_text, mark};
 
-/// A record that is being looked at.
-pub struct Scope<'a> {
+const NANOS_PER_SECOND: i128 = 1_000_000_000;
+
+/// A record, and what is needed to look up paths in it.
+pub struct RecordScope<'a> {
     pub(super) record: &'a Record<'a>,
-    /// A message's tree and what it refers to.
-    pub(super) message: Option<View<'a>>,
-    /// The protocol's place among those the filter was compiled for.
+    /// Set for messages.
+    pub(super) message: Option<MessageView<'a>>,
+    /// The index of its protocol among those the filter was compiled for.
     pub(super) protocol: usize,
     redact: bool,
 }
 
-/// A tree with all that is needed to read it.
+/// A message's tree, with the tables and bytes that its nodes refer to.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct MessageView<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
     pub(super) bytes: &'a [u8],
 }
 
-/// A place in a record's JSON.
+/// A value in a record's JSON: an object, a list, or a value without parts.
 #[derive(Clone, Copy)]
-pub enum Value<'a> {
+pub enum RecordValue<'a> {
     /// The record.
     Record,
     /// A node of the tree.
     Node(u32),
     /// The number of a node whose values have names.
     Number(u32),
-    /// The names of a node's flags.
+    /// The list of names of the flags that are set in a node.
     Names(u32),
     /// The list of problems.
     Problems,
-    /// One of them.
+    /// The problem with an index.
     Problem(usize),
     /// The text of one.
     ProblemText(usize),
@@ -48,9 +49,9 @@ pub enum Value<'a> {
     ProblemField(usize),
     /// The bytes of one.
     ProblemBytes(usize),
-    /// The ties of a kind.
+    /// The list of links of a kind.
     Links(LinkKind),
-    /// One of them.
+    /// A link to another record.
     Link(RecordLink),
     /// Byte counts.
     Counts(Counts),
@@ -62,21 +63,21 @@ pub enum Value<'a> {
     Text(&'a str),
     /// The record's time.
     Time(Time),
-    /// One of the record's ends.
+    /// The address of the sender or the receiver.
     Address(SocketAddr),
 }
 
-/// A value as it can be compared.
+/// A value in the form in which it is compared.
 pub enum Leaf<'a> {
     /// An integer.
     Int(i128),
-    /// An integer that JSON has as a decimal string.
+    /// An integer that is a decimal string in the JSON.
     Long(i128),
     /// A float.
     Float(f64),
     /// A truth value.
     Bool(bool),
-    /// No object where one could be.
+    /// An absent object.
     Null,
     /// Text.
     Text(Cow<'a, str>),
@@ -90,78 +91,22 @@ pub enum Leaf<'a> {
     Ipv4(u32),
     /// A time.
     Time(Time),
-    /// A value of an enum.
+    /// A value of an enum: its number, and its name if it has one.
     Named(i128, Option<&'a str>),
-    /// A value of a flag set: the number, its bits, and the names of bits.
+    /// A value of a flag set: the number, its bits, and the definition of the set.
     Flags(i128, u64, &'a EnumDef),
     /// An object or a list.
     Composite,
 }
 
-impl<'a> Scope<'a> {
-    pub(super) fn new(record: &'a Record<'a>, protocols: &[String], redact: bool) -> Scope<'a> {
+impl<'a> RecordScope<'a> {
+    pub(super) fn new(record: &'a Record<'a>, protocols: &[String], redact: bool) -> RecordScope<'a> {
         let message = match &record.body {
-            Body::Message { message, tables, tree } => Some(View { tables, tree, bytes: message.bytes }),
+            Body::Message { message, tables, tree } => Some(MessageView { tables, tree, bytes: message.bytes }),
             _ => None,
         };
         let protocol = protocols.iter().position(|p| p == record.protocol).unwrap_or(usize::MAX);
-        Scope { record, message, protocol, redact }
-    }
-
-    /// A key of the record itself.
-    pub(super) fn key(&self, key: &str) -> Option<Value<'a>> {
-        let r = self.record;
-        Some(match key {
-            "record" => Value::Int(r.number.into()),
-            "time" => Value::Time(r.at.time),
-            "frame" => Value::Int(r.at.frame.into()),
-            "transport" => Value::Text(r.transport.word()),
-            "stream" => Value::Int(r.stream.into()),
-            "src" => Value::Address(r.src),
-            "dst" => Value::Address(r.dst),
-            "from" => Value::Text(r.from.word()),
-            "protocol" => Value::Text(r.protocol),
-            "service" => Value::Text(r.service),
-            _ => return self.body_key(key),
-        })
-    }
-
-    fn body_key(&self, key: &str) -> Option<Value<'a>> {
-        match &self.record.body {
-            Body::Message { message, tree, .. } => match key {
-                "message" => Some(Value::Text(message.name)),
-                "type" => message.number.map(|n| Value::Int(n.into())),
-                "offset" => Some(Value::Int(message.offset.into())),
-                "length" => Some(Value::Int(message.bytes.len() as i128)),
-                "reply_to" => message.reply.map(|r| Value::Int(r.record.into())),
-                "elapsed_ms" => message.reply.map(|r| Value::Float(milliseconds(r.nanos))),
-                "fields" => Some(Value::Node(0)),
-                "problems" => (!tree.problems().is_empty()).then_some(Value::Problems),
-                "sent_again" => self.links(LinkKind::SentAgain),
-                "acknowledges" => self.links(LinkKind::Acknowledges),
-                _ => None,
-            },
-            Body::Event(event) => match (key, &event.kind) {
-                ("event", _) => Some(Value::Text(event_word(&self.record.body))),
-                ("text", _) => Some(Value::Text(&event.text)),
-                ("offset", _) => event.offset.map(|n| Value::Int(n.into())),
-                ("length", _) => event.length.map(|n| Value::Int(n.into())),
-                ("key_file", EventKind::Key { key_file }) => Some(Value::Text(key_file)),
-                ("passed_over", EventKind::Resync { passed_over }) => Some(Value::Int((*passed_over).into())),
-                ("limit", EventKind::Limit { limit }) => Some(Value::Text(limit)),
-                _ => None,
-            },
-            Body::StreamEnd { text, counts } => match key {
-                "event" => Some(Value::Text("stream_end")),
-                "text" => Some(Value::Text(text)),
-                "bytes" => Some(Value::Counts(*counts)),
-                _ => None,
-            },
-        }
-    }
-
-    fn links(&self, kind: LinkKind) -> Option<Value<'a>> {
-        self.message?.tree.links().iter().any(|l| l.kind == kind).then_some(Value::Links(kind))
+        RecordScope { record, message, protocol, redact }
     }
 
     pub(super) fn node(&self, index: u32) -> Option<&'a Node> {
@@ -172,7 +117,7 @@ impl<'a> Scope<'a> {
         self.redact && node.has(mark::SECRET)
     }
 
-    /// The names of a node's values, where it has some and shows them.
+    /// The enum or flag set of a node's type, unless its value is redacted.
     pub(super) fn symbols(&self, node: &Node) -> Option<&'a EnumDef> {
         if self.hides(node) || matches!(node.kind, Kind::Struct | Kind::List) {
             return None;
@@ -192,30 +137,76 @@ impl<'a> Scope<'a> {
             .map(|v| &*v.name)
     }
 
-    /// A value as it can be compared.
-    pub fn leaf(&self, value: Value<'a>) -> Leaf<'a> {
+    /// The form in which a value is compared.
+    pub fn leaf(&self, value: RecordValue<'a>) -> Leaf<'a> {
         match value {
-            Value::Node(index) => self.node(index).map_or(Leaf::Null, |node| self.node_leaf(node)),
-            Value::Number(index) => self.node(index).map_or(Leaf::Null, integer),
-            Value::Int(n) => Leaf::Int(n),
-            Value::Float(f) => Leaf::Float(f),
-            Value::Text(text) => Leaf::Text(Cow::Borrowed(text)),
-            Value::Time(time) => Leaf::Time(time),
-            Value::Address(at) => Leaf::Address(at),
-            Value::ProblemText(i) => self.problem(i, |p, v| problem_text(p, v.tables, v.tree)),
-            Value::ProblemField(i) => self.problem(i, |p, v| problem_path(v.tree, v.tables, p.node)),
-            Value::ProblemBytes(i) => self.problem(i, |p, v| {
-                let (buffer, start, len) = p.bytes.unwrap_or((crate::tree::Buffer::CAPTURED, 0, 0));
-                let all = v.tree.bytes(buffer, v.bytes);
-                hex(all.get(start as usize..start as usize + len as usize).unwrap_or(&[]))
-            }),
+            RecordValue::Node(index) => self.node(index).map_or(Leaf::Null, |node| self.node_leaf(node)),
+            RecordValue::Number(index) => self.node(index).map_or(Leaf::Null, integer),
+            RecordValue::Int(n) => Leaf::Int(n),
+            RecordValue::Float(f) => Leaf::Float(f),
+            RecordValue::Text(text) => Leaf::Text(Cow::Borrowed(text)),
+            RecordValue::Time(time) => Leaf::Time(time),
+            RecordValue::Address(at) => Leaf::Address(at),
+            RecordValue::ProblemText(i) => self.problem(i, |p, v| problem_text(p, v.tables, v.tree)),
+            RecordValue::ProblemField(i) => self.problem(i, |p, v| problem_path(v.tree, v.tables, p.node)),
+            RecordValue::ProblemBytes(i) => self.problem_bytes(i).map_or(Leaf::Null, |bytes| Leaf::Hex(hex(bytes))),
             _ => Leaf::Composite,
         }
     }
 
-    fn problem(&self, i: usize, text: impl Fn(&crate::tree::Problem, View<'a>) -> String) -> Leaf<'a> {
+    fn problem(&self, i: usize, text: impl Fn(&crate::tree::Problem, MessageView<'a>) -> String) -> Leaf<'a> {
         let found = self.message.and_then(|v| Some((v.tree.problems().get(i)?, v)));
         found.map_or(Leaf::Null, |(p, v)| Leaf::Text(Cow::Owned(text(p, v))))
+    }
+
+    /// The bytes that a problem quotes.
+    fn problem_bytes(&self, i: usize) -> Option<&'a [u8]> {
+        let view = self.message?;
+        let (buffer, start, len) = view.tree.problems().get(i)?.bytes?;
+        let all = view.tree.bytes(buffer, view.bytes);
+        Some(all.get(start as usize..start as usize + len as usize).unwrap_or(&[]))
+    }
+
+    /// The time that a value denotes, in nanoseconds since 1970: the record's time, a field that tables declare as Unix
+    /// time, or a structure of such a field and microseconds.
+    pub(super) fn instant(&self, value: RecordValue<'a>) -> Option<i128> {
+        match value {
+            RecordValue::Time(time) => Some(i128::from(time.seconds) * NANOS_PER_SECOND + i128::from(time.nanos)),
+            RecordValue::Node(index) => self.node_instant(index),
+            _ => None,
+        }
+    }
+
+    fn node_instant(&self, index: u32) -> Option<i128> {
+        let node = self.node(index)?;
+        if node.kind != Kind::Struct {
+            return self.shown_number(node, "unix_time").map(|seconds| seconds * NANOS_PER_SECOND);
+        }
+        let mut members = self.message?.tree.members(index);
+        let seconds = self.shown_number(members.next()?.1, "unix_time")?;
+        let micros = match members.next() {
+            Some((_, micros)) => self.microseconds(micros)?,
+            None => 0,
+        };
+        members.next().is_none().then_some(seconds * NANOS_PER_SECOND + micros * 1000)
+    }
+
+    fn microseconds(&self, node: &'a Node) -> Option<i128> {
+        let named = self.message?.tables.name(node.name) == "microseconds";
+        match self.node_leaf(node) {
+            Leaf::Int(micros) if named => Some(micros),
+            _ => None,
+        }
+    }
+
+    /// The number of a node whose type tables declare as `shown` in this way.
+    fn shown_number(&self, node: &'a Node, shown: &str) -> Option<i128> {
+        let tables = self.message?.tables;
+        tables.type_def(node.ty)?.shown.filter(|sym| tables.name(*sym) == shown)?;
+        match self.node_leaf(node) {
+            Leaf::Int(number) | Leaf::Long(number) => Some(number),
+            _ => None,
+        }
     }
 
     fn node_leaf(&self, node: &'a Node) -> Leaf<'a> {
@@ -255,17 +246,12 @@ impl<'a> Scope<'a> {
         self.message.map_or(Cow::Borrowed(&[]), |v| v.tree.content(node, v.bytes))
     }
 
-    /// What a record's time looks like in the JSON.
+    /// A record's time as in the JSON.
     pub(super) fn time_text(time: Time) -> String {
         let mut out = String::new();
         format_time(time, &mut out);
         out
     }
-}
-
-/// Nanoseconds as the milliseconds the JSON has.
-pub(super) fn milliseconds(nanos: i64) -> f64 {
-    (nanos / 1000) as f64 / 1000.0
 }
 
 fn raw(node: &Node) -> u64 {
@@ -282,7 +268,7 @@ fn integer<'a>(node: &Node) -> Leaf<'a> {
     }
 }
 
-/// A number as JSON text: as it is, or as a decimal string.
+/// Reads a number in JSON: a number, or a decimal string.
 fn number(json: &str) -> Leaf<'_> {
     let quoted = json.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
     let text = quoted.unwrap_or(json);
@@ -294,7 +280,7 @@ fn number(json: &str) -> Leaf<'_> {
     }
 }
 
-/// A float of 32 bits as the number its shortest decimal form is.
+/// A float of 32 bits as the number that its shortest decimal form denotes, which is what JSON shows.
 fn float32<'a>(f: f32) -> Leaf<'a> {
     if f.is_finite() && f.abs() <= 3e38 {
         return Leaf::Float(zmij::Buffer::new().format_finite(f).parse().unwrap_or(f64::from(f)));
@@ -313,7 +299,7 @@ fn float64<'a>(f: f64) -> Leaf<'a> {
     }))
 }
 
-/// What some bytes say, without a copy where they are UTF-8 already.
+/// Decodes text, without copying if it is valid UTF-8.
 fn text(kind: TextKind, bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
     if let (TextKind::Utf8, Cow::Borrowed(plain)) = (kind, &bytes)
         && let Ok(text) = std::str::from_utf8(plain)

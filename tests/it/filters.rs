@@ -103,8 +103,11 @@ const QUESTIONS: &[(&str, Question)] = &[
     ("stream == 0 and frame >= 10 and frame < 40", |r| num(r, "stream", |n| n == 0.0) && num(r, "frame", |n| (10.0..40.0).contains(&n))),
     ("(record == 1 or record == 2) and not (record != 2)", |r| num(r, "record", |n| n == 2.0)),
     ("record in {1, 3, 0x5}", |r| num(r, "record", |n| [1.0, 3.0, 5.0].contains(&n))),
-    ("record == \"3\"", |_| false),
-    ("record != \"3\"", |_| true),
+    // A number in quotes is one where the value is.
+    ("record == \"3\"", |r| num(r, "record", |n| n == 3.0)),
+    ("record != \"3\"", |r| num(r, "record", |n| n != 3.0)),
+    ("elapsed_ms > \"0.5\"", |r| num(r, "elapsed_ms", |n| n > 0.5)),
+    ("record in {2..5, 9}", |r| num(r, "record", |n| (2.0..=5.0).contains(&n) || n == 9.0)),
     ("length > 100", |r| num(r, "length", |n| n > 100.0)),
     ("reply_to", |r| r.get("reply_to").is_some()),
     ("elapsed_ms > 0.5", |r| num(r, "elapsed_ms", |n| n > 0.5)),
@@ -115,6 +118,22 @@ const QUESTIONS: &[(&str, Question)] = &[
     ("message matches \"^Game2Cli_\"", |r| text(r, "message", |t| t.starts_with("Game2Cli_"))),
     ("src == 127.0.0.1", |r| text(r, "src", |t| t.starts_with("127.0.0.1:"))),
     ("dst contains \":14617\"", |r| text(r, "dst", |t| t.contains(":14617"))),
+    ("src == \"127.0.0.1\"", |r| text(r, "src", |t| t.starts_with("127.0.0.1:"))),
+    ("dst == :14617", |r| text(r, "dst", |t| t.ends_with(":14617"))),
+    ("dst == 127.0.0.1:14617", |r| is(r, "dst", "127.0.0.1:14617")),
+    ("dst < 14618 and src > 14617", |r| text(r, "dst", |t| t.ends_with(":14617"))),
+    ("src in 127.0.0.0/8", |_| true),
+    ("src in {10.0.0.0/8, 192.168.0.0/16}", |_| false),
+    ("src != 10.0.0.0/8", |_| true),
+    // Longer than the literal: later within its second.
+    ("time > 10:17:48", |r| text(r, "time", |t| t[11..] > *"10:17:48")),
+    ("time <= \"10:17:48\"", |r| text(r, "time", |t| t[11..] < *"10:17:48")),
+    ("time in {2026-11-20T10:17:47..2026-11-20T10:17:48}", |r| text(r, "time", |t| t[11..] < *"10:17:48")),
+    ("*.time_sent >= 2020-07-15", |r| num(r, "**/time_sent/seconds", |n| n >= 1_594_771_200.0)),
+    ("*.seconds < 2020-07-15", |r| num(r, "**/seconds", |n| n < 1_594_771_200.0)),
+    ("fields.buffer.flags contains \"Player\"", |r| at(r, "fields/buffer/flags/names/*").iter().any(|v| v.as_str().unwrap().contains("Player"))),
+    ("fields.buffer.flags contains kHasTimeSent", |r| at(r, "fields/buffer/flags/names/*").iter().any(|v| *v == "kHasTimeSent")),
+    ("fields.buffer.flags matches 'PlayerID$'", |r| at(r, "fields/buffer/flags/names/*").iter().any(|v| *v == "kHasPlayerID")),
     ("time >= 2000-01-01", |_| true),
     ("fields.trans_id > 0", |r| num(r, "fields/trans_id", |n| n > 0.0)),
     ("fields.result != kNetSuccess", |r| at(r, "fields/result").iter().any(|v| name(v) != Some("kNetSuccess"))),
@@ -210,6 +229,9 @@ const ELSEWHERE: &[Elsewhere] = &[
     ]),
     (&["captures/moul/moss_full.pcapng", "--keys", "keys/moss_auth_key.der", "--keys", "keys/moss_game_key.der"], &[
         ("*.localTime", |r| !at(r, "**/localTime").is_empty()),
+        ("problems[*].bytes contains \"9C:BB\"", |r| text(r, "problems/*/bytes", |t| t.contains("9cbb"))),
+        ("problems[*].bytes == 9c:bb:90:90:8d:81:23:91:10:9c:90:9b:9a", |r| is(r, "problems/*/bytes", "9cbb90908d812391109c909b9a")),
+        ("*.create_time >= 2000-01-01", |r| num(r, "**/create_time", |n| n >= 946_684_800.0)),
         ("*.account_id == 00000000-0000-0000-0000-000000000000", |r| is(r, "**/account_id", "00000000-0000-0000-0000-000000000000")),
         ("*.sender == null", |r| at(r, "**/sender").iter().any(|v| v.is_null())),
         ("*.object_name > \"Ma\"", |r| text(r, "**/object_name", |t| t > "Ma")),
@@ -253,6 +275,7 @@ fn a_doubtful_name_that_kept_nothing_was_a_mistake() {
     let said = String::from_utf8_lossy(&loud.stderr).into_owned();
     assert_eq!(loud.status.code(), Some(2), "{said}");
     assert!(said.contains("did you mean `object_name`") && said.contains("\n    ^^^^^^^^^^\n"), "{said}");
+    assert_eq!(said.matches("object_nam`").count(), 1, "said once: {said}");
     let quiet = ask("*.object_nam == \"x\"", &["-q"]);
     assert_eq!((quiet.status.code(), String::from_utf8_lossy(&quiet.stderr).lines().count()), (Some(2), 3));
     // Where the filter keeps something all the same, it is no mistake.
@@ -305,6 +328,36 @@ fn a_mistake_is_shown_in_its_place() {
         ("", "empty"),
         ("fields.trans_id == fields.result", "two fields"),
         ("message =~ \"x\"", "`matches`"),
+        ("Auth2Cli_AcctLoginReply", "message == Auth2Cli_AcctLoginReply"),
+        ("auth", "service == auth"),
+        ("gap", "event == gap"),
+        ("error", "problems[*].severity == error"),
+        ("moul", "protocol == moul"),
+        ("kNetSuccess", "fields.x == kNetSuccess"),
+        ("service == moul", "protocol == moul"),
+        ("message == ConnectPaket", "did you mean `ConnectPacket`"),
+        ("fields.result == True", "did you mean `true`"),
+        ("message startswith \"x\"", "`matches \"^…\"`"),
+        ("message like \"x\"", "`contains \"…\"`"),
+        ("message !~ \"x\"", "`not` before"),
+        ("fields.trans_id exists", "a name alone"),
+        ("exists fields.trans_id", "a name alone"),
+        ("message & event", "joined by `and`"),
+        ("message == \"x\" | event", "joined by `or`"),
+        ("frame.number == 3", "`frame`"),
+        ("service == \"atuh\"", "did you mean `auth`"),
+        ("from == \"Client\"", "did you mean `client`"),
+        ("fields.nosuch == 1", "no table has a field `nosuch`"),
+        ("frame == \"five\"", "is a number"),
+        ("frame contains \"5\"", "is a number"),
+        ("fields == 3", "name a part"),
+        ("src == localhost", "127.0.0.1"),
+        ("src == 127.0.0", "10.0.0.0/8"),
+        ("src < 10.0.0.0/8", "no order"),
+        ("src == 70000", "is no address"),
+        ("time > \"10:61\"", "no time"),
+        ("fields.flags has 0", "`== 0`"),
+        ("message has kHasTimeSent", "which flags are set"),
         ("tcp.stream == 3", "`stream`"),
         ("ip.addr == 127.0.0.1", "`src` and `dst`"),
         ("port == 14617", "`src` and `dst`"),
@@ -335,6 +388,23 @@ fn every_beginning_of_an_expression_is_read_or_refused() {
             assert_eq!(error.to_string().lines().count(), 3);
         }
     }
+}
+
+#[test]
+fn columns_that_no_record_can_have_are_a_mistake() {
+    let output = run(&["captures/moul/kind_game.pcap", "--columns", "record,fields.nosuch"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no table has a field `nosuch`"));
+}
+
+#[test]
+fn a_quoted_name_that_nearly_is_one_of_an_enum_was_a_mistake_if_nothing_was_kept() {
+    let mut words = CAPTURE.to_vec();
+    words.extend(["--json", "-q", "-Y", "fields.class == \"plNetMsgGameMesage\" or fields.result == \"kNetSucess\""]);
+    let output = run(&words);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("did you mean `kNetSuccess`"), "{said}");
 }
 
 #[test]
