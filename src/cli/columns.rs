@@ -92,7 +92,13 @@ impl Columns {
 }
 
 /// A value as plain text; objects and lists as JSON.
-fn write<'a>(scope: &RecordScope<'a>, value: RecordValue<'a>, record: &Record<'_>, json: &mut JsonWriter, out: &mut Vec<u8>) {
+fn write<'a>(
+    scope: &RecordScope<'a>,
+    value: RecordValue<'a>,
+    record: &Record<'_>,
+    json: &mut JsonWriter,
+    out: &mut Vec<u8>,
+) {
     let text = match scope.leaf(value) {
         Leaf::Int(n) | Leaf::Long(n) | Leaf::Named(n, None) => n.to_string(),
         Leaf::Float(f) => f.to_string(),

@@ -32,7 +32,10 @@ const FOREIGN_OPERATORS: [(&[&str], &str); 11] = [
     (&["startswith", "starts_with", "beginswith", "begins_with"], "a beginning is asked for with `matches \"^…\"`"),
     (&["endswith", "ends_with"], "an end is asked for with `matches \"…$\"`"),
     (&["like", "ilike", "glob"], "a part of a text is asked for with `contains \"…\"`, a pattern with `matches \"…\"`"),
-    (&["regex", "regexp", "match", "=~", "~="], "a regular expression follows `matches` (or `~`): message matches \"…\""),
+    (
+        &["regex", "regexp", "match", "=~", "~="],
+        "a regular expression follows `matches` (or `~`): message matches \"…\"",
+    ),
     (&["!~"], "the opposite of `matches` has `not` before the condition: not message ~ \"…\""),
     (&["exists", "present", "isset", "defined"], "a name alone asks whether it is there: fields.x, or not fields.x"),
     (&["is", "equals", "equal"], "a comparison is written `==`"),
@@ -59,10 +62,11 @@ pub(super) fn foreign_operator<'a>(word: &str, rest: &'a str) -> Option<(&'a str
     }
     let lower = word.to_ascii_lowercase();
     FOREIGN_OPERATORS.iter().find_map(|(spellings, hint)| {
-        let spelled = spellings.iter().find(|spelled| match spelled.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            true => lower == **spelled,
-            false => rest.starts_with(**spelled),
-        })?;
+        let spelled =
+            spellings.iter().find(|spelled| match spelled.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                true => lower == **spelled,
+                false => rest.starts_with(**spelled),
+            })?;
         Some((rest.get(..spelled.len())?, *hint))
     })
 }

@@ -148,7 +148,8 @@ impl<'a> KnownNames<'a> {
         let numbered = name.rsplit_once('_').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
         let known = self.knows(name)
             || record && RecordKey::named(name).is_some()
-            || numbered.is_some_and(|(before, _)| self.undeclared().any(|names| names.numbered_fields.contains(&before)));
+            || numbered
+                .is_some_and(|(before, _)| self.undeclared().any(|names| names.numbered_fields.contains(&before)));
         if known {
             return Ok(());
         }
@@ -249,7 +250,8 @@ impl<'a> KnownNames<'a> {
     pub(super) fn misspelt_symbol(&self, text: &str) -> Option<String> {
         let mut letters = text.chars();
         let camel = letters.next() == Some('k') && letters.next().is_some_and(char::is_uppercase);
-        let capitals = text.contains('_') && text.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
+        let capitals =
+            text.contains('_') && text.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
         if !(camel || capitals) || text.chars().any(|c| !c.is_alphanumeric() && c != '_') {
             return None;
         }

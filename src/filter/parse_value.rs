@@ -32,7 +32,9 @@ impl FilterParser<'_> {
 
     fn check(&mut self, literal: &Literal, place: &Range<usize>, target: PathTarget, asked: Asked) -> ParseResult<()> {
         let result = match (target, asked) {
-            (PathTarget::Key(key), Asked::Flag) => Err(format!("`has` asks which flags are set; `{}` has none", key.name)),
+            (PathTarget::Key(key), Asked::Flag) => {
+                Err(format!("`has` asks which flags are set; `{}` has none", key.name))
+            }
             (PathTarget::Severity, Asked::Flag) => Err("`has` asks which flags are set; a severity has none".into()),
             (PathTarget::Other, Asked::Flag) => return self.check_flag(literal, place),
             (PathTarget::Key(key), Asked::Text(operator)) => self.check_searched(key, operator),
@@ -215,7 +217,9 @@ fn check_key(literal: &Literal, key: &RecordKey, comparison: Comparison) -> Resu
             Err(format!("`{raw}` is no time; one is written 2026-11-20T09:30:27Z, or 09:30 for that time of any day"))
         }
         KeyKind::Host => match (literal.host, literal.number) {
-            (Some(host), _) if ordered && !host.is_single() => Err(format!("the network `{raw}` has no order; use == or in")),
+            (Some(host), _) if ordered && !host.is_single() => {
+                Err(format!("the network `{raw}` has no order; use == or in"))
+            }
             (Some(_), _) | (None, Some(NumberLiteral::Int(0..=0xffff))) => Ok(()),
             _ => Err(format!("`{raw}` is no address; one is written 127.0.0.1, 10.0.0.0/8, :14617 or 127.0.0.1:14617")),
         },

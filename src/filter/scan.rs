@@ -115,7 +115,9 @@ impl<'a> RecordScope<'a> {
             }
             RecordValue::Names(index) => self.flag_names(index).any(|name| see(RecordValue::Text(name))),
             RecordValue::Problems => (0..view.tree.problems().len()).any(|i| see(RecordValue::Problem(i))),
-            RecordValue::Links(kind) => view.tree.links().iter().filter(|l| l.kind == kind).any(|l| see(RecordValue::Link(*l))),
+            RecordValue::Links(kind) => {
+                view.tree.links().iter().filter(|l| l.kind == kind).any(|l| see(RecordValue::Link(*l)))
+            }
             _ => false,
         }
     }
@@ -128,7 +130,9 @@ impl<'a> RecordScope<'a> {
                 let mut parts = composites.filter_map(|key| (key.get)(self.record));
                 self.get(value, key).is_some_and(&mut *see) || parts.any(|part| self.anywhere(part, key, see))
             }
-            RecordValue::Problems | RecordValue::Links(_) => self.elements(value, &mut |v| self.get(v, key).is_some_and(&mut *see)),
+            RecordValue::Problems | RecordValue::Links(_) => {
+                self.elements(value, &mut |v| self.get(v, key).is_some_and(&mut *see))
+            }
             RecordValue::Node(index) => self.has(key) && self.below(index, key, see),
             _ => self.get(value, key).is_some_and(see),
         }
