@@ -435,3 +435,23 @@ fn commands_the_wiki_describes_only_lack_their_number() {
     std::fs::remove_file(&table).unwrap();
     assert!(String::from_utf8_lossy(&checked.stdout).contains("message user client 7"), "{checked:?}");
 }
+
+#[test]
+fn a_link_without_link_headers_never_has_one() {
+    let tables = tables();
+    for link in [4, 5, 9] {
+        let all = datagrams(link);
+        // Every datagram behind the first ones, cut short at every byte, with a length and a checksum that are right.
+        for (i, (side, bytes)) in all.iter().enumerate().skip(1).take(6) {
+            for end in 9..bytes.len() {
+                let mut short = (end as u32 * 8).to_le_bytes().to_vec();
+                short.extend(adler2::adler32_slice(&bytes[8..end]).to_be_bytes());
+                short.extend(&bytes[8..end]);
+                let before = all[..i].iter().map(|(s, b)| (*s, b.as_slice()));
+                let got = hear(&tables, Transport::Udp, before.chain([(*side, &short[..])]));
+                let (name, fields) = got.said.last().unwrap();
+                assert!(fields.get("link").is_none(), "link {link}, datagram {i} cut at {end}: {name} {fields}");
+            }
+        }
+    }
+}

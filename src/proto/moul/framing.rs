@@ -12,9 +12,6 @@ const REQUEST_LENGTH: usize = 6;
 /// The numbers of what a client says to the gatekeeper are below this.
 const GATEKEEPER_NUMBERS: u8 = 3;
 
-/// Bytes of a direction that are kept while the next message is looked for.
-const WINDOW: usize = 256 << 10;
-
 impl MoulSession {
     pub(super) fn message(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
         let Some(service) = self.service else { return false };
@@ -97,7 +94,7 @@ impl MoulSession {
 
     fn lose_by(&mut self, side: Side, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) -> bool {
         let half = self.half(side);
-        half.stage = Stage::Lost;
+        half.lose(true);
         half.predicted = None;
         half.tell(side, 1, context.emit);
         half.stream.pass(1);
@@ -129,7 +126,7 @@ impl MoulSession {
                     }
                     self.say(side, limit, text, at, context);
                     self.give_up(side, "given up to make room", at, context);
-                    self.half(side).stage = Stage::Lost;
+                    self.half(side).lose(false);
                 }
                 _ => {
                     self.shut(limit, "closed: how it is encrypted could not be waited for".into(), at, context);
@@ -166,8 +163,8 @@ impl MoulSession {
         let follows = half.skip_keystream(length);
         half.stream.jump(offset.saturating_add(length));
         let opening = matches!(half.stage, Stage::Connect | Stage::Handshake);
-        if half.stage == Stage::Messages {
-            half.stage = Stage::Lost;
+        if matches!(half.stage, Stage::Messages | Stage::Lost) {
+            half.lose(false);
         }
         let text = format!("{length} bytes were never captured");
         let event = Event { kind: EventKind::Gap, service, from, offset: Some(offset), length: Some(length), text };
@@ -191,11 +188,12 @@ impl MoulSession {
         }
     }
 
-    /// Looks for the next message; whether there is more to do.
+    /// Looks for the next message; whether there is more to do. `last` says that no more bytes come before a gap or the end.
     pub(super) fn find_way_back(&mut self, side: Side, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         let Some(service) = self.service else { return false };
         let [client, server] = &mut self.halves;
         let half = if side == Side::Client { client } else { server };
+        // The bytes of the message that the gap cut are no place to look at.
         if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.stream.offset())) {
             let inside = half.stream.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
             half.tell(side, inside, context.emit);
@@ -206,41 +204,43 @@ impl MoulSession {
         if half.stream.waiting().is_empty() {
             return false;
         }
-        let asked = &self.requests;
-        let last_transaction = half.last_transaction;
-        let bytes = half.stream.waiting();
-        let wanted = Search { service, side, bytes, from: 0, predicted, asked, last_transaction, last };
+        let starts: Vec<usize> = match half.pieces_tell {
+            true => half.stream.piece_starts().collect(),
+            false => Vec::new(),
+        };
+        let wanted = Search {
+            service,
+            side,
+            bytes: half.stream.waiting(),
+            from: 0,
+            predicted,
+            starts: &starts,
+            asked: &self.requests,
+            last_transaction: half.last_transaction,
+            last,
+        };
         match search(&wanted, &mut Bench::of(context)) {
             Found::Join { at: place, messages, bits } => {
                 half.tell(side, place, context.emit);
                 half.stream.pass(place);
                 half.stage = Stage::Messages;
                 half.predicted = None;
-                let (offset, passed_over) = (half.stream.offset(), half.stream.take_passed().length);
+                // The resynchronisation is where the first byte of the message is, even where later bytes proved it.
+                let at = half.stream.completed(1).unwrap_or(at);
+                let passed = half.stream.take_passed();
                 let text = format!(
-                    "{passed_over} bytes passed over; the next {messages} messages parse ({bits} bits of evidence)"
+                    "{} bytes passed over; the next {messages} messages parse ({bits} bits of evidence)",
+                    passed.length
                 );
-                let event = Event {
-                    kind: EventKind::Resync { passed_over },
-                    service: self.service_name.clone(),
-                    from: side,
-                    offset: Some(offset),
-                    length: Some(0),
-                    text,
-                };
-                context.emit.event(at, event);
+                let kind = EventKind::Resync { passed_over: passed.length };
+                let event = Event::new(kind, &self.service_name, side, text);
+                context.emit.event(at, event.about(passed.offset + passed.length, 0));
                 true
             }
             Found::Nothing { from } => {
                 half.tell(side, from, context.emit);
                 half.stream.pass(from);
-                if half.stream.waiting().len() > WINDOW {
-                    half.tell(side, WINDOW / 2, context.emit);
-                    half.stream.pass(WINDOW / 2);
-                }
-                // The next search waits for a good part more, so that all searches together stay linear.
-                let waiting = half.stream.waiting().len();
-                half.stream.set_need(waiting + (waiting / 4).max(if waiting == 0 { 1 } else { 64 }));
+                half.wait_for_search(side, context.emit);
                 false
             }
         }

@@ -9,6 +9,11 @@ use crate::session::StreamBuffer;
 const FREE_SKIP: u64 = 16 << 20;
 const SKIP_PER_BYTE: u64 = 4096;
 
+/// Bytes of a direction that are kept while the next message is looked for.
+const WINDOW: usize = 256 << 10;
+/// Searches behind an unreadable message that are made with each new piece; later ones wait for more.
+const EARLY_SEARCHES: u32 = 8;
+
 /// What the next bytes of a direction are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -45,6 +50,10 @@ pub(super) struct Half {
     skipped: u64,
     /// Stream offset at which the message that a hole cut says it ends.
     pub(super) predicted: Option<u64>,
+    /// Framing was lost at a message that the tables do not read, and not at a gap: the stream's pieces mostly begin with a message still.
+    pub(super) pieces_tell: bool,
+    /// Searches since framing was lost.
+    pub(super) searches: u32,
     /// The last transaction that was told.
     pub(super) last_transaction: Option<u64>,
 }
@@ -59,6 +68,8 @@ impl Half {
             captured: 0,
             skipped: 0,
             predicted: None,
+            pieces_tell: false,
+            searches: 0,
             last_transaction: None,
         }
     }
@@ -102,6 +113,30 @@ impl Half {
     /// So many waiting bytes are given up before the key is settled: keystream was used for them all the same.
     pub(super) fn use_keystream(&mut self, bytes: u64) {
         self.ahead = self.ahead.saturating_add(bytes);
+    }
+
+    /// Framing is lost; `pieces_tell` says that the stream's pieces still mostly begin with a message.
+    pub(super) fn lose(&mut self, pieces_tell: bool) {
+        self.stage = Stage::Lost;
+        self.pieces_tell = pieces_tell;
+        self.searches = 0;
+    }
+
+    /// Nothing was found among the waiting bytes: bounds them, and says how many make another search worth while.
+    pub(super) fn wait_for_search(&mut self, side: Side, emit: &mut dyn Emit) {
+        if self.stream.waiting().len() > WINDOW {
+            self.tell(side, WINDOW / 2, emit);
+            self.stream.pass(WINDOW / 2);
+        }
+        let waiting = self.stream.waiting().len();
+        self.searches = self.searches.saturating_add(1);
+        // A good part more each time keeps all searches together linear. Behind an unreadable message, the next piece may tell at once.
+        let more = match waiting {
+            0 => 1,
+            _ if self.pieces_tell && self.searches <= EARLY_SEARCHES => 1,
+            _ => (waiting / 4).max(64),
+        };
+        self.stream.set_need(waiting + more);
     }
 
     /// So many bytes were never captured: the keystream goes past them, now or when the key is settled. False where the work for that would be out

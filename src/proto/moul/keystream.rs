@@ -204,6 +204,7 @@ fn messages(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>)
         bytes: plain,
         from: 0,
         predicted: None,
+        starts: &[],
         asked: &asked,
         last_transaction: None,
         last: true,

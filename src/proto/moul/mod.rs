@@ -18,6 +18,8 @@ pub mod sdl;
 mod search;
 mod secrets;
 mod session;
+#[cfg(test)]
+mod session_tests;
 mod settings;
 mod unlock;
 mod vault;

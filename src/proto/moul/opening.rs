@@ -128,8 +128,12 @@ impl MoulSession {
             if let Mode::Encrypted(key, _) = &mode {
                 half.decrypt_from_here(key.cipher());
             }
-            half.stage = if half.is_aligned() { Stage::Messages } else { Stage::Lost };
-            half.stream.set_need(1);
+            match half.is_aligned() {
+                true => half.stage = Stage::Messages,
+                false => half.lose(false),
+            }
+            // What waited is read in the order in which it came, both directions together.
+            half.stream.hide();
         }
     }
 
@@ -154,6 +158,9 @@ impl MoulSession {
         };
         match unlock(&lock, &mut self.deriver, context) {
             Verdict::Proved(mode) => {
+                // The key belongs before the first bytes that it opens, although later ones proved it.
+                let first = self.halves.iter().filter_map(|half| half.stream.completed(1)).min_by_key(|at| at.frame);
+                let at = first.unwrap_or(at);
                 if let Mode::Encrypted(key, _) = &mode {
                     context.emit.secret(Secret::new(session_text(&self.session_line(*key))));
                 }

@@ -10,6 +10,12 @@ use crate::tree::Tree;
 /// The header's length, which the packet itself states.
 const HEADER: usize = 31;
 
+/// The product that every known shard names: UUID ea489821-6c35-4bd0-9dae-bb17c585e680, as it stands on the wire.
+const PRODUCT: [u8; 16] =
+    [0x21, 0x98, 0x48, 0xea, 0x35, 0x6c, 0xd0, 0x4b, 0x9d, 0xae, 0xbb, 0x17, 0xc5, 0x85, 0xe6, 0x80];
+/// Where the product begins.
+const PRODUCT_AT: usize = 15;
+
 /// Connection types with the length of their data, and where the data begins with its own length, that it does.
 /// Types without a known layout may carry anything.
 fn data_of(connection_type: u8) -> Option<(usize, bool)> {
@@ -75,17 +81,30 @@ fn connect_packet(bytes: &[u8]) -> Verdict {
     if !rest.iter().zip(header).all(|(a, b)| *a == b) {
         return Verdict::No;
     }
-    // The build type and the branch are small numbers; the product differs from game to game.
-    let small = [bytes.get(8..11), bytes.get(12..15)];
-    if small.into_iter().flatten().any(|high| high.iter().any(|b| *b != 0)) {
-        return Verdict::No;
-    }
     let length = (data as u32).to_le_bytes();
     match bytes.get(HEADER..HEADER + 4) {
-        Some(stated) if counted && stated != length => Verdict::No,
-        _ if bytes.len() < HEADER + if counted { 4 } else { 0 } => Verdict::Maybe,
-        _ => Verdict::Yes { swapped: false },
+        Some(stated) if counted && stated != length => return Verdict::No,
+        // A type, the header's length and the length of the data agree: 7 bytes do so by chance only.
+        Some(_) if counted => return Verdict::Yes { swapped: false },
+        _ => {}
     }
+    match header_fits(bytes) {
+        Some(false) if !counted => Verdict::No,
+        Some(_) if !counted && bytes.len() >= HEADER => Verdict::Yes { swapped: false },
+        _ => Verdict::Maybe,
+    }
+}
+
+/// Whether the rest of a header is that of a connect packet: its product is the one all known shards name, or build type and branch are
+/// numbers below 256, as they mostly are where the product is another one. `None` where more bytes would tell.
+fn header_fits(bytes: &[u8]) -> Option<bool> {
+    let product = bytes.get(PRODUCT_AT..).unwrap_or(&[]);
+    if !product.iter().zip(PRODUCT).all(|(a, b)| *a == b) || product.is_empty() {
+        let high = [bytes.get(8..11), bytes.get(12..15)].into_iter().flatten().flatten();
+        let small = high.copied().all(|byte| byte == 0);
+        return if product.is_empty() && !small { None } else { Some(small) };
+    }
+    (product.len() >= PRODUCT.len()).then_some(true)
 }
 
 /// Whether bytes begin with an HTTP request: MOSS answers those on the game's own port.
@@ -109,6 +128,22 @@ mod tests {
             assert_eq!(connect_packet(&bytes[..cut]), Verdict::Maybe, "{cut} bytes");
         }
         assert_eq!(connect_packet(&bytes[..35]), Verdict::Yes { swapped: false });
+    }
+
+    #[test]
+    fn a_branch_or_build_type_above_255_is_known_by_the_product_or_by_the_length_of_the_data() {
+        for (build_type, branch) in [("2c010000", "01000000"), ("32000000", "00010000"), ("ffffffff", "ffffffff")] {
+            let header = format!("1f00 96030000 {build_type} {branch} 219848ea356cd04b9daebb17c585e680");
+            for (kind, data) in [("0a", "14000000"), ("0c", "")] {
+                let bytes = parse_hex(&format!("{kind} {header} {data}")).unwrap();
+                assert_eq!(connect_packet(&bytes), Verdict::Yes { swapped: false }, "{kind} {build_type} {branch}");
+                for cut in 0..HEADER {
+                    assert_eq!(connect_packet(&bytes[..cut]), Verdict::Maybe, "{cut} bytes of {kind}");
+                }
+            }
+            let other = parse_hex(&format!("0c {header}").replace("219848ea", "01010101")).unwrap();
+            assert_eq!(connect_packet(&other), Verdict::No, "of another product, without data");
+        }
     }
 
     #[test]

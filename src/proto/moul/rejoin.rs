@@ -43,8 +43,17 @@ pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option
 fn proved(service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> i32 {
     let bytes = bytes.get(..LOOK_CLEAR).unwrap_or(bytes);
     let asked = Requests::default();
-    let wanted =
-        Search { service, side, bytes, from: 0, predicted: None, asked: &asked, last_transaction: None, last: true };
+    let wanted = Search {
+        service,
+        side,
+        bytes,
+        from: 0,
+        predicted: None,
+        starts: &[],
+        asked: &asked,
+        last_transaction: None,
+        last: true,
+    };
     match search(&wanted, bench) {
         // What had to be passed over speaks against it.
         Found::Join { at, bits, .. } => bits - (at as i32 / 64),

@@ -13,6 +13,10 @@ use crate::tree::Tree;
 const PROOF: i32 = 52;
 /// Evidence that is enough where the message before the hole told where it ends.
 const PROOF_PREDICTED: i32 = 32;
+/// Evidence that is enough at the start of one of the stream's pieces, where framing was lost at a message that the tables do not read.
+const PROOF_PIECE: i32 = 28;
+/// What it proves there that a message ends where a piece does: one place in some hundred does so by chance.
+const ENDS_WITH_PIECE: i32 = 8;
 /// What the first message of a chain must prove by itself: else the end of the message before, which is mostly zeros, is taken for one.
 const PROOF_FIRST: i32 = 16;
 /// So much more than an earlier place a later one has to prove, where messages from the earlier one reach over it.
@@ -53,12 +57,21 @@ pub(super) struct Search<'a> {
     pub(super) from: usize,
     /// Where the message before the hole ends, if it told.
     pub(super) predicted: Option<usize>,
+    /// Places at which a piece of the stream begins, ascending. None where that tells nothing: behind a gap, pieces begin anywhere in a message.
+    pub(super) starts: &'a [usize],
     /// Requests of the connection, some of which may be answered here.
     pub(super) asked: &'a Requests,
     /// The last transaction of this side.
     pub(super) last_transaction: Option<u64>,
     /// No more bytes will come.
     pub(super) last: bool,
+}
+
+impl Search<'_> {
+    /// Whether a piece of the stream ends at a place, where that tells something.
+    fn ends_a_piece(&self, at: usize) -> bool {
+        !self.starts.is_empty() && (at == self.bytes.len() || self.starts.binary_search(&at).is_ok())
+    }
 }
 
 /// What a search gave.
@@ -83,6 +96,8 @@ pub(super) enum Found {
 struct Chain {
     bits: i32,
     messages: usize,
+    /// How many of the messages end where a piece of the stream does.
+    pieces: usize,
     end: ChainEnd,
 }
 
@@ -130,20 +145,29 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Foun
         if budget == 0 {
             return Found::Nothing { from: pending.unwrap_or(at) };
         }
-        // Right behind a hole, where a segment begins, a message often does; elsewhere it has to be telling.
-        let first = if at == 0 || search.predicted == Some(at) { 0 } else { PROOF_FIRST };
-        let chain = chain(search, service, rest, first, bench);
-        let enough = if search.predicted == Some(at) { PROOF_PREDICTED } else { PROOF };
+        let expected = search.predicted == Some(at);
+        let piece = !expected && search.starts.binary_search(&at).is_ok();
+        // Right behind a hole, where a segment begins, a message often does; elsewhere its first message has to be telling.
+        let first = if at == 0 || expected || piece { 0 } else { PROOF_FIRST };
+        let chain = chain(search, service, at, first, bench);
+        let enough = match (expected, piece) {
+            (true, _) => PROOF_PREDICTED,
+            (_, true) => PROOF_PIECE,
+            _ => PROOF,
+        };
         let accepted = match chain.end {
             ChainEnd::Enough => chain.bits >= enough,
-            ChainEnd::Exact => chain.bits + 10 >= enough,
+            ChainEnd::Exact => chain.bits + if piece { 0 } else { 10 } >= enough,
             ChainEnd::Pending => chain.bits >= enough,
-            ChainEnd::Broken => chain.bits >= enough + 30,
+            // A message that ends with its piece may well be followed by another one that the tables do not read.
+            ChainEnd::Broken => chain.bits >= enough + if piece && chain.pieces > 0 { 0 } else { 30 },
         };
         // One message alone has to be twice as telling, unless it fills all that there is between two holes.
         let alone = at == 0 && search.last && matches!(chain.end, ChainEnd::Exact) && chain.bits >= enough;
-        let accepted = accepted && (chain.messages > 1 || alone || chain.bits >= 2 * enough);
-        if accepted && chain.messages > 0 && (rival < PROOF_FIRST || chain.bits >= rival + PROOF_RIVAL) {
+        let fills_pieces = piece && chain.pieces > 0;
+        let accepted = accepted && (chain.messages > 1 || alone || fills_pieces || chain.bits >= 2 * enough);
+        let unrivalled = fills_pieces || rival < PROOF_FIRST || chain.bits >= rival + PROOF_RIVAL;
+        if accepted && chain.messages > 0 && unrivalled {
             return Found::Join { at, messages: chain.messages, bits: chain.bits };
         }
         if matches!(chain.end, ChainEnd::Pending | ChainEnd::Exact) {
@@ -194,8 +218,9 @@ fn within_text(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Reads messages from one place on, as long as they are flawless.
-fn chain(search: &Search<'_>, service: &Service, bytes: &[u8], first: i32, bench: &mut Bench<'_>) -> Chain {
-    let mut chain = Chain { bits: 0, messages: 0, end: ChainEnd::Enough };
+fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, bench: &mut Bench<'_>) -> Chain {
+    let bytes = search.bytes.get(from..).unwrap_or(&[]);
+    let mut chain = Chain { bits: 0, messages: 0, pieces: 0, end: ChainEnd::Enough };
     let mut at = 0;
     let mut last = search.last_transaction;
     while chain.messages < CHAIN && chain.bits < 3 * PROOF {
@@ -225,6 +250,10 @@ fn chain(search: &Search<'_>, service: &Service, bytes: &[u8], first: i32, bench
                 last = known.or(last);
                 chain.messages += 1;
                 at += length.max(1);
+                if search.ends_a_piece(from + at) {
+                    chain.pieces += 1;
+                    chain.bits += ENDS_WITH_PIECE;
+                }
             }
             Outcome::Need(n) => {
                 let far = n > PATIENCE && chain.messages == 0;

@@ -77,8 +77,29 @@ impl MoulSession {
         }
     }
 
-    /// Makes what can be made of the bytes that wait; each step may let the other direction go on too.
+    /// Reads all that can be read of the waiting bytes. Bytes that were hidden because they had to wait for the key are shown piece by piece, whichever
+    /// side sent them, so that messages come out in the order in which they were sent.
     pub(super) fn pump(&mut self, at: Moment, context: &mut Context<'_>) {
+        self.pump_shown(at, context);
+        while let Some((side, at)) = self.next_hidden() {
+            if side == Side::Server {
+                self.no_more(Side::Client, at, context);
+            }
+            self.half(side).stream.reveal();
+            self.pump_shown(at, context);
+        }
+    }
+
+    /// The side whose hidden bytes came first, and when they did.
+    fn next_hidden(&self) -> Option<(Side, Moment)> {
+        let sides = [Side::Client, Side::Server].into_iter().zip(&self.halves);
+        let hidden = sides.filter_map(|(side, half)| Some((side, half.stream.next_hidden()?)));
+        hidden.min_by_key(|(_, at)| at.frame)
+    }
+
+    /// Reads all that can be read of the bytes that are shown. A step of one direction may let the other one go on, so both are tried until
+    /// neither moves.
+    fn pump_shown(&mut self, at: Moment, context: &mut Context<'_>) {
         loop {
             let mut moved = false;
             for side in [Side::Client, Side::Server] {
@@ -167,14 +188,15 @@ impl MoulSession {
         }
     }
 
-    /// Makes a message of what waits of a client where only a further byte would tell whether it is whole.
+    /// Reads a client's waiting bytes as a whole message, where only a further byte would have told that they are one. No further byte comes for now: the
+    /// server has answered, or the stream is over.
     pub(super) fn no_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
         let waiting = half.stream.waiting().len();
         if side == Side::Client && half.stage == Stage::Messages && half.stream.need() == waiting + 1 && waiting > 0 {
             half.stream.set_need(waiting);
             self.alone = true;
-            self.pump(at, context);
+            self.pump_shown(at, context);
             self.alone = false;
         }
     }

@@ -5,6 +5,36 @@
 
 use super::packet::{Command, HEADER, LinkHeader, Numbering, control, cursor};
 
+/// How well a datagram fits with a link header if it cannot have one.
+const IMPOSSIBLE: i32 = -8;
+
+/// Whether the datagrams of a link have a link header.
+#[derive(Clone, Copy, Debug, Default)]
+struct Linked {
+    /// How much better the datagrams so far fit with a header than without, in sum.
+    sum: i32,
+    /// What was settled.
+    settled: Option<bool>,
+}
+
+/// The sum that settles it: a control command that ends with its packet, read in one way and not in the other.
+const SETTLED: i32 = 8;
+
+impl Linked {
+    fn settled(self) -> Option<bool> {
+        self.settled
+    }
+
+    /// Takes in how much better a datagram fits with a header than without; whether it has one.
+    fn judge(&mut self, margin: i32) -> bool {
+        self.sum = self.sum.saturating_add(margin);
+        if self.sum.abs() >= SETTLED {
+            self.settled = Some(self.sum > 0);
+        }
+        self.sum > 0
+    }
+}
+
 /// The state of a link.
 #[derive(Clone, Debug, Default)]
 pub struct Link {
@@ -13,7 +43,7 @@ pub struct Link {
     /// The numbering that was taken where no CONNECT was captured.
     pub guessed: Option<Numbering>,
     /// Whether datagrams have a link header.
-    linked: Option<bool>,
+    linked: Linked,
     /// Whether a side wants encryption, by side.
     wants: [Option<bool>; 2],
     /// Another side's packet came since CONNECT.
@@ -62,26 +92,30 @@ impl Link {
         Command::parse(at, numbering).map(|c| (c, numbering))
     }
 
-    /// Whether a datagram has a link header: what fits it, held to what fitted those before.
+    /// The link header of a datagram, where it has one. Either all datagrams of a link have one or none has: each of the first ones tells how well
+    /// it fits either way, until the sum settles it for the link's life.
     pub fn header(&mut self, bytes: &[u8], bits: usize, client: bool) -> Option<LinkHeader> {
-        let usual = self.linked;
-        // What is odd in a header shows where all datagrams of the link have one; it is no reason to believe in the first.
-        let header = LinkHeader::parse(bytes, bits).filter(|h| h.sane || usual == Some(true));
-        let Some(link) = header else {
-            self.linked = self.linked.or(Some(false));
-            return None;
-        };
-        let bonus = |linked| if usual == Some(linked) { 6 } else { 0 };
-        let plain = bonus(false) + self.score(bytes, bits, HEADER * 8, client);
-        let mut linked = bonus(true) + 2 + i32::from(!link.debug);
-        linked += if (1..0x1_0000).contains(&link.sequence) { 3 } else { 0 };
-        linked += match link.siblings > 0 || link.compressed {
+        let header = LinkHeader::parse(bytes, bits);
+        if let Some(settled) = self.linked.settled() {
+            // What is odd in a header shows where all datagrams of the link have one; it is no reason to doubt it.
+            return header.filter(|_| settled);
+        }
+        // Oddities do speak against a header where it is not known whether there is one.
+        let sane = header.filter(|header| header.sane);
+        let plain = self.score(bytes, bits, HEADER * 8, client);
+        let linked = sane.map_or(IMPOSSIBLE, |header| self.linked_score(bytes, bits, header, client));
+        let has = self.linked.judge(linked - plain);
+        sane.filter(|_| has)
+    }
+
+    /// How well a datagram fits with a link header.
+    fn linked_score(&self, bytes: &[u8], bits: usize, header: LinkHeader, client: bool) -> i32 {
+        let plausible_sequence = (1..0x1_0000).contains(&header.sequence);
+        let content = match header.siblings > 0 || header.compressed {
             true => 2,
-            false => self.score(bytes, bits, link.end, client),
+            false => self.score(bytes, bits, header.end, client),
         };
-        let has = linked > plain;
-        self.linked = Some(has);
-        has.then_some(link)
+        2 + i32::from(!header.debug) + if plausible_sequence { 3 } else { 0 } + content
     }
 
     /// How well a command fits at a bit: a control command that ends with the packet is hardly ever there by chance.

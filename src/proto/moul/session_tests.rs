@@ -1,0 +1,167 @@
+//! Connections written as dialogues, without a capture: what comes of them, in which order, and at which frame.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use super::Moul;
+use super::keys::{KeyFile, KeyRing, Rc4, Service, session_key};
+use crate::proto::{
+    Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Protocol, Session, Share, Side, Start,
+    Transport,
+};
+use crate::session::Counts;
+use crate::table::{Evaluator, Tables, parse_hex};
+use crate::tree::Tree;
+
+use Side::{Client, Server};
+
+const KEYS: &[u8] = include_bytes!("../../../keys/dirtsand.ini");
+/// The connect packet of a game client.
+const CONNECT: &str = "0b 1f00 96030000 32000000 01000000 219848ea356cd04b9daebb17c585e680 24000000 \
+    b8e5d32d22d7c8439f2adf1245e36178 eaac0f7ee1daec4aa4cae76c05fdcfcf";
+const SEED: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
+const Y: [u8; 64] = [0x5a; 64];
+const PING: &str = "0000 0df0ad0b";
+const JOIN: &str = "0100 0f000000 0e000000 e78a2e1963b2444b996e2b492a30da53 86000000";
+const JOINED: &str = "0100 0f000000 00000000";
+/// No table has this message.
+const UNKNOWN: &str = "e703 0102030405060708090a0b0c0d0e0f101112";
+
+/// What a session said.
+#[derive(Default)]
+struct Heard {
+    /// The frame and name of each message, or the frame and word of each event that matters here.
+    records: Vec<(u64, String)>,
+    bytes: Counts,
+}
+
+impl Emit for Heard {
+    fn message(&mut self, at: Moment, message: &Message<'_>, _: &Tables, tree: &Tree) -> u64 {
+        self.records.push((at.frame, message.name.to_string()));
+        self.bytes.add(Counts::of_message(tree, message.bytes.len()));
+        self.records.len() as u64
+    }
+
+    fn event(&mut self, at: Moment, event: Event) {
+        self.bytes.add(Counts::of_event(&event));
+        let word = match event.kind {
+            EventKind::Key { .. } => "key",
+            EventKind::Resync { .. } => "resync",
+            EventKind::Undecoded => "undecoded",
+            _ => return,
+        };
+        self.records.push((at.frame, word.into()));
+    }
+
+    fn account(&mut self, _: Side, _: Share, _: u64) {}
+}
+
+impl Heard {
+    /// The names of the messages of a side's service, in order.
+    fn names(&self) -> Vec<&str> {
+        self.records.iter().map(|(_, name)| name.as_str()).collect()
+    }
+}
+
+/// Hears a game connection: both sides' handshake in frames 1 to 3, then one frame a line. `agreed` is whether the key agreement takes place, so that all
+/// lines are encrypted; without it, they are in clear.
+fn hear(agreed: bool, lines: &[(Side, &str)]) -> Heard {
+    let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
+    let key = file.keys().iter().find(|key| key.service() == Some(Service::Game)).unwrap();
+    let key = session_key(key, &Y, &SEED).unwrap();
+    let mut ciphers: [Rc4; 2] = [key.cipher(), key.cipher()];
+    let mut keys = KeyRing::default();
+    keys.add(file);
+    let (y, seed): (&[u8], &[u8]) = if agreed { (&Y, &SEED) } else { (&[], &[]) };
+    let mut frames = vec![
+        (Client, parse_hex(CONNECT).unwrap()),
+        (Client, [&[0, y.len() as u8 + 2], y].concat()),
+        (Server, [&[1, seed.len() as u8 + 2], seed].concat()),
+    ];
+    for (side, hex) in lines {
+        let mut bytes = parse_hex(hex).unwrap();
+        if agreed {
+            ciphers[side.index()].apply(&mut bytes);
+        }
+        frames.push((*side, bytes));
+    }
+    let lazy = LazyTables::new(&Moul, Vec::new()).unwrap();
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 14617));
+    let ends = Ends { client: at, server: at };
+    let start = Start { ends, transport: Transport::Tcp, whole: true, service: None };
+    let mut session: Box<dyn Session> = Moul.session(&start, lazy.get());
+    let mut heard = Heard::default();
+    let mut context = Context {
+        tables: lazy.get(),
+        evaluator: &mut Evaluator::default(),
+        tree: &mut Tree::new(),
+        outline: None,
+        keys: &keys,
+        sequences: [None; 2],
+        options: &Options::default(),
+        emit: &mut heard,
+    };
+    let mut sent = [0; 2];
+    let last = Moment { frame: frames.len() as u64, ..Moment::default() };
+    for (i, (side, bytes)) in frames.iter().enumerate() {
+        let at = Moment { frame: i as u64 + 1, ..Moment::default() };
+        session.data(*side, sent[side.index()], bytes, at, &mut context);
+        sent[side.index()] += bytes.len() as u64;
+    }
+    session.end(Client, last, &mut context);
+    session.end(Server, last, &mut context);
+    assert_eq!(heard.bytes.payload, sent.iter().sum::<u64>(), "every byte is accounted for");
+    heard
+}
+
+#[test]
+fn messages_that_waited_for_the_key_come_in_the_order_in_which_they_were_sent() {
+    // One ping proves too little: the key is settled only when several are there.
+    let heard =
+        hear(true, &[(Client, PING), (Server, PING), (Client, PING), (Server, PING), (Client, JOIN), (Server, JOINED)]);
+    let want = [
+        (1, "ConnectPacket"),
+        (2, "Cli2Srv_Connect"),
+        (3, "Srv2Cli_Encrypt"),
+        (4, "key"),
+        (4, "Cli2Game_PingRequest"),
+        (5, "Game2Cli_PingReply"),
+        (6, "Cli2Game_PingRequest"),
+        (7, "Game2Cli_PingReply"),
+        (8, "Cli2Game_JoinAgeRequest"),
+        (9, "Game2Cli_JoinAgeReply"),
+    ];
+    assert_eq!(heard.records, want.map(|(frame, name)| (frame, name.to_string())));
+}
+
+#[test]
+fn messages_behind_one_that_no_table_has_are_read_where_a_piece_of_the_stream_begins_with_them() {
+    for agreed in [false, true] {
+        let opening = [(Client, JOIN), (Server, JOINED), (Client, PING)];
+        let behind = [(Client, UNKNOWN), (Client, JOIN), (Client, PING)];
+        let heard = hear(agreed, &[&opening[..], &behind].concat());
+        assert_eq!(
+            heard.names()[heard.names().len() - 3..],
+            ["resync", "Cli2Game_JoinAgeRequest", "Cli2Game_PingRequest"]
+        );
+        let unknown = parse_hex(UNKNOWN).unwrap().len() as u64;
+        assert_eq!(heard.bytes.undecoded, unknown, "the bytes of the unknown message and no others");
+    }
+}
+
+#[test]
+fn two_unknown_messages_cost_no_known_one_between_them() {
+    let heard = hear(false, &[(Client, JOIN), (Client, UNKNOWN), (Client, JOIN), (Client, UNKNOWN), (Client, JOIN)]);
+    assert_eq!(heard.names().iter().filter(|name| **name == "Cli2Game_JoinAgeRequest").count(), 3);
+    assert_eq!(heard.bytes.undecoded, 2 * parse_hex(UNKNOWN).unwrap().len() as u64);
+}
+
+#[test]
+fn the_inside_of_an_unknown_message_is_not_taken_for_others() {
+    // The middle piece is full of what pings look like, but goes on into the last one.
+    let pieces = ["e703 0000", "0000 00000000 0000 00000000 0000 0000", "0000 0000 00000000 0000 000000"];
+    let lines: Vec<(Side, &str)> = pieces.iter().map(|piece| (Client, *piece)).collect();
+    let heard = hear(false, &lines);
+    assert!(!heard.names().contains(&"Cli2Game_PingRequest"), "{:?}", heard.names());
+}
