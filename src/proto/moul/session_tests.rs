@@ -6,11 +6,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::Moul;
 use super::keys::{KeyFile, KeyRing, Rc4, Service, session_key};
+use super::settings::MoulSettings;
 use crate::proto::{
     Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Protocol, Session, Share, Side, Start,
     Transport,
 };
-use crate::session::Counts;
+use crate::session::{Counts, Settings};
 use crate::table::{Evaluator, Tables, parse_hex};
 use crate::tree::Tree;
 
@@ -97,7 +98,7 @@ fn hear(agreed: bool, lines: &[(Side, &str)]) -> Heard {
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
         outline: None,
-        keys: &keys,
+        settings: &Settings::new(MoulSettings::with_keys(keys)),
         sequences: [None; 2],
         options: &Options::default(),
         emit: &mut heard,
