@@ -10,6 +10,7 @@
 pub mod capture;
 pub mod cli;
 pub mod examples;
+pub mod facts;
 pub mod filter;
 pub mod flow;
 

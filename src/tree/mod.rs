@@ -86,6 +86,8 @@ pub mod mark {
     /// Bytes that nothing explains, though they may have a name: what they say is not known, and they count as undecoded. Of a tree: there
     /// are, or may be, such bytes or undecoded ones.
     pub const UNEXPLAINED: u8 = 64;
+    /// Of the message: it is not the last answer to its request.
+    pub const PARTIAL: u8 = 128;
 }
 
 /// One value with its place: 32 bytes, copied freely.

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 /// Every room, each followed by the rooms before it which it may know. A room that is not here may be known by nobody.
-const ROOMS: [(&str, &[&str]); 12] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("suggest", &[]),
     ("tree", &[]),
     ("table", &["suggest", "tree"]),
     ("capture", &["suggest", "tree"]),
     ("flow", &["tree", "capture"]),
     // Of captures a session knows what a time is, and nothing else.
+    ("facts", &["tree", "table"]),
     ("session", &["tree", "table", "capture"]),
     ("proto", &["suggest", "tree", "table", "capture", "session"]),
-    ("out", &["tree", "table", "capture", "session", "proto"]),
+    ("out", &["facts", "tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
     ("filter", &["suggest", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),

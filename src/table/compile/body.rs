@@ -77,6 +77,7 @@ impl Compiler<'_> {
             params,
             positions: positions.then(Positions::default),
             min_bits: 0,
+            info: None,
         });
         id
     }
@@ -116,7 +117,10 @@ impl Compiler<'_> {
         self.positional = outer;
         self.file = own_file;
         self.store(id, ops, &scope, body.params.len());
-        Ok(())
+        match &body.info {
+            Some(line) => self.info(line, id),
+            None => Ok(()),
+        }
     }
 
     /// The structures a structure extends, the most distant first.
@@ -209,6 +213,7 @@ impl Compiler<'_> {
                 ops.push(LayoutStep::Say { severity: *severity, text });
             }
             Entry::Undecoded => ops.push(LayoutStep::Undecoded),
+            Entry::Partial => ops.push(LayoutStep::Partial),
             Entry::Remember { kind, key, value } => {
                 let kind = self.name(kind);
                 let key = self.expr(key, scope, None)?;
@@ -380,7 +385,7 @@ fn refs_of_entries(entries: &[Entry], out: &mut HashSet<String>) {
                 refs_of_expr(key, out);
                 refs_of_expr(value, out);
             }
-            Entry::Say { .. } | Entry::Undecoded => {}
+            Entry::Say { .. } | Entry::Undecoded | Entry::Partial => {}
         }
     }
 }

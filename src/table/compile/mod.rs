@@ -4,6 +4,7 @@
 
 mod body;
 mod expr;
+mod facts;
 mod optional;
 mod positions;
 mod ranges;
@@ -48,6 +49,8 @@ pub(super) struct Compiler<'s> {
     alias_depth: usize,
     /// Whether the positions of a self-describing array are being compiled.
     pub(super) positional: bool,
+    /// Names of fields within fields that info lines use, with file and place: checked once all layouts are known.
+    info_names: Vec<(usize, usize, Sym)>,
     /// The file that is being compiled, for errors.
     pub(super) file: usize,
 }
@@ -78,6 +81,7 @@ pub(super) fn compile(
     c.enums()?;
     c.layouts_and_families()?;
     c.services_and_messages()?;
+    c.check_info_names()?;
     c.out.types_by_name = c.named_types()?;
     c.finish();
     Ok(c.out)
@@ -416,7 +420,20 @@ impl Compiler<'_> {
         }
         let name = self.name(name);
         let (direction, answers) = (m.direction, Vec::new());
-        let def = MessageDef { name, service, direction, number, layout, tied: false, answers, doc };
+        let def = MessageDef {
+            name,
+            service,
+            direction,
+            number,
+            layout,
+            tied: false,
+            answers,
+            expects: m.expects,
+            expects_reply: false,
+            refusal: if m.refuses { Refusal::Always } else { Refusal::Never },
+            step: m.step,
+            doc,
+        };
         self.out.messages.push(def);
         let lists = self.out.services.get_mut(service.0 as usize).map(|s| &mut s.messages);
         let (Some([client, server]), Some(number)) = (lists, number) else {
@@ -460,6 +477,7 @@ impl Compiler<'_> {
         let named = messages.filter_map(|(m, i)| Some((self.out.names.get(m.name.0 as usize)?.clone(), MessageId(i))));
         self.out.messages_by_name = named.collect();
         tied::find(&mut self.out);
+        facts::find(&mut self.out);
         types::fill_minimums(&mut self.out);
         type_ops::fill(&mut self.out);
         runs::find(&mut self.out);

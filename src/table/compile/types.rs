@@ -281,6 +281,7 @@ impl Compiler<'_> {
         def.ids = mods.ids.iter().map(|n| self.name(n)).collect();
         def.refers = mods.refers;
         def.names = mods.names.iter().map(|n| self.name(n)).collect();
+        def.facts = self.field_facts(&mods.facts, def.symbols)?;
         if let Some((word, at)) = &mods.shown {
             if !self.shown.contains(&word.as_str()) {
                 return self.error(*at, format!("`shown` knows {}", self.shown.join(", ")));
@@ -307,6 +308,7 @@ impl Compiler<'_> {
             && def.ids.is_empty()
             && def.max.is_none()
             && def.expect.is_none()
+            && def.facts.is_none()
             && !def.transaction;
         let key = (def.text.clone(), def.marks);
         if bare && let Some(ty) = self.plain_types.get(&key) {
@@ -389,6 +391,20 @@ fn merge(own: &Mods, outer: &Mods) -> Mods {
         trimmed: own.trimmed || outer.trimmed,
         optional: own.optional || outer.optional,
         dialects: own.dialects || outer.dialects,
+        facts: merge_facts(&own.facts, &outer.facts),
+    }
+}
+
+fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
+    let unless = if outer.refuses_unless.is_empty() { own } else { outer };
+    FactMods {
+        own: own.own || outer.own,
+        place: own.place || outer.place,
+        volatile: own.volatile || outer.volatile,
+        unordered: own.unordered || outer.unordered,
+        person: outer.person.clone().or_else(|| own.person.clone()),
+        chat: outer.chat.clone().or_else(|| own.chat.clone()),
+        refuses_unless: unless.refuses_unless.clone(),
     }
 }
 
@@ -405,6 +421,7 @@ pub(super) fn blank() -> TypeDef {
         transaction: false,
         max: None,
         expect: None,
+        facts: None,
         min_bits: 0,
     }
 }
@@ -464,7 +481,7 @@ fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
             LayoutStep::Field { ty, .. } => {
                 bits = bits.saturating_add(p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits))
             }
-            LayoutStep::Say { .. } | LayoutStep::Remember { .. } => {}
+            LayoutStep::Say { .. } | LayoutStep::Partial | LayoutStep::Remember { .. } => {}
             // What comes behind a choice is counted too late to matter.
             _ => return bits,
         }

@@ -108,6 +108,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
                 self.tree.close(list, cursor.pos());
             }
             LayoutStep::Undecoded => return Err(Stop::Unknown),
+            LayoutStep::Partial => self.tree.mark(0, mark::PARTIAL),
             LayoutStep::Remember { kind, key, value } => {
                 T::whole(self).ok_or(Stop::Unknown)?;
                 let pair = (self.expr(*key, at.frame, cursor), self.expr(*value, at.frame, cursor));

@@ -1,6 +1,7 @@
 //! What has a name of its own: enums, families, services, messages.
 
 use super::super::text::{HeaderRole, Sender};
+use super::facts::Refusal;
 use super::ids::{LayoutId, MessageId, ServiceId};
 use super::numbers::Numbers;
 use crate::tree::{Sym, TypeRef};
@@ -95,6 +96,14 @@ pub struct MessageDef {
     pub tied: bool,
     /// The requests it answers.
     pub answers: Vec<MessageId>,
+    /// Whether the table says that a reply is expected, or that none is.
+    pub expects: Option<bool>,
+    /// Whether the protocol promises a reply: the table says so, or another message answers it.
+    pub expects_reply: bool,
+    /// How it says no.
+    pub refusal: Refusal,
+    /// Whether it is a step of what a session is about.
+    pub step: bool,
     /// Its explanation.
     pub doc: String,
 }

@@ -2,6 +2,7 @@
 //! only read afterwards. Knows neither table text nor how the program is run.
 
 mod declared;
+mod facts;
 mod ids;
 mod listed;
 mod numbers;
@@ -14,6 +15,7 @@ mod types;
 use std::collections::HashMap;
 
 pub use declared::*;
+pub use facts::*;
 pub use ids::*;
 pub use listed::{Declaration, Example, ExampleOf};
 pub use numbers::Numbers;

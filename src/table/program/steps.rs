@@ -1,6 +1,7 @@
 //! Layouts: the steps that read a structure, their conditions and expressions.
 
 use super::super::text::BinaryOp;
+use super::facts::InfoLine;
 use super::ids::ExprId;
 use super::positions::Positions;
 use super::type_op::TypeOp;
@@ -23,6 +24,8 @@ pub struct Layout {
     pub positions: Option<Positions>,
     /// It has at least this many bits.
     pub min_bits: u32,
+    /// What it is about, in one line.
+    pub info: Option<Box<InfoLine>>,
 }
 
 /// "No slot": the value is not needed by any expression.
@@ -81,6 +84,8 @@ pub enum LayoutStep {
     },
     /// The rest of the region has no known layout.
     Undecoded,
+    /// The message is not the last answer to its request.
+    Partial,
     /// Keep a value for later messages.
     Remember {
         /// The kind of thing.

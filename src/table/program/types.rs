@@ -1,5 +1,6 @@
 //! Types: how a value is read, and what is known about it.
 
+use super::facts::FieldFacts;
 use super::ids::{EnumId, ExprId, FamilyId, LayoutId};
 use super::positions::ValueRead;
 use crate::tree::{Sym, TextKind, TypeRef};
@@ -29,6 +30,8 @@ pub struct TypeDef {
     pub max: Option<u64>,
     /// Another value is noted.
     pub expect: Option<u64>,
+    /// What the table says of the field beyond how it is read.
+    pub facts: Option<Box<FieldFacts>>,
     /// It has at least this many bits.
     pub min_bits: u32,
 }

@@ -226,8 +226,8 @@ impl<'a> TableParser<'a> {
         };
         let number = self.number()?;
         let name = self.message_name(&number)?;
-        let mut answers = Vec::new();
-        let mut parent = None;
+        let (mut answers, mut parent) = (Vec::new(), None);
+        let (mut expects, mut refuses, mut step) = (None, false, false);
         loop {
             if self.eat_word("answers")? {
                 answers.push(self.reference("the message that this one answers")?);
@@ -236,12 +236,27 @@ impl<'a> TableParser<'a> {
                 }
             } else if self.eat_word("extends")? {
                 parent = Some(self.name("the struct whose fields come first")?);
+            } else if self.eat_word("expects")? {
+                expects = Some(self.expectation()?);
+            } else if self.eat_word("refuses")? {
+                refuses = true;
+            } else if self.eat_word("step")? {
+                step = true;
             } else {
                 break;
             }
         }
         let body = if self.eat_word("unknown")? { None } else { Some(self.body(parent)?) };
-        Ok((name, ItemKind::Message(MessageAst { service, direction, number, answers, body })))
+        let message = MessageAst { service, direction, number, answers, expects, refuses, step, body };
+        Ok((name, ItemKind::Message(message)))
+    }
+
+    /// What stands behind `expects`.
+    fn expectation(&mut self) -> Result<bool, TableError> {
+        if self.eat_word("reply")? {
+            return Ok(true);
+        }
+        if self.eat_word("nothing")? { Ok(false) } else { Err(self.wrong("`reply` or `nothing`")) }
     }
 
     /// A message's number: an integer, one counted within a range (`low 51`), or a quoted name.
@@ -283,7 +298,7 @@ impl<'a> TableParser<'a> {
 
     /// The name behind the number; a message whose number is a text may leave it out.
     fn message_name(&mut self, number: &NumberAst) -> Result<(String, usize), TableError> {
-        let clause = ["answers", "extends", "unknown"].iter().any(|w| self.is_word(w));
+        let clause = ["answers", "extends", "expects", "refuses", "step", "unknown"].iter().any(|w| self.is_word(w));
         match (number, &self.now.tok) {
             (NumberAst::Text(text), _) if clause || self.is_sign("{") => Ok((text.clone(), self.now.at)),
             (_, Tok::Str(s)) => {
@@ -325,6 +340,9 @@ impl<'a> TableParser<'a> {
             self.docs()?;
             if self.is_word("example") && !self.next_is(":") {
                 body.examples.push(self.example()?);
+            } else if self.is_word("info") && !self.next_is(":") {
+                let at = self.advance()?.at;
+                body.info = Some(InfoAst { at, text: self.string("the line, quoted")? });
             } else if !self.is_sign("}") {
                 body.entries.push(self.entry()?);
             }

@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::syntax::*;
 
 /// What may stand behind a type; for suggestions only.
-const MODIFIERS: [&str; 13] = [
+const MODIFIERS: [&str; 20] = [
     "max",
     "shown",
     "id",
@@ -20,6 +20,13 @@ const MODIFIERS: [&str; 13] = [
     "trimmed",
     "optional",
     "dialects",
+    "self",
+    "place",
+    "volatile",
+    "unordered",
+    "person",
+    "chat",
+    "refuses",
 ];
 
 impl TableParser<'_> {
@@ -43,6 +50,9 @@ impl TableParser<'_> {
         }
         if self.eat_word("undecoded")? {
             return Ok(Entry::Undecoded);
+        }
+        if self.eat_word("partial")? {
+            return Ok(Entry::Partial);
         }
         if self.eat_word("remember")? {
             let (kind, _) = self.name("what kind of thing is remembered")?;
@@ -162,10 +172,38 @@ impl TableParser<'_> {
                 mods.optional = true;
             } else if self.eat_word("dialects")? {
                 mods.dialects = true;
-            } else {
+            } else if !self.fact(&mut mods.facts)? {
                 return Ok(mods);
             }
         }
+    }
+
+    /// A modifier that says nothing about how a field is read; whether there was one.
+    fn fact(&mut self, facts: &mut FactMods) -> Result<bool, TableError> {
+        if self.eat_word("self")? {
+            facts.own = true;
+        } else if self.eat_word("place")? {
+            facts.place = true;
+        } else if self.eat_word("volatile")? {
+            facts.volatile = true;
+        } else if self.eat_word("unordered")? {
+            facts.unordered = true;
+        } else if self.eat_word("person")? {
+            facts.person = Some(self.name("what the field tells about a person (`name`, `number`, `text`, …)")?);
+        } else if self.eat_word("chat")? {
+            facts.chat = Some(self.name("what the field is in a conversation (`from`, `to`, `channel`, `text`)")?);
+        } else if self.eat_word("refuses")? {
+            if !self.eat_word("unless")? {
+                return Err(self.wrong("`unless` and the values that are no refusal"));
+            }
+            facts.refuses_unless.push(self.sum()?);
+            while self.eat("|")? {
+                facts.refuses_unless.push(self.sum()?);
+            }
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     /// Kinds of things: `node + player`.

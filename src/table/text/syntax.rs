@@ -89,6 +89,12 @@ pub(in crate::table) struct MessageAst {
     pub(in crate::table) direction: Sender,
     pub(in crate::table) number: NumberAst,
     pub(in crate::table) answers: Vec<(String, usize)>,
+    /// `expects reply`, `expects nothing`; where neither is said, a message that another one answers expects it.
+    pub(in crate::table) expects: Option<bool>,
+    /// The message always says no.
+    pub(in crate::table) refuses: bool,
+    /// The message is a step of what a session is about.
+    pub(in crate::table) step: bool,
     /// `None` where the layout is unknown.
     pub(in crate::table) body: Option<StructAst>,
 }
@@ -115,7 +121,15 @@ pub(in crate::table) struct StructAst {
     pub(in crate::table) parent: Option<(String, usize)>,
     pub(in crate::table) params: Vec<String>,
     pub(in crate::table) entries: Vec<Entry>,
+    pub(in crate::table) info: Option<InfoAst>,
     pub(in crate::table) examples: Vec<ExampleAst>,
+}
+
+/// `info "login of {account_name}"`
+#[derive(Debug, Clone)]
+pub(in crate::table) struct InfoAst {
+    pub(in crate::table) at: usize,
+    pub(in crate::table) text: String,
 }
 
 #[derive(Debug, Clone)]
@@ -145,6 +159,8 @@ pub(in crate::table) enum Entry {
     Match { on: ExprAst, arms: Vec<(Vec<ExprAst>, Vec<Entry>)>, otherwise: Vec<Entry> },
     Say { severity: Severity, text: String },
     Undecoded,
+    /// This answer is not the last one of its request.
+    Partial,
     Remember { kind: String, key: ExprAst, value: ExprAst },
 }
 
@@ -164,6 +180,19 @@ pub(in crate::table) struct Mods {
     pub(in crate::table) trimmed: bool,
     pub(in crate::table) optional: bool,
     pub(in crate::table) dialects: bool,
+    pub(in crate::table) facts: FactMods,
+}
+
+/// Modifiers that say nothing about how a field is read.
+#[derive(Debug, Clone, Default)]
+pub(in crate::table) struct FactMods {
+    pub(in crate::table) own: bool,
+    pub(in crate::table) place: bool,
+    pub(in crate::table) volatile: bool,
+    pub(in crate::table) unordered: bool,
+    pub(in crate::table) person: Option<(String, usize)>,
+    pub(in crate::table) chat: Option<(String, usize)>,
+    pub(in crate::table) refuses_unless: Vec<ExprAst>,
 }
 
 #[derive(Debug, Clone)]

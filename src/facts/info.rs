@@ -1,0 +1,336 @@
+//! One short line that says what a message is about: the table's own `info` line, or else its first telling fields.
+
+use std::fmt::Write;
+
+use crate::table::{InfoLine, InfoPart, InfoStep, Layout, LayoutId, ReadAs, Tables};
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
+
+/// Characters of one value in a line; longer ones are cut.
+const MAX_VALUE: usize = 80;
+/// Characters of a line.
+const MAX_LINE: usize = 400;
+/// Fields of a line that no table wrote.
+const DEFAULT_FIELDS: usize = 4;
+/// Info lines within info lines.
+const MAX_DEPTH: usize = 8;
+
+/// A message that a line is written about.
+#[derive(Clone, Copy)]
+pub struct InfoSource<'a> {
+    /// The tables that read it.
+    pub tables: &'a Tables,
+    /// Its fields.
+    pub tree: &'a Tree,
+    /// Its captured bytes.
+    pub bytes: &'a [u8],
+    /// The layout of the whole message, where the tables have one.
+    pub layout: Option<LayoutId>,
+    /// Whether secrets are hidden.
+    pub redact: bool,
+}
+
+/// Appends the line of a message. `called` says what earlier records call the number in a node; it is asked for fields that
+/// the line uses. Control characters come out as spaces, so the line stays one line.
+pub fn write_info<'a>(source: InfoSource<'a>, called: &dyn Fn(u32) -> Option<&'a str>, out: &mut String) {
+    let from = out.len();
+    let writer = InfoWriter { source, called };
+    let own = source.layout.and_then(|layout| source.tables.layout(layout)).and_then(|layout| layout.info.as_deref());
+    match own {
+        Some(line) => {
+            writer.line(line, 0, 0, out);
+        }
+        None => writer.first_fields(out),
+    }
+    shorten(out, from, MAX_LINE);
+}
+
+struct InfoWriter<'a, 'c> {
+    source: InfoSource<'a>,
+    called: &'c dyn Fn(u32) -> Option<&'a str>,
+}
+
+impl InfoWriter<'_, '_> {
+    /// Appends a line about the structure at `node`. Returns whether all of its fields were there.
+    fn line(&self, line: &InfoLine, node: u32, depth: usize, out: &mut String) -> bool {
+        self.parts(&line.parts, node, depth, out)
+    }
+
+    fn parts(&self, parts: &[InfoPart], node: u32, depth: usize, out: &mut String) -> bool {
+        let mut all = true;
+        for part in parts {
+            match part {
+                InfoPart::Text(text) => out.push_str(text),
+                InfoPart::Field(path) => all &= self.find(path, node).is_some_and(|at| self.value(at, depth, out)),
+                InfoPart::Optional(parts) => {
+                    let from = out.len();
+                    if !self.parts(parts, node, depth, out) {
+                        out.truncate(from);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// The node at the end of a path.
+    fn find(&self, path: &[InfoStep], from: u32) -> Option<u32> {
+        path.iter().try_fold(from, |at, step| match step {
+            InfoStep::Name(name) => self.member(at, *name),
+            InfoStep::Element(number) => self.source.tree.members(at).nth(*number as usize).map(|(index, _)| index),
+        })
+    }
+
+    /// The field of a structure with a name. Counts are among its spans only, and may be asked for too.
+    fn member(&self, at: u32, name: Sym) -> Option<u32> {
+        let tree = self.source.tree;
+        let member = tree.members(at).find(|(_, node)| node.name == name);
+        member.or_else(|| tree.children(at).find(|(_, node)| node.name == name)).map(|(index, _)| index)
+    }
+
+    /// Appends a value; whether there is anything that tells something.
+    fn value(&self, index: u32, depth: usize, out: &mut String) -> bool {
+        let InfoSource { tables, tree, bytes, redact, .. } = self.source;
+        let Some(node) = tree.get(index) else { return false };
+        if redact && node.has(mark::SECRET) {
+            let _ = write!(out, "<redacted, {} bytes>", node.bits.div_ceil(8));
+            return true;
+        }
+        if let Some(name) = (self.called)(index) {
+            let from = out.len();
+            out.push_str(name);
+            clean(out, from);
+            return true;
+        }
+        let from = out.len();
+        match node.kind {
+            Kind::Struct => return self.structure(index, node, depth, out),
+            Kind::List => {
+                let count = tree.members(index).count();
+                let _ = write!(out, "{count}");
+                return count > 0;
+            }
+            Kind::Null => return false,
+            Kind::Text(TextKind::Owned) => out.push_str(tree.owned(node.value)),
+            Kind::Text(kind) => {
+                let (start, length) = node.content();
+                // No encoding takes more than four bytes a character.
+                let end = start.saturating_add(length.min(MAX_VALUE * 4 + 4));
+                decode_text(kind, tree.bytes(node.buffer, bytes).get(start..end).unwrap_or_default(), out);
+            }
+            Kind::Number => out.push_str(tree.owned(node.value)),
+            Kind::Bytes | Kind::Undecoded => {
+                let content = tree.content(node, bytes);
+                for byte in content.iter().take(16) {
+                    let _ = write!(out, "{byte:02x}");
+                }
+                if content.len() > 16 {
+                    let _ = write!(out, "… ({} bytes)", content.len());
+                }
+            }
+            _ => return self.number(tables, node, out),
+        }
+        clean(out, from);
+        shorten(out, from, MAX_VALUE);
+        out.len() > from
+    }
+
+    /// A structure by its own line.
+    fn structure(&self, index: u32, node: &Node, depth: usize, out: &mut String) -> bool {
+        if depth >= MAX_DEPTH {
+            return false;
+        }
+        // The class of an object told by number stands in the object's first field, and its layout in a node inside.
+        let line = self.layout_of(node).and_then(|layout| layout.info.as_deref());
+        match line {
+            Some(line) => self.line(line, index, depth + 1, out),
+            None => self.family(index, depth, out),
+        }
+    }
+
+    fn layout_of(&self, node: &Node) -> Option<&Layout> {
+        match self.source.tables.type_def(node.ty)?.read {
+            ReadAs::Layout { layout, .. } => self.source.tables.layout(layout),
+            _ => None,
+        }
+    }
+
+    /// An object of a class told by number: the class, and the class's line.
+    fn family(&self, index: u32, depth: usize, out: &mut String) -> bool {
+        let InfoSource { tables, tree, .. } = self.source;
+        let Some((first, class)) = tree.members(index).next() else { return false };
+        let Some(name) = tables.symbols(class.ty).and_then(|symbols| symbols.get(class.value)) else {
+            return self.value(first, depth + 1, out);
+        };
+        out.push_str(&name.name);
+        let layout = tables.type_named(&name.name).and_then(|ty| match tables.type_def(ty)?.read {
+            ReadAs::Layout { layout, .. } => tables.layout(layout),
+            _ => None,
+        });
+        if let Some(line) = layout.and_then(|layout| layout.info.as_deref()) {
+            out.push(' ');
+            self.line(line, index, depth + 1, out);
+        }
+        true
+    }
+
+    /// A number by its name; whether it is not zero.
+    fn number(&self, tables: &Tables, node: &Node, out: &mut String) -> bool {
+        let bytes = |length: usize| {
+            let (start, _) = node.content();
+            let all = self.source.tree.bytes(node.buffer, self.source.bytes);
+            all.get(start..start.saturating_add(length)).unwrap_or_default()
+        };
+        let named = tables.symbols(node.ty).filter(|symbols| !symbols.flags);
+        if let Some(value) = named.and_then(|symbols| symbols.get(node.value)) {
+            out.push_str(&value.name);
+            return true;
+        }
+        let _ = match node.kind {
+            Kind::Unsigned | Kind::Unsigned64 => write!(out, "{}", node.value),
+            Kind::Signed | Kind::Signed64 => write!(out, "{}", node.value as i64),
+            Kind::Bool => write!(out, "{}", node.value != 0),
+            Kind::F32 => write!(out, "{}", f32::from_bits(node.value as u32)),
+            Kind::F64 => write!(out, "{}", f64::from_bits(node.value)),
+            Kind::Ipv4 => write!(out, "{}", std::net::Ipv4Addr::from(node.value as u32)),
+            Kind::Uuid | Kind::UuidBe => {
+                let content = bytes(16);
+                write_uuid(content, node.kind == Kind::Uuid, out);
+                return content.iter().any(|byte| *byte != 0);
+            }
+            _ => Ok(()),
+        };
+        node.value != 0
+    }
+
+    /// The first fields that tell something: no structures, and no transaction.
+    fn first_fields(&self, out: &mut String) {
+        let InfoSource { tables, tree, .. } = self.source;
+        let telling = tree.members(0).filter(|(_, node)| {
+            let transaction = tables.type_def(node.ty).is_some_and(|def| def.transaction);
+            !transaction && !matches!(node.kind, Kind::Struct | Kind::List | Kind::Null | Kind::Undecoded)
+        });
+        let mut separator = "";
+        for (index, node) in telling.take(DEFAULT_FIELDS) {
+            out.push_str(separator);
+            out.push_str(tree.dynamic(node.name).unwrap_or_else(|| tables.name(node.name)));
+            out.push('=');
+            self.value(index, 0, out);
+            separator = " ";
+        }
+    }
+}
+
+/// A UUID's usual text; `microsoft` says that its first three parts are little-endian.
+fn write_uuid(bytes: &[u8], microsoft: bool, out: &mut String) {
+    const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+    for (place, swapped) in ORDER.iter().enumerate() {
+        if matches!(place, 4 | 6 | 8 | 10) {
+            out.push('-');
+        }
+        let byte = bytes.get(if microsoft { *swapped } else { place }).copied().unwrap_or(0);
+        let _ = write!(out, "{byte:02x}");
+    }
+}
+
+/// Puts spaces in the place of control characters from a place on.
+fn clean(out: &mut String, from: usize) {
+    if out.get(from..).is_some_and(|text| text.chars().any(char::is_control)) {
+        let text: String = out.split_off(from).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        out.push_str(&text);
+    }
+}
+
+/// Cuts what was written from a place on to so many characters.
+fn shorten(out: &mut String, from: usize, most: usize) {
+    let end = out.get(from..).and_then(|text| text.char_indices().nth(most)).map(|(at, _)| from + at);
+    if let Some(end) = end {
+        out.truncate(end);
+        out.push('…');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use crate::table::{Evaluator, TableSource, parse_hex};
+
+    const TABLE: &str = r#"
+        protocol test
+        enum Net : u32 { kSuccess = 0, kNoSuchAge = 7 "There is no such age" }
+        struct Who { number: u32, name: utf8[u8], info "{name}" }
+        service auth { number: u16 }
+        message auth client 1 Login {
+            trans_id: u32 transaction
+            account: utf8[u8]
+            who: Who[u8]
+            instance: u32
+            info "login of {account}[, instance {instance}][ with {who[1]}], {{sure}}"
+        }
+        message auth server 2 Reply answers Login {
+            trans_id: u32 transaction
+            result: Net refuses unless kSuccess
+            left: u8
+            if left > 0 { partial }
+        }
+    "#;
+
+    fn read(hex: &str, sender: usize, then: impl Fn(&Tables, &crate::table::MessageDef, &Tree, &[u8])) {
+        let source = TableSource { name: "test".into(), text: TABLE.into() };
+        let tables = Tables::load("test", vec![source], &[]).unwrap();
+        let (bytes, mut tree) = (parse_hex(hex).unwrap(), Tree::new());
+        let service = tables.service_named("auth").unwrap();
+        let number = u64::from(bytes[0]);
+        let id = tables.message_id(tables.service(service).unwrap(), sender, number).unwrap();
+        Evaluator::default().message(&tables, service, sender, &bytes, &mut tree);
+        then(&tables, tables.message(id).unwrap(), &tree, &bytes);
+    }
+
+    fn info(hex: &str, sender: usize) -> String {
+        let line = std::cell::RefCell::new(String::new());
+        read(hex, sender, |tables, def, tree, bytes| {
+            let source = InfoSource { tables, tree, bytes, layout: def.layout, redact: false };
+            write_info(source, &|_| None, &mut line.borrow_mut());
+        });
+        line.into_inner()
+    }
+
+    #[test]
+    fn a_line_has_the_values_that_are_there() {
+        assert_eq!(info("0100 07000000 02 6162 00 09000000", 0), "login of ab, instance 9, {sure}");
+        let two = "02 01000000 01 78 02000000 01 79";
+        assert_eq!(info(&format!("0100 07000000 02 6162 {two} 00000000"), 0), "login of ab with y, {sure}");
+    }
+
+    #[test]
+    fn control_characters_stay_out_of_a_line() {
+        assert_eq!(info("0100 07000000 03 611b0a 00 00000000", 0), "login of a  , {sure}");
+    }
+
+    #[test]
+    fn without_a_line_of_its_own_a_message_has_its_first_fields() {
+        assert_eq!(info("0200 07000000 07000000 00", 1), "result=kNoSuchAge left=0");
+    }
+
+    #[test]
+    fn a_result_that_is_no_success_refuses_and_parts_are_partial() {
+        read("0200 07000000 07000000 00", 1, |tables, def, tree, _| {
+            let refused = super::super::refused(def, tables, tree).unwrap();
+            assert_eq!((refused.value, refused.name), (Some(7), Some("kNoSuchAge")));
+            assert!(!tree.get(0).unwrap().has(mark::PARTIAL));
+        });
+        read("0200 07000000 00000000 01", 1, |tables, def, tree, _| {
+            assert_eq!(super::super::refused(def, tables, tree), None);
+            assert!(tree.get(0).unwrap().has(mark::PARTIAL));
+        });
+    }
+
+    #[test]
+    fn what_is_answered_expects_a_reply() {
+        read("0200 07000000 00000000 00", 1, |tables, def, _, _| {
+            assert!(!def.expects_reply);
+            assert!(tables.message(tables.message_named("Login").unwrap()).unwrap().expects_reply);
+        });
+    }
+}

@@ -1,0 +1,10 @@
+//! What is known beyond the fields of a message: what it is about, whether it says no, who and where the client is.
+//!
+//! Facts come from what tables say of messages and fields and from the trees of records. This module knows no protocol and no
+//! output. Each file holds one kind of fact; what has to remember earlier records does so within a stated bound.
+
+mod info;
+mod refusal;
+
+pub use info::{InfoSource, write_info};
+pub use refusal::{Refused, refused};

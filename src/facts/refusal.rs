@@ -1,0 +1,36 @@
+//! Whether a message says no, and by which field.
+
+use crate::table::{MessageDef, Refusal, Tables};
+use crate::tree::{Kind, Tree};
+
+/// A message that says no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused<'a> {
+    /// The node of the field that says so; the message itself where the message always refuses.
+    pub node: u32,
+    /// The field's number as on the wire, where it is one.
+    pub value: Option<u64>,
+    /// The name that an enum gives it.
+    pub name: Option<&'a str>,
+}
+
+/// Says whether a message of these tables refuses. A field that refuses may stand at any depth; the first one counts.
+pub fn refused<'a>(def: &MessageDef, tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
+    match def.refusal {
+        Refusal::Never => None,
+        Refusal::Always => Some(first_refusing(tables, tree).unwrap_or(Refused { node: 0, value: None, name: None })),
+        Refusal::ByField => first_refusing(tables, tree),
+    }
+}
+
+fn first_refusing<'a>(tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
+    (0..).zip(tree.nodes()).find_map(|(index, node)| {
+        let facts = tables.type_def(node.ty)?.facts.as_ref()?;
+        let number = matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 | Kind::Bool);
+        if !number || facts.refuses_unless.is_empty() || facts.refuses_unless.contains(&node.value) {
+            return None;
+        }
+        let name = tables.symbols(node.ty).and_then(|symbols| symbols.get(node.value)).map(|value| value.name.as_str());
+        Some(Refused { node: index, value: Some(node.value), name })
+    })
+}

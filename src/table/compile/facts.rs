@@ -1,0 +1,239 @@
+//! What tables say beyond layouts: field facts, info lines, and which messages may refuse.
+
+use std::collections::HashSet;
+
+use super::super::error::TableError;
+use super::super::program::*;
+use super::super::text::*;
+use super::Compiler;
+use crate::tree::{Sym, TypeRef};
+
+/// Groups within groups of an info line.
+const MAX_GROUPS: usize = 4;
+/// Structures within structures that are searched for fields that refuse.
+const MAX_DEPTH: usize = 16;
+
+impl Compiler<'_> {
+    /// The facts of a field whose type's values `symbols` name; `None` where the table states none.
+    pub(super) fn field_facts(
+        &mut self,
+        mods: &FactMods,
+        symbols: Option<EnumId>,
+    ) -> Result<Option<Box<FieldFacts>>, TableError> {
+        let mut refuses_unless = Vec::new();
+        for value in &mods.refuses_unless {
+            let id = self.expr(value, &mut Default::default(), symbols)?;
+            match self.out.exprs.get(id.0 as usize) {
+                Some(Ex::Const(n)) => refuses_unless.push(*n as u64),
+                _ => return self.error(value.at, "expected a number or an enum value that is no refusal"),
+            }
+        }
+        let person = self.word(&mods.person, "person", &Person::WORDS)?;
+        let chat = self.word(&mods.chat, "chat", &ChatRole::WORDS)?;
+        let FactMods { own, place, volatile, unordered, .. } = *mods;
+        let facts = FieldFacts { own, place, volatile, unordered, person, chat, refuses_unless };
+        Ok((facts != FieldFacts::default()).then(|| Box::new(facts)))
+    }
+
+    /// What a modifier's word stands for.
+    fn word<T: Copy>(
+        &self,
+        word: &Option<(String, usize)>,
+        modifier: &str,
+        known: &[(&str, T)],
+    ) -> Result<Option<T>, TableError> {
+        let Some((word, at)) = word else { return Ok(None) };
+        match known.iter().find(|(name, _)| name == word) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => {
+                let near = crate::suggest::suggestion(word, known.iter().map(|(name, _)| *name));
+                let words: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+                self.error(*at, format!("`{modifier}` knows {}{near}", words.join(", ")))
+            }
+        }
+    }
+
+    /// Compiles the info line of a structure whose own fields are the steps from `start` on.
+    pub(super) fn info(&mut self, line: &InfoAst, layout: LayoutId) -> Result<(), TableError> {
+        let mut reader = InfoReader { text: &line.text, at: 0 };
+        let parts = self.info_parts(&mut reader, line.at, 0)?;
+        let own = self.own_names(layout);
+        if let Some(name) = first_unknown(&parts, &own) {
+            let name = self.out.names.get(name.0 as usize).cloned().unwrap_or_default();
+            let names = own.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(String::as_str);
+            let near = crate::suggest::suggestion(&name, names);
+            return self.error(line.at, format!("`info` names the field `{name}`, which is none of this structure{near}"));
+        }
+        if let Some(layout) = self.out.layouts.get_mut(layout.0 as usize) {
+            layout.info = Some(Box::new(InfoLine { parts }));
+        }
+        Ok(())
+    }
+
+    fn info_parts(&mut self, reader: &mut InfoReader<'_>, at: usize, depth: usize) -> Result<Vec<InfoPart>, TableError> {
+        let mut parts = Vec::new();
+        while let Some(piece) = reader.next() {
+            match piece {
+                InfoPiece::Text(text) => parts.push(InfoPart::Text(text.to_string())),
+                InfoPiece::Path(path) => parts.push(InfoPart::Field(self.info_path(path, at)?)),
+                InfoPiece::Open if depth >= MAX_GROUPS => {
+                    return self.error(at, format!("`info` has groups more than {MAX_GROUPS} deep"));
+                }
+                InfoPiece::Open => parts.push(InfoPart::Optional(self.info_parts(reader, at, depth + 1)?)),
+                InfoPiece::Close if depth > 0 => return Ok(parts),
+                InfoPiece::Close => return self.error(at, "`info` has a `]` without a `[` before it"),
+                InfoPiece::Unclosed => return self.error(at, "`info` has a `{` without a `}` after it"),
+            }
+        }
+        if depth > 0 { self.error(at, "`info` has a `[` without a `]` after it") } else { Ok(parts) }
+    }
+
+    fn info_path(&mut self, path: &str, at: usize) -> Result<Vec<InfoStep>, TableError> {
+        let mut steps = Vec::new();
+        for part in path.split('.') {
+            let (name, elements) = part.split_once('[').map_or((part, None), |(name, rest)| (name, Some(rest)));
+            let sym = self.name(name);
+            if !steps.is_empty() {
+                self.info_names.push((self.file, at, sym));
+            }
+            steps.push(InfoStep::Name(sym));
+            for element in elements.into_iter().flat_map(|rest| rest.split('[')) {
+                match element.strip_suffix(']').and_then(|number| number.parse().ok()) {
+                    Some(number) => steps.push(InfoStep::Element(number)),
+                    None => return self.error(at, format!("`info` has the path `{path}`; expected one like `list[0].name`")),
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Every name in an info line is the name of some field.
+    pub(super) fn check_info_names(&mut self) -> Result<(), TableError> {
+        let fields: HashSet<Sym> = self.out.steps.iter().filter_map(field_name).collect();
+        for (file, at, sym) in std::mem::take(&mut self.info_names) {
+            if !fields.contains(&sym) {
+                self.file = file;
+                let name = self.out.names.get(sym.0 as usize).cloned().unwrap_or_default();
+                let names = fields.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(String::as_str);
+                let near = crate::suggest::suggestion(&name, names);
+                return self.error(at, format!("`info` names the field `{name}`, which no table has{near}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of a structure's own fields, in all branches.
+    fn own_names(&self, layout: LayoutId) -> Vec<Sym> {
+        let start = self.out.layouts.get(layout.0 as usize).map_or(0, |layout| layout.start as usize);
+        let steps = self.out.steps.get(start..).unwrap_or(&[]).iter();
+        steps
+            .take_while(|step| !matches!(step, LayoutStep::End))
+            .filter_map(field_name)
+            .collect()
+    }
+}
+
+fn field_name(step: &LayoutStep) -> Option<Sym> {
+    match step {
+        LayoutStep::Field { name, .. } | LayoutStep::Empty { name, .. } => Some(*name),
+        _ => None,
+    }
+}
+
+/// The first field of an info line that is none of `own`.
+fn first_unknown(parts: &[InfoPart], own: &[Sym]) -> Option<Sym> {
+    parts.iter().find_map(|part| match part {
+        InfoPart::Text(_) => None,
+        InfoPart::Optional(parts) => first_unknown(parts, own),
+        InfoPart::Field(path) => match path.first() {
+            Some(InfoStep::Name(name)) if !own.contains(name) => Some(*name),
+            _ => None,
+        },
+    })
+}
+
+/// Takes the text of an info line apart. `{{`, `[[` and the like stand for the sign itself.
+struct InfoReader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+enum InfoPiece<'a> {
+    Text(&'a str),
+    Path(&'a str),
+    Open,
+    Close,
+    Unclosed,
+}
+
+impl<'a> InfoReader<'a> {
+    fn next(&mut self) -> Option<InfoPiece<'a>> {
+        const SIGNS: [char; 4] = ['{', '}', '[', ']'];
+        let rest = self.text.get(self.at..)?;
+        let first = rest.chars().next()?;
+        let doubled = SIGNS.contains(&first) && rest.chars().nth(1) == Some(first);
+        let (piece, used) = match first {
+            _ if doubled => (InfoPiece::Text(rest.get(..1)?), 2),
+            '{' => match rest.find('}') {
+                Some(end) => (InfoPiece::Path(rest.get(1..end)?), end + 1),
+                None => (InfoPiece::Unclosed, rest.len()),
+            },
+            '[' => (InfoPiece::Open, 1),
+            ']' => (InfoPiece::Close, 1),
+            _ => {
+                let end = rest.char_indices().skip(1).find(|(_, c)| SIGNS.contains(c)).map_or(rest.len(), |(at, _)| at);
+                (InfoPiece::Text(rest.get(..end)?), end)
+            }
+        };
+        self.at += used;
+        Some(piece)
+    }
+}
+
+/// Tells each message whether it expects a reply and whether it may refuse, now that all layouts are known.
+pub(super) fn find(p: &mut Program) {
+    let mut answered = vec![false; p.messages.len()];
+    for asked in p.messages.iter().flat_map(|message| &message.answers) {
+        if let Some(known) = answered.get_mut(asked.0 as usize) {
+            *known = true;
+        }
+    }
+    let refusing: Vec<bool> = (0..p.messages.len())
+        .map(|at| p.messages.get(at).and_then(|message| message.layout).is_some_and(|layout| may_refuse(p, layout)))
+        .collect();
+    for ((message, answered), refusing) in p.messages.iter_mut().zip(answered).zip(refusing) {
+        message.expects_reply = message.expects.unwrap_or(answered);
+        if message.refusal == Refusal::Never && refusing {
+            message.refusal = Refusal::ByField;
+        }
+    }
+}
+
+/// Whether a layout has a field that may refuse, at any depth. Families and types with code are not searched: what refuses
+/// stands in a message's own fields.
+fn may_refuse(p: &Program, layout: LayoutId) -> bool {
+    fn search(p: &Program, layout: LayoutId, seen: &mut HashSet<LayoutId>, depth: usize) -> bool {
+        if depth == 0 || !seen.insert(layout) {
+            return false;
+        }
+        let start = p.layouts.get(layout.0 as usize).map_or(0, |layout| layout.start as usize);
+        let steps = p.steps.get(start..).unwrap_or(&[]).iter().take_while(|step| !matches!(step, LayoutStep::End));
+        let types = steps.filter_map(|step| match step {
+            LayoutStep::Field { ty, .. } => Some(*ty),
+            _ => None,
+        });
+        types.into_iter().any(|ty| type_refuses(p, ty, seen, depth))
+    }
+    fn type_refuses(p: &Program, ty: TypeRef, seen: &mut HashSet<LayoutId>, depth: usize) -> bool {
+        let Some(def) = p.types.get(ty.0 as usize) else { return false };
+        if def.facts.as_ref().is_some_and(|facts| !facts.refuses_unless.is_empty()) {
+            return true;
+        }
+        match &def.read {
+            ReadAs::Layout { layout, .. } => search(p, *layout, seen, depth - 1),
+            ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => depth > 1 && type_refuses(p, *of, seen, depth - 1),
+            _ => false,
+        }
+    }
+    search(p, layout, &mut HashSet::new(), MAX_DEPTH)
+}

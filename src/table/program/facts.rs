@@ -1,0 +1,110 @@
+//! What tables say of messages and fields beyond their layout: what is asked and answered, what a refusal is, what tells who
+//! somebody is. Nothing here matters to reading bytes; it is looked up after a message was read.
+
+use crate::tree::Sym;
+
+/// What tables say of a field beyond how it is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldFacts {
+    /// It identifies the client of this connection (`self`).
+    pub own: bool,
+    /// It identifies or names the place that the client enters with this message (`place`).
+    pub place: bool,
+    /// Its value differs each time the same thing is done: a time, a seed, a challenge (`volatile`).
+    pub volatile: bool,
+    /// The order of its elements has no meaning (`unordered`).
+    pub unordered: bool,
+    /// What it tells about a person (`person WORD`).
+    pub person: Option<Person>,
+    /// What it is in a conversation (`chat WORD`).
+    pub chat: Option<ChatRole>,
+    /// Where not empty, any other value says no (`refuses unless A, B`).
+    pub refuses_unless: Vec<u64>,
+}
+
+/// What a field tells about a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Person {
+    /// A name: of an account, a player, an avatar, a character.
+    Name,
+    /// A number or UUID that stands for the person.
+    Number,
+    /// Words that the person wrote.
+    Text,
+    /// An e-mail address.
+    Mail,
+    /// The name of the person's host.
+    Host,
+    /// A network address.
+    Address,
+}
+
+impl Person {
+    /// All of them, by the word that tables use.
+    pub const WORDS: [(&str, Person); 6] = [
+        ("name", Person::Name),
+        ("number", Person::Number),
+        ("text", Person::Text),
+        ("mail", Person::Mail),
+        ("host", Person::Host),
+        ("address", Person::Address),
+    ];
+}
+
+/// What a field is in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChatRole {
+    /// The one that speaks.
+    From,
+    /// The one that is spoken to.
+    To,
+    /// The channel, session or place that all those who listen have in common.
+    Channel,
+    /// What is said.
+    Text,
+}
+
+impl ChatRole {
+    /// All of them, by the word that tables use.
+    pub const WORDS: [(&str, ChatRole); 4] =
+        [("from", ChatRole::From), ("to", ChatRole::To), ("channel", ChatRole::Channel), ("text", ChatRole::Text)];
+}
+
+/// How a message says no.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Refusal {
+    /// It never does.
+    #[default]
+    Never,
+    /// It always does (`refuses`).
+    Always,
+    /// A field of it may (`refuses unless …`).
+    ByField,
+}
+
+/// One line that says what a message or structure is about (`info "…"`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InfoLine {
+    /// Its parts in order.
+    pub parts: Vec<InfoPart>,
+}
+
+/// A part of an [`InfoLine`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InfoPart {
+    /// Text as it stands there.
+    Text(String),
+    /// The value of a field, by its path from the structure's own fields (`{receivers[0].object_name}`).
+    Field(Vec<InfoStep>),
+    /// Parts that are left out where one of their fields is absent, empty or zero (`[, in {age_name}]`).
+    Optional(Vec<InfoPart>),
+}
+
+/// One step on the way to a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InfoStep {
+    /// The field of this name.
+    Name(Sym),
+    /// The list's element at this place, from 0.
+    Element(u32),
+}
