@@ -26,7 +26,8 @@ pub fn refused<'a>(def: &MessageDef, tables: &'a Tables, tree: &Tree) -> Option<
 fn first_refusing<'a>(tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
     (0..).zip(tree.nodes()).find_map(|(index, node)| {
         let facts = tables.type_def(node.ty)?.facts.as_ref()?;
-        let number = matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 | Kind::Bool);
+        let number =
+            matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 | Kind::Bool);
         if !number || facts.refuses_unless.is_empty() || facts.refuses_unless.contains(&node.value) {
             return None;
         }

@@ -62,7 +62,8 @@ impl Compiler<'_> {
             let name = self.out.names.get(name.0 as usize).cloned().unwrap_or_default();
             let names = own.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(String::as_str);
             let near = crate::suggest::suggestion(&name, names);
-            return self.error(line.at, format!("`info` names the field `{name}`, which is none of this structure{near}"));
+            return self
+                .error(line.at, format!("`info` names the field `{name}`, which is none of this structure{near}"));
         }
         if let Some(layout) = self.out.layouts.get_mut(layout.0 as usize) {
             layout.info = Some(Box::new(InfoLine { parts }));
@@ -70,7 +71,12 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn info_parts(&mut self, reader: &mut InfoReader<'_>, at: usize, depth: usize) -> Result<Vec<InfoPart>, TableError> {
+    fn info_parts(
+        &mut self,
+        reader: &mut InfoReader<'_>,
+        at: usize,
+        depth: usize,
+    ) -> Result<Vec<InfoPart>, TableError> {
         let mut parts = Vec::new();
         while let Some(piece) = reader.next() {
             match piece {
@@ -100,7 +106,10 @@ impl Compiler<'_> {
             for element in elements.into_iter().flat_map(|rest| rest.split('[')) {
                 match element.strip_suffix(']').and_then(|number| number.parse().ok()) {
                     Some(number) => steps.push(InfoStep::Element(number)),
-                    None => return self.error(at, format!("`info` has the path `{path}`; expected one like `list[0].name`")),
+                    None => {
+                        return self
+                            .error(at, format!("`info` has the path `{path}`; expected one like `list[0].name`"));
+                    }
                 }
             }
         }
@@ -126,10 +135,7 @@ impl Compiler<'_> {
     fn own_names(&self, layout: LayoutId) -> Vec<Sym> {
         let start = self.out.layouts.get(layout.0 as usize).map_or(0, |layout| layout.start as usize);
         let steps = self.out.steps.get(start..).unwrap_or(&[]).iter();
-        steps
-            .take_while(|step| !matches!(step, LayoutStep::End))
-            .filter_map(field_name)
-            .collect()
+        steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(field_name).collect()
     }
 }
 

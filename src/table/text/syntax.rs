@@ -154,14 +154,34 @@ pub(in crate::table) struct EnumValueAst {
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)] // most entries are fields
 pub(in crate::table) enum Entry {
-    Field { name: String, at: usize, span: bool, of: TypeAst, mods: Mods },
-    If { arms: Vec<(ExprAst, Vec<Entry>)>, otherwise: Vec<Entry> },
-    Match { on: ExprAst, arms: Vec<(Vec<ExprAst>, Vec<Entry>)>, otherwise: Vec<Entry> },
-    Say { severity: Severity, text: String },
+    Field {
+        name: String,
+        at: usize,
+        span: bool,
+        of: TypeAst,
+        mods: Mods,
+    },
+    If {
+        arms: Vec<(ExprAst, Vec<Entry>)>,
+        otherwise: Vec<Entry>,
+    },
+    Match {
+        on: ExprAst,
+        arms: Vec<(Vec<ExprAst>, Vec<Entry>)>,
+        otherwise: Vec<Entry>,
+    },
+    Say {
+        severity: Severity,
+        text: String,
+    },
     Undecoded,
     /// This answer is not the last one of its request.
     Partial,
-    Remember { kind: String, key: ExprAst, value: ExprAst },
+    Remember {
+        kind: String,
+        key: ExprAst,
+        value: ExprAst,
+    },
 }
 
 #[derive(Debug, Clone, Default)]
