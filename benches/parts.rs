@@ -13,7 +13,7 @@ use std::io::Cursor;
 use criterion::{BatchSize, Criterion, Throughput};
 use material::{DIRTSAND, Sent};
 use moulsniff::capture::{Capture, Moment, Source};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Opening, Stream, StreamId, Totals};
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::out::tree::{Annotations, TreeWriter};
 use moulsniff::out::{Body, Record};
@@ -55,7 +55,7 @@ fn reading(c: &mut Criterion) {
 struct Count(usize);
 
 impl FlowSink for Count {
-    fn tcp_open(&mut self, _: &Stream, _: Opening, _: Moment) {}
+    fn tcp_open(&mut self, _: &Stream, _: TcpOpening, _: Moment) {}
     fn tcp_data(&mut self, _: StreamId, _: Dir, _: u64, bytes: &[u8], _: Moment) {
         self.0 += bytes.len();
     }
@@ -74,7 +74,7 @@ fn flow(c: &mut Criterion) {
         group.throughput(Throughput::Bytes(frames.iter().map(|f| f.data.len() as u64).sum()));
         group.bench_function(name, |b| {
             b.iter(|| {
-                let (mut flow, mut count) = (Flow::new(Limits::default()), Count::default());
+                let (mut flow, mut count) = (Flow::new(FlowLimits::default()), Count::default());
                 for frame in &frames {
                     flow.frame(&frame.frame(), &mut count);
                 }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use moulsniff::capture::{Capture, Source, Time};
-use moulsniff::flow::Limits;
+use moulsniff::flow::FlowLimits;
 use moulsniff::out::{Body, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
 use moulsniff::proto::moul::MoulSettings;
@@ -49,7 +49,7 @@ pub fn setup(keys: KeyRing) -> Setup {
         settings: AllSettings::default().with("moul", Settings::new(MoulSettings::with_keys(keys))),
         options: Options::default(),
         decode_as: Vec::new(),
-        limits: Limits::default(),
+        limits: FlowLimits::default(),
         max_held: 32 << 20,
     }
 }

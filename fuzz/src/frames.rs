@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Cursor;
 
 use moulsniff::capture::{Capture, Frame, Item, Moment, Time};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Note, Opening, Stream, StreamId, Totals};
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, FlowLimits, Note, TcpOpening, Stream, StreamId, Totals};
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
 use moulsniff::out::json::{JsonWriter, JsonOptions};
 use moulsniff::out::tree::{Annotator, AnnotationStore, TreeOptions, TreeWriter};
@@ -18,8 +18,8 @@ use crate::{byte, bytes, checks, number, tables};
 const LINKS: [u16; 8] = [1, 0, 108, 113, 276, 101, 9, 12];
 
 /// Small bounds, so that few bytes reach them.
-fn limits() -> Limits {
-    Limits {
+fn limits() -> FlowLimits {
+    FlowLimits {
         tcp_streams: 4,
         tcp_closed: 2,
         udp_streams: 4,
@@ -30,7 +30,7 @@ fn limits() -> Limits {
         hole_frames: 4,
         blind_frames: 8,
         checksums: true,
-        ..Limits::default()
+        ..FlowLimits::default()
     }
 }
 
@@ -70,7 +70,7 @@ impl Tiles {
 }
 
 impl FlowSink for Tiles {
-    fn tcp_open(&mut self, stream: &Stream, _: Opening, _: Moment) {
+    fn tcp_open(&mut self, stream: &Stream, _: TcpOpening, _: Moment) {
         for dir in [Dir::Forward, Dir::Backward] {
             assert!(self.open.insert((stream.id.0, dir), (0, 0, false)).is_none(), "opened twice");
         }

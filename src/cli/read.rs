@@ -10,7 +10,7 @@ use super::intake::Intake;
 use super::progress::Progress;
 use super::sink::Printer;
 use crate::filter::Filter;
-use crate::flow::Limits as FlowLimits;
+use crate::flow::FlowLimits;
 use crate::pipeline::{DecodeAs, Output, Pipeline, Setup, Summary};
 use crate::proto::{AllSettings, LazyTables, Options, PROTOCOLS, Transport, protocol_named};
 use crate::table::{TableError, TableSource, Tables};

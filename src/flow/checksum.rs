@@ -1,12 +1,14 @@
-//! Checksums of IPv4 headers, TCP and UDP (RFC 791, 9293, 768, 8200), for those who ask for them: where a capture is taken on the sending machine
-//! the network card fills them in later, so that wrong ones are normal there.
+//! Checksums of IPv4 headers, TCP and UDP (RFC 791, 9293, 768, 8200). They are checked only on request: on the sending
+//! machine the network card fills them in after the capture, so that wrong ones are normal there.
 //!
-//! It knows bytes and addresses. What was cut off is not judged, nor what only the receiver could judge: a packet on its way through
-//! further hops, whose last address is not the one in its header yet.
+//! It knows bytes and addresses. Packets that were cut are not checked, nor packets with hops still to come, whose final
+//! destination is not in the header yet.
 
-use super::ip::Packet;
+use std::ops::Range;
 
-/// What a wrong checksum belongs to.
+use super::ip::IpPacket;
+
+/// What a checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Summed {
     /// The header of an IPv4 packet.
@@ -20,28 +22,34 @@ pub enum Summed {
 /// A wrong checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongSum {
-    /// Of what.
+    /// What it covers.
     pub of: Summed,
-    /// What stands there.
+    /// The checksum in the packet.
     pub found: u16,
-    /// What ought to stand there.
+    /// The checksum that would be right.
     pub right: u16,
 }
 
-/// What was found wrong with one packet.
+/// The wrong checksums of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sums {
+pub(super) struct WrongSums {
     pub(super) ip: Option<WrongSum>,
     pub(super) transport: Option<WrongSum>,
 }
 
-impl Sums {
+// Where checksums and other fields are in their headers, in bytes.
+const IP_CHECKSUM: usize = 10;
+const TCP_CHECKSUM: usize = 16;
+const UDP_LENGTH: Range<usize> = 4..6;
+const UDP_CHECKSUM: usize = 6;
+
+impl WrongSums {
     pub(super) fn wrong(self) -> impl Iterator<Item = WrongSum> {
         [self.ip, self.transport].into_iter().flatten()
     }
 }
 
-/// A sum of 16-bit words in one's complement that grows by parts; each but the last has an even length.
+/// A sum of 16-bit words in one's complement. Every part but the last must have an even length.
 #[derive(Clone, Copy, Default)]
 struct Sum(u64);
 
@@ -62,47 +70,47 @@ impl Sum {
     }
 }
 
-/// The header that begins an IPv4 packet, where its checksum is wrong.
+/// Checks the header of an IPv4 packet.
 pub(super) fn ip_header(packet: &[u8]) -> Option<WrongSum> {
     let length = usize::from(packet.first().filter(|first| **first >> 4 == 4)? & 15) * 4;
-    judge(Summed::Ip, Sum::default(), packet.get(..length)?, 10)
+    check(Summed::Ip, Sum::default(), packet.get(..length)?, IP_CHECKSUM)
 }
 
-/// What a TCP or UDP packet carries, where its checksum is wrong.
-pub(super) fn transport(packet: &Packet<'_>) -> Option<WrongSum> {
+/// Checks the payload of a TCP or UDP packet.
+pub(super) fn transport(packet: &IpPacket<'_>) -> Option<WrongSum> {
     if packet.missing > 0 || !packet.final_hop {
         return None;
     }
     let (of, place, bytes) = match packet.protocol {
-        super::PROTOCOL_TCP => (Summed::Tcp, 16, packet.payload),
+        super::PROTOCOL_TCP => (Summed::Tcp, TCP_CHECKSUM, packet.payload),
         super::PROTOCOL_UDP => {
-            let length = packet.payload.get(4..6)?;
+            let length = packet.payload.get(UDP_LENGTH)?;
             let bytes = match usize::from(u16::from_be_bytes(*length.first_chunk()?)) {
                 0 if packet.v6 => packet.payload,
                 length => packet.payload.get(..length)?,
             };
-            (Summed::Udp, 6, bytes)
+            (Summed::Udp, UDP_CHECKSUM, bytes)
         }
         _ => return None,
     };
-    // A datagram over IPv4 may do without one.
-    if of == Summed::Udp && !packet.v6 && bytes.get(6..8)? == [0, 0] {
+    // Over IPv4, a UDP checksum of 0 means that there is none.
+    if of == Summed::Udp && !packet.v6 && bytes.get(place..place + 2)? == [0, 0] {
         return None;
     }
-    judge(of, pseudo(packet, bytes.len()), bytes, place)
+    check(of, pseudo(packet, bytes.len()), bytes, place)
 }
 
-/// The header that is summed beside the bytes themselves.
-fn pseudo(packet: &Packet<'_>, length: usize) -> Sum {
+/// The sum of the pseudo header.
+fn pseudo(packet: &IpPacket<'_>, length: usize) -> Sum {
     let addresses = [&packet.src, &packet.dst].map(|address| if packet.v6 { &address[..] } else { &address[12..] });
     let [src, dst] = addresses;
     Sum::default().add(src).add(dst).add(&[0, packet.protocol]).add(&(length as u32).to_be_bytes())
 }
 
-/// Whether the checksum at a place in some bytes is right.
-fn judge(of: Summed, before: Sum, bytes: &[u8], place: usize) -> Option<WrongSum> {
+/// Checks the checksum at `place` in `bytes`. `before` is the sum of what is summed before them.
+fn check(of: Summed, before: Sum, bytes: &[u8], place: usize) -> Option<WrongSum> {
     let found = u16::from_be_bytes(*bytes.get(place..)?.first_chunk()?);
-    // Zero stands for none in UDP, and all ones for zero; in one's complement the two are equal.
+    // In UDP a sum of 0 is written as all ones, because 0 means that there is none. In one's complement both are zero.
     let right = match before.add(bytes.get(..place)?).add(bytes.get(place + 2..)?).finish() {
         0 if of == Summed::Udp => 0xffff,
         right => right,

@@ -1,84 +1,86 @@
-//! IP fragments of both families, put together in whatever order they come, with bounded memory.
+//! Reassembles IP fragments of both families in any order, with bounded memory.
 //!
-//! It knows positions and lengths; what the datagram carries is not its business. Where fragments overlap, the
-//! first captured bytes stay. Of a datagram that is given up incomplete the beginning is handed on, if it was captured.
+//! It knows positions and lengths, not what a datagram carries. If fragments overlap, the bytes captured first are kept.
+//! Of a datagram that is given up incomplete, the beginning is delivered if it was captured.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::ip::{Address, Fragment, Packet};
-use super::pieces::{Pieces, Span, head, tail};
+use super::ip::{Address, Fragment, IpPacket};
+use super::pending::{PendingBytes, Span, head, tail};
 use crate::capture::Moment;
 
-/// The longest datagram there is, in bytes.
+/// The longest IP datagram in bytes.
 const LONGEST: u32 = 65_535;
 
-/// Fragments of one datagram are alike in these (RFC 791, RFC 8200).
+/// What all fragments of a datagram have in common (RFC 791, RFC 8200).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Whole {
+struct DatagramKey {
     v6: bool,
     src: Address,
     dst: Address,
-    /// IPv6 tells datagrams apart without it.
+    /// 0 for IPv6, which does not use it.
     protocol: u8,
     id: u32,
 }
 
 #[derive(Debug, Default)]
 struct Partial {
-    pieces: Pieces,
-    /// Bytes held, overlaps counted once.
+    pieces: PendingBytes,
+    /// Bytes held; overlaps count once.
     held: u32,
-    /// The whole length, once the last fragment was seen.
+    /// The datagram's length, once its last fragment was seen.
     total: Option<u32>,
-    /// What the first fragment says the datagram carries.
+    /// The protocol, once the first fragment was seen.
     protocol: Option<u8>,
-    /// When the first of them was captured, in nanoseconds.
+    /// When the fragment captured first was captured, in nanoseconds.
     born: i64,
-    /// Tells this one from another that later has the same identification.
+    /// Distinguishes this datagram from a later one with the same identification.
     serial: u64,
 }
 
-/// A datagram given up incomplete, from its first byte to the first one that is missing.
+/// A datagram that was given up incomplete: its bytes up to the first missing one.
 #[derive(Debug)]
-pub(super) struct Broken {
+pub(super) struct IncompleteDatagram {
     pub v6: bool,
     pub src: Address,
     pub dst: Address,
     pub protocol: u8,
     pub payload: Vec<u8>,
-    /// Given up because there were too many, and not because time had run out.
+    /// It was given up because too many were waiting, and not because of its age.
     pub crowded: bool,
 }
 
-/// How many fragments may wait, and how long.
+/// FlowLimits on waiting fragments.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(super) struct FragmentBounds {
+    /// Incomplete datagrams.
     pub datagrams: usize,
+    /// Memory.
     pub bytes: usize,
-    /// In nanoseconds.
+    /// How long a datagram may wait, in nanoseconds.
     pub age: i64,
 }
 
-/// Datagrams of which parts are missing.
+/// All incomplete datagrams.
 #[derive(Debug)]
 pub(super) struct Fragments {
-    bounds: Bounds,
-    partial: HashMap<Whole, Partial>,
-    order: VecDeque<(Whole, u64)>,
+    bounds: FragmentBounds,
+    partial: HashMap<DatagramKey, Partial>,
+    order: VecDeque<(DatagramKey, u64)>,
     cost: usize,
     serial: u64,
-    /// When the latest frame was captured, in nanoseconds.
+    /// When the current frame was captured, in nanoseconds.
     now: i64,
-    /// The datagram completed last; its room is used again.
+    /// The payload of the datagram completed last. The buffer is reused.
     whole: Vec<u8>,
-    /// What was given up and not yet taken.
-    broken: Vec<Broken>,
-    /// Datagrams given up incomplete.
+    /// Datagrams that were given up and not taken yet.
+    incomplete: Vec<IncompleteDatagram>,
+    /// How many datagrams were given up incomplete.
     pub(super) dropped: u64,
 }
 
 impl Fragments {
-    pub(super) fn new(bounds: Bounds) -> Self {
+    pub(super) fn new(bounds: FragmentBounds) -> Self {
         Fragments {
             bounds,
             partial: HashMap::new(),
@@ -87,14 +89,15 @@ impl Fragments {
             serial: 0,
             now: 0,
             whole: Vec::new(),
-            broken: Vec::new(),
+            incomplete: Vec::new(),
             dropped: 0,
         }
     }
 
-    /// Takes a fragment; gives the datagram's protocol when this was its last missing part, and its payload is [`whole`](Self::whole).
-    pub(super) fn add(&mut self, packet: &Packet<'_>, fragment: Fragment) -> Option<u8> {
-        let key = Whole {
+    /// Takes a fragment. If it completes its datagram, returns the datagram's protocol; the payload is then
+    /// [`whole`](Self::whole).
+    pub(super) fn add(&mut self, packet: &IpPacket<'_>, fragment: Fragment) -> Option<u8> {
+        let key = DatagramKey {
             v6: packet.v6,
             src: packet.src,
             dst: packet.dst,
@@ -116,24 +119,24 @@ impl Fragments {
         None
     }
 
-    /// The datagram that was completed last.
+    /// The payload of the datagram completed last.
     pub(super) fn whole(&self) -> &[u8] {
         &self.whole
     }
 
-    /// Takes what was given up since this was asked last.
-    pub(super) fn take_broken(&mut self) -> Vec<Broken> {
-        std::mem::take(&mut self.broken)
+    /// The datagrams that were given up since the last call.
+    pub(super) fn take_incomplete(&mut self) -> Vec<IncompleteDatagram> {
+        std::mem::take(&mut self.incomplete)
     }
 
-    /// Gives up what is still incomplete.
+    /// Gives up all incomplete datagrams.
     pub(super) fn end(&mut self) {
         while !self.order.is_empty() {
             self.drop_oldest(false);
         }
     }
 
-    fn begin(&mut self, key: Whole) {
+    fn begin(&mut self, key: DatagramKey) {
         if self.partial.contains_key(&key) {
             return;
         }
@@ -145,7 +148,7 @@ impl Fragments {
         self.partial.insert(key, Partial { born: self.now, serial: self.serial, ..Partial::default() });
     }
 
-    /// It is so late now, in nanoseconds: gives up what has waited for too long.
+    /// Sets the time to `now`, in nanoseconds, and gives up datagrams that have waited too long.
     #[inline]
     pub(super) fn age(&mut self, now: i64) {
         self.now = now;
@@ -167,21 +170,22 @@ impl Fragments {
         {
             self.cost -= partial.pieces.cost();
             self.dropped += 1;
-            self.broken.extend(partial.beginning(key, crowded));
+            self.incomplete.extend(partial.beginning(key, crowded));
         }
     }
 
-    fn finish(&mut self, key: Whole) -> Option<u8> {
+    fn finish(&mut self, key: DatagramKey) -> Option<u8> {
         let mut partial = self.partial.remove(&key)?;
         self.cost -= partial.pieces.cost();
-        // Its entry in `order` is stale now; many of them would be a leak.
+        // Its entry in `order` is stale now. Stale entries are removed when they are the majority, so that they neither
+        // accumulate nor cost time for each datagram.
         if self.order.len() > 2 * self.partial.len() + 16 {
             let alive = &self.partial;
             self.order.retain(|(key, serial)| alive.get(key).is_some_and(|partial| partial.serial == *serial));
         }
         self.whole.clear();
         while let Some((start, piece)) = partial.pieces.pop() {
-            // Fragments that contradict each other may add up and still leave a hole.
+            // The lengths of contradictory fragments can add up to the total although there is a hole.
             if start != self.whole.len() as u64 {
                 self.dropped += 1;
                 return None;
@@ -193,22 +197,22 @@ impl Fragments {
 }
 
 impl Partial {
-    /// What there is of it from the first byte on.
-    fn beginning(mut self, key: Whole, crowded: bool) -> Option<Broken> {
+    /// Its bytes up to the first missing one; `None` if the first fragment is missing.
+    fn beginning(mut self, key: DatagramKey, crowded: bool) -> Option<IncompleteDatagram> {
         let protocol = self.protocol?;
         let mut payload = Vec::new();
         while let Some((_, piece)) = self.pieces.pop().filter(|(start, _)| *start == payload.len() as u64) {
             payload.extend_from_slice(&piece.bytes);
         }
-        Some(Broken { v6: key.v6, src: key.src, dst: key.dst, protocol, payload, crowded })
+        Some(IncompleteDatagram { v6: key.v6, src: key.src, dst: key.dst, protocol, payload, crowded })
     }
 
-    fn add(&mut self, packet: &Packet<'_>, fragment: Fragment) {
+    fn add(&mut self, packet: &IpPacket<'_>, fragment: Fragment) {
         let len = u32::try_from(packet.payload.len()).unwrap_or(u32::MAX);
         let Some(end) = fragment.offset.checked_add(len).filter(|end| *end <= LONGEST) else {
             return;
         };
-        // Bytes beyond the datagram's end, or an end before bytes that are there: the first word stands.
+        // Bytes beyond the end of the datagram are ignored, and so is a second, different end.
         let (mut at, limit) = (u64::from(fragment.offset), u64::from(end.min(self.total.unwrap_or(LONGEST))));
         let mut bytes = packet.payload;
         while at < limit {

@@ -1,6 +1,6 @@
-//! IPv4 and IPv6: addresses, what the packet carries, and how much of that the capture cut off.
+//! Headers of IPv4 and IPv6: addresses, protocol, payload, and how many of its bytes the capture cut off.
 //!
-//! It knows extension headers and fragment headers, but puts no fragments together and looks at no transport.
+//! It knows extension headers and fragment headers. It does not reassemble fragments and knows no transport.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,26 +8,27 @@ use etherparse::{
     IpAuthHeaderSlice, IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice,
 };
 
-/// An address of either family in 16 bytes; the family is kept beside it.
+/// An address of either family in 16 bytes. The family is not part of it.
 pub(super) type Address = [u8; 16];
 
 /// An IP packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packet<'a> {
+pub(super) struct IpPacket<'a> {
     pub v6: bool,
     pub src: Address,
     pub dst: Address,
-    /// What the payload is, by IANA's protocol numbers.
+    /// The payload's protocol, by IANA's protocol numbers.
     pub protocol: u8,
-    /// What was captured of the payload.
+    /// The captured bytes of the payload.
     pub payload: &'a [u8],
-    /// How many more bytes it had on the wire.
+    /// How many more bytes the payload had on the wire.
     pub missing: u32,
-    /// Where the payload is but a part of one.
+    /// Set if the payload is a fragment.
     pub fragment: Option<Fragment>,
-    /// Whether length and destination are those that a checksum is made with: no further hops are listed, and the length is stated.
+    /// Whether the header has the destination and the length that checksums are computed with: it lists no further hops,
+    /// and it states the length.
     pub final_hop: bool,
-    /// The beginning of a datagram whose other fragments were no longer waited for, because too many did.
+    /// Its end is missing, because too many fragments were waiting and this datagram's were given up.
     pub crowded: bool,
 }
 
@@ -40,17 +41,18 @@ pub(super) struct Fragment {
     pub more: bool,
 }
 
-/// The packet is no IP or contradicts itself.
+/// The packet is not IP, or its header contradicts itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// IPv4 options that list hops. Any byte of the options that looks like one counts: such packets are hardly ever met.
+/// IPv4 options that list hops: loose and strict source route. Any byte of the options with such a value counts as one,
+/// because packets with options are rare.
 const SOURCE_ROUTES: [u8; 2] = [131, 137];
-/// No sane packet has more extension headers.
+/// The most extension headers that are read.
 const MOST_EXTENSIONS: usize = 16;
 
 /// Reads an IP packet. `wire_len` is how long `data` was before the capture cut it.
-pub(super) fn parse(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
+pub(super) fn parse(data: &[u8], wire_len: usize) -> Result<IpPacket<'_>, Malformed> {
     match data.first().map(|first| first >> 4) {
         Some(4) => parse_v4(data, wire_len),
         Some(6) => parse_v6(data, wire_len),
@@ -58,15 +60,15 @@ pub(super) fn parse(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malforme
     }
 }
 
-impl<'a> Packet<'a> {
-    /// Steps over extension headers until a transport or a fragment header that does fragment.
+impl<'a> IpPacket<'a> {
+    /// Skips extension headers, up to a transport header or the header of a fragment.
     pub(super) fn walk_extensions(&mut self) -> Result<(), Malformed> {
         for _ in 0..MOST_EXTENSIONS {
             let (next, len, fragment) = match self.extension()? {
                 Some(extension) => extension,
                 None => return Ok(()),
             };
-            // A list of hops that are still to come: the destination changes on the way.
+            // With hops still to come, the destination changes on the way.
             let hops =
                 self.protocol == IpNumber::IPV6_ROUTE_HEADER.0 && self.payload.get(3).is_some_and(|left| *left > 0);
             self.final_hop &= !(self.v6 && hops);
@@ -80,7 +82,7 @@ impl<'a> Packet<'a> {
         Err(Malformed)
     }
 
-    /// The extension header that comes next: what follows it, its length, and the fragment it announces.
+    /// The next extension header, if there is one: the protocol after it, its length, and the fragment it describes.
     fn extension(&self) -> Result<Option<(IpNumber, usize, Option<Fragment>)>, Malformed> {
         let plain = |next, len| Ok(Some((next, len, None)));
         match IpNumber(self.protocol) {
@@ -108,7 +110,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// An address as the standard library has it.
+/// An address as the standard library's type.
 pub(super) fn address(v6: bool, bytes: &Address) -> IpAddr {
     if v6 {
         return IpAddr::V6(Ipv6Addr::from(*bytes));
@@ -117,17 +119,17 @@ pub(super) fn address(v6: bool, bytes: &Address) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(a, b, c, d))
 }
 
-fn parse_v4(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
+fn parse_v4(data: &[u8], wire_len: usize) -> Result<IpPacket<'_>, Malformed> {
     let header = Ipv4HeaderSlice::from_slice(data).map_err(|_| Malformed)?;
     let header_len = header.slice().len();
-    // Segmentation offload leaves the length 0 where the capture is taken before the card fills it in.
+    // With segmentation offload, the network card fills in the length after the capture; until then it is 0.
     let total = match usize::from(header.total_len()) {
         0 => wire_len,
         total if total < header_len => return Err(Malformed),
         total => total.min(wire_len),
     };
     let (payload, missing) = bounded(data, header_len, total)?;
-    let mut packet = Packet {
+    let mut packet = IpPacket {
         v6: false,
         src: widen(header.source()),
         dst: widen(header.destination()),
@@ -148,16 +150,16 @@ fn parse_v4(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
     Ok(packet)
 }
 
-fn parse_v6(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
+fn parse_v6(data: &[u8], wire_len: usize) -> Result<IpPacket<'_>, Malformed> {
     let header = Ipv6HeaderSlice::from_slice(data).map_err(|_| Malformed)?;
     let header_len = header.slice().len();
-    // 0 is a jumbogram's length (RFC 2675), or offload as in IPv4.
+    // 0 is the length of a jumbogram (RFC 2675), or offload as in IPv4.
     let total = match usize::from(header.payload_length()) {
         0 => wire_len,
         payload => (header_len + payload).min(wire_len),
     };
     let (payload, missing) = bounded(data, header_len, total)?;
-    let mut packet = Packet {
+    let mut packet = IpPacket {
         v6: true,
         src: header.source(),
         dst: header.destination(),
@@ -172,7 +174,7 @@ fn parse_v6(data: &[u8], wire_len: usize) -> Result<Packet<'_>, Malformed> {
     Ok(packet)
 }
 
-/// What was captured of the payload of a packet `total` bytes long, and how much of it was not.
+/// The captured payload of a packet of `total` bytes, and how many of its bytes were not captured.
 fn bounded(data: &[u8], header_len: usize, total: usize) -> Result<(&[u8], u32), Malformed> {
     let payload = data.get(header_len..total.min(data.len())).ok_or(Malformed)?;
     let missing = total.saturating_sub(data.len());

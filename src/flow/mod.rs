@@ -1,39 +1,38 @@
-//! TCP streams and UDP datagrams out of frames.
+//! Reassembles TCP streams and collects UDP datagrams from captured frames.
 //!
-//! Frames go in as `capture` gives them; out come the bytes of each direction of each TCP stream in order, with
-//! gaps of known length where the capture has none, and the datagrams of UDP, all handed to a [`FlowSink`]. This room
-//! knows link layers, IP with its fragments, TCP and UDP, and no protocol above them. Its rules are told in
-//! `docs/flow.md`.
+//! [`Flow`] takes frames as `capture` reads them. It calls a [`FlowSink`] with the bytes of each direction of each TCP
+//! stream in order, with gaps of known length for bytes that were not captured, and with the datagrams of UDP. It knows
+//! link layers, IP with fragments, TCP and UDP, and no protocol above them. `docs/flow.md` has the rules.
 //!
-//! Memory is bounded by [`Limits`] however long the capture and whatever is in it. Payload that comes in order is
-//! handed on from the frame itself, without a copy.
+//! [`FlowLimits`] bounds memory, whatever the capture's length and content. Payload in order is lent from the frame
+//! itself, without a copy.
 
 mod checksum;
-mod conn;
+mod connection;
+mod conversations;
 mod delivery;
+mod direction;
 mod fragments;
-mod half;
 mod icmp;
 mod ip;
 mod link;
-mod pieces;
+mod pending;
 mod segment;
 mod sink;
-mod table;
 mod tcp;
 #[cfg(test)]
 mod tests;
 mod udp;
 
 use crate::capture::{Frame, Moment, Time};
-use checksum::Sums;
+use checksum::WrongSums;
 pub use checksum::{Summed, WrongSum};
-use fragments::{Bounds, Broken, Fragments};
-use ip::Packet;
+use conversations::{Endpoint, PacketEnds};
+use fragments::{FragmentBounds, Fragments, IncompleteDatagram};
+use ip::IpPacket;
 use link::NoIp;
 use segment::Segment;
-pub use sink::{Cause, Dir, End, FlowSink, Note, Opening, Stream, StreamId, Totals};
-use table::Key;
+pub use sink::{Cause, Dir, End, FlowSink, Note, Stream, StreamId, TcpOpening, Totals};
 use tcp::Tcp;
 use udp::{Datagram, Udp};
 
@@ -43,19 +42,19 @@ const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_IPV6: u8 = 41;
 const PROTOCOL_ICMPV6: u8 = 58;
-/// IP within IP, no deeper than this.
+/// How deep IP may be nested within IP.
 const MOST_TUNNELS: usize = 4;
 
-/// Bounds on memory and patience. Times are capture time, in nanoseconds.
+/// Bounds on memory, and on how long missing bytes are waited for. Times are capture time in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Open TCP streams; beyond, the longest idle one is ended.
+pub struct FlowLimits {
+    /// Open TCP streams. Beyond, the stream that was idle longest is ended.
     pub tcp_streams: usize,
-    /// Ended TCP streams remembered, to know late copies of their segments.
+    /// Ended TCP streams that are remembered, to recognise late copies of their segments.
     pub tcp_closed: usize,
-    /// UDP conversations remembered.
+    /// UDP conversations. Beyond, the one that was idle longest is forgotten.
     pub udp_streams: usize,
-    /// Bytes of one direction that may wait for earlier ones, each segment counted with about 100 bytes more.
+    /// Bytes of one direction that may wait for earlier ones. Each segment counts about 100 bytes more.
     pub stream_buffer: usize,
     /// The same for all streams together.
     pub total_buffer: usize,
@@ -65,23 +64,24 @@ pub struct Limits {
     pub fragment_buffer: usize,
     /// How long IP fragments wait for the others.
     pub fragment_time: i64,
-    /// A hole that the receiver acknowledged is given up when this many frames of the stream have gone by since …
+    /// A hole that the receiver acknowledged is given up if later bytes are there and, since the acknowledgement, as many
+    /// frames of the stream have passed …
     pub hole_frames: u64,
-    /// … or this much time, and later bytes are there.
+    /// … or as much time.
     pub hole_time: i64,
-    /// The same where no frame of the receiver was ever captured: a hole is given up when this many frames have gone
-    /// by since later bytes came …
+    /// If no frame of the receiver was captured: a hole is given up if, since later bytes came, as many frames of the
+    /// stream have passed …
     pub blind_frames: u64,
-    /// … or this much time.
+    /// … or as much time.
     pub blind_time: i64,
-    /// Whether checksums are judged at all.
+    /// Whether checksums are checked.
     pub checksums: bool,
 }
 
-impl Default for Limits {
+impl Default for FlowLimits {
     fn default() -> Self {
         const SECOND: i64 = 1_000_000_000;
-        Limits {
+        FlowLimits {
             tcp_streams: 16_384,
             tcp_closed: 16_384,
             udp_streams: 16_384,
@@ -99,22 +99,22 @@ impl Default for Limits {
     }
 }
 
-/// What was met on the way from frames to streams.
+/// Counts of frames, packets and streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Frames, whatever they held.
+pub struct FlowStats {
+    /// Frames of any kind.
     pub frames: u64,
     /// Captured bytes of these frames.
     pub bytes: u64,
-    /// Frames of a link type that is not known.
+    /// Frames of an unsupported link type.
     pub unsupported: u64,
-    /// The first such link type.
+    /// The first unsupported link type.
     pub unsupported_link: Option<u16>,
     /// Frames that carry something other than IP.
     pub not_ip: u64,
     /// Frames cut by a snap length.
     pub cut: u64,
-    /// Frames whose headers contradict themselves, or end too early without having been cut.
+    /// Frames whose headers contradict themselves, or end too early although the frame was not cut.
     pub malformed: u64,
     /// Frames cut within a header.
     pub headless: u64,
@@ -122,221 +122,259 @@ pub struct Stats {
     pub other_ip: u64,
     /// IP fragments.
     pub fragments: u64,
-    /// Datagrams put together from them.
+    /// Datagrams reassembled from fragments.
     pub reassembled: u64,
-    /// Datagrams of which parts were missing when patience or room ran out.
+    /// Datagrams whose fragments were given up incomplete, because of their age or their number.
     pub fragments_dropped: u64,
     /// TCP segments.
     pub tcp: u64,
     /// UDP datagrams.
     pub udp: u64,
-    /// TCP streams, by number.
+    /// TCP streams that were numbered.
     pub tcp_streams: u32,
-    /// UDP streams, by number.
+    /// UDP streams that were numbered.
     pub udp_streams: u32,
-    /// Payload bytes that came after their stream's end and were left out.
+    /// Payload bytes that came after their stream's end and were ignored.
     pub after_end: u64,
-    /// Streams of either kind ended to make room.
+    /// Streams of either transport that were ended because too many were open.
     pub evicted: u64,
-    /// Wrong checksums, where they are judged.
+    /// Wrong checksums, if checksums are checked.
     pub wrong_sums: u64,
 }
 
 /// Frames in, streams and datagrams out.
+///
+/// ```
+/// use moulsniff::capture::{Capture, Moment};
+/// use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
+///
+/// /// Counts the bytes of TCP streams.
+/// #[derive(Default)]
+/// struct Counter(usize);
+///
+/// impl FlowSink for Counter {
+///     fn tcp_open(&mut self, _: &Stream, _: TcpOpening, _: Moment) {}
+///     fn tcp_data(&mut self, _: StreamId, _: Dir, _offset: u64, bytes: &[u8], _: Moment) {
+///         self.0 += bytes.len();
+///     }
+///     fn tcp_gap(&mut self, _: StreamId, _: Dir, _offset: u64, _len: u64, _: Cause, _: Moment) {}
+///     fn tcp_end(&mut self, _: StreamId, _: Dir, _: End, _: &Totals, _: Moment) {}
+///     fn udp(&mut self, _: &Stream, _: Dir, _bytes: &[u8], _missing: u32, _: Moment) {}
+/// }
+///
+/// let mut capture = Capture::open("captures/moul/kind_auth.pcap")?;
+/// let (mut flow, mut counter) = (Flow::new(FlowLimits::default()), Counter::default());
+/// while let Some(frame) = capture.next_frame()? {
+///     flow.frame(&frame, &mut counter);
+/// }
+/// flow.finish(&mut counter);
+/// assert!(counter.0 > 0 && flow.stats().tcp_streams > 0);
+/// # Ok::<(), moulsniff::capture::CaptureError>(())
+/// ```
 #[derive(Debug)]
 pub struct Flow {
-    limits: Limits,
-    stats: Stats,
     fragments: Fragments,
+    transports: Transports,
+}
+
+/// Everything behind IP: the streams of TCP and UDP, and the counts.
+#[derive(Debug)]
+struct Transports {
+    limits: FlowLimits,
+    stats: FlowStats,
+    now: Moment,
     tcp: Tcp,
     udp: Udp,
-    now: Moment,
+}
+
+/// What a segment or a datagram is handled with, beside its own stream.
+struct FlowContext<'a> {
+    limits: &'a FlowLimits,
+    stats: &'a mut FlowStats,
+    at: Moment,
 }
 
 impl Flow {
-    /// A flow that has seen nothing yet.
+    /// A flow before the first frame.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
-        let bounds = Bounds { datagrams: limits.fragmented, bytes: limits.fragment_buffer, age: limits.fragment_time };
-        Flow {
-            limits,
-            stats: Stats::default(),
-            fragments: Fragments::new(bounds),
-            tcp: Tcp::new(),
-            udp: Udp::new(),
-            now: Moment::default(),
-        }
+    pub fn new(limits: FlowLimits) -> Self {
+        let bounds =
+            FragmentBounds { datagrams: limits.fragmented, bytes: limits.fragment_buffer, age: limits.fragment_time };
+        let (stats, now) = (FlowStats::default(), Moment::default());
+        let transports = Transports { limits, stats, now, tcp: Tcp::new(), udp: Udp::new() };
+        Flow { fragments: Fragments::new(bounds), transports }
     }
 
-    /// Takes the next frame of the capture, and hands on what it makes deliverable.
+    /// Takes the next frame of the capture, and delivers to `sink` whatever it completes.
     pub fn frame<S: FlowSink>(&mut self, frame: &Frame<'_>, sink: &mut S) {
-        self.now = Moment { frame: frame.number, time: frame.time };
-        self.stats.frames += 1;
-        self.stats.bytes += frame.data.len() as u64;
         let cut = (frame.wire_len as usize).saturating_sub(frame.data.len());
-        self.stats.cut += u64::from(cut > 0);
-        self.fragments.age(nanos(self.now.time));
-        self.broken(sink);
+        let transports = &mut self.transports;
+        transports.now = Moment { frame: frame.number, time: frame.time };
+        let stats = &mut transports.stats;
+        stats.frames += 1;
+        stats.bytes += frame.data.len() as u64;
+        stats.cut += u64::from(cut > 0);
+        self.fragments.age(nanos(frame.time));
+        self.deliver_incomplete(sink);
         match link::ip(frame.link, frame.data) {
             Ok(bytes) => self.packet(bytes, bytes.len() + cut, sink),
-            Err(NoIp::Other) => self.stats.not_ip += 1,
-            Err(NoIp::Short) => self.unreadable(cut > 0),
+            Err(NoIp::Other) => self.transports.stats.not_ip += 1,
+            Err(NoIp::Short) => self.transports.stats.count_unreadable(cut > 0),
             Err(NoIp::Unsupported) => {
-                self.stats.unsupported += 1;
-                self.stats.unsupported_link = self.stats.unsupported_link.or(Some(frame.link));
+                let stats = &mut self.transports.stats;
+                stats.unsupported += 1;
+                stats.unsupported_link = stats.unsupported_link.or(Some(frame.link));
             }
         }
-        self.tcp.sweep(self.now, &self.limits, sink);
+        let transports = &mut self.transports;
+        transports.tcp.sweep(transports.now, &transports.limits, sink);
     }
 
-    /// The capture is over: delivers what still waits, tells the gaps, and ends every stream.
+    /// Called after the last frame: delivers everything that still waits, reports the gaps, and ends every stream.
     pub fn finish<S: FlowSink>(&mut self, sink: &mut S) {
         self.fragments.end();
-        self.broken(sink);
-        self.tcp.finish(self.now, sink);
-        self.udp.finish(self.now, sink);
+        self.deliver_incomplete(sink);
+        let now = self.transports.now;
+        self.transports.tcp.finish(now, sink);
+        self.transports.udp.finish(now, sink);
     }
 
-    /// What was met so far.
+    /// The counts so far.
     #[must_use]
-    pub fn stats(&self) -> Stats {
-        Stats {
+    pub fn stats(&self) -> FlowStats {
+        FlowStats {
             fragments_dropped: self.fragments.dropped,
-            tcp_streams: self.tcp.streams(),
-            udp_streams: self.udp.streams(),
-            ..self.stats
+            tcp_streams: self.transports.tcp.streams(),
+            udp_streams: self.transports.udp.streams(),
+            ..self.transports.stats
         }
     }
 
-    fn unreadable(&mut self, cut: bool) {
-        if cut {
-            self.stats.headless += 1;
-        } else {
-            self.stats.malformed += 1;
-        }
-    }
-
-    /// An IP packet, `wire_len` bytes long before it was cut, with others inside it perhaps.
+    /// An IP packet that was `wire_len` bytes long before it was cut. It may hold other IP packets.
     fn packet<S: FlowSink>(&mut self, bytes: &[u8], wire_len: usize, sink: &mut S) {
         let (mut bytes, mut wire_len) = (bytes, wire_len);
-        let mut ip = None;
+        let mut header_sum = None;
         for _ in 0..MOST_TUNNELS {
             let Ok(packet) = ip::parse(bytes, wire_len) else {
-                return self.unreadable(wire_len > bytes.len());
+                return self.transports.stats.count_unreadable(wire_len > bytes.len());
             };
-            if self.limits.checksums {
+            if self.transports.limits.checksums {
                 let wrong = checksum::ip_header(bytes);
-                self.stats.wrong_sums += u64::from(wrong.is_some());
-                ip = ip.or(wrong);
+                self.transports.stats.wrong_sums += u64::from(wrong.is_some());
+                header_sum = header_sum.or(wrong);
             }
             if let Some(fragment) = packet.fragment {
-                return self.fragment(&packet, fragment, ip, sink);
+                return self.fragment(&packet, fragment, header_sum, sink);
             }
             if !matches!(packet.protocol, PROTOCOL_IPV4 | PROTOCOL_IPV6) {
-                let transports = (&mut self.tcp, &mut self.udp);
-                return transport((&packet, ip), self.now, &mut self.stats, transports, &self.limits, sink);
+                return self.transports.take(&packet, header_sum, sink);
             }
             bytes = packet.payload;
             wire_len = bytes.len() + packet.missing as usize;
         }
-        self.stats.other_ip += 1;
+        self.transports.stats.other_ip += 1;
     }
 
     fn fragment<S: FlowSink>(
         &mut self,
-        packet: &Packet<'_>,
+        packet: &IpPacket<'_>,
         fragment: ip::Fragment,
-        ip: Option<WrongSum>,
+        header_sum: Option<WrongSum>,
         sink: &mut S,
     ) {
-        self.stats.fragments += 1;
-        let mut whole = Packet { fragment: None, ..*packet };
-        // A datagram whose first fragment was cut cannot be put together: what there is of it counts.
+        self.transports.stats.fragments += 1;
+        let mut whole = IpPacket { fragment: None, ..*packet };
+        // A datagram whose first fragment was cut cannot be put together. That fragment alone is delivered.
         let cut = fragment.offset == 0 && packet.missing > 0;
         if !cut {
             let complete = self.fragments.add(packet, fragment);
-            self.broken(sink);
+            self.deliver_incomplete(sink);
             let Some(protocol) = complete else { return };
-            self.stats.reassembled += 1;
-            whole = Packet { protocol, payload: self.fragments.whole(), missing: 0, ..whole };
+            self.transports.stats.reassembled += 1;
+            whole = IpPacket { protocol, payload: self.fragments.whole(), missing: 0, ..whole };
         }
         if whole.walk_extensions().is_err() || whole.fragment.is_some() {
-            self.stats.malformed += 1;
+            self.transports.stats.malformed += 1;
             return;
         }
-        let transports = (&mut self.tcp, &mut self.udp);
-        transport((&whole, ip), self.now, &mut self.stats, transports, &self.limits, sink);
+        self.transports.take(&whole, header_sum, sink);
     }
 
-    /// Hands on the beginnings of datagrams that were given up incomplete.
+    /// Delivers the beginnings of datagrams that were given up incomplete.
     #[inline]
-    fn broken<S: FlowSink>(&mut self, sink: &mut S) {
-        for broken in self.fragments.take_broken() {
-            let Broken { v6, src, dst, protocol, ref payload, crowded } = broken;
-            // How much is missing of a datagram its own header says. A segment is as long as what there is of it: the rest may be sent again.
+    fn deliver_incomplete<S: FlowSink>(&mut self, sink: &mut S) {
+        for datagram in self.fragments.take_incomplete() {
+            let IncompleteDatagram { v6, src, dst, protocol, ref payload, crowded } = datagram;
+            // A UDP header states how much of its datagram is missing. A TCP segment counts as being as long as its
+            // captured part, because the rest may be sent again.
             let mut packet =
-                Packet { v6, src, dst, protocol, payload, missing: 0, fragment: None, final_hop: false, crowded };
+                IpPacket { v6, src, dst, protocol, payload, missing: 0, fragment: None, final_hop: false, crowded };
             if packet.walk_extensions().is_err() || packet.fragment.is_some() {
-                self.stats.malformed += 1;
+                self.transports.stats.malformed += 1;
                 continue;
             }
-            let transports = (&mut self.tcp, &mut self.udp);
-            transport((&packet, None), self.now, &mut self.stats, transports, &self.limits, sink);
+            self.transports.take(&packet, None, sink);
         }
     }
 }
 
-/// What an IP packet carries, told with what is wrong with its own header.
-#[inline]
-fn transport<S: FlowSink>(
-    (packet, ip): (&Packet<'_>, Option<WrongSum>),
-    at: Moment,
-    stats: &mut Stats,
-    (tcp, udp): (&mut Tcp, &mut Udp),
-    limits: &Limits,
-    sink: &mut S,
-) {
-    let mut sums = Sums { ip, transport: None };
-    if limits.checksums {
-        sums.transport = checksum::transport(packet);
-        stats.wrong_sums += u64::from(sums.transport.is_some());
-    }
-    match packet.protocol {
-        PROTOCOL_TCP => {
-            let Some(mut segment) = Segment::parse(packet.payload, packet.missing) else {
-                return stats.count_unreadable(packet);
-            };
-            stats.tcp += 1;
-            segment.sums = sums;
-            segment.crowded = packet.crowded;
-            let ends = Key::new(packet.v6, (&packet.src, segment.src_port), (&packet.dst, segment.dst_port));
-            tcp.segment(ends, &segment, at, (limits, stats), sink);
+impl Transports {
+    /// Takes an IP packet's payload. `header_sum` is set if the checksum of the IP header is wrong.
+    #[inline]
+    fn take<S: FlowSink>(&mut self, packet: &IpPacket<'_>, header_sum: Option<WrongSum>, sink: &mut S) {
+        let Transports { limits, stats, now, tcp, udp } = self;
+        let mut sums = WrongSums { ip: header_sum, transport: None };
+        if limits.checksums {
+            sums.transport = checksum::transport(packet);
+            stats.wrong_sums += u64::from(sums.transport.is_some());
         }
-        PROTOCOL_UDP => {
-            let Some(mut datagram) = Datagram::parse(packet.payload, packet.missing, packet.v6) else {
-                return stats.count_unreadable(packet);
-            };
-            stats.udp += 1;
-            datagram.sums = sums;
-            datagram.crowded = packet.crowded;
-            let ends = Key::new(packet.v6, (&packet.src, datagram.src_port), (&packet.dst, datagram.dst_port));
-            udp.datagram(ends, &datagram, at, (limits, stats), sink);
-        }
-        PROTOCOL_ICMP | PROTOCOL_ICMPV6 => {
-            stats.other_ip += 1;
-            match icmp::quoted(packet) {
-                Some((PROTOCOL_TCP, key, _)) => tcp.mention(key, at, (limits, stats), sink),
-                Some((_, key, side)) => udp.mention((key, side), at, (limits, stats), sink),
-                None => {}
+        let mut context = FlowContext { limits, stats, at: *now };
+        match packet.protocol {
+            PROTOCOL_TCP => {
+                let Some(mut segment) = Segment::parse(packet.payload, packet.missing) else {
+                    return context.stats.count_unreadable(packet.missing > 0);
+                };
+                context.stats.tcp += 1;
+                segment.sums = sums;
+                segment.crowded = packet.crowded;
+                let ends = packet.ends(segment.src_port, segment.dst_port);
+                tcp.segment(ends, &segment, &mut context, sink);
             }
+            PROTOCOL_UDP => {
+                let Some(mut datagram) = Datagram::parse(packet.payload, packet.missing, packet.v6) else {
+                    return context.stats.count_unreadable(packet.missing > 0);
+                };
+                context.stats.udp += 1;
+                datagram.sums = sums;
+                datagram.crowded = packet.crowded;
+                let ends = packet.ends(datagram.src_port, datagram.dst_port);
+                udp.datagram(ends, &datagram, &mut context, sink);
+            }
+            PROTOCOL_ICMP | PROTOCOL_ICMPV6 => {
+                context.stats.other_ip += 1;
+                match icmp::quoted(packet) {
+                    Some((PROTOCOL_TCP, ends)) => tcp.mention(ends.pair, &mut context, sink),
+                    Some((_, ends)) => udp.mention(ends, &mut context, sink),
+                    None => {}
+                }
+            }
+            _ => context.stats.other_ip += 1,
         }
-        _ => stats.other_ip += 1,
     }
 }
 
-impl Stats {
-    fn count_unreadable(&mut self, packet: &Packet<'_>) {
-        if packet.missing > 0 {
+impl IpPacket<'_> {
+    fn ends(&self, src_port: u16, dst_port: u16) -> PacketEnds {
+        let src = Endpoint { address: &self.src, port: src_port };
+        let dst = Endpoint { address: &self.dst, port: dst_port };
+        PacketEnds::new(self.v6, src, dst)
+    }
+}
+
+impl FlowStats {
+    /// Counts a frame whose headers could not be read: because it was cut, or because they are wrong.
+    fn count_unreadable(&mut self, cut: bool) {
+        if cut {
             self.headless += 1;
         } else {
             self.malformed += 1;
@@ -350,7 +388,7 @@ fn nanos(time: Time) -> i64 {
     time.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nanos))
 }
 
-/// How much time went by, in nanoseconds; none where a capture does not say when a frame was captured.
+/// The nanoseconds between two times; 0 if the capture does not record one of them.
 #[inline]
 fn elapsed(from: Time, to: Time) -> i64 {
     match (nanos(from), nanos(to)) {

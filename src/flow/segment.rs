@@ -1,11 +1,15 @@
-//! The header of a TCP segment. It is not part of any connection yet.
+//! The header of a TCP segment. It knows no connection.
 
-use super::checksum::Sums;
+use super::checksum::WrongSums;
 
+// Flags (RFC 9293).
 pub(super) const FIN: u8 = 0x01;
 pub(super) const SYN: u8 = 0x02;
 pub(super) const RST: u8 = 0x04;
 pub(super) const ACK: u8 = 0x10;
+
+/// Bytes of the fixed part of the header.
+const SMALLEST_HEADER: u8 = 20;
 
 /// A segment.
 #[derive(Clone, Copy, Debug)]
@@ -15,22 +19,22 @@ pub(super) struct Segment<'a> {
     pub seq: u32,
     pub ack: u32,
     pub flags: u8,
-    /// Length of the header, as it says itself.
+    /// The header's length in bytes, as the header states it.
     header_len: u8,
-    /// Whether the header's own length fits into the segment.
+    /// Whether a header of that length fits into the segment.
     pub measured: bool,
+    /// The captured payload.
     pub bytes: &'a [u8],
     /// Length of the payload on the wire.
     pub len: u64,
-    /// Its checksums that are wrong, and its packet's.
-    pub sums: Sums,
-    /// The rest of it was in IP fragments that were no longer waited for, because too many did.
+    pub sums: WrongSums,
+    /// Its end is missing, because too many IP fragments were waiting and this segment's were given up.
     pub crowded: bool,
 }
 
 impl<'a> Segment<'a> {
-    /// Reads a header (RFC 9293) from the captured bytes of an IP payload that was `missing` bytes longer. `None` where
-    /// not even the fixed fields were captured.
+    /// Reads a header (RFC 9293) from the captured bytes of an IP payload that was `missing` bytes longer. `None` if the
+    /// fields up to the flags were not captured.
     #[inline]
     pub(super) fn parse(data: &'a [u8], missing: u32) -> Option<Self> {
         let (ports, rest) = data.split_first_chunk::<4>()?;
@@ -50,14 +54,14 @@ impl<'a> Segment<'a> {
             measured: whole >= header_len as u64,
             bytes: data.get(header_len..).unwrap_or_default(),
             len: whole.saturating_sub(header_len as u64),
-            sums: Sums::default(),
+            sums: WrongSums::default(),
             crowded: false,
         })
     }
 
-    /// Whether the header is as long as one must be. Where not, it is not even known to be one.
+    /// Whether the stated length of the header is one that a TCP header can have.
     pub(super) fn full(&self) -> bool {
-        self.header_len >= 20
+        self.header_len >= SMALLEST_HEADER
     }
 
     pub(super) fn has(&self, flag: u8) -> bool {

@@ -1,7 +1,7 @@
-//! What comes out of this room: ordered bytes of TCP streams and UDP datagrams, handed to a consumer.
+//! The output of `flow`: the trait [`FlowSink`], which receives ordered bytes of TCP streams and UDP datagrams, and the
+//! types of its arguments.
 //!
-//! The consumer is a trait, so that every call is resolved when the program is built. Nothing here knows how
-//! the bytes were put in order, nor what they mean.
+//! Nothing here knows how bytes are put in order, nor what they mean.
 
 use std::net::SocketAddr;
 
@@ -11,8 +11,8 @@ use crate::capture::Moment;
 /// One of the two directions of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dir {
-    /// Sent by the end that opened the connection where that was captured, else by the sender of the stream's
-    /// first captured frame.
+    /// Sent by the end that opened the connection, or, if its opening was not captured, by the sender of the first
+    /// captured frame.
     Forward,
     /// Sent by the other end.
     Backward,
@@ -29,7 +29,7 @@ impl Dir {
     }
 }
 
-/// Number of a stream, from 0, as Wireshark's `tcp.stream` or `udp.stream` counts. The two count apart.
+/// Number of a stream, from 0, as Wireshark's `tcp.stream` or `udp.stream`. TCP and UDP are numbered separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
 
@@ -38,9 +38,9 @@ pub struct StreamId(pub u32);
 pub struct Stream {
     /// The stream's number.
     pub id: StreamId,
-    /// The end that sends what is [`Dir::Forward`].
+    /// The sender of [`Dir::Forward`].
     pub forward: SocketAddr,
-    /// The end that sends what is [`Dir::Backward`].
+    /// The sender of [`Dir::Backward`].
     pub backward: SocketAddr,
 }
 
@@ -55,80 +55,79 @@ impl Stream {
     }
 }
 
-/// What the first captured frame of a TCP stream tells about its beginning.
+/// What the first captured frame of a TCP stream shows of its opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum TcpOpening {
     /// A SYN: the sender of [`Dir::Forward`] is the client, and offset 0 is the first byte of each direction.
     Syn,
     /// The answer to a SYN: the sender of [`Dir::Forward`], who receives this frame, is the client.
     SynAck,
-    /// Neither: the connection was older than the capture, and who the client is must be told by its content.
+    /// Neither: the connection is older than the capture. Only its content shows which end is the client.
     Middle,
 }
 
-/// Why bytes are given up as never captured.
+/// Why bytes are given up as never captured. The limits are those of [`super::FlowLimits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The receiver acknowledged them, and they did not turn up within the patience of [`super::Limits`].
+    /// The receiver acknowledged them, and they were not captured within `hole_frames` or `hole_time` after that.
     Acknowledged,
-    /// Later bytes were captured, no frame of the receiver ever was, and patience ran out.
+    /// Later bytes were captured but no frame of the receiver, and `blind_frames` or `blind_time` passed.
     Unanswered,
-    /// The capture cut the frame that held them (snap length).
+    /// A snap length cut the frame that held them.
     Cut,
-    /// More bytes were waiting behind them than [`super::Limits`] allows, or the numbers jumped by more than any
-    /// window.
+    /// Too many bytes were waiting behind them, or the sequence numbers jumped by more than the largest window.
     Limit,
     /// The stream ended: later bytes were captured, or the receiver acknowledged them.
     Ended,
 }
 
-/// Something odd about one direction of a stream. Each kind but wrong checksums and fragments is told once a direction, where it is
-/// first met; the counts stand in [`Totals`].
+/// An anomaly in one direction of a stream. Each kind except wrong checksums and fragments is noted once a direction,
+/// at its first occurrence; [`Totals`] has the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Bytes were sent twice with different content while the first were still waiting for their turn. The first
-    /// captured were kept. (What was delivered already is no longer there to be compared.)
+    /// Bytes were captured twice with different content while the first ones were waiting. The first ones are kept.
+    /// (Delivered bytes are no longer there to be compared.)
     Conflict {
         /// Offset of the first differing byte.
         offset: u64,
     },
-    /// Bytes turned up after they had been given up as a gap.
+    /// Bytes were captured after they had been given up as a gap.
     Late {
         /// Offset of the first of them.
         offset: u64,
         /// How many.
         len: u64,
     },
-    /// A segment lies too far from everything else to belong to this stream; it was left out.
+    /// A segment's number is too far from the others for it to belong to this stream. The segment was ignored.
     Implausible {
         /// How many payload bytes it had.
         len: u64,
     },
-    /// More bytes were waiting in this direction than [`super::Limits::stream_buffer`] allows.
+    /// More bytes were waiting in this direction than [`super::FlowLimits::stream_buffer`] allows.
     StreamLimit,
-    /// More bytes were waiting in all streams together than [`super::Limits::total_buffer`] allows, and this
-    /// one had waited longest.
+    /// More bytes were waiting in all streams together than [`super::FlowLimits::total_buffer`] allows, and this
+    /// stream's had waited longest.
     TotalLimit,
-    /// More IP fragments were waiting than [`super::Limits::fragmented`] or [`super::Limits::fragment_buffer`] allow: the packet that
-    /// follows is only a beginning.
+    /// More IP fragments were waiting than [`super::FlowLimits::fragmented`] or [`super::FlowLimits::fragment_buffer`]
+    /// allow. The packet that follows is only the beginning of its datagram.
     FragmentLimit,
-    /// The receiver acknowledged one number more than was captured when the stream ended: taken for a FIN that was not
-    /// captured, and not for a byte.
+    /// At the end of the stream the receiver had acknowledged one number more than was captured: a FIN that was not
+    /// captured, and not a byte.
     FinAssumed,
-    /// A packet's checksum is wrong, where they are judged ([`super::Limits::checksums`]). What it carries counts all the same.
+    /// A packet's checksum is wrong. Given only with [`super::FlowLimits::checksums`]; the packet is used all the same.
     Checksum(WrongSum),
 }
 
 /// How one direction of a TCP stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With a FIN, everything before it delivered or given up.
+    /// With a FIN, after everything before it was delivered or given up.
     Fin,
     /// With a RST of either side.
     Rst,
-    /// It was still open when the capture ended.
+    /// It was still open at the end of the capture.
     CaptureEnd,
-    /// It was the longest idle one when there were too many streams.
+    /// It was idle longest when too many streams were open.
     Evicted,
     /// A new connection began between the same ends.
     Replaced,
@@ -141,59 +140,77 @@ pub struct Totals {
     pub segments: u64,
     /// Bytes delivered.
     pub delivered: u64,
-    /// Bytes told as gaps.
+    /// Bytes given up as gaps.
     pub lost: u64,
-    /// Bytes captured more than once (sent again, or captured twice), keep-alives included.
+    /// Bytes captured more than once, because they were sent or captured twice. Includes keep-alives.
     pub repeated: u64,
-    /// Among the repeated ones, how many differed from the first.
+    /// How many of the repeated bytes differed from the first.
     pub conflicting: u64,
-    /// Bytes that turned up after they had been given up.
+    /// Bytes captured after they had been given up.
     pub late: u64,
-    /// Bytes left out: implausibly far, or behind a FIN.
+    /// Bytes that were ignored: implausibly far away, or behind a FIN.
     pub ignored: u64,
 }
 
-/// The consumer of streams and datagrams.
+/// Receives streams and datagrams.
 ///
-/// For each TCP stream there is one [`tcp_open`](Self::tcp_open), then data and gaps that tile each direction from
-/// offset 0 on without overlap, and one [`tcp_end`](Self::tcp_end) for each direction. A stream that was ended as
-/// [`End::Evicted`] or [`End::Replaced`] may open again under its number, as Wireshark's number stays; its offsets
-/// then begin where that says.
+/// # Order of the calls
+///
+/// All calls are made within [`Flow::frame`](super::Flow::frame) and [`Flow::finish`](super::Flow::finish), on the
+/// caller's thread. The moments of the calls for one direction never decrease.
+///
+/// For each TCP stream:
+///
+/// 1. one [`tcp_open`](Self::tcp_open);
+/// 2. for each direction, one [`tcp_start`](Self::tcp_start) before its first data or gap, unless it has none;
+/// 3. for each direction, [`tcp_data`](Self::tcp_data) and [`tcp_gap`](Self::tcp_gap) that cover it from offset 0 on,
+///    each beginning at the offset where the one before ended. The calls for the two directions are interleaved in the
+///    order in which they became deliverable;
+/// 4. one [`tcp_end`](Self::tcp_end) for each direction, after which no data of that direction follows.
+///
+/// [`tcp_note`](Self::tcp_note) may come at any time between `tcp_open` and the last `tcp_end`. A stream that ended as
+/// [`End::Evicted`] or [`End::Replaced`] may begin again with `tcp_open` under the same number, because Wireshark keeps
+/// the number. After `Evicted` its offsets go on from where they were if they can, after `Replaced` they begin at 0.
+///
+/// For each UDP conversation: [`udp`](Self::udp) for each datagram, in the order of the capture, each after its
+/// [`udp_note`](Self::udp_note)s; then one [`udp_end`](Self::udp_end).
+///
+/// Bytes are lent for the duration of the call. They may be copied, not kept.
 pub trait FlowSink {
-    /// The first frame of a stream.
-    fn tcp_open(&mut self, stream: &Stream, opening: Opening, at: Moment);
+    /// A stream begins.
+    fn tcp_open(&mut self, stream: &Stream, opening: TcpOpening, at: Moment);
 
-    /// Bytes in order. `offset` counts payload bytes of that direction, from the first byte of the stream, or from
-    /// the first captured one where its start was not captured. `at` is the frame that completed them: where
-    /// they were waiting for earlier bytes, the frame that brought these.
+    /// The next bytes of a direction. `offset` counts its payload bytes from the start of the stream, or from the first
+    /// captured byte if the start was not captured. `at` is the frame that completed the bytes: if they had to wait for
+    /// earlier ones, the frame with those.
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: Moment);
 
-    /// Comes before the first data or gap of a direction: offset 0 has this sequence number.
+    /// The sequence number of offset 0.
     fn tcp_start(&mut self, stream: StreamId, dir: Dir, seq: u32) {
         let _ = (stream, dir, seq);
     }
 
-    /// `len` bytes that were never captured. `at` is the frame with the bytes behind them, where there are any.
+    /// The next `len` bytes of a direction were never captured. `at` is the frame with the bytes after them, if there are
+    /// any. [`Totals::lost`] counts them.
     fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, cause: Cause, at: Moment);
 
-    /// Something odd.
+    /// An anomaly.
     fn tcp_note(&mut self, stream: StreamId, dir: Dir, note: Note, at: Moment) {
         let _ = (stream, dir, note, at);
     }
 
-    /// Nothing more will come in this direction.
+    /// A direction has ended.
     fn tcp_end(&mut self, stream: StreamId, dir: Dir, how: End, totals: &Totals, at: Moment);
 
-    /// A datagram. `missing` is how many of its last bytes the capture cut off.
+    /// A datagram. `missing` is how many bytes at its end were not captured.
     fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: Moment);
 
-    /// Something odd about the datagram that follows.
+    /// An anomaly of the datagram that follows.
     fn udp_note(&mut self, stream: &Stream, dir: Dir, note: Note, at: Moment) {
         let _ = (stream, dir, note, at);
     }
 
-    /// No more datagrams will come under this number: the capture ended, or the pair of ends was the longest
-    /// idle one when there were too many.
+    /// A conversation has ended: the capture did, or too many conversations were open and this one was idle longest.
     fn udp_end(&mut self, stream: StreamId, how: End, at: Moment) {
         let _ = (stream, how, at);
     }

@@ -1,42 +1,42 @@
-//! TCP connections: which segment belongs to which stream, when a stream begins, ends and begins anew.
+//! All TCP connections: which stream a segment belongs to, and when streams begin, end, and begin anew.
 //!
-//! What a connection is stands in `conn`, what one direction's sequence numbers mean in `half`. Streams are numbered
+//! `connection` handles one connection, `direction` the sequence numbers of one direction. Streams are numbered
 //! as Wireshark numbers them (epan/dissectors/packet-tcp.c, `dissect_tcp`): a SYN without ACK whose number is not the
 //! base of its sender's direction, or that comes after a FIN with ACK or a RST, starts a new stream between the same
 //! ends.
 
-use super::conn::Conn;
+use super::connection::TcpConnection;
+use super::conversations::{ConversationTable, EndpointPair, List, PacketEnds, SlotId};
 use super::segment::Segment;
 use super::sink::{End, FlowSink, StreamId};
-use super::table::{Key, List, Side, SlotId, Table};
-use super::{Limits, Stats};
+use super::{FlowContext, FlowLimits};
 use crate::capture::Moment;
 
-/// How many waiting streams are looked at to make room at once.
+/// How many waiting streams a segment may flush to free memory.
 const RELIEF_STEPS: usize = 64;
 
 /// All connections.
 #[derive(Debug)]
 pub(super) struct Tcp {
-    table: Table<Conn>,
+    table: ConversationTable<TcpConnection>,
     streams: u32,
-    /// Memory held by bytes that wait, in all streams together.
+    /// Memory held by waiting bytes, in all streams together.
     waiting: usize,
-    /// Where the next look for patience run out goes.
+    /// The stream that the next `sweep` checks.
     hand: Option<SlotId>,
 }
 
 impl Tcp {
     pub(super) fn new() -> Self {
-        Tcp { table: Table::new(), streams: 0, waiting: 0, hand: None }
+        Tcp { table: ConversationTable::new(), streams: 0, waiting: 0, hand: None }
     }
 
-    /// How many streams there were.
+    /// How many streams were numbered.
     pub(super) fn streams(&self) -> u32 {
         self.streams
     }
 
-    /// Memory held by bytes that wait.
+    /// Memory held by waiting bytes.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.waiting
@@ -48,21 +48,22 @@ impl Tcp {
         self.table.count(List::Open) + self.table.count(List::Closed)
     }
 
-    /// Takes a segment, told with its ends and its sender.
+    /// Takes a segment and delivers what it completes.
     pub(super) fn segment<S: FlowSink>(
         &mut self,
-        (key, side): (Key, Side),
+        ends: PacketEnds,
         segment: &Segment<'_>,
-        at: Moment,
-        (limits, stats): (&Limits, &mut Stats),
+        context: &mut FlowContext<'_>,
         sink: &mut S,
     ) {
-        let (id, created) = self.conversation(key, side, segment, at, sink);
+        let (at, limits, side) = (context.at, context.limits, ends.sender);
+        let (id, created) = self.conversation(ends, segment, at, sink);
         if !(segment.measured && segment.full()) {
+            // Wireshark numbers streams by damaged headers, too.
             if let Some(conn) = self.table.get_mut(id) {
                 conn.rebase(side, segment, created);
             }
-            stats.malformed += 1;
+            context.stats.malformed += 1;
             return;
         }
         let Some(conn) = self.table.get_mut(id) else {
@@ -79,29 +80,29 @@ impl Tcp {
         if opens {
             conn.begin(side, segment, at, sink);
         }
-        stats.after_end += conn.take(side, segment, at, limits, sink);
+        context.stats.after_end += conn.take(side, segment, at, limits, sink);
         conn.settle(at, limits, sink);
         self.waiting = self.waiting + conn.cost() - before;
         self.file(id);
         if opens {
-            self.make_room(at, (limits, stats), sink);
+            self.evict_surplus(context, sink);
         }
         if self.waiting > limits.total_buffer {
             self.relieve(id, at, limits, sink);
         }
     }
 
-    /// Numbers a conversation that is only spoken of, in an ICMP error.
-    pub(super) fn mention<S: FlowSink>(&mut self, key: Key, at: Moment, room: (&Limits, &mut Stats), sink: &mut S) {
-        if self.table.find(&key).is_none() {
-            self.create(key);
-            self.make_room(at, room, sink);
+    /// Numbers the conversation of a packet that an ICMP error quotes.
+    pub(super) fn mention<S: FlowSink>(&mut self, pair: EndpointPair, context: &mut FlowContext<'_>, sink: &mut S) {
+        if self.table.find(&pair).is_none() {
+            self.create(pair);
+            self.evict_surplus(context, sink);
         }
     }
 
-    /// Looks at one of the streams that wait, whichever has its turn: so that one without further frames is not
-    /// forgotten.
-    pub(super) fn sweep<S: FlowSink>(&mut self, now: Moment, limits: &Limits, sink: &mut S) {
+    /// Checks one of the waiting streams, in turn, for holes to give up. Called once a frame, so that a stream without
+    /// further frames is checked, too.
+    pub(super) fn sweep<S: FlowSink>(&mut self, now: Moment, limits: &FlowLimits, sink: &mut S) {
         let Some(id) = self.hand.or_else(|| self.table.oldest(List::Pending)) else {
             return;
         };
@@ -130,52 +131,52 @@ impl Tcp {
                 conn.end(End::CaptureEnd, now, sink);
             }
         }
-        self.table = Table::new();
+        self.table = ConversationTable::new();
         self.waiting = 0;
         self.hand = None;
     }
 
-    /// The slot of the conversation a segment belongs to, and whether it was made for it.
+    /// The slot of the conversation that a segment belongs to, and whether the segment is its first.
     fn conversation<S: FlowSink>(
         &mut self,
-        key: Key,
-        side: Side,
+        ends: PacketEnds,
         segment: &Segment<'_>,
         at: Moment,
         sink: &mut S,
     ) -> (SlotId, bool) {
-        if let Some(id) = self.table.find(&key) {
-            let replaced = self.table.get_mut(id).is_some_and(|conn| conn.replaced_by(side, segment));
+        if let Some(id) = self.table.find(&ends.pair) {
+            let replaced = self.table.get_mut(id).is_some_and(|conn| conn.replaced_by(ends.sender, segment));
             if !replaced {
                 return (id, false);
             }
             self.drop_slot(id, End::Replaced, at, sink);
         }
-        (self.create(key), true)
+        (self.create(ends.pair), true)
     }
 
-    fn create(&mut self, key: Key) -> SlotId {
+    fn create(&mut self, pair: EndpointPair) -> SlotId {
         let id = StreamId(self.streams);
         self.streams = self.streams.saturating_add(1);
-        self.table.insert(key, Conn::new(id, key))
+        self.table.insert(pair, TcpConnection::new(id, pair))
     }
 
-    /// Ends the longest idle stream where there are too many, and forgets the longest closed one.
-    fn make_room<S: FlowSink>(&mut self, at: Moment, (limits, stats): (&Limits, &mut Stats), sink: &mut S) {
-        if self.table.count(List::Open) > limits.tcp_streams.max(1)
+    /// Ends the stream that was idle longest if too many are open, and forgets the one closed longest ago if too many
+    /// are closed.
+    fn evict_surplus<S: FlowSink>(&mut self, context: &mut FlowContext<'_>, sink: &mut S) {
+        if self.table.count(List::Open) > context.limits.tcp_streams.max(1)
             && let Some(oldest) = self.table.oldest(List::Open)
         {
-            stats.evicted += 1;
-            self.evict(oldest, at, sink);
+            context.stats.evicted += 1;
+            self.evict(oldest, context.at, sink);
         }
-        while self.table.count(List::Closed) > limits.tcp_closed
+        while self.table.count(List::Closed) > context.limits.tcp_closed
             && let Some(oldest) = self.table.oldest(List::Closed)
         {
-            self.drop_slot(oldest, End::Evicted, at, sink);
+            self.drop_slot(oldest, End::Evicted, context.at, sink);
         }
     }
 
-    /// Ends a stream to make room, and keeps its number among the closed ones.
+    /// Ends a stream because too many are open, and keeps its number among the closed ones.
     fn evict<S: FlowSink>(&mut self, id: SlotId, at: Moment, sink: &mut S) {
         let Some(conn) = self.table.get_mut(id) else {
             return;
@@ -196,7 +197,7 @@ impl Tcp {
         }
     }
 
-    /// Puts a conversation into the lists where it belongs.
+    /// Moves a conversation to the lists that its state belongs to.
     #[inline]
     fn file(&mut self, id: SlotId) {
         let Some(conn) = self.table.get(id) else {
@@ -222,8 +223,8 @@ impl Tcp {
         self.table.set_pending(id, false);
     }
 
-    /// Makes room: those that have waited longest give up their holes first, then the one that came last.
-    fn relieve<S: FlowSink>(&mut self, current: SlotId, now: Moment, limits: &Limits, sink: &mut S) {
+    /// Frees memory: the streams that have waited longest give up their holes first, then the `current` one.
+    fn relieve<S: FlowSink>(&mut self, current: SlotId, now: Moment, limits: &FlowLimits, sink: &mut S) {
         let mut next = self.table.oldest(List::Pending);
         for _ in 0..RELIEF_STEPS {
             let Some(id) = next else { break };
@@ -236,7 +237,7 @@ impl Tcp {
         self.relieve_one(current, now, limits, sink);
     }
 
-    fn relieve_one<S: FlowSink>(&mut self, id: SlotId, now: Moment, limits: &Limits, sink: &mut S) {
+    fn relieve_one<S: FlowSink>(&mut self, id: SlotId, now: Moment, limits: &FlowLimits, sink: &mut S) {
         let Some(conn) = self.table.get_mut(id) else {
             return;
         };
@@ -247,7 +248,7 @@ impl Tcp {
         if !conn.pending() {
             self.unpend(id);
         }
-        if self.table.get(id).is_some_and(Conn::ended) {
+        if self.table.get(id).is_some_and(TcpConnection::ended) {
             self.table.close(id);
         }
     }

@@ -1,14 +1,15 @@
-//! UDP datagrams and the conversations they belong to, numbered as Wireshark's `udp.stream`: one for each pair of
-//! ends, from 0, in order of their first datagram.
+//! UDP datagrams and their conversations. Each pair of ends is a conversation, numbered from 0 in order of their first
+//! datagrams, like Wireshark's `udp.stream`.
 //!
-//! It keeps nothing of a datagram's content.
+//! It keeps no content of datagrams.
 
-use super::checksum::Sums;
+use super::FlowContext;
+use super::checksum::WrongSums;
+use super::conversations::{ConversationTable, List, PacketEnds, PairSide, SlotId};
 use super::sink::{Dir, End, FlowSink, Note, Stream, StreamId};
-use super::table::{Key, List, Side, Table};
-use super::{Limits, Stats};
 use crate::capture::Moment;
 
+/// Bytes of a UDP header.
 const HEADER: usize = 8;
 
 /// A datagram.
@@ -19,15 +20,14 @@ pub(super) struct Datagram<'a> {
     pub bytes: &'a [u8],
     /// How many more bytes it had on the wire.
     pub missing: u32,
-    /// Its checksums that are wrong, and its packet's.
-    pub sums: Sums,
-    /// The rest of it was in IP fragments that were no longer waited for, because too many did.
+    pub sums: WrongSums,
+    /// Its end is missing, because too many IP fragments were waiting and this datagram's were given up.
     pub crowded: bool,
 }
 
 impl<'a> Datagram<'a> {
     /// Reads a header (RFC 768) from the captured bytes of an IP payload that was `missing` bytes longer. The length
-    /// field bounds the payload. `None` where the header is cut off or its length impossible.
+    /// field bounds the payload. `None` if the header is cut or its length is less than a header's.
     pub(super) fn parse(data: &'a [u8], missing: u32, v6: bool) -> Option<Self> {
         let ([s0, s1, d0, d1, l0, l1, ..], rest) = data.split_first_chunk::<HEADER>()?;
         let there = rest.len() + missing as usize;
@@ -42,7 +42,7 @@ impl<'a> Datagram<'a> {
             dst_port: u16::from_be_bytes([*d0, *d1]),
             bytes,
             missing: u32::try_from(len - bytes.len()).unwrap_or(u32::MAX),
-            sums: Sums::default(),
+            sums: WrongSums::default(),
             crowded: false,
         })
     }
@@ -51,7 +51,7 @@ impl<'a> Datagram<'a> {
 #[derive(Debug)]
 struct Conversation {
     stream: Stream,
-    forward: Side,
+    forward: PairSide,
     /// Whether the consumer has seen a datagram of it.
     open: bool,
 }
@@ -59,41 +59,41 @@ struct Conversation {
 /// All conversations.
 #[derive(Debug)]
 pub(super) struct Udp {
-    table: Table<Conversation>,
+    table: ConversationTable<Conversation>,
     streams: u32,
 }
 
 impl Udp {
     pub(super) fn new() -> Self {
-        Udp { table: Table::new(), streams: 0 }
+        Udp { table: ConversationTable::new(), streams: 0 }
     }
 
-    /// How many streams there were.
+    /// How many streams were numbered.
     pub(super) fn streams(&self) -> u32 {
         self.streams
     }
 
-    /// Takes a datagram, told with its ends and its sender.
+    /// Takes a datagram and delivers it.
     pub(super) fn datagram<S: FlowSink>(
         &mut self,
-        (key, side): (Key, Side),
+        ends: PacketEnds,
         datagram: &Datagram<'_>,
-        at: Moment,
-        room: (&Limits, &mut Stats),
+        context: &mut FlowContext<'_>,
         sink: &mut S,
     ) {
-        let id = match self.table.find(&key) {
+        let at = context.at;
+        let id = match self.table.find(&ends.pair) {
             Some(id) => id,
-            None => self.create(key, side, at, room, sink),
+            None => self.create(ends, context, sink),
         };
         self.table.touch(id);
         let Some(conversation) = self.table.get_mut(id) else {
             return;
         };
         if !conversation.open {
-            *conversation = Conversation { open: true, ..Conversation::new(conversation.stream.id, key, side) };
+            *conversation = Conversation { open: true, ..Conversation::new(conversation.stream.id, ends) };
         }
-        let dir = if side == conversation.forward { Dir::Forward } else { Dir::Backward };
+        let dir = if ends.sender == conversation.forward { Dir::Forward } else { Dir::Backward };
         for wrong in datagram.sums.wrong() {
             sink.udp_note(&conversation.stream, dir, Note::Checksum(wrong), at);
         }
@@ -103,16 +103,10 @@ impl Udp {
         sink.udp(&conversation.stream, dir, datagram.bytes, datagram.missing, at);
     }
 
-    /// Numbers a conversation that is only spoken of, in an ICMP error.
-    pub(super) fn mention<S: FlowSink>(
-        &mut self,
-        (key, side): (Key, Side),
-        at: Moment,
-        room: (&Limits, &mut Stats),
-        sink: &mut S,
-    ) {
-        if self.table.find(&key).is_none() {
-            self.create(key, side, at, room, sink);
+    /// Numbers the conversation of a packet that an ICMP error quotes.
+    pub(super) fn mention<S: FlowSink>(&mut self, ends: PacketEnds, context: &mut FlowContext<'_>, sink: &mut S) {
+        if self.table.find(&ends.pair).is_none() {
+            self.create(ends, context, sink);
         }
     }
 
@@ -130,34 +124,27 @@ impl Udp {
         for id in open {
             sink.udp_end(id, End::CaptureEnd, now);
         }
-        self.table = Table::new();
+        self.table = ConversationTable::new();
     }
 
-    fn create<S: FlowSink>(
-        &mut self,
-        key: Key,
-        side: Side,
-        at: Moment,
-        (limits, stats): (&Limits, &mut Stats),
-        sink: &mut S,
-    ) -> u32 {
-        if self.table.count(List::Open) >= limits.udp_streams.max(1)
+    fn create<S: FlowSink>(&mut self, ends: PacketEnds, context: &mut FlowContext<'_>, sink: &mut S) -> SlotId {
+        if self.table.count(List::Open) >= context.limits.udp_streams.max(1)
             && let Some(oldest) = self.table.oldest(List::Open)
             && let Some(old) = self.table.remove(oldest)
             && old.open
         {
-            stats.evicted += 1;
-            sink.udp_end(old.stream.id, End::Evicted, at);
+            context.stats.evicted += 1;
+            sink.udp_end(old.stream.id, End::Evicted, context.at);
         }
         let id = StreamId(self.streams);
         self.streams = self.streams.saturating_add(1);
-        self.table.insert(key, Conversation::new(id, key, side))
+        self.table.insert(ends.pair, Conversation::new(id, ends))
     }
 }
 
 impl Conversation {
-    fn new(id: StreamId, key: Key, side: Side) -> Self {
-        let stream = Stream { id, forward: key.end(side), backward: key.end(side.other()) };
-        Conversation { stream, forward: side, open: false }
+    fn new(id: StreamId, PacketEnds { pair, sender }: PacketEnds) -> Self {
+        let stream = Stream { id, forward: pair.end(sender), backward: pair.end(sender.other()) };
+        Conversation { stream, forward: sender, open: false }
     }
 }

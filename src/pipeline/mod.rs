@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::capture::{Frame, Moment};
-use crate::flow::{Cause, Dir, End, Flow, FlowSink, Limits as FlowLimits, Note};
-use crate::flow::{Opening as FlowOpening, Stats as FlowStats, Stream, StreamId, Totals};
+use crate::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Note};
+use crate::flow::{FlowStats, Stream, StreamId, TcpOpening, Totals};
 use crate::out::{Counts, Outlined, Record};
 use crate::proto::{AllSettings, Ends, Known, LazyTables, Learned, Options, Secret, Side, Transport};
 use crate::table::Evaluator;
@@ -249,9 +249,9 @@ impl<O: Output> Engine<O> {
 }
 
 impl<O: Output> FlowSink for Engine<O> {
-    fn tcp_open(&mut self, stream: &Stream, opening: FlowOpening, _at: Moment) {
+    fn tcp_open(&mut self, stream: &Stream, opening: TcpOpening, _at: Moment) {
         let key = StreamKey { transport: Transport::Tcp, number: stream.id.0 };
-        let replaced = self.connections.insert(key, Connection::new(key, *stream, opening != FlowOpening::Middle));
+        let replaced = self.connections.insert(key, Connection::new(key, *stream, opening != TcpOpening::Middle));
         self.held -= replaced.map_or(0, |connection| connection.held());
     }
 

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::common::file;
 use moulsniff::capture::{Capture, Moment, Source};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Opening, Stream, StreamId, Totals};
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
 
 /// A TCP stream by its number: who sent the first frame, who received it, and what each sent, in hex.
 type Tcp = BTreeMap<u32, (String, String, [String; 2])>;
@@ -26,7 +26,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 impl FlowSink for Log {
-    fn tcp_open(&mut self, stream: &Stream, _: Opening, _: Moment) {
+    fn tcp_open(&mut self, stream: &Stream, _: TcpOpening, _: Moment) {
         let (from, to) = (stream.forward.to_string(), stream.backward.to_string());
         self.tcp.insert(stream.id.0, (from, to, Default::default()));
     }
@@ -51,7 +51,7 @@ fn ours(path: &Path) -> Log {
 
 /// Several files as one capture.
 fn ours_of(paths: &[PathBuf]) -> Log {
-    let (mut flow, mut log) = (Flow::new(Limits::default()), Log::default());
+    let (mut flow, mut log) = (Flow::new(FlowLimits::default()), Log::default());
     let mut capture = Capture::new(paths.iter().map(Source::path));
     while let Some(frame) = capture.next_frame().unwrap() {
         flow.frame(&frame, &mut log);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use moulsniff::capture::{Capture, Moment};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Opening, Stream, StreamId, Totals};
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
 use rc4::{KeyInit, StreamCipher};
 use serde_json::Value;
 
@@ -172,7 +172,7 @@ type Both = ([Vec<u8>; 2], [u16; 2]);
 impl Wire {
     fn of(capture: &str) -> Wire {
         let mut capture = Capture::open(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(capture)).unwrap();
-        let (mut flow, mut wire) = (Flow::new(Limits::default()), Wire::default());
+        let (mut flow, mut wire) = (Flow::new(FlowLimits::default()), Wire::default());
         while let Some(frame) = capture.next_frame().unwrap() {
             flow.frame(&frame, &mut wire);
         }
@@ -186,7 +186,7 @@ impl Wire {
 }
 
 impl FlowSink for Wire {
-    fn tcp_open(&mut self, stream: &Stream, _: Opening, _: Moment) {
+    fn tcp_open(&mut self, stream: &Stream, _: TcpOpening, _: Moment) {
         self.0.entry(("tcp", stream.id.0)).or_default().1 = [stream.forward.port(), stream.backward.port()];
     }
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, _: u64, bytes: &[u8], _: Moment) {

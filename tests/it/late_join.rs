@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::common::{file, records};
 use crate::made::{ACK, End, Made, end, run};
 use moulsniff::capture::{Capture, Item};
-use moulsniff::flow::Limits;
+use moulsniff::flow::FlowLimits;
 use moulsniff::out::{Body, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
 use moulsniff::proto::moul::MoulSettings;
@@ -234,7 +234,7 @@ fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
                 port: 14_617,
                 protocol: "moul".into(),
             }],
-            limits: Limits::default(),
+            limits: FlowLimits::default(),
             max_held: 32 << 20,
         };
         let mut pipeline = Pipeline::new(setup, Opened::default());

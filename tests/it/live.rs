@@ -53,7 +53,7 @@ mod live {
     use std::time::Duration;
 
     use moulsniff::capture::{Capture, Moment};
-    use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, Limits, Opening, Stream, StreamId, Totals};
+    use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
     use serde_json::Value;
 
     const CAPTURE: &str = "captures/moul/kind_game.pcap";
@@ -65,7 +65,7 @@ mod live {
     struct Conversation(Vec<(Dir, Vec<u8>)>);
 
     impl FlowSink for Conversation {
-        fn tcp_open(&mut self, _: &Stream, _: Opening, _: Moment) {}
+        fn tcp_open(&mut self, _: &Stream, _: TcpOpening, _: Moment) {}
         fn tcp_data(&mut self, stream: StreamId, dir: Dir, _: u64, bytes: &[u8], _: Moment) {
             if stream.0 == 0 {
                 self.0.push((dir, bytes.to_vec()));
@@ -79,7 +79,7 @@ mod live {
 
     fn conversation() -> Vec<(Dir, Vec<u8>)> {
         let mut capture = Capture::open(format!("{}/{CAPTURE}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        let (mut flow, mut found) = (Flow::new(Limits::default()), Conversation::default());
+        let (mut flow, mut found) = (Flow::new(FlowLimits::default()), Conversation::default());
         while let Some(frame) = capture.next_frame().unwrap() {
             flow.frame(&frame, &mut found);
         }

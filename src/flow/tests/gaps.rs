@@ -204,7 +204,7 @@ fn one_direction_alone() {
 
 #[test]
 fn more_waits_than_one_stream_may_hold() {
-    let limits = Limits { stream_buffer: 400, ..Limits::default() };
+    let limits = FlowLimits { stream_buffer: 400, ..FlowLimits::default() };
     dialogue_with(
         limits,
         "
@@ -221,7 +221,7 @@ fn more_waits_than_one_stream_may_hold() {
 
 #[test]
 fn more_waits_than_all_streams_together_may_hold() {
-    let limits = Limits { total_buffer: 250, ..Limits::default() };
+    let limits = FlowLimits { total_buffer: 250, ..FlowLimits::default() };
     dialogue_with(
         limits,
         "

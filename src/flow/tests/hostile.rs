@@ -60,7 +60,7 @@ fn every_frame_cut_at_every_byte() {
     for (link, frame) in frames {
         for len in 0..=frame.len() {
             for wire_len in [frame.len(), len, 0] {
-                let mut talk = Talk::new(Limits::default());
+                let mut talk = Talk::new(FlowLimits::default());
                 talk.frame_cut(link, &frame[..len], wire_len);
                 talk.flow.finish(&mut talk.log);
                 let stats = talk.flow.stats();
@@ -79,7 +79,7 @@ fn every_frame_cut_at_every_byte() {
 
 #[test]
 fn a_header_of_impossible_length_counts_for_the_number_alone() {
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     let mut build = Build { port: 4000, seq: 100, flags: 2, text: b"hello".to_vec(), ..Build::default() };
     let mut short = build.ip();
     short[20 + 12] = 0x40;
@@ -93,7 +93,7 @@ fn a_header_of_impossible_length_counts_for_the_number_alone() {
 
 #[test]
 fn frames_without_a_time_hasten_nothing() {
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     talk.play("> 99 syn");
     talk.play("< 499 syn ack 100");
     talk.play("> 105 ack 500 'world'");
@@ -130,7 +130,7 @@ impl Chance {
 fn noise_on_every_link_type() {
     let mut chance = Chance(1);
     let mut talk =
-        Talk::new(Limits { tcp_streams: 8, tcp_closed: 4, udp_streams: 4, fragmented: 4, ..Limits::default() });
+        Talk::new(FlowLimits { tcp_streams: 8, tcp_closed: 4, udp_streams: 4, fragmented: 4, ..FlowLimits::default() });
     for _ in 0..20_000 {
         let link = [0, 1, 9, 12, 101, 108, 113, 228, 276, 7][chance.below(10) as usize];
         let mut data: Vec<u8> = (0..chance.below(120)).map(|_| chance.below(256) as u8).collect();
@@ -162,7 +162,7 @@ fn a_shuffled_stream_comes_out_whole() {
             covered[from..to].fill(true);
             segments.push((from, to));
         }
-        let mut talk = Talk::new(Limits::default());
+        let mut talk = Talk::new(FlowLimits::default());
         let isn = u32::MAX - 1000;
         talk.play(&format!("> {isn} syn"));
         talk.play(&format!("< 499 syn ack {}", isn.wrapping_add(1)));
@@ -195,7 +195,7 @@ fn a_shuffled_stream_comes_out_whole() {
 
 #[test]
 fn memory_stays_bounded_under_a_flood_of_holes() {
-    let limits = Limits { total_buffer: 20_000, ..Limits::default() };
+    let limits = FlowLimits { total_buffer: 20_000, ..FlowLimits::default() };
     let mut talk = Talk::new(limits);
     for n in 0..5_000u32 {
         talk.play(&format!("port {}", 1000 + n % 100));
@@ -203,6 +203,25 @@ fn memory_stays_bounded_under_a_flood_of_holes() {
             talk.play("> 99 syn");
         }
         talk.play(&format!("> {} ack 500 'something behind a hole'", 200 + 100 * n));
-        assert!(talk.flow.tcp.waiting() <= 20_000);
+        assert!(talk.flow.transports.tcp.waiting() <= 20_000);
     }
+}
+
+#[test]
+fn a_short_frame_that_claims_a_long_segment_costs_no_walk_over_all_that_waits() {
+    let mut talk = Talk::new(FlowLimits::default());
+    talk.play("> 99 syn");
+    talk.play("< 499 syn ack 100");
+    for n in 0..25_000 {
+        talk.play(&format!("> {} ack 500 'x'", 200 + 2 * n));
+    }
+    // The capture kept none of its payload, which would lie over all of these bytes.
+    let claim = Build { port: 4000, seq: 150, ack: 500, flags: 0x10, text: vec![b'y'; 60_000], ..Build::default() };
+    let packet = claim.ip();
+    let began = std::time::Instant::now();
+    for _ in 0..10_000 {
+        talk.frame_cut(101, &packet[..40], packet.len());
+    }
+    let took = began.elapsed();
+    assert!(took.as_secs() < 5, "{took:?}");
 }

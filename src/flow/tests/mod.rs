@@ -37,7 +37,7 @@ fn arrow(dir: Dir) -> char {
 }
 
 impl FlowSink for Log {
-    fn tcp_open(&mut self, stream: &Stream, opening: Opening, at: Moment) {
+    fn tcp_open(&mut self, stream: &Stream, opening: TcpOpening, at: Moment) {
         self.stream = stream.id.0;
         self.say(stream.id, format!("open {} {opening:?}", stream.id.0), at);
     }
@@ -173,7 +173,7 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: FlowLimits) -> Self {
         let log = Log { stream: u32::MAX, ..Log::default() };
         Talk { flow: Flow::new(limits), log, nanos: 1_000_000_000, port: 4000 }
     }
@@ -228,7 +228,7 @@ impl Talk {
 }
 
 /// Plays a dialogue and holds every line against what it is to make known.
-pub(super) fn dialogue_with(limits: Limits, text: &str) -> Talk {
+pub(super) fn dialogue_with(limits: FlowLimits, text: &str) -> Talk {
     let mut talk = Talk::new(limits);
     let (mut wanted, mut found) = (Vec::new(), Vec::new());
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -243,5 +243,5 @@ pub(super) fn dialogue_with(limits: Limits, text: &str) -> Talk {
 }
 
 pub(super) fn dialogue(text: &str) -> Talk {
-    dialogue_with(Limits::default(), text)
+    dialogue_with(FlowLimits::default(), text)
 }

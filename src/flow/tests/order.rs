@@ -52,7 +52,7 @@ fn the_answer_is_captured_before_what_it_answers() {
 
 #[test]
 fn many_segments_in_reverse() {
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     talk.play("> 99 syn");
     talk.play("< 499 syn ack 100");
     for n in (0..1000).rev() {

@@ -48,7 +48,7 @@ pub(super) fn ipv6_with_extensions() -> Vec<u8> {
 fn every_link_layer_leads_to_the_same_bytes() {
     let v4 = ipv4(17, [10, 0, 0, 1], [10, 0, 0, 2], &udp(7, 8, b"hello"));
     for (link, frame) in one_of_each_link(&v4).into_iter().chain(one_of_each_link(&ipv6_with_extensions())) {
-        let mut talk = Talk::new(Limits::default());
+        let mut talk = Talk::new(FlowLimits::default());
         talk.frame(link, &frame);
         assert_eq!(talk.take_log().trim_start_matches("#0 "), "udp 0 > 'hello'", "link type {link}: {frame:02x?}");
     }
@@ -56,7 +56,7 @@ fn every_link_layer_leads_to_the_same_bytes() {
 
 #[test]
 fn what_is_not_ip_is_counted() {
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     talk.frame(1, &[&[2; 12], &[8, 6][..], &[0; 28]].concat());
     talk.frame(105, &[0; 60]);
     talk.frame(1, &[0; 5]);
@@ -69,7 +69,7 @@ fn what_is_not_ip_is_counted() {
 
 #[test]
 fn ethernet_padding_is_no_payload() {
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     for line in ["> 99 syn", "< 499 syn ack 100"] {
         talk.play(line);
     }
@@ -85,7 +85,7 @@ fn ethernet_padding_is_no_payload() {
 fn ip_options_and_a_length_left_to_the_card() {
     let mut packet = ipv4(17, [10, 0, 0, 1], [10, 0, 0, 2], &udp(7, 8, b"hello"));
     (packet[2], packet[3]) = (0, 0);
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     talk.frame(101, &packet);
     let mut options = ipv4(17, [10, 0, 0, 1], [10, 0, 0, 2], &[&[1; 8], &udp(7, 8, b"there")[..]].concat());
     options[0] = 0x47;
@@ -96,7 +96,7 @@ fn ip_options_and_a_length_left_to_the_card() {
 #[test]
 fn a_tunnel_is_looked_through() {
     let inner = ipv6(17, [1; 16], [2; 16], &udp(7, 8, b"hello"));
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     talk.frame(101, &ipv4(41, [9; 4], [8; 4], &inner));
     talk.frame(101, &ipv4(4, [9; 4], [8; 4], &ipv4(17, [1; 4], [2; 4], &udp(7, 8, b"there"))));
     assert_eq!(talk.take_log().replace("#0 ", ""), "udp 0 > 'hello'; udp 1 > 'there'");
@@ -120,7 +120,7 @@ fn fragments_in_every_order() {
     let payload = udp(7, 8, text.as_bytes());
     let parts = fragments(1, &payload, &[(0, 16), (16, 32), (32, 48)]);
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-        let mut talk = Talk::new(Limits::default());
+        let mut talk = Talk::new(FlowLimits::default());
         for part in order {
             talk.frame(101, &parts[part]);
         }
@@ -131,7 +131,7 @@ fn fragments_in_every_order() {
 
 #[test]
 fn overlapping_fragments_keep_the_first_bytes() {
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     let one = udp(7, 8, b"AAAAAAAABBBBBBBBCCCCCCCC");
     let two = udp(7, 8, b"ZZZZZZZZZZZZZZZZZZZZZZZZ");
     talk.frame(101, &fragments(1, &one, &[(0, 16)])[0]);
@@ -158,7 +158,7 @@ fn ipv6_fragments_of_a_tcp_segment() {
     let first = part(0, 16);
     let mut second = part(16, segment.len());
     second[40 + 3] = 24;
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     talk.frame(101, &second);
     talk.frame(101, &first);
     assert_eq!(talk.take_log(), "open 0 Syn; > 0 'data in a syn'");
@@ -167,7 +167,7 @@ fn ipv6_fragments_of_a_tcp_segment() {
 #[test]
 fn fragments_are_dropped_when_there_are_too_many_or_they_are_too_old() {
     let payload = udp(7, 8, &[b'x'; 24]);
-    let limits = Limits { fragmented: 2, ..Limits::default() };
+    let limits = FlowLimits { fragmented: 2, ..FlowLimits::default() };
     let mut talk = Talk::new(limits);
     let first = |id| fragments(id, &payload, &[(0, 16)]).remove(0);
     let last = |id| fragments(id, &payload, &[(16, 32)]).remove(0);
@@ -181,7 +181,7 @@ fn fragments_are_dropped_when_there_are_too_many_or_they_are_too_old() {
     talk.play("wait 61s");
     talk.frame(101, &last(3));
     assert_eq!(talk.take_log(), beginning, "the first fragment was too old");
-    let mut talk = Talk::new(Limits { fragment_buffer: 600, ..Limits::default() });
+    let mut talk = Talk::new(FlowLimits { fragment_buffer: 600, ..FlowLimits::default() });
     for id in 0..100 {
         talk.frame(101, &first(id));
     }
@@ -192,7 +192,7 @@ fn fragments_are_dropped_when_there_are_too_many_or_they_are_too_old() {
 fn of_a_datagram_that_stays_incomplete_the_beginning_is_told_when_its_time_is_over() {
     let text: String = (0..40).map(|n| char::from(b'a' + n % 26)).collect();
     let parts = fragments(1, &udp(7, 8, text.as_bytes()), &[(0, 16), (16, 32), (32, 48)]);
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     talk.frame(101, &parts[2]);
     talk.frame(101, &parts[0]);
     talk.play("wait 61s");
@@ -213,7 +213,7 @@ fn of_a_segment_that_stays_incomplete_the_rest_may_come_again() {
     let segment = build(100, b"abcdefghijklmnopqrst");
     let mut part = ipv4(6, [10, 0, 0, 1], [10, 0, 0, 2], &segment[..32]);
     part[6] = 0x20;
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     talk.frame(101, &ipv4(6, [10, 0, 0, 1], [10, 0, 0, 2], &syn));
     talk.frame(101, &part);
     talk.play("wait 61s");
@@ -224,7 +224,7 @@ fn of_a_segment_that_stays_incomplete_the_rest_may_come_again() {
 #[test]
 fn fragments_that_contradict_each_other_about_the_end() {
     let payload = udp(7, 8, &[b'x'; 40]);
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     talk.frame(101, &fragments(1, &payload, &[(0, 16)])[0]);
     talk.frame(101, &fragments(1, &payload, &[(32, 40)])[0]);
     talk.frame(101, &fragments(1, &payload[..24], &[(16, 24)])[0]);
@@ -239,7 +239,7 @@ fn fragments_that_contradict_each_other_about_the_end() {
 fn of_a_datagram_whose_first_fragment_was_cut_the_beginning_is_told() {
     let payload = udp(7, 8, &[b'x'; 40]);
     let parts = fragments(1, &payload, &[(0, 24), (24, 48)]);
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     talk.frame_cut(101, &parts[0][..38], parts[0].len());
     talk.frame(101, &parts[1]);
     talk.flow.finish(&mut talk.log);
@@ -248,7 +248,7 @@ fn of_a_datagram_whose_first_fragment_was_cut_the_beginning_is_told() {
 
 #[test]
 fn the_udp_length_bounds_the_payload() {
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     let mut short = udp(7, 8, b"hello and more");
     short[5] = 8 + 5;
     talk.frame(101, &ipv4(17, [1; 4], [2; 4], &short));
@@ -262,7 +262,7 @@ fn the_udp_length_bounds_the_payload() {
 
 #[test]
 fn udp_streams_are_pairs_of_ends() {
-    let mut talk = Talk::new(Limits { udp_streams: 2, ..Limits::default() });
+    let mut talk = Talk::new(FlowLimits { udp_streams: 2, ..FlowLimits::default() });
     let (a, b) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     talk.frame(101, &ipv4(17, a, b, &udp(1, 2, b"ask")));
     talk.frame(101, &ipv4(17, a, b, &udp(1, 3, b"other")));

@@ -213,7 +213,7 @@ fn streams_are_numbered_in_order_of_their_first_frame() {
 
 #[test]
 fn the_longest_idle_stream_makes_room_and_may_go_on() {
-    let limits = Limits { tcp_streams: 2, ..Limits::default() };
+    let limits = FlowLimits { tcp_streams: 2, ..FlowLimits::default() };
     let talk = dialogue_with(
         limits,
         "
@@ -237,7 +237,7 @@ fn the_longest_idle_stream_makes_room_and_may_go_on() {
 
 #[test]
 fn closed_streams_are_forgotten_in_time() {
-    let limits = Limits { tcp_closed: 1, ..Limits::default() };
+    let limits = FlowLimits { tcp_closed: 1, ..FlowLimits::default() };
     let mut talk = Talk::new(limits);
     for port in 5000..5010 {
         talk.play(&format!("port {port}"));
@@ -247,12 +247,12 @@ fn closed_streams_are_forgotten_in_time() {
         talk.play("< 500 fin ack 101");
     }
     assert_eq!(talk.log.totals.len(), 20);
-    assert_eq!(talk.flow.tcp.remembered(), 2, "the one that ended last, and the one before");
+    assert_eq!(talk.flow.transports.tcp.remembered(), 2, "the one that ended last, and the one before");
 }
 
 #[test]
 fn an_icmp_error_numbers_what_it_quotes() {
-    let mut talk = Talk::new(Limits::default());
+    let mut talk = Talk::new(FlowLimits::default());
     let quote = ipv4(17, [10, 0, 0, 1], [10, 0, 0, 9], &udp(1, 2, b"never captured"));
     let mut icmp = vec![3, 3, 0, 0, 0, 0, 0, 0];
     icmp.extend(&quote[..28]);

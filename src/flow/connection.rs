@@ -1,54 +1,63 @@
-//! One TCP connection: its two directions, who opened it, and how it ends or begins anew.
+//! One TCP connection: its two directions, which end opened it, and how it ends or begins anew.
 //!
-//! It does not know of other connections; what makes a stream a new one is asked here and done in `tcp`.
+//! It does not know of other connections. `tcp` asks it whether a segment begins a new stream, and then makes one.
 
-use super::delivery::Out;
-use super::half::{Half, Payload};
+use super::conversations::{EndpointPair, PairSide};
+use super::delivery::DirectionSink;
+use super::direction::{DirectionState, Payload};
 use super::segment::{ACK, FIN, RST, SYN, Segment};
-use super::sink::{Dir, End, FlowSink, Note, Opening, Stream, StreamId};
-use super::table::{Key, Side};
-use super::{Limits, elapsed};
+use super::sink::{Dir, End, FlowSink, Note, Stream, StreamId, TcpOpening};
+use super::{FlowLimits, elapsed};
 use crate::capture::Moment;
 use crate::capture::Time;
 
-/// A segment's bytes this far behind the end of a closed stream are late copies; others begin something new.
+/// Bytes at most this far from the end of a closed stream are late copies. Others begin a new connection.
 const LATE_COPY: u64 = 1 << 24;
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Conn {
+pub(super) struct TcpConnection {
     pub id: StreamId,
-    key: Key,
-    low: Half,
-    high: Half,
-    /// Which side sends what is forward.
-    forward: Side,
-    /// Whether the consumer was told that it is open.
+    key: EndpointPair,
+    low: DirectionState,
+    high: DirectionState,
+    /// The side whose direction is [`Dir::Forward`].
+    forward: PairSide,
+    /// Whether `tcp_open` was called for it.
     pub open: bool,
-    /// Whether it was given up to make room, and may go on.
+    /// Whether it was ended because too many streams were open. It may go on.
     pub evicted: bool,
-    /// Wireshark's base sequence number of either side.
+    /// The sequence number that Wireshark takes for the one before each side's first byte.
     low_base: Option<u32>,
     high_base: Option<u32>,
-    /// A FIN with ACK or a RST was seen, other than in the first frame.
+    /// A FIN with ACK or a RST was seen in a frame after the first.
     closing: bool,
     seen_low: bool,
     seen_high: bool,
-    /// A RST was seen: in which frame of the stream, and when.
-    reset: Option<(u64, Time)>,
+    /// When a RST was seen.
+    reset: Option<StreamMoment>,
+    /// How many frames it had.
     frames: u64,
-    /// When patience was looked at last.
-    looked: (u64, Time),
+    /// When acknowledged holes were checked last.
+    looked: StreamMoment,
 }
 
-impl Conn {
-    pub(super) fn new(id: StreamId, key: Key) -> Self {
-        Conn {
+/// A moment in the life of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+struct StreamMoment {
+    /// The number of frames that the stream had.
+    frames: u64,
+    time: Time,
+}
+
+impl TcpConnection {
+    pub(super) fn new(id: StreamId, key: EndpointPair) -> Self {
+        TcpConnection {
             id,
             key,
-            low: Half::default(),
-            high: Half::default(),
-            forward: Side::Low,
+            low: DirectionState::default(),
+            high: DirectionState::default(),
+            forward: PairSide::Low,
             open: false,
             evicted: false,
             low_base: None,
@@ -58,23 +67,23 @@ impl Conn {
             seen_high: false,
             reset: None,
             frames: 0,
-            looked: (0, Time::default()),
+            looked: StreamMoment::default(),
         }
     }
 
-    fn dir(&self, side: Side) -> Dir {
+    fn dir(&self, side: PairSide) -> Dir {
         if side == self.forward { Dir::Forward } else { Dir::Backward }
     }
 
-    fn pair(&mut self, side: Side) -> (&mut Half, &mut Half) {
+    fn pair(&mut self, side: PairSide) -> (&mut DirectionState, &mut DirectionState) {
         match side {
-            Side::Low => (&mut self.low, &mut self.high),
-            Side::High => (&mut self.high, &mut self.low),
+            PairSide::Low => (&mut self.low, &mut self.high),
+            PairSide::High => (&mut self.high, &mut self.low),
         }
     }
 
-    fn out<'s, S>(&self, side: Side, sink: &'s mut S) -> Out<'s, S> {
-        Out { sink, stream: self.id, dir: self.dir(side) }
+    fn out<'s, S>(&self, side: PairSide, sink: &'s mut S) -> DirectionSink<'s, S> {
+        DirectionSink { sink, stream: self.id, dir: self.dir(side) }
     }
 
     pub(super) fn cost(&self) -> usize {
@@ -89,23 +98,23 @@ impl Conn {
         self.open && !self.ended() && (self.low.waits() || self.high.waits() || self.reset.is_some())
     }
 
-    fn bases(&mut self, side: Side) -> (&mut Option<u32>, &mut Option<u32>) {
+    fn bases(&mut self, side: PairSide) -> (&mut Option<u32>, &mut Option<u32>) {
         match side {
-            Side::Low => (&mut self.low_base, &mut self.high_base),
-            Side::High => (&mut self.high_base, &mut self.low_base),
+            PairSide::Low => (&mut self.low_base, &mut self.high_base),
+            PairSide::High => (&mut self.high_base, &mut self.low_base),
         }
     }
 
-    /// Whether this segment starts a new stream between the same ends.
-    pub(super) fn replaced_by(&mut self, side: Side, segment: &Segment<'_>) -> bool {
+    /// Whether this segment begins a new stream between the same ends.
+    pub(super) fn replaced_by(&mut self, side: PairSide, segment: &Segment<'_>) -> bool {
         let closing = self.closing;
         let (base, _) = self.bases(side);
         segment.opens() && base.is_some_and(|base| base != segment.seq || closing)
     }
 
-    /// Keeps Wireshark's base numbers. True where a SYN with ACK shows that its side has begun anew. `created` says that
-    /// this segment was the first of its conversation.
-    pub(super) fn rebase(&mut self, side: Side, segment: &Segment<'_>, created: bool) -> bool {
+    /// Updates Wireshark's base numbers. Returns whether a SYN with ACK shows that its side has begun anew. `created` is
+    /// set for the first segment of the conversation.
+    pub(super) fn rebase(&mut self, side: PairSide, segment: &Segment<'_>, created: bool) -> bool {
         let (mine, theirs) = self.bases(side);
         let answer = segment.has(SYN) && segment.has(ACK);
         let anew = answer && mine.is_some_and(|base| base != segment.seq);
@@ -123,12 +132,12 @@ impl Conn {
         anew
     }
 
-    /// Tells the consumer of the stream's beginning, and takes from this segment which side is which.
-    pub(super) fn begin<S: FlowSink>(&mut self, side: Side, segment: &Segment<'_>, at: Moment, sink: &mut S) {
+    /// Calls `tcp_open`. This segment decides which direction is forward.
+    pub(super) fn begin<S: FlowSink>(&mut self, side: PairSide, segment: &Segment<'_>, at: Moment, sink: &mut S) {
         let (opening, forward) = match segment.flags & (SYN | ACK) {
-            SYN => (Opening::Syn, side),
-            flags if flags == SYN | ACK => (Opening::SynAck, side.other()),
-            _ => (Opening::Middle, side),
+            SYN => (TcpOpening::Syn, side),
+            flags if flags == SYN | ACK => (TcpOpening::SynAck, side.other()),
+            _ => (TcpOpening::Middle, side),
         };
         self.forward = forward;
         self.open = true;
@@ -140,29 +149,28 @@ impl Conn {
         Stream { id: self.id, forward: self.key.end(self.forward), backward: self.key.end(self.forward.other()) }
     }
 
-    /// What was acknowledged long enough ago is ripe.
+    /// Lets holes ripen if enough frames or time have passed since the last check.
     #[inline]
-    pub(super) fn look(&mut self, now: Time, limits: &Limits) {
+    pub(super) fn look(&mut self, now: Time, limits: &FlowLimits) {
         let both = self.seen_low && self.seen_high;
         let (frames, time) =
             if both { (limits.hole_frames, limits.hole_time) } else { (limits.blind_frames, limits.blind_time) };
-        let (then_frames, then) = self.looked;
-        let waited = elapsed(then, now);
-        if self.frames - then_frames >= frames || waited >= time {
-            self.looked = (self.frames, now);
+        let waited = elapsed(self.looked.time, now);
+        if self.frames - self.looked.frames >= frames || waited >= time {
+            self.looked = StreamMoment { frames: self.frames, time: now };
             self.low.ripen(both);
             self.high.ripen(both);
-        } else if waited < 0 || then == Time::default() {
-            // A clock that was set back must not hasten anything.
-            self.looked = (then_frames, now);
+        } else if waited < 0 || self.looked.time == Time::default() {
+            // If the clock was set back, the wait begins again: no hole may be given up early because of it.
+            self.looked.time = now;
         }
     }
 
-    /// What a segment says about where either direction stands.
-    fn anchor(&mut self, side: Side, segment: &Segment<'_>, base: Option<u32>) {
+    /// Learns from a segment's numbers where either direction stands.
+    fn anchor(&mut self, side: PairSide, segment: &Segment<'_>, base: Option<u32>) {
         let other_seen = match side {
-            Side::Low => self.seen_high,
-            Side::High => self.seen_low,
+            PairSide::Low => self.seen_high,
+            PairSide::High => self.seen_low,
         };
         let (mine, theirs) = self.pair(side);
         if segment.has(SYN) {
@@ -171,7 +179,7 @@ impl Conn {
                 theirs.begin(segment.ack);
             }
         } else if segment.len == 0 && !other_seen && segment.flags & (FIN | RST | ACK) == ACK {
-            // The last step of a handshake of which the answer was not captured.
+            // The last step of a handshake whose second step was not captured.
             let handshake = base.is_some_and(|base| base.wrapping_add(1) == segment.seq) && mine.expects(segment.seq);
             if handshake && mine.untouched() {
                 theirs.begin(segment.ack);
@@ -185,13 +193,13 @@ impl Conn {
         }
     }
 
-    /// A segment of this connection.
+    /// Takes a segment. Returns how many payload bytes it has behind the end of its direction.
     pub(super) fn take<S: FlowSink>(
         &mut self,
-        side: Side,
+        side: PairSide,
         segment: &Segment<'_>,
         at: Moment,
-        limits: &Limits,
+        limits: &FlowLimits,
         sink: &mut S,
     ) -> u64 {
         self.frames += 1;
@@ -199,11 +207,11 @@ impl Conn {
         let base = *self.bases(side).0;
         self.anchor(side, segment, base);
         match side {
-            Side::Low => self.seen_low = true,
-            Side::High => self.seen_high = true,
+            PairSide::Low => self.seen_low = true,
+            PairSide::High => self.seen_high = true,
         }
         let mut out = self.out(side, sink);
-        // What comes behind the end of both directions is told to nobody.
+        // Nothing is reported after both directions have ended.
         for wrong in segment.sums.wrong().filter(|_| !self.ended()) {
             out.sink.tcp_note(out.stream, out.dir, Note::Checksum(wrong), at);
         }
@@ -214,7 +222,7 @@ impl Conn {
         if mine.ended() {
             return mine.beyond(segment.first(), segment.len);
         }
-        // What a RST carries is a word about its cause (RFC 1122), and no part of the stream.
+        // The payload of a RST explains its cause (RFC 1122) and is not part of the stream.
         if segment.len > 0 && !segment.has(RST) {
             mine.data(Payload { seq: segment.first(), bytes: segment.bytes, len: segment.len }, at, &mut out);
         }
@@ -225,24 +233,25 @@ impl Conn {
             if !mine.waits() && !mine.lacks(segment.seq) {
                 mine.end(End::Rst, at, &mut out);
             }
-            self.reset = self.reset.or(Some((self.frames, at.time)));
+            self.reset = self.reset.or(Some(StreamMoment { frames: self.frames, time: at.time }));
         }
         0
     }
 
-    /// Delivers and ends what is due.
+    /// Delivers what is in order, gives up ripe holes, and ends directions that are complete.
     #[inline]
-    pub(super) fn settle<S: FlowSink>(&mut self, now: Moment, limits: &Limits, sink: &mut S) {
-        for side in [Side::Low, Side::High] {
+    pub(super) fn settle<S: FlowSink>(&mut self, now: Moment, limits: &FlowLimits, sink: &mut S) {
+        for side in [PairSide::Low, PairSide::High] {
             let mut out = self.out(side, sink);
             let (mine, _) = self.pair(side);
             if mine.settle(now, limits, &mut out) {
                 mine.end(End::Fin, now, &mut out);
             }
         }
-        if let Some((frame, time)) = self.reset {
-            // Segments that were under way when the RST was sent are captured shortly after it.
-            let over = self.frames - frame >= limits.hole_frames || elapsed(time, now.time) >= limits.hole_time;
+        if let Some(reset) = self.reset {
+            // Segments that were on their way when the RST was sent are captured shortly after it.
+            let over =
+                self.frames - reset.frames >= limits.hole_frames || elapsed(reset.time, now.time) >= limits.hole_time;
             if over {
                 self.end(End::Rst, now, sink);
             }
@@ -261,8 +270,8 @@ impl Conn {
         }
     }
 
-    /// A SYN with ACK showed that its side begins anew, though no SYN was captured.
-    pub(super) fn begin_anew<S: FlowSink>(&mut self, side: Side, at: Moment, sink: &mut S) {
+    /// Begins anew, because of a SYN with ACK, although no SYN was captured.
+    pub(super) fn begin_anew<S: FlowSink>(&mut self, side: PairSide, at: Moment, sink: &mut S) {
         let (mine, _) = self.pair(side);
         if mine.untouched() && !mine.ended() {
             mine.restart();
@@ -272,8 +281,8 @@ impl Conn {
         }
     }
 
-    /// Payload of a stream that has ended opens it again where it cannot be a late copy.
-    pub(super) fn revive(&mut self, side: Side, segment: &Segment<'_>) {
+    /// Opens an ended stream again if this segment's payload cannot be a late copy.
+    pub(super) fn revive(&mut self, side: PairSide, segment: &Segment<'_>) {
         if segment.len == 0 || segment.has(SYN) {
             return;
         }
@@ -286,14 +295,15 @@ impl Conn {
         }
     }
 
-    /// Back to the beginning, under the same number.
+    /// Resets everything but the stream's number and Wireshark's base numbers.
     fn forget(&mut self) {
         let (low_base, high_base) = (self.low_base, self.high_base);
-        *self = Conn { low_base, high_base, frames: 1, ..Conn::new(self.id, self.key) };
+        *self = TcpConnection { low_base, high_base, frames: 1, ..TcpConnection::new(self.id, self.key) };
     }
 
+    /// Gives up all holes, to free memory.
     pub(super) fn relieve<S: FlowSink>(&mut self, now: Moment, sink: &mut S) {
-        for side in [Side::Low, Side::High] {
+        for side in [PairSide::Low, PairSide::High] {
             let mut out = self.out(side, sink);
             self.pair(side).0.relieve(now, &mut out);
         }

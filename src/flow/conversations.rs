@@ -1,6 +1,6 @@
-//! Conversations by their pair of ends, in constant time, with the longest idle one at hand.
+//! A table of conversations: finds one by its pair of ends, and the one that was idle longest, both in constant time.
 //!
-//! It knows nothing of what a conversation is: a value in a slot, and lists through the slots.
+//! A conversation is a value in a slot, and linked lists run through the slots. What the value is, is not known here.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -8,18 +8,33 @@ use std::net::SocketAddr;
 
 use super::ip::{self, Address};
 
-/// A pair of ends, the same whichever of them sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key([u64; 5]);
+/// An address and a port.
+#[derive(Clone, Copy)]
+pub(super) struct Endpoint<'a> {
+    pub address: &'a Address,
+    pub port: u16,
+}
 
-/// Which end of a [`Key`] sent a packet.
+/// The ends of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) struct PacketEnds {
+    pub pair: EndpointPair,
+    pub sender: PairSide,
+}
+
+/// Two ends, the same pair whichever of them sends: two words for the address of each, and a word with the ports and the
+/// address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EndpointPair([u64; 5]);
+
+/// One end of an [`EndpointPair`]: the one with the lower address and port, or the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PairSide {
     Low,
     High,
 }
 
-impl Hash for Key {
+impl Hash for EndpointPair {
     fn hash<H: Hasher>(&self, state: &mut H) {
         for word in self.0 {
             state.write_u64(word);
@@ -27,63 +42,65 @@ impl Hash for Key {
     }
 }
 
-impl Key {
-    /// The key of a packet, and which of its ends sent it.
-    pub(super) fn new(v6: bool, src: (&Address, u16), dst: (&Address, u16)) -> (Self, Side) {
-        let words = |bytes: &Address| {
-            let all = u128::from_be_bytes(*bytes);
-            ((all >> 64) as u64, all as u64)
+impl PacketEnds {
+    /// The ends of a packet from `src` to `dst`.
+    pub(super) fn new(v6: bool, src: Endpoint<'_>, dst: Endpoint<'_>) -> Self {
+        let words = |end: Endpoint<'_>| {
+            let address = u128::from_be_bytes(*end.address);
+            ((address >> 64) as u64, address as u64, end.port)
         };
-        let (src, dst) = ((words(src.0), src.1), (words(dst.0), dst.1));
-        let (low, high, side) = if src <= dst { (src, dst, Side::Low) } else { (dst, src, Side::High) };
-        let ports = u64::from(v6) << 32 | u64::from(low.1) << 16 | u64::from(high.1);
-        (Key([low.0.0, low.0.1, high.0.0, high.0.1, ports]), side)
+        let (src, dst) = (words(src), words(dst));
+        let (low, high, sender) = if src <= dst { (src, dst, PairSide::Low) } else { (dst, src, PairSide::High) };
+        let ports = u64::from(v6) << 32 | u64::from(low.2) << 16 | u64::from(high.2);
+        PacketEnds { pair: EndpointPair([low.0, low.1, high.0, high.1, ports]), sender }
     }
+}
 
+impl EndpointPair {
     /// The end on one side.
-    pub(super) fn end(&self, side: Side) -> SocketAddr {
+    pub(super) fn end(&self, side: PairSide) -> SocketAddr {
         let [low_a, low_b, high_a, high_b, ports] = self.0;
         let (a, b, port) = match side {
-            Side::Low => (low_a, low_b, ports >> 16),
-            Side::High => (high_a, high_b, ports),
+            PairSide::Low => (low_a, low_b, ports >> 16),
+            PairSide::High => (high_a, high_b, ports),
         };
         let bytes = (u128::from(a) << 64 | u128::from(b)).to_be_bytes();
         SocketAddr::new(ip::address(ports >> 32 & 1 == 1, &bytes), port as u16)
     }
 }
 
-impl Side {
+impl PairSide {
     pub(super) fn other(self) -> Self {
         match self {
-            Side::Low => Side::High,
-            Side::High => Side::Low,
+            PairSide::Low => PairSide::High,
+            PairSide::High => PairSide::Low,
         }
     }
 }
 
-/// Where a slot stands in the table.
+/// The index of a slot in the table.
 pub(super) type SlotId = u32;
 
-/// A list through the slots, oldest first. A slot is in one of the first two, and may be in the third.
+/// A list through the slots, oldest first. A slot is in one of the first two, and may also be in the third.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
-    /// Conversations that go on, in order of their last packet.
+    /// Conversations that have not ended, in order of their last packets.
     Open,
-    /// Conversations that ended, in order of their end.
+    /// Conversations that ended, in order of their ends.
     Closed,
-    /// Conversations that wait for something, in order of when that began.
+    /// Conversations that wait for something, in order of when they began to wait.
     Pending,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Ends {
+struct ListEnds {
     first: Option<SlotId>,
     last: Option<SlotId>,
     count: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Link {
+struct ListLink {
     before: Option<SlotId>,
     after: Option<SlotId>,
     linked: bool,
@@ -91,30 +108,36 @@ struct Link {
 
 #[derive(Debug)]
 struct Slot<V> {
-    key: Key,
+    key: EndpointPair,
     value: V,
     closed: bool,
     /// Through `Open` or `Closed`, and through `Pending`.
-    links: [Link; 2],
+    links: [ListLink; 2],
 }
 
-/// The table. Memory grows to the largest number of conversations held at once, and no further.
+/// The table. Its memory grows with the largest number of conversations held at once; slots are reused.
 #[derive(Debug)]
-pub(super) struct Table<V> {
-    index: HashMap<Key, SlotId>,
+pub(super) struct ConversationTable<V> {
+    index: HashMap<EndpointPair, SlotId>,
     slots: Vec<Option<Slot<V>>>,
     free: Vec<SlotId>,
-    lists: [Ends; 3],
-    /// The conversation found last: the next packet is likely to be of the same one.
-    recent: Option<(Key, SlotId)>,
+    lists: [ListEnds; 3],
+    /// The conversation found last. The next packet is likely to belong to it.
+    recent: Option<(EndpointPair, SlotId)>,
 }
 
-impl<V> Table<V> {
+impl<V> ConversationTable<V> {
     pub(super) fn new() -> Self {
-        Table { index: HashMap::new(), slots: Vec::new(), free: Vec::new(), lists: [Ends::default(); 3], recent: None }
+        ConversationTable {
+            index: HashMap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            lists: [ListEnds::default(); 3],
+            recent: None,
+        }
     }
 
-    pub(super) fn find(&mut self, key: &Key) -> Option<SlotId> {
+    pub(super) fn find(&mut self, key: &EndpointPair) -> Option<SlotId> {
         if let Some((recent, slot)) = self.recent
             && recent == *key
         {
@@ -125,9 +148,9 @@ impl<V> Table<V> {
         Some(slot)
     }
 
-    /// Adds a conversation, as the youngest of the open ones.
-    pub(super) fn insert(&mut self, key: Key, value: V) -> SlotId {
-        let entry = Some(Slot { key, value, closed: false, links: [Link::default(); 2] });
+    /// Adds a conversation as the youngest open one.
+    pub(super) fn insert(&mut self, key: EndpointPair, value: V) -> SlotId {
+        let entry = Some(Slot { key, value, closed: false, links: [ListLink::default(); 2] });
         let id = match self.free.pop() {
             Some(id) => {
                 if let Some(slot) = self.slots.get_mut(id as usize) {
@@ -146,7 +169,7 @@ impl<V> Table<V> {
         id
     }
 
-    /// Takes a conversation out.
+    /// Removes a conversation.
     pub(super) fn remove(&mut self, id: SlotId) -> Option<V> {
         self.unlink(List::Pending, id);
         self.unlink(self.list_of(id)?, id);
@@ -173,24 +196,24 @@ impl<V> Table<V> {
         self.ends(list).first
     }
 
-    /// The next younger one in the list.
+    /// The next younger conversation in a list.
     pub(super) fn after(&self, list: List, id: SlotId) -> Option<SlotId> {
         self.link(list, id)?.after
     }
 
-    /// Makes a conversation the youngest of the open ones.
+    /// Makes a conversation the youngest open one.
     pub(super) fn touch(&mut self, id: SlotId) {
         if self.ends(List::Open).last != Some(id) {
             self.move_to(id, false);
         }
     }
 
-    /// Makes a conversation the youngest of the closed ones.
+    /// Makes a conversation the youngest closed one.
     pub(super) fn close(&mut self, id: SlotId) {
         self.move_to(id, true);
     }
 
-    /// Says whether a conversation waits for something.
+    /// Sets whether a conversation waits for something.
     pub(super) fn set_pending(&mut self, id: SlotId, pending: bool) {
         let linked = self.link(List::Pending, id).is_some_and(|link| link.linked);
         if pending && !linked {
@@ -221,7 +244,7 @@ impl<V> Table<V> {
         self.slots.get_mut(id as usize)?.as_mut()
     }
 
-    fn ends(&self, list: List) -> Ends {
+    fn ends(&self, list: List) -> ListEnds {
         let [open, closed, pending] = self.lists;
         match list {
             List::Open => open,
@@ -230,7 +253,7 @@ impl<V> Table<V> {
         }
     }
 
-    fn ends_mut(&mut self, list: List) -> &mut Ends {
+    fn ends_mut(&mut self, list: List) -> &mut ListEnds {
         let [open, closed, pending] = &mut self.lists;
         match list {
             List::Open => open,
@@ -239,12 +262,12 @@ impl<V> Table<V> {
         }
     }
 
-    fn link(&self, list: List, id: SlotId) -> Option<Link> {
+    fn link(&self, list: List, id: SlotId) -> Option<ListLink> {
         let [main, pending] = self.slot(id)?.links;
         Some(if list == List::Pending { pending } else { main })
     }
 
-    fn change_link(&mut self, list: List, id: Option<SlotId>, change: impl FnOnce(&mut Link)) {
+    fn change_link(&mut self, list: List, id: Option<SlotId>, change: impl FnOnce(&mut ListLink)) {
         let Some(slot) = id.and_then(|id| self.slot_mut(id)) else {
             return;
         };
@@ -254,7 +277,7 @@ impl<V> Table<V> {
 
     fn append(&mut self, list: List, id: SlotId) {
         let last = self.ends(list).last;
-        self.change_link(list, Some(id), |link| *link = Link { before: last, after: None, linked: true });
+        self.change_link(list, Some(id), |link| *link = ListLink { before: last, after: None, linked: true });
         self.change_link(list, last, |link| link.after = Some(id));
         let ends = self.ends_mut(list);
         ends.first = ends.first.or(Some(id));
@@ -268,7 +291,7 @@ impl<V> Table<V> {
         };
         self.change_link(list, link.before, |before| before.after = link.after);
         self.change_link(list, link.after, |after| after.before = link.before);
-        self.change_link(list, Some(id), |link| *link = Link::default());
+        self.change_link(list, Some(id), |link| *link = ListLink::default());
         let ends = self.ends_mut(list);
         if ends.first == Some(id) {
             ends.first = link.after;
@@ -285,11 +308,16 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
-    fn key(port: u16) -> Key {
-        Key::new(false, (&[1; 16], port), (&[2; 16], 80)).0
+    fn ends(v6: bool, src: u8, src_port: u16, dst: u8, dst_port: u16) -> PacketEnds {
+        let (src, dst) = ([src; 16], [dst; 16]);
+        PacketEnds::new(v6, Endpoint { address: &src, port: src_port }, Endpoint { address: &dst, port: dst_port })
     }
 
-    fn order(table: &Table<u16>, list: List) -> Vec<u16> {
+    fn key(port: u16) -> EndpointPair {
+        ends(false, 1, port, 2, 80).pair
+    }
+
+    fn order(table: &ConversationTable<u16>, list: List) -> Vec<u16> {
         let mut at = table.oldest(list);
         let mut found = Vec::new();
         while let Some(id) = at {
@@ -302,18 +330,17 @@ mod tests {
 
     #[test]
     fn both_directions_have_the_same_key() {
-        let (there, side) = Key::new(true, (&[1; 16], 4000), (&[2; 16], 80));
-        let (back, other) = Key::new(true, (&[2; 16], 80), (&[1; 16], 4000));
-        assert_eq!(there, back);
-        assert_eq!(side.other(), other);
-        assert_eq!(there.end(side).to_string(), "[101:101:101:101:101:101:101:101]:4000");
-        let v4 = Key::new(false, (&[1; 16], 4000), (&[2; 16], 80)).0;
-        assert_ne!(v4, there, "the families are apart even where the bytes are equal");
+        let there = ends(true, 1, 4000, 2, 80);
+        let back = ends(true, 2, 80, 1, 4000);
+        assert_eq!(there.pair, back.pair);
+        assert_eq!(there.sender.other(), back.sender);
+        assert_eq!(there.pair.end(there.sender).to_string(), "[101:101:101:101:101:101:101:101]:4000");
+        assert_ne!(key(4000), there.pair, "pairs of different families differ even if their bytes are equal");
     }
 
     #[test]
     fn lists_keep_their_order() {
-        let mut table = Table::new();
+        let mut table = ConversationTable::new();
         let ids: Vec<_> = (0..5).map(|n| table.insert(key(n), n)).collect();
         assert_eq!(order(&table, List::Open), [0, 1, 2, 3, 4]);
         table.touch(ids[1]);

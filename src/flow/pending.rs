@@ -1,42 +1,42 @@
-//! Bytes that wait for earlier ones: pieces in order of their position, never overlapping.
+//! Bytes that wait for earlier ones: runs of bytes in order of their position, which never overlap.
 //!
-//! It knows neither sequence numbers nor fragments; positions are plain numbers. What is there first stays.
+//! It knows neither sequence numbers nor fragments; positions are plain numbers. Bytes that are there are not replaced.
 
 use std::collections::BTreeMap;
 
 use crate::capture::Moment;
 
-/// What a piece costs beside its bytes, for accounting: its place in the tree and the allocator's share.
+/// The memory that a run takes beside its bytes, roughly: its entry in the tree, and the allocator's overhead.
 const OVERHEAD: usize = 96;
 
-/// A run of bytes.
+/// A run of waiting bytes.
 #[derive(Debug)]
-pub(super) struct Piece {
-    /// What was captured of it.
+pub(super) struct PendingRun {
+    /// The captured bytes.
     pub bytes: Box<[u8]>,
-    /// How long it is, the part that a snap length cut off included.
+    /// Its length on the wire, which is more if a snap length cut it.
     pub len: u64,
-    /// The frame it came in.
+    /// The frame in which it came.
     pub at: Moment,
 }
 
-/// What stands at a position.
+/// What is at a position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Span<'p> {
-    /// A piece, up to `end`; its captured bytes from the position on.
+    /// A run up to `end`, with its captured bytes from the position on.
     Taken { end: u64, bytes: &'p [u8] },
-    /// Nothing, up to `end`.
+    /// A hole up to `end`.
     Free { end: u64 },
 }
 
-/// Pieces in order.
+/// Waiting bytes in order.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
-    map: BTreeMap<u64, Piece>,
+pub(super) struct PendingBytes {
+    map: BTreeMap<u64, PendingRun>,
     cost: usize,
 }
 
-impl Pieces {
+impl PendingBytes {
     pub(super) fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
@@ -50,12 +50,12 @@ impl Pieces {
         self.cost
     }
 
-    /// Position and moment of the first piece.
+    /// Position and moment of the first run.
     pub(super) fn first(&self) -> Option<(u64, Moment)> {
         self.map.first_key_value().map(|(start, piece)| (*start, piece.at))
     }
 
-    /// What stands at `position`, looking no further than `end`.
+    /// What is at `position`, as far as `end`.
     pub(super) fn span(&self, position: u64, end: u64) -> Span<'_> {
         if let Some((start, piece)) = self.map.range(..=position).next_back() {
             let inside = position - start;
@@ -69,29 +69,29 @@ impl Pieces {
         Span::Free { end: end.min(next) }
     }
 
-    /// Puts a piece where nothing stands. `bytes` beyond `len` are left out.
+    /// Puts a run into a hole. `bytes` beyond `len` are ignored.
     pub(super) fn put(&mut self, position: u64, bytes: &[u8], len: u64, at: Moment) {
         let bytes: Box<[u8]> = head(bytes, len).into();
         self.cost += bytes.len() + OVERHEAD;
-        if let Some(old) = self.map.insert(position, Piece { bytes, len, at }) {
+        if let Some(old) = self.map.insert(position, PendingRun { bytes, len, at }) {
             self.cost -= old.bytes.len() + OVERHEAD;
         }
     }
 
-    /// Takes the first piece out.
-    pub(super) fn pop(&mut self) -> Option<(u64, Piece)> {
+    /// Removes the first run.
+    pub(super) fn pop(&mut self) -> Option<(u64, PendingRun)> {
         let (start, piece) = self.map.pop_first()?;
         self.cost -= piece.bytes.len() + OVERHEAD;
         Some((start, piece))
     }
 }
 
-/// The first `len` bytes, or all of them.
+/// The first `len` bytes, or all of them if there are fewer.
 pub(super) fn head(bytes: &[u8], len: u64) -> &[u8] {
     usize::try_from(len).ok().and_then(|len| bytes.get(..len)).unwrap_or(bytes)
 }
 
-/// What stands after the first `len` bytes.
+/// The bytes after the first `len`.
 pub(super) fn tail(bytes: &[u8], len: u64) -> &[u8] {
     usize::try_from(len).ok().and_then(|len| bytes.get(len..)).unwrap_or_default()
 }
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn pieces_tell_what_stands_where() {
-        let mut pieces = Pieces::default();
+        let mut pieces = PendingBytes::default();
         pieces.put(10, b"abcd", 4, Moment::default());
         pieces.put(20, b"xy", 5, Moment::default());
         assert_eq!(pieces.span(0, 100), Span::Free { end: 10 });

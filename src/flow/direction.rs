@@ -1,0 +1,461 @@
+//! One direction of a TCP stream: takes segments, and delivers bytes in order and gaps of known length.
+//!
+//! It knows what its sender sent and what the receiver acknowledged. It does not know connections: `connection` decides
+//! when one begins, is reset, or is replaced.
+//!
+//! Sequence numbers become positions of 64 bits that never wrap. The first number that is met has position [`ORIGIN`].
+//! Each later number gets the position nearest to the next expected byte.
+
+use super::delivery::{Delivery, DirectionSink, Overlap};
+use super::pending::{PendingBytes, Span, head, tail};
+use super::sink::{Cause, End, FlowSink, Note, Totals};
+use super::{FlowLimits, elapsed};
+use crate::capture::Moment;
+
+/// Position of the first sequence number that is met. If the capture begins in the middle of a stream, earlier numbers
+/// may follow.
+const ORIGIN: u64 = 1 << 32;
+/// The largest TCP window (RFC 7323). Nothing further away can belong to the stream.
+const WINDOW: u64 = 1 << 30;
+/// An acknowledgement further ahead of everything captured is ignored.
+const ACK_REACH: u64 = 1 << 26;
+/// After a jump in the numbers, as many segments must continue the first one for the jump to be taken as real.
+const JUMP_PROOF: u8 = 3;
+/// The part of a segment that a snap length cut off may span as many runs of waiting bytes; what is beyond is left to
+/// other segments. Without this bound, a frame of a few bytes could claim a length that spans all waiting runs.
+const CUT_SPANS: usize = 16;
+/// The segments or bytes that may wait for the start of a stream that was joined in the middle.
+const START_SEGMENTS: usize = 16;
+const START_BYTES: usize = 64 << 10;
+
+/// The payload of one segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Payload<'a> {
+    pub seq: u32,
+    pub bytes: &'a [u8],
+    /// Its length on the wire.
+    pub len: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum Phase {
+    /// No sequence number of this direction is known.
+    #[default]
+    Unknown,
+    /// A number is known, but not where the stream begins. Bytes wait.
+    Anchored,
+    /// Bytes are delivered.
+    Started,
+    /// `tcp_end` was called.
+    Ended,
+}
+
+/// Segments that are too far away from the others.
+#[derive(Debug, Default)]
+struct Stray {
+    /// The sequence number after the last of them.
+    next: u32,
+    /// How many continued each other.
+    count: u8,
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+pub(super) struct DirectionState {
+    phase: Phase,
+    stray: Stray,
+    /// Sequence number of [`ORIGIN`].
+    anchor: u32,
+    delivery: Delivery,
+    /// The furthest position captured.
+    high: u64,
+    /// The furthest position acknowledged.
+    acked: u64,
+    /// What had been acknowledged at the last check, and at the one before.
+    ripening: u64,
+    ripe: u64,
+    /// Position of the FIN.
+    fin: Option<u64>,
+    pending: PendingBytes,
+}
+
+impl DirectionState {
+    /// Memory held by waiting bytes.
+    pub(super) fn cost(&self) -> usize {
+        self.pending.cost()
+    }
+
+    pub(super) fn ended(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+
+    /// Whether nothing was delivered, not even as a gap.
+    pub(super) fn untouched(&self) -> bool {
+        self.delivery.next == self.delivery.start || self.phase < Phase::Started
+    }
+
+    /// Whether bytes or a FIN wait for earlier bytes.
+    pub(super) fn waits(&self) -> bool {
+        !self.ended() && (!self.pending.is_empty() || self.fin.is_some())
+    }
+
+    /// Whether a sequence number is that of the next byte.
+    pub(super) fn expects(&self, seq: u32) -> bool {
+        self.phase == Phase::Started && self.position(seq) == self.delivery.next
+    }
+
+    /// Starts the stream, whose first byte has this sequence number according to a SYN or an answer to one.
+    pub(super) fn begin(&mut self, seq: u32) {
+        if self.phase >= Phase::Started {
+            return;
+        }
+        self.anchor_at(seq);
+        let start = self.position(seq);
+        self.phase = Phase::Started;
+        self.delivery.start_at(start, seq);
+        self.acked = self.acked.max(start);
+    }
+
+    /// Forgets everything, for another connection under the same number.
+    pub(super) fn restart(&mut self) {
+        *self = DirectionState::default();
+    }
+
+    /// Continues after an end at the same offset, because the stream was evicted too early.
+    pub(super) fn resume(&mut self) {
+        if self.delivery.start == 0 {
+            self.restart();
+        } else {
+            self.phase = Phase::Started;
+            self.fin = None;
+            self.delivery.totals = Totals::default();
+        }
+    }
+
+    /// Whether a sequence number is within `reach` of the next byte.
+    pub(super) fn near(&self, seq: u32, reach: u64) -> bool {
+        self.delivery.start != 0 && self.position(seq).abs_diff(self.delivery.next) <= reach
+    }
+
+    /// How many of the `len` bytes from a sequence number on are beyond what was delivered.
+    pub(super) fn beyond(&self, seq: u32, len: u64) -> u64 {
+        let position = self.position(seq);
+        if self.delivery.start == 0 { len } else { (position + len).saturating_sub(self.delivery.next.max(position)) }
+    }
+
+    /// Whether bytes before this sequence number are missing.
+    pub(super) fn lacks(&self, seq: u32) -> bool {
+        self.phase == Phase::Started && self.position(seq) > self.delivery.next
+    }
+
+    /// The sender's next byte has this sequence number. Ignored if one is known already.
+    pub(super) fn stands_at(&mut self, seq: u32) {
+        self.anchor_at(seq);
+    }
+
+    /// The receiver has everything before this sequence number.
+    pub(super) fn acknowledge(&mut self, ack: u32) {
+        if self.phase == Phase::Unknown {
+            self.anchor_at(ack);
+        }
+        let position = self.position(ack);
+        if position <= self.reached().max(self.acked).max(ORIGIN) + ACK_REACH {
+            self.acked = self.acked.max(position);
+        }
+    }
+
+    /// Called at each check. A hole that had been acknowledged two checks ago is ripe: had it been captured out of order,
+    /// it would have come by now. If no frame of the receiver was captured, the furthest captured byte counts as
+    /// acknowledged.
+    pub(super) fn ripen(&mut self, receiver_seen: bool) {
+        self.ripe = self.ripe.max(self.ripening);
+        self.ripening = if receiver_seen { self.acked } else { self.reached() };
+    }
+
+    /// Takes payload: delivers it if it is next, keeps it if it is ahead.
+    #[inline]
+    pub(super) fn data<S: FlowSink>(&mut self, payload: Payload<'_>, at: Moment, out: &mut DirectionSink<'_, S>) {
+        self.delivery.totals.segments += 1;
+        self.anchor_at(payload.seq);
+        let position = self.position(payload.seq);
+        let in_order = self.phase == Phase::Started
+            && position == self.delivery.next
+            && self.pending.is_empty()
+            && self.fin.is_none();
+        if in_order {
+            self.delivery.deliver(payload.bytes, payload.len, at, out);
+        } else {
+            self.place(position, payload, at, out);
+        }
+    }
+
+    /// The sender's FIN has this sequence number.
+    pub(super) fn finish_at(&mut self, seq: u32) {
+        self.anchor_at(seq);
+        let position = self.position(seq);
+        let plausible = position >= self.reached() && position <= self.reached().max(self.acked).max(ORIGIN) + WINDOW;
+        if plausible && self.fin.is_none() {
+            self.fin = Some(position);
+            self.high = position;
+        }
+    }
+
+    /// Delivers what is in order, and gives up holes that are ripe or exceed a limit. True if the FIN is reached.
+    pub(super) fn settle<S: FlowSink>(
+        &mut self,
+        now: Moment,
+        limits: &FlowLimits,
+        out: &mut DirectionSink<'_, S>,
+    ) -> bool {
+        if !self.waits() {
+            return false;
+        }
+        if self.phase == Phase::Anchored && !self.start_if_due(now, limits) {
+            return false;
+        }
+        loop {
+            self.drain(None, out);
+            let Some(end) = self.hole_end() else { break };
+            let cause = if end <= self.ripe && end <= self.acked {
+                Cause::Acknowledged
+            } else if end <= self.ripe {
+                Cause::Unanswered
+            } else if self.pending.cost() > limits.stream_buffer {
+                self.delivery.limit(Note::StreamLimit, now, out);
+                Cause::Limit
+            } else {
+                return false;
+            };
+            self.skip_to(end, cause, now, out);
+        }
+        self.fin == Some(self.delivery.next)
+    }
+
+    /// Gives up every hole, to free memory.
+    pub(super) fn relieve<S: FlowSink>(&mut self, now: Moment, out: &mut DirectionSink<'_, S>) {
+        if self.pending.is_empty() {
+            return;
+        }
+        self.delivery.limit(Note::TotalLimit, now, out);
+        self.flush(Cause::Limit, now, out);
+    }
+
+    /// Delivers everything that waits, gives up what was acknowledged and never captured, and ends the direction.
+    pub(super) fn end<S: FlowSink>(&mut self, how: End, now: Moment, out: &mut DirectionSink<'_, S>) {
+        if self.ended() {
+            return;
+        }
+        self.flush(Cause::Ended, now, out);
+        if self.phase == Phase::Anchored {
+            self.start_here(ORIGIN);
+        }
+        if self.phase == Phase::Started {
+            self.give_up_tail(now, out);
+        }
+        self.phase = Phase::Ended;
+        let how = if self.fin.is_some() { End::Fin } else { how };
+        self.delivery.end(how, now, out);
+    }
+
+    /// Gives up bytes at the end that were never captured, although a FIN or an acknowledgement proves that they were sent.
+    fn give_up_tail<S: FlowSink>(&mut self, now: Moment, out: &mut DirectionSink<'_, S>) {
+        let sent = self.fin.unwrap_or(self.acked);
+        if self.fin.is_none() && sent == self.delivery.next + 1 {
+            out.sink.tcp_note(out.stream, out.dir, Note::FinAssumed, now);
+        } else {
+            self.skip_to(sent, Cause::Ended, now, out);
+        }
+    }
+
+    fn anchor_at(&mut self, seq: u32) {
+        if self.phase == Phase::Unknown {
+            self.phase = Phase::Anchored;
+            self.anchor = seq;
+        }
+    }
+
+    /// The position of a sequence number: of all positions with this number, the one nearest to `here`.
+    #[inline]
+    fn position(&self, seq: u32) -> u64 {
+        let here = self.here();
+        let here_seq = self.seq(here);
+        here.wrapping_add_signed(i64::from(seq.wrapping_sub(here_seq) as i32))
+    }
+
+    /// The sequence number of a position.
+    fn seq(&self, position: u64) -> u32 {
+        self.anchor.wrapping_add(position.wrapping_sub(ORIGIN) as u32)
+    }
+
+    /// The position of the next byte, or the origin while that is not known.
+    fn here(&self) -> u64 {
+        if self.phase >= Phase::Started { self.delivery.next } else { ORIGIN }
+    }
+
+    /// The furthest position captured.
+    fn reached(&self) -> u64 {
+        self.high.max(self.delivery.next)
+    }
+
+    /// Handles payload that is not simply next: out of order, repeated, beyond a FIN, or before the start is known.
+    #[inline(never)]
+    fn place<S: FlowSink>(&mut self, position: u64, payload: Payload<'_>, at: Moment, out: &mut DirectionSink<'_, S>) {
+        let Some(position) = self.plausible(position, payload, at, out) else {
+            return;
+        };
+        let mut end = position + payload.len;
+        if let Some(fin) = self.fin.filter(|fin| *fin < end) {
+            self.delivery.totals.ignored += end - fin.max(position);
+            end = fin.max(position);
+        }
+        if self.phase == Phase::Anchored {
+            // A keep-alive repeats one byte, here one from before the capture.
+            let sent = if self.high == 0 { self.acked.max(ORIGIN) } else { self.acked };
+            if payload.len == 1 && end <= sent {
+                self.delivery.totals.repeated += 1;
+            } else {
+                self.fill(position, end, payload.bytes, at, out);
+            }
+            return;
+        }
+        let old = self.delivery.next.min(end).saturating_sub(position);
+        if old > 0 {
+            self.delivery.count_old(position, old, at, out);
+        }
+        self.fill(position + old, end, tail(payload.bytes, old), at, out);
+        self.drain(Some(at), out);
+    }
+
+    /// Delivers or keeps the bytes from one position to another as far as they are new.
+    fn fill<S: FlowSink>(
+        &mut self,
+        mut here: u64,
+        end: u64,
+        mut bytes: &[u8],
+        at: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
+        // As long as the start is not known, offsets count from the first waiting byte.
+        let start = match (self.phase, self.pending.first()) {
+            (Phase::Anchored, Some((first, _))) => first,
+            _ => self.delivery.start,
+        };
+        let mut cut_spans = 0;
+        while here < end && cut_spans < CUT_SPANS {
+            cut_spans += usize::from(bytes.is_empty());
+            let until = match self.pending.span(here, end) {
+                Span::Taken { end, bytes: first } => {
+                    let (offset, len) = (here - start, end - here);
+                    let overlap = Overlap { offset, len, first, again: head(bytes, len) };
+                    self.delivery.count_overlap(overlap, at, out);
+                    end
+                }
+                Span::Free { end } if self.phase == Phase::Started && here == self.delivery.next => {
+                    self.delivery.deliver(head(bytes, end - here), end - here, at, out);
+                    end
+                }
+                Span::Free { end } => {
+                    self.pending.put(here, head(bytes, end - here), end - here, at);
+                    self.high = self.high.max(end);
+                    end
+                }
+            };
+            bytes = tail(bytes, until - here);
+            here = until;
+        }
+        self.delivery.totals.ignored += end.saturating_sub(here);
+    }
+
+    /// The position of a segment, or `None` if it cannot belong to the stream. A jump in the numbers is taken as real when
+    /// several segments have continued the first one.
+    fn plausible<S: FlowSink>(
+        &mut self,
+        position: u64,
+        payload: Payload<'_>,
+        at: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) -> Option<u64> {
+        if position.abs_diff(self.here()) <= WINDOW {
+            self.stray = Stray::default();
+            return Some(position);
+        }
+        let continues = self.stray.count > 0 && self.stray.next == payload.seq;
+        let count = if continues { self.stray.count + 1 } else { 1 };
+        self.stray = Stray { next: payload.seq.wrapping_add(payload.len as u32), count };
+        if count <= JUMP_PROOF || self.phase != Phase::Started {
+            self.delivery.count_implausible(payload.len, at, out);
+            return None;
+        }
+        self.stray = Stray::default();
+        self.flush(Cause::Limit, at, out);
+        let next = self.seq(self.delivery.next);
+        let jump = u64::from(payload.seq.wrapping_sub(next));
+        self.delivery.give_up(jump, Cause::Limit, at, out);
+        Some(self.delivery.next)
+    }
+
+    /// Where the first hole ends, if something waits behind one.
+    fn hole_end(&self) -> Option<u64> {
+        let behind = self.pending.first().map(|(start, _)| start).or(self.fin)?;
+        (behind > self.delivery.next).then_some(behind)
+    }
+
+    /// Gives up everything before a position.
+    fn skip_to<S: FlowSink>(&mut self, position: u64, cause: Cause, now: Moment, out: &mut DirectionSink<'_, S>) {
+        if position > self.delivery.next {
+            let at = self.pending.first().map_or(now, |(_, at)| self.delivery.not_before(at));
+            self.delivery.give_up(position - self.delivery.next, cause, at, out);
+        }
+    }
+
+    /// Starts a stream that was joined in the middle, if no earlier bytes are to be expected. Returns whether it did.
+    fn start_if_due(&mut self, now: Moment, limits: &FlowLimits) -> bool {
+        let Some((first, at)) = self.pending.first().or(self.fin.map(|fin| (fin, now))) else {
+            return false;
+        };
+        let waited = elapsed(at.time, now.time);
+        let due = self.acked >= first
+            || self.pending.count() >= START_SEGMENTS
+            || self.pending.cost() > START_BYTES
+            || waited >= limits.hole_time;
+        if due {
+            self.start_here(first);
+        }
+        due
+    }
+
+    fn start_here(&mut self, first: u64) {
+        self.phase = Phase::Started;
+        self.delivery.start_at(first, self.seq(first));
+        self.acked = self.acked.max(first);
+    }
+
+    /// Delivers everything that waits, and gives up the holes.
+    fn flush<S: FlowSink>(&mut self, cause: Cause, now: Moment, out: &mut DirectionSink<'_, S>) {
+        if self.phase == Phase::Anchored
+            && let Some((first, _)) = self.pending.first()
+        {
+            self.start_here(first);
+        }
+        self.drain(None, out);
+        while let Some((start, _)) = self.pending.first() {
+            self.skip_to(start, cause, now, out);
+            self.drain(None, out);
+        }
+    }
+
+    /// Delivers waiting bytes that are next. `filled` is the frame with the bytes that they waited for; without one,
+    /// they keep their own frame.
+    fn drain<S: FlowSink>(&mut self, filled: Option<Moment>, out: &mut DirectionSink<'_, S>) {
+        while let Some((start, at)) = self.pending.first().filter(|(start, _)| *start <= self.delivery.next) {
+            let Some((_, piece)) = self.pending.pop() else {
+                break;
+            };
+            let old = self.delivery.next - start;
+            if old < piece.len {
+                let at = filled.unwrap_or(self.delivery.not_before(at));
+                self.delivery.deliver(tail(&piece.bytes, old), piece.len - old, at, out);
+            }
+        }
+    }
+}
