@@ -2,12 +2,12 @@
 
 /// The byte order a file or a section was written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ByteOrder {
+pub(super) enum Endianness {
     Little,
     Big,
 }
 
-impl ByteOrder {
+impl Endianness {
     /// Two bytes as a number.
     pub(super) fn u16(self, bytes: [u8; 2]) -> u16 {
         match self {

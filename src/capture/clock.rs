@@ -9,7 +9,7 @@ const BILLION: u64 = 1_000_000_000;
 
 /// How one interface counts time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Clock {
+pub(super) struct TickClock {
     scale: Scale,
     digits: u8,
     offset: i64,
@@ -27,7 +27,7 @@ enum Scale {
     Binary { power: u32 },
 }
 
-impl Clock {
+impl TickClock {
     /// Microseconds, the default of pcap and pcapng.
     pub(super) const MICROS: Self =
         Self { scale: Scale::Coarse { ticks: 1_000_000, nanos: 1_000 }, digits: 6, offset: 0 };
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     fn time(resolution: u8, offset: i64, ticks: u64) -> (i64, u32, u8) {
-        let time = Clock::new(resolution, offset).time(ticks);
+        let time = TickClock::new(resolution, offset).time(ticks);
         (time.seconds, time.nanos, time.digits)
     }
 
@@ -163,15 +163,15 @@ mod tests {
 
     #[test]
     fn the_named_clocks_are_those_of_their_resolution() {
-        assert_eq!(Clock::MICROS, Clock::new(6, 0));
-        assert_eq!(Clock::NANOS, Clock::new(9, 0));
+        assert_eq!(TickClock::MICROS, TickClock::new(6, 0));
+        assert_eq!(TickClock::NANOS, TickClock::new(9, 0));
     }
 
     #[test]
     fn nanoseconds_always_stay_below_a_second() {
         for resolution in 0..=u8::MAX {
             for ticks in [0, 1, 999, 1_000_000, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
-                let time = Clock::new(resolution, 0).time(ticks);
+                let time = TickClock::new(resolution, 0).time(ticks);
                 assert!(time.nanos < 1_000_000_000, "{resolution:#x} {ticks}");
                 assert!(time.digits <= 9);
             }

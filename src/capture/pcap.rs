@@ -6,8 +6,8 @@
 //! magic number, `pcap_variant` decides by the records.
 
 use super::Time;
-use super::bytes::ByteOrder;
-use super::clock::Clock;
+use super::bytes::Endianness;
+use super::clock::TickClock;
 use super::error::{Fault, Problem, ReadResult};
 use super::input::{BufferRange, Input};
 use super::pcap_variant::{self, Variant};
@@ -53,8 +53,8 @@ const FCS_LENGTH_UNIT: u32 = 16;
 /// A pcap file whose header was read.
 #[derive(Clone, Debug)]
 pub(super) struct Pcap {
-    pub(super) order: ByteOrder,
-    pub(super) clock: Clock,
+    pub(super) order: Endianness,
+    pub(super) clock: TickClock,
     pub(super) link: u16,
     pub(super) snap_len: u32,
     /// Bits of the frame check sequence at each frame's end, if the header states them.
@@ -83,8 +83,8 @@ pub(super) struct FoundFrame {
 
 /// What a magic number implies.
 struct Magic {
-    order: ByteOrder,
-    clock: Clock,
+    order: Endianness,
+    clock: TickClock,
     /// The variants that share the magic number, the most common one first.
     variants: &'static [Variant],
     /// Bytes after the standard file header.
@@ -99,15 +99,15 @@ pub(super) fn is_pcap(first: &[u8]) -> bool {
 fn magic(first: &[u8]) -> Option<Magic> {
     let bytes = *first.first_chunk::<4>()?;
     let order = match bytes {
-        [0xa1, 0xb2, ..] | [0x1c, 0x00, ..] => ByteOrder::Big,
-        _ => ByteOrder::Little,
+        [0xa1, 0xb2, ..] | [0x1c, 0x00, ..] => Endianness::Big,
+        _ => Endianness::Little,
     };
     let (clock, variants, extra): (_, &[Variant], _) = match order.u32(bytes) {
-        MAGIC_MICROS => (Clock::MICROS, pcap_variant::STANDARD, 0),
-        MAGIC_NANOS => (Clock::NANOS, pcap_variant::PLAIN, 0),
-        MAGIC_MODIFIED => (Clock::MICROS, pcap_variant::MODIFIED, 0),
-        MAGIC_IXIA_MICROS => (Clock::MICROS, pcap_variant::PLAIN, IXIA_EXTRA_HEADER),
-        MAGIC_IXIA_NANOS => (Clock::NANOS, pcap_variant::PLAIN, IXIA_EXTRA_HEADER),
+        MAGIC_MICROS => (TickClock::MICROS, pcap_variant::STANDARD, 0),
+        MAGIC_NANOS => (TickClock::NANOS, pcap_variant::PLAIN, 0),
+        MAGIC_MODIFIED => (TickClock::MICROS, pcap_variant::MODIFIED, 0),
+        MAGIC_IXIA_MICROS => (TickClock::MICROS, pcap_variant::PLAIN, IXIA_EXTRA_HEADER),
+        MAGIC_IXIA_NANOS => (TickClock::NANOS, pcap_variant::PLAIN, IXIA_EXTRA_HEADER),
         _ => return None,
     };
     Some(Magic { order, clock, variants, extra })
@@ -161,7 +161,7 @@ impl Pcap {
             let aix = AIX_LINK_TYPES.iter().find(|(number, _)| *number == network);
             if let (Some((_, link)), AIX_VERSION, pcap_variant::STANDARD) = (aix, version, variants) {
                 self.link = *link;
-                self.clock = Clock::NANOS;
+                self.clock = TickClock::NANOS;
                 if *link == LINKTYPE_FDDI {
                     self.variant = Variant::AixFddi;
                 }
@@ -247,11 +247,11 @@ impl Lengths {
     }
 }
 
-fn version_of(order: ByteOrder, word: u32) -> (u16, u16) {
+fn version_of(order: Endianness, word: u32) -> (u16, u16) {
     let (upper, lower) = ((word >> 16) as u16, (word & 0xffff) as u16);
     match order {
-        ByteOrder::Little => (lower, upper),
-        ByteOrder::Big => (upper, lower),
+        Endianness::Little => (lower, upper),
+        Endianness::Big => (upper, lower),
     }
 }
 

@@ -3,7 +3,7 @@
 //! The method is Wireshark's: read the first few records as each kind in turn, count implausible fields, and
 //! take the kind with the fewest. The caller passes what is in its buffer: of a pipe only what has already come.
 
-use super::bytes::ByteOrder;
+use super::bytes::Endianness;
 
 /// A kind of packet record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +67,13 @@ impl Variant {
 
 /// The kind that fits `records` best, the first of `variants` if several fit equally well. `whole` means that the
 /// file ends where `records` does.
-pub(super) fn choose(variants: &[Variant], order: ByteOrder, snap_len: u32, records: &[u8], whole: bool) -> Variant {
+pub(super) fn choose(variants: &[Variant], order: Endianness, snap_len: u32, records: &[u8], whole: bool) -> Variant {
     let score = |variant: &&Variant| misfit(**variant, order, snap_len, records, whole);
     variants.iter().min_by_key(score).copied().unwrap_or(Variant::Plain)
 }
 
 /// How many fields of the first records are implausible if they are of this kind.
-fn misfit(variant: Variant, order: ByteOrder, snap_len: u32, mut records: &[u8], whole: bool) -> u32 {
+fn misfit(variant: Variant, order: Endianness, snap_len: u32, mut records: &[u8], whole: bool) -> u32 {
     let mut misfit = 0u32;
     // A record that runs over the end of the file counts more than an implausible field.
     let overrun = if whole { 2 } else { 0 };
@@ -99,7 +99,7 @@ fn misfit(variant: Variant, order: ByteOrder, snap_len: u32, mut records: &[u8],
 }
 
 /// How many fields of one header are implausible.
-fn oddities(variant: Variant, order: ByteOrder, snap_len: u32, header: &[u8]) -> u32 {
+fn oddities(variant: Variant, order: Endianness, snap_len: u32, header: &[u8]) -> u32 {
     let Some([_, micros, captured, original]) = order.words::<4>(header) else {
         return 0;
     };

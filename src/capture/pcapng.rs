@@ -5,8 +5,8 @@
 //! its own link type and clock.
 
 use super::Time;
-use super::bytes::ByteOrder;
-use super::clock::Clock;
+use super::bytes::Endianness;
+use super::clock::TickClock;
 use super::error::{Fault, Problem, ReadResult};
 use super::input::{BufferRange, Input};
 use super::pcap::{FoundFrame, MAX_FRAME};
@@ -74,13 +74,13 @@ pub(super) struct BlockHeader {
     /// Length of the whole block in bytes, header and trailer included.
     pub(super) total: u32,
     /// The section's byte order. For a section header, that of the section it begins.
-    pub(super) order: ByteOrder,
+    pub(super) order: Endianness,
 }
 
 /// A pcapng file within one of its sections.
 #[derive(Clone, Debug)]
 pub(super) struct Pcapng {
-    order: ByteOrder,
+    order: Endianness,
     interfaces: Vec<SectionInterface>,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Pcapng {
 struct SectionInterface {
     link: u16,
     snap_len: u32,
-    clock: Clock,
+    clock: TickClock,
 }
 
 /// The content of a block that is not skipped.
@@ -101,7 +101,7 @@ pub(super) enum Block {
 impl Pcapng {
     /// A file from which nothing was read yet. Its first block must be a section header.
     pub(super) fn new() -> Self {
-        Self { order: ByteOrder::Little, interfaces: Vec::new() }
+        Self { order: Endianness::Little, interfaces: Vec::new() }
     }
 
     /// Whether `bytes` begin with a whole packet block. For other blocks the answer is no, because `next` would read on
@@ -170,8 +170,8 @@ impl Pcapng {
         } else {
             // Two fields of two bytes: the interface, and a count of dropped packets.
             usize::from(match head.order {
-                ByteOrder::Little => first & 0xffff,
-                ByteOrder::Big => first >> 16,
+                Endianness::Little => first & 0xffff,
+                Endianness::Big => first >> 16,
             } as u16)
         };
         let interface = self.interface(input, index)?;
@@ -259,7 +259,7 @@ fn secrets(input: &mut Input, head: BlockHeader) -> ReadResult<Block> {
 impl BlockHeader {
     /// Looks at the next block's header, without taking it; `None` at the end of the file.
     #[inline]
-    pub(super) fn read(input: &mut Input, order: ByteOrder) -> ReadResult<Option<Self>> {
+    pub(super) fn read(input: &mut Input, order: Endianness) -> ReadResult<Option<Self>> {
         let have = input.want(HEADER)?;
         if have == 0 {
             return Ok(None);
@@ -280,7 +280,7 @@ impl BlockHeader {
 
     fn with_own_order(self, input: &mut Input) -> ReadResult<Self> {
         let have = input.want(SMALLEST_BLOCK as usize)?;
-        let orders = [ByteOrder::Little, ByteOrder::Big];
+        let orders = [Endianness::Little, Endianness::Big];
         let own = orders.into_iter().find_map(|order| {
             let [_, total, magic] = order.words::<3>(input.bytes())?;
             (magic == ORDER_MAGIC).then_some(Self { total, order, ..self })
@@ -385,7 +385,7 @@ impl BlockHeader {
 
 /// The clock that an interface's options describe. Options of the wrong length, and those that run over the end of
 /// the block, are ignored.
-fn clock_of(order: ByteOrder, mut options: &[u8]) -> Clock {
+fn clock_of(order: Endianness, mut options: &[u8]) -> TickClock {
     let mut resolution = DEFAULT_RESOLUTION;
     let mut offset = 0;
     while let (Some(code), Some(length)) = (order.u16_at(options, 0), order.u16_at(options, 2)) {
@@ -406,5 +406,5 @@ fn clock_of(order: ByteOrder, mut options: &[u8]) -> Clock {
         let padded = usize::from(length).next_multiple_of(4);
         options = rest.get(padded..).unwrap_or_default();
     }
-    Clock::new(resolution, offset)
+    TickClock::new(resolution, offset)
 }

@@ -4,7 +4,7 @@
 //! section header states becomes "unknown", because it would be wrong. A pcap becomes pcapng, with its link type and
 //! the full precision of its times. Secrets are not interpreted.
 
-use super::bytes::ByteOrder;
+use super::bytes::Endianness;
 use super::error::{CaptureError, Fault, Problem, ReadResult};
 use super::input::Input;
 use super::pcap::Pcap;
@@ -98,7 +98,7 @@ impl Copy<'_> {
     /// Copies a pcapng block by block.
     fn copy(&mut self, input: &mut Input) -> ReadResult<()> {
         let mut section = None;
-        while let Some(head) = BlockHeader::read(input, section.unwrap_or(ByteOrder::Little))? {
+        while let Some(head) = BlockHeader::read(input, section.unwrap_or(Endianness::Little))? {
             if head.kind != INTERFACE {
                 self.insert(section)?;
             }
@@ -115,7 +115,7 @@ impl Copy<'_> {
     }
 
     /// Writes the new secrets, in the byte order of the section, the first time it is called within one.
-    fn insert(&mut self, section: Option<ByteOrder>) -> ReadResult<()> {
+    fn insert(&mut self, section: Option<Endianness>) -> ReadResult<()> {
         if let Some(order) = section
             && let Some(secrets) = self.secrets.take()
         {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use super::bytes::ByteOrder::{Big, Little};
+use super::bytes::Endianness::{Big, Little};
 use super::testing::*;
 use super::{Frame, Output, PcapngWriter, Rewritten, Secrets, Time, inject, strip};
 

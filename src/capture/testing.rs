@@ -4,11 +4,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use super::bytes::ByteOrder;
+use super::bytes::Endianness;
 use super::{Capture, Item, Source};
 use std::io::{Cursor, Read, Write};
 
-impl ByteOrder {
+impl Endianness {
     fn two(self, number: u16) -> [u8; 2] {
         match self {
             Self::Little => number.to_le_bytes(),
@@ -26,17 +26,17 @@ impl ByteOrder {
 
 /// A pcap file under construction.
 pub(super) struct PcapFile {
-    order: ByteOrder,
+    order: Endianness,
     pub(super) bytes: Vec<u8>,
 }
 
 impl PcapFile {
     /// Version 2.4, Ethernet, a snap length of 65535.
-    pub(super) fn new(order: ByteOrder, magic: u32) -> Self {
+    pub(super) fn new(order: Endianness, magic: u32) -> Self {
         Self::with(order, magic, (2, 4), 65_535, 1)
     }
 
-    pub(super) fn with(order: ByteOrder, magic: u32, version: (u16, u16), snap_len: u32, link: u32) -> Self {
+    pub(super) fn with(order: Endianness, magic: u32, version: (u16, u16), snap_len: u32, link: u32) -> Self {
         let mut bytes = order.bytes32(magic).to_vec();
         bytes.extend(order.two(version.0));
         bytes.extend(order.two(version.1));
@@ -65,18 +65,18 @@ impl PcapFile {
 
 /// A pcapng file under construction.
 pub(super) struct NgFile {
-    order: ByteOrder,
+    order: Endianness,
     pub(super) bytes: Vec<u8>,
 }
 
 impl NgFile {
-    pub(super) fn new(order: ByteOrder) -> Self {
+    pub(super) fn new(order: Endianness) -> Self {
         let empty = Self { order, bytes: Vec::new() };
         empty.section(order)
     }
 
     /// A section header, from which on another byte order may hold.
-    pub(super) fn section(mut self, order: ByteOrder) -> Self {
+    pub(super) fn section(mut self, order: Endianness) -> Self {
         self.order = order;
         let mut body = order.bytes32(0x1a2b_3c4d).to_vec();
         body.extend(order.two(1));
@@ -170,12 +170,12 @@ impl NgFile {
 }
 
 /// What a test sees of a frame: number, seconds, nanoseconds, digits, link type, length on the wire, data.
-pub(super) type Seen = (u64, i64, u32, u8, u16, u32, Vec<u8>);
+pub(super) type SeenFrame = (u64, i64, u32, u8, u16, u32, Vec<u8>);
 
 /// Everything a capture gives: its frames, its secrets, and the errors met on the way, as text.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Everything {
-    pub(super) frames: Vec<Seen>,
+    pub(super) frames: Vec<SeenFrame>,
     pub(super) secrets: Vec<(u32, Vec<u8>)>,
     pub(super) errors: Vec<String>,
 }

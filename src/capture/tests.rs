@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use super::bytes::ByteOrder::{Big, Little};
+use super::bytes::Endianness::{Big, Little};
 use super::testing::*;
 use super::{Capture, Source};
 use std::io::Cursor;
@@ -13,7 +13,7 @@ const NANOS: u32 = 0xa1b2_3c4d;
 const MODIFIED: u32 = 0xa1b2_cd34;
 
 /// A whole frame of Ethernet with a microsecond clock.
-fn frame(number: u64, seconds: i64, nanos: u32, data: &[u8]) -> Seen {
+fn frame(number: u64, seconds: i64, nanos: u32, data: &[u8]) -> SeenFrame {
     (number, seconds, nanos, 6, 1, data.len() as u32, data.to_vec())
 }
 

@@ -2,7 +2,7 @@
 //!
 //! All numbers are written in little-endian order. The writer interprets neither frames nor secrets.
 
-use super::bytes::{ByteOrder, padded};
+use super::bytes::{Endianness, padded};
 use super::pcapng::{INTERFACE, MAX_HELD, ORDER_MAGIC, PACKET, SECRETS, SECTION};
 use super::pcapng::{OPTION_END, OPTION_RESOLUTION};
 use super::{Frame, Secrets, Time};
@@ -77,7 +77,7 @@ impl<W: Write> PcapngWriter<W> {
     /// # Errors
     /// Writing failed, or the secrets exceed 16 MiB.
     pub fn secrets(&mut self, secrets: Secrets<'_>) -> io::Result<()> {
-        let block = secrets_block(ByteOrder::Little, secrets)?;
+        let block = secrets_block(Endianness::Little, secrets)?;
         self.out.write_all(&block)
     }
 
@@ -160,13 +160,13 @@ impl<W: Write> PcapngWriter<W> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        finish(&mut self.block, ByteOrder::Little)?;
+        finish(&mut self.block, Endianness::Little)?;
         self.out.write_all(&self.block)
     }
 }
 
 /// A Decryption Secrets Block.
-pub(super) fn secrets_block(order: ByteOrder, secrets: Secrets<'_>) -> io::Result<Vec<u8>> {
+pub(super) fn secrets_block(order: Endianness, secrets: Secrets<'_>) -> io::Result<Vec<u8>> {
     let length = u32::try_from(secrets.data.len()).map_err(|_| too_long())?;
     let mut block = Vec::with_capacity(secrets.data.len().saturating_add(24));
     for word in [SECRETS, 0, secrets.kind, length] {
@@ -179,7 +179,7 @@ pub(super) fn secrets_block(order: ByteOrder, secrets: Secrets<'_>) -> io::Resul
 }
 
 /// Fills in a block's length in its header, and appends it as the trailer.
-fn finish(block: &mut Vec<u8>, order: ByteOrder) -> io::Result<()> {
+fn finish(block: &mut Vec<u8>, order: Endianness) -> io::Result<()> {
     let total = padded((block.len() as u64).saturating_add(4));
     let total = u32::try_from(total).map_err(|_| too_long())?;
     if total > MAX_HELD {

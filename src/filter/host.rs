@@ -6,12 +6,12 @@ use std::net::{IpAddr, SocketAddr};
 /// A set of ends, as `127.0.0.1`, `10.0.0.0/8`, `:14617`, `127.0.0.1:14617` or `[::1]:14617`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HostPattern {
-    network: Option<Network>,
+    network: Option<IpNetwork>,
     port: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Network {
+struct IpNetwork {
     address: IpAddr,
     /// How many leading bits of the address count.
     prefix: u32,
@@ -24,11 +24,11 @@ impl HostPattern {
             return Some(HostPattern { network: None, port: Some(port.parse().ok()?) });
         }
         if let Ok(end) = raw.parse::<SocketAddr>() {
-            return Some(HostPattern { network: Some(Network::single(end.ip())), port: Some(end.port()) });
+            return Some(HostPattern { network: Some(IpNetwork::single(end.ip())), port: Some(end.port()) });
         }
         let network = match raw.split_once('/') {
-            Some((address, prefix)) => Network::with_prefix(bare_address(address)?, prefix)?,
-            None => Network::single(bare_address(raw)?),
+            Some((address, prefix)) => IpNetwork::with_prefix(bare_address(address)?, prefix)?,
+            None => IpNetwork::single(bare_address(raw)?),
         };
         Some(HostPattern { network: Some(network), port: None })
     }
@@ -51,14 +51,14 @@ impl HostPattern {
     }
 }
 
-impl Network {
-    fn single(address: IpAddr) -> Network {
-        Network { address, prefix: bits(address) }
+impl IpNetwork {
+    fn single(address: IpAddr) -> IpNetwork {
+        IpNetwork { address, prefix: bits(address) }
     }
 
-    fn with_prefix(address: IpAddr, prefix: &str) -> Option<Network> {
+    fn with_prefix(address: IpAddr, prefix: &str) -> Option<IpNetwork> {
         let prefix = prefix.parse().ok().filter(|prefix| *prefix <= bits(address))?;
-        Some(Network { address, prefix })
+        Some(IpNetwork { address, prefix })
     }
 
     fn compare(&self, address: IpAddr) -> Ordering {

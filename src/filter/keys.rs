@@ -27,7 +27,7 @@ pub(super) enum KeyKind {
 
 /// What can be named below a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parts {
+pub(super) enum KeyParts {
     /// Nothing: the key has one value.
     None,
     /// The fields of a message, as tables declare them.
@@ -44,7 +44,7 @@ pub(super) struct RecordKey {
     /// As in the JSON.
     pub(super) name: &'static str,
     pub(super) kind: KeyKind,
-    pub(super) parts: Parts,
+    pub(super) parts: KeyParts,
     /// Its value, if the record has one.
     pub(super) get: Getter,
 }
@@ -95,13 +95,13 @@ pub(super) static KEYS: [RecordKey; 26] = [
         EventKind::Limit { limit } => text(limit),
         _ => None,
     }),
-    composite("sent_again", Parts::List(&["record", "elapsed_ms"]), |r| links(r, LinkKind::SentAgain)),
-    composite("acknowledges", Parts::List(&["record", "elapsed_ms"]), |r| links(r, LinkKind::Acknowledges)),
-    composite("fields", Parts::Fields, |r| tree(r).map(|_| RecordValue::Node(0))),
-    composite("problems", Parts::List(&["severity", "field", "text", "bytes"]), |r| {
+    composite("sent_again", KeyParts::List(&["record", "elapsed_ms"]), |r| links(r, LinkKind::SentAgain)),
+    composite("acknowledges", KeyParts::List(&["record", "elapsed_ms"]), |r| links(r, LinkKind::Acknowledges)),
+    composite("fields", KeyParts::Fields, |r| tree(r).map(|_| RecordValue::Node(0))),
+    composite("problems", KeyParts::List(&["severity", "field", "text", "bytes"]), |r| {
         (!tree(r)?.problems().is_empty()).then_some(RecordValue::Problems)
     }),
-    composite("bytes", Parts::Object(&["payload", "explained", "opaque", "undecoded", "closed", "lost"]), |r| match r.body {
+    composite("bytes", KeyParts::Object(&["payload", "explained", "opaque", "undecoded", "closed", "lost"]), |r| match r.body {
         Body::StreamEnd { counts, .. } => Some(RecordValue::Counts(counts)),
         _ => None,
     }),
@@ -120,8 +120,8 @@ impl RecordKey {
 /// The names of all parts below keys, and of the parts of values with names.
 pub(super) fn part_names() -> impl Iterator<Item = &'static str> + Clone {
     let parts = KEYS.iter().flat_map(|key| match key.parts {
-        Parts::Object(names) | Parts::List(names) => names,
-        Parts::None | Parts::Fields => &[],
+        KeyParts::Object(names) | KeyParts::List(names) => names,
+        KeyParts::None | KeyParts::Fields => &[],
     });
     parts.copied().chain(SYMBOL_KEYS)
 }
@@ -132,10 +132,10 @@ pub(super) fn milliseconds(nanos: i64) -> f64 {
 }
 
 const fn key(name: &'static str, kind: KeyKind, get: Getter) -> RecordKey {
-    RecordKey { name, kind, parts: Parts::None, get }
+    RecordKey { name, kind, parts: KeyParts::None, get }
 }
 
-const fn composite(name: &'static str, parts: Parts, get: Getter) -> RecordKey {
+const fn composite(name: &'static str, parts: KeyParts, get: Getter) -> RecordKey {
     RecordKey { name, kind: KeyKind::Composite, parts, get }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     fn every_key_has_its_own_name_and_composites_have_parts() {
         for (at, key) in KEYS.iter().enumerate() {
             assert!(KEYS.iter().skip(at + 1).all(|other| other.name != key.name), "{}", key.name);
-            assert_eq!(key.kind == KeyKind::Composite, key.parts != Parts::None, "{}", key.name);
+            assert_eq!(key.kind == KeyKind::Composite, key.parts != KeyParts::None, "{}", key.name);
         }
     }
 }

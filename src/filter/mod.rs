@@ -28,7 +28,7 @@ pub use value::{Leaf, RecordScope, RecordValue};
 use crate::out::Record;
 use crate::proto::LazyTables;
 use literal::Literal;
-use names::KnownNames;
+use names::FilterNames;
 use regex_lite::Regex;
 
 /// A compiled expression.
@@ -104,7 +104,7 @@ impl Filter {
     /// # Errors
     /// What is wrong with the expression, and where.
     pub fn compile(expression: &str, tables: &[LazyTables], redact: bool) -> Result<Filter, FilterError> {
-        let names = KnownNames::new(tables);
+        let names = FilterNames::new(tables);
         let (mut condition, parse::Remarks { notes, doubts }) = parse::expression(expression, &names)?;
         condition.order_by_cost();
         let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
@@ -157,7 +157,7 @@ impl Paths {
     /// # Errors
     /// What is wrong with one of them, and where.
     pub fn compile(list: &str, tables: &[LazyTables], redact: bool) -> Result<Paths, FilterError> {
-        let names = KnownNames::new(tables);
+        let names = FilterNames::new(tables);
         let (paths, parse::Remarks { doubts, .. }) = parse::paths(list, &names)?;
         Ok(Paths { paths, protocols: protocols(tables), redact, doubts })
     }

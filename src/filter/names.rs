@@ -1,7 +1,7 @@
 //! The names that expressions may use, and the nearest ones to those they may not.
 
 use super::hints;
-use super::keys::{KEYS, KeyKind, Parts, RecordKey, part_names};
+use super::keys::{KEYS, KeyKind, KeyParts, RecordKey, part_names};
 use crate::out::EVENTS;
 use crate::proto::{LazyTables, RecordNames};
 use crate::suggest::suggestion;
@@ -10,7 +10,7 @@ use crate::table::Tables;
 const SEVERITIES: [&str; 3] = ["note", "warning", "error"];
 
 /// All names of all tables. A table is compiled only when a name was not found before it.
-pub(super) struct KnownNames<'a> {
+pub(super) struct FilterNames<'a> {
     lazy: &'a [LazyTables],
 }
 
@@ -34,9 +34,9 @@ pub(super) enum Vocabulary {
     Flag,
 }
 
-impl<'a> KnownNames<'a> {
-    pub(super) fn new(lazy: &'a [LazyTables]) -> KnownNames<'a> {
-        KnownNames { lazy }
+impl<'a> FilterNames<'a> {
+    pub(super) fn new(lazy: &'a [LazyTables]) -> FilterNames<'a> {
+        FilterNames { lazy }
     }
 
     /// How many protocols there are.
@@ -131,13 +131,13 @@ impl<'a> KnownNames<'a> {
             return Err(format!("`{key_name}` has no parts: there is nothing in it; {hint}"));
         }
         match (key.parts, element) {
-            (Parts::Fields, _) => Ok(()),
-            (Parts::None, _) => Err(format!("`{key_name}` is one value; there is nothing in it")),
-            (Parts::List(_), false) => Err(format!(
+            (KeyParts::Fields, _) => Ok(()),
+            (KeyParts::None, _) => Err(format!("`{key_name}` is one value; there is nothing in it")),
+            (KeyParts::List(_), false) => Err(format!(
                 "`{key_name}` is a list: {key_name}[*].{name} asks for any of them, {key_name}[0].{name} for the first"
             )),
-            (Parts::Object(_), true) => Err(format!("`{key_name}` is no list")),
-            (Parts::Object(known), false) | (Parts::List(known), true) => {
+            (KeyParts::Object(_), true) => Err(format!("`{key_name}` is no list")),
+            (KeyParts::Object(known), false) | (KeyParts::List(known), true) => {
                 one_of(name, known, &format!("`{key_name}` has"))
             }
         }

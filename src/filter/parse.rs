@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::hints;
 use super::keys::RecordKey;
-use super::names::KnownNames;
+use super::names::FilterNames;
 use super::parse_value::Asked;
 use super::path::Path;
 use super::{Check, Comparison, Condition, FilterError};
@@ -38,7 +38,7 @@ pub(super) enum PathTarget {
 }
 
 /// Parses an expression.
-pub(super) fn expression(text: &str, names: &KnownNames<'_>) -> ParseResult<(Condition, Remarks)> {
+pub(super) fn expression(text: &str, names: &FilterNames<'_>) -> ParseResult<(Condition, Remarks)> {
     let mut parser = FilterParser { text, at: 0, names, remarks: Remarks::default() };
     parser.skip_blanks();
     if parser.rest().is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn expression(text: &str, names: &KnownNames<'_>) -> ParseResult<(Con
 }
 
 /// Parses paths separated by commas.
-pub(super) fn paths(text: &str, names: &KnownNames<'_>) -> ParseResult<(Vec<Path>, Remarks)> {
+pub(super) fn paths(text: &str, names: &FilterNames<'_>) -> ParseResult<(Vec<Path>, Remarks)> {
     let mut parser = FilterParser { text, at: 0, names, remarks: Remarks::default() };
     let mut paths = Vec::new();
     loop {
@@ -72,7 +72,7 @@ pub(super) struct FilterParser<'a> {
     pub(super) text: &'a str,
     /// The byte offset of the next character.
     pub(super) at: usize,
-    pub(super) names: &'a KnownNames<'a>,
+    pub(super) names: &'a FilterNames<'a>,
     pub(super) remarks: Remarks,
 }
 

@@ -1,7 +1,7 @@
 //! Parses paths: keys of a record, fields, elements of lists, and keys at any depth.
 
 use super::FilterError;
-use super::keys::{Parts, RecordKey};
+use super::keys::{KeyParts, RecordKey};
 use super::parse::{FilterParser, ParseResult, PathTarget, WORDS};
 use super::path::{Path, PathKey, PathStep};
 
@@ -160,5 +160,5 @@ fn composite_before(before: &[PathStep]) -> Option<(&'static RecordKey, bool)> {
     }) else {
         return None;
     };
-    first.record.filter(|key| key.parts != Parts::Fields).map(|key| (key, element))
+    first.record.filter(|key| key.parts != KeyParts::Fields).map(|key| (key, element))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::keys::{Parts, RecordKey};
+use super::keys::{KeyParts, RecordKey};
 use crate::table::Tables;
 use crate::tree::Sym;
 
@@ -65,7 +65,7 @@ impl Path {
             return 20;
         }
         match self.steps.first() {
-            Some(PathStep::Key(key)) if key.record.is_some_and(|key| key.parts == Parts::Fields) => 10,
+            Some(PathStep::Key(key)) if key.record.is_some_and(|key| key.parts == KeyParts::Fields) => 10,
             _ => 0,
         }
     }

@@ -67,9 +67,12 @@ fn played(text: &str) -> String {
 
 /// What a command prints; nothing where a program it needs is not on this machine.
 fn run(command: &str) -> Option<String> {
-    if command.contains("| jq ") && Command::new("jq").arg("--version").output().is_err() {
-        eprintln!("not run, there is no jq: {command}");
-        return None;
+    for needed in ["jq", "sqlite3"] {
+        let used = command.contains(&format!("| {needed} "));
+        if used && Command::new(needed).arg("--version").output().is_err() {
+            eprintln!("not run, there is no {needed}: {command}");
+            return None;
+        }
     }
     let program = Path::new(env!("CARGO_BIN_EXE_moulsniff")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
