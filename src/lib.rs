@@ -15,6 +15,7 @@ pub mod filter;
 pub mod flow;
 
 pub mod out;
+pub mod output_file;
 pub mod pipeline;
 pub mod proto;
 pub mod session;

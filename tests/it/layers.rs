@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 /// Every room, each followed by the rooms before it which it may know. A room that is not here may be known by nobody.
 const ROOMS: [(&str, &[&str]); 13] = [
     ("suggest", &[]),
+    ("output_file", &[]),
     ("tree", &[]),
     ("table", &["suggest", "tree"]),
     ("capture", &["suggest", "tree"]),
@@ -18,7 +19,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("filter", &["suggest", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["tree", "table", "capture", "flow", "session", "proto", "out"]),
-    ("cli", &["suggest", "tree", "table", "capture", "flow", "proto", "out", "filter", "examples", "pipeline"]),
+    ("cli", &["suggest", "output_file", "tree", "table", "capture", "flow", "proto", "out", "filter", "examples", "pipeline"]),
 ];
 
 #[test]
