@@ -6,7 +6,7 @@ use moulsniff::capture::{Capture, Item, Output, Source, inject, strip};
 use moulsniff::examples::run_examples;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
 use moulsniff::proto::{PROTOCOLS, protocol_named};
-use moulsniff::table::{Source as TableSource, Tables};
+use moulsniff::table::{TableSource, Tables};
 
 fn source(data: &[u8]) -> Source {
     Source::reader("x", Box::new(Cursor::new(data.to_vec())))

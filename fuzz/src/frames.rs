@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use moulsniff::capture::{Capture, Frame, Item, Moment, Time};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, FlowLimits, Note, TcpOpening, Stream, StreamId, Totals};
-use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
+use moulsniff::proto::moul::keys::SearchBounds;
 use moulsniff::out::json::{JsonWriter, JsonOptions};
 use moulsniff::out::tree::{Annotator, AnnotationStore, TreeOptions, TreeWriter};
 use moulsniff::out::{Body, Paint, Record};
@@ -13,7 +13,7 @@ use moulsniff::pipeline::{Output, Pipeline, Setup};
 use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::{AllSettings, Options, Settings, protocol_named};
 
-use crate::{byte, bytes, checks, number, tables};
+use crate::{byte, bytes, checks, number, shard, tables};
 
 const LINKS: [u16; 8] = [1, 0, 108, 113, 276, 101, 9, 12];
 
@@ -98,9 +98,8 @@ impl FlowSink for Tiles {
 
 /// A capture file, read as the program reads it.
 pub fn pipeline(data: &[u8]) {
-    let mut keys = KeyRing::default();
+    let mut keys = shard();
     keys.search = SearchBounds { positions: 1 << 12, searches: 4 };
-    keys.add(KeyFile::parse("dirtsand.ini", include_bytes!("../../keys/dirtsand.ini")).unwrap());
     let setup = Setup {
         tables: tables().clone(),
         settings: AllSettings::default().with("moul", Settings::new(MoulSettings::with_keys(keys))),

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 use moulsniff::capture::{Moment, Time};
 use moulsniff::filter::Filter;
 use moulsniff::out::{Body, Record};
-use moulsniff::proto::{Event, EventKind, Message, Settings, Side, Transport};
+use moulsniff::proto::{Event, EventKind, Message, Settings, Side, Transport, protocol_named};
 use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
 use moulsniff::proto::moul::sdl::store::Store;
-use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
+use moulsniff::table::{Evaluator, Outcome, ServiceId, TableSource, Tables};
 use moulsniff::tree::{Outline, Sym, Tree};
 
 use crate::{byte, bytes, checks, number, tables, tables_of};
@@ -98,6 +98,61 @@ pub fn filter(data: &[u8]) {
     let event =
         Event { kind, service: "game".into(), from: Side::Server, offset: Some(1), length: None, text: "found".into() };
     filter.keeps(&record(Body::Event(&event)));
+}
+
+/// A table file of a protocol, with bytes for its messages and structures.
+pub fn table_bytes(mut data: &[u8]) {
+    let count = number(&mut data) % (16 << 10);
+    let Ok(text) = std::str::from_utf8(bytes(&mut data, count)) else { return };
+    let source = TableSource { name: "x".into(), text: text.into() };
+    let Ok(name) = Tables::protocol_of(&source) else { return };
+    let Some(protocol) = protocol_named(&name) else { return };
+    let Ok(tables) = Tables::load(&name, vec![source], protocol.natives()) else { return };
+    let mut evaluator = Evaluator::default();
+    evaluator.limits.decompressed = 1 << 20;
+    protocol.prepare(&mut evaluator, &Settings::default());
+    let mut tree = Tree::new();
+    for service in 0..tables.services().len().min(4) {
+        for sender in [0, 1] {
+            tree.clear();
+            let outcome = evaluator.message(&tables, ServiceId(service as u32), sender, data, &mut tree);
+            if let Outcome::Message(_, length) = outcome {
+                checks::message(&tables, &tree, &data[..length]);
+            }
+        }
+    }
+    for layout in tables.layouts().iter().take(8) {
+        tree.clear();
+        let end = evaluator.value(&tables, layout.ty, Sym::ELEMENT, data, 0, &mut tree);
+        assert!(end <= data.len() * 8);
+        checks::message(&tables, &tree, data);
+    }
+}
+
+/// An expression, asked of a message of MOUL whose bytes come with it.
+pub fn filter_records(mut data: &[u8]) {
+    let how = byte(&mut data);
+    let count = number(&mut data) % 1024;
+    let Ok(text) = std::str::from_utf8(bytes(&mut data, count)) else { return };
+    let Ok(filter) = Filter::compile(text, tables(), how & 1 != 0) else { return };
+    let tables = tables_of("moul").get();
+    let service = ServiceId(u32::from(how >> 2) % tables.services().len() as u32);
+    let from = if how & 2 == 0 { Side::Client } else { Side::Server };
+    let mut tree = Tree::new();
+    let outcome = Evaluator::default().message(tables, service, from.index(), data, &mut tree);
+    let Outcome::Message(id, length) = outcome else { return };
+    let Some(def) = tables.message(id) else { return };
+    let message = Message {
+        name: tables.name(def.name),
+        number: def.number,
+        service: &tables.services()[service.0 as usize].name,
+        from,
+        offset: 0,
+        bytes: &data[..length],
+        reply: None,
+    };
+    let record = record(Body::Message { message: &message, tables, tree: &tree });
+    assert_eq!(filter.keeps(&record), filter.keeps(&record), "asked twice");
 }
 
 fn record(body: Body<'_>) -> Record<'_> {

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use moulsniff::capture::{Moment, Time};
 use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
-use moulsniff::proto::{Context, Emit, Ends, Event, EventKind, Message, Options, Share, Side, Start, Transport, Settings};
+use moulsniff::proto::{
+    Context, Emit, Ends, Event, EventKind, Message, Options, Session, Settings, Share, Side, Start, Transport,
+};
 use moulsniff::table::{Evaluator, Tables};
 use moulsniff::tree::Tree;
 
-use crate::{byte, bytes, checks, number, tables_of};
-
-const KEYS: &[u8] = include_bytes!("../../keys/dirtsand.ini");
+use crate::{byte, bytes, checks, number, shard, tables_of};
 
 pub fn moul(mut data: &[u8]) {
     let how = byte(&mut data);
@@ -22,11 +22,8 @@ pub fn moul(mut data: &[u8]) {
     } else {
         &[]
     };
-    let mut keys = KeyRing::default();
+    let mut keys = if how & 2 != 0 { shard() } else { KeyRing::default() };
     keys.search = SearchBounds { positions: 1 << 12, searches: 4 };
-    if how & 2 != 0 {
-        keys.add(KeyFile::parse("dirtsand.ini", KEYS).unwrap());
-    }
     if let Ok(file) = KeyFile::parse("session", text) {
         keys.add(file);
     }
@@ -84,63 +81,118 @@ impl Emit for Ear {
 
 /// A script: a byte that says what comes and, with the next one, how long it is; then the bytes, if it is bytes that come.
 fn run(protocol: &str, transport: Transport, whole: bool, service: Option<&str>, settings: &Settings, mut data: &[u8]) {
-    let lazy = tables_of(protocol);
-    let (protocol, tables) = (lazy.protocol(), lazy.get());
-    let options = Options { max_message: 1 << 20, max_decompressed: 1 << 20, ..Options::default() };
-    let mut evaluator = Evaluator::default();
-    evaluator.limits.decompressed = options.max_decompressed;
-    protocol.prepare(&mut evaluator, settings);
-    let ends =
-        Ends { client: SocketAddr::from(([10, 0, 0, 1], 50_000)), server: SocketAddr::from(([10, 0, 0, 2], 14_617)) };
-    let mut session = protocol.session(&Start { ends, transport, whole, service }, tables);
-    let (mut tree, mut ear) = (Tree::new(), Ear::default());
-    let (mut offsets, mut captured) = ([0_u64; 2], [0_u64; 2]);
-    let mut frame = 0;
-    macro_rules! context {
-        () => {
-            &mut Context {
-                tables,
-                evaluator: &mut evaluator,
-                tree: &mut tree,
-                outline: None,
-                settings,
-                sequences: [None; 2],
-                options: &options,
-                emit: &mut ear,
-            }
-        };
-    }
+    let mut connection = Connection::new(protocol, transport, whole, service, settings);
     while !data.is_empty() {
         let how = byte(&mut data);
         let length = usize::from(how >> 3) << 8 | usize::from(byte(&mut data));
         let side = if how & 1 == 0 { Side::Client } else { Side::Server };
-        frame += 1;
-        let at = Moment { frame, time: Time { seconds: frame as i64, nanos: 0, digits: 6 } };
-        let (offset, taken) = (&mut offsets[side.index()], &mut captured[side.index()]);
         match (how >> 1 & 3, transport) {
-            (3, Transport::Tcp) if length == 0 => session.relieve(at, context!()),
-            (3, Transport::Tcp) => {
-                session.gap(side, *offset, length as u64, at, context!());
-                *offset += length as u64;
-            }
-            _ => {
-                let bytes = bytes(&mut data, length);
-                if bytes.is_empty() && transport == Transport::Tcp {
-                    continue;
-                }
-                match transport {
-                    Transport::Tcp => session.data(side, *offset, bytes, at, context!()),
-                    Transport::Udp => session.datagram(side, bytes, 0, at, context!()),
-                }
-                *offset += bytes.len() as u64;
-                *taken += bytes.len() as u64;
-            }
+            (3, Transport::Tcp) if length == 0 => connection.relieve(),
+            (3, Transport::Tcp) => connection.gap(side, length as u64),
+            _ => connection.data(side, bytes(&mut data, length)),
         }
-        let _ = session.held();
     }
-    for side in [Side::Client, Side::Server] {
-        session.end(side, Moment { frame, time: Time::default() }, context!());
+    connection.end();
+}
+
+/// A connection, and where its directions are.
+pub struct Connection<'a> {
+    tables: &'static Tables,
+    transport: Transport,
+    settings: &'a Settings,
+    options: Options,
+    evaluator: Evaluator,
+    session: Box<dyn Session>,
+    tree: Tree,
+    ear: Ear,
+    offsets: [u64; 2],
+    captured: [u64; 2],
+    frame: u64,
+}
+
+/// Calls the session with a context made of the connection's parts.
+macro_rules! call {
+    ($self:ident . $method:ident ( $($argument:expr),* )) => {
+        $self.session.$method($($argument,)* &mut Context {
+            tables: $self.tables,
+            evaluator: &mut $self.evaluator,
+            tree: &mut $self.tree,
+            outline: None,
+            settings: $self.settings,
+            sequences: [None; 2],
+            options: &$self.options,
+            emit: &mut $self.ear,
+        })
+    };
+}
+
+impl<'a> Connection<'a> {
+    /// A connection of a protocol, from its first byte on (`whole`) or joined late.
+    pub fn new(
+        protocol: &str,
+        transport: Transport,
+        whole: bool,
+        service: Option<&str>,
+        settings: &'a Settings,
+    ) -> Connection<'a> {
+        let lazy = tables_of(protocol);
+        let (protocol, tables) = (lazy.protocol(), lazy.get());
+        let options = Options { max_message: 1 << 20, max_decompressed: 1 << 20, ..Options::default() };
+        let mut evaluator = Evaluator::default();
+        evaluator.limits.decompressed = options.max_decompressed;
+        protocol.prepare(&mut evaluator, settings);
+        let ends = Ends {
+            client: SocketAddr::from(([10, 0, 0, 1], 50_000)),
+            server: SocketAddr::from(([10, 0, 0, 2], 14_617)),
+        };
+        let session = protocol.session(&Start { ends, transport, whole, service }, tables);
+        let (tree, ear, [offsets, captured]) = (Tree::new(), Ear::default(), [[0; 2]; 2]);
+        Connection { tables, transport, settings, options, evaluator, session, tree, ear, offsets, captured, frame: 0 }
     }
-    let _ = (session.learned(), session.service());
-    assert_eq!(ear.told, captured, "bytes of the client and of the server: told of, captured");
+
+    fn next(&mut self) -> Moment {
+        self.frame += 1;
+        Moment { frame: self.frame, time: Time { seconds: self.frame as i64, nanos: 0, digits: 6 } }
+    }
+
+    /// A segment or a datagram. An empty segment is none.
+    pub fn data(&mut self, side: Side, bytes: &[u8]) {
+        let at = self.next();
+        match self.transport {
+            Transport::Tcp if bytes.is_empty() => return,
+            Transport::Tcp => call!(self.data(side, self.offsets[side.index()], bytes, at)),
+            Transport::Udp => call!(self.datagram(side, bytes, 0, at)),
+        }
+        self.offsets[side.index()] += bytes.len() as u64;
+        self.captured[side.index()] += bytes.len() as u64;
+        let _ = self.session.held();
+    }
+
+    /// Bytes that were never captured.
+    pub fn gap(&mut self, side: Side, length: u64) {
+        let at = self.next();
+        call!(self.gap(side, self.offsets[side.index()], length, at));
+        self.offsets[side.index()] += length;
+    }
+
+    /// The session is asked to hold less.
+    pub fn relieve(&mut self) {
+        let at = self.next();
+        call!(self.relieve(at));
+    }
+
+    /// How many messages there were so far.
+    pub fn messages(&self) -> u64 {
+        self.ear.records
+    }
+
+    /// Both directions end: every byte was accounted for.
+    pub fn end(mut self) {
+        for side in [Side::Client, Side::Server] {
+            let at = Moment { frame: self.frame, time: Time::default() };
+            call!(self.end(side, at));
+        }
+        let _ = (self.session.learned(), self.session.service());
+        assert_eq!(self.ear.told, self.captured, "bytes of the client and of the server: accounted for, captured");
+    }
 }
