@@ -19,7 +19,22 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("filter", &["suggest", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["tree", "table", "capture", "flow", "session", "proto", "out"]),
-    ("cli", &["suggest", "output_file", "tree", "table", "capture", "flow", "proto", "out", "filter", "examples", "pipeline"]),
+    (
+        "cli",
+        &[
+            "suggest",
+            "output_file",
+            "tree",
+            "table",
+            "capture",
+            "flow",
+            "proto",
+            "out",
+            "filter",
+            "examples",
+            "pipeline",
+        ],
+    ),
 ];
 
 #[test]
