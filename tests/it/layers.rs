@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Every room, each followed by the rooms before it which it may know. A room that is not here may be known by nobody.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: &[(&str, &[&str])] = &[
     ("suggest", &[]),
     ("output_file", &[]),
     ("tree", &[]),
