@@ -99,12 +99,12 @@ pub struct Sent {
 
 /// All messages of a capture.
 pub fn messages((capture, keyfiles): (&str, &[&str])) -> Vec<Sent> {
-    let mut pipeline = Pipeline::new(setup(keys(keyfiles)), Collector::default());
+    let (mut pipeline, mut collector) = (Pipeline::new(setup(keys(keyfiles))), Collector::default());
     for frame in frames(bytes(capture)) {
-        pipeline.frame(&frame.frame());
+        pipeline.frame(&frame.frame(), &mut collector);
     }
-    pipeline.finish();
-    std::mem::take(&mut pipeline.output().0)
+    pipeline.finish(&mut collector);
+    collector.0
 }
 
 #[derive(Default)]

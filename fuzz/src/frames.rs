@@ -108,11 +108,11 @@ pub fn pipeline(data: &[u8]) {
         limits: limits(),
         max_held: 16 << 10,
     };
-    let mut pipeline = Pipeline::new(setup, Lines::new());
+    let (mut pipeline, mut lines) = (Pipeline::new(setup), Lines::new());
     let mut capture = Capture::from_reader("x", Box::new(Cursor::new(data.to_vec())));
     loop {
         match capture.next_item() {
-            Ok(Some(Item::Frame(frame))) => pipeline.frame(&frame),
+            Ok(Some(Item::Frame(frame))) => pipeline.frame(&frame, &mut lines),
             Ok(Some(Item::Secrets(secrets))) => {
                 let moul = protocol_named("moul").and_then(|moul| moul.secrets());
                 let settings = pipeline.settings().named_mut("moul");
@@ -124,7 +124,7 @@ pub fn pipeline(data: &[u8]) {
             Ok(None) => break,
         }
     }
-    pipeline.finish();
+    pipeline.finish(&mut lines);
     let b = pipeline.summary().bytes;
     assert_eq!(b.payload, b.explained + b.opaque + b.undecoded + b.closed, "payload and what became of it");
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
-use super::form::coloured;
-use super::read::{settings, tables as load};
+use super::load::{settings, tables as load};
+use super::plan::coloured;
 use crate::capture::Moment;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{Annotations, TreeOptions, TreeWriter};

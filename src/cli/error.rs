@@ -5,6 +5,7 @@ use std::io;
 
 use crate::capture::{CaptureError, LiveError};
 use crate::proto::SettingsError;
+use crate::run::RunError;
 use crate::table::TableError;
 
 /// Exit statuses, as promised.
@@ -18,6 +19,8 @@ pub enum Status {
     Typed = 2,
     /// With `--strict`: something was undecoded, lost or closed.
     Strict = 3,
+    /// A signal ended the run before a capture file was read to its end.
+    Interrupted = 130,
 }
 
 /// An error of the command line.
@@ -82,6 +85,16 @@ impl From<LiveError> for CliError {
         match error {
             LiveError::NotBuilt | LiveError::Filter(..) => CliError::Typed(text),
             LiveError::NoInterface(..) | LiveError::NoRight(_) | LiveError::Other(..) => CliError::Unreadable(text),
+        }
+    }
+}
+
+impl From<RunError> for CliError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Capture(error) => error.into(),
+            RunError::Live(error) => error.into(),
+            RunError::File(name, error) => CliError::File(name, error),
         }
     }
 }

@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 
 use super::args::{FollowArgs, FromSide, ReadArgs};
 use super::error::{CliError, Status};
-use super::intake::Intake;
-use super::progress::Beside;
-use super::read::{feed, filter, setup, status, verdict};
+use super::plan::Plan;
 use crate::filter::Filter;
 use crate::out::Record;
 use crate::out::follow::{Follow, FollowFormat};
-use crate::pipeline::{Output, Pipeline, StreamKey, StreamOver};
+use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::proto::{Side, Transport};
+use crate::run::{Beside, Run};
 
 /// Bytes gathered before they are written.
 const GATHER: usize = 64 << 10;
@@ -70,13 +69,12 @@ fn no_stream(text: &str) -> CliError {
 }
 
 fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) -> Result<Status, CliError> {
-    let setup = setup(args)?;
-    let filter = filter(args, &setup)?;
-    let progress = Intake::progress(args);
-    let out = One {
-        to: progress.beside(io::stdout()),
+    let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
+    let run = Run::new(&reading, setup)?;
+    let mut one = One {
+        to: run.stdout(),
         key,
-        follow: Follow::new(form, side, filter.is_some()).redacted(args.redact),
+        follow: Follow::new(form, side, filter.is_some()).redacted(redact),
         filter,
         side,
         buffer: Vec::new(),
@@ -84,36 +82,33 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
         found: None,
         over: false,
     };
-    let mut pipeline = Pipeline::new(setup, out);
-    let read = feed(args, progress, &mut pipeline, |one, waits| {
-        if waits {
-            one.flush();
-        }
-        one.over || one.error.is_some()
-    });
-    pipeline.finish();
-    let summary = pipeline.summary();
-    let one = pipeline.output();
+    let mut outcome = run.into_output(&mut one);
     one.follow.finish(&mut one.buffer);
     one.flush();
     if let Some(error) = one.error.take() {
         return Err(CliError::writing(error));
     }
-    read?;
+    if let Some(error) = outcome.error.take() {
+        return Err(error.into());
+    }
     let name = format!("{}:{}", key.transport.word(), key.number);
     let Some(closed) = one.found else {
         let text = format!("there is no stream {name} of a known protocol; moulsniff stats lists those there are");
         return Err(CliError::Unreadable(text));
     };
-    if !args.quiet {
-        for (n, why) in [(one.follow.lost, "were never captured"), (closed, "are closed for want of a key")] {
-            if n > 0 {
-                let _ = writeln!(io::stderr(), "{name}: {n} bytes {why} and are left out");
-            }
+    if !ending.quiet {
+        say_left_out(&format!("{name}: "), one.follow.lost, closed);
+    }
+    ending.status(&outcome, one.filter.as_ref())
+}
+
+/// Says which bytes are not among the plaintext.
+fn say_left_out(name: &str, lost: u64, closed: u64) {
+    for (n, why) in [(lost, "were never captured"), (closed, "are closed for want of a key")] {
+        if n > 0 {
+            let _ = writeln!(io::stderr(), "{name}{n} bytes {why} and are left out");
         }
     }
-    verdict(one.filter.as_ref(), args.quiet)?;
-    Ok(status(args, &summary))
 }
 
 /// One stream onto standard output.
@@ -164,37 +159,35 @@ impl Output for One {
             self.over = true;
         }
     }
+
+    fn wants_more(&mut self, may_block: bool) -> bool {
+        if may_block {
+            self.flush();
+        }
+        !self.over && self.error.is_none()
+    }
 }
 
 fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> Result<Status, CliError> {
-    let setup = setup(args)?;
-    let filter = filter(args, &setup)?;
+    let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
     std::fs::create_dir_all(dir).map_err(|e| CliError::File(dir.display().to_string(), e))?;
-    let progress = Intake::progress(args);
-    let redact = args.redact;
-    let out = All { dir: dir.into(), form, side, redact, filter, open: HashMap::new(), held: 0, files: 0, error: None };
-    let mut pipeline = Pipeline::new(setup, out);
-    let read = feed(args, progress, &mut pipeline, |all, _| all.error.is_some());
-    pipeline.finish();
-    let summary = pipeline.summary();
-    let all = pipeline.output();
+    let run = Run::new(&reading, setup)?;
+    let mut all =
+        All { dir: dir.into(), form, side, redact, filter, open: HashMap::new(), held: 0, files: 0, error: None };
+    let mut outcome = run.into_output(&mut all);
     all.flush();
     if let Some((path, error)) = all.error.take() {
         return Err(CliError::File(path.display().to_string(), error));
     }
-    read?;
-    if !args.quiet {
-        let _ = writeln!(io::stderr(), "{} files in {}", all.files, dir.display());
-        for (n, why) in
-            [(summary.bytes.lost, "were never captured"), (summary.bytes.closed, "are closed for want of a key")]
-        {
-            if n > 0 {
-                let _ = writeln!(io::stderr(), "{n} bytes {why} and are left out");
-            }
-        }
+    if let Some(error) = outcome.error.take() {
+        return Err(error.into());
     }
-    verdict(all.filter.as_ref(), args.quiet)?;
-    Ok(status(args, &summary))
+    if !ending.quiet {
+        let _ = writeln!(io::stderr(), "{} files in {}", all.files, dir.display());
+        let bytes = outcome.pipeline.summary().bytes;
+        say_left_out("", bytes.lost, bytes.closed);
+    }
+    ending.status(&outcome, all.filter.as_ref())
 }
 
 /// A direction on its way into its file.
@@ -291,5 +284,9 @@ impl Output for All {
                 self.open.remove(&(over.key, side));
             }
         }
+    }
+
+    fn wants_more(&mut self, _may_block: bool) -> bool {
+        self.error.is_none()
     }
 }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use super::args::{KeysCommand, ReadArgs};
 use super::error::{CliError, Status};
 use super::files;
-use super::intake::Intake;
-use super::read::{feed, setup};
+use super::plan::Plan;
 use crate::capture::{self, Capture, Item, Source};
 use crate::out::Record;
-use crate::pipeline::{Output, Pipeline};
+use crate::pipeline::Output;
 use crate::proto::{PROTOCOLS, Protocol, Secret, Secrets, SecretsReport};
+use crate::run::Run;
 
 /// No key file is longer, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
@@ -124,19 +124,23 @@ impl Output for Proved {
 fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result<Status, CliError> {
     two_files(input, output)?;
     let args = ReadArgs { captures: vec![input.to_path_buf()], ..args.clone() };
-    let mut setup = setup(&args)?;
+    let Plan { reading, mut setup, .. } = Plan::new(&args)?;
     if setup.options.max_message == 0 {
         setup.options.max_message = 16 << 20;
     }
-    let mut pipeline = Pipeline::new(setup, Proved::default());
-    let read = feed(&args, Intake::progress(&args), &mut pipeline, |_, _| false);
-    pipeline.finish();
-    read?;
-    let proved = std::mem::take(&mut pipeline.output().0);
+    let mut proved = Proved::default();
+    let mut outcome = Run::new(&reading, setup)?.into_output(&mut proved);
+    if let Some(error) = outcome.error.take() {
+        return Err(error.into());
+    }
+    if outcome.interrupted {
+        return Ok(Status::Interrupted);
+    }
+    let Proved(proved) = proved;
     let mut blocks = Vec::new();
     for (protocol, secrets) in with_secrets() {
         let own: Vec<Secret> = proved.iter().filter(|p| p.0 == protocol.name()).map(|p| p.1.clone()).collect();
-        let long_term = private.then(|| pipeline.settings().named(protocol.name()));
+        let long_term = private.then(|| outcome.pipeline.settings().named(protocol.name()));
         let block = secrets.block(&own, long_term);
         if block.long_term > 0 || !own.is_empty() {
             blocks.push((secrets.block_type(), block));

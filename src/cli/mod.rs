@@ -1,32 +1,27 @@
 //! The command line: what was typed, what is meant by it, and the exit status.
 
 mod args;
-mod columns;
-mod crew;
 mod decode;
+mod ending;
 mod error;
-mod feed;
 mod files;
 mod follow;
-mod form;
 mod given;
-mod intake;
-mod interrupt;
 mod keys;
-mod outlet;
-mod progress;
+mod load;
+mod plan;
 mod read;
 mod schema;
-mod sink;
 mod size;
 mod stats;
 mod tables;
-mod turn;
 
 use std::ffi::OsString;
 use std::io::Write;
 
 use clap::{CommandFactory, FromArgMatches};
+
+use crate::run::list_interfaces;
 
 pub use args::Cli;
 pub use error::{CliError, Status};
@@ -78,9 +73,8 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
     use args::Command;
     match &cli.command {
         None if cli.read.list_interfaces => {
-            let mut out = Vec::new();
-            intake::list(&mut out)?;
-            std::io::stdout().write_all(&out).map_err(CliError::writing)?;
+            let list = list_interfaces()?;
+            std::io::stdout().write_all(list.as_bytes()).map_err(CliError::writing)?;
             Ok(Status::Good)
         }
         None => read::run(&cli.read),

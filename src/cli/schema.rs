@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
-use super::read::tables as load;
+use super::load::tables as load;
 use crate::out::schema::schema;
 use crate::proto::LazyTables;
 use crate::table::Tables;

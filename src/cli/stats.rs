@@ -4,12 +4,12 @@ use std::io::Write;
 
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
-use super::intake::Intake;
-use super::read::{feed, filter, say_summary, setup, status, verdict};
+use super::plan::Plan;
 use crate::filter::Filter;
 use crate::out::stats::{Stats, StreamSummary};
 use crate::out::{Body, Counts, Outlined, Record};
-use crate::pipeline::{Output, Pipeline, StreamOver};
+use crate::pipeline::{Output, StreamOver};
+use crate::run::{Run, RunError};
 
 /// Counts records as they come.
 struct Counter {
@@ -59,35 +59,36 @@ impl Output for Counter {
         });
         self.stats.world.learn(over.learned.clone());
     }
+
+    fn wants_more(&mut self, _may_block: bool) -> bool {
+        self.left > 0
+    }
 }
 
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
-    let setup = setup(args)?;
-    let filter = filter(args, &setup)?;
-    let counter = Counter { stats: Stats::default(), filter, left: args.count.unwrap_or(u64::MAX) };
-    let mut pipeline = Pipeline::new(setup, counter);
-    let progress = Intake::progress(args);
-    let read = feed(args, progress, &mut pipeline, |counter, _| counter.left == 0);
-    if !matches!(read, Ok(()) | Err(CliError::Capture(_))) {
-        // Nothing could be read at all.
-        return read.map(|()| Status::Good);
+    let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
+    let mut counter = Counter { stats: Stats::default(), filter, left: limit };
+    let mut outcome = Run::new(&reading, setup)?.into_output(&mut counter);
+    let mut error = outcome.error.take();
+    if let Some(error) = error.take_if(|error| !matches!(error, RunError::Capture(_))) {
+        // A file could not be written: what was counted is not the whole.
+        return Err(error.into());
     }
-    pipeline.finish();
-    let summary = pipeline.summary();
+    let frames = outcome.pipeline.summary().flow.frames;
     let mut out = Vec::new();
-    let stats = &pipeline.output().stats;
     if args.json {
-        stats.json(summary.flow.frames, &mut out);
+        counter.stats.json(frames, &mut out);
     } else {
-        out.extend_from_slice(stats.table(summary.flow.frames).as_bytes());
+        out.extend_from_slice(counter.stats.table(frames).as_bytes());
     }
     std::io::stdout().write_all(&out).map_err(CliError::writing)?;
-    read?;
-    if args.json && !args.quiet {
-        say_summary(&summary);
+    if let Some(error) = error {
+        return Err(error.into());
     }
-    verdict(pipeline.output().filter.as_ref(), args.quiet)?;
-    Ok(status(args, &summary))
+    if args.json {
+        ending.say_summary(&outcome);
+    }
+    ending.status(&outcome, counter.filter.as_ref())
 }
 
 /// What became of the bytes of one record.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::args::{ReadArgs, TablesCommand};
 use super::error::{CliError, Status};
-use super::read::tables as load;
+use super::load::tables as load;
 use crate::examples::run_examples;
 use crate::proto::LazyTables;
 use crate::table::{Declaration, Tables};

@@ -1,71 +1,21 @@
-//! One stream on its way to a session: held until its protocol is known, then handed on.
+//! One stream on its way to a session: kept until its protocol is known, then handed on call by call.
+//!
+//! It knows protocols by their trait alone, and no output.
 
-use std::collections::HashMap;
-use std::net::SocketAddr;
-
-use super::desk::Desk;
-use super::{Output, Shop, StreamKey, StreamOver};
+use super::emitter::RecordEmitter;
+use super::passed_over::Foreign;
+use super::shared::Shared;
+use super::waiting::{Kept, KeptWhat, Waiting};
+use super::{Output, StreamKey, StreamOver};
 use crate::capture::Moment;
 use crate::flow::{Dir, End, Note, Stream};
-use crate::out::Counts;
-use crate::proto::{Context, Emit, Ends, Opening, Session, Side, Start, Transport, Verdict};
+use crate::proto::{Context, Ends, LazyTables, Opening, Session, Side, Start, Transport, Verdict};
+use crate::session::Counts;
 
-/// Servers that are remembered, for connections that were there before the capture.
-const KNOWN_SERVERS: usize = 4096;
-
-/// Bytes of one direction that are looked at to know a protocol.
-const LOOK: usize = 4096;
-
-/// Bytes and pieces that wait for a stream's protocol to be known.
-const WAITING_BYTES: usize = 64 << 10;
-const WAITING_PIECES: usize = 256;
-
-/// What a piece that waits costs beside its bytes, roughly.
-const OVERHEAD: usize = 96;
-
-/// Something a stream brings.
-#[derive(Clone, Copy)]
-pub(super) enum Piece<'a> {
-    /// Bytes at an offset; of a datagram, the number is how many of its last bytes were cut off.
-    Data(Dir, u64, &'a [u8]),
-    /// Bytes that were never captured.
-    Gap(Dir, u64, u64),
-    /// Something odd about a direction.
-    Note(Dir, Note),
-    /// The end of a direction.
-    End(Dir, End),
-}
-
-impl Piece<'_> {
-    fn dir(&self) -> Dir {
-        match self {
-            Piece::Data(dir, ..) | Piece::Gap(dir, ..) | Piece::Note(dir, _) | Piece::End(dir, _) => *dir,
-        }
-    }
-}
-
-/// A piece that waits.
-struct Held {
-    dir: Dir,
-    offset: u64,
-    what: HeldWhat,
-    at: Moment,
-}
-
-enum HeldWhat {
-    Bytes(Vec<u8>),
-    Gap(u64),
-    Note(Note),
-    End(End),
-}
-
-enum State {
-    /// The protocol is not known yet: all pieces, and the first bytes of each direction.
-    Unknown { held: Vec<Held>, first: [Vec<u8>; 2] },
-    /// A protocol's session.
-    Known { protocol: usize, session: Box<dyn Session> },
-    /// None of the protocols.
-    Foreign,
+/// What a connection is lent for one call.
+pub(super) struct Lent<'a> {
+    pub(super) shared: &'a mut Shared,
+    pub(super) out: &'a mut dyn Output,
 }
 
 /// One stream.
@@ -78,16 +28,29 @@ pub(super) struct Connection {
     state: State,
     counts: [Counts; 2],
     ended: [bool; 2],
-    /// The sequence numbers of offset 0, forward and backward.
+    /// The TCP sequence numbers of offset 0, forward and backward.
     starts: [Option<u32>; 2],
-    /// The server was remembered.
-    noted: bool,
+    /// Payload bytes, forward and backward, and bytes never captured, as long as the protocol is not known. For [`Foreign`].
+    unclaimed: [u64; 2],
+    lost: u64,
+    /// What the server speaks was remembered.
+    server_remembered: bool,
     /// Memory held, in bytes and roughly: of pieces that wait, or what the session said.
     held: usize,
 }
 
+enum State {
+    /// The protocol is not known yet.
+    Unknown(Waiting),
+    /// A protocol, by its place in the tables, and its session.
+    Known(usize, Box<dyn Session>),
+    /// None of the protocols.
+    Foreign,
+}
+
 impl Connection {
-    /// A stream of which nothing but its ends is known. Where its beginning was not captured, the higher port is taken for the client's.
+    /// A stream of which nothing but its ends is known. Where its beginning was not captured, the end with the higher port is taken for the
+    /// client.
     pub(super) fn new(key: StreamKey, stream: Stream, whole: bool) -> Self {
         let guess = key.transport == Transport::Udp || stream.forward.port() >= stream.backward.port();
         Connection {
@@ -95,11 +58,13 @@ impl Connection {
             stream,
             whole,
             client_is_forward: whole || guess,
-            state: State::Unknown { held: Vec::new(), first: [Vec::new(), Vec::new()] },
+            state: State::Unknown(Waiting::default()),
             counts: [Counts::default(); 2],
             ended: [false; 2],
             starts: [None; 2],
-            noted: false,
+            unclaimed: [0; 2],
+            lost: 0,
+            server_remembered: false,
             held: 0,
         }
     }
@@ -109,18 +74,9 @@ impl Connection {
         self.held
     }
 
-    /// Gives up what waits.
-    pub(super) fn relieve<O: Output>(&mut self, at: Moment, shop: &mut Shop<O>) {
-        if let State::Unknown { .. } = &self.state {
-            self.recognise(true, shop);
-        }
-        self.call(Call::Relieve, at, shop);
-    }
-
-    /// Offset 0 of a direction has this sequence number.
+    /// Offset 0 of a direction has this TCP sequence number.
     pub(super) fn starts_at(&mut self, dir: Dir, seq: u32) {
-        let [forward, backward] = &mut self.starts;
-        *(if dir == Dir::Forward { forward } else { backward }) = Some(seq);
+        *of(&mut self.starts, dir) = Some(seq);
     }
 
     /// Whether both directions ended.
@@ -128,11 +84,82 @@ impl Connection {
         self.ended.iter().all(|e| *e)
     }
 
-    /// Tells the output what became of a recognised stream.
-    pub(super) fn tell_over<O: Output>(&self, shop: &mut Shop<O>) {
-        let State::Known { protocol, session } = &self.state else { return };
-        let Some(tables) = shop.setup.tables.get(*protocol) else { return };
-        shop.out.stream_over(&StreamOver {
+    /// The next bytes of a TCP stream.
+    pub(super) fn data(&mut self, dir: Dir, offset: u64, bytes: &[u8], at: Moment, lent: &mut Lent<'_>) {
+        if !matches!(self.state, State::Known(..)) {
+            *of(&mut self.unclaimed, dir) += bytes.len() as u64;
+            return self.keep(dir, at, || KeptWhat::Bytes(offset, bytes.to_vec()), lent);
+        }
+        let side = self.side(dir);
+        self.payload(side, offset, bytes, lent);
+        self.call(lent, |session, context| session.data(side, offset, bytes, at, context));
+        self.remember_server(lent);
+    }
+
+    /// The next datagram, of which the last `missing` bytes were not captured.
+    pub(super) fn datagram(&mut self, dir: Dir, bytes: &[u8], missing: u64, at: Moment, lent: &mut Lent<'_>) {
+        if !matches!(self.state, State::Known(..)) {
+            *of(&mut self.unclaimed, dir) += bytes.len() as u64;
+            return self.keep(dir, at, || KeptWhat::Datagram(bytes.to_vec(), missing), lent);
+        }
+        let side = self.side(dir);
+        self.payload(side, 0, bytes, lent);
+        self.call(lent, |session, context| session.datagram(side, bytes, missing, at, context));
+        if missing > 0 {
+            self.emit(lent, |emitter, service| emitter.cut_datagram(side, at, service, bytes.len() as u64, missing));
+        }
+        self.remember_server(lent);
+    }
+
+    /// Bytes of a TCP stream that were never captured.
+    pub(super) fn gap(&mut self, dir: Dir, offset: u64, length: u64, at: Moment, lent: &mut Lent<'_>) {
+        if !matches!(self.state, State::Known(..)) {
+            self.lost += length;
+            return self.keep(dir, at, || KeptWhat::Gap(offset, length), lent);
+        }
+        let side = self.side(dir);
+        self.call(lent, |session, context| session.gap(side, offset, length, at, context));
+    }
+
+    /// Something odd about a direction.
+    pub(super) fn note(&mut self, dir: Dir, note: Note, at: Moment, lent: &mut Lent<'_>) {
+        if !matches!(self.state, State::Known(..)) {
+            return self.keep(dir, at, || KeptWhat::Note(note), lent);
+        }
+        let side = self.side(dir);
+        self.emit(lent, |emitter, service| emitter.note(side, at, service, note));
+    }
+
+    /// The end of a direction.
+    pub(super) fn end(&mut self, dir: Dir, how: End, at: Moment, lent: &mut Lent<'_>) {
+        *of(&mut self.ended, dir) = true;
+        if !matches!(self.state, State::Known(..)) {
+            return self.keep(dir, at, || KeptWhat::End(how), lent);
+        }
+        let (side, transport) = (self.side(dir), self.key.transport);
+        self.call(lent, |session, context| session.end(side, at, context));
+        self.emit(lent, |emitter, service| match transport {
+            Transport::Tcp => emitter.stream_end(side, at, service, how),
+            Transport::Udp if how == End::Evicted => emitter.evicted(side, at, service),
+            Transport::Udp => {}
+        });
+    }
+
+    /// Gives up what waits, because all streams together hold too much.
+    pub(super) fn relieve(&mut self, at: Moment, lent: &mut Lent<'_>) {
+        if let State::Unknown(_) = &self.state {
+            self.recognise(true, lent);
+        }
+        self.call(lent, |session, context| session.relieve(at, context));
+    }
+
+    /// Reports a stream of which both directions ended: to the output, or as passed over.
+    pub(super) fn report_over(&self, lent: &mut Lent<'_>) {
+        let State::Known(protocol, session) = &self.state else {
+            return lent.shared.passed_over.add(self.as_foreign());
+        };
+        let Some(tables) = lent.shared.setup.tables.get(*protocol) else { return };
+        lent.out.stream_over(&StreamOver {
             key: self.key,
             ends: self.ends(),
             protocol: tables.protocol().name(),
@@ -142,20 +169,16 @@ impl Connection {
         });
     }
 
-    /// Takes the next piece.
-    pub(super) fn take<O: Output>(&mut self, piece: Piece<'_>, at: Moment, shop: &mut Shop<O>) {
-        if let Piece::End(dir, _) = piece {
-            let [forward, backward] = &mut self.ended;
-            *(if dir == Dir::Forward { forward } else { backward }) = true;
-        }
-        match &mut self.state {
-            State::Foreign => {}
-            State::Known { .. } => self.hand_on(piece, at, shop),
-            State::Unknown { held, first } => {
-                self.held += hold(held, first, piece, at, self.key.transport);
-                let over = self.ended.iter().all(|e| *e);
-                self.recognise(over, shop);
-            }
+    fn as_foreign(&self) -> Foreign {
+        let (forward, backward) = (self.stream.forward.port(), self.stream.backward.port());
+        let [one, other] = self.unclaimed;
+        Foreign {
+            transport: self.key.transport,
+            port: if self.whole { backward } else { forward.min(backward) },
+            bytes: one + other,
+            one_sided: one == 0 || other == 0,
+            joined_late: self.key.transport == Transport::Tcp && !self.whole,
+            has_gaps: self.lost > 0,
         }
     }
 
@@ -170,39 +193,27 @@ impl Connection {
         if (dir == Dir::Forward) == self.client_is_forward { Side::Client } else { Side::Server }
     }
 
-    /// Asks the protocols whose stream this is; once it is known, all that was held goes to its session.
-    fn recognise<O: Output>(&mut self, over: bool, shop: &mut Shop<O>) {
-        let State::Unknown { held, first } = &self.state else { return };
-        let [forward, backward] = first;
+    /// Keeps a piece, and asks the protocols again. A foreign stream's pieces are dropped.
+    fn keep(&mut self, dir: Dir, at: Moment, what: impl FnOnce() -> KeptWhat, lent: &mut Lent<'_>) {
+        let State::Unknown(waiting) = &mut self.state else { return };
+        self.held += waiting.keep(dir, at, what());
+        self.recognise(self.is_over(), lent);
+    }
+
+    /// Asks the protocols whose stream this is. Once it is known, everything that was kept goes to its session. With `over`, no more will
+    /// come and the protocols have to decide.
+    fn recognise(&mut self, over: bool, lent: &mut Lent<'_>) {
+        let State::Unknown(waiting) = &self.state else { return };
+        let [forward, backward] = waiting.looks();
         let (client, server) = if self.client_is_forward { (forward, backward) } else { (backward, forward) };
-        let full = |look: &[u8]| self.key.transport == Transport::Tcp && look.len() >= LOOK;
-        let last = over || full(client) || full(server) || held.len() >= WAITING_PIECES || self.held > WAITING_BYTES;
-        let ends = self.ends();
-        let known = shop.known(ends);
-        let opening = Opening { client, server, ends, whole: self.whole, last, known };
-        let mut verdict = (Verdict::No, 0);
-        let forced = forced_protocol(&opening, self.key.transport, shop);
-        for (i, tables) in shop.setup.tables.iter().enumerate() {
-            let protocol = tables.protocol();
-            let said = match (forced, self.key.transport) {
-                (Some(wanted), _) if wanted == i => Verdict::Yes { swapped: false },
-                (Some(_), _) => Verdict::No,
-                (None, Transport::Tcp) => protocol.recognise_tcp(&opening, tables),
-                (None, Transport::Udp) => protocol.recognise_udp(&opening, tables),
-            };
-            match said {
-                Verdict::Yes { .. } => {
-                    verdict = (said, i);
-                    break;
-                }
-                Verdict::Maybe => verdict = (Verdict::Maybe, i),
-                Verdict::No => {}
-            }
-        }
-        match verdict {
-            (Verdict::Yes { swapped }, protocol) => self.enter(protocol, swapped, shop),
+        let last = over || waiting.is_full(self.key.transport);
+        let (ends, shared) = (self.ends(), &*lent.shared);
+        let opening = Opening { client, server, ends, whole: self.whole, last, known: shared.known(ends) };
+        let nothing = client.is_empty() && server.is_empty();
+        match first_verdict(&opening, self.key.transport, shared) {
+            (Verdict::Yes { swapped }, protocol) => self.enter(protocol, swapped, lent),
             (Verdict::Maybe, _) if !last => {}
-            _ if client.is_empty() && server.is_empty() && !over => {}
+            _ if nothing && !over => {}
             _ => {
                 self.state = State::Foreign;
                 self.held = 0;
@@ -210,159 +221,120 @@ impl Connection {
         }
     }
 
-    fn enter<O: Output>(&mut self, protocol: usize, swapped: bool, shop: &mut Shop<O>) {
-        if swapped {
-            self.client_is_forward = !self.client_is_forward;
-        }
-        let Some(tables) = shop.setup.tables.get(protocol) else { return };
+    /// Begins a protocol's session and hands it everything that was kept.
+    fn enter(&mut self, protocol: usize, swapped: bool, lent: &mut Lent<'_>) {
+        self.client_is_forward ^= swapped;
+        let shared = &mut *lent.shared;
+        let Some(tables) = shared.setup.tables.get(protocol) else { return };
         let ends = self.ends();
-        let service = shop.known(ends).filter(|k| k.protocol == tables.protocol().name()).and_then(|k| k.service);
+        let service = shared.known(ends).filter(|k| k.protocol == tables.protocol().name()).and_then(|k| k.service);
         let start = Start { ends, transport: self.key.transport, whole: self.whole, service };
         let session = tables.protocol().session(&start, tables.get());
-        shop.summary.streams += 1;
-        let before = std::mem::replace(&mut self.state, State::Known { protocol, session });
-        let State::Unknown { held, .. } = before else { return };
-        for piece in held {
-            match &piece.what {
-                HeldWhat::Bytes(bytes) => self.hand_on(Piece::Data(piece.dir, piece.offset, bytes), piece.at, shop),
-                HeldWhat::Gap(len) => self.hand_on(Piece::Gap(piece.dir, piece.offset, *len), piece.at, shop),
-                HeldWhat::Note(note) => self.hand_on(Piece::Note(piece.dir, *note), piece.at, shop),
-                HeldWhat::End(how) => self.hand_on(Piece::End(piece.dir, *how), piece.at, shop),
+        shared.summary.streams += 1;
+        let before = std::mem::replace(&mut self.state, State::Known(protocol, session));
+        let State::Unknown(waiting) = before else { return };
+        for Kept { dir, at, what } in waiting.into_pieces() {
+            match what {
+                KeptWhat::Bytes(offset, bytes) => self.data(dir, offset, &bytes, at, lent),
+                KeptWhat::Datagram(bytes, missing) => self.datagram(dir, &bytes, missing, at, lent),
+                KeptWhat::Gap(offset, length) => self.gap(dir, offset, length, at, lent),
+                KeptWhat::Note(note) => self.note(dir, note, at, lent),
+                KeptWhat::End(how) => self.end(dir, how, at, lent),
             }
         }
     }
 
-    fn hand_on<O: Output>(&mut self, piece: Piece<'_>, at: Moment, shop: &mut Shop<O>) {
-        self.call(Call::Piece(piece), at, shop);
+    /// Counts payload, and hands it on as plaintext where it is.
+    fn payload(&mut self, side: Side, offset: u64, bytes: &[u8], lent: &mut Lent<'_>) {
+        let State::Known(_, session) = &self.state else { return };
+        let clear = session.is_clear();
+        let length = bytes.len() as u64;
+        self.counts.get_mut(side.index()).into_iter().for_each(|counts| counts.payload += length);
+        lent.shared.summary.bytes.payload += length;
+        if clear {
+            lent.out.plaintext(&self.key, side, offset, bytes);
+        }
     }
 
-    /// One call of the session, with all that is lent for it.
-    fn call<O: Output>(&mut self, call: Call<'_>, at: Moment, shop: &mut Shop<O>) {
+    /// Remembers what the server speaks, once its session says which service it is.
+    fn remember_server(&mut self, lent: &mut Lent<'_>) {
+        let State::Known(protocol, session) = &self.state else { return };
+        if self.server_remembered || !self.whole || session.service() == "unknown" {
+            return;
+        }
+        self.server_remembered = true;
+        let Some(name) = lent.shared.setup.tables.get(*protocol).map(|tables| tables.protocol().name()) else { return };
+        lent.shared.remember_server(self.ends().server, name, session.service().to_string());
+    }
+
+    /// Calls the session with everything that it is lent; nothing while the protocol is not known.
+    fn call(&mut self, lent: &mut Lent<'_>, call: impl FnOnce(&mut dyn Session, &mut Context<'_>)) {
         let ends = self.ends();
-        let dir = match &call {
-            Call::Piece(piece) => piece.dir(),
-            Call::Relieve => Dir::Forward,
-        };
-        let side = self.side(dir);
         let [forward, backward] = self.starts;
         let sequences = if self.client_is_forward { [forward, backward] } else { [backward, forward] };
-        let State::Known { protocol, session } = &mut self.state else { return };
-        let (Some(tables), Some(evaluator)) = (shop.setup.tables.get(*protocol), shop.evaluators.get_mut(*protocol))
-        else {
-            return;
-        };
-        let outlines = shop.out.wants_outlines();
-        let mut desk = Desk {
-            out: &mut shop.out,
-            summary: &mut shop.summary,
+        let State::Known(protocol, session) = &mut self.state else { return };
+        let shared = &mut *lent.shared;
+        let (tables, evaluator) = (shared.setup.tables.get(*protocol), shared.evaluators.get_mut(*protocol));
+        let (Some(tables), Some(evaluator)) = (tables, evaluator) else { return };
+        let outlines = lent.out.wants_outlines();
+        let mut emitter = RecordEmitter {
+            out: &mut *lent.out,
+            summary: &mut shared.summary,
             key: self.key,
             ends,
             protocol: tables.protocol().name(),
             counts: &mut self.counts,
         };
-        if let Call::Piece(Piece::Data(_, offset, bytes)) = call {
-            desk.payload(side, bytes.len() as u64);
-            if session.is_clear() {
-                // The number of a datagram is no offset.
-                desk.plaintext(side, if self.key.transport == Transport::Tcp { offset } else { 0 }, bytes);
-            }
-        }
         let mut context = Context {
             tables: tables.get(),
             evaluator,
-            tree: &mut shop.tree,
-            outline: outlines.then_some(&mut shop.outline),
-            settings: shop.setup.settings.of(tables),
+            tree: &mut shared.tree,
+            outline: outlines.then_some(&mut shared.outline),
+            settings: shared.setup.settings.of(tables),
             sequences,
-            options: &shop.setup.options,
-            emit: &mut desk,
+            options: &shared.setup.options,
+            emit: &mut emitter,
         };
-        match call {
-            Call::Piece(Piece::Data(_, offset, bytes)) => {
-                if self.key.transport == Transport::Tcp {
-                    session.data(side, offset, bytes, at, &mut context);
-                } else {
-                    session.datagram(side, bytes, offset, at, &mut context);
-                    if offset > 0 {
-                        desk.cut_datagram(side, at, session.service(), (bytes.len() as u64, offset));
-                    }
-                }
-                if !self.noted && self.whole && session.service() != "unknown" {
-                    self.noted = true;
-                    let service = session.service().to_string();
-                    note_server(&mut shop.servers, ends.server, tables.protocol().name(), service);
-                }
-            }
-            Call::Piece(Piece::Gap(_, offset, len)) => session.gap(side, offset, len, at, &mut context),
-            Call::Piece(Piece::Note(_, note)) => desk.note(side, at, session.service(), note),
-            Call::Piece(Piece::End(_, how)) => {
-                session.end(side, at, &mut context);
-                if self.key.transport == Transport::Tcp {
-                    desk.stream_end(side, at, session.service(), how);
-                } else if how == End::Evicted {
-                    desk.too_many(side, at, session.service());
-                }
-            }
-            Call::Relieve => session.relieve(at, &mut context),
-        }
+        call(session.as_mut(), &mut context);
         self.held = session.held();
     }
-}
 
-/// What a session is called for.
-#[derive(Clone, Copy)]
-enum Call<'a> {
-    /// The next piece of its stream.
-    Piece(Piece<'a>),
-    /// Room is needed.
-    Relieve,
-}
-
-/// Remembers what a server speaks; where it offers more than one service, which one is not known of the next connection.
-fn note_server(
-    servers: &mut HashMap<SocketAddr, (&'static str, Option<String>)>,
-    at: SocketAddr,
-    protocol: &'static str,
-    service: String,
-) {
-    let room = servers.len() < KNOWN_SERVERS;
-    match servers.get_mut(&at) {
-        Some((_, known)) if known.as_ref() != Some(&service) => *known = None,
-        Some(_) => {}
-        None if room => {
-            servers.insert(at, (protocol, Some(service)));
-        }
-        None => {}
+    /// Emits a record that comes from the stream itself and not from its session. `emit` is given the session's service.
+    fn emit(&mut self, lent: &mut Lent<'_>, emit: impl FnOnce(&mut RecordEmitter<'_>, &str)) {
+        let ends = self.ends();
+        let State::Known(protocol, session) = &self.state else { return };
+        let protocol = lent.shared.setup.tables.get(*protocol).map_or("", |tables| tables.protocol().name());
+        let (out, summary) = (&mut *lent.out, &mut lent.shared.summary);
+        let mut emitter = RecordEmitter { out, summary, key: self.key, ends, protocol, counts: &mut self.counts };
+        emit(&mut emitter, session.service());
     }
 }
 
-/// The protocol somebody asked for by port.
-fn forced_protocol<O: Output>(opening: &Opening<'_>, transport: Transport, shop: &Shop<O>) -> Option<usize> {
-    let ports = [opening.ends.client.port(), opening.ends.server.port()];
-    let rule = shop.setup.decode_as.iter().find(|d| d.transport == transport && ports.contains(&d.port))?;
-    shop.setup.tables.iter().position(|t| t.protocol().name() == rule.protocol)
+/// A direction's element of a pair in which the forward one comes first.
+fn of<T>(pair: &mut [T; 2], dir: Dir) -> &mut T {
+    let [forward, backward] = pair;
+    if dir == Dir::Forward { forward } else { backward }
 }
 
-/// Keeps a piece; what it costs.
-fn hold(held: &mut Vec<Held>, first: &mut [Vec<u8>; 2], piece: Piece<'_>, at: Moment, transport: Transport) -> usize {
-    let [forward, backward] = first;
-    let dir = piece.dir();
-    let (offset, what) = match piece {
-        Piece::Data(dir, offset, bytes) => {
-            let look = if dir == Dir::Forward { forward } else { backward };
-            // Of a stream all that comes is looked at, of datagrams the latest one, and whole: it is known by its end, too.
-            if transport == Transport::Udp {
-                look.clear();
-            }
-            let room = if transport == Transport::Tcp { LOOK.saturating_sub(look.len()) } else { bytes.len() };
-            look.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or(bytes));
-            held.push(Held { dir, offset, what: HeldWhat::Bytes(bytes.to_vec()), at });
-            return OVERHEAD + bytes.len();
+/// The first protocol that says yes, else one that says maybe; with its place in the tables. `--decode-as` goes before all protocols.
+fn first_verdict(opening: &Opening<'_>, transport: Transport, shared: &Shared) -> (Verdict, usize) {
+    if let Some(chosen) = shared.chosen_protocol(opening, transport) {
+        return (Verdict::Yes { swapped: false }, chosen);
+    }
+    let mut verdict = (Verdict::No, 0);
+    for (place, tables) in shared.setup.tables.iter().enumerate() {
+        match ask(tables, opening, transport) {
+            yes @ Verdict::Yes { .. } => return (yes, place),
+            Verdict::Maybe => verdict = (Verdict::Maybe, place),
+            Verdict::No => {}
         }
-        Piece::Gap(_, offset, len) => (offset, HeldWhat::Gap(len)),
-        Piece::Note(_, note) => (0, HeldWhat::Note(note)),
-        Piece::End(_, how) => (0, HeldWhat::End(how)),
-    };
-    held.push(Held { dir, offset, what, at });
-    OVERHEAD
+    }
+    verdict
+}
+
+fn ask(tables: &LazyTables, opening: &Opening<'_>, transport: Transport) -> Verdict {
+    match transport {
+        Transport::Tcp => tables.protocol().recognise_tcp(opening, tables),
+        Transport::Udp => tables.protocol().recognise_udp(opening, tables),
+    }
 }

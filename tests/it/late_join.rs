@@ -237,15 +237,15 @@ fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
             limits: FlowLimits::default(),
             max_held: 32 << 20,
         };
-        let mut pipeline = Pipeline::new(setup, Opened::default());
+        let (mut pipeline, mut out) = (Pipeline::new(setup), Opened::default());
         let mut capture = Capture::from_reader("x", Box::new(std::io::Cursor::new(made.bytes.clone())));
         while let Some(item) = capture.next_item().unwrap() {
             if let Item::Frame(frame) = item {
-                pipeline.frame(&frame);
+                pipeline.frame(&frame, &mut out);
             }
         }
-        pipeline.finish();
-        let Opened(opened, closed) = *pipeline.output();
+        pipeline.finish(&mut out);
+        let Opened(opened, closed) = out;
         println!("{starts}: {opened} opened, {closed} closed");
         assert!((1..=most).contains(&opened) && (most == 8 || opened == most), "{starts}: {opened}");
     }

@@ -19,6 +19,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("filter", &["suggest", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["tree", "table", "capture", "flow", "session", "proto", "out"]),
+    // Captures read, decoded and handed to an output; no option of the command line.
+    ("run", &["suggest", "tree", "table", "capture", "flow", "session", "proto", "out", "filter", "pipeline", "output_file"]),
     (
         "cli",
         &[
@@ -28,11 +30,13 @@ const ROOMS: &[(&str, &[&str])] = &[
             "table",
             "capture",
             "flow",
+            "session",
             "proto",
             "out",
             "filter",
             "examples",
             "pipeline",
+            "run",
         ],
     ),
 ];

@@ -1,20 +1,12 @@
-//! `--columns` and `--csv`: one line a record, one value a column.
+//! Records as lines of values, for `--columns` and `--csv`: one line a record, one value a column.
 
-use std::io::Write;
-
-use super::args::ReadArgs;
-use super::error::CliError;
 use crate::filter::{Leaf, Paths, RecordScope, RecordValue};
 use crate::out::json::{self, JsonOptions, JsonWriter};
 use crate::out::{Body, Record, format_time};
-use crate::pipeline::Setup;
-
-/// The columns of `--csv` alone.
-const DEFAULT: &str = "record,time,frame,transport,stream,src,dst,from,protocol,service,message,event";
 
 /// Writes records as lines of values.
 #[derive(Clone)]
-pub(super) struct Columns {
+pub struct Columns {
     paths: Paths,
     csv: bool,
     json: JsonWriter,
@@ -22,25 +14,17 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Columns as they were asked for; the header is appended at once.
-    pub(super) fn new(args: &ReadArgs, setup: &Setup, out: &mut Vec<u8>) -> Result<Columns, CliError> {
-        let list = args.columns.as_deref().unwrap_or(DEFAULT);
-        let paths = Paths::compile(list, &setup.tables, args.redact)
-            .map_err(|error| CliError::Typed(format!("columns: {error}")))?;
-        if !args.quiet {
-            for doubt in paths.doubts() {
-                let _ = writeln!(std::io::stderr(), "moulsniff: columns: {doubt}");
-            }
-        }
-        let json = JsonWriter::new(JsonOptions { spans: false, redact: args.redact });
-        let mut columns = Columns { paths, csv: args.csv, json, cell: Vec::new() };
+    /// Writes the values at `paths`, as CSV or separated by tabs. The header is appended to `out` at once.
+    pub fn new(paths: Paths, csv: bool, redact: bool, out: &mut Vec<u8>) -> Columns {
+        let json = JsonWriter::new(JsonOptions { spans: false, redact });
+        let mut columns = Columns { paths, csv, json, cell: Vec::new() };
         let names: Vec<String> = columns.paths.paths().iter().map(|p| p.text().to_string()).collect();
         for (i, name) in names.iter().enumerate() {
             columns.cell = name.clone().into_bytes();
             columns.end_cell(i == 0, out);
         }
         out.push(b'\n');
-        Ok(columns)
+        columns
     }
 
     /// Appends a record.

@@ -1,50 +1,50 @@
-//! Texts that several threads make, onto one stream in the order of their numbers.
+//! Texts that several threads make, written onto one stream in the order of their numbers.
 //!
-//! Whoever brings the text whose turn it is writes it, and those that wait behind it. How much waits is bounded: who is too far ahead
-//! waits until those before have come and are out.
+//! The thread that brings the next text writes it, and those that wait behind it. How much waits is bounded: a thread that is too far
+//! ahead waits until the texts before its own are written.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::crew::KEEP_TEXT;
-
-/// How many texts may wait for one that is missing, and how many bytes of them; a single one may be more.
+/// How many texts may wait for one that is missing, and how many bytes they may have together. A single text may be larger.
 const WAITING: u64 = 16;
 const WAITING_BYTES: usize = 8 << 20;
-/// Empty texts that are kept, at most.
+/// Bytes that an empty text keeps allocated, and how many empty texts are kept, at most.
+const KEEP_TEXT: usize = 2 << 20;
 const SPARE: usize = 4;
 
-/// A stream, and what is on its way there.
-pub(super) struct Outlet<W> {
+/// A stream, and the texts on their way to it.
+pub(super) struct OrderedWriter<W> {
     state: Mutex<State<W>>,
-    /// Something went out, or never will.
+    /// A text was written, or writing failed.
     moved: Condvar,
     failed: AtomicBool,
 }
 
 struct State<W> {
-    /// Where texts go; not there while somebody writes one.
+    /// Where texts go. A thread takes it out while it writes.
     to: Option<W>,
-    /// Texts from the next one to go out on: those that are there.
+    /// The texts from `first` on; `None` for those that did not come yet.
     texts: VecDeque<Option<Vec<u8>>>,
-    /// The number of the first of these.
+    /// The number of the next text to be written.
     first: u64,
     bytes: usize,
     spare: Vec<Vec<u8>>,
     error: Option<io::Error>,
 }
 
-impl<W: Write> Outlet<W> {
-    /// Numbers begin with 0.
+impl<W: Write> OrderedWriter<W> {
+    /// Writes onto `to`. The first text is number 0.
     pub(super) fn new(to: W) -> Self {
         let texts = VecDeque::new();
         let state = State { to: Some(to), texts, first: 0, bytes: 0, spare: Vec::new(), error: None };
-        Outlet { state: Mutex::new(state), moved: Condvar::new(), failed: AtomicBool::new(false) }
+        OrderedWriter { state: Mutex::new(state), moved: Condvar::new(), failed: AtomicBool::new(false) }
     }
 
-    /// Sees to it that a text goes out in its turn; gives an empty one for the next.
+    /// Writes a text after all texts with smaller numbers: now, or on the thread that brings the missing one. Returns an empty buffer for the next
+    /// text. Waits where too much is waiting already.
     pub(super) fn put(&self, number: u64, mut text: Vec<u8>) -> Vec<u8> {
         let mut state = self.lock();
         while state.is_too_early(number, text.len()) && !self.has_failed() {
@@ -58,12 +58,12 @@ impl<W: Write> Outlet<W> {
         self.write(state).spare.pop().unwrap_or_default()
     }
 
-    /// Whether something went wrong: nothing more will go out.
+    /// Whether writing failed. Nothing more is written then.
     pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Gives up; nobody waits from here on.
+    /// Gives up with an error, and releases all waiting threads.
     pub(super) fn fail(&self, error: io::Error) {
         let mut state = self.lock();
         state.error.get_or_insert(error);
@@ -72,12 +72,12 @@ impl<W: Write> Outlet<W> {
         self.moved.notify_all();
     }
 
-    /// What went wrong first.
+    /// The first error.
     pub(super) fn take_error(&self) -> Option<io::Error> {
         self.lock().error.take()
     }
 
-    /// Writes the texts whose turn it is, unless somebody is at it, who will then write these too.
+    /// Writes the texts that are next, unless another thread is writing: that one goes on with them.
     fn write<'a>(&'a self, mut state: MutexGuard<'a, State<W>>) -> MutexGuard<'a, State<W>> {
         while let Some(mut to) = state.to.take() {
             let Some(mut text) = state.next() else {
@@ -124,7 +124,7 @@ impl<W> State<W> {
         }
     }
 
-    /// The text whose turn it is, if it is there.
+    /// The next text, if it is there.
     fn next(&mut self) -> Option<Vec<u8>> {
         let text = self.texts.front_mut()?.take()?;
         self.texts.pop_front();
@@ -141,7 +141,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// Where texts go, with a fault after so many bytes.
+    /// Where texts go; fails after `room` bytes.
     struct Wall {
         text: Vec<u8>,
         room: usize,
@@ -161,12 +161,12 @@ mod tests {
         }
     }
 
-    fn outlet(room: usize) -> Outlet<Wall> {
-        Outlet::new(Wall { text: Vec::new(), room })
+    fn ordered(room: usize) -> OrderedWriter<Wall> {
+        OrderedWriter::new(Wall { text: Vec::new(), room })
     }
 
-    /// Has some threads bring texts, each as many as it gets to; the text of a number is a line with it, and as many blanks as it says.
-    fn bring(outlet: &Outlet<Wall>, threads: usize, texts: u64, blanks: impl Fn(u64) -> usize + Sync) {
+    /// Has some threads bring texts. The text of a number is a line with the number and `blanks(number)` blanks.
+    fn bring(ordered: &OrderedWriter<Wall>, threads: usize, texts: u64, blanks: impl Fn(u64) -> usize + Sync) {
         let next = AtomicU64::new(0);
         thread::scope(|scope| {
             for _ in 0..threads {
@@ -179,7 +179,7 @@ mod tests {
                         }
                         assert!(text.is_empty());
                         writeln!(text, "{number}{}", " ".repeat(blanks(number))).unwrap();
-                        text = outlet.put(number, text);
+                        text = ordered.put(number, text);
                     }
                 });
             }
@@ -187,12 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn texts_go_out_in_order_whoever_brings_them_and_however_large_they_are() {
+    fn texts_are_written_in_order() {
         for threads in [1, 2, 7] {
-            let outlet = outlet(usize::MAX);
-            bring(&outlet, threads, 2000, |n| if n % 200 == 7 { 3 << 20 } else { n as usize % 97 });
-            assert!(outlet.take_error().is_none());
-            let state = outlet.lock();
+            let ordered = ordered(usize::MAX);
+            bring(&ordered, threads, 2000, |n| if n % 200 == 7 { 3 << 20 } else { n as usize % 97 });
+            assert!(ordered.take_error().is_none());
+            let state = ordered.lock();
             let text = String::from_utf8(state.to.as_ref().unwrap().text.clone()).unwrap();
             assert!(text.lines().map(|line| line.trim_end().parse::<u64>().unwrap()).eq(0..2000), "{threads} threads");
             assert_eq!((state.bytes, state.texts.len(), state.first), (0, 0, 2000));
@@ -202,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn who_is_far_ahead_waits_for_those_before() {
-        let outlet = outlet(usize::MAX);
+    fn a_thread_that_is_far_ahead_waits() {
+        let ordered = ordered(usize::MAX);
         thread::scope(|scope| {
             let mut ahead: Vec<_> = [(WAITING + 1, 1), (1, 0), (2, WAITING_BYTES + 1)]
                 .map(|(number, length)| {
                     scope.spawn({
-                        let outlet = &outlet;
-                        move || outlet.put(number, vec![b'x'; length])
+                        let ordered = &ordered;
+                        move || ordered.put(number, vec![b'x'; length])
                     })
                 })
                 .into();
@@ -217,24 +217,24 @@ mod tests {
             let still: Vec<bool> = ahead.iter().map(|thread| !thread.is_finished()).collect();
             assert_eq!(still, [true, false, true]);
             for number in [0].into_iter().chain(3..=WAITING) {
-                outlet.put(number, Vec::new());
+                ordered.put(number, Vec::new());
             }
             ahead.drain(..).for_each(|thread| drop(thread.join().unwrap()));
         });
-        assert_eq!(outlet.lock().first, WAITING + 2);
+        assert_eq!(ordered.lock().first, WAITING + 2);
     }
 
     #[test]
-    fn after_a_fault_nobody_waits_and_it_is_said_once() {
+    fn after_a_failure_no_thread_waits_and_the_error_comes_once() {
         for threads in [1, 4] {
-            let outlet = outlet(10_000);
-            bring(&outlet, threads, 5000, |_| 100);
-            assert!(outlet.has_failed());
-            assert_eq!(outlet.take_error().unwrap().kind(), io::ErrorKind::BrokenPipe);
-            assert!(outlet.take_error().is_none());
+            let ordered = ordered(10_000);
+            bring(&ordered, threads, 5000, |_| 100);
+            assert!(ordered.has_failed());
+            assert_eq!(ordered.take_error().unwrap().kind(), io::ErrorKind::BrokenPipe);
+            assert!(ordered.take_error().is_none());
             // A text that will never come is waited for no more.
-            drop(outlet.put(1_000_000, vec![0; WAITING_BYTES + 1]));
-            assert!(outlet.lock().texts.len() <= 1 + WAITING as usize);
+            drop(ordered.put(1_000_000, vec![0; WAITING_BYTES + 1]));
+            assert!(ordered.lock().texts.len() <= 1 + WAITING as usize);
         }
     }
 }

@@ -1,4 +1,6 @@
-//! Where a session's words become records: numbered, addressed, and every byte of theirs counted.
+//! What a session emits becomes records here: numbered, addressed, and its bytes counted, before the output gets it.
+//!
+//! It decides nothing about the traffic; it knows no protocol and no output by name.
 
 use super::{Output, StreamKey, Summary};
 use crate::capture::Moment;
@@ -9,9 +11,9 @@ use crate::session::Counts;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};
 
-/// One stream's way out.
-pub(super) struct Desk<'a, O: Output> {
-    pub(super) out: &'a mut O,
+/// Makes records of one stream. Made for one call of a session, from what the connection and the run lend.
+pub(super) struct RecordEmitter<'a> {
+    pub(super) out: &'a mut dyn Output,
     pub(super) summary: &'a mut Summary,
     pub(super) key: StreamKey,
     pub(super) ends: Ends,
@@ -19,18 +21,13 @@ pub(super) struct Desk<'a, O: Output> {
     pub(super) counts: &'a mut [Counts; 2],
 }
 
-impl<O: Output> Desk<'_, O> {
+impl RecordEmitter<'_> {
     /// Counts bytes of a direction, for it and for the whole.
     fn count(&mut self, side: Side, add: impl Fn(&mut Counts)) {
         if let Some(counts) = self.counts.get_mut(side.index()) {
             add(counts);
         }
         add(&mut self.summary.bytes);
-    }
-
-    /// Payload that was captured.
-    pub(super) fn payload(&mut self, side: Side, bytes: u64) {
-        self.count(side, |c| c.payload += bytes);
     }
 
     /// Something odd about a direction's segments.
@@ -78,13 +75,13 @@ impl<O: Output> Desk<'_, O> {
     }
 
     /// The stream was ended because there were too many.
-    pub(super) fn too_many(&mut self, side: Side, at: Moment, service: &str) {
+    pub(super) fn evicted(&mut self, side: Side, at: Moment, service: &str) {
         let text = "too many streams at once: this one, idle for longest, is taken for ended".to_string();
         self.say(side, at, service, EventKind::Limit { limit: "streams" }, text);
     }
 
-    /// A datagram of which so many bytes are there and so many more were not captured.
-    pub(super) fn cut_datagram(&mut self, from: Side, at: Moment, service: &str, (there, missing): (u64, u64)) {
+    /// A datagram of which `there` bytes were captured and `missing` more were not.
+    pub(super) fn cut_datagram(&mut self, from: Side, at: Moment, service: &str, there: u64, missing: u64) {
         let text =
             format!("{missing} more bytes of this datagram were not captured, or only without those before them");
         let (offset, length) = (Some(there), Some(missing));
@@ -99,7 +96,7 @@ impl<O: Output> Desk<'_, O> {
     /// The end of a direction.
     pub(super) fn stream_end(&mut self, side: Side, at: Moment, service: &str, how: End) {
         if how == End::Evicted {
-            self.too_many(side, at, service);
+            self.evicted(side, at, service);
         }
         let counts = self.counts.get(side.index()).copied().unwrap_or_default();
         let text = match how {
@@ -140,7 +137,7 @@ impl<O: Output> Desk<'_, O> {
     }
 }
 
-impl<O: Output> Emit for Desk<'_, O> {
+impl Emit for RecordEmitter<'_> {
     fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
         self.summary.messages += 1;
         self.summary.problems += tree.problems().len() as u64;

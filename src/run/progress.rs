@@ -9,15 +9,15 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::capture::Source;
 use crate::pipeline::Summary;
 
-/// Files smaller than this are read before anybody looks.
+/// Smaller files are read before a progress line could be seen.
 const WORTH: u64 = 4 << 20;
 /// How often the numbers change, and after how many frames the clock is looked at.
 const EVERY: Duration = Duration::from_millis(100);
 const FRAMES: u32 = 256;
 const LINE: &str = "{bar:24} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left; {msg}";
 
-/// A line that tells how far reading has come, or none.
-pub(super) struct Progress {
+/// A line that shows how far reading has come, or none.
+pub struct Progress {
     bar: Option<ProgressBar>,
     frames: u32,
     /// When the numbers changed last.
@@ -25,13 +25,13 @@ pub(super) struct Progress {
 }
 
 /// A writer whose output may share a terminal with that line.
-pub(super) struct Beside<W: Write> {
+pub struct Beside<W: Write> {
     bar: Option<ProgressBar>,
     to: W,
 }
 
 impl Progress {
-    /// A line for reading some files, where it is worth one and can be seen.
+    /// A line for some files: if their size is known and large, and standard error is a terminal.
     pub(super) fn of(captures: &[PathBuf], quiet: bool) -> Progress {
         let sizes = captures.iter().map(|path| Source::path(path).size()).collect::<Option<Vec<u64>>>();
         let total = sizes.map_or(0, |sizes| sizes.iter().sum());
@@ -49,9 +49,9 @@ impl Progress {
         Progress { bar: None, frames: 0, last: None }
     }
 
-    /// A writer that makes room for itself.
+    /// A writer that moves the line out of its way.
     pub(super) fn beside<W: Write>(&self, to: W) -> Beside<W> {
-        // Only on the same terminal they are in each other's way.
+        // They share a screen only where standard output is a terminal, too.
         let bar = self.bar.clone().filter(|_| io::stdout().is_terminal());
         Beside { bar, to }
     }
@@ -76,7 +76,7 @@ impl Progress {
         }
     }
 
-    /// A line on standard error, beside the one that stays.
+    /// Prints a line on standard error, above the progress.
     pub(super) fn say(&self, line: &str) {
         let write = || {
             let _ = writeln!(io::stderr(), "{line}");

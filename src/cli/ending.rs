@@ -1,0 +1,65 @@
+//! How a command that read captures closes: its summary on standard error, and its exit status.
+
+use std::io::{self, Write};
+
+use super::error::{CliError, Status};
+use crate::filter::Filter;
+use crate::pipeline::Summary;
+use crate::run::Outcome;
+
+/// How a command closes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    /// No summary.
+    pub(super) quiet: bool,
+    /// What was not understood is an exit status.
+    pub(super) strict: bool,
+}
+
+impl Ending {
+    /// Says on standard error what the run met, unless that is not wanted.
+    pub(super) fn say_summary(self, outcome: &Outcome) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "{}", summary_line(&outcome.pipeline.summary()));
+        }
+    }
+
+    /// The exit status of a run that could be read. A name in `filter` that was doubtful, and never met, was a mistake.
+    pub(super) fn status(self, outcome: &Outcome, filter: Option<&Filter>) -> Result<Status, CliError> {
+        let bytes = outcome.pipeline.summary().bytes;
+        if outcome.interrupted {
+            return Ok(Status::Interrupted);
+        }
+        if let Some(Err(doubt)) = filter.map(Filter::verdict) {
+            // The mistake itself was shown at the beginning, unless `quiet`.
+            let text =
+                if self.quiet { doubt.to_string() } else { "it kept nothing, and the remark above says why".into() };
+            return Err(CliError::Typed(format!("filter: {text}")));
+        }
+        let incomplete = bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0;
+        Ok(if self.strict && incomplete { Status::Strict } else { Status::Good })
+    }
+}
+
+fn summary_line(summary: &Summary) -> String {
+    let b = summary.bytes;
+    let mut text = format!(
+        "{} frames, {} streams recognised, {} messages, {} problems; {} payload bytes: {} explained, {} opaque",
+        summary.flow.frames, summary.streams, summary.messages, summary.problems, b.payload, b.explained, b.opaque
+    );
+    for (word, n) in [("undecoded", b.undecoded), ("closed for want of a key", b.closed), ("lost", b.lost)] {
+        if n > 0 {
+            text.push_str(&format!(", {n} {word}"));
+        }
+    }
+    if summary.flow.wrong_sums > 0 {
+        text.push_str(&format!("; {} wrong checksums", summary.flow.wrong_sums));
+    }
+    if summary.flow.fragments_dropped > 0 {
+        text.push_str(&format!("; {} datagrams of which IP fragments are missing", summary.flow.fragments_dropped));
+    }
+    if let Some(link) = summary.flow.unsupported_link {
+        text.push_str(&format!("; {} frames of link type {link}, which is not supported", summary.flow.unsupported));
+    }
+    text
+}

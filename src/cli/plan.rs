@@ -1,0 +1,163 @@
+//! What was typed, resolved once into what is meant: every default, every conflict and every file of it is settled here.
+//!
+//! `args` has the words; a [`Plan`] has their meaning. A command that reads captures asks for one, carries it out with its own output, and closes it.
+//! Nothing outside this file interprets [`ReadArgs`].
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+
+use super::args::{ReadArgs, When};
+use super::ending::Ending;
+use super::error::CliError;
+use super::load;
+use crate::filter::{Filter, Paths};
+use crate::flow::FlowLimits;
+use crate::out::Paint;
+use crate::out::json::{JsonOptions, JsonWriter};
+use crate::out::tree::{TreeOptions, TreeWriter};
+use crate::pipeline::{DecodeAs, Setup};
+use crate::proto::{Options, PROTOCOLS, Transport, protocol_named};
+use crate::run::{Columns, Input, Reading, RecordWriter};
+
+/// The columns of `--csv` alone.
+const DEFAULT_COLUMNS: &str = "record,time,frame,transport,stream,src,dst,from,protocol,service,message,event";
+
+/// What a command that reads captures has to do.
+pub(super) struct Plan {
+    /// What is read.
+    pub(super) reading: Reading,
+    /// How it is decoded.
+    pub(super) setup: Setup,
+    /// Which records count.
+    pub(super) filter: Option<Filter>,
+    /// After how many of these records the run ends.
+    pub(super) limit: u64,
+    /// Secrets are hidden.
+    pub(super) redact: bool,
+    /// How the command closes.
+    pub(super) ending: Ending,
+}
+
+impl Plan {
+    /// Resolves what was typed. Reads the files that it names, except captures.
+    pub(super) fn new(args: &ReadArgs) -> Result<Plan, CliError> {
+        let setup = setup(args)?;
+        Ok(Plan {
+            reading: reading(args)?,
+            filter: filter(args, &setup)?,
+            setup,
+            limit: args.count.unwrap_or(u64::MAX),
+            redact: args.redact,
+            ending: Ending { quiet: args.quiet, strict: args.strict },
+        })
+    }
+
+    /// What writes the records, for `args` that ask for them on a standard output that is a terminal or not. What belongs at the output's
+    /// beginning is appended to `out`.
+    pub(super) fn writer(&self, args: &ReadArgs, terminal: bool, out: &mut Vec<u8>) -> Result<RecordWriter, CliError> {
+        if args.columns.is_some() || args.csv {
+            let paths = columns(args, &self.setup)?;
+            return Ok(RecordWriter::Columns(Box::new(Columns::new(paths, args.csv, args.redact, out))));
+        }
+        if args.json {
+            let options = JsonOptions { spans: args.spans, redact: args.redact };
+            return Ok(RecordWriter::Json(Box::new(JsonWriter::new(options))));
+        }
+        let paint = Paint::new(coloured(args.color, terminal));
+        let options = TreeOptions { paint, redact: args.redact, bytes: args.bytes };
+        Ok(RecordWriter::Tree(Box::new(TreeWriter::new(options))))
+    }
+}
+
+fn reading(args: &ReadArgs) -> Result<Reading, CliError> {
+    let input = match (&args.interface, &args.tail) {
+        (None, None) => Input::Files(args.captures.clone()),
+        (None, Some(file)) if args.captures.is_empty() => Input::Growing(file.clone()),
+        (Some(name), None) if args.captures.is_empty() => {
+            Input::Interface(name.clone(), args.capture_filter.clone().unwrap_or_default())
+        }
+        _ => return Err(CliError::Typed("captures, --tail and -i exclude each other".into())),
+    };
+    let keep = args.write.clone();
+    Ok(Reading { input, keep, threads: threads(args), quiet: args.quiet })
+}
+
+/// The number of threads that was asked for, or one for each core. To stop after some records, the order of the work has to be that of the
+/// records, so one thread does it.
+fn threads(args: &ReadArgs) -> usize {
+    match (args.count, args.threads) {
+        (Some(_), _) => 1,
+        (None, Some(threads)) => usize::from(threads).max(1),
+        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
+    }
+}
+
+fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
+    Ok(Setup {
+        tables: load::tables(&args.tables)?.into(),
+        settings: load::settings(args, false)?,
+        options: Options { max_message: args.max_message, max_decompressed: args.max_decompressed },
+        decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
+        limits: FlowLimits {
+            stream_buffer: args.max_stream,
+            total_buffer: args.max_total,
+            checksums: args.checksums,
+            ..FlowLimits::default()
+        },
+        max_held: args.max_total,
+    })
+}
+
+fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
+    let Some(text) = &args.filter else { return Ok(None) };
+    let filter = Filter::compile(text, &setup.tables, args.redact)
+        .map_err(|error| CliError::Typed(format!("filter: {error}")))?;
+    if !args.quiet {
+        let notes = filter.notes().iter().map(ToString::to_string);
+        for note in notes.chain(filter.doubts().iter().map(ToString::to_string)) {
+            let _ = writeln!(io::stderr(), "moulsniff: filter: {note}");
+        }
+    }
+    Ok(Some(filter))
+}
+
+fn columns(args: &ReadArgs, setup: &Setup) -> Result<Paths, CliError> {
+    let list = args.columns.as_deref().unwrap_or(DEFAULT_COLUMNS);
+    let paths = Paths::compile(list, &setup.tables, args.redact)
+        .map_err(|error| CliError::Typed(format!("columns: {error}")))?;
+    if !args.quiet {
+        for doubt in paths.doubts() {
+            let _ = writeln!(io::stderr(), "moulsniff: columns: {doubt}");
+        }
+    }
+    Ok(paths)
+}
+
+/// `tcp:14000=moul`, or `14000=moul`.
+fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
+    let wrong =
+        |why: &str| CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000=moul"));
+    let (place, protocol) = text.split_once('=').ok_or_else(|| wrong("no `=`"))?;
+    let (transport, port) = place.split_once(':').unwrap_or(("tcp", place));
+    let transport = match transport {
+        "tcp" => Transport::Tcp,
+        "udp" => Transport::Udp,
+        other => return Err(wrong(&format!("`{other}` is neither tcp nor udp"))),
+    };
+    let port = port.parse().map_err(|_| wrong(&format!("`{port}` is no port")))?;
+    if protocol_named(protocol).is_none() {
+        let near = crate::suggest::suggestion(protocol, PROTOCOLS.iter().map(|p| p.name()));
+        return Err(wrong(&format!("there is no protocol `{protocol}`{near}")));
+    }
+    Ok(DecodeAs { transport, port, protocol: protocol.to_string() })
+}
+
+/// Whether to use colour on a standard output that is a terminal or not.
+pub(super) fn coloured(when: When, terminal: bool) -> bool {
+    match when {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    }
+}

@@ -1,0 +1,100 @@
+//! Where records go: the contract between the pipeline and everything that prints, counts, follows or collects.
+//!
+//! It names what an output is handed. It knows no output, and no protocol.
+
+use crate::out::{Outlined, Record};
+use crate::proto::{Ends, Learned, Secret, Side, Transport};
+use crate::session::Counts;
+use crate::tree::Tree;
+
+/// What becomes of the records of a capture.
+///
+/// A command of the program is a plan (what is read, and how) carried out with one of these. Only [`record`](Output::record) has to be
+/// written; every other method has a default that does nothing.
+///
+/// # Order of the calls
+///
+/// All calls come from one thread at a time, in the order of the capture. For each record there is exactly one call: `record`, or
+/// [`outline`](Output::outline) where the output asked for outlines. Record numbers are 1, 2, 3 … without holes, counted before any filter.
+///
+/// - [`spent`](Output::spent) follows the `record` of a message, at most once, and before the next record.
+/// - [`plaintext`](Output::plaintext) comes before the records of the messages in it.
+/// - [`stream_over`](Output::stream_over) comes after the last record of its stream. Every stream that was recognised gets one.
+/// - [`wants_more`](Output::wants_more) comes after each frame, when all records that the frame completed were handed over.
+///
+/// # What may be kept
+///
+/// Nothing. A record and all it refers to (names, bytes, tree, tables, event) is borrowed for the call, and its memory is used again for the next
+/// record. An output that needs something later copies it (see [`Batch`](crate::out::Batch)). The one exception is the tree that `spent` lends
+/// mutably.
+///
+/// # Gaps and counts
+///
+/// An output never has to count bytes. Those that were never captured are an event of the kind `gap`, and each end of a direction is a record
+/// with the final counts of that direction; `stream_over` has the counts of both. In these, `payload` is what was captured and equals
+/// `explained + opaque + undecoded + closed`; `lost` is beside it.
+///
+/// # Errors
+///
+/// An output that fails (a full disk, a closed pipe) remembers its error, ignores what still comes, and returns `false` from `wants_more`.
+pub trait Output {
+    /// The next record: a message with its tree, an event, or the end of a direction.
+    fn record(&mut self, record: &Record<'_>);
+
+    /// The tree of the last record, which was a message, is not needed any more. An output may exchange it for another one, of which the
+    /// content does not matter: this is how records are kept without copying trees.
+    fn spent(&mut self, _tree: &mut Tree) {}
+
+    /// Whether outlines of messages are enough for now. Asked before each call of a session. While it says `true`, a message of which a tree would
+    /// tell no more than its outline comes as [`outline`](Output::outline); all other messages still come as [`record`](Output::record).
+    fn wants_outlines(&self) -> bool {
+        false
+    }
+
+    /// The next record, a message of which only the outline was read. Never called where [`wants_outlines`](Output::wants_outlines) says `false`.
+    fn outline(&mut self, _record: &Record<'_, Outlined<'_>>) {}
+
+    /// The next plaintext bytes of a direction of a recognised stream. `offset` counts from the direction's first byte, handshake included;
+    /// a gap shows as an offset beyond the end of the bytes before it. For UDP each call is one datagram and `offset` is 0.
+    fn plaintext(&mut self, _stream: &StreamKey, _from: Side, _offset: u64, _bytes: &[u8]) {}
+
+    /// The secret of a connection of a protocol, once a first message proved it. It is for writing into a file that the user asked for, never
+    /// to be shown.
+    fn secret(&mut self, _protocol: &'static str, _secret: Secret) {}
+
+    /// Both directions of a recognised stream ended.
+    fn stream_over(&mut self, _stream: &StreamOver<'_>) {}
+
+    /// Whether reading goes on. Asked after each frame. `may_block` says that the next frame may have to be waited for: what is to be seen
+    /// at once has to be written before this returns. After `false`, the caller either ends the run or, where the output only
+    /// paused to hand its records to another thread, goes on with the next frame later.
+    fn wants_more(&mut self, _may_block: bool) -> bool {
+        true
+    }
+}
+
+/// A stream of either transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StreamKey {
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// Its number, from 0, as Wireshark counts; the two transports count apart.
+    pub number: u32,
+}
+
+/// A recognised stream that is over.
+#[derive(Clone, Debug)]
+pub struct StreamOver<'a> {
+    /// Which.
+    pub key: StreamKey,
+    /// Its two ends.
+    pub ends: Ends,
+    /// The protocol's name.
+    pub protocol: &'static str,
+    /// The service's name.
+    pub service: &'a str,
+    /// The final byte counts of the client's and of the server's direction.
+    pub counts: [Counts; 2],
+    /// What the stream told of the world it belongs to.
+    pub learned: Vec<Learned>,
+}

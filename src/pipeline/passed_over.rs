@@ -1,0 +1,88 @@
+//! Conversations that no protocol recognised, counted by port: what there is to say where nothing was recognised.
+//!
+//! It counts; it knows no protocol and words no message.
+
+use std::collections::HashMap;
+
+use crate::proto::Transport;
+
+/// Ports that are counted one by one.
+const PORTS: usize = 1024;
+
+/// A conversation that no protocol recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Foreign {
+    pub(super) transport: Transport,
+    /// The server's port, as far as that can be known: the destination of the first SYN, else the lower port.
+    pub(super) port: u16,
+    pub(super) bytes: u64,
+    /// Only one of its ends was heard.
+    pub(super) one_sided: bool,
+    /// It began before the capture did.
+    pub(super) joined_late: bool,
+    /// Bytes of it were never captured.
+    pub(super) has_gaps: bool,
+}
+
+/// The conversations on one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassedOverPort {
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// The server's port, as far as that can be known.
+    pub port: u16,
+    /// How many conversations.
+    pub conversations: u64,
+    /// Their payload, in bytes.
+    pub bytes: u64,
+}
+
+/// All conversations that no protocol recognised. Those without any payload are not counted.
+#[derive(Clone, Debug, Default)]
+pub struct PassedOver {
+    /// TCP streams.
+    pub tcp: u64,
+    /// UDP conversations.
+    pub udp: u64,
+    /// Those of which only one end was heard.
+    pub one_sided: u64,
+    /// TCP streams that began before the capture did.
+    pub joined_late: u64,
+    /// Those with bytes that were never captured.
+    pub with_gaps: u64,
+    ports: HashMap<(Transport, u16), (u64, u64)>,
+}
+
+impl PassedOver {
+    pub(super) fn add(&mut self, foreign: Foreign) {
+        let Foreign { transport, port, bytes, .. } = foreign;
+        if bytes == 0 {
+            return;
+        }
+        match transport {
+            Transport::Tcp => self.tcp += 1,
+            Transport::Udp => self.udp += 1,
+        }
+        self.one_sided += u64::from(foreign.one_sided);
+        self.joined_late += u64::from(foreign.joined_late);
+        self.with_gaps += u64::from(foreign.has_gaps);
+        if self.ports.len() < PORTS || self.ports.contains_key(&(transport, port)) {
+            let (conversations, sum) = self.ports.entry((transport, port)).or_default();
+            *conversations += 1;
+            *sum += bytes;
+        }
+    }
+
+    /// The ports, the one with most bytes first.
+    pub fn ports(&self) -> Vec<PassedOverPort> {
+        let all = self.ports.iter().map(|((transport, port), (conversations, bytes))| PassedOverPort {
+            transport: *transport,
+            port: *port,
+            conversations: *conversations,
+            bytes: *bytes,
+        });
+        let mut all: Vec<PassedOverPort> = all.collect();
+        all.sort_by_key(|p| (std::cmp::Reverse(p.bytes), p.transport.word(), p.port));
+        all
+    }
+}

@@ -1,0 +1,82 @@
+//! What all streams of a run share: tables, keys, evaluators, one tree, the sums, and which servers are known.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use super::passed_over::PassedOver;
+use super::{Setup, Summary};
+use crate::proto::{Ends, Known, LazyTables, Opening, Transport};
+use crate::table::Evaluator;
+use crate::tree::{Outline, Tree};
+
+/// Servers that are remembered, for connections that began before the capture.
+const KNOWN_SERVERS: usize = 4096;
+
+/// What all streams share.
+pub(super) struct Shared {
+    pub(super) setup: Setup,
+    /// One for each protocol, in the order of [`Setup::tables`].
+    pub(super) evaluators: Vec<Evaluator>,
+    /// Every message is read into this one.
+    pub(super) tree: Tree,
+    pub(super) outline: Outline,
+    pub(super) summary: Summary,
+    pub(super) passed_over: PassedOver,
+    /// The protocol that a server speaks; its service, unless it offers several.
+    servers: HashMap<SocketAddr, (&'static str, Option<String>)>,
+}
+
+impl Shared {
+    pub(super) fn new(setup: Setup) -> Shared {
+        let ready = |lazy: &LazyTables| {
+            let mut evaluator = Evaluator::default();
+            evaluator.limits = setup.options.limits();
+            lazy.protocol().prepare(&mut evaluator, setup.settings.of(lazy));
+            evaluator
+        };
+        Shared {
+            evaluators: setup.tables.iter().map(ready).collect(),
+            setup,
+            tree: Tree::new(),
+            outline: Outline::default(),
+            summary: Summary::default(),
+            passed_over: PassedOver::default(),
+            servers: HashMap::new(),
+        }
+    }
+
+    /// What is known of the server at one of the ends: an earlier connection told, or a protocol's settings do.
+    pub(super) fn known(&self, ends: Ends) -> Option<Known<'_>> {
+        let met = [(ends.server, false), (ends.client, true)].into_iter().find_map(|(at, swapped)| {
+            let (protocol, service) = self.servers.get(&at)?;
+            Some(Known { protocol, service: service.as_deref(), swapped })
+        });
+        met.or_else(|| {
+            self.setup.tables.iter().find_map(|tables| {
+                let expected = tables.protocol().expects(ends, self.setup.settings.of(tables))?;
+                let protocol = tables.protocol().name();
+                Some(Known { protocol, service: expected.service, swapped: expected.swapped })
+            })
+        })
+    }
+
+    /// Remembers what a server speaks. A server that offers two services is remembered without one: the next connection may be either.
+    pub(super) fn remember_server(&mut self, at: SocketAddr, protocol: &'static str, service: String) {
+        let full = self.servers.len() >= KNOWN_SERVERS;
+        match self.servers.get_mut(&at) {
+            Some((_, known)) if known.as_ref() != Some(&service) => *known = None,
+            Some(_) => {}
+            None if full => {}
+            None => {
+                self.servers.insert(at, (protocol, Some(service)));
+            }
+        }
+    }
+
+    /// The protocol that the user chose for one of the ports (`--decode-as`), by its place in the tables.
+    pub(super) fn chosen_protocol(&self, opening: &Opening<'_>, transport: Transport) -> Option<usize> {
+        let ports = [opening.ends.client.port(), opening.ends.server.port()];
+        let rule = self.setup.decode_as.iter().find(|d| d.transport == transport && ports.contains(&d.port))?;
+        self.setup.tables.iter().position(|t| t.protocol().name() == rule.protocol)
+    }
+}

@@ -1,0 +1,83 @@
+//! What a stream brought before its protocol was known, kept until it is.
+//!
+//! It copies what it keeps and says when it holds enough. It knows no protocol.
+
+use crate::capture::Moment;
+use crate::flow::{Dir, End, Note};
+use crate::proto::Transport;
+
+/// Bytes of one direction of a TCP stream that are looked at to recognise its protocol.
+const LOOK: usize = 4096;
+/// With more than this, the protocols have to decide.
+const MOST_BYTES: usize = 64 << 10;
+const MOST_PIECES: usize = 256;
+/// What a kept piece costs beside its bytes, roughly.
+const OVERHEAD: usize = 96;
+
+/// One piece of a stream, in the order of the capture.
+pub(super) struct Kept {
+    pub(super) dir: Dir,
+    pub(super) at: Moment,
+    pub(super) what: KeptWhat,
+}
+
+pub(super) enum KeptWhat {
+    /// Bytes of a TCP stream at an offset.
+    Bytes(u64, Vec<u8>),
+    /// A datagram; so many of its last bytes were not captured.
+    Datagram(Vec<u8>, u64),
+    /// Bytes that were never captured: offset and length.
+    Gap(u64, u64),
+    Note(Note),
+    End(End),
+}
+
+/// Everything that a stream brought so far.
+#[derive(Default)]
+pub(super) struct Waiting {
+    pieces: Vec<Kept>,
+    /// What the protocols look at, forward and backward.
+    looks: [Vec<u8>; 2],
+    bytes: usize,
+}
+
+impl Waiting {
+    /// Keeps a piece; returns what that costs, in bytes and roughly.
+    pub(super) fn keep(&mut self, dir: Dir, at: Moment, what: KeptWhat) -> usize {
+        let [forward, backward] = &mut self.looks;
+        let look = if dir == Dir::Forward { forward } else { backward };
+        let length = match &what {
+            KeptWhat::Bytes(_, bytes) => {
+                let wanted = LOOK.saturating_sub(look.len()).min(bytes.len());
+                look.extend_from_slice(bytes.get(..wanted).unwrap_or(bytes));
+                bytes.len()
+            }
+            // Of datagrams the latest one is looked at, and all of it: some protocols are known by how their datagrams end.
+            KeptWhat::Datagram(bytes, _) => {
+                look.clear();
+                look.extend_from_slice(bytes);
+                bytes.len()
+            }
+            _ => 0,
+        };
+        self.pieces.push(Kept { dir, at, what });
+        self.bytes += OVERHEAD + length;
+        OVERHEAD + length
+    }
+
+    /// What the protocols look at, forward and backward.
+    pub(super) fn looks(&self) -> [&[u8]; 2] {
+        let [forward, backward] = &self.looks;
+        [forward, backward]
+    }
+
+    /// Whether so much is kept that the protocols have to decide now.
+    pub(super) fn is_full(&self, transport: Transport) -> bool {
+        let looked_enough = transport == Transport::Tcp && self.looks.iter().any(|look| look.len() >= LOOK);
+        looked_enough || self.pieces.len() >= MOST_PIECES || self.bytes > MOST_BYTES
+    }
+
+    pub(super) fn into_pieces(self) -> Vec<Kept> {
+        self.pieces
+    }
+}

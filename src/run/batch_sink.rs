@@ -1,0 +1,74 @@
+//! Where the pipeline's records go when several threads print: into the batch of the thread that decodes now.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::formatter::{Formatter, OVERFULL};
+use super::ordered::OrderedWriter;
+use crate::out::{Batch, Body, Outlined, Record};
+use crate::tree::Tree;
+
+/// Bytes of records in a batch. Large enough that changing the thread that decodes costs little beside it, since what decoding works with then
+/// moves to another core; small enough to stay in a core's cache until it is printed. Measured on two cores with 2 MiB of cache each,
+/// 45 MB of game traffic to JSON: 0.56 s with batches of 256 KiB, 0.47 with 512, 0.44 with 768 and with 1024, 0.57 with 2048; 0.70 with
+/// one thread.
+const BATCH: usize = 768 << 10;
+
+/// Collects records into batches, which are numbered from 0.
+pub(super) struct BatchSink<W> {
+    pub(super) batch: Batch,
+    /// The number of this batch.
+    pub(super) next: u64,
+    pub(super) ordered: Arc<OrderedWriter<W>>,
+    pub(super) formatter: Formatter,
+    /// How many threads wait to decode.
+    pub(super) waiting: Arc<AtomicUsize>,
+}
+
+impl<W: std::io::Write> BatchSink<W> {
+    pub(super) fn new(formatter: Formatter, to: W) -> Self {
+        let ordered = Arc::new(OrderedWriter::new(to));
+        BatchSink { batch: Batch::default(), next: 0, ordered, formatter, waiting: Arc::default() }
+    }
+
+    /// Whether a thread waits to decode. Then the one that decodes leaves as much work as it can to the printing.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Adds a record.
+    pub(super) fn record(&mut self, record: &Record<'_>) {
+        self.batch.push(record);
+        // A message's tree follows; the batch is not whole before that.
+        if !matches!(record.body, Body::Message { .. }) {
+            self.print_overfull();
+        }
+    }
+
+    /// Takes the tree of the message that was the last record.
+    pub(super) fn take(&mut self, tree: &mut Tree) {
+        self.batch.take(tree);
+        self.print_overfull();
+    }
+
+    /// Adds a message in outline.
+    pub(super) fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        self.batch.outline(record);
+        self.print_overfull();
+    }
+
+    fn print_overfull(&mut self) {
+        if self.batch.bytes() >= OVERFULL {
+            let mut text = Vec::new();
+            let mut reader = self.formatter.reader();
+            self.formatter.format(self.next, &mut self.batch, &mut reader, &mut text);
+            self.ordered.put(self.next, text);
+            self.next += 1;
+        }
+    }
+
+    /// Whether the batch should be printed now. Before input that may block, every record should.
+    pub(super) fn is_enough(&self, may_block: bool) -> bool {
+        self.batch.bytes() >= BATCH || may_block && !self.batch.is_empty()
+    }
+}

@@ -1,0 +1,62 @@
+//! A batch of records into text. Several threads do that at the same time; what a record owes to earlier ones goes through them in order.
+
+use std::sync::Arc;
+
+use super::sequencer::Sequencer;
+use super::writer::RecordWriter;
+use crate::out::tree::Annotator;
+use crate::out::{Batch, Reader};
+use crate::pipeline::Setup;
+use crate::proto::LazyTables;
+use crate::table::MessageLimits;
+
+/// A frame that closes a gap may complete many records at once. A batch that has grown to this many bytes is printed before more is added.
+pub(super) const OVERFULL: usize = 4 << 20;
+/// Bytes that each part of a batch keeps allocated for the next one.
+const KEEP: usize = 1 << 20;
+
+/// Makes text of batches. Each thread has one.
+#[derive(Clone)]
+pub struct Formatter {
+    pub(super) writer: RecordWriter,
+    tables: Arc<[LazyTables]>,
+    /// The bounds of each message.
+    limits: MessageLimits,
+    /// What trees need to know of earlier records. It is shared by all threads.
+    annotator: Option<Arc<Sequencer<Annotator>>>,
+}
+
+impl Formatter {
+    /// Formats the records of runs over `setup`.
+    pub fn new(writer: RecordWriter, setup: &Setup) -> Formatter {
+        let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
+        let annotator = writer.wants_annotations().then(|| Arc::new(Sequencer::new(Annotator::default())));
+        Formatter { writer, tables, limits, annotator }
+    }
+
+    /// What reads the messages of a batch that came in outline.
+    pub(super) fn reader(&self) -> Reader {
+        Reader::new(self.limits)
+    }
+
+    /// Appends the text of batch `number`, and empties the batch.
+    pub(super) fn format(&mut self, number: u64, batch: &mut Batch, reader: &mut Reader, text: &mut Vec<u8>) {
+        if let Some(annotator) = &self.annotator {
+            // Messages are read before this batch's turn comes, so that a turn is short.
+            batch.read(&self.tables, reader);
+            annotator.take(number, |annotator| batch.remember(&self.tables, reader, annotator));
+        }
+        batch.each(&self.tables, reader, |record, annotations| self.writer.record(record, annotations, text));
+        if batch.bytes() > OVERFULL {
+            *reader = self.reader();
+        }
+        batch.clear(KEEP);
+    }
+
+    /// Releases the threads that wait for a batch which will never be formatted.
+    pub(super) fn give_up(&self) {
+        if let Some(annotator) = &self.annotator {
+            annotator.end();
+        }
+    }
+}

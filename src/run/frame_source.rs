@@ -1,0 +1,171 @@
+//! Where frames come from: files and pipes, a file that another program still writes, or an interface.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::RunError;
+use super::interrupt::Interrupt;
+use super::progress::Progress;
+use super::stdin::Stdin;
+use crate::capture::{Capture, Item, Live, Problem, Source, Tail, interfaces};
+
+/// Where frames come from, not opened yet.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Captures, read as one in this order; `-` is standard input.
+    Files(Vec<PathBuf>),
+    /// A capture that another program still appends to, until a signal.
+    Growing(PathBuf),
+    /// An interface, until a signal: its name, and a capture filter or nothing.
+    Interface(String, String),
+}
+
+impl Input {
+    /// Whether standard input is among it.
+    fn reads_stdin(&self) -> bool {
+        matches!(self, Input::Files(files) if files.iter().any(|file| is_stdin(file)))
+    }
+}
+
+/// Where frames come from, open.
+pub(super) struct FrameSource {
+    from: From,
+    interrupt: Interrupt,
+    /// A signal is the normal end of this source, since it has no other.
+    ends_by_signal: bool,
+}
+
+enum From {
+    Files(Capture),
+    Growing(Capture, Tail),
+    Interface(Box<Live>),
+}
+
+impl FrameSource {
+    /// Opens a source. `ahead`: compressed captures are unpacked on a thread of their own.
+    pub(super) fn new(input: &Input, ahead: bool, quiet: bool) -> Result<FrameSource, RunError> {
+        let interrupt = Interrupt::watch();
+        let from = match input {
+            Input::Files(paths) => {
+                let sources: Result<Vec<Source>, RunError> =
+                    paths.iter().map(|path| source(path, &interrupt)).collect();
+                From::Files(Capture::new(sources?).unpacking_ahead(ahead))
+            }
+            Input::Growing(path) => {
+                let requested = interrupt.clone();
+                let tail = Tail::new(path, Arc::new(move || requested.is_requested()));
+                if tail.waits() && !quiet {
+                    let _ = writeln!(io::stderr(), "{} is not there yet; Ctrl-C ends", path.display());
+                }
+                From::Growing(Capture::new([]), tail)
+            }
+            Input::Interface(name, filter) => {
+                let live = Live::open(name, filter)?;
+                if !quiet {
+                    let _ = writeln!(io::stderr(), "capturing on {name}; Ctrl-C ends");
+                }
+                From::Interface(Box::new(live))
+            }
+        };
+        let ends_by_signal = !matches!(from, From::Files(_)) || input.reads_stdin();
+        Ok(FrameSource { from, interrupt, ends_by_signal })
+    }
+
+    /// How far reading has come, where the length of the input is known.
+    pub(super) fn progress(input: &Input, quiet: bool) -> Progress {
+        match input {
+            Input::Files(files) => Progress::of(files, quiet),
+            Input::Growing(_) | Input::Interface(..) => Progress::none(),
+        }
+    }
+
+    /// The next frame or secrets. After `None`, [`goes_on`](FrameSource::goes_on) says whether there may be more.
+    pub(super) fn next_item(&mut self) -> Result<Option<Item<'_>>, RunError> {
+        match &mut self.from {
+            From::Files(capture) | From::Growing(capture, _) => Ok(capture.next_item()?),
+            From::Interface(live) => Ok(live.next_frame()?.map(Item::Frame)),
+        }
+    }
+
+    /// Whether more may come after there was nothing: a ring's next file, or a packet on the interface.
+    pub(super) fn goes_on(&mut self) -> bool {
+        match &mut self.from {
+            From::Files(_) => false,
+            From::Growing(capture, tail) => match tail.next_file() {
+                None => false,
+                Some(grown) => {
+                    if grown.missed > 0 {
+                        let (missed, name) = (grown.missed, grown.source.name());
+                        let _ = writeln!(io::stderr(), "moulsniff: {missed} files before {name} were removed unread");
+                    }
+                    capture.push(grown.source);
+                    true
+                }
+            },
+            From::Interface(_) => !self.interrupt.is_requested(),
+        }
+    }
+
+    /// Whether a signal is the normal end.
+    pub(super) fn ends_by_signal(&self) -> bool {
+        self.ends_by_signal
+    }
+
+    /// What says whether a signal asked for the end.
+    pub(super) fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
+    }
+
+    /// Whether the next frame may have to be waited for.
+    pub(super) fn may_block(&self) -> bool {
+        match &self.from {
+            From::Files(capture) | From::Growing(capture, _) => !capture.is_at_hand(),
+            From::Interface(_) => true,
+        }
+    }
+
+    /// Bytes read so far.
+    pub(super) fn bytes_read(&self) -> u64 {
+        match &self.from {
+            From::Files(capture) | From::Growing(capture, _) => capture.bytes_read(),
+            From::Interface(_) => 0,
+        }
+    }
+
+    /// Says how many packets the kernel dropped, where it counts them.
+    pub(super) fn say_dropped(&mut self) {
+        if let From::Interface(live) = &mut self.from {
+            let dropped = live.taken().dropped;
+            let _ = writeln!(io::stderr(), "{dropped} packets dropped by the kernel");
+        }
+    }
+}
+
+/// Whether an error only says that a capture ends in the middle of a packet. After a signal that is no error: its writer may be in the middle of one.
+pub(super) fn is_unfinished(error: &RunError) -> bool {
+    let RunError::Capture(error) = error else { return false };
+    matches!(error.problem(), Problem::Cut { .. } | Problem::Empty)
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn source(path: &Path, interrupt: &Interrupt) -> Result<Source, RunError> {
+    if !is_stdin(path) {
+        return Ok(Source::path(path));
+    }
+    const NAME: &str = "standard input";
+    let stdin = Stdin::new(io::stdin(), interrupt.clone()).map_err(|e| RunError::File(NAME.into(), e))?;
+    Ok(Source::reader(NAME, Box::new(stdin)))
+}
+
+/// The interfaces that can be captured on, one a line: name, tab, description.
+///
+/// # Errors
+/// A build without live capture, or a system that does not say.
+pub fn list_interfaces() -> Result<String, RunError> {
+    let all = interfaces()?;
+    Ok(all.iter().map(|interface| format!("{}\t{}\n", interface.name, interface.about)).collect())
+}

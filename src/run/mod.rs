@@ -1,0 +1,111 @@
+//! Carrying out what was asked for: captures are read, decoded, and handed to an output, on one thread or on several.
+//!
+//! A [`Reading`] says what is read. A [`Run`] opens it and reads it to its end into any [`Output`]; a [`Printer`], the output that prints records,
+//! may be carried out by several threads. This folder knows captures, the pipeline and outputs. It knows no option of the command line
+//! and no exit status.
+//!
+//! A command that reads captures is therefore one file in `cli/`, which resolves what was typed into a plan, and one [`Output`].
+
+mod batch_sink;
+mod columns;
+mod error;
+mod formatter;
+mod frame_source;
+mod interrupt;
+mod keep;
+mod ordered;
+mod printer;
+mod progress;
+mod read_loop;
+mod sequencer;
+mod stdin;
+mod workers;
+mod writer;
+
+use std::io::{self, Stdout, Write};
+use std::path::PathBuf;
+
+pub use columns::Columns;
+pub use error::RunError;
+pub use formatter::Formatter;
+pub use frame_source::{Input, list_interfaces};
+pub use printer::Printer;
+pub use progress::{Beside, Progress};
+pub use writer::RecordWriter;
+
+use crate::pipeline::{Output, Pipeline, Setup};
+use read_loop::ReadLoop;
+
+/// What is read, and how.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Where frames come from.
+    pub input: Input,
+    /// A file that keeps the frames that were read, as pcapng.
+    pub keep: Option<PathBuf>,
+    /// How many threads work, at least one. More than one serve only a [`Printer`] and compressed captures.
+    pub threads: usize,
+    /// Nothing is said on standard error but errors.
+    pub quiet: bool,
+}
+
+/// How a run ended.
+pub struct Outcome {
+    /// The pipeline at its end: what it met in numbers, what no protocol recognised, the keys with those that the capture carried.
+    pub pipeline: Pipeline,
+    /// A signal ended the run before the captures were read to their end. For standard input, a growing file and an interface a signal is the
+    /// normal end, and this is `false`.
+    pub interrupted: bool,
+    /// The first thing that could not be read, or kept. Everything before it was decoded and handed to the output.
+    pub error: Option<RunError>,
+}
+
+/// A run that is ready to begin.
+pub struct Run {
+    read_loop: ReadLoop,
+    pipeline: Pipeline,
+    threads: usize,
+    quiet: bool,
+}
+
+impl Run {
+    /// Opens what is to be read.
+    ///
+    /// # Errors
+    /// An interface or a file to write that cannot be opened. Captures are opened later, one after another.
+    pub fn new(reading: &Reading, setup: Setup) -> Result<Run, RunError> {
+        let read_loop = ReadLoop::new(reading)?;
+        Ok(Run { read_loop, pipeline: Pipeline::new(setup), threads: reading.threads, quiet: reading.quiet })
+    }
+
+    /// Standard output, which may share a terminal with the line that shows the progress of this run.
+    pub fn stdout(&self) -> Beside<Stdout> {
+        self.read_loop.progress().beside(io::stdout())
+    }
+
+    /// Reads everything into `out`, on this thread.
+    pub fn into_output(mut self, out: &mut dyn Output) -> Outcome {
+        self.read_loop.run(&mut self.pipeline, out);
+        self.pipeline.finish(out);
+        self.ended()
+    }
+
+    /// Reads everything and prints it, on as many threads as the reading asked for. What is printed does not depend on their number.
+    ///
+    /// The printer must have been made for several threads where the reading asks for several.
+    pub fn into_printer<W: Write + Send>(mut self, printer: &mut Printer<W>) -> Outcome {
+        if printer.is_batched() {
+            workers::run(&mut self.read_loop, &mut self.pipeline, printer, self.threads);
+        } else {
+            self.read_loop.run(&mut self.pipeline, printer);
+            self.pipeline.finish(printer);
+            printer.flush();
+        }
+        self.ended()
+    }
+
+    fn ended(self) -> Outcome {
+        let interrupted = self.read_loop.was_interrupted();
+        Outcome { pipeline: self.pipeline, interrupted, error: self.read_loop.into_error(self.quiet) }
+    }
+}

@@ -1,0 +1,116 @@
+//! The loop that takes frames from their source and gives them to the pipeline, until the source or the output ends it.
+
+use super::Reading;
+use super::error::RunError;
+use super::frame_source::{FrameSource, is_unfinished};
+use super::interrupt::Interrupt;
+use super::keep::Keep;
+use super::progress::Progress;
+use crate::capture::{Item, Secrets};
+use crate::pipeline::{Output, Pipeline};
+use crate::proto::{AllSettings, PROTOCOLS, Protocol};
+
+/// Reads one input, in as many calls of [`run`](ReadLoop::run) as it takes.
+pub(super) struct ReadLoop {
+    source: FrameSource,
+    interrupt: Interrupt,
+    keep: Keep,
+    progress: Progress,
+    /// The first error; it counts for the exit status.
+    error: Option<RunError>,
+}
+
+impl ReadLoop {
+    /// Opens what is to be read. No frame is read yet.
+    ///
+    /// # Errors
+    /// What cannot be opened, where that shows before anything is read.
+    pub(super) fn new(reading: &Reading) -> Result<ReadLoop, RunError> {
+        let source = FrameSource::new(&reading.input, reading.threads > 1, reading.quiet)?;
+        Ok(ReadLoop {
+            progress: FrameSource::progress(&reading.input, reading.quiet),
+            interrupt: source.interrupt(),
+            source,
+            keep: Keep::new(reading.keep.as_deref())?,
+            error: None,
+        })
+    }
+
+    /// The line that shows how far reading has come.
+    pub(super) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Reads frames until the output wants no more; returns whether there may be more to read.
+    pub(super) fn run(&mut self, pipeline: &mut Pipeline, out: &mut dyn Output) -> bool {
+        loop {
+            match self.source.next_item() {
+                Ok(Some(Item::Frame(frame))) => {
+                    pipeline.frame(&frame, out);
+                    if let Err(error) = self.keep.frame(&frame) {
+                        return self.fail(error);
+                    }
+                    self.progress.frame(|| (self.source.bytes_read(), pipeline.summary()));
+                    if !out.wants_more(self.source.may_block()) {
+                        return true;
+                    }
+                    if self.interrupt.is_requested() {
+                        return false;
+                    }
+                }
+                Ok(Some(Item::Secrets(secrets))) => {
+                    if let Some(trouble) = add_carried(secrets, pipeline.settings()) {
+                        self.progress.say(&format!("moulsniff: {trouble}"));
+                    }
+                }
+                Ok(None) => {
+                    if let Err(error) = self.keep.flush() {
+                        return self.fail(error);
+                    }
+                    if !self.source.goes_on() {
+                        return false;
+                    }
+                }
+                Err(error) if self.interrupt.is_requested() && is_unfinished(&error) => {}
+                // A damaged file ends, and the files behind it are read all the same.
+                Err(error @ RunError::Capture(_)) => {
+                    self.fail(error);
+                }
+                Err(error) => return self.fail(error),
+            }
+        }
+    }
+
+    /// Keeps the first error for the end, and prints further ones at once. Returns `false`: there is no more to read.
+    fn fail(&mut self, error: RunError) -> bool {
+        match self.error {
+            None => self.error = Some(error),
+            Some(_) => self.progress.say(&format!("moulsniff: {error}")),
+        }
+        false
+    }
+
+    /// Whether a signal ended the loop before the end of its captures.
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.interrupt.is_requested() && !self.source.ends_by_signal()
+    }
+
+    /// Ends reading. Returns the first error.
+    pub(super) fn into_error(mut self, quiet: bool) -> Option<RunError> {
+        if let Err(error) = self.keep.flush() {
+            self.fail(error);
+        }
+        self.progress.end();
+        if !quiet {
+            self.source.say_dropped();
+        }
+        self.error
+    }
+}
+
+/// Hands secrets that a capture carries to the protocol they belong to. Returns what the user should know about them.
+fn add_carried(secrets: Secrets<'_>, settings: &mut AllSettings) -> Option<String> {
+    let of = |protocol: &&&dyn Protocol| protocol.secrets().is_some_and(|own| own.block_type() == secrets.kind);
+    let protocol = PROTOCOLS.iter().find(of)?;
+    protocol.secrets()?.carry(secrets.data, settings.named_mut(protocol.name())?)
+}

@@ -1,0 +1,78 @@
+//! Standard input that ends when a signal asks for it.
+//!
+//! A read of standard input blocks until bytes come, and a signal does not wake it. So a thread of its own reads, and the reader waits for
+//! that thread and looks at the signal.
+
+use std::io::{self, Read};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+use super::interrupt::Interrupt;
+
+/// Bytes that are read at once, and how many such pieces may wait.
+const PIECE: usize = 64 << 10;
+const WAITING: usize = 4;
+/// How often the signal is looked at while no bytes come.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Standard input up to its end, or to the moment when a signal asks for the end.
+pub(super) struct Stdin {
+    pieces: Receiver<io::Result<Vec<u8>>>,
+    piece: Vec<u8>,
+    at: usize,
+    interrupt: Interrupt,
+}
+
+impl Stdin {
+    /// Reads from `input` on a thread of its own, which ends with the input or with the program.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub(super) fn new(mut input: impl Read + Send + 'static, interrupt: Interrupt) -> io::Result<Stdin> {
+        let (to, pieces) = sync_channel(WAITING);
+        Builder::new().name("stdin".into()).spawn(move || {
+            loop {
+                let mut piece = vec![0; PIECE];
+                let read = input.read(&mut piece).map(|length| {
+                    piece.truncate(length);
+                    piece
+                });
+                // An empty piece is the end of the input.
+                let over = read.as_ref().map_or_else(|e| e.kind() != io::ErrorKind::Interrupted, Vec::is_empty);
+                if to.send(read).is_err() || over {
+                    return;
+                }
+            }
+        })?;
+        Ok(Stdin { pieces, piece: Vec::new(), at: 0, interrupt })
+    }
+
+    /// Waits for the next piece; an empty one is the end.
+    fn next(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            match self.pieces.recv_timeout(LOOK) {
+                Ok(piece) => return piece,
+                Err(RecvTimeoutError::Disconnected) => return Ok(Vec::new()),
+                Err(RecvTimeoutError::Timeout) if self.interrupt.is_requested() => return Ok(Vec::new()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+}
+
+impl Read for Stdin {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.at >= self.piece.len() {
+            self.piece = self.next()?;
+            self.at = 0;
+        }
+        let rest = self.piece.get(self.at..).unwrap_or(&[]);
+        let length = rest.len().min(to.len());
+        if let (Some(to), Some(from)) = (to.get_mut(..length), rest.get(..length)) {
+            to.copy_from_slice(from);
+        }
+        self.at += length;
+        Ok(length)
+    }
+}

@@ -1,0 +1,33 @@
+//! How records are printed: as JSON, as trees, or in columns. Each thread that prints has a copy of the writer.
+
+use super::columns::Columns;
+use crate::out::Record;
+use crate::out::json::JsonWriter;
+use crate::out::tree::{Annotations, TreeWriter};
+
+/// Writes single records. What a record's text owes to earlier records comes as annotations.
+#[derive(Clone)]
+pub enum RecordWriter {
+    /// `--json`
+    Json(Box<JsonWriter>),
+    /// Trees.
+    Tree(Box<TreeWriter>),
+    /// `--columns`, `--csv`
+    Columns(Box<Columns>),
+}
+
+impl RecordWriter {
+    /// Whether [`record`](RecordWriter::record) needs annotations.
+    pub(super) fn wants_annotations(&self) -> bool {
+        matches!(self, RecordWriter::Tree(_))
+    }
+
+    /// Appends a record.
+    pub(super) fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
+        match self {
+            RecordWriter::Json(writer) => writer.record(record, out),
+            RecordWriter::Tree(writer) => writer.record(record, annotations, out),
+            RecordWriter::Columns(columns) => columns.record(record, out),
+        }
+    }
+}
