@@ -20,7 +20,22 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["tree", "table", "capture", "flow", "session", "proto", "out"]),
     // Captures read, decoded and handed to an output; no option of the command line.
-    ("run", &["suggest", "tree", "table", "capture", "flow", "session", "proto", "out", "filter", "pipeline", "output_file"]),
+    (
+        "run",
+        &[
+            "suggest",
+            "tree",
+            "table",
+            "capture",
+            "flow",
+            "session",
+            "proto",
+            "out",
+            "filter",
+            "pipeline",
+            "output_file",
+        ],
+    ),
     (
         "cli",
         &[
