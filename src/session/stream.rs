@@ -10,9 +10,10 @@ use crate::capture::Moment;
 /// Larger buffers are given back once they are empty.
 const KEEP_CAPACITY: usize = 64 << 10;
 
-/// Attempts at a message after which its length, beyond [`LONG`], makes further attempts rare.
-const MANY: u32 = 64;
-const LONG: usize = 256 << 10;
+/// Attempts at a message that is not whole yet read its bytes again and again. So often it may be read in all, and in any case this many bytes; then attempts
+/// become rare.
+const MANY: usize = 64;
+const FREE: usize = 1 << 20;
 
 /// The waiting bytes of one direction.
 ///
@@ -40,8 +41,8 @@ pub struct StreamBuffer {
     hidden: usize,
     /// Fewer waiting bytes than this make no message.
     need: usize,
-    /// How often the message that waits was found not to be whole yet.
-    attempts: u32,
+    /// Bytes that were read in attempts at the message that waits, in vain.
+    tried: usize,
     /// Bytes right before the waiting ones that became no message and were not reported yet.
     passed: u64,
     /// The pieces that waiting bytes came in, oldest first.
@@ -146,7 +147,7 @@ impl StreamBuffer {
         self.start += bytes;
         self.offset += bytes as u64;
         self.need = 0;
-        self.attempts = 0;
+        self.tried = 0;
         if self.start == self.bytes.len() && self.bytes.capacity() > KEEP_CAPACITY {
             self.bytes = Vec::new();
             self.start = 0;
@@ -172,7 +173,7 @@ impl StreamBuffer {
     pub fn jump(&mut self, offset: u64) {
         self.bytes = Vec::new();
         self.arrivals.clear();
-        (self.start, self.hidden, self.need, self.attempts) = (0, 0, 0, 0);
+        (self.start, self.hidden, self.need, self.tried) = (0, 0, 0, 0);
         self.offset = offset;
     }
 
@@ -197,14 +198,14 @@ impl StreamBuffer {
     /// is tried ever more seldom, so that all attempts together stay linear in its bytes.
     pub fn wait_for(&mut self, bytes: usize) {
         let waiting = self.waiting().len();
-        self.attempts += 1;
+        self.tried = self.tried.saturating_add(waiting);
         let more = if self.is_tried_seldom() { waiting / 8 } else { 1 };
         self.need = bytes.max(waiting + more);
     }
 
     /// Whether attempts became rare, so that a whole message may wait unnoticed. Try once more where no more bytes will come.
     pub fn is_tried_seldom(&self) -> bool {
-        self.attempts > MANY && self.waiting().len() > LONG
+        self.tried > FREE.saturating_add(MANY.saturating_mul(self.waiting().len()))
     }
 
     /// Hides all waiting bytes. [`reveal`](Self::reveal) shows them again piece by piece, so that a session which had to wait before it could
@@ -288,6 +289,25 @@ mod tests {
             stream.advance(1);
         }
         assert_eq!(seen, [(1, 3), (2, 3), (3, 6)]);
+    }
+
+    #[test]
+    fn a_message_that_comes_byte_by_byte_is_not_read_again_for_each() {
+        let mut stream = StreamBuffer::default();
+        let (mut attempts, mut read) = (0, 0);
+        for i in 0..1 << 20 {
+            stream.push(&[1], frame(i));
+            if stream.is_ready() {
+                attempts += 1;
+                read += stream.waiting().len();
+                // The reader finds that one more byte is missing.
+                stream.wait_for(stream.waiting().len() + 1);
+            }
+        }
+        assert!(attempts > 100, "{attempts} attempts");
+        assert!(read < 256 << 20, "{read} bytes were read for 1 MiB");
+        stream.advance(5);
+        assert!(stream.is_ready() && !stream.is_tried_seldom(), "the next message begins anew");
     }
 
     #[test]

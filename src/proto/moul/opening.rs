@@ -169,8 +169,10 @@ impl MoulSession {
                 true
             }
             Verdict::Undecided => {
+                // Each trial reads all that waits: the more that is, the more has to come before the next one.
                 for half in &mut self.halves {
-                    half.stream.set_need(half.stream.waiting().len() + 1);
+                    let waiting = half.stream.waiting().len();
+                    half.stream.set_need(waiting + (waiting / 8).max(1));
                 }
                 false
             }

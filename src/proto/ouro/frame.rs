@@ -1,6 +1,6 @@
-//! One packet into a tree: header, link header, command, body and padding, every bit of it.
+//! One packet as a tree: header, link header, command, body and padding, every bit of it.
 //!
-//! Lays out what the link has decided; decides nothing and keeps nothing from packet to packet.
+//! It lays out what the link has decided. It decides nothing, and keeps nothing from packet to packet.
 
 use super::packet::{HEADER, Header, LinkHeader, Numbering};
 use crate::table::{Cursor, Evaluator, LayoutId, MessageId, Run, ServiceId, Tables};
@@ -39,16 +39,16 @@ pub enum Content<'a> {
     Undescribed(u32),
 }
 
-/// What became of one of several datagrams.
+/// What became of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// It waits for the others.
     Waits,
     /// It came before, or its packet is complete.
     Again,
-    /// Another one came in its place.
+    /// Another piece came with its position.
     Differs,
-    /// It cannot be one of so many.
+    /// Its position is not among the pieces it counts.
     Impossible,
 }
 
@@ -62,7 +62,7 @@ impl Piece {
                 "another piece came with this position; this one is not put together with the others",
             )),
             Piece::Impossible => {
-                Some((Severity::Warning, "no piece has the position {a} among {b}, or so many are not put together"))
+                Some((Severity::Warning, "no piece has the position {a} among {b}, or that many are not put together"))
             }
         }
     }
@@ -107,6 +107,21 @@ pub struct Packet<'a> {
     pub link: Option<LinkHeader>,
     /// What it is.
     pub content: Content<'a>,
+}
+
+/// What a node is, apart from its place.
+#[derive(Clone, Copy)]
+struct NodeShape {
+    name: Sym,
+    kind: Kind,
+    marks: u8,
+}
+
+impl NodeShape {
+    /// A node without marks.
+    fn new(name: Sym, kind: Kind) -> NodeShape {
+        NodeShape { name, kind, marks: 0 }
+    }
 }
 
 impl Layout {
@@ -186,9 +201,12 @@ impl Parts {
     fn content(&self, run: &mut Run<'_>, root: u32, packet: &Packet<'_>, cursor: &mut Cursor<'_>) {
         match packet.content {
             Content::Command(layout) => self.command(run, root, layout, cursor),
-            Content::Whole(layout, pieces) => self.whole(run, root, (layout, pieces), cursor),
+            Content::Whole(layout, pieces) => {
+                self.whole(run, layout, pieces, cursor);
+                root
+            }
             Content::Fragment(piece) => {
-                let node = self.rest(run, cursor, (self.payload, Kind::Bytes, 0));
+                let node = self.rest(run, cursor, NodeShape::new(self.payload, Kind::Bytes));
                 if let Some((severity, text)) = piece.problem() {
                     let (a, b) = packet.link.map_or((0, 0), |l| (i64::from(l.position), i64::from(l.siblings)));
                     run.problem(severity, node, text, a, b);
@@ -196,12 +214,12 @@ impl Parts {
                 node
             }
             Content::Compressed => {
-                let node = self.rest(run, cursor, (self.body, Kind::Undecoded, 0));
+                let node = self.rest(run, cursor, NodeShape::new(self.body, Kind::Undecoded));
                 run.problem(Severity::Note, node, "compressed; how is not published", 0, 0);
                 node
             }
             Content::Undescribed(version) => {
-                let node = self.rest(run, cursor, (self.body, Kind::Undecoded, 0));
+                let node = self.rest(run, cursor, NodeShape::new(self.body, Kind::Undecoded));
                 let text = "the encoding of protocol version {a} is not published";
                 run.problem(Severity::Note, node, text, i64::from(version), 0);
                 node
@@ -230,7 +248,7 @@ impl Parts {
                 self.left_over(run, number);
             }
             None => {
-                let body = self.rest(run, cursor, (self.body, Kind::Undecoded, 0));
+                let body = self.rest(run, cursor, NodeShape::new(self.body, Kind::Undecoded));
                 let value = run.tree.get(number).map_or(0, |n| n.value as i64);
                 let text = match (message.is_some(), layout.user) {
                     (true, _) => "the layout of command {a} is not known",
@@ -259,14 +277,14 @@ impl Parts {
     fn whole(
         &self,
         run: &mut Run<'_>,
-        root: u32,
-        (layout, pieces): (Layout, Pieces<'_>),
+        layout: Layout,
+        pieces: Pieces<'_>,
         cursor: &mut Cursor<'_>,
-    ) -> u32 {
-        let list = self.node(run, cursor, (self.fragments, Kind::List, 0), 0);
+    ) {
+        let list = self.node(run, cursor, NodeShape::new(self.fragments, Kind::List), 0);
         for record in pieces.records {
             let kind = if u32::try_from(*record).is_ok() { Kind::Unsigned } else { Kind::Unsigned64 };
-            let node = self.node(run, cursor, (Sym::ELEMENT, kind, 0), 0);
+            let node = self.node(run, cursor, NodeShape::new(Sym::ELEMENT, kind), 0);
             if let Some(node) = run.tree.get_mut(node) {
                 node.value = *record;
             }
@@ -274,21 +292,21 @@ impl Parts {
         run.tree.close(list, cursor.pos());
         let (buffer, mut whole) = run.tree.open_buffer(BufferOrigin::Reassembled);
         whole.extend_from_slice(pieces.bytes);
-        let region = self.node(run, cursor, (self.payload, Kind::Struct, mark::OWN_BUFFER | mark::SEE_THROUGH), 0);
+        let shape = NodeShape { name: self.payload, kind: Kind::Struct, marks: mark::OWN_BUFFER | mark::SEE_THROUGH };
+        let region = self.node(run, cursor, shape, 0);
         let mut inside = Cursor::new(&whole, buffer);
         inside.restore(pieces.bits);
         self.command(run, region, layout, &mut inside);
         cursor.seek(cursor.limit());
         run.tree.close(region, cursor.pos());
         run.tree.put_buffer(buffer, whole);
-        root
     }
 
     /// An encrypted packet: its length, and everything else as it is.
     fn encrypted(&self, run: &mut Run<'_>, root: u32, packet: &Packet<'_>, cursor: &mut Cursor<'_>) {
         self.part(run, self.encrypted, &[], root, cursor);
         cursor.restore(packet.end * 8);
-        let node = self.rest(run, cursor, (self.ciphertext, Kind::Bytes, mark::OPAQUE));
+        let node = self.rest(run, cursor, NodeShape { name: self.ciphertext, kind: Kind::Bytes, marks: mark::OPAQUE });
         if packet.end != packet.header.padded() {
             let text = "{a} bytes of encrypted content, which is not what {b} bits are padded to";
             let (bytes, bits) = (packet.end.saturating_sub(4) as i64, i64::from(packet.header.bits));
@@ -303,7 +321,7 @@ impl Parts {
         if cursor.left_bits() > 0 {
             let name = run.tables.padding_name();
             let start = *cursor;
-            let node = self.rest(run, cursor, (name, Kind::Bytes, mark::SPAN));
+            let node = self.rest(run, cursor, NodeShape { name: name, kind: Kind::Bytes, marks: mark::SPAN });
             if !zeros(start) {
                 run.problem(Severity::Note, node, "padding that is not zero", 0, 0);
             }
@@ -324,17 +342,18 @@ impl Parts {
     }
 
     /// A node over the rest of the cursor's region; 0 where nothing is left.
-    fn rest(&self, run: &mut Run<'_>, cursor: &mut Cursor<'_>, (name, kind, marks): (Sym, Kind, u8)) -> u32 {
+    fn rest(&self, run: &mut Run<'_>, cursor: &mut Cursor<'_>, shape: NodeShape) -> u32 {
         let bits = cursor.left_bits();
         if bits == 0 {
             return 0;
         }
-        let node = self.node(run, cursor, (name, kind, marks), bits);
+        let node = self.node(run, cursor, shape, bits);
         cursor.seek(cursor.limit());
         node
     }
 
-    fn node(&self, run: &mut Run<'_>, cursor: &Cursor<'_>, (name, kind, marks): (Sym, Kind, u8), bits: usize) -> u32 {
+    fn node(&self, run: &mut Run<'_>, cursor: &Cursor<'_>, shape: NodeShape, bits: usize) -> u32 {
+        let NodeShape { name, kind, marks } = shape;
         let start = cursor.pos();
         let ty = if kind == Kind::Undecoded { run.tables.undecoded_type() } else { run.tables.padding_type() };
         let bytes = (start % 8 + bits).div_ceil(8);

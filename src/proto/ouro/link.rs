@@ -1,7 +1,7 @@
-//! What both sides of a link have agreed on so far: version, numbering, link header, encryption, cookies. What was never said
-//! is decided by what fits, and said to be so.
+//! What both sides of a link have agreed on so far: version, numbering, link header, encryption, cookies. Where the packet that says it was not captured,
+//! it is decided by what fits, and an event says so.
 //!
-//! Knows packets as values; neither trees nor tables.
+//! It knows packets as values; neither trees nor tables.
 
 use super::packet::{Command, HEADER, LinkHeader, Numbering, control, cursor};
 
@@ -46,7 +46,7 @@ pub struct Link {
     linked: Linked,
     /// Whether a side wants encryption, by side.
     wants: [Option<bool>; 2],
-    /// Another side's packet came since CONNECT.
+    /// The server sent something since CONNECT.
     answered: bool,
     connected: bool,
     /// Cookies.
@@ -186,11 +186,11 @@ fn guess(old: Option<Command>, new: Option<Command>) -> Option<Numbering> {
 /// Whether user commands begin with cookies.
 #[derive(Clone, Debug, Default)]
 pub struct Cookies {
-    /// What was asked for; `None`: decided by what fits.
+    /// What the user asked for; `None`: what fits decides.
     pub setting: Option<bool>,
     decided: Option<bool>,
     certain: bool,
-    /// The numbers that would be each side's last cookie.
+    /// What would be each side's last cookie.
     last: [Option<u32>; 2],
     looked_at: u32,
 }
@@ -212,14 +212,16 @@ impl Cookies {
         let (cookie, echo) = (cookie as u32, echo as u32);
         let [of_client, of_server] = self.last;
         let (own, other) = if client { (of_client, of_server) } else { (of_server, of_client) };
-        let text = self.decide((cookie, echo), own, other);
+        let text = self.decide(cookie, echo, own, other);
         if let Some(place) = self.last.get_mut(usize::from(!client)) {
             *place = Some(cookie);
         }
         (self.decided == Some(true), text)
     }
 
-    fn decide(&mut self, (cookie, echo): (u32, u32), own: Option<u32>, other: Option<u32>) -> Option<&'static str> {
+    /// Takes in a user command that would begin with `cookie` and `echo`; `own` and `other` are what would be both sides' last cookies. A text where the
+    /// decision is new.
+    fn decide(&mut self, cookie: u32, echo: u32, own: Option<u32>, other: Option<u32>) -> Option<&'static str> {
         if self.certain {
             return None;
         }

@@ -22,20 +22,27 @@ fn acks(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, 
     if let Some(node) = run.tree.get_mut(list) {
         node.kind = Kind::List;
     }
-    let result = ack_list(run, cursor, count, (first, next));
+    let result = ack_list(run, cursor, count, AckTypes { first, next });
     run.tree.close(list, cursor.pos());
     result
+}
+
+/// The types of the list's numbers.
+#[derive(Clone, Copy)]
+struct AckTypes {
+    first: TypeRef,
+    next: TypeRef,
 }
 
 fn ack_list(
     run: &mut Run<'_>,
     cursor: &mut Cursor<'_>,
     count: u64,
-    (first, next): (TypeRef, TypeRef),
+    types: AckTypes,
 ) -> Result<u64, Stop> {
     let mut before = 0u32;
     for i in 0..count {
-        let ty = if i == 0 { first } else { next };
+        let ty = if i == 0 { types.first } else { types.next };
         let value = run.field(cursor, Sym::ELEMENT, ty, 0, Slots::default())? as u32;
         before = if i == 0 { value } else { before.wrapping_add(value).wrapping_add(1) };
         let node = run.tree.len().saturating_sub(1);

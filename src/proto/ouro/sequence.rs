@@ -1,16 +1,15 @@
 //! Sequence numbers and acknowledgements of a link, tied to the records they belong to. Bounded.
 
-use std::collections::VecDeque;
-
 use super::packet::LinkHeader;
 use crate::tree::{LinkKind, Tree};
 
-/// What one side sent, as far as it may still be acknowledged or sent again.
+/// What one side sent, as far as it may still be acknowledged or sent again: each datagram at the place that the low bits of its number say.
 #[derive(Debug, Default)]
 pub struct Sequences {
-    sent: VecDeque<Sent>,
+    sent: Vec<Option<Sent>>,
 }
 
+/// A datagram of one side.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     sequence: u32,
@@ -19,21 +18,22 @@ struct Sent {
     acknowledged: bool,
 }
 
-/// Datagrams that are remembered.
+/// Datagrams that are remembered: those with the latest numbers.
 const KEPT: usize = 256;
 
 impl Sequences {
-    /// Ties a datagram to an earlier one with its number.
+    /// Ties the datagram in the tree to an earlier one with its number, which it repeats.
     pub fn tie(&self, link: LinkHeader, nanos: i64, tree: &mut Tree) {
-        if let Some(sent) = self.sent.iter().find(|s| s.sequence == link.sequence) {
+        if let Some(sent) = self.get(link.sequence) {
             tree.link(LinkKind::SentAgain, 0, sent.record, nanos.saturating_sub(sent.nanos));
         }
     }
 
-    /// Ties what the other side acknowledges to this side's records, once each.
+    /// Ties the datagram in the tree, which the other side sent, to those of this side's datagrams that it acknowledges. Each is acknowledged once.
     pub fn acknowledge(&mut self, link: LinkHeader, bytes: &[u8], nanos: i64, tree: &mut Tree) {
         let _ = link.each_ack(bytes, |ack| {
-            if let Some(sent) = self.sent.iter_mut().rev().find(|s| s.sequence == ack && !s.acknowledged) {
+            let slot = self.sent.get_mut(slot(ack)).and_then(Option::as_mut);
+            if let Some(sent) = slot.filter(|sent| sent.sequence == ack && !sent.acknowledged) {
                 sent.acknowledged = true;
                 tree.link(LinkKind::Acknowledges, 0, sent.record, nanos.saturating_sub(sent.nanos));
             }
@@ -42,20 +42,34 @@ impl Sequences {
 
     /// Memory that the remembered datagrams take, in bytes.
     pub fn held(&self) -> usize {
-        self.sent.capacity() * size_of::<Sent>()
+        self.sent.capacity() * size_of::<Option<Sent>>()
     }
 
-    /// Remembers a datagram and its record.
-    pub fn sent(&mut self, link: LinkHeader, nanos: i64, record: u64) {
-        if link.sequence == 1 {
+    /// Remembers a datagram and its record. Of one that is sent again, the first sending stays.
+    pub fn remember(&mut self, link: LinkHeader, nanos: i64, record: u64) {
+        let sequence = link.sequence;
+        // Numbers begin with 1, also where the link is opened again.
+        if sequence == 1 {
             self.sent.clear();
         }
-        if self.sent.iter().any(|s| s.sequence == link.sequence) {
+        if self.get(sequence).is_some() {
             return;
         }
-        if self.sent.len() >= KEPT {
-            self.sent.pop_front();
+        let slot = slot(sequence);
+        if self.sent.len() <= slot {
+            self.sent.resize(slot + 1, None);
         }
-        self.sent.push_back(Sent { sequence: link.sequence, record, nanos, acknowledged: false });
+        if let Some(place) = self.sent.get_mut(slot) {
+            *place = Some(Sent { sequence, record, nanos, acknowledged: false });
+        }
     }
+
+    fn get(&self, sequence: u32) -> Option<&Sent> {
+        self.sent.get(slot(sequence))?.as_ref().filter(|sent| sent.sequence == sequence)
+    }
+}
+
+/// The place of a number.
+fn slot(sequence: u32) -> usize {
+    sequence as usize % KEPT
 }

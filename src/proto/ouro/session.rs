@@ -1,17 +1,20 @@
 //! A link: its packets become records, its handshake and pieces are followed.
 //!
-//! Knows the order of a link's life; what a packet's bits mean is `packet`'s business, what was agreed is `link`'s, how it is
-//! laid out is `frame`'s, and where packets begin in a stream is `stream`'s.
+//! It knows the order of a link's life. `packet` says what a packet's bits mean, `link` what both sides agreed on, `frame` lays a packet out as a
+//! tree, and `stream` finds packets in a TCP stream.
 
 use super::frame::{Content, Layout, Packet, Parts, Piece, Pieces};
 use super::link::Link;
 use super::options::OuroSettings;
 use super::packet::{Header, LinkHeader, control, padded};
 use super::sequence::Sequences;
-use super::siblings::{Joined, Kept, Set, Siblings, Why};
-use super::stream::{Next, Reader};
+use super::siblings::{Joined, Kept, PiecePayload, Set, Siblings, Why};
+use super::stream::{Next, PacketFinder};
 use crate::proto::{Context, Event, EventKind, Message, Moment, Session, Side, Start, Transport};
 use crate::table::Tables;
+
+/// The service of all links.
+const SERVICE: &str = "link";
 
 /// A link between a client and a server, or two servers.
 pub struct LinkSession {
@@ -20,20 +23,38 @@ pub struct LinkSession {
     link: Link,
     siblings: [Siblings; 2],
     sequences: [Sequences; 2],
-    readers: [Reader; 2],
+    finders: [PacketFinder; 2],
     ended: [bool; 2],
 }
 
 /// A packet's bytes with what the header says of them.
 #[derive(Clone, Copy)]
-struct Found<'a> {
+struct Received<'a> {
     from: Side,
+    /// The offset of its first byte in the stream; 0 for a datagram.
     offset: u64,
     at: Moment,
     bytes: &'a [u8],
     header: Header,
+    /// Where the packet ends in the bytes, padding included.
     end: usize,
+    /// Whether its checksum is right.
     right: bool,
+}
+
+impl Received<'_> {
+    /// Bits of the packet, as its header says.
+    fn bits(&self) -> usize {
+        self.header.bits as usize
+    }
+}
+
+/// Bits in which a command is looked for: `bits` of `bytes`, of which the command begins at bit `from`.
+#[derive(Clone, Copy)]
+struct CommandBits<'a> {
+    bytes: &'a [u8],
+    bits: usize,
+    from: usize,
 }
 
 /// What a packet is reported as.
@@ -52,111 +73,115 @@ impl LinkSession {
             link: Link::default(),
             siblings: Default::default(),
             sequences: Default::default(),
-            readers: Default::default(),
+            finders: Default::default(),
             ended: [false; 2],
         }
     }
 
     /// A datagram: one packet, or something that cannot be one. `missing` bytes of it were not captured.
     fn one_datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
-        let header = match Header::parse(bytes) {
-            None => return undecoded(from, (0, bytes.len()), at, "too short for a packet's header".into(), context),
-            Some(header) => header,
-        };
         let there = bytes.len();
-        if !header.possible() {
-            let text = format!("the packet's length of {} bits is not more than its header's 64", header.bits);
-            return undecoded(from, (0, there), at, text, context);
-        }
-        if missing > 0 || header.bytes() > there {
-            let cut = if missing > 0 { format!("; {missing} more were not captured") } else { String::new() };
-            let text = format!("the packet's length is {} bits, the datagram has {there} bytes{cut}", header.bits);
-            return undecoded(from, (0, there), at, text, context);
-        }
+        let header = Header::parse(bytes);
+        let text = match header {
+            None => Some("too short for a packet's header".to_string()),
+            Some(header) if !header.possible() => {
+                Some(format!("the packet's length of {} bits is not more than its header's 64", header.bits))
+            }
+            Some(header) if missing > 0 || header.bytes() > there => {
+                let cut = if missing > 0 { format!("; {missing} more were not captured") } else { String::new() };
+                Some(format!("the packet's length is {} bits, the datagram has {there} bytes{cut}", header.bits))
+            }
+            Some(_) => None,
+        };
+        let Some(header) = header.filter(|_| text.is_none()) else {
+            let event = link_event(EventKind::Undecoded, from, text.unwrap_or_default());
+            return context.emit.event(at, event.about(0, there as u64));
+        };
         let proven = header.proven_end(bytes);
         let end = proven.unwrap_or_else(|| if header.padded() <= there { header.padded() } else { header.bytes() });
-        let found = Found { from, offset: 0, at, bytes, header, end, right: proven.is_some() };
-        self.packet(found, context);
+        let received = Received { from, offset: 0, at, bytes, header, end, right: proven.is_some() };
+        self.packet(received, context);
     }
 
     /// Takes every whole packet from a direction's waiting bytes; `last` says that no more bytes follow these.
     fn drain(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
-        let mut reader = std::mem::take(from.of(&mut self.readers));
+        let mut finder = std::mem::take(from.of(&mut self.finders));
         loop {
-            match reader.next(self.link.may_be_encrypted(), context.options.max_message, last) {
+            match finder.next(self.link.may_be_encrypted(), context.options.max_message, last) {
                 Next::Wait => break,
                 Next::Packet { end, right } => {
-                    let (offset, bytes) = (reader.offset(), reader.waiting().get(..end).unwrap_or(reader.waiting()));
+                    let (offset, bytes) = (finder.offset(), finder.waiting().get(..end).unwrap_or(finder.waiting()));
                     if let Some(header) = Header::parse(bytes) {
-                        self.packet(Found { from, offset, at, bytes, header, end, right }, context);
+                        self.packet(Received { from, offset, at, bytes, header, end, right }, context);
                     }
-                    reader.advance(end);
+                    finder.advance(end);
                 }
                 Next::TooLong { bytes } => {
                     let text = format!("a packet of {bytes} bytes is not put together (--max-message)");
-                    remark(EventKind::Limit { limit: "max-message" }, from, at, text, context);
+                    context.emit.event(at, link_event(EventKind::Limit { limit: "max-message" }, from, text));
                 }
                 Next::Skip { bytes, found } => {
                     let text = match found {
                         true => format!("{bytes} bytes that are no packet; the next one begins behind them"),
                         false => format!("{bytes} bytes that are no whole packet"),
                     };
-                    undecoded(from, (reader.offset(), bytes), at, text, context);
-                    reader.advance(bytes);
+                    context.emit.event(at, link_event(EventKind::Undecoded, from, text).about(finder.offset(), bytes as u64));
+                    finder.advance(bytes);
                 }
             }
         }
-        *from.of(&mut self.readers) = reader;
+        *from.of(&mut self.finders) = finder;
     }
 
-    fn packet(&mut self, found: Found<'_>, context: &mut Context<'_>) {
+    fn packet(&mut self, received: Received<'_>, context: &mut Context<'_>) {
         let Some(parts) = self.parts else { return };
-        let bits = found.header.bits as usize;
-        let client = found.from == Side::Client;
+        let client = received.from == Side::Client;
         let mut packet = Packet {
-            bytes: found.bytes,
-            header: found.header,
-            end: found.end,
-            right: found.right,
+            bytes: received.bytes,
+            header: received.header,
+            end: received.end,
+            right: received.right,
             link: None,
             content: Content::Encrypted,
         };
-        if !found.right && self.link.may_be_encrypted() {
-            if padded(found.header.bytes()) == found.bytes.len() {
-                packet.end = found.bytes.len();
+        if !received.right && self.link.may_be_encrypted() {
+            if padded(received.header.bytes()) == received.bytes.len() {
+                packet.end = received.bytes.len();
             }
             let name = Name { fixed: Some("Encrypted"), number: None };
-            self.emit(&parts, &packet, found, name, context);
+            self.emit(&parts, &packet, received, name, context);
             return;
         }
         if self.transport == Transport::Udp {
-            packet.link = self.link.header(found.bytes, bits, client);
+            packet.link = self.link.header(received.bytes, received.bits(), client);
         }
         match packet.link {
             Some(link) if link.compressed && link.siblings == 0 => {
                 packet.content = Content::Compressed;
                 let name = Name { fixed: Some("Compressed"), number: None };
-                self.emit(&parts, &packet, found, name, context);
+                self.emit(&parts, &packet, received, name, context);
             }
-            Some(link) if link.siblings > 0 => self.sibling(&parts, packet, link, found, context),
+            Some(link) if link.siblings > 0 => self.sibling(&parts, packet, link, received, context),
             link => {
                 let from = link.map_or(super::packet::HEADER * 8, |l| l.end);
-                let (content, name) = self.content(&parts, (found.bytes, bits, from), found, context);
+                let bits = CommandBits { bytes: received.bytes, bits: received.bits(), from };
+                let (content, name) = self.content(&parts, bits, received, context);
                 packet.content = content;
-                self.emit(&parts, &packet, found, name, context);
+                self.emit(&parts, &packet, received, name, context);
             }
         }
     }
 
-    /// What the bits from a place on say, and what changes by it.
+    /// What a command says, and takes in what the link changes by it.
     fn content<'a>(
         &mut self,
         parts: &Parts,
-        (bytes, bits, from): (&[u8], usize, usize),
-        found: Found<'_>,
+        command_bits: CommandBits<'_>,
+        received: Received<'_>,
         context: &mut Context<'_>,
     ) -> (Content<'a>, Name) {
-        let client = found.from == Side::Client;
+        let CommandBits { bytes, bits, from } = command_bits;
+        let client = received.from == Side::Client;
         let guessed = self.link.guessed;
         let Some((command, numbering)) = self.link.command(bytes, bits, from, client) else {
             let version = self.link.version.filter(|_| self.link.numbering().is_none());
@@ -168,15 +193,15 @@ impl LinkSession {
         };
         if self.link.version.is_none() && guessed != self.link.guessed {
             let text = format!("the link's CONNECT was not captured; commands are taken to be {}", describe(numbering));
-            event(EventKind::Remark, found, text, context);
+            event(EventKind::Remark, received, text, context);
         }
         let mut layout = Layout { numbering, message: None, user: command.control.is_none(), cookies: false };
         let number = match command.control {
             Some(number) => {
                 if number == control::CONNECT && command.exact {
                     // Numbers of pieces begin anew with the link.
-                    self.give_up(Side::Client, "when the link was opened again", found.at, context);
-                    self.give_up(Side::Server, "when the link was opened again", found.at, context);
+                    self.give_up(Side::Client, "when the link was opened again", received.at, context);
+                    self.give_up(Side::Server, "when the link was opened again", received.at, context);
                 }
                 self.link.learn(command, client);
                 number
@@ -187,12 +212,12 @@ impl LinkSession {
                 let (cookies, text) = self.link.cookies.judge(bytes, bits, command.body, client);
                 layout.cookies = cookies;
                 if let Some(text) = text {
-                    event(EventKind::Remark, found, text.to_string(), context);
+                    event(EventKind::Remark, received, text.to_string(), context);
                 }
                 command.user(numbering)
             }
         };
-        layout.message = parts.message(context.tables, layout.user, found.from.index(), number);
+        layout.message = parts.message(context.tables, layout.user, received.from.index(), number);
         let fixed = match (layout.message, layout.user) {
             (Some(_), _) => None,
             (None, true) => Some("UserCommand"),
@@ -207,29 +232,26 @@ impl LinkSession {
         parts: &Parts,
         mut packet: Packet<'_>,
         link: LinkHeader,
-        found: Found<'_>,
+        received: Received<'_>,
         context: &mut Context<'_>,
     ) {
-        let payload = found.bytes.get(link.end / 8..).unwrap_or(&[]);
-        let bits = (found.header.bits as usize).saturating_sub(link.end);
-        let mut lost: Vec<(Set, Why)> = Vec::new();
-        let kept = match found.right && link.is_piece() {
-            // What a wrong checksum vouches for is not put together with what is right.
-            false => None,
-            true => {
-                let siblings = found.from.of(&mut self.siblings);
-                Some(
-                    siblings
-                        .take((link.id, link.siblings, link.position), (payload, bits), |s, why| lost.push((s, why))),
-                )
-            }
+        let payload = PiecePayload {
+            id: link.id,
+            count: link.siblings,
+            position: link.position,
+            bytes: received.bytes.get(link.end / 8..).unwrap_or(&[]),
+            bits: received.bits().saturating_sub(link.end),
         };
+        let mut lost: Vec<(Set, Why)> = Vec::new();
+        // A piece with a wrong checksum is not put together with right ones.
+        let kept = (received.right && link.is_piece())
+            .then(|| received.from.of(&mut self.siblings).take(payload, |set, why| lost.push((set, why))));
         for (set, why) in &lost {
-            given_up(set, *why, found, context);
+            given_up(set, *why, received, context);
         }
         let waits = matches!(kept, Some(Kept::Waits));
         let piece = match kept {
-            Some(Kept::Whole(joined)) => return self.joined(parts, packet, &joined, found, context),
+            Some(Kept::Whole(joined)) => return self.joined(parts, packet, &joined, received, context),
             Some(Kept::Again) => Piece::Again,
             Some(Kept::Differs) => Piece::Differs,
             None if !link.is_piece() => Piece::Impossible,
@@ -237,9 +259,9 @@ impl LinkSession {
         };
         packet.content = Content::Fragment(piece);
         let name = Name { fixed: Some("Fragment"), number: None };
-        let record = self.emit(parts, &packet, found, name, context);
+        let record = self.emit(parts, &packet, received, name, context);
         if let Some(record) = record.filter(|_| waits) {
-            found.from.of(&mut self.siblings).recorded(link.id, link.position, record);
+            received.from.of(&mut self.siblings).recorded(link.id, link.position, record);
         }
     }
 
@@ -248,10 +270,11 @@ impl LinkSession {
         parts: &Parts,
         mut packet: Packet<'a>,
         joined: &'a Joined,
-        found: Found<'_>,
+        received: Received<'_>,
         context: &mut Context<'_>,
     ) {
-        let (content, name) = self.content(parts, (&joined.bytes, joined.bits, 0), found, context);
+        let bits = CommandBits { bytes: &joined.bytes, bits: joined.bits, from: 0 };
+        let (content, name) = self.content(parts, bits, received, context);
         let layout = match content {
             Content::Command(layout) => layout,
             _ => Layout::unread(),
@@ -261,14 +284,14 @@ impl LinkSession {
             Content::Undescribed(version) => Content::Undescribed(version),
             _ => Content::Whole(layout, pieces),
         };
-        self.emit(parts, &packet, found, name, context);
+        self.emit(parts, &packet, received, name, context);
     }
 
     /// Says which packets of a side were not complete at a time, and forgets all of its pieces.
     fn give_up(&mut self, from: Side, when: &str, at: Moment, context: &mut Context<'_>) {
         let siblings = std::mem::take(from.of(&mut self.siblings));
         for set in siblings.incomplete() {
-            remark(EventKind::Remark, from, at, format!("{} {when}", incomplete(set)), context);
+            context.emit.event(at, link_event(EventKind::Remark, from, format!("{} {when}", incomplete(set))));
         }
     }
 
@@ -277,15 +300,15 @@ impl LinkSession {
         &mut self,
         parts: &Parts,
         packet: &Packet<'_>,
-        found: Found<'_>,
+        received: Received<'_>,
         name: Name,
         context: &mut Context<'_>,
     ) -> Option<u64> {
         parts.read(packet, context.tables, context.evaluator, context.tree);
-        let nanos = nanos(found.at);
+        let nanos = nanos(received.at);
         if let Some(link) = packet.link.filter(|_| packet.right) {
             let [client, server] = &mut self.sequences;
-            let (own, other) = if found.from == Side::Client { (client, server) } else { (server, client) };
+            let (own, other) = if received.from == Side::Client { (client, server) } else { (server, client) };
             own.tie(link, nanos, context.tree);
             other.acknowledge(link, packet.bytes, nanos, context.tree);
         }
@@ -297,16 +320,16 @@ impl LinkSession {
         let message = Message {
             name: named.or(name.fixed).unwrap_or("UserCommand"),
             number: name.number,
-            service: "link",
-            from: found.from,
-            offset: found.offset,
+            service: SERVICE,
+            from: received.from,
+            offset: received.offset,
             bytes: packet.bytes,
             reply: None,
         };
-        let record = context.emit.message(found.at, &message, context.tables, context.tree);
+        let record = context.emit.message(received.at, &message, context.tables, context.tree);
         context.emit.spent(context.tree);
         if let Some(link) = packet.link.filter(|_| packet.right) {
-            found.from.of(&mut self.sequences).sent(link, nanos, record);
+            received.from.of(&mut self.sequences).remember(link, nanos, record);
         }
         Some(record)
     }
@@ -314,7 +337,7 @@ impl LinkSession {
 
 impl Session for LinkSession {
     fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
-        from.of(&mut self.readers).push(offset, bytes, at);
+        from.of(&mut self.finders).push(offset, bytes, at);
         self.drain(from, false, at, context);
     }
 
@@ -324,37 +347,28 @@ impl Session for LinkSession {
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.drain(from, true, at, context);
-        context.emit.event(
-            at,
-            Event {
-                kind: EventKind::Gap,
-                service: "link".into(),
-                from,
-                offset: Some(offset),
-                length: Some(length),
-                text: format!("{length} bytes were never captured"),
-            },
-        );
-        from.of(&mut self.readers).lost();
+        let gap = link_event(EventKind::Gap, from, format!("{length} bytes were never captured"));
+        context.emit.event(at, gap.about(offset, length));
+        from.of(&mut self.finders).lost();
     }
 
     fn held(&self) -> usize {
-        let readers = self.readers.iter().map(Reader::held);
+        let finders = self.finders.iter().map(PacketFinder::held);
         let pieces = self.siblings.iter().map(Siblings::held);
-        readers.chain(pieces).chain(self.sequences.iter().map(Sequences::held)).sum()
+        finders.chain(pieces).chain(self.sequences.iter().map(Sequences::held)).sum()
     }
 
     fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
         self.sequences = Default::default();
         for from in [Side::Client, Side::Server] {
             let sets = std::mem::take(from.of(&mut self.siblings)).incomplete().count();
-            let waiting = from.of(&mut self.readers).waiting().len();
+            let waiting = from.of(&mut self.finders).waiting().len();
             if sets > 0 || waiting > 0 {
                 let text = format!("{sets} packets and {waiting} bytes given up to make room");
-                remark(EventKind::Limit { limit: "max-total" }, from, at, text, context);
+                context.emit.event(at, link_event(EventKind::Limit { limit: "max-total" }, from, text));
                 self.drain(from, true, at, context);
             }
-            from.of(&mut self.readers).shrink();
+            from.of(&mut self.finders).shrink();
         }
     }
 
@@ -367,7 +381,7 @@ impl Session for LinkSession {
     }
 
     fn service(&self) -> &str {
-        "link"
+        SERVICE
     }
 }
 
@@ -379,15 +393,15 @@ fn describe(numbering: super::packet::Numbering) -> &'static str {
 }
 
 /// Says which packet will never be complete.
-fn given_up(set: &Set, why: Why, found: Found<'_>, context: &mut Context<'_>) {
+fn given_up(set: &Set, why: Why, received: Received<'_>, context: &mut Context<'_>) {
     match why {
         Why::Room => {
             let text = format!("{}; given up to bound what is kept", incomplete(set));
-            event(EventKind::Limit { limit: "siblings" }, found, text, context);
+            event(EventKind::Limit { limit: "siblings" }, received, text, context);
         }
         Why::Count => {
             let text = format!("{}; given up, since this one says that there are more or fewer", incomplete(set));
-            event(EventKind::Remark, found, text, context);
+            event(EventKind::Remark, received, text, context);
         }
     }
 }
@@ -396,18 +410,13 @@ fn incomplete(set: &Set) -> String {
     format!("of the packet with sibling ID {} only {} of {} datagrams had come", set.id, set.have(), set.count)
 }
 
-fn undecoded(from: Side, (offset, length): (u64, usize), at: Moment, text: String, context: &mut Context<'_>) {
-    let (offset, length) = (Some(offset), Some(length as u64));
-    let event = Event { kind: EventKind::Undecoded, service: "link".into(), from, offset, length, text };
-    context.emit.event(at, event);
+/// An event of the link.
+fn link_event(kind: EventKind, from: Side, text: impl Into<String>) -> Event {
+    Event::new(kind, SERVICE, from, text)
 }
 
-fn event(kind: EventKind, found: Found<'_>, text: String, context: &mut Context<'_>) {
-    remark(kind, found.from, found.at, text, context);
-}
-
-fn remark(kind: EventKind, from: Side, at: Moment, text: String, context: &mut Context<'_>) {
-    context.emit.event(at, Event { kind, service: "link".into(), from, offset: None, length: None, text });
+fn event(kind: EventKind, received: Received<'_>, text: String, context: &mut Context<'_>) {
+    context.emit.event(received.at, link_event(kind, received.from, text));
 }
 
 fn nanos(at: Moment) -> i64 {

@@ -1,6 +1,6 @@
-//! Packets that came in several datagrams: their pieces kept, in any order, until all are there. Bounded in number and size.
+//! Packets that came in several datagrams: their pieces are kept, in any order, until all are there. Bounded in number and size.
 //!
-//! Knows nothing of what is in them.
+//! It knows nothing of what is in them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,24 +21,40 @@ pub struct Set {
     /// How many there are.
     pub count: u32,
     /// Those that came, by position.
-    pieces: BTreeMap<u32, Piece>,
+    pieces: BTreeMap<u32, KeptPiece>,
 }
 
+/// A piece that is kept.
 #[derive(Debug)]
-struct Piece {
+struct KeptPiece {
     bytes: Vec<u8>,
     bits: usize,
     record: u64,
 }
 
+/// A piece that came.
+#[derive(Clone, Copy, Debug)]
+pub struct PiecePayload<'a> {
+    /// The same number for all pieces of a packet.
+    pub id: u32,
+    /// How many pieces the packet has.
+    pub count: u32,
+    /// Which of them this is, from 0.
+    pub position: u32,
+    /// Its payload, which begins with the first bit of the first byte.
+    pub bytes: &'a [u8],
+    /// Bits of the payload.
+    pub bits: usize,
+}
+
 /// What became of a piece.
 #[derive(Debug)]
 pub enum Kept {
-    /// More are needed; the place in which its record number is to be put by [`Siblings::recorded`].
+    /// More are needed. Report its record by [`Siblings::recorded`].
     Waits,
     /// It was there already, or its packet was.
     Again,
-    /// Another one had come in its place; that one is kept.
+    /// Another piece had come with its position; that one is kept.
     Differs,
     /// It completed the packet.
     Whole(Joined),
@@ -81,13 +97,9 @@ impl Siblings {
     /// Nor more bytes than this.
     pub const MAX_BYTES: usize = 4 << 20;
 
-    /// Takes a piece: `bits` of payload that begin with the first of `bytes`. What had to be given up for it goes to `lost`.
-    pub fn take(
-        &mut self,
-        (id, count, position): (u32, u32, u32),
-        (bytes, bits): (&[u8], usize),
-        mut lost: impl FnMut(Set, Why),
-    ) -> Kept {
+    /// Takes a piece. `lost` is called with each incomplete packet that is given up for it.
+    pub fn take(&mut self, piece: PiecePayload<'_>, mut lost: impl FnMut(Set, Why)) -> Kept {
+        let PiecePayload { id, count, position, bytes, bits } = piece;
         if self.done.contains(&id) {
             return Kept::Again;
         }
@@ -100,7 +112,7 @@ impl Siblings {
         let Some(at) = self.sets.iter().position(|s| s.id == id) else { return Kept::Again };
         let Some(set) = self.sets.get_mut(at) else { return Kept::Again };
         match set.pieces.get(&position) {
-            None => set.pieces.insert(position, Piece { bytes: bytes.to_vec(), bits, record: 0 }),
+            None => set.pieces.insert(position, KeptPiece { bytes: bytes.to_vec(), bits, record: 0 }),
             Some(piece) if piece.bits != bits || piece.bytes != bytes => return Kept::Differs,
             Some(_) => return Kept::Again,
         };
@@ -184,6 +196,10 @@ mod tests {
     #![allow(clippy::panic)]
     use super::*;
 
+    fn piece(id: u32, count: u32, position: u32, bytes: &[u8], bits: usize) -> PiecePayload<'_> {
+        PiecePayload { id, count, position, bytes, bits }
+    }
+
     fn none(_: Set, _: Why) {
         panic!("nothing is to be lost");
     }
@@ -191,32 +207,32 @@ mod tests {
     #[test]
     fn pieces_come_in_any_order() {
         let mut s = Siblings::default();
-        assert!(matches!(s.take((7, 3, 2), (&[0x05], 3), none), Kept::Waits));
+        assert!(matches!(s.take(piece(7, 3, 2, &[0x05], 3), none), Kept::Waits));
         s.recorded(7, 2, 10);
-        assert!(matches!(s.take((7, 3, 0), (&[1, 2], 16), none), Kept::Waits));
+        assert!(matches!(s.take(piece(7, 3, 0, &[1, 2], 16), none), Kept::Waits));
         s.recorded(7, 0, 11);
-        assert!(matches!(s.take((7, 3, 0), (&[1, 2], 16), none), Kept::Again));
-        let Kept::Whole(joined) = s.take((7, 3, 1), (&[3], 8), none) else { panic!("it is complete") };
+        assert!(matches!(s.take(piece(7, 3, 0, &[1, 2], 16), none), Kept::Again));
+        let Kept::Whole(joined) = s.take(piece(7, 3, 1, &[3], 8), none) else { panic!("it is complete") };
         assert_eq!(joined, Joined { bytes: vec![1, 2, 3, 5], bits: 27, records: vec![11, 10] });
-        assert!(matches!(s.take((7, 3, 1), (&[3], 8), none), Kept::Again), "it came again");
+        assert!(matches!(s.take(piece(7, 3, 1, &[3], 8), none), Kept::Again), "it came again");
     }
 
     #[test]
     fn pieces_that_contradict_each_other_are_told() {
         let mut s = Siblings::default();
-        assert!(matches!(s.take((7, 2, 0), (&[1], 8), none), Kept::Waits));
-        assert!(matches!(s.take((7, 2, 0), (&[2], 8), none), Kept::Differs));
-        assert!(matches!(s.take((7, 2, 0), (&[1], 7), none), Kept::Differs));
+        assert!(matches!(s.take(piece(7, 2, 0, &[1], 8), none), Kept::Waits));
+        assert!(matches!(s.take(piece(7, 2, 0, &[2], 8), none), Kept::Differs));
+        assert!(matches!(s.take(piece(7, 2, 0, &[1], 7), none), Kept::Differs));
         let mut given_up = Vec::new();
-        assert!(matches!(s.take((7, 3, 1), (&[3], 8), |set, why| given_up.push((set.count, why))), Kept::Waits));
+        assert!(matches!(s.take(piece(7, 3, 1, &[3], 8), |set, why| given_up.push((set.count, why))), Kept::Waits));
         assert_eq!(given_up, [(2, Why::Count)]);
     }
 
     #[test]
     fn pieces_need_not_end_with_a_byte() {
         let mut s = Siblings::default();
-        assert!(matches!(s.take((1, 2, 0), (&[0xff], 3), none), Kept::Waits));
-        let Kept::Whole(joined) = s.take((1, 2, 1), (&[0x01, 0x80], 16), none) else { panic!("it is complete") };
+        assert!(matches!(s.take(piece(1, 2, 0, &[0xff], 3), none), Kept::Waits));
+        let Kept::Whole(joined) = s.take(piece(1, 2, 1, &[0x01, 0x80], 16), none) else { panic!("it is complete") };
         assert_eq!((joined.bytes, joined.bits), (vec![0b0000_1111, 0, 0b100], 19));
     }
 
@@ -225,7 +241,7 @@ mod tests {
         let mut s = Siblings::default();
         let mut lost = 0;
         for id in 0..1000 {
-            assert!(matches!(s.take((id, 2, 0), (&[0; 1272], 10176), |_, _| lost += 1), Kept::Waits));
+            assert!(matches!(s.take(piece(id, 2, 0, &[0; 1272], 10176), |_, _| lost += 1), Kept::Waits));
         }
         assert_eq!(lost, 1000 - Siblings::MAX_SETS);
         assert_eq!(s.incomplete().count(), Siblings::MAX_SETS);
