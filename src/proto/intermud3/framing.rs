@@ -1,40 +1,50 @@
-//! Where packets begin and end in a stream: a length of 4 bytes, most significant first, then so many bytes of text.
+//! Where packets begin and end in a stream: a length of 4 bytes, most significant first, then that many bytes of text.
 //!
-//! Knows lengths and the first bytes of a text, nothing of what is in it. A NUL never stands in mudmode text, and a length of up
-//! to 2 MiB begins with one: this is what framing is found again by.
+//! It knows lengths and the first bytes of a text, nothing of what is in it. There is no NUL in mudmode text, and a length of up
+//! to 2 MiB begins with one: by this, framing is found again.
 
 use super::text::begins_value;
+use crate::session::{ByteOrder, CountsFrom, LengthField, Unit};
 
 /// The longest text that is put together: "new implementations should make sure to accept packets upto 2mb in size".
 pub(super) const MAX_TEXT: u32 = 2 << 20;
 
 /// The bytes of a length.
-pub(super) const PREFIX: usize = 4;
+pub(super) const PREFIX: usize = LENGTH.end();
 
-/// So many bytes tell whether a packet begins within the first four.
+/// The length of a packet's text, which follows it.
+const LENGTH: LengthField = LengthField {
+    at: 0,
+    size: 4,
+    order: ByteOrder::Big,
+    unit: Unit::Bytes,
+    counts: CountsFrom::BehindLength,
+};
+
+/// Bytes that show whether a packet begins within the first four.
 const LOOK: usize = 2 * PREFIX + 2;
 
-/// What stands at a packet's place.
+/// What is found where a packet would begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A packet of so many bytes, its length counted.
+    /// A packet: its bytes, those of the length included.
     Packet(usize),
-    /// More bytes are needed: so many from here.
+    /// More bytes are needed: that many from here.
     Need(usize),
     /// A NUL that the packet before it sent and did not count; the next packet begins behind it.
     StrayNul,
     /// A packet whose text is longer than any that is put together.
     TooLong(u32),
-    /// No packet begins here; so a length would read.
+    /// No packet begins here. What a length would be if one did.
     Lost(u32),
 }
 
 /// The length at the start of some bytes.
 pub(super) fn length(bytes: &[u8]) -> Option<u32> {
-    bytes.first_chunk::<PREFIX>().map(|raw| u32::from_be_bytes(*raw))
+    LENGTH.read(bytes).and_then(|length| u32::try_from(length).ok())
 }
 
-/// What stands at the start of `rest`; texts longer than `most` are not put together; `last`: nothing comes behind it.
+/// What `rest` begins with. Texts longer than `most` are not put together; `last` says that no more bytes follow `rest`.
 pub(super) fn step(rest: &[u8], most: usize, last: bool) -> Step {
     let Some(length) = length(rest) else {
         return Step::Need(PREFIX);

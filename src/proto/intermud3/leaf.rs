@@ -13,7 +13,7 @@ use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef,
 /// Integers beyond this are text in JSON: jq 1.6 and JavaScript round them.
 const EXACT: u64 = 1 << 53;
 
-/// Up to so many keys of a mapping are compared one with the other; beyond, by hash.
+/// Up to this number, the keys of a mapping are compared one with the other; beyond it, by hash.
 const FEW_KEYS: u32 = 16;
 
 impl Run<'_> {

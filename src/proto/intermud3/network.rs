@@ -1,6 +1,6 @@
-//! What packets tell of the network: muds with their states, routers with their addresses, channels with their hosts.
+//! What packets say of the network: muds with their states, routers with their addresses, channels with their hosts.
 //!
-//! Mud and channel lists come as deltas: what is known is summed up, in bounded space.
+//! Mud and channel lists come as deltas. This file sums them up, in bounded space.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ impl Network {
         Network { lessons, ..Network::default() }
     }
 
-    /// Takes in what a packet tells.
+    /// Takes in what a packet says.
     pub(super) fn learn(&mut self, id: MessageId, bytes: &[u8], tables: &Tables, tree: &Tree) {
         let lesson = self.lessons.get(id.0 as usize).copied().unwrap_or_default();
         let view = View { tables, tree, bytes };
@@ -122,7 +122,7 @@ impl Network {
         }
     }
 
-    /// One entry of a mud or channel list; 0 instead of an array: it is there no more.
+    /// One entry of a mud or channel list; 0 instead of an array means that it is gone.
     fn entry(&mut self, group: Group, node: &Node, index: u32, view: &View<'_>) {
         let Some(name) = view.tree.dynamic(node.name) else {
             return;

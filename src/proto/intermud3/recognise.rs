@@ -1,4 +1,4 @@
-//! Whether a connection speaks mudmode, and who of its ends is the client, from the first bytes of either direction.
+//! Whether a connection speaks mudmode, and which of its ends is the client, from the first bytes of either direction.
 
 use super::framing::{self, Step};
 use crate::proto::{Opening, Verdict};
@@ -16,7 +16,7 @@ enum Sign {
     Plain,
 }
 
-/// Whether it is mudmode, by both directions. A server that was met before is believed where nothing speaks against it.
+/// Whether it is mudmode, by both directions. A server that an earlier connection made known is trusted unless the bytes contradict it.
 pub(super) fn verdict(opening: &Opening<'_>) -> Verdict {
     let signs = [opening.client, opening.server].map(|b| sign(b, opening.whole));
     let known = opening.known.filter(|k| k.protocol == "intermud3");
@@ -31,11 +31,11 @@ pub(super) fn verdict(opening: &Opening<'_>) -> Verdict {
         let guess = known.is_some_and(|k| k.swapped);
         return Verdict::Yes { swapped: !opening.whole && swapped(opening).unwrap_or(guess) };
     }
-    // One direction may speak something else by mistake (a browser on a router's port): the other one tells.
+    // One direction may speak something else by mistake (a browser on a router's port): the other one decides.
     if opening.last || signs == [Sign::Against; 2] { Verdict::No } else { Verdict::Maybe }
 }
 
-/// Whether what was taken for the client speaks as the server, as far as either of them says so.
+/// Whether the end that was taken for the client speaks as the server does, as far as either end shows it.
 fn swapped(opening: &Opening<'_>) -> Option<bool> {
     match (speaker(opening.client), speaker(opening.server)) {
         (Some(client), _) => Some(client == Speaker::Server),
@@ -85,7 +85,7 @@ enum Speaker {
     Server,
 }
 
-/// Who sends this, as far as a packet says so: muds log in to routers, and whoever wants something out of band begins.
+/// The side that sends this packet, as far as its type says so: muds log in to routers, and the end that wants something out of band begins.
 fn speaker(bytes: &[u8]) -> Option<Speaker> {
     let mut rest = bytes.get(framing::find(bytes).unwrap_or(0)..)?;
     for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! What is not as the grammar asks: said in its place, and read on as far as possible.
+//! What is not as the grammar asks: a problem says so in its place, and reading goes on as far as possible.
 //!
 //! Also the separators and closing brackets, since these are where most deviations show.
 
@@ -89,7 +89,7 @@ impl Run<'_> {
         }
     }
 
-    /// A colon that no key stands before.
+    /// A colon without a key before it.
     pub(super) fn stray_colon(&mut self) {
         self.say_here(Severity::Error, "a colon without a key, at byte {a}");
         self.pos += 1;
@@ -239,7 +239,7 @@ impl Run<'_> {
 
     fn no_value(&mut self) -> u32 {
         self.say_here(Severity::Error, "no value can be read at byte {a}");
-        // What stands where a secret belongs is one, whatever it looks like.
+        // A value at a secret's place is a secret, whatever it looks like.
         let (_, ty) = self.slot();
         let marks = self.marks(ty);
         self.pos = self.garbage_end(self.pos + 1);
@@ -272,7 +272,7 @@ impl Run<'_> {
         self.end
     }
 
-    /// What stands behind the value, and the NUL.
+    /// The bytes behind the value, and the NUL.
     pub(super) fn behind(&mut self) {
         self.blanks();
         if self.pos < self.end {
@@ -327,7 +327,7 @@ impl Run<'_> {
             || self.keep.pairs_at.binary_search(&(self.pos as u32)).is_ok()
     }
 
-    /// Notes where something else stands than the tables say.
+    /// Notes where a value is something else than the tables say.
     pub(super) fn expect(&mut self, read: Option<&ReadAs>, found: &'static str) {
         let expected = match read {
             Some(ReadAs::Value(ValueRead::Int | ValueRead::Uint)) => 0,

@@ -1,4 +1,4 @@
-//! Which request a packet replies to. Packets have no transaction numbers: who asked, whom and for what has to do.
+//! Which request a packet replies to. Packets have no transaction numbers: the asker, the asked mud and the subject have to do.
 //!
 //! The tables say which message answers which (`answers`) and which further element both share (`transaction`). The session kit remembers the requests;
 //! this file knows what a request and its reply have in common.
@@ -80,7 +80,7 @@ impl Replies {
     pub(super) fn remember(&mut self, packet: Packet<'_>, record: u64) {
         let Some(role) = self.roles.get(packet.id.0 as usize) else { return };
         let is_request = self.requests.is_request(packet.id);
-        // An error may come back for any packet from somebody to somebody, but for a reply or an error.
+        // An error may come back for any packet that has an originator and a target, except a reply or an error.
         if !is_request && (role.error || !role.addressed || !role.answers.is_empty()) {
             return;
         }
@@ -99,7 +99,7 @@ impl Replies {
         if role.answers.is_empty() && !role.error {
             return None;
         }
-        // In a reply, the originator is the one who was asked, and the target is the one who asked.
+        // In a reply, the originator is the asked mud, and the target is the asker.
         let elements = Elements::of(packet.tree, 0, packet.bytes);
         let asker = role.addressed.then(|| elements.who(4, 5)).flatten();
         let asked = role.addressed.then(|| elements.mud(2)).flatten();
@@ -149,10 +149,10 @@ impl Replies {
     }
 }
 
-/// The exact part of a key in which nobody asks.
+/// The exact part of a key without an asker.
 const NOBODY: u64 = 0;
 
-/// Request and reply agree on who asked, and, where both say it, on who was asked and for what.
+/// Request and reply agree on the asker, and, where both say it, on the asked mud and on the subject.
 fn key(asker: Option<u64>, asked: Option<u64>, shared: Option<u64>) -> RequestKey {
     RequestKey { exact: asker.unwrap_or(NOBODY), loose: [asked, shared] }
 }
@@ -245,7 +245,7 @@ fn index_of(tree: &Tree, list: u32) -> Option<u32> {
     tree.children(list).find(|(_, n)| !n.has(mark::SPAN)).map(|(i, _)| i)
 }
 
-/// FNV-1a: short. A sender who makes two names collide only ties a reply to the wrong one of his own requests.
+/// FNV-1a: short. A sender that makes two names collide only ties a reply to the wrong one of its own requests.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| mix(sum, *byte))
 }

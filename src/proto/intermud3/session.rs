@@ -1,4 +1,4 @@
-//! One connection: packets out of both directions, what they answer, and what they tell of the network.
+//! One connection: the packets of both directions, what they answer, and what they say of the network.
 //!
 //! Reads no clock and does no I/O. Packets are put together only up to [`framing::MAX_TEXT`].
 
@@ -35,7 +35,7 @@ struct Direction {
 }
 
 impl I3Session {
-    /// A session that reads by some tables, of a service where that is known already.
+    /// A session of a service, where an earlier connection told which.
     pub(super) fn new(service: Option<&str>, tables: &Tables) -> Self {
         let length = tables.service_named("router").and_then(|id| tables.service(id)).and_then(|s| s.header.first());
         let types = tables.value_types();
@@ -181,7 +181,7 @@ impl I3Session {
             && let Some(length) = misread
         {
             let text = format!(
-                "who takes that NUL for part of a length reads an empty packet before this byte and a length of {length} at it"
+                "a reader that takes that NUL for part of a length reads an empty packet before this byte and a length of {length} at it"
             );
             context.emit.event(at, self.event(EventKind::Undecoded, from, text).about(offset + 4, 0));
         }
@@ -259,7 +259,7 @@ impl Session for I3Session {
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         let direction = from.of(&mut self.directions);
         if !direction.lost {
-            // A packet whose end only further bytes would tell is whole now.
+            // Where only further bytes would have told that a packet is whole, it is whole now.
             direction.stream.set_need(0);
             self.packets(from, true, at, context);
         }

@@ -4,7 +4,7 @@
 
 use memchr::memchr2;
 
-/// Where a text stands, since that says what may follow its closing quote.
+/// The place of a text, which says what may follow its closing quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// A packet's type, which holds no quotes: its first one closes it.

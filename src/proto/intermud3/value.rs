@@ -1,4 +1,4 @@
-//! Mudmode text into the tree: arrays, mappings, classes and what stands in them, in one pass and without recursion.
+//! Mudmode text into the tree: arrays, mappings, classes and their contents, in one pass and without recursion.
 //!
 //! Knows the grammar, what drivers make of it, and the names the tables give to positions. It knows neither connections nor routers.
 //! Every element's span includes the comma behind it, every container has its brackets as spans, so that spans tile the packet.
@@ -108,7 +108,7 @@ pub(super) struct Run<'a> {
     pub(super) blanks_noted: bool,
     /// The end or a bound was met: what is still open is closed without a word.
     pub(super) silent: bool,
-    /// Behind the last value stands what belongs to nobody.
+    /// What follows the last value belongs to no value.
     pub(super) stray: bool,
     /// Bytes that were read again as pairs.
     pub(super) again: usize,

@@ -1,6 +1,6 @@
-//! How sure is it that bytes are a message? Counted in bits: what bytes taken at random would have to hit by chance.
+//! How sure is it that bytes are a message? The evidence is counted in bits: bytes taken at random would pass with a chance of 1 in 2^bits.
 //!
-//! Used where a key is tried, and where framing was lost: there a message must prove itself. It knows trees and types, no stream.
+//! This is asked where a key is tried, and where framing was lost. It knows trees and types, no stream.
 
 use crate::table::{Service, Tables};
 use crate::tree::{Buffer, Kind, Node, Severity, TextKind, Tree, decode_text, mark};
@@ -26,25 +26,27 @@ pub(super) fn evidence(
     if tree.problems().iter().any(|p| p.severity == Severity::Error) {
         return -100;
     }
+    // A random number is one of the known ones with a chance of `known` in 2^width.
     let known = service.messages.get(sender).map_or(1, |m| m.len().max(1)) as u32;
     let width = if service.header.len() > 1 { 32 } else { 16 };
     let mut bits = width - (u32::BITS - known.leading_zeros()) as i32;
+    // Inside a message, two zeros are no rarity.
     if against == Against::Content && bytes.first_chunk::<2>() == Some(&[0, 0]) {
         bits = 2;
     }
     bits -= 12 * tree.problems().iter().filter(|p| p.severity == Severity::Warning).count() as i32;
     for (at, node) in tree.nodes().iter().enumerate().skip(1).take(64) {
-        let mut said = of_node(tables, node, bytes);
-        // Any number bears out bytes without a structure: what follows them has to tell.
+        let mut worth = of_node(tables, node, bytes);
+        // Any number is a possible count of bytes without a structure: only what follows them can confirm it.
         let counts_bytes = node.has(mark::SPAN) && tree.nodes().get(at + 1).is_some_and(|n| n.kind == Kind::Bytes);
         if against == Against::Content && counts_bytes {
-            said = said.min(3);
+            worth = worth.min(3);
         }
         if against == Against::Content && is_text(node, bytes) {
-            said = -20;
+            worth = -20;
         }
         let empty = against == Against::Content && node.value == 0 && !matches!(node.kind, Kind::Text(_));
-        bits += if empty { said.min(1) } else { said };
+        bits += if empty { worth.min(1) } else { worth };
     }
     if against == Against::Noise {
         return bits;
@@ -54,7 +56,7 @@ pub(super) fn evidence(
     bits.min(5 * telling)
 }
 
-/// Whether a number or an identity reads as wide text: then the bytes are likely the inside of one, which holds whatever one looks for.
+/// Whether a number or a UUID reads as wide text: then the bytes are likely the inside of a text, in which any number can be found.
 fn is_text(node: &Node, bytes: &[u8]) -> bool {
     let numbers = matches!(node.kind, Kind::Unsigned | Kind::Signed) && node.bits == 32;
     if node.buffer != Buffer::CAPTURED || !(numbers || matches!(node.kind, Kind::Uuid | Kind::UuidBe)) {
@@ -71,7 +73,7 @@ fn of_node(tables: &Tables, node: &Node, bytes: &[u8]) -> i32 {
         Kind::Bool if node.value <= 1 => 6,
         Kind::Bool => -8,
         Kind::Unsigned if tables.symbols(node.ty).is_some() => named(tables, node),
-        // A count that its content bears out; the message's own number was counted before.
+        // A count that fits its content. The message's own number, at the start, was counted above.
         Kind::Unsigned if node.has(mark::SPAN) && node.start > 0 => (node.bits as i32 / 2).min(12),
         Kind::Unsigned | Kind::Signed if node.has(mark::SPAN) => 0,
         Kind::Unsigned if node.bits == 32 => small(node.value),
@@ -102,7 +104,7 @@ fn small(value: u64) -> i32 {
     }
 }
 
-/// Text that can be read speaks for a message, text that cannot speaks against it.
+/// Legible text is evidence for a message, illegible text against it.
 fn text(kind: TextKind, node: &Node, bytes: &[u8]) -> i32 {
     let (start, len) = node.content();
     // Any bytes can be ISO 8859-1.

@@ -1,4 +1,4 @@
-//! How messages follow each other, how that knowledge is lost, and how it is found again.
+//! How messages follow each other, how that knowledge is lost, and how it is found again. MOUL's messages carry no length: the tables say where each ends.
 
 use super::super::{Context, Event, EventKind, Moment, Side};
 use super::half::Stage;
@@ -52,6 +52,7 @@ impl MoulSession {
                 let name = message_name(id, context.tables);
                 self.lose(side, format!("{name}, whose layout is not known, ends the framing"), at, context)
             }
+            // Services whose messages state their length lose nothing behind an unknown one.
             Outcome::Unknown(number, Some(length)) if (8..=context.options.max_message).contains(&length) => {
                 if bytes.len() < length {
                     half.stream.set_need(length);
@@ -69,9 +70,11 @@ impl MoulSession {
         }
     }
 
-    /// How many of the waiting bytes the next message may be made of. The gatekeeper's AuthSrvIpAddressRequest has 6 bytes from clients and
-    /// 7 from some programs: what stands behind it decides, and where that could be the beginning of the next message, whether the server
-    /// answers or the stream ends without more of it coming. `None` until then.
+    /// How many of the waiting bytes the next message may be read from; `None` where more have to come first.
+    ///
+    /// This matters for one message only. The gatekeeper's AuthSrvIpAddressRequest has 6 bytes from clients and 7 from some programs. The bytes behind its 6 decide
+    /// which it is. A single byte there may also be the beginning of the next message: then the decision waits until the server answers, or
+    /// the stream ends.
     fn sight(&self, side: Side) -> Option<usize> {
         let [client, _] = &self.halves;
         let bytes = client.stream.waiting();
@@ -96,13 +99,13 @@ impl MoulSession {
         let half = self.half(side);
         half.lose(true);
         half.predicted = None;
-        half.tell(side, 1, context.emit);
+        half.follow(side, 1, context.emit);
         half.stream.pass(1);
         self.say(side, kind, text, at, context);
         true
     }
 
-    /// All streams together hold too much: what waits is given up. What a message says of its end is kept, so that the next one is found.
+    /// All streams together hold too much: the waiting bytes are given up. Where the message they begin ends is kept, so that the next one is found there.
     pub(super) fn make_room(&mut self, at: Moment, context: &mut Context<'_>) {
         self.requests.forget();
         self.settle(true, at, context);
@@ -137,7 +140,7 @@ impl MoulSession {
         self.halves.iter_mut().for_each(|half| half.stream.shrink());
     }
 
-    /// Bytes were never captured. What was begun before them is no message any more; what comes behind them has to be found.
+    /// Bytes were never captured. The message that was begun before them will never be whole, and the first message behind them has to be found.
     pub(super) fn lose_bytes(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.no_more(from, at, context);
         if self.half(from).stage == Stage::Waiting && !self.half(from).stream.waiting().is_empty() {
@@ -151,9 +154,11 @@ impl MoulSession {
         let half = self.half(from);
         let (begun, begins) = (half.stream.waiting().len(), half.stream.offset());
         let ends = begins.saturating_add(half.stream.need() as u64);
+        // The layout of the message that the gap cuts says at least where it ends: the next one may begin there.
         let cut = half.stage == Stage::Messages && begun > 0 && half.stream.need() > begun;
         let kept = half.predicted.filter(|_| half.stage == Stage::Lost);
         half.predicted = if cut { Some(ends) } else { kept }.filter(|p| *p >= offset + length);
+        // The sender used keystream for the bytes that are given up, too.
         if half.stage == Stage::Waiting {
             half.use_keystream(begun as u64);
         }
@@ -179,7 +184,7 @@ impl MoulSession {
         }
     }
 
-    /// Nothing comes behind the waiting bytes: if a message is whole in them, it is to be told now.
+    /// No byte follows the waiting ones: if they hold a whole message whose end was not looked for yet, it is read now.
     pub(super) fn try_once_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
         if half.stage == Stage::Messages && half.stream.is_tried_seldom() {
@@ -196,7 +201,7 @@ impl MoulSession {
         // The bytes of the message that the gap cut are no place to look at.
         if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.stream.offset())) {
             let inside = half.stream.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
-            half.tell(side, inside, context.emit);
+            half.follow(side, inside, context.emit);
             half.stream.pass(inside);
         }
         let offset = half.stream.offset();
@@ -221,7 +226,7 @@ impl MoulSession {
         };
         match search(&wanted, &mut Bench::of(context)) {
             Found::Join { at: place, messages, bits } => {
-                half.tell(side, place, context.emit);
+                half.follow(side, place, context.emit);
                 half.stream.pass(place);
                 half.stage = Stage::Messages;
                 half.predicted = None;
@@ -238,7 +243,7 @@ impl MoulSession {
                 true
             }
             Found::Nothing { from } => {
-                half.tell(side, from, context.emit);
+                half.follow(side, from, context.emit);
                 half.stream.pass(from);
                 half.wait_for_search(side, context.emit);
                 false

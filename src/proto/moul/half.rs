@@ -4,8 +4,8 @@ use super::super::{Emit, Moment, Side};
 use super::keys::Rc4;
 use crate::session::StreamBuffer;
 
-/// How far a keystream is run past what was never captured: so many bytes, and so many for each captured one. Beyond, a few packets with
-/// numbers far apart would keep the program busy for minutes.
+/// How far a keystream is run past bytes that were never captured: this many bytes, and this many for each captured one. Without the bound, a few packets
+/// with sequence numbers far apart would keep the program busy for minutes.
 const FREE_SKIP: u64 = 16 << 20;
 const SKIP_PER_BYTE: u64 = 4096;
 
@@ -43,7 +43,7 @@ pub(super) struct Half {
     pub(super) stream: StreamBuffer,
     /// Decrypts what comes in.
     cipher: Option<Rc4>,
-    /// Keystream that is used up before the first waiting byte, while the key is not settled.
+    /// Bytes of keystream that were used before the first waiting byte, while the key is not settled.
     ahead: u64,
     /// Bytes that were captured, and that were not.
     captured: u64,
@@ -54,7 +54,7 @@ pub(super) struct Half {
     pub(super) pieces_tell: bool,
     /// Searches since framing was lost.
     pub(super) searches: u32,
-    /// The last transaction that was told.
+    /// The transaction of the last message that had one.
     pub(super) last_transaction: Option<u64>,
 }
 
@@ -83,8 +83,9 @@ impl Half {
         }
     }
 
-    /// Hands on the first waiting bytes, which become no message, as plaintext; where it is not settled how they come, they are none.
-    pub(super) fn tell(&self, side: Side, bytes: usize, emit: &mut dyn Emit) {
+    /// Hands the first `bytes` waiting bytes, which become no message, to outputs that follow the stream. Bytes whose key is not settled are no
+    /// plaintext, and are not handed on.
+    pub(super) fn follow(&self, side: Side, bytes: usize, emit: &mut dyn Emit) {
         let settled = matches!(self.stage, Stage::Connect | Stage::Handshake | Stage::Messages | Stage::Lost);
         let bytes = self.stream.waiting().get(..bytes).unwrap_or(self.stream.waiting());
         if settled && !bytes.is_empty() {
@@ -104,13 +105,13 @@ impl Half {
         self.cipher = Some(cipher);
     }
 
-    /// From the first waiting byte on, everything goes through this cipher, of which so many bytes of keystream are used up.
+    /// From the first waiting byte on, everything goes through this cipher, after `used` bytes of its keystream.
     pub(super) fn decrypt_at(&mut self, cipher: Rc4, used: u64) {
         self.ahead = used;
         self.decrypt_from_here(cipher);
     }
 
-    /// So many waiting bytes are given up before the key is settled: keystream was used for them all the same.
+    /// `bytes` waiting bytes are given up before the key is settled: keystream was used for them all the same.
     pub(super) fn use_keystream(&mut self, bytes: u64) {
         self.ahead = self.ahead.saturating_add(bytes);
     }
@@ -125,12 +126,12 @@ impl Half {
     /// Nothing was found among the waiting bytes: bounds them, and says how many make another search worth while.
     pub(super) fn wait_for_search(&mut self, side: Side, emit: &mut dyn Emit) {
         if self.stream.waiting().len() > WINDOW {
-            self.tell(side, WINDOW / 2, emit);
+            self.follow(side, WINDOW / 2, emit);
             self.stream.pass(WINDOW / 2);
         }
         let waiting = self.stream.waiting().len();
         self.searches = self.searches.saturating_add(1);
-        // A good part more each time keeps all searches together linear. Behind an unreadable message, the next piece may tell at once.
+        // A good part more each time keeps all searches together linear. Behind an unreadable message, the next piece may be a message.
         let more = match waiting {
             0 => 1,
             _ if self.pieces_tell && self.searches <= EARLY_SEARCHES => 1,
@@ -139,7 +140,7 @@ impl Half {
         self.stream.set_need(waiting + more);
     }
 
-    /// So many bytes were never captured: the keystream goes past them, now or when the key is settled. False where the work for that would be out
+    /// `bytes` bytes were never captured: the keystream goes past them, now or when the key is settled. False where the work for that would be out
     /// of proportion to what was captured.
     pub(super) fn skip_keystream(&mut self, bytes: u64) -> bool {
         if matches!(self.stage, Stage::Closed | Stage::Foreign) {

@@ -1,9 +1,9 @@
-//! Where does a session key's keystream stand, in a connection that was there before the capture? Bytes that were captured are held against
-//! every position up to a bound: at the right one they are messages, at all others noise.
+//! How far was a session key's keystream used, in a connection that was there before the capture? The captured bytes are decrypted with the keystream
+//! from every position up to a bound: at the right one they are messages, at all others noise.
 //!
-//! Two ways, both linear. Where the capture begins with a message, its number is known and the message proves itself. Where it begins in the
-//! middle of one, the zeros tell: every second byte or so of what MOUL sends is zero, and every 256th of noise; the few positions with many
-//! zeros are then searched for messages. It knows bytes and tables, no connection.
+//! There are two ways, both linear. Where the capture begins with a message, its number is a known one and the message proves itself. Where it begins in
+//! the middle of a message, zeros show the position: about every second byte that MOUL sends is zero, and every 256th byte of noise. The few positions with
+//! many zeros are then searched for messages. This file knows bytes and tables, no connection.
 
 use super::super::Side;
 use super::evidence::{Against, evidence};
@@ -16,9 +16,9 @@ use crate::table::{Outcome, ServiceId};
 pub(super) const LOOK: usize = 64 << 10;
 /// Bytes in which zeros are counted; fewer say nothing.
 pub(super) const WINDOW: usize = 64;
-/// So many zeros are met by chance at 7 of a million positions, …
+/// Zeros in a window that make a position plausible: noise has as many at 7 of a million positions.
 const ZEROS: u32 = 5;
-/// … and so many in the first half of the window at 7 of a thousand.
+/// Zeros in the first half of the window, which are counted first: noise has as many at 7 of a thousand positions.
 const ZEROS_HALF: u32 = 2;
 /// Windows that are looked at: the first ones, and some spread over the bytes behind them. In files and images there are no zeros.
 const WINDOWS: usize = 8;
@@ -48,7 +48,7 @@ pub(super) struct Position {
 }
 
 impl Keystream {
-    /// As much of it as so many bytes at any of the first positions need.
+    /// The keystream of a key, as far as `bytes` bytes need it at any of the first `positions`.
     pub(super) fn of(key: &SessionKey, positions: usize, bytes: usize) -> Keystream {
         let mut stream = vec![0; positions + bytes.min(LOOK)];
         key.cipher().apply(&mut stream);
@@ -67,7 +67,7 @@ impl Keystream {
         self.at_a_message(services, side, bytes, bench).or_else(|| self.within_a_message(services, side, bytes, bench))
     }
 
-    /// The bytes as they are if the keystream stands at a position.
+    /// Decrypts bytes with the keystream from a position on.
     fn plain(&self, position: usize, bytes: &[u8], out: &mut Vec<u8>) {
         out.clear();
         let stream = self.stream.get(position..).unwrap_or(&[]);
@@ -82,7 +82,7 @@ impl Keystream {
         bench: &mut Bench<'_>,
     ) -> Option<(ServiceId, Position)> {
         let tables = bench.tables;
-        // Which of the services know a number, as bits.
+        // For each number, which of the services know it, one bit each: this is asked for every position, so it must not cost a look-up in tables.
         let mut known = vec![0_u8; 1 << 16];
         for (i, service) in services.iter().enumerate().take(8) {
             for (number, _) in tables.service(*service)?.messages.get(side.index())? {

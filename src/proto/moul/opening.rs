@@ -73,7 +73,7 @@ impl MoulSession {
     }
 
     pub(super) fn handshake(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
-        // Before the client's connect packet nothing can be said of the server's bytes.
+        // The service comes with the client's connect packet; until then the server's bytes mean nothing.
         if self.service.is_none() {
             return false;
         }
@@ -119,7 +119,7 @@ impl MoulSession {
         }
     }
 
-    /// Both directions go on as the key, or its absence, has them.
+    /// The key, or that there is none, is settled: both directions go on as messages.
     pub(super) fn open(&mut self, mode: Mode) {
         for half in &mut self.halves {
             if half.stage != Stage::Waiting {
@@ -142,7 +142,7 @@ impl MoulSession {
         let both = self.halves.iter().all(|h| h.stage == Stage::Waiting);
         let (Some(service), true) = (self.service, both && self.agreed) else { return false };
         let [client, server] = &self.halves;
-        // Behind a hole nobody knows where a message begins: such bytes prove nothing.
+        // Behind a gap it is not known where a message begins: such bytes prove nothing.
         let bytes = [client, server].map(|h| if h.is_aligned() { h.stream.waiting() } else { &[] });
         if bytes.iter().all(|b| b.is_empty()) {
             return false;
@@ -159,8 +159,7 @@ impl MoulSession {
         match unlock(&lock, &mut self.deriver, context) {
             Verdict::Proved(mode) => {
                 // The key belongs before the first bytes that it opens, although later ones proved it.
-                let first = self.halves.iter().filter_map(|half| half.stream.completed(1)).min_by_key(|at| at.frame);
-                let at = first.unwrap_or(at);
+                let at = self.first_waiting().unwrap_or(at);
                 if let Mode::Encrypted(key, _) = &mode {
                     context.emit.secret(Secret::new(session_text(&self.session_line(*key))));
                 }
@@ -183,7 +182,7 @@ impl MoulSession {
         }
     }
 
-    /// A session key with all that tells whose it is.
+    /// A session key with what identifies its connection.
     pub(super) fn session_line(&self, key: SessionKey) -> SessionLine {
         SessionLine {
             service: Service::from_word(&self.service_name),
@@ -246,7 +245,7 @@ fn other_service(kind: Option<u64>, context: &Context<'_>) -> String {
     out
 }
 
-/// Whether bytes begin with a packet of the key agreement; when too few are there to tell, they may.
+/// Whether bytes begin with a packet of the key agreement. True also where too few bytes are there to exclude it.
 fn looks_like_handshake(side: Side, bytes: &[u8]) -> bool {
     let length = bytes.get(1).copied();
     match (side, bytes.first()) {

@@ -1,4 +1,4 @@
-//! Is it MOUL? The connect packet tells, and nothing but the connect packet does.
+//! Is it MOUL? A connection that was captured from its beginning is known by its connect packet, any other one by its messages.
 
 use super::super::{LazyTables, Opening, Verdict};
 use super::PORT;
@@ -10,7 +10,7 @@ use crate::tree::Tree;
 /// The header's length, which the packet itself states.
 const HEADER: usize = 31;
 
-/// The product that every known shard names: UUID ea489821-6c35-4bd0-9dae-bb17c585e680, as it stands on the wire.
+/// The product that every known shard names: UUID ea489821-6c35-4bd0-9dae-bb17c585e680, in the order of its bytes on the wire.
 const PRODUCT: [u8; 16] =
     [0x21, 0x98, 0x48, 0xea, 0x35, 0x6c, 0xd0, 0x4b, 0x9d, 0xae, 0xbb, 0x17, 0xc5, 0x85, 0xe6, 0x80];
 /// Where the product begins.
@@ -96,7 +96,7 @@ fn connect_packet(bytes: &[u8]) -> Verdict {
 }
 
 /// Whether the rest of a header is that of a connect packet: its product is the one all known shards name, or build type and branch are
-/// numbers below 256, as they mostly are where the product is another one. `None` where more bytes would tell.
+/// numbers below 256, as they mostly are where the product is another one. `None` where more bytes are needed.
 fn header_fits(bytes: &[u8]) -> Option<bool> {
     let product = bytes.get(PRODUCT_AT..).unwrap_or(&[]);
     if !product.iter().zip(PRODUCT).all(|(a, b)| *a == b) || product.is_empty() {

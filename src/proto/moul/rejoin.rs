@@ -55,7 +55,7 @@ fn proved(service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -
         last: true,
     };
     match search(&wanted, bench) {
-        // What had to be passed over speaks against it.
+        // Bytes that had to be passed over are evidence against it.
         Found::Join { at, bits, .. } => bits - (at as i32 / 64),
         Found::Nothing { .. } => 0,
     }
@@ -79,7 +79,7 @@ impl MoulSession {
             return self.rejoin_other(key, last, at, context);
         }
         let [client, server] = &self.halves;
-        // Where a key may open it, and be it only one direction's later bytes, more is waited for.
+        // A given session key may open it, and may need more bytes for that than messages in clear do.
         let enough = if MoulSettings::of(context.settings).keys.has_sessions() { LOOK } else { LOOK_CLEAR };
         let full = client.stream.waiting().len() >= enough || server.stream.waiting().len() >= enough;
         let opening = Opening {
@@ -113,6 +113,7 @@ impl MoulSession {
             half.stage = Stage::Lost;
             half.stream.set_need(1);
         }
+        let at = self.first_waiting().unwrap_or(at);
         let text = "joined after its beginning; known by its messages, which are in clear".to_string();
         self.say(Side::Client, EventKind::Remark, text, at, context);
     }
@@ -140,7 +141,7 @@ impl MoulSession {
         false
     }
 
-    /// Where the keystreams of both directions stand, as far as they are joined only and their bytes tell, and which service's messages tell it.
+    /// How far the keystreams of both directions were used, as far as that is given or their bytes show it, and the service whose messages show it.
     fn positions(
         &self,
         services: &[ServiceId],
@@ -149,12 +150,12 @@ impl MoulSession {
     ) -> ([Option<Position>; 2], Option<ServiceId>) {
         let longest = self.halves.iter().map(|half| half.stream.waiting().len()).max().unwrap_or(0);
         let mut stream = None;
-        let mut told = None;
+        let mut known_service = None;
         let starts =
             [(Side::Client, key.line.client_start), (Side::Server, key.line.server_start)].map(|(side, start)| {
                 let half = self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined)?;
                 let bytes = half.stream.waiting();
-                let services = told.as_ref().map_or(services, std::slice::from_ref);
+                let services = known_service.as_ref().map_or(services, std::slice::from_ref);
                 let known = match start {
                     KeystreamStart::Used(used) => Some(used.saturating_add(half.stream.offset())),
                     KeystreamStart::Sequence(number) => used_at(number, context.sequences, side, half.stream.offset()),
@@ -181,13 +182,13 @@ impl MoulSession {
                         stream.as_ref()?.find(services, side, bytes, &mut Bench::of(context))?
                     }
                 };
-                told = Some(service);
+                known_service = Some(service);
                 Some(found)
             });
-        (starts, told)
+        (starts, known_service)
     }
 
-    /// Directions whose keystream was found are opened; the key is told of with the first.
+    /// Opens the directions whose keystream was found, and reports the key.
     fn open_joined(&mut self, key: &JoinedKey, starts: [Option<Position>; 2], at: Moment, context: &mut Context<'_>) {
         let mut text = format!("a session key of {} opens this connection, joined after its handshake", key.file);
         let mut line = self.session_line(key.line.key);
@@ -209,6 +210,7 @@ impl MoulSession {
                 Side::Server => line.server_start = before,
             }
         }
+        let at = self.first_waiting().unwrap_or(at);
         context.emit.secret(Secret::new(session_text(&line)));
         self.say(Side::Server, EventKind::Key { key_file: key.file.clone() }, text, at, context);
     }
@@ -248,8 +250,8 @@ impl MoulSession {
     }
 }
 
-/// How much of a keystream was used at an offset, if its first byte was used on the byte with a sequence number. Nothing where that
-/// comes later, or where no sequence number is known.
+/// How many bytes of a keystream were used before an offset, if its first byte was used for the byte with TCP sequence number `number`. `None` where that byte
+/// comes later, or where the stream's sequence numbers are not known.
 fn used_at(number: u32, sequences: [Option<u32>; 2], side: Side, offset: u64) -> Option<u64> {
     let first = (*sequences.get(side.index())?)?;
     let here = first.wrapping_add(offset as u32);

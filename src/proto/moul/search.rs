@@ -1,7 +1,7 @@
-//! Finding the way back: where does the next message begin, when a hole or an unknown message took that knowledge away?
+//! Where does the next message begin, after a gap or a message that the tables do not read?
 //!
-//! Every place is tried against the tables, and must prove itself by the messages that follow each other from there. A wrong join
-//! is worse than a longer gap, so what proves little is passed over. Linear in the bytes, and bounded.
+//! Every place is tried: messages are read from there, one behind the other, and their fields are weighed as evidence. Resuming at a wrong place gives wrong
+//! messages, which is worse than a longer gap, so places with little evidence are passed over. The work is linear in the bytes, and bounded.
 
 use super::super::{Context, Side};
 use super::evidence::{Against, evidence};
@@ -9,9 +9,9 @@ use crate::session::{RequestKey, Requests, transaction_key};
 use crate::table::{Evaluator, HeaderRole, Outcome, Service, ServiceId, Tables};
 use crate::tree::Tree;
 
-/// Evidence that makes a join: chance, or content that only looks alike, would give such messages once in 2^PROOF places.
+/// Evidence that is enough anywhere: chance, or content that only looks alike, would give such messages once in 2^PROOF places.
 const PROOF: i32 = 52;
-/// Evidence that is enough where the message before the hole told where it ends.
+/// Evidence that is enough at the place where the message that the gap cut ends by its own layout.
 const PROOF_PREDICTED: i32 = 32;
 /// Evidence that is enough at the start of one of the stream's pieces, where framing was lost at a message that the tables do not read.
 const PROOF_PIECE: i32 = 28;
@@ -19,13 +19,13 @@ const PROOF_PIECE: i32 = 28;
 const ENDS_WITH_PIECE: i32 = 8;
 /// What the first message of a chain must prove by itself: else the end of the message before, which is mostly zeros, is taken for one.
 const PROOF_FIRST: i32 = 16;
-/// So much more than an earlier place a later one has to prove, where messages from the earlier one reach over it.
+/// How much more evidence a later place needs than an earlier one whose messages reach over it.
 const PROOF_RIVAL: i32 = 30;
-/// A message that would have to wait for more bytes than this is no candidate.
+/// A first message that would need more bytes than this is no candidate: waiting for it would delay all others.
 const PATIENCE: usize = 64 << 10;
-/// Messages of a chain that are looked at.
+/// Messages that are read from one place.
 const CHAIN: usize = 6;
-/// Attempts of one search.
+/// Places from which messages are read in one search.
 const BUDGET: usize = 50_000;
 
 /// What a search reads messages with.
@@ -55,9 +55,10 @@ pub(super) struct Search<'a> {
     pub(super) bytes: &'a [u8],
     /// The first place to try.
     pub(super) from: usize,
-    /// Where the message before the hole ends, if it told.
+    /// Where the message that the gap cut ends, if its layout said so.
     pub(super) predicted: Option<usize>,
-    /// Places at which a piece of the stream begins, ascending. None where that tells nothing: behind a gap, pieces begin anywhere in a message.
+    /// Places at which a piece of the stream begins, ascending. Empty where it is no evidence: behind a gap, pieces begin anywhere in a
+    /// message.
     pub(super) starts: &'a [usize],
     /// Requests of the connection, some of which may be answered here.
     pub(super) asked: &'a Requests,
@@ -68,7 +69,7 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether a piece of the stream ends at a place, where that tells something.
+    /// Whether a piece of the stream ends at a place, where that is evidence.
     fn ends_a_piece(&self, at: usize) -> bool {
         !self.starts.is_empty() && (at == self.bytes.len() || self.starts.binary_search(&at).is_ok())
     }
@@ -76,7 +77,7 @@ impl Search<'_> {
 
 /// What a search gave.
 pub(super) enum Found {
-    /// A message begins here, and so many follow each other.
+    /// A message begins here.
     Join {
         /// Where, in the bytes.
         at: usize,
@@ -118,6 +119,7 @@ pub(super) fn search(search: &Search<'_>, bench: &mut Bench<'_>) -> Found {
     let Some(service) = tables.service(search.service) else {
         return Found::Nothing { from: search.bytes.len() };
     };
+    // What is read on trial must not change what later messages are read by.
     bench.evaluator.memory.frozen = true;
     let found = places(search, service, bench);
     bench.evaluator.memory.frozen = false;
@@ -127,7 +129,7 @@ pub(super) fn search(search: &Search<'_>, bench: &mut Bench<'_>) -> Found {
 fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Found {
     let mut budget = BUDGET;
     let mut pending = None;
-    // The surest place before the one that is looked at, from which messages go on to where the bytes end: both cannot be.
+    // The most evidence of an earlier place whose messages go on to the end of the bytes, over the place that is looked at: only one of both can be right.
     let mut rival = 0;
     let start = search.predicted.unwrap_or(0).max(search.from);
     for at in start..search.bytes.len() {
@@ -138,6 +140,7 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Foun
             }
             continue;
         }
+        // Any number and any count can be found inside a text.
         if search.predicted != Some(at) && within_text(search.bytes, at) {
             continue;
         }
@@ -147,7 +150,7 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Foun
         }
         let expected = search.predicted == Some(at);
         let piece = !expected && search.starts.binary_search(&at).is_ok();
-        // Right behind a hole, where a segment begins, a message often does; elsewhere its first message has to be telling.
+        // Messages often begin where a piece of the stream does: right behind a gap, too. Elsewhere the first message needs evidence of its own.
         let first = if at == 0 || expected || piece { 0 } else { PROOF_FIRST };
         let chain = chain(search, service, at, first, bench);
         let enough = match (expected, piece) {
@@ -157,12 +160,13 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Foun
         };
         let accepted = match chain.end {
             ChainEnd::Enough => chain.bits >= enough,
+            // It is hardly chance that the messages end where the bytes end.
             ChainEnd::Exact => chain.bits + if piece { 0 } else { 10 } >= enough,
             ChainEnd::Pending => chain.bits >= enough,
             // A message that ends with its piece may well be followed by another one that the tables do not read.
             ChainEnd::Broken => chain.bits >= enough + if piece && chain.pieces > 0 { 0 } else { 30 },
         };
-        // One message alone has to be twice as telling, unless it fills all that there is between two holes.
+        // One message alone needs twice the evidence, unless it fills everything between two gaps.
         let alone = at == 0 && search.last && matches!(chain.end, ChainEnd::Exact) && chain.bits >= enough;
         let fills_pieces = piece && chain.pieces > 0;
         let accepted = accepted && (chain.messages > 1 || alone || fills_pieces || chain.bits >= 2 * enough);
@@ -207,8 +211,8 @@ fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> b
     id.and_then(|id| bench.tables.message(id)).is_some_and(|m| m.layout.is_some())
 }
 
-/// Whether a place lies within wide text: what stands around it is nothing but units of Latin letters. Texts hold whatever one looks for, and
-/// counts that their own length bears out.
+/// Whether a place lies within wide text: the 16 bytes around it are Latin letters of two bytes each. Texts hold numbers and counts of any kind, and the
+/// rest of the text is long enough for them.
 fn within_text(bytes: &[u8], at: usize) -> bool {
     let around = bytes.get(at.saturating_sub(8)..bytes.len().min(at.saturating_sub(8) + 16)).unwrap_or(&[]);
     let (units, _) = around.as_chunks::<2>();
@@ -241,7 +245,7 @@ fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, bench:
                 let answers = tables.message(id).map_or(&[][..], |m| m.answers.as_slice());
                 let known = transaction_key(tables, bench.tree, whole).map(|key| key.exact);
                 chain.bits += bits + continuity(search, known, last, answers);
-                // Two zeros are everywhere, and whatever follows them may be the message of that number.
+                // Two zeros are everywhere, so that a message with the number 0 needs more evidence.
                 let zero = whole.first_chunk::<2>() == Some(&[0, 0]);
                 if chain.messages == 0 && first > 0 && bits < first + if zero { PROOF_FIRST } else { 0 } {
                     chain.end = ChainEnd::Broken;
@@ -270,7 +274,7 @@ fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, bench:
     chain
 }
 
-/// What a transaction says: a reply belongs to a request, and requests count upwards.
+/// Evidence in a transaction: a reply belongs to a request, and requests count upwards.
 fn continuity(search: &Search<'_>, known: Option<u64>, last: Option<u64>, answers: &[crate::table::MessageId]) -> i32 {
     let Some(t) = known else { return 0 };
     if search.asked.find(search.side, answers, &RequestKey::of(t)).is_some() {

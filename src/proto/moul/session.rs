@@ -23,7 +23,7 @@ pub(super) struct MoulSession {
     pub(super) service_name: String,
     pub(super) y: Option<Vec<u8>>,
     pub(super) seed: Option<[u8; 7]>,
-    /// The server answered the client's y, so that a key may have been agreed on.
+    /// The server answered the client's half of the key agreement: a key may be in use.
     pub(super) agreed: bool,
     pub(super) deriver: Deriver,
     pub(super) requests: Requests,
@@ -31,7 +31,7 @@ pub(super) struct MoulSession {
     downloads: Downloads,
     /// The connection's beginning was not captured.
     pub(super) joined: bool,
-    /// What waits of the client will not be followed by more for now: the server has spoken, or the stream is over.
+    /// No more bytes of the client follow those that wait for now: the server has answered, or the stream is over.
     pub(super) alone: bool,
     /// A session key that opened one direction of a connection joined late, while the other waits for more bytes.
     pub(super) joined_by: Option<JoinedKey>,
@@ -97,6 +97,11 @@ impl MoulSession {
         hidden.min_by_key(|(_, at)| at.frame)
     }
 
+    /// The frame that brought the first byte which waits, of either side.
+    pub(super) fn first_waiting(&self) -> Option<Moment> {
+        self.halves.iter().filter_map(|half| half.stream.completed(1)).min_by_key(|at| at.frame)
+    }
+
     /// Reads all that can be read of the bytes that are shown. A step of one direction may let the other one go on, so both are tried until
     /// neither moves.
     fn pump_shown(&mut self, at: Moment, context: &mut Context<'_>) {
@@ -139,7 +144,7 @@ impl MoulSession {
         }
     }
 
-    /// Tells of a message, and what else it means.
+    /// Hands a message on, ties it to the request it answers, and learns from it.
     pub(super) fn emit(&mut self, side: Side, whole: Whole<'_>, at: Moment, context: &mut Context<'_>) {
         let Whole { name, number, id, length, outlined } = whole;
         let def = id.and_then(|id| context.tables.message(id));
@@ -184,12 +189,12 @@ impl MoulSession {
         half.last_transaction = key.map(|key| key.exact).or(half.last_transaction);
         half.stream.advance(length);
         for (file, added) in learned {
-            self.say(side, EventKind::Remark, told(&file, &added), at, context);
+            self.say(side, EventKind::Remark, added_text(&file, &added), at, context);
         }
     }
 
-    /// Reads a client's waiting bytes as a whole message, where only a further byte would have told that they are one. No further byte comes for now: the
-    /// server has answered, or the stream is over.
+    /// Reads a client's waiting bytes as a whole message, where only a further byte would show that they are one. No further byte comes for
+    /// now: the server has answered, or the stream is over.
     pub(super) fn no_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
         let waiting = half.stream.waiting().len();
@@ -209,12 +214,12 @@ impl MoulSession {
     /// Waiting bytes that will never be a message.
     pub(super) fn give_up(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
-        half.tell(side, half.stream.waiting().len(), context.emit);
+        half.follow(side, half.stream.waiting().len(), context.emit);
         half.stream.pass(usize::MAX);
         self.give_up_passed(side, text, at, context);
     }
 
-    /// Tells of the bytes that were passed over.
+    /// Reports the bytes that were passed over.
     pub(super) fn give_up_passed(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let service = self.service_name.clone();
         let half = self.half(side);
@@ -310,8 +315,8 @@ pub(super) fn message_name(id: MessageId, tables: &Tables) -> &str {
     tables.message(id).map_or("", |m| tables.name(m.name))
 }
 
-/// What came of a descriptor file, for people.
-fn told(file: &str, added: &Added) -> String {
+/// What a fetched descriptor file brought, for people.
+fn added_text(file: &str, added: &Added) -> String {
     let mut text = match (added.descriptors, &added.error) {
         (0, Some(error)) => return error.to_string(),
         (1, _) => format!("{file}: one state descriptor, known from here on"),

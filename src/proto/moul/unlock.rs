@@ -9,7 +9,8 @@ use crate::table::{Outcome, ServiceId};
 
 /// A connection is taken for decrypted when chance would have given such messages once in 2^PROOF tries.
 const PROOF: i32 = 22;
-/// Who comes so far is waited for, where there is more to come: to try the next key costs a power, and chance does so once in 2^LIKELY tries.
+/// A key with this much evidence is waited for while more bytes may come: trying the next key costs a modular power, and chance gives a wrong key as much only
+/// once in 2^LIKELY tries.
 const LIKELY: i32 = 8;
 /// How many bytes of a direction a trial looks at.
 const LOOK: usize = 4096;
@@ -27,7 +28,7 @@ pub(super) enum Mode {
 pub(super) enum Verdict {
     /// This is it.
     Proved(Mode),
-    /// More bytes would tell.
+    /// More bytes are needed.
     Undecided,
     /// None of them.
     None,
@@ -45,7 +46,7 @@ pub(super) struct Lock<'a> {
     pub(super) last: bool,
 }
 
-/// Tries all that might open a connection, one after the other: a key is derived when its turn comes, since each costs a power.
+/// Tries all that might open a connection, one after the other. A key is derived only when it is tried, since that costs a modular power.
 pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Context<'_>) -> Verdict {
     if !lock.last && lock.bytes.iter().all(|bytes| bytes.is_empty()) {
         return Verdict::Undecided;
@@ -61,6 +62,7 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
             }
             tried.push(*key);
         }
+        // Two services may share a key, and a session's own key may be given beside the long-term one: each is tried once.
         match trial(lock, &mode, context) {
             Trial::Fits(bits) if bits >= PROOF => return Verdict::Proved(mode),
             Trial::Fits(bits) if bits >= LIKELY && !lock.last => return Verdict::Undecided,
@@ -143,7 +145,7 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
     let trial = loop {
         let rest = plain.get(at..).unwrap_or(&[]);
         if rest.is_empty() && at > 0 {
-            // Messages that end where the bytes end do so hardly by chance.
+            // It is hardly chance that a message ends where the bytes end.
             break Trial::Fits(total + 8);
         }
         if rest.is_empty() || total >= 2 * PROOF {
@@ -161,7 +163,7 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
             Outcome::Need(n) if n > (64 << 20) => break Trial::Fails,
             Outcome::Need(_) if total > 0 => break Trial::Fits(total),
             Outcome::Need(_) => break Trial::Pending,
-            // A known number whose layout nobody published speaks for the key, and ends what can be tried.
+            // A known number whose layout is not published is evidence for the key, but where the message ends is not known.
             Outcome::NoLayout(..) => break Trial::Fits(total + 6),
             Outcome::Unknown(..) | Outcome::Malformed(_) if total >= PROOF => break Trial::Fits(total),
             Outcome::Unknown(..) | Outcome::Malformed(_) => break Trial::Fails,
@@ -186,7 +188,7 @@ mod tests {
     const KEYS: &[u8] = include_bytes!("../../../keys/dirtsand.ini");
     const SEED: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
     const Y: [u8; 64] = [0x5a; 64];
-    /// A ping, for which its number is all that speaks.
+    /// A ping: its number is the only evidence in it.
     const PING: &[u8] = b"\0\0\x0d\xf0\xad\x0b";
 
     struct Deaf;
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_likely_is_waited_for_and_no_other_key_derived() {
+    fn a_likely_key_is_waited_for_and_no_other_one_derived() {
         let (verdict, powers) = try_keys(KeyService::Game, PING, false);
         assert!(matches!(verdict, Verdict::Undecided));
         assert_eq!(powers, "Deriver { 1 remembered }");
