@@ -4,7 +4,11 @@
 //! output. Each file holds one kind of fact; what has to remember earlier records does so within a stated bound.
 
 mod info;
+mod latency;
 mod refusal;
+mod requests;
 
 pub use info::{InfoSource, write_info};
+pub use latency::Latencies;
 pub use refusal::{Refused, refused};
+pub use requests::{RequestCounts, Waiting};

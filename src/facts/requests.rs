@@ -1,0 +1,127 @@
+//! Requests and what became of them, counted: for each name of a request, for a stream, or for a session.
+//!
+//! A request counts as answered by its last reply; replies that tables call partial are not the last. What waits is kept up
+//! to a bound, beyond which the oldest requests are counted as neither answered nor unanswered.
+
+use std::collections::VecDeque;
+
+use super::Latencies;
+
+/// Requests that wait for replies, of all streams together.
+const MAX_WAITING: usize = 65_536;
+
+/// What became of some requests.
+#[derive(Clone, Debug, Default)]
+pub struct RequestCounts {
+    /// Messages that expect a reply.
+    pub sent: u64,
+    /// Of these, those whose last reply came.
+    pub answered: u64,
+    /// Of the answered ones, those whose reply refused; and messages that refuse without having been asked.
+    pub refused: u64,
+    /// Those that never got a reply until their stream or the capture ended.
+    pub unanswered: u64,
+    /// Times to the last reply.
+    pub latency: Latencies,
+    /// The record of the request that waited longest for its reply.
+    pub slowest: Option<u64>,
+}
+
+impl RequestCounts {
+    /// Counts the last reply to the request of record `request`.
+    pub fn reply(&mut self, request: u64, nanos: i64, refused: bool) {
+        self.answered += 1;
+        self.refused += u64::from(refused);
+        if self.latency.add(nanos) {
+            self.slowest = Some(request);
+        }
+    }
+}
+
+/// Requests that wait, by record, with whatever the caller wants to know when the reply comes.
+#[derive(Clone, Debug)]
+pub struct Waiting<T> {
+    /// In the order of records.
+    requests: VecDeque<(u64, Option<T>)>,
+    present: usize,
+    forgotten: u64,
+}
+
+impl<T> Default for Waiting<T> {
+    fn default() -> Self {
+        Waiting { requests: VecDeque::new(), present: 0, forgotten: 0 }
+    }
+}
+
+impl<T> Waiting<T> {
+    /// A request was sent. Records come in ascending order.
+    pub fn ask(&mut self, record: u64, about: T) {
+        if self.requests.len() >= MAX_WAITING {
+            let oldest = self.requests.pop_front().and_then(|(_, about)| about);
+            self.present -= usize::from(oldest.is_some());
+            self.forgotten += u64::from(oldest.is_some());
+        }
+        self.requests.push_back((record, Some(about)));
+        self.present += 1;
+    }
+
+    /// What is known of a request that waits.
+    pub fn get(&self, record: u64) -> Option<&T> {
+        let at = self.requests.binary_search_by_key(&record, |(record, _)| *record).ok()?;
+        self.requests.get(at)?.1.as_ref()
+    }
+
+    /// Takes a request out, because it was answered or never will be.
+    pub fn take(&mut self, record: u64) -> Option<T> {
+        let at = self.requests.binary_search_by_key(&record, |(record, _)| *record).ok()?;
+        let about = self.requests.get_mut(at)?.1.take();
+        self.present -= usize::from(about.is_some());
+        while self.requests.front().is_some_and(|(_, about)| about.is_none()) {
+            self.requests.pop_front();
+        }
+        about
+    }
+
+    /// How many requests wait.
+    pub fn len(&self) -> usize {
+        self.present
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.present == 0
+    }
+
+    /// How many requests were forgotten, because more waited than are kept.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn a_request_is_taken_once_and_the_oldest_are_forgotten() {
+        let mut waiting = Waiting::default();
+        for record in 1..=MAX_WAITING as u64 + 2 {
+            waiting.ask(record, record);
+        }
+        assert_eq!((waiting.len(), waiting.forgotten()), (MAX_WAITING, 2));
+        assert_eq!(waiting.take(2), None);
+        assert_eq!(waiting.take(3), Some(3));
+        assert_eq!(waiting.take(3), None);
+        assert_eq!(waiting.get(9), Some(&9));
+    }
+
+    #[test]
+    fn the_slowest_reply_is_remembered_by_its_request() {
+        let mut counts = RequestCounts::default();
+        counts.reply(7, 100, false);
+        counts.reply(9, 300, true);
+        counts.reply(11, 200, false);
+        assert_eq!((counts.answered, counts.refused, counts.slowest), (3, 1, Some(9)));
+    }
+}
