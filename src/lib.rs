@@ -18,6 +18,7 @@ pub mod out;
 pub mod output_file;
 pub mod pipeline;
 pub mod proto;
+pub mod record;
 pub mod run;
 pub mod session;
 mod suggest;

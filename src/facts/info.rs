@@ -31,7 +31,7 @@ pub struct InfoSource<'a> {
 
 /// Appends the line of a message. `called` says what earlier records call the number in a node; it is asked for fields that
 /// the line uses. Control characters come out as spaces, so the line stays one line.
-pub fn write_info<'a>(source: InfoSource<'a>, called: &dyn Fn(u32) -> Option<&'a str>, out: &mut String) {
+pub fn write_info<'n>(source: InfoSource<'_>, called: &dyn Fn(u32) -> Option<&'n str>, out: &mut String) {
     let from = out.len();
     let writer = InfoWriter { source, called };
     let own = source.layout.and_then(|layout| source.tables.layout(layout)).and_then(|layout| layout.info.as_deref());
@@ -44,12 +44,12 @@ pub fn write_info<'a>(source: InfoSource<'a>, called: &dyn Fn(u32) -> Option<&'a
     shorten(out, from, MAX_LINE);
 }
 
-struct InfoWriter<'a, 'c> {
+struct InfoWriter<'a, 'c, 'n> {
     source: InfoSource<'a>,
-    called: &'c dyn Fn(u32) -> Option<&'a str>,
+    called: &'c dyn Fn(u32) -> Option<&'n str>,
 }
 
-impl InfoWriter<'_, '_> {
+impl InfoWriter<'_, '_, '_> {
     /// Appends a line about the structure at `node`. Returns whether all of its fields were there.
     fn line(&self, line: &InfoLine, node: u32, depth: usize, out: &mut String) -> bool {
         self.parts(&line.parts, node, depth, out)
@@ -221,7 +221,7 @@ impl InfoWriter<'_, '_> {
 }
 
 /// A UUID's usual text; `microsoft` says that its first three parts are little-endian.
-fn write_uuid(bytes: &[u8], microsoft: bool, out: &mut String) {
+pub(super) fn write_uuid(bytes: &[u8], microsoft: bool, out: &mut String) {
     const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
     for (place, swapped) in ORDER.iter().enumerate() {
         if matches!(place, 4 | 6 | 8 | 10) {

@@ -44,6 +44,15 @@ impl Latencies {
         largest
     }
 
+    /// Adds all of another one. Where the other kept only some of its latencies, each of these counts for several.
+    pub fn merge(&mut self, other: &Latencies) {
+        for nanos in &other.kept {
+            self.add(*nanos);
+        }
+        self.count += other.count - other.kept.len() as u64;
+        self.max = self.max.max(other.max);
+    }
+
     /// How many were added.
     pub fn count(&self) -> u64 {
         self.count

@@ -7,8 +7,12 @@ mod info;
 mod latency;
 mod refusal;
 mod requests;
+mod sessions;
+mod stream_facts;
 
 pub use info::{InfoSource, write_info};
 pub use latency::Latencies;
 pub use refusal::{Refused, refused};
 pub use requests::{RequestCounts, Waiting};
+pub use sessions::{Session, SessionStream, Sessions, StreamId};
+pub use stream_facts::{Identity, IdentityValue, Place, StoryLine, StoryOutcome};

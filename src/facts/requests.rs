@@ -28,6 +28,18 @@ pub struct RequestCounts {
 }
 
 impl RequestCounts {
+    /// Adds the counts of other requests.
+    pub fn add(&mut self, other: &RequestCounts) {
+        self.sent += other.sent;
+        self.answered += other.answered;
+        self.refused += other.refused;
+        self.unanswered += other.unanswered;
+        if other.latency.max() > self.latency.max() {
+            self.slowest = other.slowest;
+        }
+        self.latency.merge(&other.latency);
+    }
+
     /// Counts the last reply to the request of record `request`.
     pub fn reply(&mut self, request: u64, nanos: i64, refused: bool) {
         self.answered += 1;

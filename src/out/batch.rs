@@ -5,10 +5,10 @@
 
 use std::net::SocketAddr;
 
-use super::record::{Body, Counts, Outlined, Record};
 use super::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
 use crate::capture::Moment;
 use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
+use crate::record::{Body, Counts, Outlined, Record};
 use crate::table::{Evaluator, MessageId, MessageLimits, Tables};
 use crate::tree::{Node, Tree};
 

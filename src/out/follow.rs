@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use super::record::{Body, Record};
 use crate::proto::{EventKind, Side};
+use crate::record::{Body, Record};
 use crate::tree::{Buffer, Tree};
 
 /// What the plaintext is to look like.

@@ -7,7 +7,7 @@ pub mod follow;
 pub mod json;
 mod paint;
 mod problem;
-mod record;
+
 pub mod schema;
 mod scratch;
 pub mod stats;
@@ -16,8 +16,8 @@ pub mod tree;
 mod value_texts;
 pub mod world;
 
+pub use crate::record::{Body, Counts, EVENTS, Outlined, Record, event_word};
 pub use batch::{Batch, Reader};
 pub use clock::format_time;
 pub use paint::Paint;
 pub use problem::{problem_path, problem_text};
-pub use record::{Body, Counts, EVENTS, Outlined, Record, event_word};

@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 
 use super::counters::{NameCounter, OTHERS, RecentCounts};
 use super::json::{number, string};
-use super::record::{Body, Counts, Outlined, Record, event_word};
 use super::world::World;
 use crate::proto::{Message, Transport};
+use crate::record::{Body, Counts, Outlined, Record, event_word};
 use crate::table::Tables;
 use crate::tree::{Problem, ProblemText, Tree};
 

@@ -58,6 +58,15 @@ pub enum EventKind {
         /// Its name, as in `docs/architecture.md`.
         limit: &'static str,
     },
+    /// A request never got its reply, until its stream or the capture ended.
+    Unanswered {
+        /// The request's record.
+        request: u64,
+        /// The request's message.
+        message: String,
+        /// How long it waited, in nanoseconds.
+        waited: i64,
+    },
     /// A packet's checksum is wrong.
     Checksum,
     /// A circuit or link was opened.

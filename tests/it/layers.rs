@@ -11,10 +11,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("capture", &["suggest", "tree"]),
     ("flow", &["tree", "capture"]),
     // Of captures a session knows what a time is, and nothing else.
-    ("facts", &["tree", "table"]),
     ("session", &["tree", "table", "capture"]),
+    ("record", &["tree", "table", "capture", "session"]),
+    ("facts", &["tree", "table", "capture", "session", "record"]),
     ("proto", &["suggest", "tree", "table", "capture", "session"]),
-    ("out", &["facts", "tree", "table", "capture", "session", "proto"]),
+    ("out", &["facts", "record", "tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
     ("filter", &["suggest", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),

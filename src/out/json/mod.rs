@@ -12,9 +12,9 @@ use std::net::SocketAddr;
 
 use super::clock::Clock;
 use super::problem::{problem_text_into, write_path};
-use super::record::{Body, Counts, Record, event_word};
 use super::scratch::{Scratch, TextWriter};
 use crate::proto::{Event, EventKind, Message};
+use crate::record::{Body, Counts, Record, event_word};
 use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Tree};
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
@@ -255,6 +255,14 @@ fn event_body(event: &Event, out: &mut Vec<u8>) {
         EventKind::Resync { passed_over } => {
             out.extend_from_slice(b",\"passed_over\":");
             number(out, *passed_over);
+        }
+        EventKind::Unanswered { request, message, waited } => {
+            out.extend_from_slice(b",\"request\":");
+            number(out, *request);
+            out.extend_from_slice(b",\"waited_ms\":");
+            out.extend_from_slice(format!("{}", (waited / 1000) as f64 / 1000.0).as_bytes());
+            out.extend_from_slice(b",\"message\":");
+            string(out, message);
         }
         EventKind::Limit { limit } => {
             out.extend_from_slice(b",\"limit\":");

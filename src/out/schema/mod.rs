@@ -6,7 +6,7 @@ mod types;
 
 use serde_json::{Map, Value, json};
 
-use super::record::EVENTS;
+use crate::record::EVENTS;
 use crate::table::Tables;
 use types::ProtocolSchema;
 
@@ -91,10 +91,13 @@ fn event() -> Value {
             "key_file": { "type": "string" },
             "passed_over": { "$ref": "#/$defs/count" },
             "limit": { "type": "string" },
+            "request": { "type": "integer", "minimum": 1 },
+            "message": { "type": "string" },
+            "waited_ms": { "type": "number" },
             "bytes": { "$ref": "#/$defs/bytes" },
             "text": { "type": "string" }
         },
-        "allOf": [with("key", "key_file"), with("resync", "passed_over"), with("limit", "limit"), with("stream_end", "bytes")],
+        "allOf": [with("key", "key_file"), with("unanswered", "request"), with("unanswered", "message"), with("unanswered", "waited_ms"), with("resync", "passed_over"), with("limit", "limit"), with("stream_end", "bytes")],
         "unevaluatedProperties": false
     })
 }

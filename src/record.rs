@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use crate::capture::Moment;
-use crate::proto::{Event, EventKind, Message, Side, Transport};
 pub use crate::session::Counts;
+use crate::session::{Event, EventKind, Message, Side, Transport};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};
 
@@ -68,8 +68,8 @@ pub enum Body<'a> {
 
 /// The names of all events.
 #[rustfmt::skip]
-pub const EVENTS: [&str; 12] = [
-    "key", "no_key", "wrong_key", "gap", "undecoded", "resync", "limit", "checksum", "stream_end", "open", "close", "remark",
+pub const EVENTS: [&str; 13] = [
+    "key", "no_key", "wrong_key", "gap", "undecoded", "resync", "limit", "unanswered", "checksum", "stream_end", "open", "close", "remark",
 ];
 
 /// The name of an event as in the JSON; empty for a message.
@@ -85,6 +85,7 @@ pub fn event_word(body: &Body<'_>) -> &'static str {
         EventKind::Undecoded => "undecoded",
         EventKind::Resync { .. } => "resync",
         EventKind::Limit { .. } => "limit",
+        EventKind::Unanswered { .. } => "unanswered",
         EventKind::Checksum => "checksum",
         EventKind::Open => "open",
         EventKind::Close => "close",

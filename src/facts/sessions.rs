@@ -1,0 +1,346 @@
+//! Sessions: what one client did, over all its connections.
+//!
+//! A stream belongs to the session whose client says the same of itself: tables mark the fields by which a client identifies
+//! itself (`self`), and streams from one address that name the same account, player or agent are one session. A stream that
+//! says nothing of its client is joined to the only session of its address, and stays apart where there are several.
+//!
+//! Everything is collected for each stream, and put together when the session is over: all its streams ended, and nothing
+//! came for [`IDLE`]. So memory depends on how many sessions are open at once and not on how long the capture is.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, SocketAddr};
+
+use super::stream_facts::{SeenMessage, StreamFacts};
+use super::{Identity, Place, RequestCounts, StoryLine, Waiting};
+use crate::capture::{Moment, Time};
+use crate::record::{Body, Counts, Record};
+use crate::session::{EventKind, Side, Transport};
+
+/// A session is over when nothing came for this long, in nanoseconds of capture time.
+const IDLE: i64 = 600 * 1_000_000_000;
+/// Streams that are open at once; beyond, the session that was idle for longest is taken for over.
+const MAX_STREAMS: usize = 65_536;
+/// How many records pass between two looks for sessions that are over.
+const LOOK_EVERY: u64 = 4096;
+
+/// A stream of either transport.
+pub type StreamId = (Transport, u32);
+
+/// What was known of a session when it was over.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Its number, from 1, in the order in which sessions are over.
+    pub number: u64,
+    /// The protocol's name.
+    pub protocol: String,
+    /// The client's address.
+    pub client: IpAddr,
+    /// The frame of its first record.
+    pub start: Moment,
+    /// The frame of its last record.
+    pub end: Moment,
+    /// What the client said of itself, the latest of each kind last.
+    pub who: Vec<Identity>,
+    /// Its streams, in the order of their first records.
+    pub streams: Vec<SessionStream>,
+    /// Where the client was, in order.
+    pub places: Vec<Place>,
+    /// What was asked and answered.
+    pub requests: RequestCounts,
+    /// Problems of its messages by severity: notes, warnings, errors.
+    pub problems: [u64; 3],
+    /// What a person would tell of it, in order.
+    pub story: Vec<StoryLine>,
+    /// Steps that are left out of the story, because there are too many.
+    pub steps_left_out: u64,
+    /// Number of its first record.
+    pub first_record: u64,
+    /// Number of its last record.
+    pub last_record: u64,
+}
+
+/// One stream of a session.
+#[derive(Clone, Debug)]
+pub struct SessionStream {
+    /// Which.
+    pub id: StreamId,
+    /// The service's name.
+    pub service: String,
+    /// The client's address and port.
+    pub client: SocketAddr,
+    /// The server's address and port.
+    pub server: SocketAddr,
+    /// The frame of its first record.
+    pub start: Moment,
+    /// The frame of its last record.
+    pub end: Moment,
+    /// How it ended, in words; empty where the capture ended first.
+    pub how: String,
+    /// Messages of the client and of the server.
+    pub messages: [u64; 2],
+    /// Bytes of both directions.
+    pub bytes: Counts,
+    /// Whether the stream says by itself whose it is. Otherwise it was joined because its address has no other session.
+    pub certain: bool,
+}
+
+/// What a session is known by: the client's address, a kind of identity, and its value.
+type IdentityKey = (IpAddr, String, String);
+
+/// Collects sessions. Records go in in capture order; sessions that are over come out.
+#[derive(Default)]
+pub struct Sessions {
+    streams: HashMap<StreamId, StreamFacts>,
+    /// The streams of each group, by the group's number, which grows.
+    groups: BTreeMap<u64, Vec<StreamId>>,
+    next_group: u64,
+    known: HashMap<IdentityKey, u64>,
+    waiting: Waiting<StreamId>,
+    seen: u64,
+    finished: u64,
+    out: Vec<Session>,
+}
+
+impl Sessions {
+    /// Takes the next record. `called` says what earlier records call the number in a node of its tree.
+    pub fn record<'a>(&mut self, record: &Record<'_>, called: &dyn Fn(u32) -> Option<&'a str>) {
+        let id = (record.transport, record.stream);
+        if !self.streams.contains_key(&id) {
+            self.open(id, record);
+        }
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.touch(record);
+        match &record.body {
+            Body::Message { message, tables, tree } => {
+                let told = stream.message(&SeenMessage { record, message, tables, tree, called });
+                if told.expects_reply {
+                    self.waiting.ask(record.number, id);
+                }
+                if let Some(request) = told.last_reply_to {
+                    self.waiting.take(request);
+                }
+                for identity in told.identities {
+                    self.identify(id, &identity);
+                }
+            }
+            Body::Event(event) => {
+                if let EventKind::Unanswered { request, waited, .. } = &event.kind {
+                    self.waiting.take(*request);
+                    stream.unanswered(*request, *waited);
+                }
+            }
+            Body::StreamEnd { text, counts } => stream.ended(text, *counts, record.from),
+        }
+        self.seen += 1;
+        if self.seen.is_multiple_of(LOOK_EVERY) || self.streams.len() > MAX_STREAMS {
+            self.end_idle(record.at.time);
+        }
+    }
+
+    /// The sessions that are over since the last call, in the order of their first records.
+    pub fn take_finished(&mut self) -> Vec<Session> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// The capture is over: every session is.
+    pub fn finish(&mut self) -> Vec<Session> {
+        let groups: Vec<u64> = self.groups.keys().copied().collect();
+        self.end(&groups);
+        self.take_finished()
+    }
+
+    fn open(&mut self, id: StreamId, record: &Record<'_>) {
+        let group = self.next_group;
+        self.next_group += 1;
+        self.streams.insert(id, StreamFacts::new(group, record));
+        self.groups.insert(group, vec![id]);
+    }
+
+    /// The client of a stream said of itself who it is: its stream joins those that said the same.
+    fn identify(&mut self, id: StreamId, identity: &Identity) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.certain = true;
+        let own = stream.group;
+        let address = stream.client().ip();
+        for value in identity.values() {
+            let key = (address, identity.kind.clone(), value);
+            match self.known.get(&key) {
+                Some(group) if *group != own && self.groups.contains_key(group) => return self.join(own, *group),
+                Some(group) if *group == own => {}
+                _ => {
+                    self.known.insert(key, own);
+                }
+            }
+        }
+    }
+
+    /// Moves the streams of a group into another one.
+    fn join(&mut self, from: u64, to: u64) {
+        let moved = self.groups.remove(&from).unwrap_or_default();
+        for id in &moved {
+            if let Some(stream) = self.streams.get_mut(id) {
+                stream.group = to;
+            }
+        }
+        self.known.values_mut().filter(|group| **group == from).for_each(|group| *group = to);
+        self.groups.entry(to).or_default().extend(moved);
+    }
+
+    /// Ends the sessions that are idle. Where too many streams are open, also the one that is idle for longest.
+    fn end_idle(&mut self, now: Time) {
+        let last = |streams: &HashMap<StreamId, StreamFacts>, ids: &[StreamId]| {
+            ids.iter().filter_map(|id| streams.get(id)).map(|stream| nanos(stream.last.time)).max().unwrap_or(0)
+        };
+        let mut idle: Vec<(i64, u64)> = self.groups.iter().map(|(g, ids)| (last(&self.streams, ids), *g)).collect();
+        idle.sort_unstable();
+        let crowded = self.streams.len().saturating_sub(MAX_STREAMS / 4 * 3);
+        let many = if self.streams.len() > MAX_STREAMS { crowded } else { 0 };
+        let over = |(place, (last, _)): &(usize, (i64, u64))| *place < many || nanos(now) - *last > IDLE;
+        let groups: Vec<u64> = idle.into_iter().enumerate().filter(over).map(|(_, (_, group))| group).collect();
+        if !groups.is_empty() {
+            self.end(&groups);
+        }
+    }
+
+    /// Ends some groups. Streams that did not say whose they are join the only session of their address first.
+    fn end(&mut self, groups: &[u64]) {
+        for group in groups {
+            self.join_to_the_only_one(*group);
+        }
+        self.gather_uncertain(groups);
+        let mut over: Vec<(u64, Vec<StreamId>)> =
+            groups.iter().filter_map(|group| Some((*group, self.groups.remove(group)?))).collect();
+        over.sort_by_key(|(_, ids)| ids.iter().filter_map(|id| self.streams.get(id)).map(|s| s.first_record).min());
+        for (group, ids) in over {
+            self.known.retain(|_, known| *known != group);
+            let mut streams: Vec<StreamFacts> = ids.iter().filter_map(|id| self.streams.remove(id)).collect();
+            streams.sort_by_key(|stream| stream.first_record);
+            self.finished += 1;
+            self.out.extend(put_together(self.finished, streams));
+        }
+    }
+
+    fn join_to_the_only_one(&mut self, group: u64) {
+        let Some(stream) = self.lonely(group) else { return };
+        let (address, protocol) = (stream.client().ip(), stream.protocol.clone());
+        let mut others = self.groups.iter().filter(|(other, ids)| {
+            **other != group
+                && ids
+                    .iter()
+                    .filter_map(|id| self.streams.get(id))
+                    .any(|other| other.certain && other.client().ip() == address && other.protocol == protocol)
+        });
+        if let (Some((only, _)), None) = (others.next(), others.next()) {
+            let only = *only;
+            self.join(group, only);
+        }
+    }
+
+    /// Streams of one address and protocol that nobody claims are one session among those that end together.
+    fn gather_uncertain(&mut self, groups: &[u64]) {
+        let mut first: HashMap<(IpAddr, String), u64> = HashMap::new();
+        for group in groups {
+            let Some(stream) = self.lonely(*group).filter(|stream| stream.joins) else { continue };
+            let key = (stream.client().ip(), stream.protocol.clone());
+            match first.get(&key) {
+                Some(known) => self.join(*group, *known),
+                None => drop(first.insert(key, *group)),
+            }
+        }
+    }
+
+    /// The only stream of a group, where it does not say whose it is.
+    fn lonely(&self, group: u64) -> Option<&StreamFacts> {
+        let [id] = self.groups.get(&group)?.as_slice() else { return None };
+        self.streams.get(id).filter(|stream| !stream.certain)
+    }
+}
+
+/// Nanoseconds since 1970.
+fn nanos(time: Time) -> i64 {
+    time.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nanos))
+}
+
+/// One session out of its streams, which are in order.
+fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Session> {
+    let first = streams.first()?;
+    let mut session = Session {
+        number,
+        protocol: first.protocol.clone(),
+        client: first.client().ip(),
+        start: first.first,
+        end: first.last,
+        who: Vec::new(),
+        streams: Vec::new(),
+        places: Vec::new(),
+        requests: RequestCounts::default(),
+        problems: [0; 3],
+        story: Vec::new(),
+        steps_left_out: 0,
+        first_record: first.first_record,
+        last_record: first.last_record,
+    };
+    for stream in streams {
+        if stream.last_record > session.last_record {
+            session.last_record = stream.last_record;
+            session.end = stream.last;
+        }
+        session.streams.push(stream.summary());
+        for identity in stream.identities {
+            add_identity(&mut session.who, identity);
+        }
+        session.places.extend(stream.places.into_iter().filter(|place| !place.pending));
+        session.requests.add(&stream.requests);
+        session.problems.iter_mut().zip(stream.problems).for_each(|(sum, more)| *sum += more);
+        session.story.extend(stream.story);
+        session.steps_left_out += stream.steps_left_out;
+    }
+    session.who.sort_by_key(|identity| identity.record);
+    session.places.sort_by_key(|place| place.record);
+    session.story.sort_by_key(|line| line.record);
+    Some(session)
+}
+
+/// Adds what a client said of itself to what is known; the same thing said twice is kept once.
+pub(super) fn add_identity(known: &mut Vec<Identity>, identity: Identity) {
+    let same = |have: &&mut Identity| {
+        have.kind == identity.kind
+            && (have.id == identity.id || have.id.is_none() || identity.id.is_none())
+            && (have.name == identity.name
+                || have.name.is_none()
+                || identity.name.is_none()
+                || have.id == identity.id && have.id.is_some())
+    };
+    match known.iter_mut().find(same) {
+        Some(have) => {
+            have.id = have.id.take().or(identity.id);
+            have.name = identity.name.or(have.name.take());
+        }
+        None => known.push(identity),
+    }
+}
+
+impl Session {
+    /// The latest identity of each kind, in the order in which the kinds first came up.
+    pub fn latest(&self) -> Vec<&Identity> {
+        let mut latest: Vec<&Identity> = Vec::new();
+        for identity in &self.who {
+            match latest.iter_mut().find(|have| have.kind == identity.kind) {
+                Some(have) => *have = identity,
+                None => latest.push(identity),
+            }
+        }
+        latest
+    }
+
+    /// How long it lasted, in nanoseconds.
+    pub fn duration(&self) -> i64 {
+        nanos(self.end.time) - nanos(self.start.time)
+    }
+
+    /// Messages of the client and of the server.
+    pub fn messages(&self) -> [u64; 2] {
+        let sum = |side: Side| self.streams.iter().filter_map(|s| s.messages.get(side.index())).sum();
+        [sum(Side::Client), sum(Side::Server)]
+    }
+}
