@@ -90,6 +90,16 @@ pub fn begins_as_socks(datagram: &[u8]) -> bool {
     datagram.starts_with(&[0, 0, 0, 1])
 }
 
+/// The number of a low-frequency message, counted as the template does, with all its bytes.
+pub const fn low(number: u16) -> u32 {
+    0xffff_0000 | number as u32
+}
+
+/// The number of a medium-frequency message, counted as the template does, with both bytes.
+pub const fn medium(number: u8) -> u32 {
+    0xff00 | number as u32
+}
+
 /// How expanding went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expansion {

@@ -5,77 +5,77 @@
 //! number: four bytes of it are proof enough, one byte is not.
 
 use super::datagram::Frame;
-use super::packet::{self, Packet};
+use super::packet::{self, Packet, low, medium};
 use crate::proto::{LazyTables, Opening, Verdict};
 use crate::table::Evaluator;
 use crate::tree::{Severity, Tree};
 
 /// Numbers of frequent messages that only a viewer sends.
 const VIEWERS: &[u32] = &[
-    0x4,         // AgentUpdate
-    0x5,         // AgentAnimation
-    0x8,         // RequestImage
-    0xff02,      // MultipleObjectUpdate
-    0xff03,      // RequestMultipleObjects
-    0xff11,      // ViewerEffect
-    0xffff_0003, // UseCircuitCode
-    0xffff_0050, // ChatFromViewer
-    0xffff_0051, // AgentThrottle
-    0xffff_0052, // AgentFOV
-    0xffff_0053, // AgentHeightWidth
-    0xffff_0054, // AgentSetAppearance
-    0xffff_0060, // ObjectImage
-    0xffff_006e, // ObjectSelect
-    0xffff_0095, // RegionHandshakeReply
-    0xffff_00eb, // UUIDNameRequest
-    0xffff_00f9, // CompleteAgentMovement
-    0xffff_00fc, // LogoutRequest
-    0xffff_0139, // MoneyBalanceRequest
-    0xffff_017d, // AgentWearablesRequest
-    0xffff_017f, // AgentIsNowWearing
-    0xffff_0180, // AgentCachedTexture
-    0xffff_0182, // AgentDataUpdateRequest
-    0xffff_0197, // MapBlockRequest
+    4,          // AgentUpdate
+    5,          // AgentAnimation
+    8,          // RequestImage
+    medium(2),  // MultipleObjectUpdate
+    medium(3),  // RequestMultipleObjects
+    medium(17), // ViewerEffect
+    low(3),     // UseCircuitCode
+    low(80),    // ChatFromViewer
+    low(81),    // AgentThrottle
+    low(82),    // AgentFOV
+    low(83),    // AgentHeightWidth
+    low(84),    // AgentSetAppearance
+    low(96),    // ObjectImage
+    low(110),   // ObjectSelect
+    low(149),   // RegionHandshakeReply
+    low(235),   // UUIDNameRequest
+    low(249),   // CompleteAgentMovement
+    low(252),   // LogoutRequest
+    low(313),   // MoneyBalanceRequest
+    low(381),   // AgentWearablesRequest
+    low(383),   // AgentIsNowWearing
+    low(384),   // AgentCachedTexture
+    low(386),   // AgentDataUpdateRequest
+    low(407),   // MapBlockRequest
 ];
 /// Numbers of frequent messages that only a simulator sends.
 const SIMULATORS: &[u32] = &[
-    0x9,         // ImageData
-    0xa,         // ImagePacket
-    0xb,         // LayerData
-    0xc,         // ObjectUpdate
-    0xd,         // ObjectUpdateCompressed
-    0xe,         // ObjectUpdateCached
-    0xf,         // ImprovedTerseObjectUpdate
-    0x10,        // KillObject
-    0x14,        // AvatarAnimation
-    0x17,        // ParcelProperties
-    0x1d,        // SoundTrigger
-    0xff06,      // CoarseLocationUpdate
-    0xff07,      // CrossedRegion
-    0xff09,      // ObjectProperties
-    0xff0d,      // AttachedSound
-    0xff0f,      // PreloadSound
-    0xffff_0045, // TeleportFinish
-    0xffff_0049, // TeleportStart
-    0xffff_008a, // HealthMessage
-    0xffff_008b, // ChatFromSimulator
-    0xffff_008c, // SimStats
-    0xffff_0094, // RegionHandshake
-    0xffff_0096, // SimulatorViewerTimeMessage
-    0xffff_0097, // EnableSimulator
-    0xffff_0098, // DisableSimulator
-    0xffff_009e, // AvatarAppearance
-    0xffff_00c4, // ParcelOverlay
-    0xffff_00ec, // UUIDNameReply
-    0xffff_00fa, // AgentMovementComplete
-    0xffff_00fd, // LogoutReply
-    0xffff_0116, // InventoryDescendents
-    0xffff_0142, // OnlineNotification
-    0xffff_0143, // OfflineNotification
-    0xffff_017e, // AgentWearablesUpdate
-    0xffff_0181, // AgentCachedTextureResponse
-    0xffff_0183, // AgentDataUpdate
-    0xffff_0199, // MapBlockReply
+    9,          // ImageData
+    10,         // ImagePacket
+    11,         // LayerData
+    12,         // ObjectUpdate
+    13,         // ObjectUpdateCompressed
+    14,         // ObjectUpdateCached
+    15,         // ImprovedTerseObjectUpdate
+    16,         // KillObject
+    20,         // AvatarAnimation
+    23,         // ParcelProperties
+    29,         // SoundTrigger
+    medium(6),  // CoarseLocationUpdate
+    medium(7),  // CrossedRegion
+    medium(9),  // ObjectProperties
+    medium(13), // AttachedSound
+    medium(15), // PreloadSound
+    low(69),    // TeleportFinish
+    low(73),    // TeleportStart
+    low(138),   // HealthMessage
+    low(139),   // ChatFromSimulator
+    low(140),   // SimStats
+    low(148),   // RegionHandshake
+    low(150),   // SimulatorViewerTimeMessage
+    low(151),   // EnableSimulator
+    low(152),   // DisableSimulator
+    low(158),   // AvatarAppearance
+    low(196),   // ParcelOverlay
+    low(236),   // UUIDNameReply
+    low(250),   // AgentMovementComplete
+    low(253),   // LogoutReply
+    low(278),   // InventoryDescendents
+    low(322),   // OnlineNotification
+    low(323),   // OfflineNotification
+    low(382),   // AgentWearablesUpdate
+    low(385),   // AgentCachedTextureResponse
+    low(387),   // AgentDataUpdate
+    low(409),   // MapBlockReply
 ];
 
 /// Bits of evidence from which one datagram proves a circuit.

@@ -14,16 +14,18 @@ use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
 /// Numbers of the messages that open, carry and close a circuit (the number with all its bytes).
 mod known {
+    use super::packet::low;
+
     pub const PACKET_ACK: u32 = 0xffff_fffb;
     pub const OPEN_CIRCUIT: u32 = 0xffff_fffc;
     pub const CLOSE_CIRCUIT: u32 = 0xffff_fffd;
-    pub const USE_CIRCUIT_CODE: u32 = 0xffff_0003;
-    pub const REGION_HANDSHAKE: u32 = 0xffff_0094;
-    pub const REGION_HANDSHAKE_REPLY: u32 = 0xffff_0095;
-    pub const DISABLE_SIMULATOR: u32 = 0xffff_0098;
-    pub const KICK_USER: u32 = 0xffff_00a3;
-    pub const COMPLETE_AGENT_MOVEMENT: u32 = 0xffff_00f9;
-    pub const LOGOUT_REPLY: u32 = 0xffff_00fd;
+    pub const USE_CIRCUIT_CODE: u32 = low(3);
+    pub const REGION_HANDSHAKE: u32 = low(148);
+    pub const REGION_HANDSHAKE_REPLY: u32 = low(149);
+    pub const DISABLE_SIMULATOR: u32 = low(152);
+    pub const KICK_USER: u32 = low(163);
+    pub const COMPLETE_AGENT_MOVEMENT: u32 = low(249);
+    pub const LOGOUT_REPLY: u32 = low(253);
 }
 
 /// Requests of both sides that are remembered.

@@ -78,11 +78,11 @@ impl<'a> Reader<'a> {
         let name = self.identifier("the message's name")?;
         let frequency = self.word("High, Medium, Low or Fixed")?;
         let number = self.integer("the message's number")?;
-        let number = match frequency {
-            "High" if number < 0xff => number,
-            "Medium" if number < 0xff => 0xff00 + number,
-            "Low" if number < 0xff00 => 0xffff_0000 + number,
-            "Fixed" if number >= 0xffff_ff00 && number <= u64::from(u32::MAX) => number,
+        let range = match frequency {
+            "High" if number < 0xff => "high",
+            "Medium" if number < 0xff => "medium",
+            "Low" if number < 0xff00 => "low",
+            "Fixed" if number >= 0xffff_ff00 && number <= u64::from(u32::MAX) => "fixed",
             "High" | "Medium" | "Low" | "Fixed" => {
                 return self.wrong(1, "a number that fits the frequency");
             }
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
             self.at += 1; // Trusted, Zerocoded, Deprecated …: nothing that changes how it is read
         }
         let answers = self.known.answers.get(name).map_or(String::new(), |asked| format!(" answers {asked}"));
-        let _ = writeln!(self.out, "\nmessage circuit both {number} {name}{answers} {{");
+        let _ = writeln!(self.out, "\nmessage circuit both {range} {number} {name}{answers} {{");
         while self.peek() == Some("{") {
             self.block(name)?;
         }
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
             self.field(message, name)?;
         }
         self.need("}")?;
-        let _ = writeln!(self.out, "    }}{repeat} optional");
+        let _ = writeln!(self.out, "    }}{repeat}");
         Ok(())
     }
 
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
             },
         };
         self.need("}")?;
-        // Whoever has a session's ID can speak in its name.
+        // A session's ID lets anybody act as the agent.
         let secret = if name == "SessionID" { " secret" } else { "" };
         let _ = match self.known.field(message, block, name, &wire) {
             Some(ty) => writeln!(self.out, "        {name}: {ty}"),
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         self.wrong(0, &format!("`{sign}`"))
     }
 
-    /// An error about the word so many before the current one.
+    /// An error about the word `back` words before the current one.
     fn wrong<T>(&self, back: usize, expected: &str) -> Result<T, TableError> {
         let place = self.words.get(self.at.saturating_sub(back));
         let (at, found) = match place {
@@ -223,35 +223,39 @@ fn scalar(word: &str) -> Option<&'static str> {
     })
 }
 
-/// What the embedded tables say of fields, by message, block and field.
+/// What the embedded tables say of fields: `Owner.Block.Field` by message or structure; the fields of a structure itself have no block.
+#[derive(Default)]
 struct Known {
     fields: HashMap<String, String>,
+    /// Structures that messages extend.
+    parents: HashMap<String, String>,
+    /// Integer types of enums and flags.
     bases: HashMap<String, String>,
     answers: HashMap<String, String>,
 }
 
 impl Known {
-    /// Reads the embedded tables line by line: they keep to one field a line.
+    /// Reads the embedded tables line by line: they keep to one field a line, and to four blanks a level.
     fn embedded() -> Known {
-        let mut known = Known { fields: HashMap::new(), bases: HashMap::new(), answers: HashMap::new() };
+        let mut known = Known::default();
         for source in SecondLife.sources() {
-            let (mut message, mut block) = ("", "");
+            let (mut owner, mut block) = ("", "");
             for line in source.text.lines() {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 match words.as_slice() {
-                    ["message", _, _, _, name, "{"] => message = name,
-                    ["message", _, _, _, name, "answers", asked, "{"] => {
-                        message = name;
-                        known.answers.insert((*name).into(), (*asked).into());
+                    ["message", _, _, _, _, name, rest @ ..] => {
+                        owner = name;
+                        known.heading(name, rest);
                     }
+                    ["struct", name, "{"] => (owner, block) = (name, ""),
                     ["enum" | "flags", name, ":", base, "{"] => {
                         known.bases.insert((*name).into(), (*base).into());
                     }
                     [name, "{"] if line.starts_with("    ") => block = name.trim_end_matches(':'),
-                    [name, ..] if line.starts_with("        ") && name.ends_with(':') => {
-                        let name = name.trim_end_matches(':');
+                    [name, _, ..] if line.starts_with("    ") && name.ends_with(':') => {
+                        let block = if line.starts_with("        ") { block } else { "" };
                         let ty = line.split_once(": ").map_or("", |l| l.1);
-                        known.fields.insert(format!("{message}.{block}.{name}"), ty.to_string());
+                        known.fields.insert(format!("{owner}.{block}.{}", name.trim_end_matches(':')), ty.to_string());
                     }
                     _ => {}
                 }
@@ -260,16 +264,39 @@ impl Known {
         known
     }
 
+    /// What stands behind a message's name: the structure it extends, and the messages it answers.
+    fn heading(&mut self, name: &str, rest: &[&str]) {
+        let behind = |word: &str| {
+            let at = rest.iter().position(|w| *w == word)?;
+            let words = rest.get(at + 1..)?.split(|w| matches!(*w, "extends" | "answers" | "{")).next()?;
+            Some(words.join(" "))
+        };
+        self.parents.extend(behind("extends").map(|parent| (name.to_string(), parent)));
+        self.answers.extend(behind("answers").map(|asked| (name.to_string(), asked)));
+    }
+
     /// The known type of a field, where it is read from the same bytes as `wire`.
     fn field(&self, message: &str, block: &str, name: &str, wire: &str) -> Option<&str> {
-        let ty = self.fields.get(&format!("{message}.{block}.{name}"))?;
+        let ty = self.declared(message, block, name)?;
         let first = ty.split_whitespace().next().unwrap_or("");
         let base = match first.split_once('(') {
             Some((_, base)) => base.trim_end_matches(')'),
             None => self.bases.get(first).map_or(first, String::as_str),
         };
         let same = base == wire || base.strip_prefix("utf8") == wire.strip_prefix("bytes");
-        same.then_some(ty.as_str())
+        same.then_some(ty)
+    }
+
+    /// The type of a field as it is written: in the message, in the structure it extends, or in the one that is the block's type.
+    fn declared(&self, message: &str, block: &str, name: &str) -> Option<&str> {
+        let parent = self.parents.get(message).map(String::as_str);
+        let own = [Some(message), parent].into_iter().flatten();
+        if let Some(ty) = own.clone().find_map(|owner| self.fields.get(&format!("{owner}.{block}.{name}"))) {
+            return Some(ty);
+        }
+        let shared = own.clone().find_map(|owner| self.fields.get(&format!("{owner}..{block}")))?;
+        let structure = shared.split('[').next().unwrap_or("");
+        self.fields.get(&format!("{structure}..{name}")).map(String::as_str)
     }
 }
 
@@ -294,7 +321,7 @@ mod tests {
         let source = to_source("grid.msg", TEMPLATE).unwrap();
         assert!(source.text.contains("Message: utf8[u16] trimmed"));
         assert!(source.text.contains("Type: ChatType"));
-        assert!(source.text.contains("Mood: bytes[u8]\n    }[u8] optional"));
+        assert!(source.text.contains("Mood: bytes[u8]\n    }[u8]\n"));
         let tables = load_tables(&SecondLife, &[source]).unwrap();
         let circuit = tables.service(tables.service_named("circuit").unwrap());
         let chat = tables.message_id(circuit.unwrap(), 0, 0xffff_0050).unwrap();
@@ -303,6 +330,27 @@ mod tests {
         assert!(tables.layout(layout).is_some());
         assert!(tables.message_id(circuit.unwrap(), 1, 77).is_some());
         assert!(tables.message_id(circuit.unwrap(), 1, 0x09).is_some());
+    }
+
+    #[test]
+    fn fields_are_known_through_shared_structures() {
+        let known = Known::embedded();
+        assert_eq!(
+            known.field("ChatFromViewer", "AgentData", "SessionID", "uuidbe"),
+            Some("uuidbe secret"),
+            "extended"
+        );
+        assert_eq!(known.field("RezScript", "InventoryBlock", "Type", "i8"), Some("AssetType(i8)"), "a block's type");
+        assert_eq!(
+            known.field("FetchInventoryReply", "InventoryData", "CRC", "u32"),
+            Some("u32 shown hex"),
+            "of a list"
+        );
+        assert_eq!(known.field("RezScript", "InventoryBlock", "Type", "u32"), None, "other bytes");
+        assert_eq!(
+            known.answers.get("GroupAccountSummaryReply").map(String::as_str),
+            Some("GroupAccountSummaryRequest")
+        );
     }
 
     #[test]

@@ -126,12 +126,33 @@ fn nested_as(
     (result, reader.doubts)
 }
 
-/// An object of a class that is known already, in a region with its length before it.
+/// The class that stands for no object.
+const NO_OBJECT: u64 = 0x8000;
+
+/// An object of any class, told by the class before it, or `null`.
 fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let Some(names) = Names::of(run) else {
         return Err(Stop::Unknown);
     };
-    let class = run.arg(call, 0, cursor);
+    let node = run.open(cursor, call.name, call.ty, call.marks);
+    let read = run.field(cursor, names.class, names.class_type, 0, Slots::default());
+    let result = match read {
+        Ok(NO_OBJECT) => {
+            run.tree.cut(node + 1);
+            if let Some(node) = run.tree.get_mut(node) {
+                node.kind = Kind::Null;
+            }
+            Ok(NO_OBJECT)
+        }
+        Ok(class) => object(run, cursor, names, class),
+        Err(stop) => Err(stop),
+    };
+    run.tree.close(node, cursor.pos());
+    result
+}
+
+/// An object of the class `class`, in a region with its length before it.
+fn object(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, class: u64) -> Result<u64, Stop> {
     let length = run.field(cursor, run.tables.count_name(), names.size32, mark::SPAN, Slots::default())?;
     let outer = cursor.narrow(usize::try_from(length).unwrap_or(usize::MAX))?;
     let tables = run.tables;
@@ -142,12 +163,12 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     });
     match member {
         Some(layout) => {
-            run.bounded(cursor, call.name, &[layout.ty], false, Slots::default());
+            run.bounded(cursor, names.object, &[layout.ty], false, Slots::default());
         }
         None => rest(run, cursor),
     }
     cursor.restore(outer);
-    Ok(0)
+    Ok(class)
 }
 
 /// The descriptor a state names just before its record; looked for in what the protocol put beside the evaluator.

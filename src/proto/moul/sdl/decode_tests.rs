@@ -154,7 +154,7 @@ fn values_of_every_type() {
     assert_eq!(value("q")["w"], json!(1.0));
     assert_eq!(value("c8"), json!({"r": 1, "g": 2, "b": 3}));
     assert_eq!(value("ca8")[1], json!({"r": 5, "g": 6, "b": 7, "a": 8}));
-    assert_eq!(value("m")["class"]["value"], json!(0x8000));
+    assert_eq!(got["variables"]["m"].get("value"), Some(&Value::Null), "no object");
     assert_eq!(value("k"), json!([]));
 }
 
