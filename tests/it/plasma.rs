@@ -7,6 +7,7 @@
 //! client writes it, and those that libHSPlasma (`hs`) and DIRTSAND (`ds`) write in another form.
 
 use std::io::Read;
+use std::process::Command;
 
 use moulsniff::out::problem_text;
 use moulsniff::proto::{load_tables, protocol_named};
@@ -284,7 +285,6 @@ fn what_each_program_writes() {
         ("hs", "terminated_empty"),
         ("hs", "wide_reserved"),
         ("plasma", "header_alone"),
-        ("plasma", "riding_human"),
     ];
     assert_eq!(met, expected, "the notes that say which form was read");
 }
@@ -299,5 +299,67 @@ fn cut_anywhere_nothing_is_read_beyond_the_end() {
             let end = reader.evaluator.value(&reader.tables, ty, Sym::ELEMENT, &bytes[..cut], 0, &mut reader.tree);
             assert!(end <= cut * 8, "{} cut at {cut}", instance["class"]);
         }
+    }
+}
+
+/// A buffer read as `plCreatable`: its message, and the notes.
+fn message(hex: &str) -> (Value, Vec<Value>) {
+    let output = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+        .args(["decode", "--type", "plCreatable", "--json", hex])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut read: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let notes = read["problems"].as_array().cloned().unwrap_or_default();
+    (read["value"]["stream"]["message"].take(), notes)
+}
+
+/// plNetMsgGameMessage, then a stream of this length with the message.
+const GAME: &str = "6b02 01100400 2d18006b07000000 8c270000 00000000 00";
+const PLACE: &str = "0000803f0000004000004040 000080400000a0400000c040";
+const POINT: &str = "01 00 01002000 0000 0100 07000000 05f0 bd9a919c97";
+
+#[test]
+fn a_seek_says_where_beside_its_point_in_libhsplasma_and_instead_of_it_in_the_client() {
+    let start = |class: &str| format!("{class} 00 00000000 0000000000000000 41000000 00");
+    let end = "0000c03f 01 04f0a89e9394 0000 00 02 00";
+    let one_shot = "03f0ac968b 01 00 00";
+    for (content, length, place, noted) in [
+        (format!("{} {POINT} {PLACE} {end}", start("9902")), "51000000", true, true),
+        (format!("{} 00 {end}", start("9902")), "25000000", false, true),
+        (format!("{} {POINT} {PLACE} {end} {one_shot}", start("9a02")), "58000000", true, true),
+        (format!("{} 00 {PLACE} {end}", start("9902")), "3d000000", true, false),
+    ] {
+        let (message, notes) = message(&format!("{GAME} {length} {content} 00"));
+        assert_eq!(message["anim_name"], "Walk", "{content}");
+        assert_eq!(message["duration"], 1.5, "{content}");
+        assert_eq!(message.get("target_pos").is_some(), place, "{content}");
+        let texts: Vec<&str> = notes.iter().filter_map(|note| note["text"].as_str()).collect();
+        assert_eq!(texts.iter().any(|text| text.starts_with("in the form `seek_beside_point`")), noted, "{texts:?}");
+    }
+}
+
+#[test]
+fn the_clients_own_ride_is_not_noted_and_a_plain_one_is() {
+    let brain = "00000000005b2183f280c56f46000000004414b1c0";
+    for (more, length, noted) in [("01", "2c000000", false), ("", "2b000000", true)] {
+        // plAvPushBrainMsg: no task, then the brain.
+        let content = format!("6703 00 00000000 0000000000000000 41000000 00 9e04 {brain} {more}");
+        let (_, notes) = message(&format!("{GAME} {length} {content} 00"));
+        let plain = notes.iter().any(|note| note["text"].as_str().unwrap().starts_with("in the form `riding_plain`"));
+        assert_eq!(plain, noted, "{notes:?}");
+    }
+}
+
+#[test]
+fn what_no_program_knows_is_noted() {
+    for (ty, hex) in [("plGenericType", "2a"), ("proEventData", "63000000")] {
+        let output = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+            .args(["decode", "--type", ty, "--json", hex])
+            .output()
+            .unwrap();
+        let read: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let text = read["problems"][0]["text"].as_str().unwrap_or("nothing");
+        assert!(text.contains("that no program knows"), "{ty}: {text}");
     }
 }

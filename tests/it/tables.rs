@@ -7,7 +7,7 @@ use std::path::Path;
 
 use moulsniff::examples::run_examples;
 use moulsniff::proto::{PROTOCOLS, load_tables, protocol_named};
-use moulsniff::table::{Evaluator, Example, ExampleOf, Outcome, Sender, TableSource, Tables, parse_hex};
+use moulsniff::table::{BITSTREAM, Evaluator, Example, ExampleOf, Outcome, Sender, TableSource, Tables, parse_hex};
 use moulsniff::tree::{Sym, Tree};
 
 #[test]
@@ -170,6 +170,18 @@ fn messages_with_any_one_byte_changed() {
             changed[at] = bytes[at];
         }
     });
+}
+
+#[test]
+fn every_type_with_code_is_explained_where_tables_use_it() {
+    for (protocol, tables) in PROTOCOLS.iter().zip(all()) {
+        let explained: HashSet<&str> =
+            tables.declarations().iter().filter(|d| d.kind == "code" && !d.doc.is_empty()).map(|d| d.name.as_str()).collect();
+        let language: HashSet<&str> = BITSTREAM.iter().map(|native| native.name).collect();
+        let own = protocol.natives().iter().map(|native| native.name).filter(|name| !language.contains(name));
+        let silent: Vec<&str> = own.filter(|name| !explained.contains(name)).collect();
+        assert!(silent.is_empty(), "{}: types with code that no table explains: {silent:?}", protocol.name());
+    }
 }
 
 /// Every file of `tests/tables` has one mistake; its first line says where it is and what is said about it.

@@ -126,7 +126,10 @@ fn shapes() -> Map<String, Value> {
             "problem",
             json!({ "type": "object", "required": ["severity", "field", "text"], "properties": {
             "severity": { "enum": ["note", "warning", "error"] }, "field": { "type": "string" },
-            "text": { "type": "string" }, "bytes": hex }, "additionalProperties": false }),
+            "text": { "type": "string" },
+            // Bytes of a secret text are hidden like the text.
+            "bytes": { "anyOf": [{ "$ref": "#/$defs/hex" }, { "$ref": "#/$defs/redacted" }] } },
+            "additionalProperties": false }),
         ),
         ("spans", json!({ "type": "array", "items": { "$ref": "#/$defs/span" } })),
         ("span", span()),

@@ -283,8 +283,8 @@ impl Known {
             Some((_, base)) => base.trim_end_matches(')'),
             None => self.bases.get(first).map_or(first, String::as_str),
         };
-        let same = base == wire || base.strip_prefix("utf8") == wire.strip_prefix("bytes");
-        same.then_some(ty)
+        let text = base.strip_prefix("utf8").is_some_and(|length| wire.strip_prefix("bytes") == Some(length));
+        (base == wire || text).then_some(ty)
     }
 
     /// The type of a field as it is written: in the message, in the structure it extends, or in the one that is the block's type.

@@ -144,6 +144,7 @@ impl Compiler<'_> {
                     self.out.dialects.push(sym);
                 }
                 ItemKind::Range { base, max } => drop(self.ranges.insert(item.name.clone(), (base, max))),
+                ItemKind::Code => self.is_code(&item)?,
                 ItemKind::Message(_) | ItemKind::Service(_) => {}
                 _ => {
                     self.by_name.insert(item.name.clone(), place);
@@ -167,6 +168,7 @@ impl Compiler<'_> {
             ItemKind::Alias { .. } => "type",
             ItemKind::Dialect => "dialect",
             ItemKind::Range { .. } => "numbers",
+            ItemKind::Code => "code",
         };
         self.out.declarations.push(Declaration {
             name: item.name.clone(),

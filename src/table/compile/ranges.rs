@@ -1,10 +1,19 @@
-//! Numbers counted within a range, as a protocol's literature writes them: `low 51` where 0xffff0033 is sent.
+//! Names that tables give to what is not theirs: ranges of message numbers (`low 51` where 0xffff0033 is sent), and types with code.
 
 use super::super::error::TableError;
-use super::super::text::NumberAst;
+use super::super::text::{ItemAst, NumberAst};
 use super::Compiler;
 
 impl Compiler<'_> {
+    /// A `code` declaration explains a type that the protocol's code reads: there has to be one of this name.
+    pub(super) fn is_code(&self, item: &ItemAst) -> Result<(), TableError> {
+        if self.native_ids.contains_key(&item.name) {
+            return Ok(());
+        }
+        let near = crate::suggest::suggestion(&item.name, self.native_ids.keys().map(String::as_str));
+        self.error(item.at, format!("the protocol's code reads no type `{}`{near}", item.name))
+    }
+
     /// The number of a message as it is sent; `None` where the protocol has names instead.
     pub(super) fn number(&self, number: &NumberAst) -> Result<Option<u64>, TableError> {
         let (range, at, number) = match number {

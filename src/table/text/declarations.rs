@@ -159,7 +159,7 @@ impl<'a> TableParser<'a> {
     fn item(&mut self, doc: String) -> Result<ItemAst, TableError> {
         let start = self.now.at;
         let (word, _) = self.name(
-            "a declaration (service, numbers, message, struct, class, positions, enum, flags, family, type, dialect)",
+            "a declaration (service, numbers, message, struct, class, positions, enum, flags, family, type, code, dialect)",
         )?;
         let ((name, at), kind) = match word.as_str() {
             "service" => self.service()?,
@@ -174,10 +174,11 @@ impl<'a> TableParser<'a> {
                 let of = self.type_()?;
                 (name, ItemKind::Alias { of, mods: self.mods()? })
             }
+            "code" => (self.name("the name of a type that the protocol's code reads")?, ItemKind::Code),
             "dialect" => (self.name("the dialect's name")?, ItemKind::Dialect),
             other => {
                 let message = format!(
-                    "`{other}` begins no declaration; one of service, numbers, message, struct, class, positions, enum, flags, family, type, dialect does"
+                    "`{other}` begins no declaration; one of service, numbers, message, struct, class, positions, enum, flags, family, type, code, dialect does"
                 );
                 return Err(self.lex.error(start, message));
             }

@@ -43,6 +43,8 @@ pub(in crate::table) enum ItemKind {
         of: TypeAst,
         mods: Mods,
     },
+    /// A type that the protocol's own code reads.
+    Code,
     Dialect,
     /// `numbers low = 0xffff0000 max 65279`
     Range {
