@@ -175,8 +175,12 @@ fn messages_with_any_one_byte_changed() {
 #[test]
 fn every_type_with_code_is_explained_where_tables_use_it() {
     for (protocol, tables) in PROTOCOLS.iter().zip(all()) {
-        let explained: HashSet<&str> =
-            tables.declarations().iter().filter(|d| d.kind == "code" && !d.doc.is_empty()).map(|d| d.name.as_str()).collect();
+        let explained: HashSet<&str> = tables
+            .declarations()
+            .iter()
+            .filter(|d| d.kind == "code" && !d.doc.is_empty())
+            .map(|d| d.name.as_str())
+            .collect();
         let language: HashSet<&str> = BITSTREAM.iter().map(|native| native.name).collect();
         let own = protocol.natives().iter().map(|native| native.name).filter(|name| !language.contains(name));
         let silent: Vec<&str> = own.filter(|name| !explained.contains(name)).collect();

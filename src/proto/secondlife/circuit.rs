@@ -1,4 +1,4 @@
-//! What a circuit's sequence numbers and acknowledgements tell: resends, duplicates, loss, and how long acknowledgements took.
+//! Counts what sequence numbers and acknowledgements show: resends, duplicates, loss, and how long acknowledgements took.
 //!
 //! Works on numbers alone: it knows neither bytes nor tables. Bounded: a direction remembers its last [`WINDOW`] datagrams.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// How many datagrams of a direction are remembered.
 pub const WINDOW: usize = 2048;
-/// For so many there is room at first.
+/// Datagrams that there is room for at first.
 const FIRST: usize = 32;
 
 /// A larger step of sequence numbers than this is a new beginning, not a loss.
@@ -36,19 +36,19 @@ pub struct Sent {
 pub struct Counters {
     /// Datagrams.
     pub datagrams: u64,
-    /// That asked for an acknowledgement, each once.
+    /// Datagrams that asked for an acknowledgement, each counted once.
     pub reliable: u64,
-    /// Of these, those acknowledged by the other side.
+    /// Reliable datagrams that the other side acknowledged.
     pub acknowledged: u64,
-    /// Of these, those that were forgotten or still waiting at the end.
+    /// Reliable datagrams that were forgotten, or still waiting at the end.
     pub unacknowledged: u64,
-    /// Sent again by the sender.
+    /// Datagrams that the sender marked as sent again.
     pub resends: u64,
-    /// Seen twice without being sent again.
+    /// Datagrams that came twice without being marked as sent again.
     pub duplicates: u64,
     /// Sequence numbers that were never seen.
     pub lost: u64,
-    /// That came after a later one.
+    /// Datagrams that came after a later one.
     pub late: u64,
     /// Acknowledgements of this direction's datagrams that fit nothing remembered.
     pub strange_acks: u64,
@@ -77,15 +77,15 @@ impl Counters {
 /// What was counted of one message in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Sent with the wish to be acknowledged, each once.
+    /// Sent reliably, each counted once.
     pub reliable: u64,
-    /// Of these, those that were.
+    /// Reliable ones that were acknowledged.
     pub acknowledged: u64,
-    /// Of these, those that were forgotten or still waiting at the end.
+    /// Reliable ones that were forgotten, or still waiting at the end.
     pub unacknowledged: u64,
     /// Sent again.
     pub resends: u64,
-    /// Seen twice without being sent again.
+    /// Datagrams that came twice without being marked as sent again.
     pub duplicates: u64,
     /// Sum of the times to acknowledgement, in nanoseconds.
     pub ack_nanos: u64,
@@ -130,7 +130,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Sees how a sequence number fits, before its record has a number. `resent` is the sender's own word for it.
+    /// Counts a sequence number, before its record has a number. `resent`: the sender marked the datagram as sent again.
     pub fn arrive(&mut self, sequence: u32, resent: bool) -> Arrival {
         self.counters.datagrams += 1;
         let before = self.get(sequence).copied();
@@ -160,7 +160,7 @@ impl Direction {
         }
     }
 
-    /// Moves the expected number on, counting what is missing; whether the number lies behind it.
+    /// Moves the expected number on and counts what is missing. Returns whether `sequence` lies behind the expected number.
     fn step(&mut self, sequence: u32) -> bool {
         let Some(next) = self.next else {
             self.next = Some(sequence.wrapping_add(1));
@@ -207,7 +207,7 @@ impl Direction {
         *place = sent;
     }
 
-    /// An acknowledgement from the other side: what it acknowledges, where that is remembered.
+    /// Takes an acknowledgement from the other side. Returns the datagram that it acknowledges, if that is remembered.
     pub fn acknowledge(&mut self, sequence: u32, nanos: i64) -> Option<Sent> {
         let slot = self.slot(sequence);
         let found = self.window.get_mut(slot).filter(|s| s.record != 0 && s.sequence == sequence);
@@ -245,7 +245,7 @@ impl Direction {
         self.window.capacity() * size_of::<Sent>()
     }
 
-    /// Forgets the remembered datagrams: their acknowledgements will fit nothing.
+    /// Forgets the remembered datagrams: later acknowledgements of them count as strange.
     pub fn forget(&mut self) {
         self.waiting();
         self.window = Vec::new();

@@ -1,6 +1,6 @@
 //! One datagram into a tree: header, message (expanded where it is zero-coded) and appended acknowledgements.
 //!
-//! Knows the frame and hands the message to the tables; keeps nothing from datagram to datagram.
+//! Lays out the frame and lets the tables read the message; keeps nothing between datagrams.
 
 use super::packet::{self, Expansion, Packet};
 use crate::table::{Cursor, Evaluator, Layout, LayoutId, MessageId, Run, ServiceId, Tables};
@@ -14,6 +14,15 @@ pub struct Frame {
     header: LayoutId,
     body: LayoutId,
     end: LayoutId,
+}
+
+/// What has to be known of a datagram before it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Framing {
+    /// Whether it begins with a SOCKS header.
+    pub socks: bool,
+    /// The side that sent it: 0 for the client, 1 for the server.
+    pub sender: usize,
 }
 
 /// Why a datagram is no message.
@@ -71,11 +80,11 @@ impl Frame {
         })
     }
 
-    /// Reads a datagram into a cleared tree. Even where it is no message, what its header says is returned, if it has one.
+    /// Reads a datagram into a cleared tree. A datagram that is no message but has a header returns the header with the error.
     pub fn read(
         &self,
         datagram: &[u8],
-        (socks, sender): (bool, usize),
+        Framing { socks, sender }: Framing,
         tables: &Tables,
         evaluator: &mut Evaluator,
         tree: &mut Tree,

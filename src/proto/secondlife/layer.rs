@@ -1,21 +1,21 @@
 //! What LayerData carries: patches of terrain, wind or clouds, as a stream of bits with the most significant of each byte first.
 //!
-//! Knows one field and nothing of circuits. Numbers of more than 8 bits come byte by byte, the low one first. Base: the terrain code of
-//! libopenmetaverse and of the viewer. How coefficients become heights is theirs; here they are what was sent.
+//! Knows one field and nothing of circuits. Numbers of more than 8 bits come byte by byte, the low one first. Sources: the terrain code of
+//! libopenmetaverse and of the viewer. Coefficients are shown as they were sent; turning them into heights is left to the reader.
 
 use crate::table::{Call, Cursor, Run, Stop, Tables};
 use crate::tree::{Buffer, Kind, Node, Severity, Sym, TypeRef, mark};
 
-/// Stands where another patch would begin.
+/// The byte that ends the patches, in place of the next one's first byte.
 const END: u64 = 97;
 
-/// Bits that say that a patch's other coefficients are 0.
+/// Bits of the code for "all further coefficients of this patch are 0".
 const END_OF_PATCH: u32 = 2;
 
 /// Layers of regions larger than 256 metres, whose patches have places of 32 bits.
 const LARGE: [u8; 4] = [b'M', b'X', b'9', b':'];
 
-/// Nodes of a message beyond which no more patches are read: a simulator's layers have a tenth of it.
+/// No more patches are read once a message has this many nodes; a simulator's layers have a tenth of it.
 const MOST: u32 = 1 << 16;
 
 /// Names and types of the parts.
@@ -33,6 +33,16 @@ struct Parts {
     coefficients: Sym,
 }
 
+/// What a node is before its place is known.
+#[derive(Clone, Copy)]
+struct What {
+    name: Sym,
+    ty: TypeRef,
+    kind: Kind,
+    value: u64,
+    marks: u8,
+}
+
 /// The stream on its way into the tree.
 struct Stream<'r, 't, 'd> {
     run: &'r mut Run<'t>,
@@ -45,11 +55,11 @@ struct Stream<'r, 't, 'd> {
     pos: usize,
 }
 
-/// A layer's data: its header and its patches; where the bytes are no such stream to their end, the bytes.
+/// A layer's data: its header and its patches; plain bytes where they are not such a stream up to their end.
 pub fn layer(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let before = run.tree.checkpoint();
-    // Patches are read from whole bytes, with which a layer begins wherever it is sent.
+    // Patches are only read from whole bytes: every layer that was ever sent begins with one.
     let whole = start.is_multiple_of(8) && cursor.left() > 0;
     if whole && group(run, cursor, call).is_some() {
         return Ok(0);
@@ -153,12 +163,12 @@ impl Stream<'_, '_, '_> {
         let quantization = self.number(self.parts.quantization, 8, 0)?;
         let from = self.pos;
         let offset = self.take(32)?;
-        self.leaf((self.parts.offset, self.parts.float), from, (offset, Kind::F32), 0);
+        self.leaf(from, What { name: self.parts.offset, ty: self.parts.float, kind: Kind::F32, value: offset, marks: 0 });
         self.number(self.parts.range, 16, 0)?;
         let place = self.number(self.parts.place, if large { 32 } else { 10 }, mark::SPAN)?;
         let (x, y) = if large { (place >> 16, place & 0xffff) } else { (place >> 5, place & 31) };
-        self.leaf((self.parts.x, self.parts.number), self.pos, (x, Kind::Unsigned), 0);
-        self.leaf((self.parts.y, self.parts.number), self.pos, (y, Kind::Unsigned), 0);
+        self.leaf(self.pos, self.unsigned(self.parts.x, x, 0));
+        self.leaf(self.pos, self.unsigned(self.parts.y, y, 0));
         let list = self.open(self.parts.coefficients, Kind::List);
         let ended = self.coefficients((quantization & 15) as u32 + 2, most)?;
         self.close(list);
@@ -184,21 +194,26 @@ impl Stream<'_, '_, '_> {
                 let magnitude = self.take(width)? as i64;
                 value = if negative { -magnitude } else { magnitude };
             }
-            self.leaf((Sym::ELEMENT, self.parts.number), from, (value as u64, Kind::Signed), 0);
+            let signed = What { kind: Kind::Signed, ..self.unsigned(Sym::ELEMENT, value as u64, 0) };
+            self.leaf(from, signed);
         }
         Some(false)
     }
 
-    /// A number of so many bits as a node.
+    /// Reads a number of `bits` bits as a node.
     fn number(&mut self, name: Sym, bits: u32, marks: u8) -> Option<u64> {
         let from = self.pos;
         let value = self.take(bits)?;
-        self.leaf((name, self.parts.number), from, (value, Kind::Unsigned), marks);
+        self.leaf(from, self.unsigned(name, value, marks));
         Some(value)
     }
 
-    /// A node without children from a bit up to here.
-    fn leaf(&mut self, (name, ty): (Sym, TypeRef), from: usize, (value, kind): (u64, Kind), marks: u8) -> u32 {
+    fn unsigned(&self, name: Sym, value: u64, marks: u8) -> What {
+        What { name, ty: self.parts.number, kind: Kind::Unsigned, value, marks }
+    }
+
+    /// Adds a node without children, from the bit `from` up to here.
+    fn leaf(&mut self, from: usize, What { name, ty, kind, value, marks }: What) -> u32 {
         self.run.tree.leaf(Node {
             value,
             name,
@@ -213,7 +228,7 @@ impl Stream<'_, '_, '_> {
     }
 
     fn open(&mut self, name: Sym, kind: Kind) -> u32 {
-        self.leaf((name, self.parts.patch), self.pos, (0, kind), 0)
+        self.leaf(self.pos, What { name, ty: self.parts.patch, kind, value: 0, marks: 0 })
     }
 
     fn close(&mut self, node: u32) {

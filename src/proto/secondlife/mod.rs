@@ -1,6 +1,6 @@
 //! Second Life and OpenSim: the UDP messages of a circuit between a viewer and a simulator. See `docs/secondlife.md`.
 //!
-//! Knows how a circuit's datagrams are framed and numbered; what stands in the messages is the tables' business.
+//! Knows how a circuit's datagrams are framed and numbered. The tables know what is in the messages.
 
 mod circuit;
 mod datagram;

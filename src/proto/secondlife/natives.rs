@@ -4,10 +4,10 @@ use super::layer::layer;
 use crate::table::{BITSTREAM, Call, Cursor, Native, Run, Stop};
 use crate::tree::{Kind, Node};
 
-/// All of them, by the name tables use: `bits(N)`, the least significant first, the faces of an object, and the patches of a layer.
+/// All of them, by the names that tables use.
 pub const NATIVES: &[Native] = &[BITSTREAM[0], Native::new("face_bits", face_bits), Native::new("layer", layer)];
 
-/// The faces of an object, 7 in a byte, the highest first; a set high bit says that another byte follows.
+/// The faces of an object, 7 in a byte, the most significant group first; a set high bit means that another byte follows.
 fn face_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let mut value = 0u64;
@@ -18,11 +18,12 @@ fn face_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
             break;
         }
     }
-    leaf(run, cursor, call, start, (value, Kind::Unsigned64));
+    leaf(run, cursor, call, start, value);
     Ok(value)
 }
 
-fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, (value, kind): (u64, Kind)) {
+/// Adds a number that was read from `start` up to the cursor.
+fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, value: u64) {
     run.tree.leaf(Node {
         value,
         name: call.name,
@@ -31,7 +32,7 @@ fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, (valu
         bits: (cursor.pos() - start) as u32,
         end: 0,
         buffer: cursor.buffer(),
-        kind,
+        kind: Kind::Unsigned64,
         marks: call.marks,
     });
 }

@@ -1,7 +1,7 @@
 //! A datagram's frame: where header, message and appended acknowledgements lie, and zero coding.
 //!
-//! Pure functions over bytes: this file knows no tables, no tree and no circuits. Base: the page "Packet Layout" of the
-//! Second Life wiki, with what `docs/secondlife.md` says beyond it.
+//! Pure functions over bytes: this file knows no tables, no tree and no circuits. Sources: the page "Packet Layout" of the
+//! Second Life wiki, and what `docs/secondlife.md` adds.
 
 /// The datagram ends with acknowledgements.
 pub const ACK: u8 = 0x10;
@@ -24,7 +24,7 @@ const HEADER: usize = 6;
 /// Where the parts of a datagram lie, in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Whether a SOCKS header stands before it.
+    /// Whether it begins with a SOCKS header.
     pub socks: bool,
     /// The flags.
     pub flags: u8,
@@ -100,10 +100,10 @@ pub const fn medium(number: u8) -> u32 {
     0xff00 | number as u32
 }
 
-/// How expanding went.
+/// How expanding ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expansion {
-    /// To the end.
+    /// All of it was expanded.
     Whole,
     /// The last zero has no count; it stands for itself.
     NoCount,

@@ -1,10 +1,10 @@
-//! Whether a UDP conversation is a circuit, told by content on any port.
+//! Recognises a circuit by the content of its datagrams, on any port.
 //!
-//! A datagram says so where its header is plain (no reserved bits, no extra header), its message is known and fills it
+//! A datagram is evidence where its header is plain (no reserved bits, no extra header), its message is known and fills it
 //! exactly, and its sequence number and acknowledgements are those of a circuit. How much that proves depends on the message
 //! number: four bytes of it are proof enough, one byte is not.
 
-use super::datagram::Frame;
+use super::datagram::{Frame, Framing};
 use super::packet::{self, Packet, low, medium};
 use crate::proto::{LazyTables, Opening, Verdict};
 use crate::table::Evaluator;
@@ -78,18 +78,18 @@ const SIMULATORS: &[u32] = &[
     low(409),   // MapBlockReply
 ];
 
-/// Bits of evidence from which one datagram proves a circuit.
+/// Bits of evidence with which one datagram proves a circuit.
 const CERTAIN: u32 = 40;
-/// Bits that the datagrams of both sides have to bring each, where neither is proof alone.
+/// Bits with which the datagrams of both sides together prove a circuit: each has to have this many.
 const BOTH: u32 = 33;
-/// Bits that are enough where one of the ends is a simulator that was met before.
+/// Bits that are enough where one of the ends is a simulator already seen in the capture.
 const MET: u32 = 25;
-/// Bits that a message with a number of four bytes brings where it does not fill its datagram exactly.
+/// Bits of a message with a number of four bytes that does not fill its datagram exactly.
 const UNSOUND: u32 = 30;
-/// Bits from which a datagram is believed where only one side was captured and nothing more will come.
+/// Bits that are enough at the end of the capture where only one side was captured.
 const AT_LAST: u32 = 39;
 
-/// What one datagram says.
+/// What one datagram proves.
 #[derive(Clone, Copy, Debug, Default)]
 struct Evidence {
     bits: u32,
@@ -146,13 +146,13 @@ fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidenc
         return None;
     }
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
-    let read = frame.read(datagram, (socks, 0), tables, &mut evaluator, &mut tree).ok()?;
+    let read = frame.read(datagram, Framing { socks, sender: 0 }, tables, &mut evaluator, &mut tree).ok()?;
     let viewer = VIEWERS.contains(&read.number);
     let simulator = SIMULATORS.contains(&read.number);
-    // Text in another character set says nothing against a circuit; a message that is cut off, or goes on behind its last field, does.
+    // Text in another character set is no evidence against a circuit; a message that is cut off, or that goes on behind its last field, is.
     let sound = tree.problems().iter().all(|p| p.bytes.is_some() || p.severity == Severity::Note && p.node != 0);
     if !sound {
-        // Simulators do send a byte too many: where the number alone proves much, the next datagrams are waited for.
+        // Some simulators send a byte too many. A number of four bytes proves enough to wait for the next datagrams.
         return (read.number > 0xffff).then_some(Evidence { bits: UNSOUND, viewer, simulator });
     }
     // Four flag bits, a length of 0, and a number that is known.
@@ -175,7 +175,7 @@ fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidenc
     Some(Evidence { bits: 4 + 8 + number + sequence + fit, viewer, simulator })
 }
 
-/// Whether a message could have this number at all: a quick look before the tables are asked.
+/// Whether a message could have this number at all: a quick check before the tables are loaded.
 fn possible(number: u32) -> bool {
     match number {
         0..=0xff => (1..0x80).contains(&number),

@@ -1,18 +1,18 @@
 //! A circuit: its datagrams become messages, its sequence numbers and acknowledgements tie them together.
 //!
-//! Knows the order of a circuit's life; how a datagram is laid out is `datagram`'s business, counting is `circuit`'s.
+//! Knows which messages open and close a circuit. `datagram` knows how a datagram is laid out; `circuit` counts.
 
 use std::collections::BTreeMap;
 
 use super::circuit::{Arrival, Counters, Direction, Sent};
-use super::datagram::{Frame, NoMessage, Read};
+use super::datagram::{Frame, Framing, NoMessage, Read};
 use super::packet::{self, Packet};
 use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
 use crate::session::{Request, Requests, not_its_transport, transaction_key};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
-/// Numbers of the messages that open, carry and close a circuit (the number with all its bytes).
+/// Numbers of the messages that open, carry and close a circuit, with all their bytes.
 mod known {
     use super::packet::low;
 
@@ -28,7 +28,7 @@ mod known {
     pub const LOGOUT_REPLY: u32 = low(253);
 }
 
-/// Requests of both sides that are remembered.
+/// How many requests of both sides are remembered.
 const REQUESTS: usize = 256;
 
 /// A circuit between a viewer (or another simulator) and a simulator.
@@ -65,7 +65,7 @@ struct Seen {
 }
 
 impl CircuitSession {
-    /// A circuit of which nothing was seen yet.
+    /// A circuit before its first datagram.
     pub fn new(ends: Ends, tables: &Tables) -> Self {
         CircuitSession {
             ends,
@@ -97,8 +97,8 @@ impl CircuitSession {
         }
     }
 
-    /// Whether a SOCKS header stands before the datagram. A flow is one or the other throughout; only a datagram that begins
-    /// as both may leaves it open.
+    /// Whether the datagram begins with a SOCKS header. All datagrams of a flow do, or none does; the first one that can only be
+    /// read one way decides.
     fn is_socks(&mut self, datagram: &[u8], frame: &Frame, tables: &Tables) -> bool {
         if let Some(known) = self.socks {
             return known && packet::begins_as_socks(datagram);
@@ -167,7 +167,7 @@ impl CircuitSession {
         self.requests.answer(from, answers, &key, at)
     }
 
-    /// A message nobody knows still counts, and may carry acknowledgements.
+    /// Counts a datagram whose message is not in the tables, and takes its acknowledgements.
     fn unknown(&mut self, from: Side, bytes: &[u8], at: Moment, packet: Packet) {
         let resent = packet.has(packet::RESENT);
         self.sent_by(from).arrive(packet.sequence, resent);
@@ -281,10 +281,12 @@ impl Session for CircuitSession {
 
     fn datagram(&mut self, from: Side, bytes: &[u8], _missing: u64, at: Moment, context: &mut Context<'_>) {
         let Some(frame) = self.frame else {
-            return;
+            let text = "the tables do not say how a datagram is laid out: PacketHeader, body or PacketEnd is missing";
+            return undecoded(from, at, bytes, text.into(), context);
         };
         let socks = self.is_socks(bytes, &frame, context.tables);
-        let read = frame.read(bytes, (socks, from.index()), context.tables, context.evaluator, context.tree);
+        let framing = Framing { socks, sender: from.index() };
+        let read = frame.read(bytes, framing, context.tables, context.evaluator, context.tree);
         let (why, packet) = match read {
             Ok(read) => return self.message(from, bytes, at, read, context),
             Err(no) => no,
@@ -294,17 +296,7 @@ impl Session for CircuitSession {
             NoMessage::NoNumber => "ends inside the message number".to_string(),
             NoMessage::Unknown(n) => format!("no message has the number {n} ({n:#x})"),
         };
-        context.emit.event(
-            at,
-            Event {
-                kind: EventKind::Undecoded,
-                service: "circuit".into(),
-                from,
-                offset: Some(0),
-                length: Some(bytes.len() as u64),
-                text,
-            },
-        );
+        undecoded(from, at, bytes, text, context);
         if let (Some(packet), NoMessage::Unknown(_)) = (packet, why) {
             self.unknown(from, bytes, at, packet);
         }
@@ -320,7 +312,7 @@ impl Session for CircuitSession {
         self.client.forget();
         self.server.forget();
         self.requests.forget();
-        let text = "sent datagrams and requests forgotten to make room: what answers them is not tied to them".into();
+        let text = "sent datagrams and requests were forgotten to make room: later answers and acknowledgements are not matched to them".into();
         event(EventKind::Limit { limit: "max-total" }, Side::Client, at, text, context);
     }
 
@@ -357,6 +349,13 @@ impl Session for CircuitSession {
 
 fn event(kind: EventKind, from: Side, at: Moment, text: String, context: &mut Context<'_>) {
     context.emit.event(at, Event { kind, service: "circuit".into(), from, offset: None, length: None, text });
+}
+
+/// Reports a datagram that is no message.
+fn undecoded(from: Side, at: Moment, bytes: &[u8], text: String, context: &mut Context<'_>) {
+    let length = Some(bytes.len() as u64);
+    let kind = EventKind::Undecoded;
+    context.emit.event(at, Event { kind, service: "circuit".into(), from, offset: Some(0), length, text });
 }
 
 fn nanos(at: Moment) -> i64 {
