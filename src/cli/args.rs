@@ -141,6 +141,8 @@ pub enum Command {
     Decode(DecodeArgs),
     /// What was in captures, and how much of it was understood
     Stats(ReadArgs),
+    /// Who was there: what each client did over all its connections, and what became of it
+    Sessions(SessionsArgs),
     /// The plaintext of a stream, handshake included
     Follow(FollowArgs),
     /// Key files: what they hold, without their secrets
@@ -260,4 +262,19 @@ pub enum KeysCommand {
         #[arg(short, value_name = "OUT")]
         output: PathBuf,
     },
+}
+
+/// Sessions.
+#[derive(Args, Debug)]
+#[command(override_usage = "moulsniff sessions [OPTIONS] [N] CAPTURE...")]
+pub struct SessionsArgs {
+    /// Tell what each session did, step by step
+    #[arg(long)]
+    pub story: bool,
+    /// Only this session, by its number
+    #[arg(long, value_name = "N")]
+    pub session: Option<u64>,
+    /// The session (where only one is wanted), the captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
 }

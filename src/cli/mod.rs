@@ -12,6 +12,7 @@ mod load;
 mod plan;
 mod read;
 mod schema;
+mod sessions;
 mod size;
 mod stats;
 mod tables;
@@ -82,6 +83,7 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
         Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
         Some(Command::Stats(args)) => stats::run(args),
+        Some(Command::Sessions(args)) => sessions::run(args),
         Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
         Some(Command::Man) => man(),

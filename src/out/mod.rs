@@ -10,6 +10,7 @@ mod problem;
 
 pub mod schema;
 mod scratch;
+pub mod sessions;
 pub mod stats;
 mod table_cache;
 pub mod tree;

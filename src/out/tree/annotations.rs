@@ -22,6 +22,13 @@ impl<'a> Annotations<'a> {
         self.named.first().map_or(u32::MAX, |first| first.node)
     }
 
+    /// What a node's number is called, and by which record. Nodes may be asked for in any order.
+    pub fn name_of(&self, node: u32) -> Option<(&'a str, u64)> {
+        let at = self.named.binary_search_by_key(&node, |named| named.node).ok()?;
+        let named = self.named.get(at)?;
+        Some((self.text.get(named.start..named.end)?, named.record))
+    }
+
     /// What a node's number is called, and by which record. Nodes are asked for in their order; those before are forgotten.
     #[inline(never)]
     pub(super) fn take(&mut self, node: u32) -> Option<(&'a str, u64)> {

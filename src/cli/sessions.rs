@@ -1,0 +1,138 @@
+//! `moulsniff sessions`: who was there, and what became of what they asked.
+
+use std::io::{self, Write};
+
+use super::args::{ReadArgs, SessionsArgs};
+use super::error::{CliError, Status};
+use super::plan::Plan;
+use crate::facts::{Session, Sessions};
+use crate::out::Record;
+use crate::out::sessions::{SESSION_COLUMNS, session_csv, session_json, session_text};
+use crate::out::tree::{AnnotationStore, Annotator};
+use crate::pipeline::Output;
+use crate::run::Run;
+
+/// Bytes of names that are kept from record to record.
+const KEEP: usize = 64 << 10;
+
+pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
+    let (only, read) = args.resolved();
+    let Plan { reading, setup, ending, .. } = Plan::new(&read)?;
+    let printing = Printing { form: args.form(&read), story: args.story, only, out: Vec::new(), error: None };
+    let mut collector = Collector {
+        printing,
+        sessions: Sessions::default(),
+        names: Annotator::default(),
+        store: AnnotationStore::default(),
+    };
+    if matches!(collector.printing.form, Form::Csv) {
+        collector.printing.out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
+    }
+    let mut outcome = Run::new(&reading, setup)?.into_output(&mut collector);
+    let last = collector.sessions.finish();
+    collector.printing.sessions(&last);
+    collector.printing.flush();
+    if let Some(error) = collector.printing.error.take() {
+        return Err(CliError::writing(error));
+    }
+    if let Some(error) = outcome.error.take() {
+        return Err(error.into());
+    }
+    ending.say_summary(&outcome);
+    ending.status(&outcome, None)
+}
+
+impl SessionsArgs {
+    /// The session that is asked for, and what is read. A number before the captures is a session, unless there is a file of
+    /// that name.
+    fn resolved(&self) -> (Option<u64>, ReadArgs) {
+        let mut read = self.read.clone();
+        let first = read.captures.first().filter(|path| read.captures.len() > 1 && !path.exists());
+        let number = first.and_then(|path| path.to_str()?.parse().ok());
+        if number.is_some() {
+            read.captures.remove(0);
+        }
+        (self.session.or(number), read)
+    }
+
+    fn form(&self, read: &ReadArgs) -> Form {
+        match (read.json, read.csv) {
+            (true, _) => Form::Json,
+            (false, true) => Form::Csv,
+            (false, false) => Form::Text,
+        }
+    }
+}
+
+/// How sessions are printed.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    /// Blocks of text.
+    Text,
+    /// One JSON object a line.
+    Json,
+    /// One line of comma-separated values each.
+    Csv,
+}
+
+/// Hands records to the collector, and prints the sessions that are over.
+struct Collector {
+    sessions: Sessions,
+    names: Annotator,
+    store: AnnotationStore,
+    printing: Printing,
+}
+
+impl Output for Collector {
+    fn record(&mut self, record: &Record<'_>) {
+        self.store.clear(KEEP);
+        let range = self.names.next(record, &mut self.store);
+        let names = self.store.get(range);
+        self.sessions.record(record, &|node| names.name_of(node).map(|(name, _)| name));
+        let over = self.sessions.take_finished();
+        if !over.is_empty() {
+            self.printing.sessions(&over);
+            self.printing.flush();
+        }
+    }
+
+    fn wants_more(&mut self, _may_block: bool) -> bool {
+        self.printing.error.is_none()
+    }
+}
+
+struct Printing {
+    form: Form,
+    story: bool,
+    /// The only session that is printed, by its number.
+    only: Option<u64>,
+    out: Vec<u8>,
+    error: Option<io::Error>,
+}
+
+impl Printing {
+    fn sessions(&mut self, sessions: &[Session]) {
+        for session in sessions.iter().filter(|session| self.only.is_none_or(|only| session.number == only)) {
+            match self.form {
+                Form::Json => {
+                    let text = session_json(session, self.story).to_string();
+                    self.out.extend_from_slice(text.as_bytes());
+                    self.out.push(b'\n');
+                }
+                Form::Csv => self.out.extend_from_slice(format!("{}\n", session_csv(session)).as_bytes()),
+                Form::Text => {
+                    let mut text = String::new();
+                    session_text(session, self.story, &mut text);
+                    self.out.extend_from_slice(text.as_bytes());
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Err(error) = io::stdout().write_all(&self.out).and_then(|()| io::stdout().flush()) {
+            self.error.get_or_insert(error);
+        }
+        self.out.clear();
+    }
+}
