@@ -71,6 +71,27 @@ pub(super) fn foreign_operator<'a>(word: &str, rest: &'a str) -> Option<(&'a str
     })
 }
 
+/// What to say of a literal that no value of the kind can equal, although it is clear what was meant.
+pub(super) fn misread_literal(key: &str, raw: &str) -> Option<String> {
+    if raw == "null" {
+        return Some(format!("; that it is absent is asked with `not {key}`"));
+    }
+    if let Some((transport, number)) = raw.split_once(':')
+        && key == "stream"
+        && matches!(transport, "tcp" | "udp")
+    {
+        return Some(format!("; a stream of one transport is `stream == {number} and transport == {transport}`"));
+    }
+    let (from, to) = raw.split_once('-')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    (digits(from) && digits(to)).then(|| format!("; a range is asked for with `in {{{from}..{to}}}`"))
+}
+
+/// What to say of a word with a wildcard.
+pub(super) fn wildcard(word: &str) -> Option<&'static str> {
+    word.contains(['*', '%']).then_some("; a comparison knows no wildcards: use `contains \"…\"` or `matches \"^…\"`")
+}
+
 /// What to say of a truth value in the spelling of another language.
 pub(super) fn foreign_constant(word: &str) -> Option<&'static str> {
     Some(match word {

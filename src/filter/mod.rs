@@ -15,6 +15,8 @@ mod parse_path;
 mod parse_value;
 mod path;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod times;
 mod value;
 

@@ -210,7 +210,8 @@ impl<'a> FilterNames<'a> {
             near if near.is_empty() => self.kind_of(name).unwrap_or_default(),
             near => near,
         };
-        if quoted && near.is_empty() { Ok(()) } else { Err(format!("no table has a message `{name}`{near}")) }
+        let open = quoted && near.is_empty() && hints::wildcard(name).is_none();
+        if open { Ok(()) } else { Err(format!("no table has a message `{name}`{near}")) }
     }
 
     fn service(&self, word: &str) -> Result<(), Unknown> {

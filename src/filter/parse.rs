@@ -211,6 +211,9 @@ impl<'a> FilterParser<'a> {
         if rest.starts_with(')') {
             return self.wrong(place, "this parenthesis was never opened");
         }
+        if rest.starts_with(',') {
+            return self.wrong(place, "several values are written in braces: service in {auth, game}");
+        }
         if let Some((spelled, hint)) = hints::foreign_operator(word, rest) {
             return self.wrong(self.at..self.at + spelled.len(), format!("`{spelled}` is no operator; {hint}"));
         }

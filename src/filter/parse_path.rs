@@ -7,6 +7,8 @@ use super::path::{Path, PathKey, PathStep};
 
 /// The most steps in a path.
 const STEPS: usize = 64;
+/// The most searches at any depth in a path. Each multiplies the number of ways through a deeply nested message.
+const SEARCHES: usize = 3;
 
 impl FilterParser<'_> {
     /// A path, and what is known of the values at it.
@@ -27,6 +29,9 @@ impl FilterParser<'_> {
             target = PathTarget::Other;
             if steps.len() > STEPS {
                 return Err(self.wrong(start..self.at, "a path with too many steps"));
+            }
+            if steps.iter().filter(|step| matches!(step, PathStep::Anywhere(_))).count() > SEARCHES {
+                return Err(self.wrong(start..self.at, format!("a path may have `*.` {SEARCHES} times")));
             }
         }
         if let [PathStep::Key(first), _, PathStep::Key(last)] = steps.as_slice()

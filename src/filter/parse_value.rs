@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use regex_lite::{Regex, RegexBuilder};
 
+use super::hints;
 use super::keys::{KeyKind, RecordKey};
 use super::literal::{Literal, NumberLiteral};
 use super::names::{Unknown, Vocabulary, vocabulary_of};
@@ -72,6 +73,9 @@ impl FilterParser<'_> {
         let Err(Unknown { text, near }) = self.names.word(&literal.raw, vocabulary, literal.quoted) else {
             return Ok(());
         };
+        if let Some(hint) = hints::wildcard(&literal.raw) {
+            return Err(self.wrong(place.clone(), format!("{text}{hint}")));
+        }
         let error = self.wrong(place.clone(), text);
         if near {
             return Err(error);
@@ -103,7 +107,10 @@ impl FilterParser<'_> {
             self.at = at;
             return match network {
                 Some(_) => Ok(vec![SetItem::One(self.value(target, asked)?)]),
-                None => Err(self.wrong(at..at + 1, "a set is written in braces: service in {auth, game}")),
+                None => {
+                    let text = "a set is written in braces: service in {auth, game}, frame in {1..5}";
+                    Err(self.wrong(at..at + 1, text))
+                }
             };
         }
         let mut items = Vec::new();
@@ -212,7 +219,10 @@ fn check_key(literal: &Literal, key: &RecordKey, comparison: Comparison) -> Resu
     let raw = &literal.raw;
     let ordered = !matches!(comparison, Comparison::Eq | Comparison::Ne);
     match key.kind {
-        KeyKind::Number if literal.number.is_none() => Err(format!("`{}` is a number, not `{raw}`", key.name)),
+        KeyKind::Number if literal.number.is_none() => {
+            let hint = hints::misread_literal(key.name, raw).unwrap_or_default();
+            Err(format!("`{}` is a number, not `{raw}`{hint}", key.name))
+        }
         KeyKind::Time if literal.time.is_none() => {
             Err(format!("`{raw}` is no time; one is written 2026-11-20T09:30:27Z, or 09:30 for that time of any day"))
         }

@@ -226,6 +226,10 @@ const ELSEWHERE: &[Elsewhere] = &[
         ("*.value == 0", |r| num(r, "**/value", |n| n == 0.0)),
         ("*.record", |_| true),
         ("protocol == ouro and *.length > 10", |r| num(r, "**/length", |n| n > 10.0)),
+        // Names that no table declares.
+        ("message in {UserCommand, ControlCommand, Undescribed, Encrypted}", |r| {
+            ["UserCommand", "ControlCommand", "Undescribed", "Encrypted"].iter().any(|name| is(r, "message", name))
+        }),
     ]),
     (&["captures/moul/moss_full.pcapng", "--keys", "keys/moss_auth_key.der", "--keys", "keys/moss_game_key.der"], &[
         ("*.localTime", |r| !at(r, "**/localTime").is_empty()),
