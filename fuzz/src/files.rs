@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use moulsniff::capture::{Capture, Item, Output, Source, inject, strip};
+use moulsniff::capture::{Capture, CaptureItem, RewriteTarget, Source, inject, strip};
 use moulsniff::examples::run_examples;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
 use moulsniff::proto::{PROTOCOLS, protocol_named};
@@ -19,7 +19,7 @@ fn read(data: &[u8]) -> (u64, u64, bool) {
     loop {
         match capture.next_item() {
             Ok(None) => return (frames, length, failed),
-            Ok(Some(Item::Frame(frame))) => {
+            Ok(Some(CaptureItem::Frame(frame))) => {
                 frames += 1;
                 length += frame.data.len() as u64;
                 assert_eq!(frame.number, frames);
@@ -39,7 +39,7 @@ pub fn capture(data: &[u8]) {
     let (frames, length, failed) = read(data);
     for with in [true, false] {
         let mut out = Vec::new();
-        let output = Output::new("y", &mut out);
+        let output = RewriteTarget::new("y", &mut out);
         let written = match with {
             true => inject(source(data), output, 0x4d4f_554c, b"a key"),
             false => strip(source(data), output, &[0x4d4f_554c]),

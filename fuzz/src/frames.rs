@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Cursor;
 
-use moulsniff::capture::{Capture, Frame, Item, Moment, Time};
+use moulsniff::capture::{Capture, Frame, CaptureItem, Moment, Time};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, FlowLimits, Note, TcpOpening, Stream, StreamId, Totals};
 use moulsniff::proto::moul::keys::SearchBounds;
 use moulsniff::out::json::{JsonWriter, JsonOptions};
@@ -112,8 +112,8 @@ pub fn pipeline(data: &[u8]) {
     let mut capture = Capture::from_reader("x", Box::new(Cursor::new(data.to_vec())));
     loop {
         match capture.next_item() {
-            Ok(Some(Item::Frame(frame))) => pipeline.frame(&frame, &mut lines),
-            Ok(Some(Item::Secrets(secrets))) => {
+            Ok(Some(CaptureItem::Frame(frame))) => pipeline.frame(&frame, &mut lines),
+            Ok(Some(CaptureItem::Secrets(secrets))) => {
                 let moul = protocol_named("moul").and_then(|moul| moul.secrets());
                 let settings = pipeline.settings().named_mut("moul");
                 if let (Some(moul), Some(settings)) = (moul, settings) {

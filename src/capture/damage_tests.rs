@@ -1,11 +1,11 @@
-//! Captures that are cut, damaged or none at all: everything before the damage comes out, then one error,
-//! then the end; and no byte anywhere makes the reader stumble.
+//! Captures that are cut or damaged, and files that are not captures: everything before the damage is returned, then one
+//! error, then the end. No changed byte makes the reader panic.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::bytes::Endianness::{Big, Little};
 use super::testing::*;
-use super::{Capture, Problem};
+use super::{Capture, CaptureProblem};
 use std::io::Write;
 
 const MICROS: u32 = 0xa1b2_c3d4;
@@ -14,7 +14,7 @@ fn pcap() -> Vec<u8> {
     PcapFile::new(Little, MICROS).packet(1, 2, b"one").packet(2, 3, b"").packet(3, 4, b"three").bytes
 }
 
-/// A bit of everything, in two byte orders.
+/// A capture with all kinds of blocks, in two byte orders.
 fn pcapng() -> Vec<u8> {
     NgFile::new(Big)
         .secrets(0x4d4f_554c, b"key text")
@@ -30,7 +30,7 @@ fn pcapng() -> Vec<u8> {
         .bytes
 }
 
-/// The positions between two records or blocks, where a file may end in peace.
+/// The positions between two records or blocks, where a file may end without an error.
 fn boundaries(file: &[u8]) -> Vec<usize> {
     let mut at = if file.starts_with(&[0xd4]) { 24 } else { 0 };
     let mut boundaries = vec![at];
@@ -69,7 +69,7 @@ fn a_file_cut_at_any_byte_gives_what_came_before_and_one_error() {
     }
 }
 
-/// What a careful decoder can still get out of gzip that was cut: the reader must get as much.
+/// What a careful decoder can still decompress of cut gzip data. The reader must return as much.
 fn still_readable(packed: &[u8]) -> Vec<u8> {
     let mut decoder = flate2::write::MultiGzDecoder::new(Vec::new());
     let _ = decoder.write_all(packed);
@@ -109,7 +109,7 @@ fn compressed_files_cut_at_any_byte_give_what_was_unpacked() {
 
 #[test]
 fn looking_ahead_in_a_cut_file_loses_nothing() {
-    // A plain file is read ahead to tell its variant, and the reading ahead meets the cut.
+    // A plain file is read ahead to find its variant, and reading ahead meets the cut.
     let packed = gzip(&pcap());
     let name = format!("moulsniff-cut-{}.gz", std::process::id());
     let path = std::env::temp_dir().join(name);
@@ -279,7 +279,7 @@ fn a_claimed_length_costs_nothing_until_its_bytes_come() {
     file.extend((16u32 << 20).to_le_bytes());
     let mut capture = Capture::new([source("x", &file)]);
     let error = capture.next_frame().unwrap_err();
-    assert!(matches!(error.problem(), Problem::Cut { wanted: 16_777_216, got: 8, .. }));
+    assert!(matches!(error.problem(), CaptureProblem::Cut { wanted: 16_777_216, got: 8, .. }));
     assert_eq!(error.position(), 48);
     assert_eq!(error.file(), "x");
 }

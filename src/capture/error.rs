@@ -14,7 +14,7 @@ struct Inner {
     file: String,
     at: u64,
     packing: Option<Packing>,
-    problem: Problem,
+    problem: CaptureProblem,
 }
 
 /// How a capture file is compressed.
@@ -29,7 +29,7 @@ pub enum Packing {
 /// What is wrong, without the file and the position.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum CaptureProblem {
     /// The file could not be opened.
     Open(io::Error),
     /// The path names a folder.
@@ -77,14 +77,14 @@ pub enum Problem {
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) at: u64,
-    pub(super) problem: Problem,
+    pub(super) problem: CaptureProblem,
 }
 
 /// The result of everything that reads a file without knowing its name.
 pub(super) type ReadResult<T> = Result<T, Fault>;
 
 impl CaptureError {
-    pub(super) fn new(file: &str, packing: Option<Packing>, at: u64, problem: Problem) -> Self {
+    pub(super) fn new(file: &str, packing: Option<Packing>, at: u64, problem: CaptureProblem) -> Self {
         Self(Box::new(Inner { file: printable(file), at, packing, problem }))
     }
 
@@ -102,29 +102,29 @@ impl CaptureError {
 
     /// What is wrong.
     #[must_use]
-    pub fn problem(&self) -> &Problem {
+    pub fn problem(&self) -> &CaptureProblem {
         &self.0.problem
     }
 }
 
 impl Fault {
-    pub(super) fn new(at: u64, problem: Problem) -> Self {
+    pub(super) fn new(at: u64, problem: CaptureProblem) -> Self {
         Self { at, problem }
     }
 
     pub(super) fn cut(at: u64, expected: &'static str, wanted: u64, got: u64) -> Self {
-        Self::new(at, Problem::Cut { expected, wanted, got })
+        Self::new(at, CaptureProblem::Cut { expected, wanted, got })
     }
 
     pub(super) fn damaged(at: u64, text: impl Into<String>) -> Self {
-        Self::new(at, Problem::Damaged(text.into()))
+        Self::new(at, CaptureProblem::Damaged(text.into()))
     }
 }
 
 impl std::error::Error for CaptureError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0.problem {
-            Problem::Open(error) | Problem::Read(error) | Problem::Write(error) => Some(error),
+            CaptureProblem::Open(error) | CaptureProblem::Read(error) | CaptureProblem::Write(error) => Some(error),
             _ => None,
         }
     }
@@ -135,7 +135,7 @@ impl fmt::Display for CaptureError {
         let inner = &*self.0;
         write!(f, "{}: ", inner.file)?;
         match &inner.problem {
-            Problem::Open(_) | Problem::Folder | Problem::Write(_) => {}
+            CaptureProblem::Open(_) | CaptureProblem::Folder | CaptureProblem::Write(_) => {}
             _ => write!(f, "at byte {}{}: ", inner.at, inner.unpacked())?,
         }
         write!(f, "{}", inner.problem)
@@ -160,7 +160,7 @@ impl fmt::Display for Packing {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for CaptureProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(error) => match error.kind() {

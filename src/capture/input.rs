@@ -3,7 +3,7 @@
 //! It reads only until the caller's request is met, so that it never waits on a pipe for bytes that the caller did
 //! not ask for. It knows no format.
 
-use super::error::{Fault, Packing, Problem, ReadResult};
+use super::error::{CaptureProblem, Fault, Packing, ReadResult};
 use std::io::{self, Read};
 
 /// Initial size of the buffer in bytes. It grows only for a block that does not fit.
@@ -139,9 +139,9 @@ impl Input {
     fn fault(&self, error: io::Error) -> Fault {
         let at = self.taken.saturating_add(self.end as u64);
         let problem = match (self.packing, error.raw_os_error(), error.kind()) {
-            (None, _, _) | (_, Some(_), _) => Problem::Read(error),
-            (Some(_), None, io::ErrorKind::UnexpectedEof) => Problem::PackingCut,
-            (Some(packing), None, _) => Problem::PackingDamaged(format!("{packing}: {error}")),
+            (None, _, _) | (_, Some(_), _) => CaptureProblem::Read(error),
+            (Some(_), None, io::ErrorKind::UnexpectedEof) => CaptureProblem::PackingCut,
+            (Some(packing), None, _) => CaptureProblem::PackingDamaged(format!("{packing}: {error}")),
         };
         Fault::new(at, problem)
     }

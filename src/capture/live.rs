@@ -74,10 +74,10 @@ mod system {
     const SNAP_LEN: i32 = 262_144;
     /// Size of the kernel's buffer in bytes.
     const BUFFER: i32 = 16 << 20;
-    /// Milliseconds after which the kernel hands on what it gathered. Handing on each packet at once would cost room: a slot for the
-    /// largest packet there can be, for each.
+    /// Milliseconds for which the kernel collects packets before it passes them on. Passing on each packet at once would
+    /// reserve a slot of the largest packet's size for each.
     const GATHER: i32 = 10;
-    /// How long to wait when there is nothing: never in the system, where the wish to end would not be heard.
+    /// How long to sleep if there is no packet. Waiting in libpcap instead would delay the reaction to Ctrl-C.
     const WAIT: std::time::Duration = std::time::Duration::from_millis(5);
 
     /// A capture on an interface.
@@ -90,10 +90,10 @@ mod system {
     }
 
     impl Live {
-        /// Begins to capture what a filter of libpcap's keeps (all where it is empty).
+        /// Begins to capture the packets that match `filter`, a filter of libpcap's; all packets if it is empty.
         ///
         /// # Errors
-        /// No such interface, no right, a filter that makes no sense.
+        /// There is no such interface, the user has no permission, or libpcap rejects the filter.
         pub fn open(name: &str, filter: &str) -> Result<Live, LiveError> {
             let other = |e: Error| refused(name, &text(e));
             let ready = |precision| {
@@ -107,17 +107,17 @@ mod system {
             };
             capture.filter(filter, true).map_err(|e| LiveError::Filter(filter.into(), text(e)))?;
             let link = match capture.get_datalink().0 {
-                // The system's own numbers for what files call LINKTYPE_RAW.
+                // `DLT_RAW` of most systems and of OpenBSD: `LINKTYPE_RAW` in files.
                 12 | 14 => 101,
                 other => u16::try_from(other).unwrap_or(u16::MAX),
             };
             Ok(Live { name: name.into(), capture, link, nanos, frames: 0 })
         }
 
-        /// The next frame; nothing after a while without one.
+        /// The next frame; `None` if none came for a short while.
         ///
         /// # Errors
-        /// The interface is gone.
+        /// The interface was removed.
         pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, LiveError> {
             let packet = match self.capture.next_packet() {
                 Ok(packet) => packet,
@@ -139,7 +139,7 @@ mod system {
             }))
         }
 
-        /// What the system counted so far.
+        /// The system's packet counts so far.
         pub fn taken(&mut self) -> Taken {
             let stat = self.capture.stats().ok();
             stat.map_or_else(Taken::default, |s| Taken {
@@ -149,10 +149,10 @@ mod system {
         }
     }
 
-    /// The interfaces that there are.
+    /// All interfaces.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not list them.
     pub fn interfaces() -> Result<Vec<Interface>, LiveError> {
         let devices = Device::list().map_err(|e| LiveError::Other("interfaces".into(), text(e)))?;
         Ok(devices
@@ -166,7 +166,7 @@ mod system {
             .collect())
     }
 
-    /// What a refusal is about, by libpcap's words and by what there is.
+    /// The error for an interface that could not be opened, by libpcap's message and by the interfaces that exist.
     fn refused(name: &str, words: &str) -> LiveError {
         let known: Vec<String> = interfaces().unwrap_or_default().into_iter().map(|i| i.name).collect();
         let lower = words.to_lowercase();
@@ -179,7 +179,7 @@ mod system {
         }
     }
 
-    /// libpcap's own words, in one line.
+    /// libpcap's message in one line.
     fn text(error: Error) -> String {
         let text = match error {
             Error::PcapError(text) => text,
@@ -195,11 +195,11 @@ mod system {
     use super::{Interface, LiveError, Taken};
     use std::convert::Infallible;
 
-    /// A capture on an interface, which this build has not.
+    /// A capture on an interface. Without the feature `live` it has no values.
     pub struct Live(Infallible);
 
     impl Live {
-        /// Says that there is none.
+        /// Fails: this build cannot capture.
         ///
         /// # Errors
         /// Always.
@@ -207,21 +207,21 @@ mod system {
             Err(LiveError::NotBuilt)
         }
 
-        /// There is no frame.
+        /// Never called, because there is no value to call it on.
         ///
         /// # Errors
-        /// Never.
+        /// None.
         pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, LiveError> {
             match self.0 {}
         }
 
-        /// There is nothing to count.
+        /// Never called, because there is no value to call it on.
         pub fn taken(&mut self) -> Taken {
             match self.0 {}
         }
     }
 
-    /// Says that there is none.
+    /// Fails: this build cannot capture.
     ///
     /// # Errors
     /// Always.

@@ -33,10 +33,10 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use error::{CaptureError, Packing, Problem};
+pub use error::{CaptureError, CaptureProblem, Packing};
 pub use live::{Interface, Live, LiveError, Taken, interfaces};
 pub use reader::is_magic;
-pub use rewrite::{Output, Rewritten, inject, strip};
+pub use rewrite::{RewriteTarget, Rewritten, inject, strip};
 pub use run::Capture;
 pub use source::Source;
 pub use tail::{Ended, Grown, Tail};
@@ -83,7 +83,7 @@ pub struct Frame<'a> {
 ///
 /// Its `Debug` form shows the kind and the length, never the bytes.
 #[derive(Clone, Copy)]
-pub struct Secrets<'a> {
+pub struct EmbeddedSecrets<'a> {
     /// The block's secrets type (for example `0x544c534b`, a TLS key log).
     pub kind: u32,
     /// The secrets themselves, without padding.
@@ -92,15 +92,18 @@ pub struct Secrets<'a> {
 
 /// One item of a capture. Items come in the order of the file.
 #[derive(Clone, Copy, Debug)]
-pub enum Item<'a> {
+pub enum CaptureItem<'a> {
     /// A captured frame.
     Frame(Frame<'a>),
     /// Secrets that decrypt frames after them.
-    Secrets(Secrets<'a>),
+    Secrets(EmbeddedSecrets<'a>),
 }
 
-impl std::fmt::Debug for Secrets<'_> {
+impl std::fmt::Debug for EmbeddedSecrets<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Secrets").field("kind", &self.kind).field("length", &self.data.len()).finish_non_exhaustive()
+        f.debug_struct("EmbeddedSecrets")
+            .field("kind", &self.kind)
+            .field("length", &self.data.len())
+            .finish_non_exhaustive()
     }
 }

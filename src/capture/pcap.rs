@@ -8,7 +8,7 @@
 use super::Time;
 use super::bytes::Endianness;
 use super::clock::TickClock;
-use super::error::{Fault, Problem, ReadResult};
+use super::error::{CaptureProblem, Fault, ReadResult};
 use super::input::{BufferRange, Input};
 use super::pcap_variant::{self, Variant};
 
@@ -209,7 +209,11 @@ impl Pcap {
         if captured > self.limit() {
             return Err(Fault::new(
                 input.position(),
-                Problem::TooLong { what: "a packet", length: u64::from(captured), limit: u64::from(self.limit()) },
+                CaptureProblem::TooLong {
+                    what: "a packet",
+                    length: u64::from(captured),
+                    limit: u64::from(self.limit()),
+                },
             ));
         }
         let length = captured as usize;

@@ -7,7 +7,7 @@
 use super::Time;
 use super::bytes::Endianness;
 use super::clock::TickClock;
-use super::error::{Fault, Problem, ReadResult};
+use super::error::{CaptureProblem, Fault, ReadResult};
 use super::input::{BufferRange, Input};
 use super::pcap::{FoundFrame, MAX_FRAME};
 
@@ -378,7 +378,7 @@ impl BlockHeader {
     fn too_long(&self, input: &Input, limit: u32) -> Fault {
         Fault::new(
             input.position(),
-            Problem::TooLong { what: "a block", length: u64::from(self.total), limit: u64::from(limit) },
+            CaptureProblem::TooLong { what: "a block", length: u64::from(self.total), limit: u64::from(limit) },
         )
     }
 }

@@ -3,7 +3,7 @@
 //! It does not number frames; `run` does, across files.
 
 use super::ahead::read_ahead;
-use super::error::{CaptureError, Fault, Problem, ReadResult};
+use super::error::{CaptureError, CaptureProblem, Fault, ReadResult};
 use super::input::{BufferRange, Input};
 use super::pcap::{FoundFrame, Pcap, is_pcap};
 use super::pcapng::{Block, Pcapng, SECTION};
@@ -115,11 +115,11 @@ impl CaptureReader {
     fn no_capture(&mut self) -> Fault {
         let bytes = self.input.bytes();
         if bytes.is_empty() {
-            return Fault::new(0, Problem::Empty);
+            return Fault::new(0, CaptureProblem::Empty);
         }
         let first = bytes.get(..SHOWN).unwrap_or(bytes).to_vec();
         let looks_like = looks_like(bytes);
-        Fault::new(0, Problem::NotACapture { first, looks_like })
+        Fault::new(0, CaptureProblem::NotACapture { first, looks_like })
     }
 
     /// The bytes of a range that was just returned.

@@ -5,14 +5,14 @@
 //! the full precision of its times. Secrets are not interpreted.
 
 use super::bytes::Endianness;
-use super::error::{CaptureError, Fault, Problem, ReadResult};
+use super::error::{CaptureError, CaptureProblem, Fault, ReadResult};
 use super::input::Input;
 use super::pcap::Pcap;
 use super::pcapng::{BlockHeader, INTERFACE, SECRETS, SECTION, SMALLEST_SECRETS, SMALLEST_SECTION};
 use super::reader::{CaptureReader, FileFormat};
 use super::source::Source;
 use super::write::{InterfaceDescription, PcapngWriter, secrets_block};
-use super::{Frame, Secrets};
+use super::{EmbeddedSecrets, Frame};
 use std::io::{self, Write};
 
 /// Where the section length begins in a Section Header Block.
@@ -21,7 +21,7 @@ const SECTION_LENGTH: usize = 16;
 const UNKNOWN_LENGTH: [u8; 8] = [0xff; 8];
 
 /// Where a rewritten capture goes.
-pub struct Output<'a> {
+pub struct RewriteTarget<'a> {
     name: &'a str,
     out: &'a mut dyn Write,
 }
@@ -33,7 +33,7 @@ pub struct Rewritten {
     pub removed: u64,
 }
 
-impl<'a> Output<'a> {
+impl<'a> RewriteTarget<'a> {
     /// A writer, which should be buffered, and its name in errors.
     pub fn new(name: &'a str, out: &'a mut dyn Write) -> Self {
         Self { name, out }
@@ -46,8 +46,13 @@ impl<'a> Output<'a> {
 ///
 /// # Errors
 /// Reading or writing failed. If the input is cut, everything before the cut has been written.
-pub fn inject(input: Source, output: Output<'_>, secret_type: u32, payload: &[u8]) -> Result<Rewritten, CaptureError> {
-    let secrets = Secrets { kind: secret_type, data: payload };
+pub fn inject(
+    input: Source,
+    output: RewriteTarget<'_>,
+    secret_type: u32,
+    payload: &[u8],
+) -> Result<Rewritten, CaptureError> {
+    let secrets = EmbeddedSecrets { kind: secret_type, data: payload };
     rewrite(input, output, &[secret_type], Some(secrets))
 }
 
@@ -55,15 +60,15 @@ pub fn inject(input: Source, output: Output<'_>, secret_type: u32, payload: &[u8
 ///
 /// # Errors
 /// As [`inject`].
-pub fn strip(input: Source, output: Output<'_>, secret_types: &[u32]) -> Result<Rewritten, CaptureError> {
+pub fn strip(input: Source, output: RewriteTarget<'_>, secret_types: &[u32]) -> Result<Rewritten, CaptureError> {
     rewrite(input, output, secret_types, None)
 }
 
 fn rewrite(
     input: Source,
-    output: Output<'_>,
+    output: RewriteTarget<'_>,
     kinds: &[u32],
-    secrets: Option<Secrets<'_>>,
+    secrets: Option<EmbeddedSecrets<'_>>,
 ) -> Result<Rewritten, CaptureError> {
     let mut reader = CaptureReader::open(input, false, |reader| reader)?;
     let mut copy = Copy { out: output.out, kinds, secrets, done: Rewritten::default() };
@@ -72,7 +77,7 @@ fn rewrite(
     let flushed = copy.out.flush().map_err(write_fault);
     match copied.and(flushed) {
         Ok(()) => Ok(copy.done),
-        Err(Fault { problem: problem @ Problem::Write(_), at }) => {
+        Err(Fault { problem: problem @ CaptureProblem::Write(_), at }) => {
             Err(CaptureError::new(output.name, None, at, problem))
         }
         Err(fault) => Err(reader.error(fault)),
@@ -82,7 +87,7 @@ fn rewrite(
 struct Copy<'a> {
     out: &'a mut dyn Write,
     kinds: &'a [u32],
-    secrets: Option<Secrets<'a>>,
+    secrets: Option<EmbeddedSecrets<'a>>,
     done: Rewritten,
 }
 
@@ -181,5 +186,5 @@ fn write(out: &mut dyn Write, bytes: &[u8]) -> ReadResult<()> {
 }
 
 fn write_fault(error: io::Error) -> Fault {
-    Fault::new(0, Problem::Write(error))
+    Fault::new(0, CaptureProblem::Write(error))
 }

@@ -1,22 +1,22 @@
-//! Putting secrets in and taking them out changes nothing else, and what the writer writes reads back.
+//! Injecting and stripping secrets changes nothing else, and the reader reads what the writer writes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::bytes::Endianness::{Big, Little};
 use super::testing::*;
-use super::{Frame, Output, PcapngWriter, Rewritten, Secrets, Time, inject, strip};
+use super::{EmbeddedSecrets, Frame, PcapngWriter, RewriteTarget, Rewritten, Time, inject, strip};
 
 const KIND: u32 = 0x4d4f_554c;
 
 fn injected(file: &[u8], payload: &[u8]) -> (Vec<u8>, Rewritten) {
     let mut out = Vec::new();
-    let done = inject(source("x", file), Output::new("y", &mut out), KIND, payload).unwrap();
+    let done = inject(source("x", file), RewriteTarget::new("y", &mut out), KIND, payload).unwrap();
     (out, done)
 }
 
 fn stripped(file: &[u8]) -> (Vec<u8>, Rewritten) {
     let mut out = Vec::new();
-    let done = strip(source("x", file), Output::new("y", &mut out), &[KIND]).unwrap();
+    let done = strip(source("x", file), RewriteTarget::new("y", &mut out), &[KIND]).unwrap();
     (out, done)
 }
 
@@ -101,7 +101,7 @@ fn what_comes_before_a_cut_is_written() {
     for end in 0..file.bytes.len() {
         let mut out = Vec::new();
         let cut = source("x", &file.bytes[..end]);
-        let result = inject(cut, Output::new("y", &mut out), KIND, b"keys");
+        let result = inject(cut, RewriteTarget::new("y", &mut out), KIND, b"keys");
         if let Err(error) = result {
             assert!(error.to_string().starts_with("x: at byte "), "{error}");
         }
@@ -114,7 +114,7 @@ fn what_comes_before_a_cut_is_written() {
 fn an_output_that_fails_is_named() {
     let file = NgFile::new(Big).interface(1, 0);
     let mut nowhere: &mut [u8] = &mut [0; 30];
-    let error = strip(source("x", &file.bytes), Output::new("y", &mut nowhere), &[KIND]);
+    let error = strip(source("x", &file.bytes), RewriteTarget::new("y", &mut nowhere), &[KIND]);
     assert!(error.unwrap_err().to_string().starts_with("y: writing failed: "));
 }
 
@@ -128,7 +128,7 @@ fn what_is_written_reads_back() {
         (time(0, 999_999_000, 6), 101, b""),
         (time(1_700_000_001, 0, 6), 1, b"micro again"),
     ];
-    let secrets = Secrets { kind: KIND, data: b"[keys]" };
+    let secrets = EmbeddedSecrets { kind: KIND, data: b"[keys]" };
     writer.secrets(secrets).unwrap();
     for (time, link, data) in frames {
         let frame = Frame { number: 77, time, link, data, wire_len: 99 };

@@ -4,7 +4,7 @@ use super::error::CaptureError;
 use super::pcapng::Block;
 use super::reader::CaptureReader;
 use super::source::Source;
-use super::{Frame, Item, Secrets};
+use super::{CaptureItem, EmbeddedSecrets, Frame};
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -36,12 +36,12 @@ impl Capture {
     /// A capture of a single file, which is opened at once.
     ///
     /// ```
-    /// use moulsniff::capture::{Capture, Item};
+    /// use moulsniff::capture::{Capture, CaptureItem};
     ///
     /// let mut capture = Capture::open("captures/moul/kind_auth.pcap")?;
     /// let mut bytes = 0;
     /// while let Some(item) = capture.next_item()? {
-    ///     if let Item::Frame(frame) = item {
+    ///     if let CaptureItem::Frame(frame) = item {
     ///         bytes += frame.data.len();
     ///     }
     /// }
@@ -78,12 +78,12 @@ impl Capture {
     /// # Errors
     /// A file cannot be opened, is not a capture, is cut or is damaged. The next call continues with the next file.
     #[inline]
-    pub fn next_item(&mut self) -> Result<Option<Item<'_>>, CaptureError> {
+    pub fn next_item(&mut self) -> Result<Option<CaptureItem<'_>>, CaptureError> {
         let found = self.advance(true)?;
         Ok(match (found, &self.current) {
-            (Some(Block::Frame(found)), Some(reader)) => Some(Item::Frame(found.frame(self.frames, reader))),
+            (Some(Block::Frame(found)), Some(reader)) => Some(CaptureItem::Frame(found.frame(self.frames, reader))),
             (Some(Block::Secrets { kind, place }), Some(reader)) => {
-                Some(Item::Secrets(Secrets { kind, data: reader.at(place) }))
+                Some(CaptureItem::Secrets(EmbeddedSecrets { kind, data: reader.at(place) }))
             }
             _ => None,
         })

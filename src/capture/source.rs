@@ -2,7 +2,7 @@
 //!
 //! A file is opened when the files before it were read. Nothing is read here.
 
-use super::error::{CaptureError, Problem};
+use super::error::{CaptureError, CaptureProblem};
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -69,10 +69,10 @@ impl Source {
             Origin::Path(path) => path,
         };
         let fail = |problem| CaptureError::new(&name, None, 0, problem);
-        let file = File::open(path).map_err(|e| fail(Problem::Open(e)))?;
-        let facts = file.metadata().map_err(|e| fail(Problem::Open(e)))?;
+        let file = File::open(path).map_err(|e| fail(CaptureProblem::Open(e)))?;
+        let facts = file.metadata().map_err(|e| fail(CaptureProblem::Open(e)))?;
         if facts.is_dir() {
-            return Err(fail(Problem::Folder));
+            return Err(fail(CaptureProblem::Folder));
         }
         Ok(Opened { plain: facts.is_file(), name, reader: Box::new(file) })
     }

@@ -1,11 +1,11 @@
-//! Hand-made captures for the tests of this room: a builder of pcap and one of pcapng, in either byte order.
+//! Builders of pcap and pcapng in either byte order, for the tests of this module.
 //!
-//! They are deliberately not the writer: a reader must not be tested against its own mirror image.
+//! They share no code with the writer, so that a mistake made in both reader and writer is found.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::bytes::Endianness;
-use super::{Capture, Item, Source};
+use super::{Capture, CaptureItem, Source};
 use std::io::{Cursor, Read, Write};
 
 impl Endianness {
@@ -75,7 +75,7 @@ impl NgFile {
         empty.section(order)
     }
 
-    /// A section header, from which on another byte order may hold.
+    /// A section header, which may change the byte order.
     pub(super) fn section(mut self, order: Endianness) -> Self {
         self.order = order;
         let mut body = order.bytes32(0x1a2b_3c4d).to_vec();
@@ -141,7 +141,7 @@ impl NgFile {
         let mut body = if kind == 6 {
             order.bytes32(interface).to_vec()
         } else {
-            // The obsolete block: an interface, and a count of drops that must not be taken for part of it.
+            // The obsolete block: an interface, and a count of dropped packets that is no part of the interface's number.
             [order.two(interface as u16), order.two(0x0102)].concat()
         };
         body.extend(order.bytes32((ticks >> 32) as u32));
@@ -169,10 +169,10 @@ impl NgFile {
     }
 }
 
-/// What a test sees of a frame: number, seconds, nanoseconds, digits, link type, length on the wire, data.
+/// A frame as tests compare it: number, seconds, nanoseconds, digits, link type, length on the wire, data.
 pub(super) type SeenFrame = (u64, i64, u32, u8, u16, u32, Vec<u8>);
 
-/// Everything a capture gives: its frames, its secrets, and the errors met on the way, as text.
+/// Everything read from a capture: its frames, its secrets, and the texts of errors.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Everything {
     pub(super) frames: Vec<SeenFrame>,
@@ -189,13 +189,13 @@ pub(super) fn read(bytes: &[u8]) -> Everything {
     drain(&mut Capture::new([source("x", bytes)]))
 }
 
-/// Reads a run to its end, going on after errors.
+/// Reads a capture to its end, and continues after errors.
 pub(super) fn drain(capture: &mut Capture) -> Everything {
     let mut all = Everything::default();
     loop {
         match capture.next_item() {
             Ok(None) => return all,
-            Ok(Some(Item::Frame(frame))) => all.frames.push((
+            Ok(Some(CaptureItem::Frame(frame))) => all.frames.push((
                 frame.number,
                 frame.time.seconds,
                 frame.time.nanos,
@@ -204,7 +204,7 @@ pub(super) fn drain(capture: &mut Capture) -> Everything {
                 frame.wire_len,
                 frame.data.to_vec(),
             )),
-            Ok(Some(Item::Secrets(secrets))) => {
+            Ok(Some(CaptureItem::Secrets(secrets))) => {
                 all.secrets.push((secrets.kind, secrets.data.to_vec()));
             }
             Err(error) => all.errors.push(error.to_string()),
@@ -212,7 +212,7 @@ pub(super) fn drain(capture: &mut Capture) -> Everything {
     }
 }
 
-/// Hands out at most so many bytes a read, as a slow pipe does.
+/// A reader that returns a bounded number of bytes per read, like a slow pipe.
 pub(super) struct Dribble {
     pub(super) bytes: Cursor<Vec<u8>>,
     pub(super) step: usize,

@@ -1,5 +1,4 @@
-//! What every capture must survive: each feature of the formats, each byte a file can be cut at, each way of
-//! being no capture. Clocks have their own tests beside them.
+//! Every feature of the formats. `damage_tests` has damaged files, `clock` its own tests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -116,13 +115,13 @@ fn modified_headers_are_told_by_what_makes_sense() {
 
 #[test]
 fn a_pipe_is_not_waited_on_to_tell_a_variant() {
-    // One record has come, the next has not: the common kinds are taken for granted.
+    // One record has come and the next has not: the most common kind is assumed.
     let file = PcapFile::new(Little, MODIFIED).record([1, 5, 3, 3], &[0; 8], b"abc");
     let mut capture = Capture::from_reader("pipe", Box::new(ThenPanic(Cursor::new(file.bytes))));
     assert_eq!(capture.next_frame().unwrap().unwrap().data, b"abc");
 }
 
-/// A pipe whose writer would keep the reader waiting for good.
+/// A pipe whose writer never writes again: reading beyond what is there fails the test.
 struct ThenPanic(Cursor<Vec<u8>>);
 
 impl std::io::Read for ThenPanic {

@@ -5,7 +5,7 @@
 use super::bytes::{Endianness, padded};
 use super::pcapng::{INTERFACE, MAX_HELD, ORDER_MAGIC, PACKET, SECRETS, SECTION};
 use super::pcapng::{OPTION_END, OPTION_RESOLUTION};
-use super::{Frame, Secrets, Time};
+use super::{EmbeddedSecrets, Frame, Time};
 use std::io::{self, Write};
 
 /// `shb_userappl`: the program that wrote the section.
@@ -76,7 +76,7 @@ impl<W: Write> PcapngWriter<W> {
     ///
     /// # Errors
     /// Writing failed, or the secrets exceed 16 MiB.
-    pub fn secrets(&mut self, secrets: Secrets<'_>) -> io::Result<()> {
+    pub fn secrets(&mut self, secrets: EmbeddedSecrets<'_>) -> io::Result<()> {
         let block = secrets_block(Endianness::Little, secrets)?;
         self.out.write_all(&block)
     }
@@ -166,7 +166,7 @@ impl<W: Write> PcapngWriter<W> {
 }
 
 /// A Decryption Secrets Block.
-pub(super) fn secrets_block(order: Endianness, secrets: Secrets<'_>) -> io::Result<Vec<u8>> {
+pub(super) fn secrets_block(order: Endianness, secrets: EmbeddedSecrets<'_>) -> io::Result<Vec<u8>> {
     let length = u32::try_from(secrets.data.len()).map_err(|_| too_long())?;
     let mut block = Vec::with_capacity(secrets.data.len().saturating_add(24));
     for word in [SECRETS, 0, secrets.kind, length] {

@@ -8,7 +8,7 @@ use super::args::{KeysCommand, ReadArgs};
 use super::error::{CliError, Status};
 use super::files;
 use super::plan::Plan;
-use crate::capture::{self, Capture, Item, Source};
+use crate::capture::{self, Capture, CaptureItem, Source};
 use crate::out::Record;
 use crate::pipeline::Output;
 use crate::proto::{PROTOCOLS, Protocol, Secret, Secrets, SecretsReport};
@@ -98,7 +98,7 @@ fn reports_on_capture(path: &Path) -> Result<Vec<SecretsReport>, CliError> {
     let mut capture = Capture::open(path)?;
     let mut found = Vec::new();
     while let Some(item) = capture.next_item()? {
-        let Item::Secrets(block) = item else { continue };
+        let CaptureItem::Secrets(block) = item else { continue };
         if with_secrets().any(|(_, secrets)| secrets.block_type() == block.kind) {
             found.push(report(&format!("{name}: keys in the capture"), block.data, Some(block.kind))?);
         }
@@ -156,7 +156,7 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
         return Err(CliError::Unreadable(format!("{}: {why}; nothing was written", input.display())));
     };
     let mut file = create(output, &name)?;
-    capture::inject(Source::path(input), capture::Output::new(&name, &mut file), *block_type, &block.bytes)?;
+    capture::inject(Source::path(input), capture::RewriteTarget::new(&name, &mut file), *block_type, &block.bytes)?;
     if private {
         let _ = writeln!(
             std::io::stderr(),
@@ -178,7 +178,7 @@ fn strip(input: &Path, output: &Path, quiet: bool) -> Result<Status, CliError> {
     File::open(input).map_err(|e| CliError::File(input.display().to_string(), e))?;
     let kinds: Vec<u32> = with_secrets().map(|(_, secrets)| secrets.block_type()).collect();
     let mut file = create(output, &name)?;
-    let done = capture::strip(Source::path(input), capture::Output::new(&name, &mut file), &kinds)?;
+    let done = capture::strip(Source::path(input), capture::RewriteTarget::new(&name, &mut file), &kinds)?;
     if !quiet {
         let _ = writeln!(std::io::stderr(), "{name}: {} blocks of keys taken out", done.removed);
     }

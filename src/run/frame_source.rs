@@ -8,7 +8,7 @@ use super::error::RunError;
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::stdin::Stdin;
-use crate::capture::{Capture, Item, Live, Problem, Source, Tail, interfaces};
+use crate::capture::{Capture, CaptureItem, CaptureProblem, Live, Source, Tail, interfaces};
 
 /// Where frames come from, not opened yet.
 #[derive(Clone, Debug)]
@@ -81,10 +81,10 @@ impl FrameSource {
     }
 
     /// The next frame or secrets. After `None`, [`goes_on`](FrameSource::goes_on) says whether there may be more.
-    pub(super) fn next_item(&mut self) -> Result<Option<Item<'_>>, RunError> {
+    pub(super) fn next_item(&mut self) -> Result<Option<CaptureItem<'_>>, RunError> {
         match &mut self.from {
             From::Files(capture) | From::Growing(capture, _) => Ok(capture.next_item()?),
-            From::Interface(live) => Ok(live.next_frame()?.map(Item::Frame)),
+            From::Interface(live) => Ok(live.next_frame()?.map(CaptureItem::Frame)),
         }
     }
 
@@ -145,7 +145,7 @@ impl FrameSource {
 /// Whether an error only says that a capture ends in the middle of a packet. After a signal that is no error: its writer may be in the middle of one.
 pub(super) fn is_unfinished(error: &RunError) -> bool {
     let RunError::Capture(error) = error else { return false };
-    matches!(error.problem(), Problem::Cut { .. } | Problem::Empty)
+    matches!(error.problem(), CaptureProblem::Cut { .. } | CaptureProblem::Empty)
 }
 
 fn is_stdin(path: &Path) -> bool {

@@ -6,7 +6,7 @@ use super::frame_source::{FrameSource, is_unfinished};
 use super::interrupt::Interrupt;
 use super::keep::Keep;
 use super::progress::Progress;
-use crate::capture::{Item, Secrets};
+use crate::capture::{CaptureItem, EmbeddedSecrets};
 use crate::pipeline::{Output, Pipeline};
 use crate::proto::{AllSettings, PROTOCOLS, Protocol};
 
@@ -45,7 +45,7 @@ impl ReadLoop {
     pub(super) fn run(&mut self, pipeline: &mut Pipeline, out: &mut dyn Output) -> bool {
         loop {
             match self.source.next_item() {
-                Ok(Some(Item::Frame(frame))) => {
+                Ok(Some(CaptureItem::Frame(frame))) => {
                     pipeline.frame(&frame, out);
                     if let Err(error) = self.keep.frame(&frame) {
                         return self.fail(error);
@@ -58,7 +58,7 @@ impl ReadLoop {
                         return false;
                     }
                 }
-                Ok(Some(Item::Secrets(secrets))) => {
+                Ok(Some(CaptureItem::Secrets(secrets))) => {
                     if let Some(trouble) = add_carried(secrets, pipeline.settings()) {
                         self.progress.say(&format!("moulsniff: {trouble}"));
                     }
@@ -109,7 +109,7 @@ impl ReadLoop {
 }
 
 /// Hands secrets that a capture carries to the protocol they belong to. Returns what the user should know about them.
-fn add_carried(secrets: Secrets<'_>, settings: &mut AllSettings) -> Option<String> {
+fn add_carried(secrets: EmbeddedSecrets<'_>, settings: &mut AllSettings) -> Option<String> {
     let of = |protocol: &&&dyn Protocol| protocol.secrets().is_some_and(|own| own.block_type() == secrets.kind);
     let protocol = PROTOCOLS.iter().find(of)?;
     protocol.secrets()?.carry(secrets.data, settings.named_mut(protocol.name())?)

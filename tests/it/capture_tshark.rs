@@ -2,7 +2,7 @@
 //! frame, for odd files made by editcap and mergecap. Where these are not installed, each test says so and
 //! passes.
 
-use moulsniff::capture::{Capture, Frame, Output, PcapngWriter, Source, Time, inject, strip};
+use moulsniff::capture::{Capture, Frame, PcapngWriter, RewriteTarget, Source, Time, inject, strip};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -267,7 +267,7 @@ fn files_that_were_injected_and_stripped() {
     for file in [&from, &pcap] {
         let with = folder.join("with.pcapng");
         let mut out = fs::File::create(&with).unwrap();
-        let output = Output::new("with.pcapng", &mut out);
+        let output = RewriteTarget::new("with.pcapng", &mut out);
         inject(Source::path(file), output, 0x4d4f_554c, b"# keys\n").unwrap();
         compare(&with, 30);
         assert_eq!(as_tshark_reads(&with), as_tshark_reads(file));
@@ -279,7 +279,7 @@ fn files_that_were_injected_and_stripped() {
 
         let without = folder.join("without.pcapng");
         let mut out = fs::File::create(&without).unwrap();
-        let output = Output::new("without.pcapng", &mut out);
+        let output = RewriteTarget::new("without.pcapng", &mut out);
         let done = strip(Source::path(&kept), output, &[0x4d4f_554c]).unwrap();
         assert_eq!(done.removed, 1);
         compare(&without, 30);
@@ -304,7 +304,7 @@ fn secrets_editcap_puts_in_are_found() {
     let mut capture = Capture::open(&to).unwrap();
     let mut found = Vec::new();
     while let Some(item) = capture.next_item().unwrap() {
-        if let moulsniff::capture::Item::Secrets(secrets) = item {
+        if let moulsniff::capture::CaptureItem::Secrets(secrets) = item {
             found.push((secrets.kind, secrets.data.to_vec()));
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{file, records};
 use crate::made::{End, Made, ip, run, tcp};
-use moulsniff::capture::{Capture, Item};
+use moulsniff::capture::{Capture, CaptureItem};
 use serde_json::Value;
 
 /// Bytes of a segment, as on a network: the captures were made on a loopback interface.
@@ -42,7 +42,7 @@ fn segments(capture: &str) -> Vec<Segment> {
     let mut all = Vec::new();
     let mut capture = Capture::open(file(capture)).unwrap();
     while let Some(item) = capture.next_item().unwrap() {
-        let Item::Frame(frame) = item else { continue };
+        let CaptureItem::Frame(frame) = item else { continue };
         let packet = &frame.data[14..];
         let header = usize::from(packet[0] & 15) * 4;
         let (total, segment) = (u16::from_be_bytes([packet[2], packet[3]]), &packet[header..]);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::{file, records};
 use crate::made::{ACK, End, Made, end, run};
-use moulsniff::capture::{Capture, Item};
+use moulsniff::capture::{Capture, CaptureItem};
 use moulsniff::flow::FlowLimits;
 use moulsniff::out::{Body, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
@@ -240,7 +240,7 @@ fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
         let (mut pipeline, mut out) = (Pipeline::new(setup), Opened::default());
         let mut capture = Capture::from_reader("x", Box::new(std::io::Cursor::new(made.bytes.clone())));
         while let Some(item) = capture.next_item().unwrap() {
-            if let Item::Frame(frame) = item {
+            if let CaptureItem::Frame(frame) = item {
                 pipeline.frame(&frame, &mut out);
             }
         }

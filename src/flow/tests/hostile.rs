@@ -1,4 +1,4 @@
-//! Input made to hurt: nothing panics, nothing grows, and what is real still comes out.
+//! Hostile input: nothing panics, memory and time stay bounded, and intact streams are still delivered.
 
 use super::*;
 
@@ -116,7 +116,7 @@ fn frames_without_a_time_hasten_nothing() {
     assert_eq!(talk.take_log(), "> 0 'hello'; > 5 'world'");
 }
 
-/// Numbers that are always the same, and look like chance.
+/// A pseudorandom generator with a fixed seed.
 struct Chance(u64);
 
 impl Chance {
@@ -147,8 +147,8 @@ fn noise_on_every_link_type() {
     assert_eq!(talk.flow.stats().frames, 20_000);
 }
 
-/// Segments of a known text, in any order, overlapping, repeated, some lost: what comes out is the text, with gaps
-/// exactly where nothing was ever captured.
+/// Segments of a known text in random order, overlapping, repeated, some lost: the output is the text, with gaps exactly
+/// where nothing was captured.
 #[test]
 fn a_shuffled_stream_comes_out_whole() {
     for seed in 0..200 {
@@ -215,7 +215,7 @@ fn a_short_frame_that_claims_a_long_segment_costs_no_walk_over_all_that_waits() 
     for n in 0..25_000 {
         talk.play(&format!("> {} ack 500 'x'", 200 + 2 * n));
     }
-    // The capture kept none of its payload, which would lie over all of these bytes.
+    // None of its payload was captured. By its length it overlaps with all of these bytes.
     let claim = Build { port: 4000, seq: 150, ack: 500, flags: 0x10, text: vec![b'y'; 60_000], ..Build::default() };
     let packet = claim.ip();
     let began = std::time::Instant::now();

@@ -1,10 +1,10 @@
-//! Dialogues written down frame by frame, each with what it makes deliverable.
+//! Dialogues, frame by frame, each frame with the calls that it causes.
 //!
 //! A line is `frame | events`. Frames: `>` from the client, `<` from the server, then a sequence number, `syn`,
-//! `fin`, `rst`, `ack N`, `'text'` as payload, `cut N` where the capture kept only so many payload bytes. `wait 2s` lets
+//! `fin`, `rst`, `ack N`, `'text'` as payload, `cut N` if only N payload bytes were captured. `wait 2s` lets
 //! time pass, `32 x …` repeats a frame, `end` ends the capture, `port N` changes the client's port.
-//! Events: `> 0 'text'` (direction, offset, bytes), `> gap 5+3 Cause`, `> end Fin`, `> note …`, `open 0 Syn`; `@3` behind one
-//! says that it belongs to frame 3 and not to the one that made it known.
+//! Events: `> 0 'text'` (direction, offset, bytes), `> gap 5+3 Cause`, `> end Fin`, `> note …`, `open 0 Syn`. `@3` after an
+//! event means that its moment is frame 3 and not the current frame.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod gaps;
@@ -15,7 +15,7 @@ mod streams;
 
 use super::*;
 
-/// Writes down what it is told.
+/// A sink that records its calls as text.
 #[derive(Default)]
 pub(super) struct Log {
     pub lines: Vec<String>,
@@ -77,7 +77,7 @@ impl FlowSink for Log {
     }
 }
 
-/// What the next frame is made of.
+/// The parts of the next frame.
 #[derive(Clone, Default)]
 pub(super) struct Build {
     pub back: bool,
@@ -164,7 +164,7 @@ pub(super) fn udp(src: u16, dst: u16, payload: &[u8]) -> Vec<u8> {
     datagram
 }
 
-/// A flow with its log, and a clock.
+/// A flow, a log of its calls, and a clock.
 pub(super) struct Talk {
     pub flow: Flow,
     pub log: Log,
@@ -227,7 +227,7 @@ impl Talk {
     }
 }
 
-/// Plays a dialogue and holds every line against what it is to make known.
+/// Plays a dialogue, and compares the events of every line with those written after it.
 pub(super) fn dialogue_with(limits: FlowLimits, text: &str) -> Talk {
     let mut talk = Talk::new(limits);
     let (mut wanted, mut found) = (Vec::new(), Vec::new());

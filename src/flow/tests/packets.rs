@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The same IP packet on every link layer, padded where Ethernet would.
+/// The same IP packet on every link layer, with padding where Ethernet has some.
 pub(super) fn one_of_each_link(ip: &[u8]) -> Vec<(u16, Vec<u8>)> {
     let v6 = ip[0] >> 4 == 6;
     let kind: [u8; 2] = if v6 { [0x86, 0xdd] } else { [8, 0] };
@@ -30,7 +30,7 @@ pub(super) fn one_of_each_link(ip: &[u8]) -> Vec<(u16, Vec<u8>)> {
     ]
 }
 
-/// A UDP datagram behind every extension header there is.
+/// A UDP datagram behind every kind of extension header.
 pub(super) fn ipv6_with_extensions() -> Vec<u8> {
     let headers = [
         vec![43, 0, 1, 4, 0, 0, 0, 0],                         // hop by hop
@@ -154,7 +154,7 @@ fn ipv6_fragments_of_a_tcp_segment() {
             &[&header[..], if from == 0 { &[6, 0, 1, 4, 0, 0, 0, 0] } else { &[] }, &segment[from..to]].concat(),
         )
     };
-    // The destination options stand in the first fragment, so that its 8 bytes move everything behind it.
+    // The destination options are in the first fragment and move everything behind them by 8 bytes.
     let first = part(0, 16);
     let mut second = part(16, segment.len());
     second[40 + 3] = 24;
@@ -198,7 +198,7 @@ fn of_a_datagram_that_stays_incomplete_the_beginning_is_told_when_its_time_is_ov
     talk.play("wait 61s");
     talk.frame(101, &ipv4(17, [1; 4], [2; 4], &udp(1, 2, b"any other packet")));
     assert_eq!(talk.take_log(), format!("udp 0 > '{}' missing 32; udp 1 > 'any other packet'", &text[..8]));
-    // Without the first one nobody knows whose it was.
+    // Without the first fragment its stream is not known.
     talk.frame(101, &parts[1]);
     talk.frame(101, &parts[2]);
     talk.flow.finish(&mut talk.log);
@@ -229,7 +229,7 @@ fn fragments_that_contradict_each_other_about_the_end() {
     talk.frame(101, &fragments(1, &payload, &[(32, 40)])[0]);
     talk.frame(101, &fragments(1, &payload[..24], &[(16, 24)])[0]);
     talk.flow.finish(&mut talk.log);
-    // 24 bytes in all, and 8 beyond them: what has no hole is told.
+    // 24 bytes in all, and 8 beyond them: the bytes before the hole are delivered.
     assert_eq!(talk.take_log(), "udp 0 > 'xxxxxxxxxxxxxxxx' missing 24; udp 0 end CaptureEnd");
     let stats = talk.flow.stats();
     assert_eq!((stats.reassembled, stats.fragments_dropped), (0, 1));
