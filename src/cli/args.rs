@@ -19,14 +19,9 @@ use super::size;
     args_conflicts_with_subcommands = false,
     subcommand_negates_reqs = true
 )]
-#[command(after_help = "Examples:
-  moulsniff capture.pcapng --keys shard.keys
-  moulsniff capture.pcapng --keys dirtsand.ini --json | jq 'select(.message == \"Auth2Cli_AcctLoginReply\")'
-  tcpdump -i lo -U -w - | moulsniff - --json
-  moulsniff decode moul.auth.client 1a00 07000000 e9030000
-  moulsniff tables show Cli2Auth_VaultNodeFetch
-
-Exit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost or closed.")]
+#[command(
+    after_help = "Exit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost or closed."
+)]
 pub struct Cli {
     /// What to do instead of reading captures.
     #[command(subcommand)]
@@ -96,7 +91,7 @@ pub struct ReadArgs {
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub color: When,
-    /// Exit with 3 when something was undecoded, lost or closed for want of a key
+    /// Exit with 3 when something was undecoded, lost or not opened by any key
     #[arg(long)]
     pub strict: bool,
     /// No progress and no summary on standard error

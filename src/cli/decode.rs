@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
+use super::given::example_protocol;
 use super::load::{settings, tables as load};
 use super::plan::coloured;
 use crate::capture::Moment;
@@ -28,7 +29,9 @@ pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliErr
         }
         None => {
             let Some(name) = &decode.name else {
-                return Err(CliError::Typed("decode what? A name such as moul.auth.client, or --type TYPE".into()));
+                let protocol = example_protocol();
+                let text = format!("decode what? A name such as {protocol}.SERVICE.client, or --type TYPE");
+                return Err(CliError::Typed(text));
             };
             let words: Vec<&str> = decode.hex.iter().map(String::as_str).collect();
             messages(&all, name, &bytes(&words)?, args, &mut out)?;

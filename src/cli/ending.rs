@@ -47,7 +47,7 @@ fn summary_line(summary: &Summary) -> String {
         "{} frames, {} streams recognised, {} messages, {} problems; {} payload bytes: {} explained, {} opaque",
         summary.flow.frames, summary.streams, summary.messages, summary.problems, b.payload, b.explained, b.opaque
     );
-    for (word, n) in [("undecoded", b.undecoded), ("closed for want of a key", b.closed), ("lost", b.lost)] {
+    for (word, n) in [("undecoded", b.undecoded), ("not opened by any key", b.closed), ("lost", b.lost)] {
         if n > 0 {
             text.push_str(&format!(", {n} {word}"));
         }

@@ -104,7 +104,7 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
 
 /// Says which bytes are not among the plaintext.
 fn say_left_out(name: &str, lost: u64, closed: u64) {
-    for (n, why) in [(lost, "were never captured"), (closed, "are closed for want of a key")] {
+    for (n, why) in [(lost, "were never captured"), (closed, "are not opened by any key")] {
         if n > 0 {
             let _ = writeln!(io::stderr(), "{name}{n} bytes {why} and are left out");
         }

@@ -97,6 +97,18 @@ fn specs() -> impl Iterator<Item = OptionSpec> {
     PROTOCOLS.iter().flat_map(|protocol| protocol.options()).copied()
 }
 
+/// Examples of what can be typed, a line each.
+pub(super) fn examples() -> String {
+    let own = PROTOCOLS.iter().flat_map(|protocol| protocol.command_lines());
+    let lines = own.chain(&["tcpdump -i lo -U -w - | moulsniff - --json"]);
+    lines.fold(String::new(), |text, line| text + "  " + line + "\n")
+}
+
+/// The name of a protocol, for examples in errors.
+pub(super) fn example_protocol() -> &'static str {
+    PROTOCOLS.first().map_or("PROTOCOL", |protocol| protocol.name())
+}
+
 /// An option as clap has it.
 fn argument(spec: &OptionSpec) -> Arg {
     let help = match spec.variable {

@@ -33,40 +33,59 @@ fn with_secrets() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn S
 fn check(paths: &[PathBuf]) -> Result<Status, CliError> {
     let mut status = Status::Good;
     let mut out = std::io::stdout().lock();
-    let complain = |error: String| {
-        let _ = writeln!(std::io::stderr(), "moulsniff: {error}");
-    };
     for path in paths {
-        let files = match files::within(path, "a key file", None) {
-            Ok(files) => files,
-            Err(error) => {
-                complain(error.to_string());
+        let checked = check_path(path, &mut |report| {
+            if report.problem.is_some() {
                 status = Status::Unreadable;
-                continue;
             }
-        };
-        for file in files {
-            match reports(&file) {
-                Ok(reports) => {
-                    for report in reports {
-                        if report.problem.is_some() {
-                            status = Status::Unreadable;
-                        }
-                        out.write_all(report.text.as_bytes()).map_err(CliError::writing)?;
-                    }
-                }
-                Err(error) => {
-                    complain(error.to_string());
-                    status = Status::Unreadable;
-                }
+            out.write_all(report.text.as_bytes()).map_err(CliError::writing)
+        });
+        match checked {
+            Ok(()) => {}
+            Err(CliError::BrokenPipe) => return Err(CliError::BrokenPipe),
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "moulsniff: {error}");
+                status = Status::Unreadable;
             }
         }
     }
     Ok(status)
 }
 
+/// Hands over the reports on a file, or on the key files in a folder.
+fn check_path(path: &Path, take: &mut dyn FnMut(SecretsReport) -> Result<(), CliError>) -> Result<(), CliError> {
+    let mut any = false;
+    for file in files::within(path, "a key file", None)? {
+        let reports = match reports(&file) {
+            // A folder may hold anything.
+            Err(CheckError::AnotherKind(_)) if path.is_dir() => continue,
+            Err(CheckError::AnotherKind(text)) => return Err(CliError::Unreadable(text)),
+            Err(CheckError::Other(error)) => return Err(error),
+            Ok(reports) => reports,
+        };
+        any = true;
+        reports.into_iter().try_for_each(&mut *take)?;
+    }
+    let none = || format!("{}: none of the files in this folder is a key file", path.display());
+    if any { Ok(()) } else { Err(CliError::Unreadable(none())) }
+}
+
+/// Why a file was not reported on.
+enum CheckError {
+    /// It is not a key file at all.
+    AnotherKind(String),
+    /// It cannot be read, or is damaged.
+    Other(CliError),
+}
+
+impl From<CliError> for CheckError {
+    fn from(error: CliError) -> Self {
+        CheckError::Other(error)
+    }
+}
+
 /// The reports on a file: one of a key file; of a capture, one for each block of keys in it.
-fn reports(path: &Path) -> Result<Vec<SecretsReport>, CliError> {
+fn reports(path: &Path) -> Result<Vec<SecretsReport>, CheckError> {
     if is_capture(path) {
         return reports_on_capture(path);
     }
@@ -75,15 +94,16 @@ fn reports(path: &Path) -> Result<Vec<SecretsReport>, CliError> {
 }
 
 /// The report of the protocol that can read some bytes; with `block_type`, of the one whose secrets blocks have this type.
-fn report(name: &str, bytes: &[u8], block_type: Option<u32>) -> Result<SecretsReport, CliError> {
-    let mut refused = None;
+fn report(name: &str, bytes: &[u8], block_type: Option<u32>) -> Result<SecretsReport, CheckError> {
+    let mut refused = CheckError::AnotherKind(format!("{name}: no protocol has such keys"));
     for (_, secrets) in with_secrets().filter(|(_, s)| block_type.is_none_or(|wanted| s.block_type() == wanted)) {
         match secrets.report(name, bytes) {
             Ok(report) => return Ok(report),
-            Err(error) => refused = refused.or(Some(error)),
+            Err(refusal) if refusal.another_kind => refused = CheckError::AnotherKind(refusal.text),
+            Err(refusal) => return Err(CliError::Unreadable(refusal.text).into()),
         }
     }
-    Err(CliError::Unreadable(refused.unwrap_or_else(|| format!("{name}: no protocol has such keys"))))
+    Err(refused)
 }
 
 /// Whether a plain file begins as captures do, packed ones included.
@@ -93,18 +113,18 @@ fn is_capture(path: &Path) -> bool {
     is_file && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && capture::is_magic(start)
 }
 
-fn reports_on_capture(path: &Path) -> Result<Vec<SecretsReport>, CliError> {
+fn reports_on_capture(path: &Path) -> Result<Vec<SecretsReport>, CheckError> {
     let name = path.display().to_string();
-    let mut capture = Capture::open(path)?;
+    let mut capture = Capture::open(path).map_err(CliError::from)?;
     let mut found = Vec::new();
-    while let Some(item) = capture.next_item()? {
+    while let Some(item) = capture.next_item().map_err(CliError::from)? {
         let CaptureItem::Secrets(block) = item else { continue };
         if with_secrets().any(|(_, secrets)| secrets.block_type() == block.kind) {
             found.push(report(&format!("{name}: keys in the capture"), block.data, Some(block.kind))?);
         }
     }
     if found.is_empty() {
-        return Err(CliError::Unreadable(format!("{name}: a capture without keys in it")));
+        return Err(CheckError::AnotherKind(format!("{name}: a capture without keys in it")));
     }
     Ok(found)
 }
@@ -160,8 +180,8 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
     if private {
         let _ = writeln!(
             std::io::stderr(),
-            "WARNING: {name} now holds {} long-term PRIVATE KEYS of the shard. Whoever has this file can read every session with these \
-             servers, past and future. Give it to nobody who may not; `moulsniff keys strip` takes them out.",
+            "WARNING: {name} now holds {} long-term PRIVATE KEYS. Anyone who has this file can read every session with these servers, past and \
+             future. Do not pass it on to anyone who may not; `moulsniff keys strip` takes the keys out.",
             block.long_term
         );
     }

@@ -62,11 +62,13 @@ fn one_line(error: &clap::Error) -> String {
 
 /// The command as clap knows it, for help, man page and completions.
 pub fn command() -> clap::Command {
-    Cli::command()
+    let command = Cli::command();
+    let status = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    command.after_help(format!("Examples:\n{}\n{status}", given::examples()))
 }
 
 fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let matches = Cli::command().try_get_matches_from(typed)?;
+    let matches = command().try_get_matches_from(typed)?;
     Cli::from_arg_matches(&matches)
 }
 

@@ -10,6 +10,7 @@ use std::thread::available_parallelism;
 use super::args::{ReadArgs, When};
 use super::ending::Ending;
 use super::error::CliError;
+use super::given::example_protocol;
 use super::load;
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
@@ -136,8 +137,10 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Paths, CliError> {
 
 /// `tcp:14000=moul`, or `14000=moul`.
 fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
-    let wrong =
-        |why: &str| CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000=moul"));
+    let wrong = |why: &str| {
+        let protocol = example_protocol();
+        CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000={protocol}"))
+    };
     let (place, protocol) = text.split_once('=').ok_or_else(|| wrong("no `=`"))?;
     let (transport, port) = place.split_once(':').unwrap_or(("tcp", place));
     let transport = match transport {

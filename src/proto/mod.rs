@@ -16,7 +16,7 @@ pub use crate::session::{
 };
 pub use alone::{Said, read_alone};
 pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
-pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsReport};
+pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
 
 use std::sync::OnceLock;
 
@@ -139,6 +139,10 @@ pub trait Protocol: Sync {
         RecordNames::default()
     }
 
+    /// Command lines that show what the program does for this protocol, for the help.
+    fn command_lines(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// The options that the protocol has on the command line.
     fn options(&self) -> &'static [OptionSpec] {
         &[]

@@ -17,8 +17,17 @@ pub trait Secrets: Sync {
     /// that open every connection, if settings are passed.
     fn block(&self, connections: &[Secret], long_term: Option<&Settings>) -> SecretsBlock;
 
-    /// Reports on a file (or on a block's content) called `name`, without its secrets. An error is one line that quotes nothing of the file.
-    fn report(&self, name: &str, bytes: &[u8]) -> Result<SecretsReport, String>;
+    /// Reports on a file (or on a block's content) called `name`, without its secrets.
+    fn report(&self, name: &str, bytes: &[u8]) -> Result<SecretsReport, SecretsRefusal>;
+}
+
+/// Why a file could not be reported on.
+#[derive(Clone, Debug)]
+pub struct SecretsRefusal {
+    /// One line that names the file and quotes nothing of it.
+    pub text: String,
+    /// Whether the file is not a file of secrets at all, rather than a damaged one.
+    pub another_kind: bool,
 }
 
 /// The content of a Decryption Secrets Block.

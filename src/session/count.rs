@@ -16,7 +16,7 @@ pub struct Counts {
     pub opaque: u64,
     /// That no field claims.
     pub undecoded: u64,
-    /// That stayed closed for want of a key.
+    /// That no key opened.
     pub closed: u64,
     /// Never captured.
     pub lost: u64,

@@ -94,6 +94,69 @@ fn a_session_knows_of_captures_what_a_time_is_and_nothing_else() {
     }
 }
 
+/// Words by which a protocol is known, beside the name of its folder. A protocol without an entry is known by its folder alone.
+const WORDS: [(&str, &[&str]); 4] = [
+    (
+        "moul",
+        &[
+            "uru",
+            "plasma",
+            "dirtsand",
+            "moulars",
+            "moss",
+            "nagus",
+            "sdl",
+            "vault",
+            "gamemgr",
+            "creatable",
+            "gatekeeper",
+            "shard",
+        ],
+    ),
+    ("secondlife", &["sl", "opensim", "linden", "viewer", "simulator", "circuit"]),
+    ("intermud3", &["i3", "intermud", "mudmode", "mud", "muds"]),
+    ("ouro", &["ourodev", "coh", "heroes", "cookie", "cookies", "dbserver"]),
+];
+
+#[test]
+fn a_protocols_words_stay_in_its_folder() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/proto");
+    let folders = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let folders: Vec<String> = folders.map(|f| f.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    let mut wrong = Vec::new();
+    for (path, text) in sources().into_iter().filter(|(path, _)| !path.ends_with("proto/registry.rs")) {
+        for folder in folders.iter().filter(|folder| !path.starts_with(Path::new("src/proto").join(folder))) {
+            let more = WORDS.iter().find(|(protocol, _)| protocol == folder).map_or(&[][..], |(_, words)| words);
+            for (number, line) in program_lines(&text) {
+                let said = words_of(line);
+                if let Some(word) = said.iter().find(|word| *word == folder || more.contains(&word.as_str())) {
+                    let line = line.trim();
+                    wrong
+                        .push(format!("{}:{number}: `{word}` belongs into src/proto/{folder}: {line}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The words of a line in lower case: identifiers as a whole without underscores, and the words they are made of.
+fn words_of(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for identifier in line.split(|c: char| !c.is_alphanumeric() && c != '_') {
+        words.push(identifier.replace('_', "").to_lowercase());
+        let mut word = String::new();
+        for c in identifier.chars() {
+            if c == '_' || c.is_uppercase() && word.chars().last().is_some_and(char::is_lowercase) {
+                words.push(std::mem::take(&mut word).to_lowercase());
+            }
+            word.extend(Some(c).filter(|c| *c != '_'));
+        }
+        words.push(word.to_lowercase());
+    }
+    words
+}
+
 #[test]
 fn files_functions_and_folders_stay_small() {
     let mut wrong = Vec::new();

@@ -110,7 +110,7 @@ impl Formatter {
                     ("explained", counts.explained),
                     ("opaque", counts.opaque),
                     ("undecoded", counts.undecoded),
-                    ("closed for want of a key", counts.closed),
+                    ("not opened by any key", counts.closed),
                     ("lost", counts.lost),
                 ];
                 for (word, n) in parts.into_iter().filter(|p| p.1 > 0) {

@@ -13,13 +13,8 @@ pub(super) const MAX_TEXT: u32 = 2 << 20;
 pub(super) const PREFIX: usize = LENGTH.end();
 
 /// The length of a packet's text, which follows it.
-const LENGTH: LengthField = LengthField {
-    at: 0,
-    size: 4,
-    order: ByteOrder::Big,
-    unit: Unit::Bytes,
-    counts: CountsFrom::BehindLength,
-};
+const LENGTH: LengthField =
+    LengthField { at: 0, size: 4, order: ByteOrder::Big, unit: Unit::Bytes, counts: CountsFrom::BehindLength };
 
 /// Bytes that show whether a packet begins within the first four.
 const LOOK: usize = 2 * PREFIX + 2;

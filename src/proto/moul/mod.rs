@@ -3,6 +3,7 @@
 //! The message tables beside this file say what messages hold; the code here knows how a connection begins, how it is
 //! encrypted, and how its messages follow each other.
 
+mod closed;
 mod evidence;
 mod framing;
 mod gamemgr;
@@ -95,6 +96,15 @@ impl Protocol for Moul {
 
     fn record_names(&self) -> RecordNames {
         RecordNames { messages: &["ConnectPacket"], services: &["unknown", "http"], ..RecordNames::default() }
+    }
+
+    fn command_lines(&self) -> &'static [&'static str] {
+        &[
+            "moulsniff capture.pcapng --keys shard.keys",
+            "moulsniff capture.pcapng --keys dirtsand.ini --json | jq 'select(.message == \"Auth2Cli_AcctLoginReply\")'",
+            "moulsniff decode moul.auth.client 1a00 07000000 e9030000",
+            "moulsniff tables show Cli2Auth_VaultNodeFetch",
+        ]
     }
 
     fn options(&self) -> &'static [OptionSpec] {

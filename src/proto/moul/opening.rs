@@ -1,6 +1,7 @@
 //! How a connection begins: connect packet, key agreement, and the proof of a key.
 
 use super::super::{Context, EventKind, Moment, Side};
+use super::closed::why_closed;
 use super::half::Stage;
 use super::keys::{Service, SessionKey, SessionLine, session_text};
 use super::recognise::is_http;
@@ -156,7 +157,9 @@ impl MoulSession {
             bytes,
             last: last || full,
         };
-        match unlock(&lock, &mut self.deriver, context) {
+        let verdict = unlock(&lock, &mut self.deriver, context);
+        self.report_budget(at, context);
+        match verdict {
             Verdict::Proved(mode) => {
                 // The key belongs before the first bytes that it opens, although later ones proved it.
                 let at = self.first_waiting().unwrap_or(at);
@@ -209,12 +212,22 @@ impl MoulSession {
     }
 
     pub(super) fn close(&mut self, at: Moment, context: &mut Context<'_>) {
-        let (kind, text) = if MoulSettings::of(context.settings).keys.is_empty() {
-            (EventKind::NoKey, "encrypted, and no key was given")
+        let keys = &MoulSettings::of(context.settings).keys;
+        let (kind, text) = if keys.is_empty() {
+            (EventKind::NoKey, "encrypted, and no key was given".to_string())
         } else {
-            (EventKind::WrongKey, "every key was tried and none gave a message")
+            (EventKind::WrongKey, why_closed(keys, Service::from_word(&self.service_name)))
         };
-        self.shut(kind, text.to_string(), at, context);
+        self.shut(kind, text, at, context);
+    }
+
+    /// Says, once in a run, that the keys which the capture carries are not tried any more.
+    pub(super) fn report_budget(&mut self, at: Moment, context: &mut Context<'_>) {
+        if MoulSettings::of(context.settings).keys.budget.is_to_be_reported() {
+            let text = "the keys that the capture carries have caused too much work without opening anything: from here on not all of them are tried; \
+                        with --keys a key is always tried";
+            self.say(Side::Server, EventKind::Limit { limit: "carried keys" }, text.to_string(), at, context);
+        }
     }
 
     /// Nothing in this connection will be read.

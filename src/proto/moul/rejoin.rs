@@ -2,7 +2,7 @@
 
 use super::super::{Context, EventKind, Moment, Opening, Side};
 use super::half::Stage;
-use super::keys::{KeystreamStart, SessionHint, SessionLine, session_text};
+use super::keys::{KeyRing, KeystreamStart, SEARCH_FAILED, SEARCH_FOUND, SessionHint, SessionLine, session_text};
 use super::keystream::{Keystream, LOOK, Position, WINDOW};
 use super::search::{Bench, Found, Search, search};
 use super::session::MoulSession;
@@ -129,63 +129,54 @@ impl MoulSession {
                 Some(one) => vec![one],
                 None => all_services(context.tables),
             };
-            let key = JoinedKey { line: found.line.clone(), file: found.file.to_string() };
-            let (starts, service) = self.positions(&services, &key, context);
+            let key = JoinedKey { line: found.line.clone(), file: found.file.to_string(), carried: found.carried };
+            let Starts { places, service } = self.positions(&services, &key, context);
             let Some(service) = service else { continue };
             self.service = Some(service);
             self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.clone());
-            self.open_joined(&key, starts, at, context);
-            self.joined_by = starts.contains(&None).then_some(key);
+            self.open_joined(&key, places, at, context);
+            self.joined_by = places.contains(&None).then_some(key);
             return true;
         }
+        self.report_budget(at, context);
         false
     }
 
     /// How far the keystreams of both directions were used, as far as that is given or their bytes show it, and the service whose messages show it.
-    fn positions(
-        &self,
-        services: &[ServiceId],
-        key: &JoinedKey,
-        context: &mut Context<'_>,
-    ) -> ([Option<Position>; 2], Option<ServiceId>) {
+    fn positions(&self, services: &[ServiceId], key: &JoinedKey, context: &mut Context<'_>) -> Starts {
         let longest = self.halves.iter().map(|half| half.stream.waiting().len()).max().unwrap_or(0);
-        let mut stream = None;
-        let mut known_service = None;
-        let starts =
-            [(Side::Client, key.line.client_start), (Side::Server, key.line.server_start)].map(|(side, start)| {
-                let half = self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined)?;
-                let bytes = half.stream.waiting();
-                let services = known_service.as_ref().map_or(services, std::slice::from_ref);
-                let known = match start {
-                    KeystreamStart::Used(used) => Some(used.saturating_add(half.stream.offset())),
-                    KeystreamStart::Sequence(number) => used_at(number, context.sequences, side, half.stream.offset()),
-                    KeystreamStart::Search => None,
-                };
-                let (service, found) = match known {
-                    _ if bytes.is_empty() => return None,
-                    Some(used) if used > MOST_USED => return None,
-                    Some(used) => {
-                        // What takes as long as a search counts as one.
-                        if used > MoulSettings::of(context.settings).keys.search.positions as u64 {
-                            MoulSettings::of(context.settings).keys.may_search()?;
-                        }
-                        (*services.first()?, Position { used, bits: 0 })
-                    }
-                    None => {
-                        if stream.is_none() {
-                            stream = Some(Keystream::of(
-                                &key.line.key,
-                                MoulSettings::of(context.settings).keys.may_search()?,
-                                longest,
-                            ));
-                        }
-                        stream.as_ref()?.find(services, side, bytes, &mut Bench::of(context))?
-                    }
-                };
-                known_service = Some(service);
-                Some(found)
-            });
-        (starts, known_service)
+        let keys = &MoulSettings::of(context.settings).keys;
+        let mut searched = Searched { stream: None, refused: false };
+        let mut starts = Starts { places: [None; 2], service: None };
+        for (side, start) in [(Side::Client, key.line.client_start), (Side::Server, key.line.server_start)] {
+            let Some(half) = self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined) else { continue };
+            let bytes = half.stream.waiting();
+            let services = starts.service.as_ref().map_or(services, std::slice::from_ref);
+            let known = match start {
+                KeystreamStart::Used(used) => Some(used.saturating_add(half.stream.offset())),
+                KeystreamStart::Sequence(number) => used_at(number, context.sequences, side, half.stream.offset()),
+                KeystreamStart::Search => None,
+            };
+            let found = match known {
+                _ if bytes.is_empty() => None,
+                Some(used) if used > MOST_USED => None,
+                // To run a keystream further than a search goes takes as long as a search, and counts as one.
+                Some(used) if used > keys.search.positions as u64 && !key.may_search(keys) => None,
+                Some(used) if key.carried && !keys.budget.take_keystream(used) => None,
+                Some(used) => services.first().map(|service| (*service, Position { used, bits: 0 })),
+                None => searched
+                    .stream(key, longest, keys)
+                    .and_then(|stream| stream.find(services, side, bytes, &mut Bench::of(context))),
+            };
+            if let Some((service, position)) = found {
+                starts.service = Some(service);
+                *side.of(&mut starts.places) = Some(position);
+            }
+        }
+        if starts.service.is_some() && searched.stream.is_some() {
+            key.search_found(keys);
+        }
+        starts
     }
 
     /// Opens the directions whose keystream was found, and reports the key.
@@ -218,9 +209,9 @@ impl MoulSession {
     /// A key opened the other direction already; whether it opens this one too, now that more of it is there.
     fn rejoin_other(&mut self, key: JoinedKey, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         let Some(service) = self.service else { return false };
-        let (starts, found) = self.positions(&[service], &key, context);
-        if found.is_some() {
-            self.open_joined(&key, starts, at, context);
+        let starts = self.positions(&[service], &key, context);
+        if starts.service.is_some() {
+            self.open_joined(&key, starts.places, at, context);
             return true;
         }
         let waiting = self.halves.iter().filter(|h| h.stage == Stage::Joined).map(|h| h.stream.waiting().len()).max();
@@ -263,6 +254,46 @@ fn used_at(number: u32, sequences: [Option<u32>; 2], side: Side, offset: u64) ->
 pub(super) struct JoinedKey {
     line: SessionLine,
     file: String,
+    /// The capture carries the key: its searches are taken from the budget.
+    carried: bool,
+}
+
+impl JoinedKey {
+    /// Takes a search from what a run may make, and its price from the budget of carried keys. Returns whether both had something left.
+    fn may_search(&self, keys: &KeyRing) -> bool {
+        (!self.carried || keys.budget.take_keystream(SEARCH_FAILED)) && keys.may_search()
+    }
+
+    /// The search found what it looked for: most of its price goes back.
+    fn search_found(&self, keys: &KeyRing) {
+        if self.carried {
+            keys.budget.return_keystream(SEARCH_FAILED - SEARCH_FOUND);
+        }
+    }
+}
+
+/// Where the keystreams of client and server stand, and the service whose messages prove it.
+struct Starts {
+    places: [Option<Position>; 2],
+    service: Option<ServiceId>,
+}
+
+/// The keystream in which both directions are searched; it is made once.
+struct Searched {
+    stream: Option<Keystream>,
+    /// No more searches are allowed.
+    refused: bool,
+}
+
+impl Searched {
+    /// The keystream, if the search is allowed: as much of it as `bytes` bytes of a direction need.
+    fn stream(&mut self, key: &JoinedKey, bytes: usize, keys: &KeyRing) -> Option<&Keystream> {
+        if self.stream.is_none() && !self.refused {
+            self.refused = !key.may_search(keys);
+            self.stream = (!self.refused).then(|| Keystream::of(&key.line.key, keys.search.positions, bytes));
+        }
+        self.stream.as_ref()
+    }
 }
 
 fn all_services(tables: &Tables) -> Vec<ServiceId> {

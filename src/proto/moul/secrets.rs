@@ -1,8 +1,8 @@
 //! MOUL's keys for the commands about key files, and in captures.
 
-use super::keys::{CarriedBounds, KeyFile, Report, Service, shard_keys};
+use super::keys::{CarriedBounds, KeyError, KeyFile, Report, Service, shard_keys};
 use super::settings::MoulSettings;
-use crate::proto::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsReport};
+use crate::proto::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
 use crate::session::{Secret, Settings};
 
 /// The type of the secrets blocks that carry keys: "MOUL". It is not registered anywhere.
@@ -42,8 +42,10 @@ impl Secrets for ShardKeys {
         SecretsBlock { bytes: shard_keys(&keys, &lines).into_bytes(), long_term: keys.len() }
     }
 
-    fn report(&self, name: &str, bytes: &[u8]) -> Result<SecretsReport, String> {
-        let report = Report::new(name, bytes).map_err(|error| error.to_string())?;
+    fn report(&self, name: &str, bytes: &[u8]) -> Result<SecretsReport, SecretsRefusal> {
+        let refused =
+            |error: KeyError| SecretsRefusal { text: error.to_string(), another_kind: error.is_of_another_kind() };
+        let report = Report::new(name, bytes).map_err(refused)?;
         Ok(SecretsReport {
             format: report.format.to_string(),
             text: report.to_string(),

@@ -3,7 +3,7 @@
 
 use super::super::{Context, Ends};
 use super::evidence::{Against, evidence};
-use super::keys::{Deriver, KeyRing, Service as KeyService, SessionHint, SessionKey};
+use super::keys::{Candidate, Deriver, KeyRing, Service as KeyService, SessionCandidate, SessionHint, SessionKey};
 use super::settings::MoulSettings;
 use crate::table::{Outcome, ServiceId};
 
@@ -52,24 +52,31 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
         return Verdict::Undecided;
     }
     let mut undecided = false;
-    let mut best: Option<(i32, Mode)> = None;
+    let mut best: Option<(i32, Attempt)> = None;
     let mut tried = Vec::new();
     let service = context.tables.service(lock.service).and_then(|s| KeyService::from_word(&s.name));
-    for mode in candidates(lock, service, &MoulSettings::of(context.settings).keys, deriver) {
-        if let Mode::Encrypted(key, _) = &mode {
+    let keys = &MoulSettings::of(context.settings).keys;
+    for candidate in candidates(lock, service, keys) {
+        let Some(attempt) = candidate.attempt(lock, keys, deriver) else { continue };
+        if let Mode::Encrypted(key, _) = &attempt.mode {
+            // Two services may share a key, and a session's own key may be given beside the long-term one: each is tried once.
             if tried.contains(key) {
                 continue;
             }
             tried.push(*key);
         }
-        // Two services may share a key, and a session's own key may be given beside the long-term one: each is tried once.
-        match trial(lock, &mode, context) {
-            Trial::Fits(bits) if bits >= PROOF => return Verdict::Proved(mode),
+        // Work for a key that the capture carries is charged before it is done, and given back if the key fits.
+        let cost = lock.bytes.iter().map(|bytes| bytes.len().min(LOOK) as u64).sum();
+        if attempt.carried && !keys.budget.take_keystream(cost) {
+            continue;
+        }
+        match trial(lock, &attempt.mode, context) {
+            Trial::Fits(bits) if bits >= PROOF => return attempt.proved(cost, keys),
             Trial::Fits(bits) if bits >= LIKELY && !lock.last => return Verdict::Undecided,
             Trial::Fits(bits) => {
                 undecided = true;
                 if best.as_ref().is_none_or(|b| bits > b.0) {
-                    best = Some((bits, mode));
+                    best = Some((bits, attempt));
                 }
             }
             Trial::Pending => undecided = true,
@@ -78,19 +85,72 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
     }
     match best {
         // At the end a single whole message without a flaw is enough if it is hardly chance.
-        Some((bits, mode)) if lock.last && bits >= 12 => Verdict::Proved(mode),
+        Some((bits, attempt)) if lock.last && bits >= 12 => attempt.proved(0, keys),
         _ if undecided && !lock.last => Verdict::Undecided,
         _ => Verdict::None,
     }
 }
 
-/// What might open a connection, the surest first.
+/// One way to open a connection, to be tried.
+struct Attempt {
+    mode: Mode,
+    /// The capture carries the key: the work is taken from the budget.
+    carried: bool,
+    /// A power was taken from the budget for it.
+    power: bool,
+}
+
+impl Attempt {
+    /// This opens the connection; what it took from the budget goes back.
+    fn proved(self, keystream: u64, keys: &KeyRing) -> Verdict {
+        if self.carried {
+            keys.budget.return_keystream(keystream);
+        }
+        if self.power {
+            keys.budget.return_power();
+        }
+        Verdict::Proved(self.mode)
+    }
+}
+
+/// Something that may open a connection.
+enum Candidacy<'a> {
+    /// The key of a session.
+    Session(SessionCandidate<'a>),
+    /// A server's private key, from which the session's key is derived.
+    Private(Candidate<'a>),
+    /// No key: in spite of the handshake nothing may be encrypted.
+    Clear,
+}
+
+impl Candidacy<'_> {
+    /// The attempt with this candidate; nothing where no key comes of it, or where the budget has no power left for it.
+    fn attempt(self, lock: &Lock<'_>, keys: &KeyRing, deriver: &mut Deriver) -> Option<Attempt> {
+        let encrypted = |key, file: &str| Mode::Encrypted(key, file.to_string());
+        Some(match self {
+            Candidacy::Session(found) => {
+                Attempt { mode: encrypted(found.line.key, found.file), carried: found.carried, power: false }
+            }
+            Candidacy::Private(found) => {
+                let (y, seed) = (lock.y?, lock.seed?);
+                let power = found.carried && !deriver.remembers(found.key, y);
+                if power && !keys.budget.take_power() {
+                    return None;
+                }
+                let key = deriver.session_key(found.key, y, &seed)?;
+                Attempt { mode: encrypted(key, found.file), carried: found.carried, power }
+            }
+            Candidacy::Clear => Attempt { mode: Mode::Clear, carried: false, power: false },
+        })
+    }
+}
+
+/// What might open a connection: all keys that the user gave, the surest first, then those that the capture carries, and at last no key at all.
 fn candidates<'a>(
-    lock: &'a Lock<'_>,
+    lock: &Lock<'_>,
     service: Option<KeyService>,
     keys: &'a KeyRing,
-    deriver: &'a mut Deriver,
-) -> impl Iterator<Item = Mode> + 'a {
+) -> impl Iterator<Item = Candidacy<'a>> {
     let hint = SessionHint {
         service,
         y: lock.y,
@@ -98,12 +158,13 @@ fn candidates<'a>(
         client: Some(lock.ends.client),
         server: Some(lock.ends.server),
     };
-    let sessions = keys.sessions(&hint).into_iter().map(|s| Mode::Encrypted(s.line.key, s.file.to_string()));
-    let derived = keys.candidates(service).filter_map(move |candidate| {
-        let key = deriver.session_key(candidate.key, lock.y?, &lock.seed?)?;
-        Some(Mode::Encrypted(key, candidate.file.to_string()))
-    });
-    sessions.chain(derived).chain([Mode::Clear])
+    let sessions = keys.sessions(&hint);
+    let of = move |carried: bool| {
+        let sessions: Vec<_> = sessions.iter().filter(|found| found.carried == carried).copied().collect();
+        let private = keys.candidates(service).filter(move |found| found.carried == carried);
+        sessions.into_iter().map(Candidacy::Session).chain(private.map(Candidacy::Private))
+    };
+    of(false).chain(of(true)).chain([Candidacy::Clear])
 }
 
 enum Trial {
@@ -177,7 +238,7 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::super::Moul;
-    use super::super::keys::{KeyFile, session_key};
+    use super::super::keys::{Budget, CarriedWork, KeyFile, session_key};
     use super::*;
     use crate::proto::{Emit, Event, LazyTables, Message, Moment, Options, Share, Side};
     use crate::session::Settings;
@@ -203,12 +264,20 @@ mod tests {
 
     /// What comes of a client's first bytes to a game server, encrypted with a service's key; and how many powers that took.
     fn try_keys(of: KeyService, plain: &[u8], last: bool) -> (Verdict, String) {
-        let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
-        let key = file.keys().iter().find(|key| key.service() == Some(of)).unwrap();
-        let mut bytes = plain.to_vec();
-        session_key(key, &Y, &SEED).unwrap().cipher().apply(&mut bytes);
         let mut keys = KeyRing::default();
-        keys.add(file);
+        keys.add(KeyFile::parse("dirtsand.ini", KEYS).unwrap());
+        try_ring(keys, of, plain, last)
+    }
+
+    /// The same with other keys on the ring.
+    fn try_ring(keys: KeyRing, of: KeyService, plain: &[u8], last: bool) -> (Verdict, String) {
+        let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
+        let mut bytes = plain.to_vec();
+        match file.keys().iter().find(|key| key.service() == Some(of)) {
+            Some(key) => session_key(key, &Y, &SEED).unwrap().cipher().apply(&mut bytes),
+            // A key that is on no ring.
+            None => SessionKey::new([7; 7]).cipher().apply(&mut bytes),
+        }
         let lazy = LazyTables::new(&Moul, Vec::new()).unwrap();
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 14617));
         let lock = Lock {
@@ -253,5 +322,38 @@ mod tests {
     fn the_key_of_another_service_is_found_after_the_own_one_failed() {
         let (verdict, _) = try_keys(KeyService::Auth, &PING.repeat(3), false);
         assert!(matches!(verdict, Verdict::Proved(Mode::Encrypted(..))));
+    }
+
+    #[test]
+    fn keys_that_the_capture_carries_come_after_the_users_and_cost_no_more_than_their_budget() {
+        let pings = PING.repeat(3);
+        let wrong = || KeyFile::parse("wrong.der", include_bytes!("../../../keys/moss_game_key.der")).unwrap();
+        let right = || KeyFile::parse("carried", KEYS).unwrap();
+        let ring = |powers, user: Option<KeyFile>, carried: Vec<KeyFile>| {
+            let mut keys = KeyRing::default();
+            keys.budget = Budget::new(CarriedWork { powers, keystream: 1 << 20 });
+            carried.into_iter().for_each(|file| assert!(keys.add_carried(file)));
+            user.into_iter().for_each(|file| keys.add(file));
+            keys
+        };
+        // The user's key for another service is tried before the capture's for this one.
+        let (verdict, powers) = try_ring(ring(9, Some(wrong()), vec![right()]), KeyService::Game, &pings, false);
+        assert!(matches!(verdict, Verdict::Proved(Mode::Encrypted(_, file)) if file == "carried"));
+        assert_eq!(powers, "Deriver { 2 remembered }");
+        // A key that opens the connection costs nothing.
+        let keys = ring(1, None, vec![right()]);
+        for _ in 0..3 {
+            let (verdict, _) = try_ring(keys.clone(), KeyService::Game, &pings, false);
+            assert!(matches!(verdict, Verdict::Proved(Mode::Encrypted(..))));
+        }
+        assert!(!keys.budget.is_to_be_reported());
+        // Those that open nothing use it up, and then not one more power is computed.
+        let keys = ring(2, None, vec![right()]);
+        let (verdict, powers) = try_ring(keys.clone(), KeyService::Csr, &pings, true);
+        assert!(matches!(verdict, Verdict::None));
+        assert_eq!(powers, "Deriver { 2 remembered }");
+        assert!(keys.budget.is_to_be_reported());
+        let (_, powers) = try_ring(keys, KeyService::Csr, &pings, true);
+        assert_eq!(powers, "Deriver { 0 remembered }");
     }
 }

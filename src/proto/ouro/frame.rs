@@ -274,13 +274,7 @@ impl Parts {
     }
 
     /// A command in several datagrams: the others' records, then all payloads in a buffer of their own.
-    fn whole(
-        &self,
-        run: &mut Run<'_>,
-        layout: Layout,
-        pieces: Pieces<'_>,
-        cursor: &mut Cursor<'_>,
-    ) {
+    fn whole(&self, run: &mut Run<'_>, layout: Layout, pieces: Pieces<'_>, cursor: &mut Cursor<'_>) {
         let list = self.node(run, cursor, NodeShape::new(self.fragments, Kind::List), 0);
         for record in pieces.records {
             let kind = if u32::try_from(*record).is_ok() { Kind::Unsigned } else { Kind::Unsigned64 };

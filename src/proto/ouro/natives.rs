@@ -34,12 +34,7 @@ struct AckTypes {
     next: TypeRef,
 }
 
-fn ack_list(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    count: u64,
-    types: AckTypes,
-) -> Result<u64, Stop> {
+fn ack_list(run: &mut Run<'_>, cursor: &mut Cursor<'_>, count: u64, types: AckTypes) -> Result<u64, Stop> {
     let mut before = 0u32;
     for i in 0..count {
         let ty = if i == 0 { types.first } else { types.next };

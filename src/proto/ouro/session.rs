@@ -125,7 +125,9 @@ impl LinkSession {
                         true => format!("{bytes} bytes that are no packet; the next one begins behind them"),
                         false => format!("{bytes} bytes that are no whole packet"),
                     };
-                    context.emit.event(at, link_event(EventKind::Undecoded, from, text).about(finder.offset(), bytes as u64));
+                    context
+                        .emit
+                        .event(at, link_event(EventKind::Undecoded, from, text).about(finder.offset(), bytes as u64));
                     finder.advance(bytes);
                 }
             }

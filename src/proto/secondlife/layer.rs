@@ -163,7 +163,10 @@ impl Stream<'_, '_, '_> {
         let quantization = self.number(self.parts.quantization, 8, 0)?;
         let from = self.pos;
         let offset = self.take(32)?;
-        self.leaf(from, What { name: self.parts.offset, ty: self.parts.float, kind: Kind::F32, value: offset, marks: 0 });
+        self.leaf(
+            from,
+            What { name: self.parts.offset, ty: self.parts.float, kind: Kind::F32, value: offset, marks: 0 },
+        );
         self.number(self.parts.range, 16, 0)?;
         let place = self.number(self.parts.place, if large { 32 } else { 10 }, mark::SPAN)?;
         let (x, y) = if large { (place >> 16, place & 0xffff) } else { (place >> 5, place & 31) };

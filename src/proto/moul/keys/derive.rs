@@ -65,10 +65,18 @@ struct Remembered {
 }
 
 impl Deriver {
+    /// Whether the power for this key and `y` is remembered, so that [`session_key`](Deriver::session_key) costs nothing.
+    pub fn remembers(&self, key: &PrivateKey, y: &[u8]) -> bool {
+        self.find(key, y).is_some()
+    }
+
+    fn find(&self, key: &PrivateKey, y: &[u8]) -> Option<&Remembered> {
+        self.remembered.iter().find(|known| known.y == y && known.key.same_numbers(key))
+    }
+
     /// As [`session_key`].
     pub fn session_key(&mut self, key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<SessionKey> {
-        let known = self.remembered.iter().find(|known| known.y == y && known.key.same_numbers(key));
-        if let Some(known) = known {
+        if let Some(known) = self.find(key, y) {
             return Some(mix(&known.shared, seed));
         }
         let shared = shared(key, y)?;

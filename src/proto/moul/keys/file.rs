@@ -1,4 +1,4 @@
-//! A key file of any format, told by what is in it and not by its name.
+//! A key file of any format. The format is recognised by the content, not by the file's name.
 
 use super::error::{KeyError, Place};
 use super::ini::{client, client_line, dirtsand, server_line};
@@ -114,7 +114,7 @@ impl KeyFile {
     }
 }
 
-/// Reads any format, those that open nothing included.
+/// Reads any format, including those that open nothing.
 pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, Contents), KeyError> {
     let whole = |text: &str| KeyError::new(name, Place::Whole, text);
     if bytes.is_empty() {
@@ -177,7 +177,7 @@ fn read_binary(name: &str, bytes: &[u8]) -> Result<(Format, Contents), KeyError>
     }
 }
 
-/// What to say of a text that holds no keys of any kind that is known.
+/// The error text for a text that holds no keys of any known kind.
 fn refusal(text: &str) -> &'static str {
     if text.contains("-----BEGIN ") {
         "PEM is none of the key formats: MOSS's own DER file is needed"
@@ -192,7 +192,7 @@ fn refusal(text: &str) -> &'static str {
     }
 }
 
-/// The error a file deserves that was read well and holds no key.
+/// The error for a file that was read without a mistake and holds no key.
 pub(super) fn opens_nothing(name: &str, format: Format, contents: &Contents) -> Option<KeyError> {
     if !contents.keys.is_empty() || !contents.sessions.is_empty() {
         return None;
@@ -219,7 +219,7 @@ pub(super) fn opens_nothing(name: &str, format: Format, contents: &Contents) -> 
         _ => "no key in this file: expected a line `private` or `session`",
     };
     let error = KeyError::new(name, Place::Whole, text);
-    // A half of a key is a mistake somebody made; no key at all is a server that does not encrypt.
+    // Half a key is a mistake. No key at all means that the server does not encrypt.
     let harmless = format == Format::Nagus && contents.public.is_empty() && contents.no_keys_wanted;
     Some(if harmless { error.harmless() } else { error })
 }

@@ -1,13 +1,14 @@
 //! Key files of MOUL shards, the derivation of session keys, and the cipher.
 //!
-//! A shard's private key, a client's `y` and the server's seed give the RC4 key of one connection;
-//! this room reads the private keys out of the files shard admins have, holds them in a
-//! [`KeyRing`], and does that sum. It knows nothing of captures, tables or messages: bytes come in,
-//! keys and plain bytes go out, and whether a key was the right one is for the caller to prove.
+//! A shard's private key, a client's `y` and the server's seed give the RC4 key of one connection.
+//! This module reads private keys from the files that shard admins have, holds them in a
+//! [`KeyRing`], and derives session keys. It knows nothing of captures, tables or messages. Its caller
+//! has to prove that a key is the right one, by the messages that it decrypts.
 //!
-//! Secrets stay inside: no type here that holds one shows it through `Debug`, `Display` or an
+//! No type here that holds a secret shows it through `Debug`, `Display` or an
 //! error. The formats are described in `docs/keys.md`.
 
+mod budget;
 mod check;
 mod derive;
 mod error;
@@ -26,6 +27,7 @@ mod session;
 mod text;
 mod write;
 
+pub use budget::{Budget, CarriedWork, SEARCH_FAILED, SEARCH_FOUND};
 pub use check::{KeyReport, PublicReport, Report, SessionReport};
 pub use derive::{Deriver, SessionKey, session_key};
 pub use error::{KeyError, Place};

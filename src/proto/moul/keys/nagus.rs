@@ -1,5 +1,5 @@
-//! NAGUS's configuration: what Python's configparser makes of sections, options, and values that go
-//! on over indented lines. It looks at the keys and passes over everything else.
+//! NAGUS's configuration, in the syntax of Python's configparser: sections, options, and values that continue
+//! on indented lines. Only the keys are read, everything else is skipped.
 
 use super::error::KeyError;
 use super::error::Place;
@@ -54,7 +54,7 @@ struct OptionLine<'a> {
     place: Place,
 }
 
-/// An option whose value may go on in the next lines.
+/// An option whose value may continue on the next lines.
 struct Open<'a> {
     name: String,
     value: String,

@@ -3,7 +3,7 @@
 
 use num_bigint::BigUint;
 
-/// Bases of the Miller-Rabin rounds. Eight leave an ordinary composite no chance worth naming.
+/// Bases of the Miller-Rabin rounds. An ordinary composite passes eight rounds with a probability below 1 in 65,000.
 const BASES: [u32; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
 
 /// Divisors tried first: they rule out nine numbers in ten at once.

@@ -6,7 +6,7 @@ use super::service::Service;
 use num_bigint::BigUint;
 use std::fmt;
 
-/// The longest modulus and exponent the protocol has room for, in bits.
+/// The longest modulus and exponent that the protocol allows, in bits.
 pub(super) const MAX_BITS: u64 = 512;
 
 /// Private keys in one file at most. All of them may have to be tried on every connection.

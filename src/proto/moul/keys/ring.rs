@@ -1,6 +1,7 @@
-//! All keys of all files, in the order they are worth trying. It hands out keys with the name of
-//! the file they came from; whether one fits is found by decrypting, which is not done here.
+//! All keys of all files, in the order in which they should be tried. It hands out keys with the names of
+//! their files; it does not decrypt, so it does not know whether a key fits.
 
+use super::budget::Budget;
 use super::file::KeyFile;
 use super::private::PrivateKey;
 use super::service::Service;
@@ -19,7 +20,7 @@ const MOST: usize = 64;
 pub struct SearchBounds {
     /// Positions that are tried in one search.
     pub positions: usize,
-    /// Searches in a run: each takes a good part of a second, and captures may bring keys of their own.
+    /// Searches in a run. One takes up to a second and a half.
     pub searches: usize,
 }
 
@@ -29,7 +30,7 @@ impl Default for SearchBounds {
     }
 }
 
-/// How many keys of captures are kept: whoever made one may have put in any number.
+/// How many keys of captures are kept: a capture may hold any number.
 #[derive(Clone, Copy, Debug)]
 pub struct CarriedBounds {
     /// Private keys: each is tried on every encrypted connection.
@@ -44,12 +45,12 @@ impl Default for CarriedBounds {
     }
 }
 
-/// The keys a run has. Grows with every file added; nothing is ever taken out.
+/// The keys of a run. Keys are added, never removed.
 #[derive(Clone, Debug, Default)]
 pub struct KeyRing {
-    files: Vec<String>,
-    keys: Vec<(usize, PrivateKey)>,
-    sessions: Vec<(usize, SessionLine)>,
+    files: Vec<Origin>,
+    keys: Vec<RingKey>,
+    sessions: Vec<RingSession>,
     by_y: HashMap<Vec<u8>, Vec<usize>>,
     by_seed: HashMap<[u8; 7], Vec<usize>>,
     by_end: HashMap<SocketAddr, Vec<usize>>,
@@ -59,6 +60,30 @@ pub struct KeyRing {
     pub search: SearchBounds,
     /// How many more keys captures may bring.
     pub carried: CarriedBounds,
+    /// How much work the keys of captures may still cause.
+    pub budget: Budget,
+}
+
+/// A file that keys came from.
+#[derive(Clone, Debug)]
+struct Origin {
+    name: String,
+    /// The capture itself carries these keys; the user did not give them.
+    carried: bool,
+}
+
+/// A private key, and the place of its file.
+#[derive(Clone, Debug)]
+struct RingKey {
+    file: usize,
+    key: PrivateKey,
+}
+
+/// The key of a session, and the place of its file.
+#[derive(Clone, Debug)]
+struct RingSession {
+    file: usize,
+    line: SessionLine,
 }
 
 /// A private key to try.
@@ -68,15 +93,19 @@ pub struct Candidate<'a> {
     pub key: &'a PrivateKey,
     /// The file it came from, as it was named.
     pub file: &'a str,
+    /// Whether the capture carries it. Its work has to be taken from the [budget](KeyRing::budget).
+    pub carried: bool,
 }
 
 /// A session key to try.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionCandidate<'a> {
-    /// The key and what it is known by.
+    /// The key, and what identifies its session.
     pub line: &'a SessionLine,
     /// The file it came from, as it was named.
     pub file: &'a str,
+    /// Whether the capture carries it. Its work has to be taken from the [budget](KeyRing::budget).
+    pub carried: bool,
 }
 
 impl KeyRing {
@@ -84,37 +113,37 @@ impl KeyRing {
     /// credit, and a server named later is learned.
     pub fn add(&mut self, file: KeyFile) {
         let (name, keys, sessions) = file.into_parts();
-        self.add_all(name, keys, sessions);
+        self.add_all(Origin { name, carried: false }, keys, sessions);
     }
 
-    /// Adds keys that a capture carries, as many as there is room for. Whether that was all of them.
+    /// Adds keys that a capture carries, as many as are allowed. Returns whether that was all of them.
     pub fn add_carried(&mut self, file: KeyFile) -> bool {
         let (name, mut keys, mut sessions) = file.into_parts();
-        let room = &mut self.carried;
-        let all = keys.len() <= room.private && sessions.len() <= room.sessions;
-        keys.truncate(room.private);
-        sessions.truncate(room.sessions);
-        room.private -= keys.len();
-        room.sessions -= sessions.len();
+        let left = &mut self.carried;
+        let all = keys.len() <= left.private && sessions.len() <= left.sessions;
+        keys.truncate(left.private);
+        sessions.truncate(left.sessions);
+        left.private -= keys.len();
+        left.sessions -= sessions.len();
         if !keys.is_empty() || !sessions.is_empty() {
-            self.add_all(name, keys, sessions);
+            self.add_all(Origin { name, carried: true }, keys, sessions);
         }
         all
     }
 
-    fn add_all(&mut self, name: String, keys: Vec<PrivateKey>, sessions: Vec<SessionLine>) {
-        let at = self.files.len();
-        self.files.push(name);
+    fn add_all(&mut self, origin: Origin, keys: Vec<PrivateKey>, sessions: Vec<SessionLine>) {
+        let file = self.files.len();
+        self.files.push(origin);
         for key in keys {
-            match self.keys.iter_mut().find(|(_, known)| known.same_numbers(&key)) {
-                Some((_, known)) if known.service().is_none() => known.set_service(key.service()),
-                Some((_, known)) if key.service().is_none() || known.service() == key.service() => {}
-                _ => self.keys.push((at, key)),
+            match self.keys.iter_mut().find(|known| known.key.same_numbers(&key)) {
+                Some(known) if known.key.service().is_none() => known.key.set_service(key.service()),
+                Some(known) if key.service().is_none() || known.key.service() == key.service() => {}
+                _ => self.keys.push(RingKey { file, key }),
             }
         }
         for line in sessions {
             self.index(&line);
-            self.sessions.push((at, line));
+            self.sessions.push(RingSession { file, line });
         }
     }
 
@@ -129,15 +158,15 @@ impl KeyRing {
         if let Some(end) = line.client.or(line.server) {
             self.by_end.entry(end).or_default().push(at);
         }
-        if line.is_anonymous() {
+        // More of them than are ever handed out would only cost time.
+        if line.is_anonymous() && self.anonymous.len() < MOST {
             self.anonymous.push(at);
         }
     }
 
-    /// One more keystream is to be searched: so many positions of it, if any.
-    pub fn may_search(&self) -> Option<usize> {
-        let before = self.searched.fetch_add(1, Ordering::Relaxed);
-        (before < self.search.searches).then_some(self.search.positions)
+    /// Takes one search of a keystream from those that a run may make; whether one was left.
+    pub fn may_search(&self) -> bool {
+        self.searched.fetch_add(1, Ordering::Relaxed) < self.search.searches
     }
 
     /// Whether there are keys of single sessions.
@@ -152,7 +181,7 @@ impl KeyRing {
 
     /// The names of all files added, in order.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().map(String::as_str)
+        self.files.iter().map(|origin| origin.name.as_str())
     }
 
     /// How many private keys there are.
@@ -162,22 +191,21 @@ impl KeyRing {
 
     /// Every private key, in the order the files gave them.
     pub fn keys(&self) -> impl Iterator<Item = &PrivateKey> {
-        self.keys.iter().map(|(_, key)| key)
+        self.keys.iter().map(|known| &known.key)
     }
 
     /// What is known of a session whose both ends a line names: `a` was taken for the client's end, `b` for the server's.
     pub fn session_between(&self, a: SocketAddr, b: SocketAddr) -> Option<Expected> {
         let lines = self.by_end.get(&a).into_iter().chain(self.by_end.get(&b)).flatten();
-        lines.take(MOST).filter_map(|at| self.sessions.get(*at)).find_map(|(_, line)| {
+        lines.take(MOST).filter_map(|at| self.sessions.get(*at)).find_map(|RingSession { line, .. }| {
             let ends = (line.client?, line.server?);
             let swapped = ends == (b, a);
             (swapped || ends == (a, b)).then(|| Expected { service: line.service.map(Service::name), swapped })
         })
     }
 
-    /// Every private key in the order it is worth trying for a connection to `service`: those for
-    /// it, those whose server is not known, all others. Where `service` is not known either: in the
-    /// order of the files.
+    /// Every private key, in the order in which to try them for a connection to `service`. The user's keys come before those that the capture carries. Within both
+    /// groups, keys for the service come first, then keys whose server is not known, then all others; without a `service`, the order is that of the files.
     pub fn candidates(&self, service: Option<Service>) -> impl Iterator<Item = Candidate<'_>> {
         let rank = move |key: &PrivateKey| match (service, key.service()) {
             (None, _) => 0,
@@ -185,13 +213,15 @@ impl KeyRing {
             (Some(_), None) => 1,
             _ => 2,
         };
-        (0..3).flat_map(move |wanted| {
-            self.keys.iter().filter(move |(_, key)| rank(key) == wanted).map(|(file, key)| self.candidate(*file, key))
-        })
+        let all = move |carried: bool, wanted: u8| {
+            let keys = self.keys.iter().filter(move |known| rank(&known.key) == wanted);
+            keys.map(|known| self.candidate(known)).filter(move |candidate| candidate.carried == carried)
+        };
+        [false, true].into_iter().flat_map(move |carried| (0..3).flat_map(move |wanted| all(carried, wanted)))
     }
 
-    /// The session keys that may belong to a session, the surest first: known by y, by the seed, by
-    /// the ends of the connection, by nothing. At most 64.
+    /// The session keys that may belong to a session, at most 64. The user's keys come before those that the capture carries. Within both groups the order is:
+    /// identified by y, by the seed, by the ends of the connection, by nothing.
     pub fn sessions(&self, hint: &SessionHint<'_>) -> Vec<SessionCandidate<'_>> {
         let lists = [
             hint.y.and_then(|y| self.by_y.get(kept(y))),
@@ -200,23 +230,33 @@ impl KeyRing {
             hint.server.and_then(|end| self.by_end.get(&end)),
             Some(&self.anonymous),
         ];
-        let mut found: Vec<(Fit, usize)> = Vec::new();
+        let mut found: Vec<(bool, Fit, usize)> = Vec::new();
         for at in lists.into_iter().flatten().flatten() {
-            let fit = self.sessions.get(*at).and_then(|(_, line)| line.fits(hint));
-            found.extend(fit.map(|fit| (fit, *at)));
+            let Some(RingSession { file, line }) = self.sessions.get(*at) else { continue };
+            found.extend(line.fits(hint).map(|fit| (self.is_carried(*file), fit, *at)));
         }
         found.sort_unstable();
         found.dedup();
-        let lines = found.into_iter().filter_map(|(_, at)| self.sessions.get(at));
-        lines.take(MOST).map(|(file, line)| SessionCandidate { line, file: self.file(*file) }).collect()
+        let found = found.into_iter().filter_map(|(_, _, at)| self.sessions.get(at)).take(MOST);
+        found
+            .map(|RingSession { file, line }| SessionCandidate {
+                line,
+                file: self.file(*file),
+                carried: self.is_carried(*file),
+            })
+            .collect()
     }
 
-    fn candidate<'a>(&'a self, file: usize, key: &'a PrivateKey) -> Candidate<'a> {
-        Candidate { key, file: self.file(file) }
+    fn candidate<'a>(&'a self, known: &'a RingKey) -> Candidate<'a> {
+        Candidate { key: &known.key, file: self.file(known.file), carried: self.is_carried(known.file) }
     }
 
     fn file(&self, at: usize) -> &str {
-        self.files.get(at).map_or("", String::as_str)
+        self.files.get(at).map_or("", |origin| origin.name.as_str())
+    }
+
+    fn is_carried(&self, at: usize) -> bool {
+        self.files.get(at).is_some_and(|origin| origin.carried)
     }
 }
 

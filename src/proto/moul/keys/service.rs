@@ -5,7 +5,7 @@ use std::fmt;
 /// A kind of MOUL server whose connections are encrypted. (The file server's never are.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Service {
-    /// The gatekeeper, who tells a client where the file and auth servers are.
+    /// The gatekeeper, which tells clients the addresses of the file and auth servers.
     GateKeeper,
     /// The auth server: accounts, vault, scores.
     Auth,

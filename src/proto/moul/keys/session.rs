@@ -1,5 +1,5 @@
 //! A session's own key with what tells which session it is: the line of a `shard.keys` that opens
-//! one connection. It knows no streams; the caller says what it knows of one and is told which keys
+//! one connection. It knows no streams: the caller passes what it knows of a stream and gets the keys
 //! could be its.
 
 use super::derive::SessionKey;
@@ -18,11 +18,11 @@ pub enum KeystreamStart {
     /// The keystream's first byte was used on the stream byte with this TCP sequence number (as on
     /// the wire). It stays true when the capture is cut.
     Sequence(u32),
-    /// So many bytes of keystream had been used before the first captured byte of this direction.
+    /// This many bytes of keystream had been used before the first captured byte of this direction.
     Used(u64),
 }
 
-/// The RC4 key of one session and what it is known by. Everything but the key may be missing.
+/// The RC4 key of one session, and what identifies the session. Everything but the key may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionLine {
     /// The key, for both directions.

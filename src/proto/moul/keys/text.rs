@@ -67,8 +67,8 @@ pub(super) fn bare(value: &str) -> &str {
 /// more and no less, so that a value cut short is noticed. Blanks inside are ignored. The error
 /// names what was expected and how many bytes there were.
 pub(super) fn number(value: &str) -> Result<BigUint, String> {
-    // Bits left over after the last byte are let pass, as Python and DIRTSAND do: the length tells
-    // a value cut short.
+    // Bits left over after the last byte are accepted, as Python and DIRTSAND accept them. The length shows
+    // whether a value was cut short.
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
@@ -129,7 +129,7 @@ impl<'a> Pairs<'a> {
         Pairs { file, keys: Vec::new(), notes: Vec::new() }
     }
 
-    /// Takes one value as it stands in the file, quotes and all. An empty one counts as not given.
+    /// Takes one value as it is written in the file, with its quotes. An empty value counts as not given.
     pub(super) fn put(&mut self, service: Service, part: Part, value: &str, place: Place) -> Result<(), KeyError> {
         let value = bare(value);
         if value.is_empty() {

@@ -30,13 +30,13 @@ struct Reading {
     long: Long,
 }
 
-/// How the count of a list that has room for more than 255 records is written.
+/// How the count of a list is written that may have more than 255 records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Long {
-    /// In 8 bits, with a place in 8 bits before each record: what clients read.
+    /// In 8 bits, with an 8-bit index before each record. This is what clients read.
     #[default]
     Byte,
-    /// In 8 bits, of which nothing is left, and all records are there: what clients write.
+    /// In 8 bits, modulo 256, and all records follow without an index. This is what clients write.
     Wrapped,
     /// In as many bits as the list's length needs, and so are the places: libHSPlasma.
     Wide,
@@ -74,9 +74,9 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
         return Ok(0);
     };
     let (start, before) = (*cursor, run.tree.checkpoint());
-    let mut doubts = (false, false);
+    let mut doubts = Doubts::default();
     for reading in readings() {
-        if (reading.newest && !doubts.0) || (reading.long != Long::Byte && !doubts.1) {
+        if (reading.newest && !doubts.version) || (reading.long != Long::Byte && !doubts.long_list) {
             continue;
         }
         let (result, met) = nested_as(run, cursor, names, call, &descriptor, reading);
@@ -84,7 +84,8 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
             say_long(run, before.node(), reading.long);
             return Ok(0);
         }
-        doubts = (doubts.0 || met.0, doubts.1 || met.1);
+        doubts.version |= met.version;
+        doubts.long_list |= met.long_list;
         run.tree.back_to(before);
         *cursor = start;
     }
@@ -95,7 +96,7 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
     Ok(0)
 }
 
-/// All readings, the usual one first.
+/// All ways of reading, the usual one first.
 fn readings() -> impl Iterator<Item = Reading> {
     [Long::Byte, Long::Wrapped, Long::Wide]
         .into_iter()
@@ -118,7 +119,7 @@ fn nested_as(
     call: &Call,
     descriptor: &Descriptor,
     reading: Reading,
-) -> (Result<(), Stop>, (bool, bool)) {
+) -> (Result<(), Stop>, Doubts) {
     let mut reader = Reader::new(run, names, reading);
     let node = reader.run.open(cursor, call.name, call.ty, call.marks);
     let result = reader.nested_list(cursor, descriptor);
@@ -205,8 +206,8 @@ fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names) -> Opti
     Some(name)
 }
 
-/// A record whose descriptor is not known. Counts have the size of the number of variables, so nothing can be told apart, except where
-/// all that is left is two zeros of the same size: then both lists are empty.
+/// Reads a record whose descriptor is not known. The size of its counts depends on the number of variables, which the descriptor has, so nothing
+/// can be decoded. The one exception is a rest of two zero counts: then both lists are empty.
 fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, call: &Call) -> u64 {
     let size = match cursor.rest() {
         [0, 0] => Some(names.size8),
@@ -217,7 +218,7 @@ fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, 
     if let Some(size) = size {
         for name in [call.name, names.nested] {
             let node = run.open(cursor, name, call.ty, call.marks);
-            // Both zeros were seen to be there.
+            // Cannot fail: the rest was compared with two zeros above.
             let _ = run.field(cursor, run.tables.count_name(), size, mark::SPAN, Slots::default());
             run.tree.close(node, cursor.pos());
         }
@@ -240,7 +241,7 @@ fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, 
     0
 }
 
-/// The bytes do not go on as the descriptor says: what was read stays, the rest is undecoded.
+/// Reports that the bytes do not match the descriptor. What was read stays in the tree, the rest becomes undecoded.
 fn misfit(run: &mut Run<'_>, cursor: &mut Cursor<'_>, node: u32, descriptor: &Descriptor) {
     rest(run, cursor);
     let Descriptor { name, version, .. } = descriptor;
@@ -261,19 +262,27 @@ fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: fmt::Arguments<'_
     run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
 }
 
+/// What makes a second way of reading worth a try.
+#[derive(Clone, Copy, Debug, Default)]
+struct Doubts {
+    /// The newest version of a nested descriptor differs from the one that the file had seen.
+    version: bool,
+    /// A list may have more than 255 records.
+    long_list: bool,
+}
+
 /// What reading a record needs besides the bytes.
 struct Reader<'r, 'a> {
     run: &'r mut Run<'a>,
     names: Names,
     reading: Reading,
-    /// Whether the newest version is another one somewhere, and whether a list has room for more than 255 records.
-    doubts: (bool, bool),
+    doubts: Doubts,
     depth: u32,
 }
 
 impl<'r, 'a> Reader<'r, 'a> {
     fn new(run: &'r mut Run<'a>, names: Names, reading: Reading) -> Self {
-        Reader { run, names, reading, doubts: (false, false), depth: 0 }
+        Reader { run, names, reading, doubts: Doubts::default(), depth: 0 }
     }
 
     fn field(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> Result<u64, Stop> {
@@ -332,7 +341,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         Ok(())
     }
 
-    /// A variable's place in the descriptor, which stands before it unless all variables are there.
+    /// A variable's index in the descriptor. It precedes the variable on the wire, unless all variables are present; then it is `number`.
     fn place(&mut self, cursor: &mut Cursor<'_>, largest: Option<usize>, number: usize) -> Result<usize, Stop> {
         match largest {
             Some(largest) => self.sized(cursor, self.names.index, largest),
@@ -413,12 +422,12 @@ impl<'r, 'a> Reader<'r, 'a> {
         let largest = match (variable.count, self.reading.long) {
             (Some(count), _) => count as usize,
             (None, Long::Wide) => total,
-            // In a list of variable length counts and places have 8 bits, whatever they would need.
+            // In a list of variable length, counts and indices have 8 bits, even where that is too few.
             (None, _) => 0,
         };
         let mut count = self.sized(cursor, self.run.tables.count_name(), largest)?;
         if variable.count.is_none() && total > 0xff {
-            self.doubts.1 = true;
+            self.doubts.long_list = true;
             if self.reading.long == Long::Wrapped && total & 0xff == count {
                 count = total;
             }
@@ -441,7 +450,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
         let store = store(self.run);
         let (seen, newest) = (store.nested(of, false).cloned(), store.nested(of, true).cloned());
-        self.doubts.0 |= seen != newest;
+        self.doubts.version |= seen != newest;
         let chosen = if self.reading.newest { newest } else { seen.or(newest) };
         let Some(descriptor) = chosen else {
             let node = self.run.tree.len().saturating_sub(1);

@@ -91,8 +91,8 @@ pub enum Kind {
 pub struct NestedType {
     /// The other descriptor's name.
     pub name: Arc<str>,
-    /// The newest version of it that stood before this variable in the same file. A client takes the newest it has seen when it reads the
-    /// variable, DIRTSAND the newest there is at all; the two differ only where a file goes on to a newer version.
+    /// The newest version of it that precedes this variable in the same file. A client takes the newest version that it has seen when it reads the
+    /// variable; DIRTSAND takes the newest version of all. The two differ only if a newer version follows later in the file.
     pub seen: Option<u32>,
 }
 

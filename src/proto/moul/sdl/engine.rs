@@ -4,10 +4,10 @@
 use super::descriptor::{Descriptor, Kind, NestedType, SimpleType, Variable};
 use std::sync::Arc;
 
-/// A variable: its name, its type as descriptor files have it, how many elements it has (0: the record says it).
+/// A variable: its name, its type as descriptor files write it, and the number of its elements (0: the record contains the number).
 type Line = (&'static str, &'static str, u32);
 
-/// Names, versions and variables, in the order records count them in.
+/// Names, versions and variables. Records refer to variables by their index in this order.
 const STATES: [(&str, u32, &[Line]); 22] = [
     (
         "AnimTimeConvert",
@@ -141,15 +141,16 @@ const STATES: [(&str, u32, &[Line]); 22] = [
     ("CloneMessage", 1, &[("message", "CREATABLE", 1)]),
 ];
 
-/// All of them.
+/// The descriptors of all states.
 pub(super) fn descriptors() -> impl Iterator<Item = Descriptor> {
     STATES.iter().map(|(name, version, lines)| {
-        let variables = lines.iter().filter_map(variable).collect();
+        let variables = lines.iter().filter_map(|line| variable(line)).collect();
         Descriptor::new(Arc::from(*name), *version, variables)
     })
 }
 
-fn variable((name, of, count): &Line) -> Option<Variable> {
+fn variable(line: &Line) -> Option<Variable> {
+    let (name, of, count) = line;
     let kind = match of.strip_prefix('$') {
         Some(name) => Kind::Nested(NestedType { name: Arc::from(name), seen: None }),
         None => Kind::Simple(SimpleType::named(of)?),

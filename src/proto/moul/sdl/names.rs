@@ -42,7 +42,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those of the tables that are running; `None` where these have no `sdl.table`. What was found is kept in the store.
+    /// The names in the tables of this run; `None` if the tables have no `sdl.table`. They are looked up once and kept in the store.
     pub(super) fn of(run: &mut Run<'_>) -> Option<Names> {
         let tables = run.tables;
         let here = std::ptr::from_ref(tables).addr();

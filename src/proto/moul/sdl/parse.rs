@@ -1,7 +1,7 @@
 //! The text of state descriptors (`.sdl` files), read as clients and servers read it.
 //!
-//! Nobody ever wrote the grammar down; three readers exist (the client's, DIRTSAND's, MOSS's) and each is loose in other
-//! places. This one takes whatever any of them takes, and says where a text is none of it. It knows nothing of records.
+//! There is no written grammar. Three readers exist (the client's, DIRTSAND's, MOSS's), and each tolerates other mistakes. This
+//! one accepts everything that one of them accepts, and reports the position of everything else. It knows nothing of records.
 
 use super::descriptor::{Descriptor, Kind, NestedType, SimpleType, Variable};
 use std::fmt;

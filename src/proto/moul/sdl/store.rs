@@ -1,7 +1,7 @@
 //! The state descriptors that are known, by name and version.
 //!
-//! They come from files a user hands over and from files that travelled in the capture itself. Nothing is read here: whoever has a
-//! file's bytes gives them to [`Store::add_file`].
+//! They come from files a user hands over and from files that travelled in the capture itself. Nothing is read from disk here: the
+//! caller passes a file's bytes to [`Store::add_file`].
 
 use super::decrypt::{CLIENT_KEY, cipher, decrypt_file};
 use super::descriptor::{Descriptor, NestedType};
@@ -26,7 +26,7 @@ const MAX_CLOSED: usize = 1024;
 pub struct Added {
     /// How many descriptors the file gave.
     pub descriptors: usize,
-    /// Those that were known already and had another layout: the file's own counts from now on.
+    /// Name and version of descriptors that were known already with another layout. The new layout replaces the old one.
     pub replaced: Vec<(Arc<str>, u32)>,
     /// Where reading the file ended early. What stood before it is kept all the same.
     pub error: Option<SdlError>,
@@ -42,7 +42,7 @@ pub struct Store {
     closed: Vec<(String, Vec<u8>)>,
     /// The names of the tables that ran last, and where these are.
     pub(super) names: Option<(usize, Names)>,
-    /// Room for the name of the descriptor that a state asks for.
+    /// A buffer for the name of the descriptor that a state names.
     pub(super) name: String,
 }
 
@@ -103,7 +103,7 @@ impl Store {
         Added::default()
     }
 
-    /// Opens the files that wait with the 4 words an AcctLoginReply carries: the names of those that it fits, and what came of them.
+    /// Opens the files that wait for a key with the 4 words of an AcctLoginReply. Returns the name of each file that this key opens, with the result of reading it.
     pub fn open_with(&mut self, key: [u32; 4]) -> Vec<(String, Added)> {
         let waiting = std::mem::take(&mut self.closed);
         let (fit, closed) = waiting.into_iter().partition(|(name, bytes)| opened(name, bytes, key));
@@ -172,7 +172,7 @@ impl Store {
         ENGINE.get_or_init(|| {
             let mut store = Store::new();
             for descriptor in engine::descriptors() {
-                // There are fewer than the store has room for.
+                // Cannot fail: there are fewer than the store takes.
                 let _ = store.add(descriptor);
             }
             store
@@ -207,7 +207,7 @@ fn opened(name: &str, bytes: &[u8], key: [u32; 4]) -> bool {
     parsed.is_some_and(|parsed| parsed.error.is_none() || !parsed.descriptors.is_empty())
 }
 
-/// The text of a file: decrypted where it is encrypted, and held against what a descriptor file can contain.
+/// The text of a descriptor file, decrypted if necessary. Bytes that no descriptor file can contain are an error.
 fn text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlError> {
     if bytes.len() > MAX_FILE {
         return Err(whole_file(name, format!("{} bytes, more than any descriptor file has", bytes.len())));

@@ -1,0 +1,112 @@
+//! How much work the keys that a capture carries may cause in one run. The user's own keys have no such bound: the user chose them. A capture may come from
+//! anyone, and each of its keys is tried on each connection.
+//!
+//! Work that opened a connection is not charged, or charged little: a capture whose keys fit never comes near the bounds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What the keys of captures may cost in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct CarriedWork {
+    /// Modular powers that gave no key which opens a connection. One takes about 0.15 milliseconds.
+    pub powers: u64,
+    /// Bytes of keystream that opened nothing.
+    pub keystream: u64,
+}
+
+impl Default for CarriedWork {
+    fn default() -> Self {
+        CarriedWork { powers: 4096, keystream: 256 << 20 }
+    }
+}
+
+/// The price of a search of a keystream's positions that found nothing, in bytes of keystream: it takes as long as decrypting so much.
+pub const SEARCH_FAILED: u64 = 64 << 20;
+/// The price of a search that found its position.
+pub const SEARCH_FOUND: u64 = 8 << 20;
+
+/// What is left of the bounds. Clones share it: it counts for the whole run.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    left: Arc<Left>,
+}
+
+#[derive(Debug)]
+struct Left {
+    powers: AtomicU64,
+    keystream: AtomicU64,
+    /// Work was refused.
+    refused: AtomicBool,
+    /// The refusal was reported.
+    reported: AtomicBool,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget::new(CarriedWork::default())
+    }
+}
+
+impl Budget {
+    /// A budget of which nothing is spent.
+    pub fn new(work: CarriedWork) -> Budget {
+        let left = Left {
+            powers: AtomicU64::new(work.powers),
+            keystream: AtomicU64::new(work.keystream),
+            refused: AtomicBool::new(false),
+            reported: AtomicBool::new(false),
+        };
+        Budget { left: Arc::new(left) }
+    }
+
+    /// Takes one power, if one is left.
+    pub fn take_power(&self) -> bool {
+        self.take(&self.left.powers, 1)
+    }
+
+    /// Gives a power back: its key opened a connection.
+    pub fn return_power(&self) {
+        self.left.powers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes `bytes` bytes of keystream, if they are left.
+    pub fn take_keystream(&self, bytes: u64) -> bool {
+        self.take(&self.left.keystream, bytes)
+    }
+
+    /// Gives bytes of keystream back.
+    pub fn return_keystream(&self, bytes: u64) {
+        self.left.keystream.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether work was refused and this was not asked before: the moment to tell the user.
+    pub fn is_to_be_reported(&self) -> bool {
+        self.left.refused.load(Ordering::Relaxed) && !self.left.reported.swap(true, Ordering::Relaxed)
+    }
+
+    fn take(&self, from: &AtomicU64, amount: u64) -> bool {
+        let taken = from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount)).is_ok();
+        if !taken {
+            self.left.refused.store(true, Ordering::Relaxed);
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spent_is_spent_for_all_clones_and_reported_once() {
+        let budget = Budget::new(CarriedWork { powers: 2, keystream: 10 });
+        let other = budget.clone();
+        assert!(budget.take_power() && other.take_power() && !budget.is_to_be_reported());
+        assert!(!budget.take_power());
+        assert!(other.is_to_be_reported() && !budget.is_to_be_reported());
+        budget.return_power();
+        assert!(other.take_power());
+        assert!(!budget.take_keystream(11) && budget.take_keystream(10) && !budget.take_keystream(1));
+    }
+}
