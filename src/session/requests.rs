@@ -14,6 +14,9 @@ use crate::tree::{Kind, Tree};
 /// forgotten then, so that one request without a reply does not keep all later ones in memory.
 const SPAN: usize = 8;
 
+/// Requests with the same exact key that are looked at when one is looked for, latest first. More than a few wait only where a sender means to make it slow.
+const LOOK: usize = 64;
+
 /// What a request and its reply have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestKey {
@@ -24,6 +27,9 @@ pub struct RequestKey {
 }
 
 impl RequestKey {
+    /// The key of a request without a transaction. It is the same for all of them: a reply belongs to the oldest one ([`Requests::answer_oldest`]).
+    pub const NONE: RequestKey = RequestKey { exact: 0x9e37_79b9_7f4a_7c15, loose: [Some(0), Some(0)] };
+
     /// The key of a request that its transaction alone identifies.
     pub fn of(transaction: u64) -> RequestKey {
         RequestKey { exact: transaction, loose: [None; 2] }
@@ -76,7 +82,7 @@ struct OpenRequest {
 #[derive(Debug, Default)]
 pub struct Requests {
     limit: usize,
-    /// By message: whether some other message answers it.
+    /// By message: whether a reply to it may come.
     answered: Vec<bool>,
     /// By serial number, from `first` on; empty places are requests that were removed.
     open: VecDeque<Option<OpenRequest>>,
@@ -88,9 +94,12 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Remembers at most `limit` requests, of the messages that another message of the tables answers.
+    /// Remembers at most `limit` requests: messages that another message of the tables answers, or that expect a reply by their own word.
     pub fn new(tables: &Tables, limit: usize) -> Requests {
         let mut answered = vec![false; tables.messages().len()];
+        for (place, message) in answered.iter_mut().zip(tables.messages()) {
+            *place = message.expects_reply;
+        }
         for asked in tables.messages().iter().flat_map(|message| &message.answers) {
             if let Some(place) = answered.get_mut(asked.0 as usize) {
                 *place = true;
@@ -99,7 +108,7 @@ impl Requests {
         Requests { limit, answered, ..Requests::default() }
     }
 
-    /// Whether some message answers this one, so that it is worth remembering.
+    /// Whether a reply to this message may come, so that it is worth remembering.
     pub fn is_request(&self, message: MessageId) -> bool {
         self.answered.get(message.0 as usize) == Some(&true)
     }
@@ -131,8 +140,24 @@ impl Requests {
         Some(reply)
     }
 
-    /// All requests with an exact key, latest first, with their serial numbers.
+    /// Counts a reply that names no transaction: it belongs to the oldest request of the other side that names none, is among `answers`, and waits. The request is
+    /// removed.
+    pub fn answer_oldest(&mut self, from: Side, answers: &[MessageId], at: Moment) -> Option<Reply> {
+        let waits = |request: &Request| {
+            request.from != from && request.key == RequestKey::NONE && answers.contains(&request.message)
+        };
+        let (serial, request) = self.with_key(RequestKey::NONE.exact).filter(|(_, request)| waits(request)).last()?;
+        let reply = request.reply(at);
+        self.remove(serial);
+        Some(reply)
+    }
+
+    /// The requests with an exact key, latest first, with their serial numbers: as many as are looked at.
     pub fn with_key(&self, exact: u64) -> impl Iterator<Item = (u64, &Request)> {
+        self.chain(exact).take(LOOK)
+    }
+
+    fn chain(&self, exact: u64) -> impl Iterator<Item = (u64, &Request)> {
         let mut next = self.latest.get(&exact).copied();
         std::iter::from_fn(move || {
             let serial = next?;
@@ -193,7 +218,7 @@ impl Requests {
             return;
         }
         let later = self
-            .with_key(exact)
+            .chain(exact)
             .map(|(later, _)| later)
             .find(|later| self.get(*later).is_some_and(|open| open.before == Some(serial)));
         let later = later.and_then(|later| self.open.get_mut((later - self.first) as usize));
@@ -288,6 +313,15 @@ mod tests {
             let left: Vec<u64> = requests.with_key(7).map(|(_, r)| r.record).collect();
             assert_eq!(left, (1..=3).rev().filter(|r| *r != remove).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn without_a_transaction_the_oldest_request_is_answered_and_only_once() {
+        let mut requests = room_for(8);
+        (1..=3).for_each(|record| ask(&mut requests, record, RequestKey::NONE));
+        ask(&mut requests, 4, RequestKey::of(7));
+        let mut next = || requests.answer_oldest(Side::Server, &[ASK], Moment::default()).map(|reply| reply.record);
+        assert_eq!([next(), next(), next(), next()], [Some(1), Some(2), Some(3), None]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ struct Direction {
 
 /// A message's bytes and where they stand.
 #[derive(Clone, Copy)]
-struct Piece<'a> {
+struct Part<'a> {
     from: Side,
     offset: u64,
     bytes: &'a [u8],
@@ -101,7 +101,7 @@ impl TableSession {
                 break;
             }
             let bytes = direction.stream.waiting();
-            let piece = Piece { from, offset: direction.stream.offset(), bytes, at };
+            let piece = Part { from, offset: direction.stream.offset(), bytes, at };
             match self.step(piece, direction.searched, last, context) {
                 Step::Used(length) => {
                     direction.stream.advance(length.max(1));
@@ -153,7 +153,7 @@ impl TableSession {
     }
 
     /// Reads the message that some bytes begin with.
-    fn step(&mut self, piece: Piece<'_>, searched: usize, last: bool, context: &mut Context<'_>) -> Step {
+    fn step(&mut self, piece: Part<'_>, searched: usize, last: bool, context: &mut Context<'_>) -> Step {
         let most = context.options.max_message;
         let too_long = |length: usize| {
             let text = format!("a message of {length} bytes is not put together (--max-message)");
@@ -165,7 +165,7 @@ impl TableSession {
             Extent::Bytes(length) if self.declared.framing == Framing::Whole && !last => Step::Need(length + 1),
             Extent::Bytes(length) => match piece.bytes.get(..length) {
                 Some(bytes) => {
-                    self.framed(Piece { bytes, ..piece }, context);
+                    self.framed(Part { bytes, ..piece }, context);
                     Step::Used(length)
                 }
                 None => Step::Need(length),
@@ -178,13 +178,13 @@ impl TableSession {
     }
 
     /// A message whose end the tables tell.
-    fn by_layout(&mut self, piece: Piece<'_>, context: &mut Context<'_>) -> Step {
+    fn by_layout(&mut self, piece: Part<'_>, context: &mut Context<'_>) -> Step {
         let most = context.options.max_message;
         let Some(service) = self.declared.service else { return Step::Used(piece.bytes.len()) };
         match context.message(service, piece.from, piece.bytes) {
             (Outcome::Message(id, length), outlined) => {
                 let bytes = piece.bytes.get(..length).unwrap_or(piece.bytes);
-                self.message(id, outlined, Piece { bytes, ..piece }, context);
+                self.message(id, outlined, Part { bytes, ..piece }, context);
                 Step::Used(length)
             }
             (Outcome::Need(length), _) if length > most => {
@@ -197,7 +197,7 @@ impl TableSession {
     }
 
     /// A message whose end is known: its bytes, and nothing else.
-    fn framed(&mut self, piece: Piece<'_>, context: &mut Context<'_>) {
+    fn framed(&mut self, piece: Part<'_>, context: &mut Context<'_>) {
         let Some(service) = self.declared.service else {
             context.emit.account(piece.from, Share::Opaque, piece.bytes.len() as u64);
             return;
@@ -208,22 +208,32 @@ impl TableSession {
             return self.undecoded(piece, text, context);
         };
         let (bytes, rest) = piece.bytes.split_at_checked(length).unwrap_or((piece.bytes, &[]));
-        self.message(id, outlined, Piece { bytes, ..piece }, context);
+        self.message(id, outlined, Part { bytes, ..piece }, context);
         if !rest.is_empty() {
             let text = format!("{} bytes behind the message, in its frame", rest.len());
-            self.undecoded(Piece { bytes: rest, offset: piece.offset + length as u64, ..piece }, text, context);
+            self.undecoded(Part { bytes: rest, offset: piece.offset + length as u64, ..piece }, text, context);
         }
     }
 
-    fn undecoded(&self, piece: Piece<'_>, text: String, context: &mut Context<'_>) {
+    fn undecoded(&self, piece: Part<'_>, text: String, context: &mut Context<'_>) {
         let event = self.event(EventKind::Undecoded, piece.from, text);
         context.emit.event(piece.at, event.about(piece.offset, piece.bytes.len() as u64));
     }
 
+    /// Reads a message whose outline is known into the tree, too; whether that gave the message again.
+    fn reread(&self, service: ServiceId, piece: Part<'_>, context: &mut Context<'_>) -> bool {
+        let Context { tables, evaluator, tree, .. } = context;
+        let outcome = evaluator.message(tables, service, piece.from.index(), piece.bytes, *tree);
+        matches!(outcome, Outcome::Message(..))
+    }
+
     /// Hands a message on, and ties it to the one it answers.
-    fn message(&mut self, id: MessageId, outlined: bool, piece: Piece<'_>, context: &mut Context<'_>) {
-        let Piece { from, offset, bytes, at } = piece;
+    fn message(&mut self, id: MessageId, outlined: bool, piece: Part<'_>, context: &mut Context<'_>) {
+        let Part { from, offset, bytes, at } = piece;
         let Some(def) = context.tables.message(id) else { return };
+        let ties = self.requests.is_request(id) || !def.answers.is_empty();
+        // What ties a message to others is only in its tree.
+        let outlined = outlined && !(ties && self.reread(def.service, piece, context));
         let name = context.tables.name(def.name);
         let mut message =
             Message { name, number: def.number, service: &self.declared.name, from, offset, bytes, reply: None };
@@ -231,18 +241,18 @@ impl TableSession {
             context.emit.outline(at, &message, id, context.tables, outline);
             return;
         }
-        let ties = self.requests.is_request(id) || !def.answers.is_empty();
         let key = if ties { transaction_key(context.tables, context.tree, bytes) } else { None };
-        message.reply = key.and_then(|key| self.requests.answer(from, &def.answers, &key, at));
+        message.reply = match key {
+            _ if def.answers.is_empty() => None,
+            Some(key) => self.requests.answer(from, &def.answers, &key, at),
+            None => self.requests.answer_oldest(from, &def.answers, at),
+        };
         let record = context.emit.message(at, &message, context.tables, context.tree);
         context.emit.spent(context.tree);
-        if let Some(key) = key.filter(|_| self.requests.is_request(id)) {
-            self.ask(id, from, key, record, at);
+        if self.requests.is_request(id) {
+            let key = key.unwrap_or(RequestKey::NONE);
+            self.requests.remember(Request { message: id, from, key, record, at, replies: 0 });
         }
-    }
-
-    fn ask(&mut self, message: MessageId, from: Side, key: RequestKey, record: u64, at: Moment) {
-        self.requests.remember(Request { message, from, key, record, at, replies: 0 });
     }
 
     /// Reports the bytes of a direction that no message will claim any more.
@@ -275,7 +285,7 @@ impl Session for TableSession {
         // A datagram may hold several messages; none goes on in the next one.
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            let piece = Piece { from, offset: done as u64, bytes: rest, at };
+            let piece = Part { from, offset: done as u64, bytes: rest, at };
             match self.step(piece, 0, true, context) {
                 Step::Used(length) => done += length.max(1),
                 Step::Need(length) => {
@@ -339,3 +349,7 @@ fn no_message(outcome: &Outcome, tables: &Tables) -> String {
         Outcome::Message(id, _) => name(id).to_string(),
     }
 }
+
+#[cfg(test)]
+#[path = "tabled_tests.rs"]
+mod tests;

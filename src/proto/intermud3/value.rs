@@ -1,6 +1,6 @@
 //! Mudmode text into the tree: arrays, mappings, classes and their contents, in one pass and without recursion.
 //!
-//! Knows the grammar, what drivers make of it, and the names the tables give to positions. It knows neither connections nor routers.
+//! It knows the grammar, how drivers deviate from it, and the names the tables give to positions. It knows neither connections nor routers.
 //! Every element's span includes the comma behind it, every container has its brackets as spans, so that spans tile the packet.
 //!
 //! Grammar: "Mudmode transport protocol specification" (Way of the Force); the variants: docs/intermud3.md.
@@ -12,7 +12,7 @@ use super::text::Hopeless;
 use crate::table::{LayoutId, MessageId, ReadAs, Tables, ValueRead, ValueTypes};
 use crate::tree::{Buffer, Checkpoint, Kind, Node, Problem, Severity, Sym, TextKind, Tree, TypeRef, mark};
 
-/// Brackets within brackets are followed to this depth. jq 1.6 reads JSON to a depth of 256, so this leaves it the record around them.
+/// Brackets within brackets are read to this depth. jq 1.6 reads JSON to a depth of 256, which includes the record around them.
 pub(super) const MAX_DEPTH: u16 = 250;
 
 /// What is kept from packet to packet, so that nothing has to be allocated again.
@@ -26,7 +26,7 @@ pub(super) struct Reader {
     pub(super) hasher: RandomState,
 }
 
-/// What a packet's text turned out to be.
+/// What was found in a packet's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// An array that begins with a text: the node of this text.
@@ -106,7 +106,7 @@ pub(super) struct Run<'a> {
     pub(super) message: Option<MessageId>,
     /// Blanks between tokens were noted already.
     pub(super) blanks_noted: bool,
-    /// The end or a bound was met: what is still open is closed without a word.
+    /// The end or a bound was met: containers that are still open are closed without a problem.
     pub(super) silent: bool,
     /// What follows the last value belongs to no value.
     pub(super) stray: bool,

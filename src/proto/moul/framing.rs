@@ -6,10 +6,10 @@ use super::search::{Bench, Found, Search, search};
 use super::session::{MoulSession, Whole, message_name};
 use crate::table::Outcome;
 
-/// How the gatekeeper's AuthSrvIpAddressRequest begins, and how long it is from a client.
+/// The first bytes of the gatekeeper's AuthSrvIpAddressRequest, and its length from a client.
 const REQUEST: [u8; 2] = [2, 0];
 const REQUEST_LENGTH: usize = 6;
-/// The numbers of what a client says to the gatekeeper are below this.
+/// The numbers of all messages from a client to the gatekeeper are below this.
 const GATEKEEPER_NUMBERS: u8 = 3;
 
 impl MoulSession {
@@ -230,7 +230,7 @@ impl MoulSession {
                 half.stream.pass(place);
                 half.stage = Stage::Messages;
                 half.predicted = None;
-                // The resynchronisation is where the first byte of the message is, even where later bytes proved it.
+                // The event has the frame of the message's first byte, although later bytes proved it: so it comes before the message.
                 let at = half.stream.completed(1).unwrap_or(at);
                 let passed = half.stream.take_passed();
                 let text = format!(

@@ -1,4 +1,4 @@
-//! One direction of a connection: bytes that wait to become messages, and the cipher they come in.
+//! One direction of a connection: the bytes that wait to become messages, and the cipher that decrypts them.
 
 use super::super::{Emit, Moment, Side};
 use super::keys::Rc4;
@@ -27,7 +27,7 @@ pub(super) enum Stage {
     Messages,
     /// Messages, but where the next one begins is not known.
     Lost,
-    /// A connection that was there before the capture: nothing is known of how its bytes come.
+    /// A connection that was there before the capture: whether its bytes are encrypted, and how, is not known yet.
     Joined,
     /// Encrypted without a key.
     Closed,
@@ -48,7 +48,7 @@ pub(super) struct Half {
     /// Bytes that were captured, and that were not.
     captured: u64,
     skipped: u64,
-    /// Stream offset at which the message that a hole cut says it ends.
+    /// Stream offset at which the message that a gap cut ends by its own layout.
     pub(super) predicted: Option<u64>,
     /// Framing was lost at a message that the tables do not read, and not at a gap: the stream's pieces mostly begin with a message still.
     pub(super) pieces_tell: bool,

@@ -133,7 +133,7 @@ impl MoulSession {
                 true => half.stage = Stage::Messages,
                 false => half.lose(false),
             }
-            // What waited is read in the order in which it came, both directions together.
+            // The bytes that waited are read in the order in which they came, both directions together.
             half.stream.hide();
         }
     }
@@ -230,7 +230,7 @@ impl MoulSession {
         }
     }
 
-    /// Nothing in this connection will be read.
+    /// No message of this connection can be read: all of its bytes count as closed from here on.
     pub(super) fn shut(&mut self, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) {
         for half in &mut self.halves {
             half.stage = Stage::Closed;

@@ -16,8 +16,8 @@ const PRODUCT: [u8; 16] =
 /// Where the product begins.
 const PRODUCT_AT: usize = 15;
 
-/// Connection types with the length of their data, and where the data begins with its own length, that it does.
-/// Types without a known layout may carry anything.
+/// The length of the data that a connection type carries, and whether the data begins with its own length. The data of types without a
+/// known layout has any length.
 fn data_of(connection_type: u8) -> Option<(usize, bool)> {
     match connection_type {
         10 | 22 => Some((20, true)),

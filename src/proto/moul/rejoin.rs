@@ -73,7 +73,7 @@ impl MoulSession {
         }
     }
 
-    /// Finds out how a connection's bytes come; whether there is more to do.
+    /// Finds out whether a connection is in clear or which session key opens it; whether there is more to do.
     pub(super) fn rejoin(&mut self, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         if let Some(key) = self.joined_by.take() {
             return self.rejoin_other(key, last, at, context);

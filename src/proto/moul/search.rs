@@ -15,9 +15,9 @@ const PROOF: i32 = 52;
 const PROOF_PREDICTED: i32 = 32;
 /// Evidence that is enough at the start of one of the stream's pieces, where framing was lost at a message that the tables do not read.
 const PROOF_PIECE: i32 = 28;
-/// What it proves there that a message ends where a piece does: one place in some hundred does so by chance.
+/// Evidence in a message that ends where a piece does: about one place in 256 does so by chance.
 const ENDS_WITH_PIECE: i32 = 8;
-/// What the first message of a chain must prove by itself: else the end of the message before, which is mostly zeros, is taken for one.
+/// Evidence that the first message must give by itself. Without it, the end of the message before, which is mostly zeros, would be taken for one.
 const PROOF_FIRST: i32 = 16;
 /// How much more evidence a later place needs than an earlier one whose messages reach over it.
 const PROOF_RIVAL: i32 = 30;
@@ -37,7 +37,7 @@ pub(super) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// What a session's call lends.
+    /// The tables, evaluator and tree that a session is lent.
     pub(super) fn of(context: &'a mut Context<'_>) -> Bench<'a> {
         Bench {
             tables: context.tables,
@@ -103,7 +103,7 @@ struct Chain {
 }
 
 enum ChainEnd {
-    /// Long enough.
+    /// As many messages as are read, or as much evidence as is needed.
     Enough,
     /// The bytes ended with a message.
     Exact,
@@ -190,7 +190,7 @@ fn header_length(service: &Service) -> usize {
     if service.header.len() > 1 { 8 } else { 2 }
 }
 
-/// Whether the number of some message, and a possible length, stand here.
+/// Whether bytes begin with the number of some message, and with a possible length where there is one.
 fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> bool {
     let framed = service.header.iter().any(|h| h.0 != HeaderRole::Number);
     let number = if framed {

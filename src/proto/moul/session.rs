@@ -1,6 +1,6 @@
 //! One MOUL connection: connect packet, key agreement, messages, in both directions.
 //!
-//! It knows how these follow each other; what they hold is the tables' business.
+//! It knows the order in which these come. What is in a message is in the tables.
 
 use super::super::{Context, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
 use super::half::{Half, Stage};
@@ -35,7 +35,7 @@ pub(super) struct MoulSession {
     pub(super) alone: bool,
     /// A session key that opened one direction of a connection joined late, while the other waits for more bytes.
     pub(super) joined_by: Option<JoinedKey>,
-    /// The service of a server that was met before.
+    /// The service that an earlier connection made known for this server.
     pub(super) known: Option<(ServiceId, String)>,
 }
 
@@ -151,7 +151,7 @@ impl MoulSession {
         let [client, server] = &self.halves;
         let half = if side == Side::Client { client } else { server };
         let bytes = half.stream.waiting().get(..length).unwrap_or(&[]);
-        // Where the key had to be settled first, later frames have come by now.
+        // Where the bytes waited for the key, the frame of this call is a later one than theirs.
         let at = half.stream.completed(length).unwrap_or(at);
         let key = def.filter(|def| def.tied).and_then(|_| transaction_key(context.tables, context.tree, bytes));
         let reply = match (key, def) {
@@ -169,7 +169,7 @@ impl MoulSession {
             reply,
         };
         if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
-            // Nothing in it ties it to others.
+            // Only messages without a transaction come as an outline.
             context.emit.outline(at, &message, id, context.tables, outline);
             self.half(side).stream.advance(length);
             return;
@@ -300,7 +300,7 @@ impl Session for MoulSession {
     }
 }
 
-/// A message that is there to its last byte.
+/// A message all of whose bytes have come.
 pub(super) struct Whole<'a> {
     pub(super) name: &'a str,
     pub(super) number: Option<u64>,

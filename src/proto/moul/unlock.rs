@@ -15,10 +15,10 @@ const LIKELY: i32 = 8;
 /// How many bytes of a direction a trial looks at.
 const LOOK: usize = 4096;
 
-/// How a connection's messages come.
+/// Whether a connection's messages are encrypted.
 #[derive(Clone, PartialEq)]
 pub(super) enum Mode {
-    /// As they are.
+    /// In clear.
     Clear,
     /// Encrypted with this key, from this file.
     Encrypted(SessionKey, String),

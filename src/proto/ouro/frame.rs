@@ -77,7 +77,7 @@ pub struct Layout {
     pub message: Option<MessageId>,
     /// Whether it is a user command.
     pub user: bool,
-    /// Whether cookies stand before its body.
+    /// Whether there are cookies before its body.
     pub cookies: bool,
 }
 
@@ -125,7 +125,7 @@ impl NodeShape {
 }
 
 impl Layout {
-    /// Of a command that cannot be read at all.
+    /// The layout of a command that cannot be read at all.
     pub fn unread() -> Layout {
         Layout { numbering: Numbering::New, message: None, user: true, cookies: false }
     }
@@ -261,7 +261,7 @@ impl Parts {
         node
     }
 
-    /// Bits behind a command's fields that are less than a byte: the evaluator only speaks of bytes.
+    /// Adds a problem for bits behind a command's fields that are less than a byte: the evaluator reports whole bytes only.
     fn left_over(&self, run: &mut Run<'_>, number: u32) {
         let last = run.tree.len().saturating_sub(1);
         let Some(node) = run.tree.get(last).filter(|n| last > number && n.kind == Kind::Undecoded) else {

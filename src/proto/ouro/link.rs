@@ -176,14 +176,14 @@ fn guess(old: Option<Command>, new: Option<Command>) -> Option<Numbering> {
     match (old, fits(old), fits(new)) {
         (_, false, true) => Some(Numbering::New),
         (_, true, false) => Some(Numbering::Old),
-        // One bit of 0 is an IDLE in either.
+        // One bit of 0 is an IDLE in both numberings.
         (Some(Command { cmd: 0, .. }), ..) => None,
         (_, true, true) => None,
         _ => Some(Numbering::New),
     }
 }
 
-/// Whether user commands begin with cookies.
+/// Whether user commands begin with cookies, and how certain that is.
 #[derive(Clone, Debug, Default)]
 pub struct Cookies {
     /// What the user asked for; `None`: what fits decides.

@@ -1,7 +1,7 @@
 //! City of Heroes (OuroDev): links between its client and servers, over UDP and TCP. See `docs/ouro.md`.
 //!
-//! Knows what is published of packets, bit streams and the link's own commands. What nobody has published (how links are
-//! encrypted and compressed, the numbers of user commands) it names and leaves as it is.
+//! It knows what is published of packets, bit streams and the link's own commands. What is not published (how links are
+//! encrypted and compressed, the numbers of user commands) is named and left as it is.
 
 mod auth;
 mod frame;

@@ -1,5 +1,6 @@
-//! What a packet is, told from its bytes alone: length, checksum, link header, command. No tree, no tables, no memory of
-//! other packets: this is what recognition and the link's decisions are made of.
+//! What a packet's bytes alone say: length, checksum, link header, command. Recognition and the link's decisions are made from this.
+//!
+//! It knows neither trees nor tables, and remembers no other packet.
 
 use crate::table::{Cursor, read_packint};
 use crate::tree::Buffer;
@@ -24,7 +25,7 @@ impl Header {
         Some(Header { bits: u32::from_le_bytes(*bits), checksum: u32::from_be_bytes(*checksum) })
     }
 
-    /// Whole bytes the length stands for.
+    /// The length in bytes, the last of which may not be full.
     pub fn bytes(self) -> usize {
         self.bits.div_ceil(8) as usize
     }
@@ -52,7 +53,7 @@ impl Header {
     }
 }
 
-/// The length in bytes that a packet of so many bytes is padded to.
+/// The length in bytes that a packet of `bytes` bytes is padded to.
 pub fn padded(bytes: usize) -> usize {
     (bytes.saturating_add(3) & !7).saturating_add(4)
 }
@@ -73,10 +74,10 @@ pub fn cursor(bytes: &[u8], bits: usize, from: usize) -> Cursor<'_> {
     cursor.at_bit(from)
 }
 
-/// The link header's parts that decide something.
+/// The parts of the link header that the session needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkHeader {
-    /// A bit whose effect nobody has described.
+    /// A bit whose effect is not published.
     pub debug: bool,
     /// The datagram's number.
     pub sequence: u32,

@@ -1,6 +1,6 @@
-//! Whether a conversation is a link, told by content on any port: a length that fits and an Adler-32 that is right.
+//! Whether a conversation is a link, by its content, on any port: a length that fits and an Adler-32 that is right.
 //!
-//! That proves itself: 32 bits agree by chance once in four thousand million datagrams.
+//! The checksum is proof enough: its 32 bits agree by chance once in four thousand million datagrams.
 
 use super::packet::{Command, HEADER, Header, LinkHeader, Numbering, control, cursor};
 use crate::proto::{Opening, Transport, Verdict};
@@ -69,8 +69,8 @@ fn joins(stream: &[u8]) -> bool {
     (0..PLACES.min(stream.len())).any(|at| stream.get(at..).is_some_and(begins))
 }
 
-/// Whether what was taken for the client is the server: who sends CONNECT is the client, who answers it is the server, else the
-/// higher port is the client's.
+/// Whether the end that was taken for the client is the server. The end that sends CONNECT is the client, the end that answers it the server; without either,
+/// the higher port is the client's.
 fn swapped(opening: &Opening<'_>, transport: Transport) -> bool {
     match (role(opening.client, transport), role(opening.server, transport)) {
         (Some(client), None) => !client,

@@ -66,7 +66,7 @@ enum Follows {
 /// Packets with a wrong checksum, one behind the other, that are followed until one with a right checksum comes.
 const CHAIN: usize = 8;
 
-/// A packet behind one with a wrong checksum is hardly longer than this; four bytes that are no length seldom read as so little.
+/// A packet behind one with a wrong checksum is hardly longer than this. Four bytes that are no length seldom read as a number below it.
 const LIKELY: usize = 1 << 16;
 
 /// Bytes that may be summed for each byte of the stream, and for any stream at first. Without this bound, bytes that look like headers with long
