@@ -141,6 +141,7 @@ impl Input {
         let problem = match (self.packing, error.raw_os_error(), error.kind()) {
             (None, _, _) | (_, Some(_), _) => CaptureProblem::Read(error),
             (Some(_), None, io::ErrorKind::UnexpectedEof) => CaptureProblem::PackingCut,
+            (Some(_), None, io::ErrorKind::OutOfMemory) => CaptureProblem::Read(error),
             (Some(packing), None, _) => CaptureProblem::PackingDamaged(format!("{packing}: {error}")),
         };
         Fault::new(at, problem)

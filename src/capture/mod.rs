@@ -39,7 +39,7 @@ pub use reader::is_magic;
 pub use rewrite::{RewriteTarget, Rewritten, inject, strip};
 pub use run::Capture;
 pub use source::Source;
-pub use tail::{Ended, Grown, Tail};
+pub use tail::{Ended, FileChange, Grown, Tail};
 pub use write::PcapngWriter;
 
 /// A point in time as a capture states it, with the precision of the capture's clock.

@@ -87,6 +87,7 @@ impl<R: Read> Zstd<R> {
             }
             let (window, checksum) = self.header()?;
             let prompt = window <= PROMPT_WINDOW;
+            check_memory(if prompt { window.saturating_mul(4) } else { window })?;
             // The decoder uses the window only to decide how many bytes it keeps.
             let stated = if prompt { window.min(MAX_BLOCK as u64) } else { window };
             // A new decoder allocates nothing in advance, one that is reset allocates a window. Growing step by step
@@ -347,6 +348,16 @@ fn fill(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut writer = buffer;
     let copied = io::copy(&mut source.take(wanted), &mut writer)?;
     Ok(usize::try_from(copied).unwrap_or(usize::MAX))
+}
+
+/// Fails if there is no memory for a frame's window and a few blocks: the decoder would panic.
+fn check_memory(window: u64) -> io::Result<()> {
+    let bytes = usize::try_from(window).unwrap_or(usize::MAX).saturating_add(8 * MAX_BLOCK);
+    let mut probe: Vec<u8> = Vec::new();
+    probe.try_reserve_exact(bytes).map_err(|_| {
+        let text = format!("there is no memory for the {} MiB that unpacking it takes", bytes.div_ceil(1 << 20));
+        io::Error::new(io::ErrorKind::OutOfMemory, text)
+    })
 }
 
 fn cut() -> io::Error {
