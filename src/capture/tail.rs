@@ -78,6 +78,12 @@ impl Tail {
         Tail { ring: Ring::of(&path), path, current: None, change: Arc::default(), ended }
     }
 
+    /// The path that is followed.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether no file exists yet.
     #[must_use]
     pub fn waits(&self) -> bool {
@@ -286,7 +292,7 @@ mod tests {
             ("third", FileChange::Removed, &|| std::fs::remove_file(&path).unwrap()),
         ];
         for (content, expected, act) in changes {
-            let mut reader = tail.next_file().unwrap().source.into_reader();
+            let mut reader = tail.next_file().unwrap().source.open().unwrap().reader;
             let mut bytes = vec![0; content.len()];
             reader.read_exact(&mut bytes).unwrap();
             assert_eq!(bytes, content.as_bytes());

@@ -43,7 +43,7 @@ pub struct ReadArgs {
     /// With -i: only what a capture filter keeps, such as 'tcp port 14617' (man pcap-filter)
     #[arg(short = 'f', long, value_name = "FILTER", requires = "interface")]
     pub capture_filter: Option<String>,
-    /// With -i: keep what was captured, as pcapng
+    /// With -i: keep what was captured, as pcapng; a file that is there is replaced once the capture ends
     #[arg(short, long, value_name = "FILE", requires = "interface")]
     pub write: Option<PathBuf>,
     /// List the interfaces that can be captured on
@@ -212,7 +212,7 @@ pub struct FollowArgs {
     /// All streams, one file a direction
     #[arg(long)]
     pub all: bool,
-    /// With --all: the folder the files go to
+    /// With --all: the folder the files go to; those of an earlier run are replaced
     #[arg(short, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// The stream (unless --all), the captures, and how to read them.
@@ -242,7 +242,7 @@ pub enum KeysCommand {
     Inject {
         /// The capture
         input: PathBuf,
-        /// Where to write it, as pcapng
+        /// Where to write it, as pcapng; a file that is there is replaced
         #[arg(short, value_name = "OUT")]
         output: PathBuf,
         /// Put the shard's long-term private keys in, not only the sessions' own
@@ -253,7 +253,7 @@ pub enum KeysCommand {
     Strip {
         /// The capture
         input: PathBuf,
-        /// Where to write it, as pcapng
+        /// Where to write it, as pcapng; a file that is there is replaced
         #[arg(short, value_name = "OUT")]
         output: PathBuf,
     },

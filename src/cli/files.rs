@@ -1,10 +1,13 @@
-//! Reading small files that were named on the command line: within bounds, and never waiting for something that is no file.
+//! Files that were named on the command line: small ones are read within bounds and without waiting for something that is no file; those that
+//! are written replace no input.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::args::ReadArgs;
 use super::error::CliError;
+use crate::output_file::{Access, Inputs, OutputFile};
 
 /// How many files of one folder are read.
 const MOST_FILES: usize = 4096;
@@ -62,6 +65,24 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
     }
     files.sort();
     Ok(files)
+}
+
+/// Every file that a command reads.
+pub(super) fn inputs(args: &ReadArgs) -> Inputs {
+    let protocols: Vec<PathBuf> = args.protocols.paths().collect();
+    let all = args.captures.iter().chain(&args.tail).chain(&args.tables).chain(&protocols);
+    Inputs::of(all.map(PathBuf::as_path))
+}
+
+/// Begins a file that is written (see [`OutputFile`]).
+///
+/// # Errors
+/// It is an input, or cannot be made.
+pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<OutputFile, CliError> {
+    OutputFile::create(path, access, inputs).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => CliError::Typed(format!("{}: {error}", path.display())),
+        _ => CliError::File(path.display().to_string(), error),
+    })
 }
 
 /// Why a file could not be read, without the operating system's number.

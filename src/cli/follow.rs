@@ -1,16 +1,17 @@
 //! `moulsniff follow`: the plaintext of a stream, or of all of them into files.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::args::{FollowArgs, FromSide, ReadArgs};
 use super::error::{CliError, Status};
+use super::files;
 use super::plan::Plan;
 use crate::filter::Filter;
 use crate::out::Record;
 use crate::out::follow::{Follow, FollowFormat};
+use crate::output_file::{Access, Inputs, OutputFile};
 use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::proto::{Side, Transport};
 use crate::run::{Beside, Run};
@@ -172,12 +173,27 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
     std::fs::create_dir_all(dir).map_err(|e| CliError::File(dir.display().to_string(), e))?;
     let run = Run::new(&reading, setup)?;
-    let mut all =
-        All { dir: dir.into(), form, side, redact, filter, open: HashMap::new(), held: 0, files: 0, error: None };
+    let mut all = All {
+        dir: dir.into(),
+        inputs: reading.inputs,
+        form,
+        side,
+        redact,
+        filter,
+        open: HashMap::new(),
+        done: Vec::new(),
+        held: 0,
+        files: 0,
+        error: None,
+    };
     let mut outcome = run.into_output(&mut all);
-    all.flush();
-    if let Some((path, error)) = all.error.take() {
-        return Err(CliError::File(path.display().to_string(), error));
+    if outcome.interrupted {
+        // Streams that were still open are half, and leave no file.
+        all.done.clear();
+    }
+    all.commit();
+    if let Some(error) = all.error.take() {
+        return Err(error);
     }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
@@ -194,20 +210,25 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
 struct Direction {
     follow: Follow,
     buffer: Vec<u8>,
-    begun: bool,
+    /// Made with the first bytes.
+    file: Option<OutputFile>,
 }
 
 /// All streams into files, one a direction.
 struct All {
     dir: PathBuf,
+    /// What is read: no file of a stream may be one of these.
+    inputs: Inputs,
     form: FollowFormat,
     side: Option<Side>,
     redact: bool,
     filter: Option<Filter>,
     open: HashMap<(StreamKey, Side), Direction>,
+    /// Files whose streams are over, to be completed.
+    done: Vec<(PathBuf, OutputFile)>,
     held: usize,
     files: u64,
-    error: Option<(PathBuf, io::Error)>,
+    error: Option<CliError>,
 }
 
 impl All {
@@ -219,7 +240,7 @@ impl All {
         let direction = self.open.entry((key, side)).or_insert_with(|| Direction {
             follow: Follow::new(form, Some(side), filtered).redacted(redact),
             buffer: Vec::new(),
-            begun: false,
+            file: None,
         });
         let before = direction.buffer.len();
         act(&mut direction.follow, &mut direction.buffer);
@@ -238,23 +259,42 @@ impl All {
     }
 
     fn write(&mut self, key: StreamKey, side: Side) {
-        let path = self.dir.join(file_name(key, side, self.form));
+        let path = self.path(key, side);
         let Some(direction) = self.open.get_mut(&(key, side)).filter(|d| !d.buffer.is_empty()) else { return };
-        let mut options = OpenOptions::new();
-        options.create(true);
-        // What an earlier run left is replaced; what this one wrote already goes on.
-        if direction.begun {
-            options.append(true)
-        } else {
-            options.write(true).truncate(true)
-        };
-        self.files += u64::from(!direction.begun);
-        direction.begun = true;
-        let written = options.open(&path).and_then(|mut file| file.write_all(&direction.buffer));
-        direction.buffer.clear();
-        if let Err(error) = written {
-            self.error.get_or_insert((path, error));
+        if self.error.is_some() {
+            return;
         }
+        let file = match direction.file.take() {
+            Some(file) => Ok(file),
+            // Plaintext holds passwords and tokens, which are hidden with --redact.
+            None => files::create(&path, if self.redact { Access::Usual } else { Access::Owner }, &self.inputs),
+        };
+        let written = file.and_then(|mut file| {
+            let done = file.write_all(&direction.buffer).and_then(|()| file.rest());
+            done.map(|()| file).map_err(|error| CliError::File(path.display().to_string(), error))
+        });
+        direction.buffer.clear();
+        match written {
+            Ok(file) => direction.file = Some(file),
+            Err(error) => self.error = Some(error),
+        }
+    }
+
+    /// Gives the files of streams that are over their names, and drops them where something could not be written.
+    fn commit(&mut self) {
+        for (path, file) in self.done.drain(..) {
+            if self.error.is_some() {
+                continue;
+            }
+            match file.commit() {
+                Ok(()) => self.files += 1,
+                Err(error) => self.error = Some(CliError::File(path.display().to_string(), error)),
+            }
+        }
+    }
+
+    fn path(&self, key: StreamKey, side: Side) -> PathBuf {
+        self.dir.join(file_name(key, side, self.form))
     }
 }
 
@@ -281,12 +321,14 @@ impl Output for All {
             if let Some(direction) = self.open.get_mut(&(over.key, side)) {
                 direction.follow.finish(&mut direction.buffer);
                 self.write(over.key, side);
-                self.open.remove(&(over.key, side));
+                let file = self.open.remove(&(over.key, side)).and_then(|direction| direction.file);
+                self.done.extend(file.map(|file| (self.path(over.key, side), file)));
             }
         }
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {
+        self.commit();
         self.error.is_none()
     }
 }

@@ -1,7 +1,7 @@
 //! `moulsniff keys`: what key files hold, and keys within captures. What a key is, the protocols know.
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::args::{KeysCommand, ReadArgs};
@@ -10,9 +10,10 @@ use super::files;
 use super::plan::Plan;
 use crate::capture::{self, Capture, CaptureItem, Source};
 use crate::out::Record;
+use crate::output_file::{Access, Inputs};
 use crate::pipeline::Output;
 use crate::proto::{PROTOCOLS, Protocol, Secret, Secrets, SecretsReport};
-use crate::run::Run;
+use crate::run::{self, Run};
 
 /// No key file is longer, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
@@ -142,8 +143,11 @@ impl Output for Proved {
 }
 
 fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result<Status, CliError> {
-    two_files(input, output)?;
+    readable_twice(input)?;
     let args = ReadArgs { captures: vec![input.to_path_buf()], ..args.clone() };
+    let inputs = files::inputs(&args);
+    // Before the capture is read, which may take long.
+    files::create(output, Access::Owner, &inputs)?;
     let Plan { reading, mut setup, .. } = Plan::new(&args)?;
     if setup.options.max_message == 0 {
         setup.options.max_message = 16 << 20;
@@ -175,8 +179,9 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
         };
         return Err(CliError::Unreadable(format!("{}: {why}; nothing was written", input.display())));
     };
-    let mut file = create(output, &name)?;
+    let mut file = files::create(output, Access::Owner, &inputs)?;
     capture::inject(Source::path(input), capture::RewriteTarget::new(&name, &mut file), *block_type, &block.bytes)?;
+    file.commit().map_err(|e| CliError::File(name.clone(), e))?;
     if private {
         let _ = writeln!(
             std::io::stderr(),
@@ -192,31 +197,23 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
 }
 
 fn strip(input: &Path, output: &Path, quiet: bool) -> Result<Status, CliError> {
-    two_files(input, output)?;
+    readable_twice(input)?;
+    run::exit_on_signal();
     let name = output.display().to_string();
-    // A file that cannot be read leaves nothing behind.
-    File::open(input).map_err(|e| CliError::File(input.display().to_string(), e))?;
     let kinds: Vec<u32> = with_secrets().map(|(_, secrets)| secrets.block_type()).collect();
-    let mut file = create(output, &name)?;
+    let mut file = files::create(output, Access::Usual, &Inputs::of([input]))?;
     let done = capture::strip(Source::path(input), capture::RewriteTarget::new(&name, &mut file), &kinds)?;
+    file.commit().map_err(|e| CliError::File(name.clone(), e))?;
     if !quiet {
         let _ = writeln!(std::io::stderr(), "{name}: {} blocks of keys taken out", done.removed);
     }
     Ok(Status::Good)
 }
 
-fn create(output: &Path, name: &str) -> Result<BufWriter<File>, CliError> {
-    Ok(BufWriter::new(File::create(output).map_err(|e| CliError::File(name.to_string(), e))?))
-}
-
-/// The input is read while the output is written (and twice, to find its keys): both are files, and not the same.
-fn two_files(input: &Path, output: &Path) -> Result<(), CliError> {
-    if input.as_os_str() == "-" {
-        return Err(CliError::Typed("the capture is read twice, so it has to be a file, not standard input".into()));
+/// A capture whose keys are found is read once more to be copied, which standard input cannot be.
+fn readable_twice(input: &Path) -> Result<(), CliError> {
+    match input.as_os_str() == "-" {
+        true => Err(CliError::Typed("the capture is read twice, so it has to be a file, not standard input".into())),
+        false => Ok(()),
     }
-    let same = matches!((input.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    if same {
-        return Err(CliError::Typed(format!("{}: a capture is not written over itself", output.display())));
-    }
-    Ok(())
 }

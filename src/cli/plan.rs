@@ -5,13 +5,14 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::thread::available_parallelism;
 
 use super::args::{ReadArgs, When};
 use super::ending::Ending;
 use super::error::CliError;
 use super::given::example_protocol;
-use super::load;
+use super::{files, load};
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
 use crate::out::Paint;
@@ -80,8 +81,12 @@ fn reading(args: &ReadArgs) -> Result<Reading, CliError> {
         }
         _ => return Err(CliError::Typed("captures, --tail and -i exclude each other".into())),
     };
-    let keep = args.write.clone();
-    Ok(Reading { input, keep, threads: threads(args), quiet: args.quiet })
+    let inputs = files::inputs(args);
+    if let Some(input) = inputs.find(Path::new("/dev/stdout")) {
+        let text = format!("standard output is the input {}: it is not written over", input.display());
+        return Err(CliError::Typed(text));
+    }
+    Ok(Reading { input, inputs, keep: args.write.clone(), threads: threads(args), quiet: args.quiet })
 }
 
 /// The number of threads that was asked for, or one for each core. To stop after some records, the order of the work has to be that of the

@@ -92,17 +92,18 @@ impl FrameSource {
     pub(super) fn goes_on(&mut self) -> bool {
         match &mut self.from {
             From::Files(_) => false,
-            From::Growing(capture, tail) => match tail.next_file() {
-                None => false,
-                Some(grown) => {
-                    if grown.missed > 0 {
-                        let (missed, name) = (grown.missed, grown.source.name());
-                        let _ = writeln!(io::stderr(), "moulsniff: {missed} files before {name} were removed unread");
-                    }
-                    capture.push(grown.source);
-                    true
+            From::Growing(capture, tail) => {
+                if let Some(change) = tail.change() {
+                    let _ = writeln!(io::stderr(), "moulsniff: {} {change}", tail.path().display());
                 }
-            },
+                let Some(grown) = tail.next_file() else { return false };
+                if grown.missed > 0 {
+                    let (missed, name) = (grown.missed, grown.source.name());
+                    let _ = writeln!(io::stderr(), "moulsniff: {missed} files before {name} were removed unread");
+                }
+                capture.push(grown.source);
+                true
+            }
             From::Interface(_) => !self.interrupt.is_requested(),
         }
     }

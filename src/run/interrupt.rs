@@ -3,8 +3,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::output_file;
+
 /// Exit status of a program that a signal ended.
 const INTERRUPTED: i32 = 130;
+
+/// Lets a signal end the program at once, without unfinished files: for commands that only copy a file.
+pub fn exit_on_signal() {
+    let _ = ctrlc::set_handler(exit);
+}
+
+fn exit() {
+    output_file::remove_unfinished();
+    std::process::exit(INTERRUPTED);
+}
 
 /// Whether the end was requested.
 #[derive(Clone, Default)]
@@ -18,7 +30,7 @@ impl Interrupt {
         // Where signals cannot be watched, Ctrl-C ends the program at once, as without this.
         let _ = ctrlc::set_handler(move || {
             if requested.swap(true, Ordering::Relaxed) {
-                std::process::exit(INTERRUPTED);
+                exit();
             }
         });
         interrupt

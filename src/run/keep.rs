@@ -1,38 +1,64 @@
 //! The file that keeps the frames that were read (`-w`).
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
 
 use super::error::RunError;
 use crate::capture::{Frame, PcapngWriter};
+use crate::output_file::{Access, Inputs, OutputFile};
 
-/// A pcapng file that is written while frames are read, or none.
+/// A pcapng file that is written while frames are read, or none. It has its name once the run is over.
 pub(super) struct Keep {
     name: String,
-    to: Option<PcapngWriter<BufWriter<File>>>,
+    to: Option<PcapngWriter<OutputFile>>,
 }
 
 impl Keep {
     /// Opens the file, where there is one.
-    pub(super) fn new(path: Option<&Path>) -> Result<Keep, RunError> {
+    ///
+    /// # Errors
+    /// It is one of the inputs, or cannot be made.
+    pub(super) fn new(path: Option<&Path>, inputs: &Inputs) -> Result<Keep, RunError> {
         let Some(path) = path else { return Ok(Keep { name: String::new(), to: None }) };
         let name = path.display().to_string();
         let fail = |e| RunError::File(name.clone(), e);
-        let file = File::create(path).map_err(fail)?;
-        let to = PcapngWriter::new(BufWriter::new(file)).map_err(fail)?;
+        let file = OutputFile::create(path, Access::Usual, inputs).map_err(fail)?;
+        let to = PcapngWriter::new(file).map_err(fail)?;
         Ok(Keep { name, to: Some(to) })
     }
 
-    /// Keeps a frame.
+    /// Keeps a frame. After an error nothing more is kept, and the file is given up.
+    ///
+    /// # Errors
+    /// What was written does not fit.
     pub(super) fn frame(&mut self, frame: &Frame<'_>) -> Result<(), RunError> {
-        let name = &self.name;
-        self.to.as_mut().map_or(Ok(()), |to| to.frame(frame)).map_err(|e| RunError::File(name.clone(), e))
+        let Some(to) = &mut self.to else { return Ok(()) };
+        let written = to.frame(frame);
+        self.given_up_after(written)
     }
 
-    /// Writes out what was kept so far, so that another program that reads the file sees it.
+    /// Writes out what was kept so far, so that a crash loses little of it.
+    ///
+    /// # Errors
+    /// What was written does not fit.
     pub(super) fn flush(&mut self) -> Result<(), RunError> {
-        let name = &self.name;
-        self.to.as_mut().map_or(Ok(()), PcapngWriter::flush).map_err(|e| RunError::File(name.clone(), e))
+        let Some(to) = &mut self.to else { return Ok(()) };
+        let written = to.flush();
+        self.given_up_after(written)
+    }
+
+    /// Completes the file: it is at its name from here on.
+    ///
+    /// # Errors
+    /// What was written does not fit, or the name cannot be taken.
+    pub(super) fn commit(self) -> Result<(), RunError> {
+        let Keep { name, to } = self;
+        to.map_or(Ok(()), |to| to.into_inner().commit()).map_err(|e| RunError::File(name, e))
+    }
+
+    fn given_up_after(&mut self, written: std::io::Result<()>) -> Result<(), RunError> {
+        written.map_err(|error| {
+            self.to = None;
+            RunError::File(self.name.clone(), error)
+        })
     }
 }

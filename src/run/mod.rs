@@ -29,10 +29,12 @@ pub use columns::Columns;
 pub use error::RunError;
 pub use formatter::Formatter;
 pub use frame_source::{Input, list_interfaces};
+pub use interrupt::exit_on_signal;
 pub use printer::Printer;
 pub use progress::{Beside, Progress};
 pub use writer::RecordWriter;
 
+use crate::output_file::Inputs;
 use crate::pipeline::{Output, Pipeline, Setup};
 use read_loop::ReadLoop;
 
@@ -41,6 +43,8 @@ use read_loop::ReadLoop;
 pub struct Reading {
     /// Where frames come from.
     pub input: Input,
+    /// All files that are read, keys and tables included: none is written over.
+    pub inputs: Inputs,
     /// A file that keeps the frames that were read, as pcapng.
     pub keep: Option<PathBuf>,
     /// How many threads work, at least one. More than one serve only a [`Printer`] and compressed captures.

@@ -1,5 +1,7 @@
 //! The loop that takes frames from their source and gives them to the pipeline, until the source or the output ends it.
 
+use std::io::{self, Write};
+
 use super::Reading;
 use super::error::RunError;
 use super::frame_source::{FrameSource, is_unfinished};
@@ -31,7 +33,7 @@ impl ReadLoop {
             progress: FrameSource::progress(&reading.input, reading.quiet),
             interrupt: source.interrupt(),
             source,
-            keep: Keep::new(reading.keep.as_deref())?,
+            keep: Keep::new(reading.keep.as_deref(), &reading.inputs)?,
             error: None,
         })
     }
@@ -95,16 +97,21 @@ impl ReadLoop {
         self.interrupt.is_requested() && !self.source.ends_by_signal()
     }
 
-    /// Ends reading. Returns the first error.
+    /// Ends reading, and completes the file that keeps frames. Returns the first error.
     pub(super) fn into_error(mut self, quiet: bool) -> Option<RunError> {
-        if let Err(error) = self.keep.flush() {
-            self.fail(error);
-        }
         self.progress.end();
+        let ReadLoop { mut source, keep, error, .. } = self;
+        let kept = keep.commit().err();
         if !quiet {
-            self.source.say_dropped();
+            source.say_dropped();
         }
-        self.error
+        match (error, kept) {
+            (Some(first), Some(second)) => {
+                let _ = writeln!(io::stderr(), "moulsniff: {second}");
+                Some(first)
+            }
+            (first, second) => first.or(second),
+        }
     }
 }
 
