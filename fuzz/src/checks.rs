@@ -1,6 +1,6 @@
 //! What is held against every message and record.
 
-use moulsniff::out::json::{JsonWriter, JsonOptions};
+use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::table::Tables;
 use moulsniff::tree::{Kind, Node, Outline, Tree, mark};
 

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::io::Cursor;
 
-use moulsniff::capture::{Capture, Frame, CaptureItem, Moment, Time};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowSink, FlowLimits, Note, TcpOpening, Stream, StreamId, Totals};
-use moulsniff::proto::moul::keys::SearchBounds;
-use moulsniff::out::json::{JsonWriter, JsonOptions};
-use moulsniff::out::tree::{Annotator, AnnotationStore, TreeOptions, TreeWriter};
+use moulsniff::capture::{Capture, CaptureItem, Frame, Moment, Time};
+use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Note, Stream, StreamId, TcpOpening, Totals};
+use moulsniff::out::json::{JsonOptions, JsonWriter};
+use moulsniff::out::tree::{AnnotationStore, Annotator, TreeOptions, TreeWriter};
 use moulsniff::out::{Body, Paint, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
 use moulsniff::proto::moul::MoulSettings;
+use moulsniff::proto::moul::keys::SearchBounds;
 use moulsniff::proto::{AllSettings, Options, Settings, protocol_named};
 
 use crate::{byte, bytes, checks, number, shard, tables};

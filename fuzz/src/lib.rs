@@ -27,9 +27,7 @@ pub fn tables_of(name: &str) -> &'static LazyTables {
 /// A ring with the private keys of a shard. The file is read once: reading it tests primes, which takes longer than most inputs.
 pub fn shard() -> KeyRing {
     static FILE: OnceLock<KeyFile> = OnceLock::new();
-    let file = FILE.get_or_init(|| {
-        KeyFile::parse("dirtsand.ini", include_bytes!("../../keys/dirtsand.ini")).unwrap()
-    });
+    let file = FILE.get_or_init(|| KeyFile::parse("dirtsand.ini", include_bytes!("../../keys/dirtsand.ini")).unwrap());
     let mut ring = KeyRing::default();
     ring.add(file.clone());
     ring

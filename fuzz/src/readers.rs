@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 use moulsniff::capture::{Moment, Time};
 use moulsniff::filter::Filter;
 use moulsniff::out::{Body, Record};
-use moulsniff::proto::{Event, EventKind, Message, Settings, Side, Transport, protocol_named};
 use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
 use moulsniff::proto::moul::sdl::store::Store;
+use moulsniff::proto::{Event, EventKind, Message, Settings, Side, Transport, protocol_named};
 use moulsniff::table::{Evaluator, Outcome, ServiceId, TableSource, Tables};
 use moulsniff::tree::{Outline, Sym, Tree};
 
