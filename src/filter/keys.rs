@@ -54,7 +54,7 @@ type Getter = for<'a> fn(&'a Record<'a>) -> Option<RecordValue<'a>>;
 
 /// All keys, in the order in which columns list what is found at any depth.
 #[rustfmt::skip]
-pub(super) static KEYS: [RecordKey; 26] = [
+pub(super) static KEYS: [RecordKey; 28] = [
     key("record", KeyKind::Number, |r| int(r.number)),
     key("time", KeyKind::Time, |r| Some(RecordValue::Time(r.at.time))),
     key("frame", KeyKind::Number, |r| int(r.at.frame)),
@@ -65,7 +65,11 @@ pub(super) static KEYS: [RecordKey; 26] = [
     key("from", KeyKind::Word, |r| text(r.from.word())),
     key("protocol", KeyKind::Word, |r| text(r.protocol)),
     key("service", KeyKind::Word, |r| text(r.service)),
-    key("message", KeyKind::Word, |r| message(r).and_then(|m| text(m.name))),
+    key("message", KeyKind::Word, |r| match &r.body {
+        Body::Message { message, .. } => text(message.name),
+        Body::Event(Event { kind: EventKind::Unanswered { message, .. }, .. }) => text(message),
+        _ => None,
+    }),
     key("event", KeyKind::Word, |r| text(event_word(&r.body)).filter(|_| message(r).is_none())),
     key("type", KeyKind::Number, |r| message(r)?.number.and_then(int)),
     key("offset", KeyKind::Number, |r| match message(r) {
@@ -80,6 +84,14 @@ pub(super) static KEYS: [RecordKey; 26] = [
     key("elapsed_ms", KeyKind::Number, |r| message(r)?.reply.map(|reply| RecordValue::Float(milliseconds(reply.nanos)))),
     key("passed_over", KeyKind::Number, |r| match event(r)?.kind {
         EventKind::Resync { passed_over } => int(passed_over),
+        _ => None,
+    }),
+    key("request", KeyKind::Number, |r| match event(r)?.kind {
+        EventKind::Unanswered { request, .. } => int(request),
+        _ => None,
+    }),
+    key("waited_ms", KeyKind::Number, |r| match event(r)?.kind {
+        EventKind::Unanswered { waited, .. } => Some(RecordValue::Float(milliseconds(waited))),
         _ => None,
     }),
     key("text", KeyKind::Text, |r| match &r.body {

@@ -52,6 +52,7 @@ fn what_can_hold_is_accepted_without_a_word() {
         "not reply_to && fields.buffer.flags contains \"Player\"",
         "problems[*].bytes contains \"9C:BB\"",
         "fields[\"a name\"] == 'x' and fields.extra_3 == 0",
+        "event == unanswered and waited_ms > 1000 and request < 100",
     ] {
         let filter = Filter::compile(expression, &tables, false).unwrap_or_else(|mistake| panic!("{mistake}"));
         assert!(filter.notes().is_empty() && filter.doubts().is_empty(), "{expression}");
