@@ -20,10 +20,10 @@ const MOST_FILES: usize = 4096;
 /// # Errors
 /// The file cannot be read, is too long, or is of a kind that is not read.
 pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, CliError> {
-    let name = path.display().to_string();
+    let name = name(path);
     let fail = |error| CliError::Unreadable(format!("{name}: expected {what}: {}", why(&error)));
     if path.as_os_str() == "-" {
-        return bounded(io::stdin().lock(), "standard input", what, most);
+        return bounded(io::stdin().lock(), &name, what, most);
     }
     if !std::fs::metadata(path).map_err(fail)?.is_file() && !is_passed_by_number(path) {
         let text = format!(
@@ -32,6 +32,11 @@ pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, CliErr
         return Err(CliError::Unreadable(text));
     }
     bounded(File::open(path).map_err(fail)?, &name, what, most)
+}
+
+/// What errors and events call a file.
+pub(super) fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() }
 }
 
 /// The files that a path stands for: itself, or those in a folder in the order of their names. Of a folder, hidden files and everything that is no plain file are

@@ -86,7 +86,13 @@ fn add_files(given: &mut Given, spec: &OptionSpec, rule: FileRule, path: PathBuf
             continue;
         }
         let bytes = files::read(&file, rule.what, rule.most_bytes)?;
-        let name = file.display().to_string();
+        let before: usize = given.files(spec.name).map(|file| file.bytes.len()).sum();
+        if (before + bytes.len()) as u64 > rule.most_in_all {
+            let most = rule.most_in_all >> 20;
+            let text = format!("{}: the files of --{} have more than {most} MiB in all", path.display(), spec.name);
+            return Err(CliError::Unreadable(text));
+        }
+        let name = files::name(&file);
         given.add_file(spec.name, GivenFile { name, bytes, folder: folder.clone() });
     }
     Ok(())

@@ -38,6 +38,8 @@ pub struct FileRule {
     pub what: &'static str,
     /// A longer file is refused, in bytes.
     pub most_bytes: u64,
+    /// More than this many bytes in all files together are refused.
+    pub most_in_all: u64,
     /// Of the files in a folder, those whose names end so (in any case, without the dot) are taken; without it all but hidden ones.
     pub extension: Option<&'static str>,
 }

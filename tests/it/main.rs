@@ -13,6 +13,7 @@ mod filters;
 mod flow_tshark;
 mod follow;
 mod intermud3;
+mod key_options;
 mod keys;
 mod keys_damage;
 mod late_join;

@@ -15,9 +15,12 @@ pub(in crate::table) struct ParsedFile {
 
 /// Parses a whole table file.
 pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile, TableError> {
-    let mut p = TableParser::new(file, text)?;
-    p.docs()?;
-    p.keyword("protocol", "`protocol NAME`, with which a table file begins")?;
+    // A file that does not begin as one may be anything, also one that holds a secret: nothing of it is quoted.
+    let mut p = TableParser::begin(file, text).map_err(|error| TableError {
+        message: "expected `protocol NAME`, with which a table file begins".into(),
+        text: String::new(),
+        ..error
+    })?;
     let protocol = p.name("the protocol's name")?.0;
     let mut items = Vec::new();
     loop {
@@ -55,6 +58,14 @@ impl<'a> TableParser<'a> {
         let now = lex.token()?;
         let next = lex.token()?;
         Ok(TableParser { lex, now, next, depth: 0 })
+    }
+
+    /// Reads the word `protocol`, with which a file begins.
+    fn begin(file: &'a str, text: &'a str) -> Result<Self, TableError> {
+        let mut p = TableParser::new(file, text)?;
+        p.docs()?;
+        p.keyword("protocol", "`protocol NAME`")?;
+        Ok(p)
     }
 
     pub(super) fn advance(&mut self) -> Result<PlacedToken, TableError> {

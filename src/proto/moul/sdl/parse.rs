@@ -225,7 +225,11 @@ impl<'a> Parser<'a> {
             return Ok(None);
         }
         if !token.what.is("STATEDESC") {
-            return Err(self.expected(token, "`STATEDESC`"));
+            // Before the first descriptor the file may be anything, also one that holds a secret: nothing of it is quoted.
+            return Err(match before {
+                [] => self.error(token, "expected `STATEDESC`, with which a state descriptor begins"),
+                _ => self.expected(token, "`STATEDESC`"),
+            });
         }
         if before.len() >= MAX_DESCRIPTORS {
             return Err(self.error(token, format!("more than {MAX_DESCRIPTORS} descriptors in one file")));

@@ -81,7 +81,7 @@ fn a_nested_variable_remembers_the_newest_version_before_it() {
 
 #[test]
 fn mistakes_name_the_place() {
-    assert_eq!(error("hello"), "a.sdl:1:1: expected `STATEDESC`, found `hello`");
+    assert_eq!(error("hello"), "a.sdl:1:1: expected `STATEDESC`, with which a state descriptor begins");
     assert_eq!(error("STATEDESC a\n  VERSION 1"), "a.sdl:2:3: expected `{`, found `VERSION`");
     assert_eq!(
         error("STATEDESC a {\n VAR INT a[1] }"),
