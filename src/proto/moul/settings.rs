@@ -17,7 +17,12 @@ pub(super) const OPTIONS: [OptionSpec; 2] = [
         value_name: "FILE",
         help: "A shard's keys: dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, or a shard.keys; may be given several times, and a \
                folder stands for the key files in it",
-        kind: OptionKind::Files(FileRule { what: "a key file", most_bytes: MAX_KEY_FILE, most_in_all: 4 * MAX_KEY_FILE, extension: None }),
+        kind: OptionKind::Files(FileRule {
+            what: "a key file",
+            most_bytes: MAX_KEY_FILE,
+            most_in_all: 4 * MAX_KEY_FILE,
+            extension: None,
+        }),
         variable: Some("MOULSNIFF_KEYS"),
         everywhere: true,
     },

@@ -5,6 +5,7 @@
 
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::Names;
+use super::reading::{Doubts, Long, Reading, readings};
 use super::store::Store;
 use crate::table::{Call, Cursor, Native, Run, Slots, Stop};
 use crate::tree::{Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark};
@@ -20,27 +21,6 @@ pub const NATIVES: [Native; 3] = [
 
 /// Records within records.
 const MAX_DEPTH: u32 = 24;
-
-/// What is in doubt about a record, decided by what fits the bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Reading {
-    /// Nested records have the newest version there is, not the newest that stood before them in their file.
-    newest: bool,
-    /// How lists of more than 255 records are counted.
-    long: Long,
-}
-
-/// How the count of a list is written that may have more than 255 records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Long {
-    /// In 8 bits, with an 8-bit index before each record. This is what clients read.
-    #[default]
-    Byte,
-    /// In 8 bits, modulo 256, and all records follow without an index. This is what clients write.
-    Wrapped,
-    /// In as many bits as the list's length needs, and so are the places: libHSPlasma.
-    Wide,
-}
 
 /// The first list of a record: variables with values. Its argument is the version of the descriptor that was named before it.
 fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
@@ -94,13 +74,6 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
         misfit(run, cursor, before.node(), &descriptor);
     }
     Ok(0)
-}
-
-/// All ways of reading, the usual one first.
-fn readings() -> impl Iterator<Item = Reading> {
-    [Long::Byte, Long::Wrapped, Long::Wide]
-        .into_iter()
-        .flat_map(|long| [false, true].map(|newest| Reading { newest, long }))
 }
 
 fn say_long(run: &mut Run<'_>, node: u32, long: Long) {
@@ -260,15 +233,6 @@ fn rest(run: &mut Run<'_>, cursor: &mut Cursor<'_>) {
 fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: fmt::Arguments<'_>) {
     let text = ProblemText::Owned(run.tree.own_format(text));
     run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
-}
-
-/// What makes a second way of reading worth a try.
-#[derive(Clone, Copy, Debug, Default)]
-struct Doubts {
-    /// The newest version of a nested descriptor differs from the one that the file had seen.
-    version: bool,
-    /// A list may have more than 255 records.
-    long_list: bool,
 }
 
 /// What reading a record needs besides the bytes.

@@ -12,6 +12,7 @@ pub mod downloads;
 mod engine;
 mod names;
 pub mod parse;
+mod reading;
 pub mod store;
 
 pub use decode::NATIVES;
