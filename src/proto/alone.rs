@@ -1,6 +1,6 @@
 //! Bytes without a capture around them, read as one direction of a connection: examples in tables, and what `decode` is given.
 
-use super::{Context, Emit, Ends, Event, Message, Moment, Options, Protocol, Share, Side, Start, Transport};
+use super::{Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Share, Side, Start, Transport};
 use crate::session::Settings;
 use crate::table::{Evaluator, Tables};
 use crate::tree::Tree;
@@ -50,7 +50,10 @@ impl Emit for Ear<'_> {
     }
 
     fn event(&mut self, _: Moment, event: Event) {
-        (self.take)(Said::Event(&event));
+        // Bytes of one side alone hold no replies.
+        if !matches!(event.kind, EventKind::Unanswered { .. }) {
+            (self.take)(Said::Event(&event));
+        }
     }
 
     fn account(&mut self, _: Side, _: Share, _: u64) {}

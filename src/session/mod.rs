@@ -17,7 +17,7 @@ pub use count::Counts;
 pub use emit::{Emit, Event, EventKind, Message, Reply, Share};
 pub use framing::{ByteOrder, CountsFrom, Extent, Framing, LengthField, Unit};
 pub use lent::{Context, Options};
-pub use requests::{Request, RequestKey, Requests, transaction_key};
+pub use requests::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 pub use settings::{Secret, Settings};
 pub use stream::{ByteRange, StreamBuffer};
 pub use tabled::{Declaration, Resync, TableSession};

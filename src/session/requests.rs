@@ -1,14 +1,15 @@
 //! Requests that wait for their replies, in bounded space.
 //!
-//! Tables say which message answers which (`answers`) and which value both share (`transaction`). A protocol whose replies are told by more
-//! than that makes its own [`RequestKey`]; a simple one uses [`transaction_key`]. This file knows no protocol and no tree beyond that value.
+//! Tables say which message answers which (`answers`), which value both share (`transaction`), which request expects a reply, and which reply is not the
+//! last one (`partial`). A protocol whose requests are identified by more than a transaction makes its own [`RequestKey`]; a simple one uses
+//! [`transaction_key`]. This file knows no protocol, and of a tree only that value and that mark.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Reply, Side};
+use super::{Context, Event, EventKind, Reply, Side};
 use crate::capture::Moment;
 use crate::table::{MessageId, Tables};
-use crate::tree::{Kind, Tree};
+use crate::tree::{Kind, Tree, mark};
 
 /// For each request that may wait, so many requests behind it are remembered at most, however few of them still wait. The oldest is
 /// forgotten then, so that one request without a reply does not keep all later ones in memory.
@@ -27,7 +28,7 @@ pub struct RequestKey {
 }
 
 impl RequestKey {
-    /// The key of a request without a transaction. It is the same for all of them: a reply belongs to the oldest one ([`Requests::answer_oldest`]).
+    /// The key of a request without a transaction, and of a reply to one. It is the same for all of them: a reply belongs to the oldest request that waits.
     pub const NONE: RequestKey = RequestKey { exact: 0x9e37_79b9_7f4a_7c15, loose: [Some(0), Some(0)] };
 
     /// The key of a request that its transaction alone identifies.
@@ -55,8 +56,23 @@ pub struct Request {
     pub record: u64,
     /// The frame that completed it.
     pub at: Moment,
-    /// How many messages answered it so far. Some requests are answered in several parts.
-    pub replies: u32,
+    /// Whether its last reply came. Some requests are answered in several parts.
+    pub answered: bool,
+}
+
+/// A message that may answer a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// The side that sent it.
+    pub from: Side,
+    /// The messages that it answers.
+    pub answers: &'a [MessageId],
+    /// What it has in common with its request.
+    pub key: RequestKey,
+    /// The frame that completed it.
+    pub at: Moment,
+    /// Whether further replies to the same request follow.
+    pub partial: bool,
 }
 
 impl Request {
@@ -91,6 +107,12 @@ pub struct Requests {
     /// The latest request with an exact key.
     latest: HashMap<u64, u64>,
     forgotten: u64,
+    /// By the side that asked: its requests without a transaction that wait, oldest first, by serial number.
+    queues: [VecDeque<u64>; 2],
+    /// By the side that asked: replies to requests before this serial number may have been lost.
+    doubtful: [u64; 2],
+    /// Whether a side sends no more.
+    ended: [bool; 2],
 }
 
 impl Requests {
@@ -116,6 +138,13 @@ impl Requests {
     /// Remembers a request.
     pub fn remember(&mut self, request: Request) {
         let serial = self.first + self.open.len() as u64;
+        if request.key == RequestKey::NONE {
+            let queue = request.from.of(&mut self.queues);
+            queue.push_back(serial);
+            if queue.len() > self.limit {
+                queue.pop_front();
+            }
+        }
         let before = self.latest.insert(request.key.exact, serial);
         self.open.push_back(Some(OpenRequest { request, before }));
         self.waiting += 1;
@@ -130,26 +159,71 @@ impl Requests {
             .find(|(_, request)| request.from != from && answers.contains(&request.message) && request.key.fits(key))
     }
 
-    /// Counts a reply to the request that [`find`](Self::find) gives; the request stays.
-    pub fn answer(&mut self, from: Side, answers: &[MessageId], key: &RequestKey, at: Moment) -> Option<Reply> {
-        let (serial, request) = self.find(from, answers, key)?;
-        let reply = request.reply(at);
-        if let Some(Some(open)) = self.open.get_mut((serial - self.first) as usize) {
-            open.request.replies = open.request.replies.saturating_add(1);
-        }
-        Some(reply)
+    /// The request that a message answers: for a key, the one that [`find`](Self::find) gives; without one, the oldest that waits. The request stays, so
+    /// that it may be answered again, but for [`unanswered`](Self::unanswered) it is answered as soon as a reply is not partial.
+    pub fn answer(&mut self, answer: &Answer<'_>) -> Option<Reply> {
+        let serial = match answer.key == RequestKey::NONE {
+            true => self.next_in_queue(answer)?,
+            false => self.find(answer.from, answer.answers, &answer.key)?.0,
+        };
+        let open = self.open.get_mut(serial.checked_sub(self.first)? as usize)?.as_mut()?;
+        open.request.answered |= !answer.partial;
+        Some(open.request.reply(answer.at))
     }
 
-    /// Counts a reply that names no transaction: it belongs to the oldest request of the other side that names none, is among `answers`, and waits. The request is
-    /// removed.
-    pub fn answer_oldest(&mut self, from: Side, answers: &[MessageId], at: Moment) -> Option<Reply> {
-        let waits = |request: &Request| {
-            request.from != from && request.key == RequestKey::NONE && answers.contains(&request.message)
-        };
-        let (serial, request) = self.with_key(RequestKey::NONE.exact).filter(|(_, request)| waits(request)).last()?;
-        let reply = request.reply(at);
-        self.remove(serial);
-        Some(reply)
+    /// The oldest request without a transaction that a message may answer. It leaves the queue unless more replies follow.
+    fn next_in_queue(&mut self, answer: &Answer<'_>) -> Option<u64> {
+        let asker = answer.from.other();
+        let first = self.first.max(*asker.of(&mut self.doubtful));
+        let mut queue = std::mem::take(asker.of(&mut self.queues));
+        while queue.front().is_some_and(|serial| *serial < first) {
+            queue.pop_front();
+        }
+        let fits = |serial: &u64| self.get(*serial).is_some_and(|open| answer.answers.contains(&open.request.message));
+        let place = queue.iter().take(LOOK).position(fits);
+        let serial = place.and_then(|place| match answer.partial {
+            true => queue.get(place).copied(),
+            false => queue.remove(place),
+        });
+        *asker.of(&mut self.queues) = queue;
+        serial
+    }
+
+    /// Bytes of a side are lost or unreadable: there may have been replies among them. Requests of the other side that wait are no longer called unanswered.
+    pub fn lose_replies(&mut self, from: Side) {
+        *from.other().of(&mut self.doubtful) = self.first + self.open.len() as u64;
+    }
+
+    /// A side sends no more: reports the requests of the other side that it never answered, one event each, and one more where requests were forgotten. Requests
+    /// that are sent after this are reported when their own side ends. Call it before the end of the side is reported.
+    pub fn report_unanswered(&mut self, ended: Side, service: &str, at: Moment, context: &mut Context<'_>) {
+        *ended.of(&mut self.ended) = true;
+        for replier in [Side::Client, Side::Server] {
+            if *replier.of(&mut self.ended) {
+                self.report(replier.other(), service, at, context);
+            }
+        }
+        if self.forgotten > 0 {
+            let text = format!(
+                "{} requests were forgotten, because too many waited: whether they were answered is not known",
+                std::mem::take(&mut self.forgotten)
+            );
+            context.emit.event(at, Event::new(EventKind::Limit { limit: "requests" }, service, ended, text));
+        }
+    }
+
+    /// Reports the requests of a side that wait, each once.
+    fn report(&mut self, asker: Side, service: &str, at: Moment, context: &mut Context<'_>) {
+        let certain = *asker.of(&mut self.doubtful);
+        for request in self.unanswered(certain).filter(|request| request.from == asker) {
+            let Some(def) = context.tables.message(request.message).filter(|def| def.expects_reply) else { continue };
+            let message = context.tables.name(def.name).to_string();
+            let waited = request.reply(at).nanos;
+            let text = format!("{message}, record {}, never got its reply", request.record);
+            let kind = EventKind::Unanswered { request: request.record, message, waited };
+            context.emit.event(at, Event::new(kind, service, asker, text));
+        }
+        *asker.of(&mut self.doubtful) = self.first + self.open.len() as u64;
     }
 
     /// The requests with an exact key, latest first, with their serial numbers: as many as are looked at.
@@ -167,12 +241,13 @@ impl Requests {
         })
     }
 
-    /// The requests that no message answered, oldest first.
-    pub fn unanswered(&self) -> impl Iterator<Item = &Request> {
-        self.open.iter().flatten().map(|open| &open.request).filter(|request| request.replies == 0)
+    /// The requests with a serial number from `first` on whose last reply did not come, oldest first.
+    pub fn unanswered(&self, first: u64) -> impl Iterator<Item = &Request> {
+        let skip = first.saturating_sub(self.first) as usize;
+        self.open.iter().skip(skip).flatten().map(|open| &open.request).filter(|request| !request.answered)
     }
 
-    /// How many requests were forgotten because too many waited.
+    /// How many requests without their last reply were forgotten because too many waited.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -193,14 +268,18 @@ impl Requests {
 
     /// Forgets all requests, and gives back their memory.
     pub fn forget(&mut self) {
+        self.forgotten += self.unanswered(0).count() as u64;
         self.first += self.open.len() as u64;
-        self.forgotten += self.waiting as u64;
         (self.open, self.latest, self.waiting) = (VecDeque::new(), HashMap::new(), 0);
+        self.queues = Default::default();
     }
 
     /// Memory that the remembered requests take, in bytes and roughly.
     pub fn held(&self) -> usize {
-        self.open.capacity() * size_of::<Option<OpenRequest>>() + self.latest.capacity() * (size_of::<(u64, u64)>() + 1)
+        let queues: usize = self.queues.iter().map(VecDeque::capacity).sum();
+        queues * size_of::<u64>()
+            + self.open.capacity() * size_of::<Option<OpenRequest>>()
+            + self.latest.capacity() * (size_of::<(u64, u64)>() + 1)
     }
 
     fn get(&self, serial: u64) -> Option<&OpenRequest> {
@@ -234,10 +313,15 @@ impl Requests {
                 self.latest.remove(&open.request.key.exact);
             }
             self.waiting -= 1;
-            self.forgotten += 1;
+            self.forgotten += u64::from(!open.request.answered);
         }
         self.first += 1;
     }
+}
+
+/// Whether a message in a tree is an answer that is not the last one of its request.
+pub fn is_partial(tree: &Tree) -> bool {
+    tree.get(0).is_some_and(|root| root.has(mark::PARTIAL))
 }
 
 /// The key of a message in whose tree a value is marked as `transaction`: the first such value, a number, or a UUID folded into one.
@@ -263,12 +347,17 @@ mod tests {
     const OTHER: MessageId = MessageId(1);
 
     fn ask(requests: &mut Requests, record: u64, key: RequestKey) {
-        let request = Request { message: ASK, from: Side::Client, key, record, at: Moment::default(), replies: 0 };
+        let request = Request { message: ASK, from: Side::Client, key, record, at: Moment::default(), answered: false };
         requests.remember(request);
     }
 
     fn answered(requests: &mut Requests, key: RequestKey) -> Option<u64> {
-        requests.answer(Side::Server, &[ASK], &key, Moment::default()).map(|reply| reply.record)
+        reply(requests, key, false)
+    }
+
+    fn reply(requests: &mut Requests, key: RequestKey, partial: bool) -> Option<u64> {
+        let answer = Answer { from: Side::Server, answers: &[ASK], key, at: Moment::default(), partial };
+        requests.answer(&answer).map(|reply| reply.record)
     }
 
     fn room_for(limit: usize) -> Requests {
@@ -284,7 +373,7 @@ mod tests {
         assert_eq!(answered(&mut requests, RequestKey::of(7)), Some(3));
         assert_eq!(answered(&mut requests, RequestKey::of(8)), Some(2));
         assert_eq!(answered(&mut requests, RequestKey::of(9)), None);
-        assert_eq!(requests.unanswered().map(|r| r.record).collect::<Vec<_>>(), [1]);
+        assert_eq!(requests.unanswered(0).map(|r| r.record).collect::<Vec<_>>(), [1]);
     }
 
     #[test]
@@ -320,8 +409,32 @@ mod tests {
         let mut requests = room_for(8);
         (1..=3).for_each(|record| ask(&mut requests, record, RequestKey::NONE));
         ask(&mut requests, 4, RequestKey::of(7));
-        let mut next = || requests.answer_oldest(Side::Server, &[ASK], Moment::default()).map(|reply| reply.record);
+        let mut next = || answered(&mut requests, RequestKey::NONE);
         assert_eq!([next(), next(), next(), next()], [Some(1), Some(2), Some(3), None]);
+    }
+
+    #[test]
+    fn a_request_is_answered_by_its_last_part() {
+        for key in [RequestKey::NONE, RequestKey::of(7)] {
+            let mut requests = room_for(8);
+            ask(&mut requests, 1, key);
+            assert_eq!([reply(&mut requests, key, true), reply(&mut requests, key, true)], [Some(1); 2]);
+            assert_eq!(requests.unanswered(0).count(), 1, "only parts came");
+            assert_eq!(reply(&mut requests, key, false), Some(1));
+            assert_eq!(requests.unanswered(0).count(), 0);
+        }
+    }
+
+    #[test]
+    fn lost_bytes_of_the_other_side_may_have_been_replies() {
+        let mut requests = room_for(8);
+        ask(&mut requests, 1, RequestKey::NONE);
+        requests.lose_replies(Side::Client);
+        assert_eq!(answered(&mut requests, RequestKey::NONE), Some(1), "the side that asked lost bytes");
+        ask(&mut requests, 2, RequestKey::NONE);
+        requests.lose_replies(Side::Server);
+        ask(&mut requests, 3, RequestKey::NONE);
+        assert_eq!(answered(&mut requests, RequestKey::NONE), Some(3));
     }
 
     #[test]
@@ -338,6 +451,6 @@ mod tests {
             ask(&mut requests, record, RequestKey::of(record % 3));
         }
         assert!(requests.held() < 128 << 10, "{} bytes", requests.held());
-        assert_eq!(requests.unanswered().count(), 64);
+        assert_eq!(requests.unanswered(0).count(), 64);
     }
 }

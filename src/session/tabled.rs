@@ -3,8 +3,8 @@
 //! Where a protocol needs more (keys, handshakes, checksums), it has a session of its own, made of the same parts. This file knows no protocol.
 
 use super::{
-    Context, Event, EventKind, Extent, Framing, Message, Request, RequestKey, Requests, Session, Share, Side,
-    StreamBuffer, transaction_key,
+    Answer, Context, Event, EventKind, Extent, Framing, Message, Request, RequestKey, Requests, Session, Share, Side,
+    StreamBuffer, is_partial, transaction_key,
 };
 use crate::capture::Moment;
 use crate::table::{MessageId, Outcome, ServiceId, Tables};
@@ -113,6 +113,7 @@ impl TableSession {
                     break;
                 }
                 Step::Lost(kind, text) => {
+                    self.requests.lose_replies(from);
                     context.emit.event(at, self.event(kind, from, text));
                     direction.lost = true;
                     direction.searched = 0;
@@ -242,16 +243,16 @@ impl TableSession {
             return;
         }
         let key = if ties { transaction_key(context.tables, context.tree, bytes) } else { None };
-        message.reply = match key {
-            _ if def.answers.is_empty() => None,
-            Some(key) => self.requests.answer(from, &def.answers, &key, at),
-            None => self.requests.answer_oldest(from, &def.answers, at),
-        };
+        let partial = is_partial(context.tree);
+        // A message whose table has a transaction, but which lacks it, answers nothing.
+        let key = if def.tied { key } else { Some(key.unwrap_or(RequestKey::NONE)) };
+        message.reply = key
+            .filter(|_| !def.answers.is_empty())
+            .and_then(|key| self.requests.answer(&Answer { from, answers: &def.answers, key, at, partial }));
         let record = context.emit.message(at, &message, context.tables, context.tree);
         context.emit.spent(context.tree);
-        if self.requests.is_request(id) {
-            let key = key.unwrap_or(RequestKey::NONE);
-            self.requests.remember(Request { message: id, from, key, record, at, replies: 0 });
+        if let Some(key) = key.filter(|_| self.requests.is_request(id)) {
+            self.requests.remember(Request { message: id, from, key, record, at, answered: false });
         }
     }
 
@@ -261,6 +262,7 @@ impl TableSession {
         stream.pass(usize::MAX);
         let passed = stream.take_passed();
         if passed.length > 0 {
+            self.requests.lose_replies(from);
             let event = self.event(EventKind::Undecoded, from, text);
             context.emit.event(at, event.about(passed.offset, passed.length));
         }
@@ -301,6 +303,7 @@ impl Session for TableSession {
         self.give_up(from, "cut off by a gap", at, context);
         let event = self.event(EventKind::Gap, from, format!("{length} bytes were never captured"));
         context.emit.event(at, event.about(offset, length));
+        self.requests.lose_replies(from);
         let direction = from.of(&mut self.directions);
         direction.stream.jump(offset.saturating_add(length));
         direction.lost = self.declared.framing != Framing::LeftAlone;
@@ -331,6 +334,7 @@ impl Session for TableSession {
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         self.drain(from, true, at, context);
         self.give_up(from, "the stream ended within a message", at, context);
+        self.requests.report_unanswered(from, &self.declared.name, at, context);
     }
 
     fn service(&self) -> &str {

@@ -52,6 +52,7 @@ impl Emit for Heard {
             }
             EventKind::Resync { passed_over } => self.said.push(format!("{passed_over} passed over")),
             EventKind::Limit { limit } => self.said.push(limit.to_string()),
+            EventKind::Unanswered { request, message, .. } => self.said.push(format!("{message} {request} unanswered")),
             _ => {}
         }
     }
@@ -67,6 +68,7 @@ impl Emit for Heard {
 enum Happening<'a> {
     Data(Side, &'a [u8]),
     Gap(Side, u64),
+    End(Side),
     Datagram(Side, &'a [u8]),
 }
 
@@ -102,6 +104,7 @@ fn hear(service: &str, framing: Framing, resync: Resync, parts: &[Happening<'_>]
                 session.gap(*side, *side.of(&mut offsets), *length, at, &mut context);
                 *side.of(&mut offsets) += length;
             }
+            Happening::End(side) => session.end(*side, at, &mut context),
             Happening::Datagram(side, bytes) => {
                 session.datagram(*side, bytes, 0, at, &mut context);
                 sent += bytes.len() as u64;
@@ -140,7 +143,7 @@ fn a_reply_without_a_transaction_belongs_to_the_oldest_request() {
 #[test]
 fn behind_an_unknown_message_the_next_piece_is_tried() {
     let parts = [Happening::Data(Client, b"\x01\x07\xee\x01\x01"), Happening::Data(Client, b"\x01\x08")];
-    let want = ["Ask at 0", "3 passed over", "Ask at 5"];
+    let want = ["Ask at 0", "3 passed over", "Ask at 5", "Ask 1 unanswered", "Ask 2 unanswered"];
     assert_eq!(hear("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }
 
@@ -151,7 +154,7 @@ fn behind_a_gap_a_magic_value_is_looked_for() {
         Happening::Gap(Client, 3),
         Happening::Data(Client, b"\x09\x09\x01\x08"),
     ];
-    let want = ["Ask at 0", "1 undecoded at 2", "2 passed over", "Ask at 8"];
+    let want = ["Ask at 0", "1 undecoded at 2", "2 passed over", "Ask at 8", "Ask 1 unanswered", "Ask 2 unanswered"];
     assert_eq!(hear("plain", Framing::Layout, Resync::Magic(vec![1]), &parts), want);
 }
 
@@ -162,7 +165,10 @@ fn a_length_field_frames_messages_and_what_is_left_in_a_frame_is_undecoded() {
     assert_eq!(hear("counted", field(1, CountsFrom::Start), Resync::NextPiece, &parts), want);
     let parts = [Happening::Data(Client, b"\x01\x07\x03\x01\x08\x09")];
     let framed = hear("plain", Framing::Fixed(2), Resync::NextPiece, &parts);
-    assert_eq!(framed, ["Ask at 0", "Next at 2", "1 undecoded at 3", "2 undecoded at 4"]);
+    assert_eq!(
+        framed,
+        ["Ask at 0", "Next at 2", "1 undecoded at 3", "2 undecoded at 4", "Ask 1 unanswered", "Next 2 unanswered",]
+    );
 }
 
 #[test]
@@ -180,16 +186,18 @@ fn a_length_that_cannot_be_one_or_is_too_long_loses_framing_until_the_next_piece
 fn delimiters_and_whole_streams_frame_too() {
     let lines = Framing::Delimiter(b"\n".to_vec());
     let parts = [Happening::Data(Client, b"\x01"), Happening::Data(Client, b"\n\x01\x07\n\x01")];
-    let want = ["Ask at 0", "Ask at 2", "1 undecoded at 4", "1 undecoded at 5"];
+    let unanswered = ["Ask 1 unanswered", "Ask 2 unanswered"];
+    let want = [&["Ask at 0", "Ask at 2", "1 undecoded at 4", "1 undecoded at 5"], &unanswered[..]].concat();
     assert_eq!(hear("plain", lines, Resync::NextPiece, &parts), want);
     let parts = [Happening::Data(Client, b"\x01"), Happening::Data(Client, b"\x07")];
-    assert_eq!(hear("plain", Framing::Whole, Resync::NextPiece, &parts), ["Ask at 0"]);
+    assert_eq!(hear("plain", Framing::Whole, Resync::NextPiece, &parts), ["Ask at 0", "Ask 1 unanswered"]);
 }
 
 #[test]
 fn a_datagram_holds_one_message_or_several() {
     let parts = [Happening::Datagram(Client, b"\x01\x07\x01\x08"), Happening::Datagram(Client, b"\x01\x09\x01")];
-    let want = ["Ask at 0", "Ask at 2", "Ask at 0", "1 undecoded at 2"];
+    let unanswered = ["Ask 1 unanswered", "Ask 2 unanswered", "Ask 3 unanswered"];
+    let want = [&["Ask at 0", "Ask at 2", "Ask at 0", "1 undecoded at 2"], &unanswered[..]].concat();
     assert_eq!(hear("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }
 
@@ -197,4 +205,24 @@ fn a_datagram_holds_one_message_or_several() {
 fn bytes_that_are_left_alone_are_counted_and_nothing_else() {
     let parts = [Happening::Data(Client, b"abc"), Happening::Datagram(Server, b"defg")];
     assert_eq!(hear("plain", Framing::LeftAlone, Resync::NextPiece, &parts), ["3 Opaque", "4 Opaque"]);
+}
+
+#[test]
+fn what_may_have_been_answered_in_lost_bytes_is_not_called_unanswered() {
+    let parts =
+        [Happening::Data(Client, b"\x01\x07\x03"), Happening::Gap(Server, 5), Happening::Data(Client, b"\x01\x08")];
+    let want = ["Ask at 0", "Next at 2", "Ask at 3", "Ask 3 unanswered"];
+    assert_eq!(hear("plain", Framing::Layout, Resync::NextPiece, &parts), want);
+}
+
+#[test]
+fn a_request_to_a_side_that_sends_no_more_is_unanswered_when_its_own_side_ends() {
+    let parts = [
+        Happening::Data(Client, b"\x01\x07"),
+        Happening::End(Server),
+        Happening::Data(Client, b"\x01\x08"),
+        Happening::End(Client),
+    ];
+    let want = ["Ask at 0", "Ask 1 unanswered", "Ask at 2", "Ask 2 unanswered"];
+    assert_eq!(hear("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }

@@ -4,7 +4,7 @@
 //! this file knows what a request and its reply have in common.
 
 use crate::proto::{Moment, Reply, Side};
-use crate::session::{Request, RequestKey, Requests};
+use crate::session::{Answer, Context, Request, RequestKey, Requests};
 use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, mark};
 
@@ -76,6 +76,16 @@ impl Replies {
         self.others.forget();
     }
 
+    /// Bytes of a side are lost or unreadable: there may have been replies among them.
+    pub(super) fn lose_replies(&mut self, from: Side) {
+        self.requests.lose_replies(from);
+    }
+
+    /// Reports the requests that `from`, which sends no more, never answered.
+    pub(super) fn report_unanswered(&mut self, from: Side, service: &str, at: Moment, context: &mut Context<'_>) {
+        self.requests.report_unanswered(from, service, at, context);
+    }
+
     /// Remembers a packet that may be answered, under its record's number.
     pub(super) fn remember(&mut self, packet: Packet<'_>, record: u64) {
         let Some(role) = self.roles.get(packet.id.0 as usize) else { return };
@@ -90,7 +100,7 @@ impl Replies {
         let shared = role.shared.and_then(|name| shared(name, packet.tree, packet.bytes));
         let Packet { id: message, from, at, .. } = packet;
         let list = if is_request { &mut self.requests } else { &mut self.others };
-        list.remember(Request { message, from, key: key(asker, asked, shared), record, at, replies: 0 });
+        list.remember(Request { message, from, key: key(asker, asked, shared), record, at, answered: false });
     }
 
     /// The request that a packet answers.
@@ -116,7 +126,8 @@ impl Replies {
         // A request to every mud, which names none, may be answered by several.
         let [asked, _] = request.key.loose;
         let only_one_answers = asked.is_some() || request.key.exact == NOBODY;
-        let reply = self.requests.answer(packet.from, &role.answers, &key, packet.at);
+        let answer = Answer { from: packet.from, answers: &role.answers, key, at: packet.at, partial: false };
+        let reply = self.requests.answer(&answer);
         if only_one_answers {
             self.requests.remove(serial);
         }

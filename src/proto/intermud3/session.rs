@@ -196,6 +196,7 @@ impl I3Session {
         if passed.length == 0 {
             return;
         }
+        self.replies.lose_replies(from);
         let text = match known {
             Some(length) => format!("{} of the {} bytes of a packet: {why}", passed.length, u64::from(length) + 4),
             None => format!("{} bytes that belong to no whole packet: {why}", passed.length),
@@ -221,6 +222,7 @@ impl Session for I3Session {
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.give_up(from, "what follows was never captured", at, context);
+        self.replies.lose_replies(from);
         let text = format!("{length} bytes were never captured; looking for the start of a packet");
         context.emit.event(at, self.event(EventKind::Gap, from, text).about(offset, length));
         let direction = from.of(&mut self.directions);
@@ -264,6 +266,7 @@ impl Session for I3Session {
             self.packets(from, true, at, context);
         }
         self.give_up(from, "the stream ends here", at, context);
+        self.replies.report_unanswered(from, self.service, at, context);
         from.of(&mut self.directions).lost = false;
     }
 

@@ -101,6 +101,7 @@ impl MoulSession {
         half.predicted = None;
         half.follow(side, 1, context.emit);
         half.stream.pass(1);
+        self.requests.lose_replies(side);
         self.say(side, kind, text, at, context);
         true
     }
@@ -164,6 +165,7 @@ impl MoulSession {
         }
         self.give_up(from, "cut off by a gap", at, context);
         let service = self.service_name.clone();
+        self.requests.lose_replies(from);
         let half = self.half(from);
         let follows = half.skip_keystream(length);
         half.stream.jump(offset.saturating_add(length));

@@ -9,7 +9,9 @@ use super::recognise::begins;
 use super::rejoin::JoinedKey;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::{Added, Store};
-use crate::session::{ByteRange, Request, Requests, transaction_key};
+use crate::session::{
+    Answer, ByteRange, Request, RequestKey, Requests, is_partial, transaction_key,
+};
 use crate::table::{MessageId, ServiceId, Tables};
 
 /// Requests of both sides that are remembered.
@@ -153,11 +155,18 @@ impl MoulSession {
         let bytes = half.stream.waiting().get(..length).unwrap_or(&[]);
         // Where the bytes waited for the key, the frame of this call is a later one than theirs.
         let at = half.stream.completed(length).unwrap_or(at);
-        let key = def.filter(|def| def.tied).and_then(|_| transaction_key(context.tables, context.tree, bytes));
+        let key = def.and_then(|def| match def.tied {
+            true => transaction_key(context.tables, context.tree, bytes),
+            false => Some(RequestKey::NONE),
+        });
         let reply = match (key, def) {
-            (Some(key), Some(def)) if !def.answers.is_empty() => self.requests.answer(side, &def.answers, &key, at),
+            (Some(key), Some(def)) if !def.answers.is_empty() => {
+                let partial = !outlined && is_partial(context.tree);
+                self.requests.answer(&Answer { from: side, answers: &def.answers, key, at, partial })
+            }
             _ => None,
         };
+        let asked = id.filter(|id| self.requests.is_request(*id)).zip(key);
         context.emit.plaintext(side, half.stream.offset(), bytes);
         let message = Message {
             name,
@@ -170,13 +179,16 @@ impl MoulSession {
         };
         if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
             // Only messages without a transaction come as an outline.
-            context.emit.outline(at, &message, id, context.tables, outline);
+            let record = context.emit.outline(at, &message, id, context.tables, outline);
+            if let Some((message, key)) = asked {
+                self.requests.remember(Request { message, from: side, key, record, at, answered: false });
+            }
             self.half(side).stream.advance(length);
             return;
         }
         let record = context.emit.message(at, &message, context.tables, context.tree);
-        if let (Some(key), Some(message)) = (key, id.filter(|id| self.requests.is_request(*id))) {
-            self.requests.remember(Request { message, from: side, key, record, at, replies: 0 });
+        if let Some((message, key)) = asked {
+            self.requests.remember(Request { message, from: side, key, record, at, answered: false });
         }
         let learned = match Store::of(context.evaluator) {
             Some(store) if self.service_name == "auth" => {
@@ -186,7 +198,8 @@ impl MoulSession {
         };
         context.emit.spent(context.tree);
         let half = self.half(side);
-        half.last_transaction = key.map(|key| key.exact).or(half.last_transaction);
+        let transaction = key.filter(|key| *key != RequestKey::NONE).map(|key| key.exact);
+        half.last_transaction = transaction.or(half.last_transaction);
         half.stream.advance(length);
         for (file, added) in learned {
             self.say(side, EventKind::Remark, added_text(&file, &added), at, context);
@@ -227,6 +240,7 @@ impl MoulSession {
         if length == 0 {
             return;
         }
+        self.requests.lose_replies(side);
         let event = Event {
             kind: EventKind::Undecoded,
             service,
@@ -289,6 +303,7 @@ impl Session for MoulSession {
             _ => "the stream ended within the connection's opening",
         };
         self.give_up(from, text, at, context);
+        self.requests.report_unanswered(from, &self.service_name, at, context);
     }
 
     fn is_clear(&self) -> bool {

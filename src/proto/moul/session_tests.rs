@@ -34,6 +34,8 @@ const UNKNOWN: &str = "e703 0102030405060708090a0b0c0d0e0f101112";
 struct Heard {
     /// The frame and name of each message, or the frame and word of each event that matters here.
     records: Vec<(u64, String)>,
+    /// The requests that were called unanswered.
+    unanswered: Vec<String>,
     bytes: Counts,
 }
 
@@ -50,6 +52,7 @@ impl Emit for Heard {
             EventKind::Key { .. } => "key",
             EventKind::Resync { .. } => "resync",
             EventKind::Undecoded => "undecoded",
+            EventKind::Unanswered { message, .. } => return self.unanswered.push(message),
             _ => return,
         };
         self.records.push((at.frame, word.into()));
@@ -165,4 +168,15 @@ fn the_inside_of_an_unknown_message_is_not_taken_for_others() {
     let lines: Vec<(Side, &str)> = pieces.iter().map(|piece| (Client, *piece)).collect();
     let heard = hear(false, &lines);
     assert!(!heard.names().contains(&"Cli2Game_PingRequest"), "{:?}", heard.names());
+}
+
+#[test]
+fn a_request_that_got_no_reply_is_said_at_the_end() {
+    let answered = [(Client, JOIN), (Server, JOINED)];
+    assert!(hear(false, &answered).unanswered.is_empty());
+    let hangs = [(Client, PING), (Server, PING), (Client, JOIN)];
+    assert_eq!(hear(true, &hangs).unanswered.last().map(String::as_str), Some("Cli2Game_JoinAgeRequest"));
+    // Bytes of the server that no message explains may have been the reply.
+    let unread = [(Client, JOIN), (Server, UNKNOWN)];
+    assert!(hear(false, &unread).unanswered.is_empty());
 }

@@ -8,7 +8,7 @@ use super::circuit::{Arrival, Counters, Direction, Sent};
 use super::datagram::{Frame, Framing, NoMessage, Read};
 use super::packet::{self, Packet};
 use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
-use crate::session::{Request, Requests, not_its_transport, transaction_key};
+use crate::session::{Answer, Request, Requests, is_partial, not_its_transport, transaction_key};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
@@ -136,7 +136,7 @@ impl CircuitSession {
         if self.requests.is_request(read.message)
             && let Some(key) = transaction_key(context.tables, context.tree, bytes)
         {
-            self.requests.remember(Request { message: read.message, from, key, record, at, replies: 0 });
+            self.requests.remember(Request { message: read.message, from, key, record, at, answered: false });
         }
         self.sent_by(from).remember(Sent {
             record,
@@ -164,7 +164,7 @@ impl CircuitSession {
             return None;
         }
         let key = transaction_key(context.tables, context.tree, bytes)?;
-        self.requests.answer(from, answers, &key, at)
+        self.requests.answer(&Answer { from, answers, key, at, partial: is_partial(context.tree) })
     }
 
     /// Counts a datagram whose message is not in the tables, and takes its acknowledgements.
@@ -318,6 +318,7 @@ impl Session for CircuitSession {
 
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         self.missing(from, at, context);
+        self.requests.report_unanswered(from, "circuit", at, context);
         for number in self.client.tallies.keys().chain(self.server.tallies.keys()) {
             self.counted.entry(*number).or_insert_with(|| message_name(context.tables, *number).to_string());
         }
