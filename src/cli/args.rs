@@ -20,7 +20,7 @@ use super::size;
     subcommand_negates_reqs = true
 )]
 #[command(
-    after_help = "Exit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost or closed."
+    after_help = "Exit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost, cut or not opened by any key, or nothing was recognised; 130 Ctrl-C before a capture file was read to its end."
 )]
 pub struct Cli {
     /// What to do instead of reading captures.
@@ -35,19 +35,26 @@ pub struct Cli {
 #[derive(Args, Debug, Clone, Default)]
 pub struct ReadArgs {
     /// Captures (pcap, pcapng; plain, gzip or zstd), read as one in the order given; `-` is standard input
-    #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail"])]
+    #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail", "read_file"])]
     pub captures: Vec<PathBuf>,
-    /// Capture on an interface, such as lo or any, until Ctrl-C (needs a build with the feature `live`)
+    /// The same as a CAPTURE, for those who are used to tshark and tcpdump
+    #[arg(short = 'r', value_name = "FILE", id = "read_file")]
+    pub read_files: Vec<PathBuf>,
+    /// Capture on an interface, such as lo or any, until Ctrl-C
     #[arg(short, long, value_name = "IFACE")]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub interface: Option<String>,
     /// With -i: only what a capture filter keeps, such as 'tcp port 14617' (man pcap-filter)
     #[arg(short = 'f', long, value_name = "FILTER", requires = "interface")]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub capture_filter: Option<String>,
     /// With -i: keep what was captured, as pcapng; a file that is there is replaced once the capture ends
     #[arg(short, long, value_name = "FILE", requires = "interface")]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub write: Option<PathBuf>,
     /// List the interfaces that can be captured on
     #[arg(short = 'D', long)]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub list_interfaces: bool,
     /// Decode what another program still appends to a capture, across its ring of files (dumpcap -b), until Ctrl-C
     #[arg(long, value_name = "FILE")]
@@ -85,13 +92,13 @@ pub struct ReadArgs {
     /// Stop after N records
     #[arg(short = 'c', value_name = "N")]
     pub count: Option<u64>,
-    /// How many threads work, 8 at most; as many as the machine has cores, where it is not said. What is printed is the same
+    /// How many threads work, at most 8 [default: one for each core]. The output does not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub color: When,
-    /// Exit with 3 when something was undecoded, lost or not opened by any key
+    /// Exit with 3 when something was undecoded, lost, cut or not opened by any key, or when nothing was recognised
     #[arg(long)]
     pub strict: bool,
     /// No progress and no summary on standard error
@@ -130,7 +137,7 @@ pub enum When {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// The message tables: list them, show one, check a file
-    #[command(subcommand)]
+    #[command(subcommand, arg_required_else_help = true)]
     Tables(TablesCommand),
     /// Decode bytes from a log or a debugger
     Decode(DecodeArgs),
@@ -141,13 +148,16 @@ pub enum Command {
     /// The plaintext of a stream, handshake included
     Follow(FollowArgs),
     /// Key files: what they hold, without their secrets
-    #[command(subcommand)]
+    #[command(subcommand, arg_required_else_help = true)]
     Keys(KeysCommand),
     /// Print the JSON Schema of the JSON output
     Schema,
-    /// Print the manual page
-    #[command(hide = true)]
-    Man,
+    /// Print the manual page, or that of a command
+    Man {
+        /// The command, such as `keys inject`
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
+    },
     /// Print completions for a shell
     Completions {
         /// Which shell

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::error::{CliError, Status};
+use super::nothing;
 use crate::filter::Filter;
 use crate::pipeline::Summary;
 use crate::run::Outcome;
@@ -21,12 +22,21 @@ impl Ending {
     pub(super) fn say_summary(self, outcome: &Outcome) {
         if !self.quiet {
             let _ = writeln!(io::stderr(), "{}", summary_line(&outcome.pipeline.summary()));
+            self.explain_nothing(outcome);
+        }
+    }
+
+    /// Says why nothing was recognised, where nothing was.
+    pub(super) fn explain_nothing(self, outcome: &Outcome) {
+        let summary = outcome.pipeline.summary();
+        if !self.quiet && summary.streams == 0 && summary.flow.frames > 0 {
+            let _ = io::stderr().write_all(nothing::explain(&summary, outcome.pipeline.passed_over()).as_bytes());
         }
     }
 
     /// The exit status of a run that could be read. A name in `filter` that was doubtful, and never met, was a mistake.
     pub(super) fn status(self, outcome: &Outcome, filter: Option<&Filter>) -> Result<Status, CliError> {
-        let bytes = outcome.pipeline.summary().bytes;
+        let summary = outcome.pipeline.summary();
         if outcome.interrupted {
             return Ok(Status::Interrupted);
         }
@@ -36,7 +46,9 @@ impl Ending {
                 if self.quiet { doubt.to_string() } else { "it kept nothing, and the remark above says why".into() };
             return Err(CliError::Typed(format!("filter: {text}")));
         }
+        let bytes = summary.bytes;
         let incomplete = bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0;
+        let incomplete = incomplete || summary.flow.cut > 0 || summary.streams == 0;
         Ok(if self.strict && incomplete { Status::Strict } else { Status::Good })
     }
 }
@@ -44,7 +56,7 @@ impl Ending {
 fn summary_line(summary: &Summary) -> String {
     let b = summary.bytes;
     let mut text = format!(
-        "{} frames, {} streams recognised, {} messages, {} problems; {} payload bytes: {} explained, {} opaque",
+        "{} frames, {} streams recognised, {} messages, {}; {} payload bytes: {} explained, {} opaque",
         summary.flow.frames, summary.streams, summary.messages, summary.problems, b.payload, b.explained, b.opaque
     );
     for (word, n) in [("undecoded", b.undecoded), ("not opened by any key", b.closed), ("lost", b.lost)] {

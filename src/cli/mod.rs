@@ -1,6 +1,7 @@
 //! The command line: what was typed, what is meant by it, and the exit status.
 
 mod args;
+mod checks;
 mod decode;
 mod ending;
 mod error;
@@ -9,6 +10,7 @@ mod follow;
 mod given;
 mod keys;
 mod load;
+mod nothing;
 mod plan;
 mod read;
 mod schema;
@@ -18,37 +20,46 @@ mod stats;
 mod tables;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::run::list_interfaces;
+
+/// The end of --help in a build without live capture.
+const NOT_LIVE: &str = "\n\nLive capture from an interface (-i, -f, -w, -D) needs a build with `--features live`.";
 
 pub use args::Cli;
 pub use error::{CliError, Status};
 
 /// Runs the program with what was typed; returns the exit status.
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match parse(typed) {
-        Ok(cli) => cli,
-        Err(error) => {
-            if !error.use_stderr() {
-                // Help and version.
-                let _ = error.print();
-                return Status::Good as u8;
-            }
-            let _ = writeln!(std::io::stderr(), "moulsniff: {}", one_line(&error));
-            return Status::Typed as u8;
-        }
+    let done = match parse(typed) {
+        Ok(cli) => checks::check(&cli).and_then(|()| run(&cli)),
+        Err(error) => help_or_mistake(&error),
     };
-    match run(&cli) {
+    match done {
         Ok(status) => status as u8,
         Err(CliError::BrokenPipe) => Status::Good as u8,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "moulsniff: {error}");
+            let _ = writeln!(io::stderr(), "moulsniff: {error}");
             error.status() as u8
         }
     }
+}
+
+/// What clap has to print: help and version onto standard output; what was typed wrong as one line.
+fn help_or_mistake(error: &clap::Error) -> Result<Status, CliError> {
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // Help in place of a mistake belongs to standard error.
+        let _ = error.print();
+        return Ok(Status::Typed);
+    }
+    if error.use_stderr() {
+        return Err(CliError::Typed(one_line(error)));
+    }
+    error.print().and_then(|()| io::stdout().flush()).map_err(CliError::writing)?;
+    Ok(Status::Good)
 }
 
 /// A mistake in what was typed, in one line: what is wrong and what may have been meant, without the usage.
@@ -63,8 +74,18 @@ fn one_line(error: &clap::Error) -> String {
 /// The command as clap knows it, for help, man page and completions.
 pub fn command() -> clap::Command {
     let command = Cli::command();
+    // These read nothing, so their help lists no option of reading.
+    let inherited: Vec<clap::Arg> = command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+    let own_only = |command: clap::Command| inherited.iter().fold(command, |c, arg| c.arg(arg.clone().hide(true)));
+    let command = ["man", "completions"].into_iter().fold(command, |c, name| c.mut_subcommand(name, own_only));
     let status = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    command.after_help(format!("Examples:\n{}\n{status}", given::examples()))
+    let not_live = if cfg!(feature = "live") { "" } else { NOT_LIVE };
+    command.after_help(format!(
+        "Examples:
+{}
+{status}{not_live}",
+        given::examples()
+    ))
 }
 
 fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
@@ -77,8 +98,7 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
     match &cli.command {
         None if cli.read.list_interfaces => {
             let list = list_interfaces()?;
-            std::io::stdout().write_all(list.as_bytes()).map_err(CliError::writing)?;
-            Ok(Status::Good)
+            print(list.as_bytes())
         }
         None => read::run(&cli.read),
         Some(Command::Schema) => schema::run(&cli.read),
@@ -88,19 +108,35 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Sessions(args)) => sessions::run(args),
         Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
-        Some(Command::Man) => man(),
+        Some(Command::Man { command }) => man(command),
         Some(Command::Completions { shell }) => {
-            let mut command = command();
-            // Into memory first: the crate would panic where nobody reads.
+            // Into memory first: the crate would panic on a closed pipe.
             let mut text = Vec::new();
-            clap_complete::generate(*shell, &mut command, "moulsniff", &mut text);
-            std::io::stdout().write_all(&text).map_err(CliError::writing)?;
-            Ok(Status::Good)
+            clap_complete::generate(*shell, &mut command(), "moulsniff", &mut text);
+            print(&text)
         }
     }
 }
 
-fn man() -> Result<Status, CliError> {
-    clap_mangen::Man::new(command()).render(&mut std::io::stdout()).map_err(CliError::writing)?;
+/// The manual page of the program, or of the command that `words` name.
+fn man(words: &[String]) -> Result<Status, CliError> {
+    let mut page = command();
+    page.build();
+    for word in words {
+        let Some(found) = page.find_subcommand(word).cloned() else {
+            let near = crate::suggest::suggestion(word, page.get_subcommands().map(clap::Command::get_name));
+            return Err(CliError::Typed(format!("there is no command `{word}`{near}")));
+        };
+        page = found;
+    }
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text).map_err(CliError::writing)?;
+    print(&text)
+}
+
+/// Prints a text onto standard output.
+fn print(text: &[u8]) -> Result<Status, CliError> {
+    let mut to = io::stdout();
+    to.write_all(text).and_then(|()| to.flush()).map_err(CliError::writing)?;
     Ok(Status::Good)
 }

@@ -73,10 +73,11 @@ impl Plan {
 }
 
 fn reading(args: &ReadArgs) -> Result<Reading, CliError> {
+    let no_files = args.captures.is_empty() && args.read_files.is_empty();
     let input = match (&args.interface, &args.tail) {
-        (None, None) => Input::Files(args.captures.clone()),
-        (None, Some(file)) if args.captures.is_empty() => Input::Growing(file.clone()),
-        (Some(name), None) if args.captures.is_empty() => {
+        (None, None) => Input::Files(args.captures.iter().chain(&args.read_files).cloned().collect()),
+        (None, Some(file)) if no_files => Input::Growing(file.clone()),
+        (Some(name), None) if no_files => {
             Input::Interface(name.clone(), args.capture_filter.clone().unwrap_or_default())
         }
         _ => return Err(CliError::Typed("captures, --tail and -i exclude each other".into())),

@@ -1,5 +1,6 @@
 //! `moulsniff stats`: what was in captures, and how much of it was understood.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use super::args::ReadArgs;
@@ -8,14 +9,16 @@ use super::plan::Plan;
 use crate::filter::Filter;
 use crate::out::stats::{Stats, StreamSummary};
 use crate::out::{Body, Counts, Outlined, Record};
-use crate::pipeline::{Output, StreamOver};
+use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::run::{Run, RunError};
 
 /// Counts records as they come.
 struct Counter {
     stats: Stats,
-    /// With a filter, the bytes are those of the records it keeps, and no streams are listed.
+    /// With a filter, streams are those with a record that it keeps, and their bytes are those of these records.
     filter: Option<Filter>,
+    /// With a filter, what it kept of the open streams.
+    kept: HashMap<StreamKey, Counts>,
     left: u64,
 }
 
@@ -27,7 +30,8 @@ impl Output for Counter {
         self.left -= 1;
         self.stats.record(record);
         if self.filter.is_some() {
-            self.stats.bytes(record.protocol, record.service, bytes_of(record));
+            let key = StreamKey { transport: record.transport, number: record.stream };
+            self.kept.entry(key).or_default().add(bytes_of(record));
         }
     }
 
@@ -43,11 +47,12 @@ impl Output for Counter {
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
-        if self.filter.is_some() {
-            return;
-        }
         let [mut bytes, server] = over.counts;
         bytes.add(server);
+        if self.filter.is_some() {
+            let Some(kept) = self.kept.remove(&over.key) else { return };
+            bytes = kept;
+        }
         self.stats.stream(StreamSummary {
             transport: over.key.transport,
             stream: over.key.number,
@@ -67,7 +72,7 @@ impl Output for Counter {
 
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
-    let mut counter = Counter { stats: Stats::default(), filter, left: limit };
+    let mut counter = Counter { stats: Stats::default(), filter, kept: HashMap::new(), left: limit };
     let mut outcome = Run::new(&reading, setup)?.into_output(&mut counter);
     let mut error = outcome.error.take();
     if let Some(error) = error.take_if(|error| !matches!(error, RunError::Capture(_))) {
@@ -85,8 +90,11 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     if let Some(error) = error {
         return Err(error.into());
     }
+    // The tables say what the summary says.
     if args.json {
         ending.say_summary(&outcome);
+    } else {
+        ending.explain_nothing(&outcome);
     }
     ending.status(&outcome, counter.filter.as_ref())
 }

@@ -8,12 +8,12 @@ use super::error::{CliError, Status};
 use super::load::tables as load;
 use crate::examples::run_examples;
 use crate::proto::LazyTables;
-use crate::table::{Declaration, Tables};
+use crate::table::{Declaration, Sender, Tables};
 
 pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, CliError> {
     let mut out = String::new();
     let status = match command {
-        TablesCommand::List { word } => list(&load(&args.tables)?, word.as_deref(), &mut out),
+        TablesCommand::List { word } => list(&load(&args.tables)?, word.as_deref(), args.json, &mut out),
         TablesCommand::Show { name } => show(&load(&args.tables)?, name, &mut out)?,
         TablesCommand::Check { files } => check(files, &mut out)?,
     };
@@ -21,35 +21,47 @@ pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, Cl
     Ok(status)
 }
 
-fn list(all: &[LazyTables], word: Option<&str>, out: &mut String) -> Status {
+/// One line for each message and each other declaration: as text, or as a JSON object.
+fn list(all: &[LazyTables], word: Option<&str>, json: bool, out: &mut String) -> Status {
+    let mut line = |text: String, object: serde_json::Value| {
+        if word.is_none_or(|word| text.contains(word)) {
+            out.push_str(&if json { object.to_string() } else { text });
+            out.push('\n');
+        }
+    };
     for lazy in all {
         let tables = lazy.get();
-        for service in tables.services() {
-            for def in
-                tables.messages().iter().filter(|m| tables.service(m.service).is_some_and(|s| s.name == service.name))
-            {
-                let direction = match def.direction {
-                    crate::table::Sender::Client => "client",
-                    crate::table::Sender::Server => "server",
-                    crate::table::Sender::Both => "both",
-                };
-                let number = def.number.map_or("-".to_string(), |n| n.to_string());
-                let name = tables.name(def.name);
-                let unknown = if def.layout.is_none() { "  (layout unknown)" } else { "" };
-                let line = format!("{}.{}.{direction}\t{number}\t{name}{unknown}\n", tables.protocol(), service.name);
-                if word.is_none_or(|w| line.contains(w)) {
-                    out.push_str(&line);
+        let protocol = tables.protocol();
+        for (id, service) in tables.services().iter().enumerate() {
+            for def in tables.messages().iter().filter(|m| m.service.0 as usize == id) {
+                let from = sender(def.direction);
+                let (name, service, number) = (tables.name(def.name), &service.name, def.number);
+                let (shown, unknown) = (number.map_or("-".into(), |n| n.to_string()), def.layout.is_none());
+                let remark = if unknown { "  (layout unknown)" } else { "" };
+                let mut object = serde_json::json!({
+                    "protocol": protocol, "service": service, "from": from, "message": name, "layout_known": !unknown,
+                });
+                if let (Some(number), Some(object)) = (number, object.as_object_mut()) {
+                    object.insert("type".into(), number.into());
                 }
+                line(format!("{protocol}.{service}.{from}\t{shown}\t{name}{remark}"), object);
             }
         }
         for d in tables.declarations().iter().filter(|d| d.kind != "message" && d.kind != "service") {
-            let line = format!("{}\t{}\t{}\n", tables.protocol(), d.kind, d.name);
-            if word.is_none_or(|w| line.contains(w)) {
-                out.push_str(&line);
-            }
+            let object = serde_json::json!({ "protocol": protocol, "kind": d.kind, "name": d.name });
+            line(format!("{protocol}\t{}\t{}", d.kind, d.name), object);
         }
     }
     Status::Good
+}
+
+/// The side that sends a message.
+fn sender(direction: Sender) -> &'static str {
+    match direction {
+        Sender::Client => "client",
+        Sender::Server => "server",
+        Sender::Both => "both",
+    }
 }
 
 fn show(all: &[LazyTables], name: &str, out: &mut String) -> Result<Status, CliError> {

@@ -310,8 +310,10 @@ fn stream_name(l: &StreamSummary) -> String {
     format!("{} {}  {} {}  {} ▸ {}", l.transport.word(), l.stream, l.protocol, l.service, l.client, l.server)
 }
 
+/// A share of `all` in per cent. Only the whole is 100.00 %.
 fn share(part: u64, all: u64) -> String {
-    format!("{:.2} %", part as f64 * 100.0 / all as f64)
+    let text = format!("{:.2} %", part as f64 * 100.0 / all as f64);
+    if part < all && text == "100.00 %" { "99.99 %".into() } else { text }
 }
 
 fn byte_table(title: &str, rows: &[(String, Counts)], out: &mut String) {

@@ -140,7 +140,7 @@ impl RecordEmitter<'_> {
 impl Emit for RecordEmitter<'_> {
     fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
         self.summary.messages += 1;
-        self.summary.problems += tree.problems().len() as u64;
+        self.summary.problems.add(tree.problems());
         // The payload was counted when it came.
         let bytes = Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
         self.count(message.from, |c| c.add(bytes));
@@ -153,7 +153,7 @@ impl Emit for RecordEmitter<'_> {
 
     fn outline(&mut self, at: Moment, message: &Message<'_>, id: MessageId, tables: &Tables, outline: &Outline) -> u64 {
         self.summary.messages += 1;
-        self.summary.problems += outline.problems().len() as u64;
+        self.summary.problems.add(outline.problems());
         self.count(message.from, |c| c.explained += message.bytes.len() as u64);
         let record = self.next(message.from, at, message.service, Outlined { message, id, tables, outline });
         self.out.outline(&record);

@@ -126,6 +126,10 @@ pub trait Protocol: Sync {
     fn meanings(&self) -> &'static [Meaning] {
         &[]
     }
+    /// The ports where its servers usually are. They recognise nothing; where nothing was recognised, they tell which protocol to suggest.
+    fn usual_ports(&self) -> &'static [(Transport, u16)] {
+        &[]
+    }
     /// What the connections run over, for bytes that are decoded without a capture.
     fn transport(&self) -> Transport {
         Transport::Tcp

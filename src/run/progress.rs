@@ -65,7 +65,7 @@ impl Progress {
         }
         self.last = Some(Instant::now());
         let (bytes, summary) = read();
-        bar.set_message(format!("{} messages, {} problems", summary.messages, summary.problems));
+        bar.set_message(format!("{} messages, {}", summary.messages, summary.problems));
         bar.set_position(bytes);
     }
 

@@ -37,3 +37,4 @@ mod tail;
 mod threads;
 mod transcripts;
 mod truth;
+mod usage;

@@ -11,6 +11,7 @@ mod session;
 mod text;
 mod value;
 
+use crate::session::Transport;
 use super::{LazyTables, Opening, Protocol, RecordNames, Session, Start, Verdict};
 use crate::table::{LayoutId, ReadAs, TableSource, Tables};
 
@@ -27,6 +28,10 @@ macro_rules! tables {
 impl Protocol for Intermud3 {
     fn name(&self) -> &'static str {
         "intermud3"
+    }
+
+    fn usual_ports(&self) -> &'static [(Transport, u16)] {
+        &[(Transport::Tcp, 8787), (Transport::Tcp, 9000)]
     }
 
     fn sources(&self) -> Vec<TableSource> {

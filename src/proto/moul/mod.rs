@@ -27,6 +27,7 @@ mod vault;
 
 pub use settings::MoulSettings;
 
+use crate::session::Transport;
 use super::{
     Ends, Expected, Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Secrets, Session, Settings,
     SettingsError, Start, Verdict,
@@ -84,6 +85,10 @@ impl Protocol for Moul {
             "vault.table",
             "gamemgr.table",
         ]
+    }
+
+    fn usual_ports(&self) -> &'static [(Transport, u16)] {
+        &[(Transport::Tcp, 14617)]
     }
 
     fn natives(&self) -> &'static [Native] {

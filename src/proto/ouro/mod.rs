@@ -38,6 +38,10 @@ impl Protocol for Ouro {
         ]
     }
 
+    fn usual_ports(&self) -> &'static [(Transport, u16)] {
+        &[(Transport::Udp, 7000), (Transport::Udp, 7002), (Transport::Udp, 7003)]
+    }
+
     fn natives(&self) -> &'static [Native] {
         &natives::NATIVES
     }

@@ -60,6 +60,10 @@ impl Protocol for SecondLife {
         ]
     }
 
+    fn usual_ports(&self) -> &'static [(Transport, u16)] {
+        &[(Transport::Udp, 9000), (Transport::Udp, 12035), (Transport::Udp, 13000)]
+    }
+
     fn natives(&self) -> &'static [Native] {
         natives::NATIVES
     }

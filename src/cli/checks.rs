@@ -1,0 +1,106 @@
+//! What was typed and can do nothing where it was typed: mistakes, said before anything is read.
+
+use std::path::Path;
+
+use super::args::{Cli, Command, KeysCommand, ReadArgs, TablesCommand};
+use super::error::CliError;
+use crate::suggest::suggestion;
+
+/// The names of all commands.
+const COMMANDS: [&str; 9] = ["tables", "decode", "stats", "sessions", "follow", "keys", "schema", "man", "completions"];
+
+/// Finds an option that has no meaning where it was typed, and a command that was typed as a capture.
+pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
+    let read = cli.reading();
+    let name = command_name(cli.command.as_ref());
+    for (option, typed, works) in [
+        ("--json", read.json, has_json(cli.command.as_ref())),
+        ("--columns", read.columns.is_some(), cli.command.is_none()),
+        ("--csv", read.csv, matches!(cli.command, None | Some(Command::Sessions(_)))),
+        ("--bytes", read.bytes, cli.command.is_none()),
+    ] {
+        if typed && !works {
+            return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));
+        }
+    }
+    if read.spans && matches!(cli.command, Some(Command::Stats(_) | Command::Sessions(_))) {
+        return Err(CliError::Typed(format!("--spans does nothing with `{name}`")));
+    }
+    if read.spans && !read.json {
+        return Err(CliError::Typed("--spans belongs to --json: it does nothing without".into()));
+    }
+    let columns = read.columns.is_some() || read.csv;
+    if read.json && columns {
+        return Err(CliError::Typed("--json and --columns or --csv are different outputs: one of them".into()));
+    }
+    if read.bytes && (read.json || columns) {
+        return Err(CliError::Typed(
+            "-x shows bytes below trees: it does nothing with --json, --columns and --csv".into(),
+        ));
+    }
+    if cli.command.is_none() {
+        no_command_among(&read.captures)?;
+    }
+    Ok(())
+}
+
+impl Cli {
+    /// What was typed about reading, wherever it was typed.
+    fn reading(&self) -> &ReadArgs {
+        match &self.command {
+            Some(Command::Stats(read)) => read,
+            Some(Command::Follow(follow)) => &follow.read,
+            Some(Command::Sessions(sessions)) => &sessions.read,
+            _ => &self.read,
+        }
+    }
+}
+
+fn has_json(command: Option<&Command>) -> bool {
+    match command {
+        None | Some(Command::Stats(_) | Command::Sessions(_) | Command::Decode(_)) => true,
+        Some(Command::Tables(tables)) => matches!(tables, TablesCommand::List { .. }),
+        _ => false,
+    }
+}
+
+fn command_name(command: Option<&Command>) -> &'static str {
+    match command {
+        None => "moulsniff",
+        Some(Command::Tables(TablesCommand::List { .. })) => "tables list",
+        Some(Command::Tables(TablesCommand::Show { .. })) => "tables show",
+        Some(Command::Tables(TablesCommand::Check { .. })) => "tables check",
+        Some(Command::Decode(_)) => "decode",
+        Some(Command::Stats(_)) => "stats",
+        Some(Command::Sessions(_)) => "sessions",
+        Some(Command::Follow(_)) => "follow",
+        Some(Command::Keys(KeysCommand::Check { .. })) => "keys check",
+        Some(Command::Keys(KeysCommand::Inject { .. })) => "keys inject",
+        Some(Command::Keys(KeysCommand::Strip { .. })) => "keys strip",
+        Some(Command::Schema) => "schema",
+        Some(Command::Man { .. }) => "man",
+        Some(Command::Completions { .. }) => "completions",
+    }
+}
+
+/// A command comes before the captures. One that is typed behind them, or misspelt, would be read as a file.
+fn no_command_among(captures: &[std::path::PathBuf]) -> Result<(), CliError> {
+    for path in captures.iter().filter(|path| !exists(path)) {
+        let word = path.to_string_lossy();
+        if COMMANDS.contains(&word.as_ref()) {
+            let rest: Vec<String> =
+                captures.iter().filter(|other| *other != path).map(|other| other.display().to_string()).collect();
+            let text = format!("`{word}` is a command and comes first: moulsniff {word} {}", rest.join(" "));
+            return Err(CliError::Typed(text));
+        }
+        let near = suggestion(&word, COMMANDS.into_iter());
+        if !near.is_empty() {
+            return Err(CliError::Typed(format!("there is no file and no command `{word}`{near}")));
+        }
+    }
+    Ok(())
+}
+
+fn exists(path: &Path) -> bool {
+    path.as_os_str() == "-" || path.symlink_metadata().is_ok()
+}

@@ -1,0 +1,62 @@
+//! Why nothing was recognised: what was in the capture instead, and what to try.
+
+use crate::pipeline::{PassedOver, PassedOverPort, Summary};
+use crate::proto::PROTOCOLS;
+
+/// Ports that are listed.
+const PORTS: usize = 5;
+
+/// The lines to print where a capture had frames and no stream of a known protocol.
+pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
+    let mut lines = vec![first_line(summary, passed_over)];
+    let ports = passed_over.ports();
+    for p in ports.iter().take(PORTS) {
+        let PassedOverPort { transport, port, conversations, bytes } = p;
+        lines.push(format!(
+            "  {} port {port}: {}, {bytes} bytes",
+            transport.word(),
+            count(*conversations, "conversation")
+        ));
+    }
+    if ports.len() > PORTS {
+        lines.push(format!("  and {}", count((ports.len() - PORTS) as u64, "more port")));
+    }
+    let cut = summary.flow.cut;
+    if cut > 0 {
+        let frames = summary.flow.frames;
+        lines.push(format!(
+            "  {cut} of {frames} frames were cut when they were captured; tcpdump -s 0 keeps them whole"
+        ));
+    }
+    let reasons = [
+        (passed_over.joined_late, "began before the capture: start capturing before the client connects"),
+        (passed_over.one_sided, "heard in one direction only: capture where both directions pass"),
+    ];
+    for (n, reason) in reasons.into_iter().filter(|(n, _)| *n > 0) {
+        lines.push(format!("  {}, {reason}", count(n, "conversation")));
+    }
+    lines.extend(ports.iter().filter_map(suggestion));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn first_line(summary: &Summary, passed_over: &PassedOver) -> String {
+    let (tcp, udp) = (passed_over.tcp, passed_over.udp);
+    if tcp + udp == 0 {
+        return format!("nothing was recognised: no TCP or UDP payload in {}", count(summary.flow.frames, "frame"));
+    }
+    format!("nothing was recognised; {tcp} TCP and {udp} UDP conversations were passed over:")
+}
+
+/// The option that decodes a port as the protocol whose servers are usually there.
+fn suggestion(at: &PassedOverPort) -> Option<String> {
+    let (transport, port) = (at.transport.word(), at.port);
+    let usual = |p: &&&dyn crate::proto::Protocol| p.usual_ports().contains(&(at.transport, port));
+    let protocol = PROTOCOLS.iter().find(usual)?.name();
+    Some(format!("  if port {port} is {protocol}: --decode-as {transport}:{port}={protocol}"))
+}
+
+/// `1 frame`, `2 frames`
+fn count(n: u64, word: &str) -> String {
+    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+}

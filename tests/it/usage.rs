@@ -1,0 +1,167 @@
+//! What people type: options where they mean nothing, commands behind files, help, and what is said where nothing was recognised.
+#![cfg(unix)]
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+const GATE: &str = "captures/moul/kind_gate.pcap";
+const KEYS: &str = "keys/dirtsand.ini";
+
+fn program(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(words);
+    command
+}
+
+fn run(words: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = program(words).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+/// A mistake: status 2, nothing on standard output, and one line that says `what`.
+fn mistake(words: &[&str], what: &str) {
+    let (status, out, said) = run(words);
+    assert_eq!((status, out.as_str()), (Some(2), ""), "{words:?}: {said}");
+    assert!(said.lines().count() == 1 && said.contains(what), "{words:?}: {said}");
+}
+
+#[test]
+fn an_option_that_does_nothing_where_it_was_typed_is_a_mistake() {
+    mistake(&[GATE, "--spans"], "--spans belongs to --json");
+    mistake(&[GATE, "--json", "--columns", "record"], "different outputs");
+    mistake(&[GATE, "--json", "-x"], "-x shows bytes below trees");
+    mistake(&["stats", GATE, "--csv"], "--csv does nothing with `stats`");
+    mistake(&["stats", GATE, "--json", "--spans"], "--spans does nothing with `stats`");
+    mistake(&["follow", "tcp:0", GATE, "--json"], "--json does nothing with `follow`");
+    mistake(&["keys", "check", KEYS, "--json"], "--json does nothing with `keys check`");
+    mistake(&["tables", "show", "plUoid", "--json"], "--json does nothing with `tables show`");
+}
+
+#[test]
+fn tables_list_has_json() {
+    let (status, out, _) = run(&["tables", "list", "VaultNodeFetch", "--json"]);
+    assert_eq!(status, Some(0));
+    let first: serde_json::Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&first["message"], &first["from"], &first["type"]),
+        (&"Cli2Auth_VaultNodeFetch".into(), &"client".into(), &26.into())
+    );
+}
+
+#[test]
+fn a_command_comes_first_and_near_names_are_suggested() {
+    mistake(&[GATE, "stats"], "`stats` is a command and comes first: moulsniff stats captures/moul/kind_gate.pcap");
+    mistake(&["stat", GATE], "did you mean `stats`?");
+}
+
+#[test]
+fn a_capture_may_be_given_with_r() {
+    assert_eq!(run(&["-r", GATE, "--json", "-q", "--keys", KEYS]), run(&[GATE, "--json", "-q", "--keys", KEYS]));
+}
+
+#[test]
+fn a_group_of_commands_alone_shows_its_help() {
+    let (status, _, said) = run(&["keys"]);
+    assert_eq!(status, Some(2));
+    assert!(said.contains("inject") && said.contains("strip") && said.contains("check"), "{said}");
+}
+
+#[test]
+fn help_lists_man_and_pages_of_commands_can_be_made() {
+    assert!(run(&["--help"]).1.lines().any(|line| line.trim_start().starts_with("man ")));
+    let (status, page, _) = run(&["man", "keys", "inject"]);
+    assert!(
+        status == Some(0) && page.contains("moulsniff\\-keys\\-inject") && page.contains("\\-\\-private"),
+        "{page}"
+    );
+    mistake(&["man", "stat"], "did you mean `stats`?");
+}
+
+#[test]
+fn help_lists_what_can_be_used() {
+    let (_, help, _) = run(&["completions", "--help"]);
+    assert!(!help.contains("--json") && !help.contains("--keys"), "{help}");
+    let (_, help, _) = run(&["--help"]);
+    assert_eq!(help.contains("--interface"), cfg!(feature = "live"), "{help}");
+    assert_eq!(help.contains("--features live"), !cfg!(feature = "live"), "{help}");
+}
+
+#[test]
+fn help_onto_a_full_disk_is_an_error() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    assert_eq!(program(&["--help"]).stdout(full).status().unwrap().code(), Some(1));
+}
+
+/// A capture of one UDP datagram from port 40000 to `port`, cut by `cut` bytes.
+fn stranger(port: u16, cut: usize) -> PathBuf {
+    let payload = [0x5a_u8; 40];
+    let mut packet = vec![0x45, 0, 0, 68, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    packet.extend(40_000_u16.to_be_bytes());
+    packet.extend(port.to_be_bytes());
+    packet.extend([0, 48, 0, 0]);
+    packet.extend(payload);
+    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
+    for number in [1, 0, (packet.len() - cut) as u32, packet.len() as u32] {
+        file.extend(number.to_le_bytes());
+    }
+    file.extend(&packet[..packet.len() - cut]);
+    let path = std::env::temp_dir().join(format!("moulsniff-stranger-{}-{port}-{cut}.pcap", std::process::id()));
+    fs::write(&path, file).unwrap();
+    path
+}
+
+#[test]
+fn where_nothing_was_recognised_it_says_why() {
+    let path = stranger(7002, 8);
+    let name = path.to_str().unwrap();
+    let (status, out, said) = run(&[name]);
+    assert_eq!((status, out.as_str()), (Some(0), ""));
+    for part in [
+        "nothing was recognised; 0 TCP and 1 UDP conversations were passed over:",
+        "udp port 7002: 1 conversation, 32 bytes",
+        "1 of 1 frames were cut when they were captured; tcpdump -s 0 keeps them whole",
+        "1 conversation, heard in one direction only",
+        "--decode-as udp:7002=ouro",
+    ] {
+        assert!(said.contains(part), "`{part}` in:\n{said}");
+    }
+    assert_eq!(run(&[name, "--strict"]).0, Some(3));
+    assert!(run(&["stats", name]).2.contains("udp port 7002"));
+    assert_eq!(run(&[name, "--quiet"]).2, "");
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn ctrl_c_on_standard_input_is_the_normal_end_and_everything_collected_is_printed() {
+    for words in [&["-", "--json", "--keys", KEYS][..], &["stats", "-", "--json", "--keys", KEYS]] {
+        let mut child =
+            program(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let capture = fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(GATE)).unwrap();
+        // The last packet is only begun: after a signal that is no error.
+        input.write_all(&capture[..capture.len() - 3]).unwrap();
+        input.flush().unwrap();
+        thread::sleep(Duration::from_millis(700));
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let (mut out, mut said) = (String::new(), String::new());
+        child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
+        assert!(out.contains("stream_end"), "{out}");
+        assert!(said.contains("1 streams recognised"), "{said}");
+        drop(input);
+    }
+}
+
+#[test]
+fn statistics_of_a_filter_list_the_streams_it_kept() {
+    let kept = ["stats", GATE, "--keys", KEYS, "-Y", "message == ConnectPacket", "--json"];
+    let stats: serde_json::Value = serde_json::from_str(&run(&kept).1).unwrap();
+    assert_eq!(stats["streams"], 1, "{stats}");
+    assert_eq!(stats["bytes"]["by_stream"]["tcp:0"]["payload"], 51, "{stats}");
+    assert_eq!(stats["bytes"]["payload"], 51, "{stats}");
+}
