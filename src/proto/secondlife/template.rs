@@ -91,8 +91,8 @@ impl<'a> Reader<'a> {
         while !matches!(self.peek(), Some("{" | "}") | None) {
             self.at += 1; // Trusted, Zerocoded, Deprecated …: nothing that changes how it is read
         }
-        let answers = self.known.answers.get(name).map_or(String::new(), |asked| format!(" answers {asked}"));
-        let _ = writeln!(self.out, "\nmessage circuit both {range} {number} {name}{answers} {{");
+        let marks = self.known.marks.get(name).map_or("", String::as_str);
+        let _ = writeln!(self.out, "\nmessage circuit both {range} {number} {name}{marks} {{");
         while self.peek() == Some("{") {
             self.block(name)?;
         }
@@ -231,7 +231,8 @@ struct Known {
     parents: HashMap<String, String>,
     /// Integer types of enums and flags.
     bases: HashMap<String, String>,
-    answers: HashMap<String, String>,
+    /// What stands behind the names of messages, the structure they extend aside: what they answer, whether they refuse.
+    marks: HashMap<String, String>,
 }
 
 impl Known {
@@ -264,15 +265,19 @@ impl Known {
         known
     }
 
-    /// What stands behind a message's name: the structure it extends, and the messages it answers.
+    /// Keeps what comes behind a message's name: the structure that it extends, and its marks.
     fn heading(&mut self, name: &str, rest: &[&str]) {
-        let behind = |word: &str| {
-            let at = rest.iter().position(|w| *w == word)?;
-            let words = rest.get(at + 1..)?.split(|w| matches!(*w, "extends" | "answers" | "{")).next()?;
-            Some(words.join(" "))
-        };
-        self.parents.extend(behind("extends").map(|parent| (name.to_string(), parent)));
-        self.answers.extend(behind("answers").map(|asked| (name.to_string(), asked)));
+        let mut marks = String::new();
+        let mut words = rest.iter();
+        while let Some(word) = words.next().filter(|word| **word != "{") {
+            if *word == "extends" {
+                self.parents.extend(words.next().map(|parent| (name.to_string(), (*parent).to_string())));
+            } else {
+                marks.push(' ');
+                marks.push_str(word);
+            }
+        }
+        self.marks.insert(name.to_string(), marks);
     }
 
     /// The known type of a field, where it is read from the same bytes as `wire`.
@@ -319,7 +324,7 @@ mod tests {
     #[test]
     fn its_messages_replace_ours_and_keep_what_we_know_of_their_fields() {
         let source = to_source("grid.msg", TEMPLATE).unwrap();
-        assert!(source.text.contains("Message: utf8[u16] trimmed"));
+        assert!(source.text.contains("Message: utf8[u16] trimmed person text"));
         assert!(source.text.contains("Type: ChatType"));
         assert!(source.text.contains("Mood: bytes[u8]\n    }[u8]\n"));
         let tables = load_tables(&SecondLife, &[source]).unwrap();
