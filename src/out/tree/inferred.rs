@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use super::annotations::AnnotationStore;
 use super::hashing::RandomSeed;
 use crate::table::Tables;
-use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text};
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text, mark};
 
 /// More names than this are not remembered; the oldest are forgotten first.
 const LIMIT: usize = 16_384;
@@ -104,6 +104,7 @@ impl NameInference {
             if self.text.is_empty() {
                 continue;
             }
+            append_continued(seen, index, &mut self.text);
             for named in &def.names {
                 let beside = self.known.give(seen, parent(seen.tree, index), *named, &self.text, seen.record);
                 if request {
@@ -233,6 +234,25 @@ fn read_name(seen: SeenMessage<'_>, node: &Node, out: &mut String) {
     }
 }
 
+/// Appends the fields behind a name that go on with it (`continues`), with a blank before each.
+fn append_continued(seen: SeenMessage<'_>, index: u32, out: &mut String) {
+    let siblings = seen.tree.children(parent(seen.tree, index));
+    // A text's length stands between it and the text before it.
+    let behind = siblings.filter(|(at, node)| *at > index && !node.has(mark::SPAN));
+    let mut part = String::new();
+    for (_, node) in behind {
+        let def = seen.tables.type_def(node.ty);
+        if !def.and_then(|def| def.facts.as_ref()).is_some_and(|facts| facts.continues) {
+            return;
+        }
+        read_name(seen, node, &mut part);
+        if !part.is_empty() {
+            out.push(' ');
+            out.push_str(&part);
+        }
+    }
+}
+
 /// Whether a message has a number that its reply will repeat.
 fn has_transaction(seen: SeenMessage<'_>) -> bool {
     seen.tree.children(0).any(|(_, node)| seen.tables.type_def(node.ty).is_some_and(|def| def.transaction))
@@ -332,6 +352,20 @@ mod tests {
         assert_eq!(bench.hear(1, reply, Some(1)), [("A".into(), 1)]);
         assert_eq!(bench.hear(0, "1a00 08000000 6b000000", None), [("A".into(), 1)], "a fetch of 107");
         assert_eq!(bench.hear(0, "1a00 09000000 05000000", None), [], "who made it is not called so");
+    }
+
+    #[test]
+    fn a_last_name_continues_a_first_name() {
+        let tables = load_tables(protocol_named("secondlife").unwrap(), &[]).unwrap();
+        let message = tables.message(tables.message_named("UUIDNameReply").unwrap()).unwrap();
+        let ty = tables.layout(message.layout.unwrap()).unwrap().ty;
+        let bytes = parse_hex("01 000000000000000000000000000000aa 0441646100 084578616d706c6500").unwrap();
+        let (mut tree, mut names) = (Tree::new(), NameInference::default());
+        Evaluator::default().value(&tables, ty, Sym::ELEMENT, &bytes, 0, &mut tree);
+        let seen = SeenMessage { tables: &tables, tree: &tree, bytes: &bytes, record: 1, answers: None };
+        names.infer(seen, &mut AnnotationStore::default());
+        let known: Vec<&str> = names.known.things.values().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(known, ["Ada Example"]);
     }
 
     #[test]

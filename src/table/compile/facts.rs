@@ -30,8 +30,8 @@ impl Compiler<'_> {
         }
         let person = self.word(&mods.person, "person", &Person::WORDS)?;
         let chat = self.word(&mods.chat, "chat", &ChatRole::WORDS)?;
-        let FactMods { own, place, volatile, unordered, .. } = *mods;
-        let facts = FieldFacts { own, place, volatile, unordered, person, chat, refuses_unless };
+        let FactMods { own, place, volatile, unordered, continues, .. } = *mods;
+        let facts = FieldFacts { own, place, volatile, unordered, continues, person, chat, refuses_unless };
         Ok((facts != FieldFacts::default()).then(|| Box::new(facts)))
     }
 

@@ -402,6 +402,7 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
         place: own.place || outer.place,
         volatile: own.volatile || outer.volatile,
         unordered: own.unordered || outer.unordered,
+        continues: own.continues || outer.continues,
         person: outer.person.clone().or_else(|| own.person.clone()),
         chat: outer.chat.clone().or_else(|| own.chat.clone()),
         refuses_unless: unless.refuses_unless.clone(),

@@ -14,6 +14,8 @@ pub struct FieldFacts {
     pub volatile: bool,
     /// The order of its elements has no meaning (`unordered`).
     pub unordered: bool,
+    /// It goes on with the name in the field before it (`continues`).
+    pub continues: bool,
     /// What it tells about a person (`person WORD`).
     pub person: Option<Person>,
     /// What it is in a conversation (`chat WORD`).

@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::syntax::*;
 
 /// What may stand behind a type; for suggestions only.
-const MODIFIERS: [&str; 20] = [
+const MODIFIERS: [&str; 21] = [
     "max",
     "shown",
     "id",
@@ -24,6 +24,7 @@ const MODIFIERS: [&str; 20] = [
     "place",
     "volatile",
     "unordered",
+    "continues",
     "person",
     "chat",
     "refuses",
@@ -188,6 +189,8 @@ impl TableParser<'_> {
             facts.volatile = true;
         } else if self.eat_word("unordered")? {
             facts.unordered = true;
+        } else if self.eat_word("continues")? {
+            facts.continues = true;
         } else if self.eat_word("person")? {
             facts.person = Some(self.name("what the field tells about a person (`name`, `number`, `text`, …)")?);
         } else if self.eat_word("chat")? {

@@ -212,6 +212,7 @@ pub(in crate::table) struct FactMods {
     pub(in crate::table) place: bool,
     pub(in crate::table) volatile: bool,
     pub(in crate::table) unordered: bool,
+    pub(in crate::table) continues: bool,
     pub(in crate::table) person: Option<(String, usize)>,
     pub(in crate::table) chat: Option<(String, usize)>,
     pub(in crate::table) refuses_unless: Vec<ExprAst>,
