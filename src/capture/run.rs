@@ -38,7 +38,7 @@ impl Capture {
     /// ```
     /// use moulsniff::capture::{Capture, CaptureItem};
     ///
-    /// let mut capture = Capture::open("captures/moul/kind_auth.pcap")?;
+    /// let mut capture = Capture::open("captures/moul/kind_game.pcap")?;
     /// let mut bytes = 0;
     /// while let Some(item) = capture.next_item()? {
     ///     if let CaptureItem::Frame(frame) = item {

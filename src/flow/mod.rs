@@ -162,7 +162,7 @@ pub struct FlowStats {
 ///     fn udp(&mut self, _: &Stream, _: Dir, _bytes: &[u8], _missing: u32, _: Moment) {}
 /// }
 ///
-/// let mut capture = Capture::open("captures/moul/kind_auth.pcap")?;
+/// let mut capture = Capture::open("captures/moul/kind_game.pcap")?;
 /// let (mut flow, mut counter) = (Flow::new(FlowLimits::default()), Counter::default());
 /// while let Some(frame) = capture.next_frame()? {
 ///     flow.frame(&frame, &mut counter);
