@@ -1,6 +1,6 @@
 //! moulsniff: a passive dissector for the protocols of online worlds.
 //!
-//! Data flows one way, and each room knows only what stands before it:
+//! Data flows one way, and each module knows only modules before it:
 //!
 //! ```text
 //! capture file ─▶ frames ─▶ streams in order ─▶ session (handshake, keys, plaintext) ─▶ tables ─▶ tree ─▶ output
