@@ -26,6 +26,7 @@ mod material;
 mod moul_damage;
 mod moul_forms;
 mod ouro;
+mod outputs;
 mod outlines;
 mod plasma;
 mod progress;

@@ -1,0 +1,117 @@
+//! Files that commands write: no input is written over, no half file is left, secrets are their owner's.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::common::file;
+
+/// A folder with a capture, a hard and a symbolic link to it, and the keys that open it.
+fn folder(name: &str) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("outputs-{name}"));
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    fs::copy(file("captures/moul/full_dirtsand.pcapng"), dir.join("a.pcapng")).unwrap();
+    fs::copy(file("keys/dirtsand.ini"), dir.join("k.ini")).unwrap();
+    fs::hard_link(dir.join("a.pcapng"), dir.join("hard.pcapng")).unwrap();
+    symlink("a.pcapng", dir.join("soft.pcapng")).unwrap();
+    dir
+}
+
+fn run(dir: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_moulsniff")).current_dir(dir).args(words).output().unwrap()
+}
+
+/// What is in a folder, links not followed.
+fn contents(dir: &Path) -> Vec<(String, u64)> {
+    let entries = fs::read_dir(dir).unwrap().map(|e| e.unwrap());
+    let mut all: Vec<_> =
+        entries.map(|e| (e.file_name().into_string().unwrap(), e.path().symlink_metadata().unwrap().len())).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn no_output_is_an_input() {
+    let dir = folder("inputs");
+    let before = contents(&dir);
+    for words in [
+        &["keys", "strip", "a.pcapng", "-o", "a.pcapng"][..],
+        &["keys", "strip", "a.pcapng", "-o", "hard.pcapng"],
+        &["keys", "strip", "a.pcapng", "-o", "soft.pcapng"],
+        &["keys", "strip", "soft.pcapng", "-o", "./a.pcapng"],
+        &["keys", "inject", "a.pcapng", "-o", "hard.pcapng", "--keys", "k.ini"],
+        &["keys", "inject", "a.pcapng", "-o", "k.ini", "--keys", "k.ini"],
+    ] {
+        let output = run(&dir, words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("this is the input") && said.lines().count() == 1, "{words:?}: {said}");
+        assert_eq!(contents(&dir), before, "{words:?}");
+    }
+}
+
+#[test]
+fn a_stream_is_not_written_over_the_capture_it_comes_from() {
+    let dir = folder("follow");
+    fs::create_dir(dir.join("out")).unwrap();
+    fs::rename(dir.join("a.pcapng"), dir.join("out/tcp-00000-client.txt")).unwrap();
+    let size = fs::metadata(dir.join("out/tcp-00000-client.txt")).unwrap().len();
+    let output = run(&dir, &["follow", "--all", "-o", "out", "out/tcp-00000-client.txt", "--keys", "k.ini", "--text"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::metadata(dir.join("out/tcp-00000-client.txt")).unwrap().len(), size);
+}
+
+#[test]
+fn links_in_an_output_folder_are_replaced_and_not_followed() {
+    let dir = folder("links");
+    fs::create_dir(dir.join("out")).unwrap();
+    fs::write(dir.join("victim"), "safe").unwrap();
+    symlink("../victim", dir.join("out/tcp-00000-client.txt")).unwrap();
+    let output = run(&dir, &["follow", "--all", "-o", "out", "a.pcapng", "--keys", "k.ini", "--text"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(fs::read(dir.join("victim")).unwrap(), b"safe");
+    assert!(contents(&dir.join("out")).iter().all(|(name, _)| !name.ends_with(".part")));
+}
+
+#[test]
+fn a_failure_leaves_the_old_file_and_no_half_one() {
+    let dir = folder("failure");
+    let whole = fs::read(dir.join("a.pcapng")).unwrap();
+    fs::write(dir.join("cut.pcapng"), &whole[..whole.len() - 5]).unwrap();
+    fs::write(dir.join("old.pcapng"), "old").unwrap();
+    let before = contents(&dir);
+    for words in [
+        &["keys", "strip", "cut.pcapng", "-o", "old.pcapng"][..],
+        &["keys", "strip", "missing.pcapng", "-o", "old.pcapng"],
+        &["keys", "inject", "a.pcapng", "-o", "old.pcapng"],
+        &["keys", "strip", "a.pcapng", "-o", "/dev/full"],
+    ] {
+        assert_eq!(run(&dir, words).status.code(), Some(1), "{words:?}");
+        assert_eq!(contents(&dir), before, "{words:?}");
+    }
+}
+
+#[test]
+fn keys_and_plaintext_are_the_owners_alone() {
+    let dir = folder("modes");
+    fs::write(dir.join("with.pcapng"), "old, and readable by all").unwrap();
+    let mode = |name: &str| fs::metadata(dir.join(name)).unwrap().mode() & 0o777;
+    assert!(run(&dir, &["keys", "inject", "a.pcapng", "-o", "with.pcapng", "--keys", "k.ini"]).status.success());
+    assert_eq!(mode("with.pcapng"), 0o600);
+    assert!(run(&dir, &["follow", "--all", "--raw", "-o", "out", "with.pcapng"]).status.success());
+    assert_eq!(mode("out/tcp-00000-client.bin"), 0o600);
+}
+
+#[test]
+fn standard_output_is_no_input_either() {
+    let dir = folder("stdout");
+    let size = fs::metadata(dir.join("a.pcapng")).unwrap().len();
+    let to = fs::OpenOptions::new().append(true).open(dir.join("a.pcapng")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let status = command.current_dir(&dir).args(["a.pcapng", "--json", "-q"]).stdout(to).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+    assert_eq!(fs::metadata(dir.join("a.pcapng")).unwrap().len(), size);
+}
