@@ -245,8 +245,9 @@ fn identity(path: &Path, _data: &Metadata) -> io::Result<Identity> {
     Ok(Identity { path: path.canonicalize()? })
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
+    #![cfg(unix)]
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -47,6 +47,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "capture",
             "flow",
             "session",
+            "facts",
             "proto",
             "out",
             "filter",
