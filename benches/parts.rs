@@ -13,6 +13,7 @@ use std::io::Cursor;
 use criterion::{BatchSize, Criterion, Throughput};
 use material::{DIRTSAND, Sent};
 use moulsniff::capture::{Capture, Moment, Source};
+use moulsniff::captured::Captured;
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::out::tree::{Annotations, TreeWriter};
@@ -178,7 +179,7 @@ fn messages(c: &mut Criterion) {
 fn with_record(read: &Read, tables: &Tables, give: impl FnOnce(&Record<'_>)) {
     let Read { sent, tree, number, .. } = read;
     let message = Message {
-        name: &sent.name,
+        name: Captured::new(&sent.name),
         number: Some(1),
         service: &sent.service,
         from: sent.from,

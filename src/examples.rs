@@ -68,9 +68,9 @@ fn positional(tables: &Tables, name: &str, text: &[u8], expected: &serde_json::V
     bytes.extend_from_slice(text);
     let mut result = Err("the example's bytes do not give a message".to_string());
     let mut take = |message: &Message<'_>, tree: &Tree| {
-        result = match message.name == name && message.bytes.len() == bytes.len() {
+        result = match message.name.raw() == name && message.bytes.len() == bytes.len() {
             true => compare(tables, tree, message.bytes, expected),
-            false => Err(format!("the example's bytes give the message {}", message.name)),
+            false => Err(format!("the example's bytes give the message {}", message.name.escaped())),
         };
     };
     read_alone(protocol, tables, Side::Client, &bytes, &mut |said| {

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod capture;
+pub mod captured;
 pub mod cli;
 pub mod examples;
 pub mod facts;

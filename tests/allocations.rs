@@ -113,7 +113,7 @@ impl Found {
 impl Output for Counter {
     fn record(&mut self, record: &Record<'_>) {
         let name = match &record.body {
-            Body::Message { message, .. } => Some(message.name),
+            Body::Message { message, .. } => Some(message.name.raw()),
             _ => None,
         };
         self.note(name, |way, to| way.write(record, to));
@@ -124,7 +124,7 @@ impl Output for Counter {
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        self.note(Some(record.body.message.name), |way, _| {
+        self.note(Some(record.body.message.name.raw()), |way, _| {
             let Way::Stats(stats) = way else { panic!("nobody else wants outlines") };
             stats.outline(record);
         });

@@ -118,7 +118,7 @@ impl Output for Collector {
             service: record.service.to_string(),
             stream: record.stream,
             from: message.from,
-            name: message.name.to_string(),
+            name: message.name.raw().to_string(),
             bytes: message.bytes.to_vec(),
         });
     }

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use moulsniff::capture::{Moment, Time};
 use moulsniff::filter::Filter;
+use moulsniff::captured::Captured;
 use moulsniff::out::{Body, Record};
 use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
 use moulsniff::proto::moul::sdl::store::Store;
@@ -85,7 +86,7 @@ pub fn filter(data: &[u8]) {
     let tables = tables_of("moul").get();
     let (tree, bytes) = sample(tables);
     let message = Message {
-        name: "Cli2Game_PropagateBuffer",
+        name: Captured::new("Cli2Game_PropagateBuffer"),
         number: Some(2),
         service: "game",
         from: Side::Client,

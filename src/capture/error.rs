@@ -5,6 +5,8 @@
 use std::fmt;
 use std::io;
 
+use crate::captured::Escaped;
+
 /// Why a capture could not be read, or not to its end. Its text is one line for people.
 #[derive(Debug)]
 pub struct CaptureError(Box<Inner>);
@@ -133,7 +135,7 @@ impl std::error::Error for CaptureError {
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inner = &*self.0;
-        write!(f, "{}: ", inner.file)?;
+        write!(f, "{}: ", Escaped(&inner.file))?;
         match &inner.problem {
             CaptureProblem::Open(_) | CaptureProblem::Folder | CaptureProblem::Write(_) => {}
             _ => write!(f, "at byte {}{}: ", inner.at, inner.unpacked())?,

@@ -9,6 +9,7 @@ use super::given::example_protocol;
 use super::load::{settings, tables as load};
 use super::plan::coloured;
 use crate::capture::Moment;
+use crate::captured::Captured;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{Annotations, TreeOptions, TreeWriter};
 use crate::out::{Paint, json};
@@ -73,7 +74,7 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
             Outcome::Message(id, length) => {
                 let def = tables.message(id);
                 let message = Message {
-                    name: def.map_or("", |d| tables.name(d.name)),
+                    name: Captured::new(def.map_or("", |d| tables.name(d.name))),
                     number: def.and_then(|d| d.number),
                     service: "",
                     from: side,

@@ -44,7 +44,7 @@ impl Ending {
             // The mistake itself was shown at the beginning, unless `quiet`.
             let text =
                 if self.quiet { doubt.to_string() } else { "it kept nothing, and the remark above says why".into() };
-            return Err(CliError::Typed(format!("filter: {text}")));
+            return Err(CliError::Expression(format!("filter: {text}")));
         }
         let bytes = summary.bytes;
         let incomplete = bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0;

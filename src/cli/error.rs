@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::capture::{CaptureError, LiveError};
+use crate::captured::{Escaped, escape, escape_lines};
 use crate::proto::SettingsError;
 use crate::run::RunError;
 use crate::table::TableError;
@@ -36,6 +37,8 @@ pub enum CliError {
     File(String, io::Error),
     /// What was typed.
     Typed(String),
+    /// A filter or a list of columns, with its lines that show the place.
+    Expression(String),
     /// Something that was read makes no sense, or nothing opens.
     Unreadable(String),
 }
@@ -54,7 +57,7 @@ impl CliError {
         match self {
             CliError::BrokenPipe => Status::Good,
             CliError::Capture(_) | CliError::File(..) | CliError::Unreadable(_) => Status::Unreadable,
-            CliError::Table(_) | CliError::Typed(_) => Status::Typed,
+            CliError::Table(_) | CliError::Typed(_) | CliError::Expression(_) => Status::Typed,
         }
     }
 }
@@ -65,8 +68,9 @@ impl fmt::Display for CliError {
             CliError::BrokenPipe => f.write_str("the output was closed"),
             CliError::Capture(e) => e.fmt(f),
             CliError::Table(e) => e.fmt(f),
-            CliError::File(name, e) => write!(f, "{name}: {}", plain(e)),
-            CliError::Typed(text) | CliError::Unreadable(text) => f.write_str(text),
+            CliError::File(name, e) => write!(f, "{}: {}", Escaped(name), plain(e)),
+            CliError::Typed(text) | CliError::Unreadable(text) => f.write_str(&escape(text)),
+            CliError::Expression(text) => f.write_str(&escape_lines(text)),
         }
     }
 }

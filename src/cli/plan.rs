@@ -119,7 +119,7 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
 fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     let Some(text) = &args.filter else { return Ok(None) };
     let filter = Filter::compile(text, &setup.tables, args.redact)
-        .map_err(|error| CliError::Typed(format!("filter: {error}")))?;
+        .map_err(|error| CliError::Expression(format!("filter: {error}")))?;
     if !args.quiet {
         let notes = filter.notes().iter().map(ToString::to_string);
         for note in notes.chain(filter.doubts().iter().map(ToString::to_string)) {
@@ -132,7 +132,7 @@ fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
 fn columns(args: &ReadArgs, setup: &Setup) -> Result<Paths, CliError> {
     let list = args.columns.as_deref().unwrap_or(DEFAULT_COLUMNS);
     let paths = Paths::compile(list, &setup.tables, args.redact)
-        .map_err(|error| CliError::Typed(format!("columns: {error}")))?;
+        .map_err(|error| CliError::Expression(format!("columns: {error}")))?;
     if !args.quiet {
         for doubt in paths.doubts() {
             let _ = writeln!(io::stderr(), "moulsniff: columns: {doubt}");

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::captured::Captured;
 use crate::table::{InfoLine, InfoPart, InfoStep, Layout, LayoutId, ReadAs, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
@@ -110,14 +111,14 @@ impl InfoWriter<'_, '_, '_> {
                 return count > 0;
             }
             Kind::Null => return false,
-            Kind::Text(TextKind::Owned) => out.push_str(tree.owned(node.value)),
+            Kind::Text(TextKind::Owned) => out.push_str(tree.owned(node.value).raw()),
             Kind::Text(kind) => {
                 let (start, length) = node.content();
                 // No encoding takes more than four bytes a character.
                 let end = start.saturating_add(length.min(MAX_VALUE * 4 + 4));
                 decode_text(kind, tree.bytes(node.buffer, bytes).get(start..end).unwrap_or_default(), out);
             }
-            Kind::Number => out.push_str(tree.owned(node.value)),
+            Kind::Number => out.push_str(tree.owned(node.value).raw()),
             Kind::Bytes | Kind::Undecoded => {
                 let content = tree.content(node, bytes);
                 for byte in content.iter().take(16) {
@@ -212,7 +213,7 @@ impl InfoWriter<'_, '_, '_> {
         let mut separator = "";
         for (index, node) in telling.take(DEFAULT_FIELDS) {
             out.push_str(separator);
-            out.push_str(tree.dynamic(node.name).unwrap_or_else(|| tables.name(node.name)));
+            out.push_str(tree.dynamic(node.name).map_or_else(|| tables.name(node.name), Captured::raw));
             out.push('=');
             self.value(index, 0, out);
             separator = " ";

@@ -201,11 +201,11 @@ impl StreamFacts {
             self.problems.iter_mut().skip(place).take(1).for_each(|count| *count += 1);
         }
         let mut told = Told::default();
-        let Some(def) = tables.message_named(message.name).and_then(|id| tables.message(id)) else { return told };
+        let Some(def) = tables.message_named(message.name.raw()).and_then(|id| tables.message(id)) else { return told };
         let refusal = refused(def, tables, tree).map(|refused| match (refused.name, refused.value) {
             (Some(name), _) => name.to_string(),
             (None, Some(value)) => value.to_string(),
-            (None, None) => message.name.to_string(),
+            (None, None) => message.name.raw().to_string(),
         });
         told.last_reply_to = self.reply(seen, refusal.as_deref());
         if message.reply.is_none() && refusal.is_some() {
@@ -356,7 +356,7 @@ impl StreamFacts {
             record: record.number,
             at: record.at,
             stream: self.id,
-            message: message.name.to_string(),
+            message: message.name.raw().to_string(),
             text,
             outcome: StoryOutcome::None,
         });
@@ -418,7 +418,7 @@ impl<'a> SeenMessage<'a, '_> {
     fn text(&self, node: &Node, kind: TextKind) -> Option<String> {
         let mut text = String::new();
         match kind {
-            TextKind::Owned => text.push_str(self.tree.owned(node.value)),
+            TextKind::Owned => text.push_str(self.tree.owned(node.value).raw()),
             kind => {
                 let (start, length) = node.content();
                 let end = start.saturating_add(length.min(MAX_NAME * 4));

@@ -66,7 +66,7 @@ pub(super) static KEYS: [RecordKey; 28] = [
     key("protocol", KeyKind::Word, |r| text(r.protocol)),
     key("service", KeyKind::Word, |r| text(r.service)),
     key("message", KeyKind::Word, |r| match &r.body {
-        Body::Message { message, .. } => text(message.name),
+        Body::Message { message, .. } => text(message.name.raw()),
         Body::Event(Event { kind: EventKind::Unanswered { message, .. }, .. }) => text(message),
         _ => None,
     }),

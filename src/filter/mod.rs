@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use path::Path;
 pub use value::{Leaf, RecordScope, RecordValue};
 
+use crate::captured::{Escaped, is_control};
 use crate::out::Record;
 use crate::proto::LazyTables;
 use literal::Literal;
@@ -273,10 +274,10 @@ impl FilterError {
 
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: String = self.expression.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let shown: String = self.expression.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
         let before = self.expression.get(..self.place.start).map_or(0, |t| t.chars().count());
         let marked = self.expression.get(self.place.clone()).map_or(0, |t| t.chars().count());
-        writeln!(f, "{}", self.message)?;
+        writeln!(f, "{}", Escaped(&self.message))?;
         writeln!(f, "  {shown}")?;
         write!(f, "  {}{}", " ".repeat(before), "^".repeat(marked.max(1)))
     }

@@ -3,6 +3,7 @@
 use super::keys::{KEYS, KeyKind, SYMBOL_KEYS, milliseconds};
 use super::path::{Path, PathKey, PathStep};
 use super::value::{Leaf, RecordScope, RecordValue};
+use crate::captured::Captured;
 use crate::tree::{Kind, Node, Sym};
 
 /// Called with each value at a path; returns whether to stop.
@@ -34,7 +35,7 @@ impl<'a> RecordScope<'a> {
     fn is_named(&self, name: Sym, key: &PathKey) -> bool {
         let Some(view) = self.message else { return false };
         if name.0 >= Sym::DYNAMIC {
-            return view.tree.dynamic(name) == Some(&key.text);
+            return view.tree.dynamic(name).map(Captured::raw) == Some(&key.text);
         }
         key.sym(self.protocol, view.tables) == Some(name)
     }

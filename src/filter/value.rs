@@ -126,7 +126,7 @@ impl<'a> RecordScope<'a> {
     }
 
     /// The flags that are set in a node.
-    pub(super) fn flag_names(&self, index: u32) -> impl Iterator<Item = &'a str> {
+    pub fn flag_names(&self, index: u32) -> impl Iterator<Item = &'a str> {
         let node = self.node(index);
         let flags = node.and_then(|n| self.symbols(n)).filter(|s| s.flags);
         let bits = node.map_or(0, raw);
@@ -221,7 +221,7 @@ impl<'a> RecordScope<'a> {
             let named = symbols.get(node.value).or_else(|| symbols.get(raw(node)));
             return Leaf::Named(number, named.map(|v| &*v.name));
         }
-        let owned = |place| self.message.map_or("", |v| v.tree.owned(place));
+        let owned = |place| self.message.map_or("", |v| v.tree.owned(place).raw());
         match node.kind {
             Kind::Struct | Kind::List => Leaf::Composite,
             Kind::Null => Leaf::Null,

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 use super::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
 use crate::capture::Moment;
+use crate::captured::Captured;
 use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
 use crate::record::{Body, Counts, Outlined, Record};
 use crate::table::{Evaluator, MessageId, MessageLimits, Tables};
@@ -119,7 +120,7 @@ impl Batch {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(message.bytes);
         let Message { number, offset, reply, .. } = *message;
-        let (name, bytes) = (self.keep(message.name), (start, self.bytes.len()));
+        let (name, bytes) = (self.keep(message.name.raw()), (start, self.bytes.len()));
         What::Message { name, number, offset, bytes, reply, fields }
     }
 
@@ -193,7 +194,7 @@ impl Batch {
                     }
                 };
                 let Some(tree) = tree else { return };
-                message = Message { name, number, service, from, offset, bytes, reply };
+                message = Message { name: Captured::new(name), number, service, from, offset, bytes, reply };
                 Body::Message { message: &message, tables: tables.get(), tree }
             }
             What::Event(at) => {
@@ -283,7 +284,7 @@ mod tests {
         let at = SocketAddr::from(([127, 0, 0, 1], 14617));
         let name = "Game2Cli_PropagateBuffer";
         let message = Message {
-            name,
+            name: Captured::new(name),
             number: Some(2),
             service: "game",
             from: Side::Server,
@@ -307,7 +308,7 @@ mod tests {
         let mut found = Vec::new();
         batch.each(&tables, &mut Reader::new(limits), |record, _| {
             let Body::Message { message, tree, .. } = &record.body else { panic!("a message") };
-            assert_eq!((message.name, message.bytes), (name, &bytes[..]));
+            assert_eq!((message.name.raw(), message.bytes), (name, &bytes[..]));
             found.push(tree.problems().len());
         });
         assert_eq!(found.len(), 1);

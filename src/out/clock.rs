@@ -1,11 +1,11 @@
-//! Times as text: RFC 3339 in UTC, with the capture's own precision.
+//! Times as text: RFC 3339 in UTC, with the capture's own number of decimals.
 
 use std::fmt::Write;
 
 use super::scratch::TextWriter;
 use crate::capture::Time;
 
-/// Appends a time as RFC 3339 in UTC, with the capture's own precision.
+/// Appends a time as RFC 3339 in UTC, with the capture's own number of decimals.
 pub fn format_time(time: Time, out: &mut String) {
     let (year, month, day) = civil(time.seconds.div_euclid(86_400));
     let second = time.seconds.rem_euclid(86_400);
@@ -32,7 +32,7 @@ fn civil(day: i64) -> (i64, i64, i64) {
     (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
 }
 
-/// Writes times one after the other: records come in the same second again and again, whose text is kept.
+/// Formats times. Most records fall into the same second as the one before, so that second's text is cached.
 #[derive(Clone)]
 pub(super) struct Clock {
     second: i64,
@@ -49,7 +49,7 @@ impl Clock {
     /// Appends a time with its date.
     #[inline]
     pub(super) fn append(&mut self, time: Time, w: &mut TextWriter<'_>) {
-        w.text(self.second(time).as_bytes());
+        w.raw(self.second(time).as_bytes());
         fraction(time, w);
         w.byte(b'Z');
     }
@@ -57,23 +57,23 @@ impl Clock {
     /// Appends the time of day.
     #[inline]
     pub(super) fn append_clock(&mut self, time: Time, w: &mut TextWriter<'_>) {
-        w.text(self.parts(time).1);
+        w.raw(self.parts(time).1);
         fraction(time, w);
     }
 
     /// Appends the date.
     pub(super) fn append_date(&mut self, time: Time, w: &mut TextWriter<'_>) {
-        w.text(self.parts(time).0);
+        w.raw(self.parts(time).0);
     }
 
-    /// The date, and the time of day, which are on the two sides of a `T`.
+    /// The date and the time of day: what is before and after the `T`.
     fn parts(&mut self, time: Time) -> (&[u8], &[u8]) {
         let text = self.second(time).as_bytes();
         let date = text.len().saturating_sub("T00:00:00".len());
         (text.get(..date).unwrap_or(&[]), text.get(date + 1..).unwrap_or(&[]))
     }
 
-    /// Date and time, without the second's fraction.
+    /// Date and time without the fraction of the second.
     fn second(&mut self, time: Time) -> &str {
         if self.second != time.seconds || self.text.is_empty() {
             self.second = time.seconds;

@@ -1,25 +1,25 @@
-//! Counting what comes again and again without looking it up by its text each time. Knows numbers of names, not what they name;
-//! its memory is bounded by what it is told to keep apart.
+//! Counters by name that avoid a hash lookup for names that come again and again. Memory is bounded: beyond a limit names are counted
+//! together as [`OTHERS`].
 
 use std::collections::HashMap;
 
-/// What is counted together where there are too many names.
+/// The name under which everything beyond the limit is counted.
 pub(super) const OTHERS: &str = "others";
 
-/// How often each name came. NameCounter are counted by their number in the tables where they have one.
+/// How often each name came. A name that is in tables is found by its number there, without hashing its text.
 #[derive(Default)]
 pub(super) struct NameCounter {
     list: Vec<(String, u64)>,
     by_text: HashMap<String, usize>,
-    /// For the tables at an address, the places of their names in the list and 1, or 0. Tables stay where they are as long as a run.
+    /// For the tables at an address: by the name's number, its index in `list` plus 1, or 0. Tables do not move during a run.
     by_number: Vec<(usize, Vec<u32>)>,
 }
 
 impl NameCounter {
-    /// Different names that are kept apart.
+    /// How many different names are counted separately.
     pub(super) const LIMIT: usize = 10_000;
 
-    /// Counts a name, whose number in some tables is known.
+    /// Counts a name by its number in the tables at the address `tables`.
     pub(super) fn count(&mut self, tables: usize, number: u32, name: &str) {
         if let Some((_, places)) = self.by_number.iter().find(|(at, _)| *at == tables)
             && let Some(place) = places.get(number as usize).and_then(|place| place.checked_sub(1))
@@ -35,7 +35,7 @@ impl NameCounter {
         }
     }
 
-    /// Counts a name; returns its place in the list.
+    /// Counts a name by its text; returns its index in the list.
     pub(super) fn count_text(&mut self, name: &str) -> usize {
         let place = self.by_text.get(name).copied().unwrap_or_else(|| {
             let name = if self.list.len() < Self::LIMIT { name } else { OTHERS };
@@ -51,7 +51,7 @@ impl NameCounter {
     }
 
     fn remember(&mut self, tables: usize, number: u32, place: usize) {
-        // NameCounter of the traffic's own have high numbers, and others next time.
+        // Names that are not in tables have high numbers, and another number in the next message.
         if number as usize >= Self::LIMIT {
             return;
         }
@@ -73,7 +73,7 @@ impl NameCounter {
     }
 }
 
-/// The last few different things that were counted, before a map that takes longer.
+/// Counts of the last few different keys, in front of a map that is slower.
 pub(super) struct RecentCounts<K> {
     last: Vec<(K, u64)>,
     oldest: usize,
@@ -88,7 +88,7 @@ impl<K> Default for RecentCounts<K> {
 impl<K: PartialEq> RecentCounts<K> {
     const KEPT: usize = 16;
 
-    /// Counts one; gives back one that came earlier, with its count, where there is no room for both.
+    /// Counts a key. Where another key has to make room for it, returns that one with its count.
     pub(super) fn count(&mut self, key: K) -> Option<(K, u64)> {
         if let Some((_, n)) = self.last.iter_mut().find(|(known, _)| *known == key) {
             *n += 1;
@@ -102,7 +102,7 @@ impl<K: PartialEq> RecentCounts<K> {
         self.last.get_mut(self.oldest).map(|place| std::mem::replace(place, (key, 1)))
     }
 
-    /// All that were counted and not given back.
+    /// All keys that were counted and not returned by [`RecentCounts::count`].
     pub(super) fn iter(&self) -> impl Iterator<Item = &(K, u64)> {
         self.last.iter()
     }

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use crate::captured::Escaped;
 use crate::proto::{EventKind, Side};
 use crate::record::{Body, Record};
 use crate::tree::{Buffer, Tree};
@@ -93,7 +94,7 @@ impl Follow {
                     "── {} ▸ {}  {}  record {}, {} bytes at {}",
                     record.from.word(),
                     record.from.other().word(),
-                    message.name,
+                    message.name.escaped(),
                     record.number,
                     message.bytes.len(),
                     message.offset
@@ -113,7 +114,7 @@ impl Follow {
                 }
                 if self.format == FollowFormat::Hex {
                     self.flush(record.from, out);
-                    let _ = writeln!(out, "── {}  {}", record.from.word(), event.text);
+                    let _ = writeln!(out, "── {}  {}", record.from.word(), Escaped(&event.text));
                 }
             }
             _ => {}
@@ -165,8 +166,7 @@ impl Follow {
     fn bytes(&self, offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
         match self.format {
             FollowFormat::Raw => out.extend_from_slice(bytes),
-            FollowFormat::Text => out
-                .extend(bytes.iter().map(|b| if plain(*b) || matches!(b, b'\n' | b'\r' | b'\t') { *b } else { b'.' })),
+            FollowFormat::Text => text(bytes, out),
             FollowFormat::Hex => dump(offset, bytes, out),
         }
     }
@@ -176,6 +176,15 @@ impl Pending {
     /// The offset behind its last byte.
     fn end(&self) -> u64 {
         self.offset.saturating_add(self.bytes.len() as u64)
+    }
+}
+
+/// Text with dots for what is none. A carriage return stays before a line feed alone: elsewhere it would let text overwrite a terminal's line.
+fn text(bytes: &[u8], out: &mut Vec<u8>) {
+    for (i, byte) in bytes.iter().enumerate() {
+        let line_end = *byte == b'\r' && bytes.get(i + 1) == Some(&b'\n');
+        let kept = plain(*byte) || line_end || matches!(byte, b'\n' | b'\t');
+        out.push(if kept { *byte } else { b'.' });
     }
 }
 

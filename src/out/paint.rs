@@ -1,21 +1,21 @@
-//! Colours for the eye: the codes, asked once from the library that knows terminals, ready to be copied.
+//! Colours of trees: the escape codes, taken once from the library that knows terminals, ready to be copied.
 
 use colored::Colorize;
 
-/// The codes before and after a coloured text; empty where nothing is to be coloured.
+/// The codes before and after each kind of text; all empty without colour.
 #[derive(Clone, Debug, Default)]
 pub struct Paint {
     /// A message's name.
     pub name: (String, String),
-    /// Who speaks, times, numbers of frames: what is not looked at first.
+    /// What is not looked at first: numbers, times, directions.
     pub dim: (String, String),
     /// A field's name.
     pub field: (String, String),
     /// What a value means.
     pub meaning: (String, String),
-    /// Something that went wrong.
+    /// A warning, an error, an event that reports a fault.
     pub bad: (String, String),
-    /// Colours that tie fields to bytes.
+    /// The colours in which `-x` shows a field's name and its bytes.
     pub ties: Vec<(String, String)>,
 }
 
@@ -41,7 +41,7 @@ impl Paint {
         paint
     }
 
-    /// The colour of the n-th field.
+    /// The colour of field `n`; colours repeat.
     pub fn tie(&self, n: usize) -> &(String, String) {
         let plain = &self.dim;
         self.ties.get(n % self.ties.len().max(1)).unwrap_or(plain)

@@ -1,35 +1,36 @@
-//! Problems in words: which node one is about, and what there is to say.
+//! The text of a problem and the path of the field it is about.
 
 use super::json::write_escaped;
 use super::scratch::TextWriter;
+use crate::captured::Captured;
 use crate::table::Tables;
 use crate::tree::{Kind, Problem, ProblemText, Sym, Tree, mark};
 
-/// A problem's text with its numbers.
+/// A problem's text with its numbers put in.
 pub fn problem_text(problem: &Problem, tables: &Tables, tree: &Tree) -> String {
-    problem_text_into(problem, tables, tree, &mut String::new()).to_string()
+    problem_text_into(problem, tables, tree, &mut String::new()).raw().to_string()
 }
 
-/// A problem's text, put together in `scratch` where numbers have to be put into it.
+/// The same without an allocation for texts without numbers; `scratch` takes those that have some.
 pub(super) fn problem_text_into<'a>(
     problem: &Problem,
     tables: &'a Tables,
     tree: &'a Tree,
     scratch: &'a mut String,
-) -> &'a str {
+) -> Captured<'a> {
     match problem.text {
-        ProblemText::Fixed(text) if memchr::memchr(b'{', text.as_bytes()).is_none() => text,
-        ProblemText::Table(sym) => tables.name(sym),
+        ProblemText::Fixed(text) if memchr::memchr(b'{', text.as_bytes()).is_none() => Captured::new(text),
+        ProblemText::Table(sym) => Captured::new(tables.name(sym)),
         ProblemText::Owned(place) => tree.owned(place),
         ProblemText::Fixed(text) => {
             scratch.clear();
             Problem::format(text, problem.a, problem.b, scratch);
-            scratch
+            Captured::new(scratch)
         }
     }
 }
 
-/// The path of the node a problem is about, as filters write it, without `fields.`; empty for the message itself.
+/// The path of the field a problem is about, as filters write it but without `fields.`; empty for the message itself.
 pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
     let mut out = String::new();
     path_parts(tree, target, |part| match part {
@@ -42,13 +43,13 @@ pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
             if !out.is_empty() {
                 out.push('.');
             }
-            out.push_str(tree.dynamic(name).unwrap_or_else(|| tables.name(name)));
+            out.push_str(any_name(tree, tables, name).raw());
         }
     });
     out
 }
 
-/// Appends the same, as it stands between the quotes of JSON or as it is; says whether there is any.
+/// Appends this path, with `json` escaped as inside a JSON string. Returns false for the empty path.
 pub(super) fn write_path(tree: &Tree, tables: &Tables, target: u32, json: bool, w: &mut TextWriter<'_>) -> bool {
     let mut any = false;
     path_parts(tree, target, |part| match part {
@@ -62,12 +63,17 @@ pub(super) fn write_path(tree: &Tree, tables: &Tables, target: u32, json: bool, 
             if any {
                 w.byte(b'.');
             }
-            let name = tree.dynamic(name).unwrap_or_else(|| tables.name(name));
-            any |= !name.is_empty();
-            if json { write_escaped(w, name.as_bytes()) } else { w.text(name.as_bytes()) }
+            let name = any_name(tree, tables, name);
+            any |= !name.raw().is_empty();
+            if json { write_escaped(w, name.raw().as_bytes()) } else { w.captured(name) }
         }
     });
     any
+}
+
+/// A field's name: the tables', or one that came with the traffic.
+pub(super) fn any_name<'a>(tree: &'a Tree, tables: &'a Tables, name: Sym) -> Captured<'a> {
+    tree.dynamic(name).unwrap_or_else(|| Captured::new(tables.name(name)))
 }
 
 /// A step on the way to a node.
@@ -78,14 +84,14 @@ enum PathPart {
     Name(Sym),
 }
 
-/// Shows the steps on the way to a node.
+/// Calls `show` with each step from the root to the node `target`.
 #[inline(always)]
 fn path_parts(tree: &Tree, target: u32, mut show: impl FnMut(PathPart)) {
     let nodes = tree.nodes();
     let mut parent = 0;
     while let Some(node) = nodes.get(parent as usize).filter(|_| parent < target) {
         let (mut index, mut element, list) = (parent + 1, 0, node.kind == Kind::List);
-        // What ends before the node is passed over.
+        // Skip the children that end before the node: node indices ascend, and `end` is the index behind a child's last descendant.
         let next = loop {
             let Some(next) = nodes.get(index as usize) else { return };
             if target < next.end {

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use super::counters::{NameCounter, OTHERS, RecentCounts};
 use super::json::{number, string};
 use super::world::World;
+use crate::captured::Escaped;
 use crate::proto::{Message, Transport};
 use crate::record::{Body, Counts, Outlined, Record, event_word};
 use crate::table::Tables;
@@ -92,7 +93,7 @@ impl Stats {
 
     fn message(&mut self, message: &Message<'_>, number: u32, tables: &Tables) {
         self.message_count += 1;
-        self.messages.count(std::ptr::from_ref(tables).addr(), number, message.name);
+        self.messages.count(std::ptr::from_ref(tables).addr(), number, message.name.raw());
     }
 
     /// Counts a stream that is over, and its bytes.
@@ -115,7 +116,7 @@ impl Stats {
     fn problem(&mut self, problem: &Problem, tables: &Tables, tree: Option<&Tree>) {
         match problem.text {
             ProblemText::Owned(place) => {
-                self.told.count_text(tree.map_or("", |tree| tree.owned(place)));
+                self.told.count_text(tree.map_or("", |tree| tree.owned(place).raw()));
             }
             ProblemText::Table(sym) => self.told.count(std::ptr::from_ref(tables).addr(), sym.0, tables.name(sym)),
             ProblemText::Fixed(text) => {
@@ -229,7 +230,7 @@ impl Stats {
                 let _ = writeln!(out, "\n{title}");
             }
             for (name, n) in list {
-                let _ = writeln!(out, "{n:>10}  {name}");
+                let _ = writeln!(out, "{n:>10}  {}", Escaped(&name));
             }
         }
         self.world.table(&mut out);

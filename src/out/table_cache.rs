@@ -1,5 +1,5 @@
-//! What a writer makes of tables when it first sees them, for the loops that run for every value: the names as it writes them and what
-//! gives numbers a meaning, side by side, and the texts of numbers, which come while it writes.
+//! What a writer derives from tables the first time it meets them, laid out for the loop that runs for every value: each name as this writer
+//! prints it, and for each type whether its numbers have names. The texts of such numbers are added while writing.
 
 use super::value_texts::ValueTexts;
 use crate::table::Tables;
@@ -40,25 +40,25 @@ impl Label {
     }
 }
 
-/// What was cache of one protocol's tables.
+/// Derived from one protocol's tables.
 #[derive(Clone, Default)]
 pub(super) struct TableCache {
     which: Which,
     /// The names, by number.
     pub(super) labels: Vec<Label>,
-    /// For each type what its numbers have their meaning from, as the texts are kept by; 0 where they are mere numbers.
+    /// For each type (by its number) the key under which `value_texts` has the texts of its values; 0 for types whose numbers mean nothing more.
     pub(super) meanings: Vec<u32>,
-    /// Texts of numbers.
+    /// Texts of numbers that have names.
     pub(super) value_texts: ValueTexts,
 }
 
-/// Which tables: they and their names stay where they are as long as a run.
+/// Identifies tables by their addresses, which do not change during a run.
 type Which = [usize; 3];
 
-/// What was cache of more tables than this is forgotten, the oldest first.
+/// How many tables are cached at once; the oldest are dropped.
 const MOST: usize = 8;
 
-/// What was cache of the tables so far.
+/// The caches of all tables met so far, the one used last at hand.
 #[derive(Clone, Default)]
 pub(super) struct TableCaches {
     last: TableCache,
@@ -66,8 +66,8 @@ pub(super) struct TableCaches {
 }
 
 impl TableCaches {
-    /// The cache of some tables, made where there is none yet. `label` appends a name as the writer writes it, and says whether that can be
-    /// a [`Label`]; `meaning` says what gives the numbers of a type a meaning.
+    /// The cache of some tables. When it is made, `label` appends a name as this writer prints it and returns whether that can be a
+    /// [`Label`]; `meaning` gives the key of a type's value texts, 0 for none.
     #[inline(always)]
     pub(super) fn of(
         &mut self,

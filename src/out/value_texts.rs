@@ -1,23 +1,23 @@
-//! Texts of numbers that mean something, as they were written before: the same head come again and again (classes, flags, places),
-//! and finding out what they mean takes longer than copying it.
+//! A cache of the texts of numbers that have names: the same few values (classes, flags, places) occur again and again, and looking up what
+//! they mean takes longer than copying the text.
 
 use super::scratch::TextWriter;
 use crate::tree::{Kind, Node};
 
-/// Values whose text is kept, as bits of a number. Each has two places to be in: with one, two values that come again and again would drive
-/// each other out. Game traffic has some hundred values; with half the places, one in eleven was not in its first one, now it is one in fifteen.
+/// The cache has 2^SLOT_BITS slots. A value may be in two of them: with one, two frequent values with the same hash would evict each other
+/// again and again. Game traffic has some hundred values; with 10 bits one lookup in eleven missed its first slot, with 11 one in fifteen.
 const SLOT_BITS: u32 = 11;
-/// Bytes of most texts: with what it was made of and its length, such a text is in one cache line.
+/// Most texts are at most this long: with its key and length such a text fills one cache line.
 const HEAD: usize = 47;
-/// Bytes tail of nearly all the others.
+/// Nearly all other texts are at most this much longer.
 const TAIL: usize = 40;
 
-/// What a text is made of: the value, and what gives it its meaning with how the value is read.
+/// What a text depends on: the value; and the meaning, width and signedness, packed into one word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct ValueKey(u64, u64);
 
 impl ValueKey {
-    /// What the text of an integer is made of; `of` is what in the tables gives it its meaning.
+    /// The key of an integer's text. `of` identifies its enum or type, as in `TableCache::meanings`.
     #[inline(always)]
     pub(super) fn new(of: u32, node: &Node) -> ValueKey {
         let read = match node.kind {
@@ -26,25 +26,25 @@ impl ValueKey {
             Kind::Signed64 => 3,
             _ => 0,
         };
-        // No tables have so much in them that it would not go into thirty bits.
+        // Enums and types are counted; no tables reach 2^30 of them.
         ValueKey(node.value, u64::from(of) << 34 | u64::from(node.bits) << 2 | read)
     }
 
-    /// The first of its two places; the other one is beside it.
+    /// The first of the value's two slots; the second is its neighbour (`slot ^ 1`).
     #[inline(always)]
     fn place(self) -> usize {
-        // Classes differ in low bits, flags in high ones.
+        // Classes differ in their low bits, flags in their high ones: a multiplication spreads both.
         let mixed = (self.0 ^ (self.1 >> 34) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> (64 - SLOT_BITS)) as usize
     }
 }
 
-/// A text as it was written.
+/// A cached text.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub(super) struct CachedText {
     key: ValueKey,
-    /// Its first bytes, and in the last place how long it is: tail than all that have a place here where it is in `long`.
+    /// The first bytes, and in the last element the length. A text too long for `head` and `tail` is in `long`.
     head: [u8; HEAD + 1],
     tail: [u8; TAIL],
     long: Vec<u8>,
@@ -58,13 +58,13 @@ pub(super) struct ValueTexts {
 }
 
 impl ValueTexts {
-    /// The text of a key, where it is at once found.
+    /// The text of a key, if it is in its first slot.
     #[inline(always)]
     pub(super) fn find(&self, key: ValueKey) -> Option<&CachedText> {
         self.texts.get(key.place()).filter(|text| text.key == key)
     }
 
-    /// Appends the text of a key that was not at once found. Where it is not kept, `write` writes it.
+    /// Appends the text of a key that [`ValueTexts::find`] did not find: from its second slot, or else as `write` writes it, which is then cached.
     #[inline(never)]
     pub(super) fn append(&mut self, key: ValueKey, w: &mut TextWriter<'_>, write: impl FnOnce(&mut Vec<u8>)) {
         let place = key.place();
@@ -73,14 +73,14 @@ impl ValueTexts {
         }
         self.new.clear();
         write(&mut self.new);
-        w.text(&self.new);
+        w.raw(&self.new);
         if self.texts.is_empty() {
-            // No value is that long.
+            // A key that no value has: widths end far below u64::MAX.
             let none =
                 CachedText { key: ValueKey(0, u64::MAX), head: [0; HEAD + 1], tail: [0; TAIL], long: Vec::new() };
             self.texts.resize(1 << SLOT_BITS, none);
         }
-        // Who was here moves to the other place, whoever was there goes.
+        // The text in the first slot moves to the second slot, whose text is dropped.
         self.texts.swap(place, place ^ 1);
         let Some(text) = self.texts.get_mut(place) else { return };
         text.key = key;
@@ -108,7 +108,7 @@ impl CachedText {
             w.block(&self.head, HEAD);
             w.block(&self.tail, length - HEAD);
         } else {
-            w.text(&self.long);
+            w.raw(&self.long);
         }
     }
 }

@@ -1,20 +1,21 @@
-//! What connections told of the world they belong to, summed up over a capture: by sort and name, with the latest facts.
+//! Facts that sessions learned about their network (muds, routers, channels), collected over a capture: by group and name, the latest wins.
 //!
-//! Knows names and facts, not what they mean. Bounded: what comes when there is no more room is counted.
+//! It does not know what the facts mean. At most `LIMIT` names are kept; further ones are ignored.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::json::string;
+use crate::captured::escape;
 use crate::proto::Learned;
 
-/// More things than this are not kept.
+/// How many names are kept.
 const LIMIT: usize = 20_000;
 
-/// FactsByName by name, each with what was learned of it.
+/// The names of one group, each with its facts.
 type FactsByName = BTreeMap<String, Vec<(&'static str, String)>>;
 
-/// All that is known.
+/// The latest facts of every name.
 #[derive(Default)]
 pub struct World {
     groups: BTreeMap<&'static str, FactsByName>,
@@ -22,7 +23,7 @@ pub struct World {
 }
 
 impl World {
-    /// Takes in what a connection told; what was known of the same thing is replaced.
+    /// Adds what a session learned. Earlier facts of the same name are replaced.
     pub fn learn(&mut self, learned: Vec<Learned>) {
         for Learned { group, name, facts } in learned {
             let things = self.groups.entry(group).or_default();
@@ -40,7 +41,7 @@ impl World {
         self.count == 0
     }
 
-    /// Appends it as a JSON object: by sort, by name, the facts.
+    /// Appends an object of groups, which are objects of names, which are objects of facts.
     pub fn json(&self, out: &mut Vec<u8>) {
         object(out, self.groups.iter(), |out, things| {
             object(out, things.iter(), |out, facts| {
@@ -49,22 +50,17 @@ impl World {
         });
     }
 
-    /// Appends it for the eye: a paragraph a sort, a line a thing.
+    /// Appends a table for people: a heading for each group, a line for each name.
     pub fn table(&self, out: &mut String) {
         for (group, things) in &self.groups {
-            let width = things.keys().map(|name| name.chars().count()).max().unwrap_or(0).min(32);
+            let width = things.keys().map(|name| escape(name).chars().count()).max().unwrap_or(0).min(32);
             let _ = writeln!(out, "\n{group}");
             for (name, facts) in things {
                 let facts: Vec<String> = facts.iter().map(|(key, value)| format!("{key} {value}")).collect();
-                let _ = writeln!(out, "  {:width$}  {}", printable(name), printable(&facts.join(", ")));
+                let _ = writeln!(out, "  {:width$}  {}", escape(name), escape(&facts.join(", ")));
             }
         }
     }
-}
-
-/// Text from the traffic without what would move a terminal's cursor.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 fn object<K: AsRef<str>, V>(

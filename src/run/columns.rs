@@ -1,5 +1,8 @@
 //! Records as lines of values, for `--columns` and `--csv`: one line a record, one value a column.
 
+use std::io::Write;
+
+use crate::captured::Escaped;
 use crate::filter::{Leaf, Paths, RecordScope, RecordValue};
 use crate::out::json::{self, JsonOptions, JsonWriter};
 use crate::out::{Body, Record, format_time};
@@ -31,94 +34,177 @@ impl Columns {
     pub(super) fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         for i in 0..self.paths.paths().len() {
             self.cell.clear();
-            let (cell, json) = (&mut self.cell, &mut self.json);
-            let scope = self.paths.scope(record);
-            if let Some(path) = self.paths.paths().get(i) {
-                let mut first = true;
-                scope.any(path, &mut |value| {
-                    if !std::mem::take(&mut first) {
-                        cell.push(b',');
-                    }
-                    write(&scope, value, record, json, cell);
-                    false
-                });
-            }
+            self.fill(i, record);
             self.end_cell(i == 0, out);
         }
         out.push(b'\n');
+    }
+
+    /// Puts the values of a column into the cell: one as it is; several joined by commas, or in CSV as a JSON array.
+    fn fill(&mut self, column: usize, record: &Record<'_>) {
+        let Columns { paths, csv, json, cell } = self;
+        let Some(path) = paths.paths().get(column) else { return };
+        let scope = paths.scope(record);
+        let mut values = 0;
+        scope.any(path, &mut |_| {
+            values += 1;
+            *csv && values > 1
+        });
+        let array = *csv && values > 1;
+        let mut first = true;
+        cell.extend_from_slice(if array { b"[" } else { b"" });
+        scope.any(path, &mut |value| {
+            if !std::mem::take(&mut first) {
+                cell.push(b',');
+            }
+            Cell { scope: &scope, record, json }.write(value, array, cell);
+            false
+        });
+        cell.extend_from_slice(if array { b"]" } else { b"" });
     }
 
     fn end_cell(&mut self, first: bool, out: &mut Vec<u8>) {
         if !first {
             out.push(if self.csv { b',' } else { b'\t' });
         }
-        let special = |b: &u8| matches!(b, b',' | b'"' | b'\n' | b'\r');
-        if self.csv && self.cell.iter().any(special) {
-            out.push(b'"');
-            for b in &self.cell {
-                out.extend_from_slice(if *b == b'"' { b"\"\"" } else { std::slice::from_ref(b) });
+        let text = String::from_utf8_lossy(&self.cell);
+        if self.csv { csv_cell(&text, out) } else { tab_cell(&text, out) }
+    }
+}
+
+/// Appends a cell between tabs, whose tabs, line feeds, backslashes and controls are escaped.
+fn tab_cell(text: &str, out: &mut Vec<u8>) {
+    let mut parts = text.split('\\');
+    let _ = write!(out, "{}", Escaped(parts.next().unwrap_or("")));
+    for part in parts {
+        let _ = write!(out, "\\\\{}", Escaped(part));
+    }
+}
+
+/// Appends a cell between commas, as RFC 4180 has it. Line feeds and tabs stay, other controls are escaped. Text that a spreadsheet would take
+/// for a formula gets an apostrophe before it, which spreadsheets read as "this is text".
+fn csv_cell(text: &str, out: &mut Vec<u8>) {
+    let guard = if is_formula(text) { "'" } else { "" };
+    let quote = if text.contains([',', '"', '\n', '\r']) { "\"" } else { "" };
+    let _ = write!(out, "{quote}{guard}");
+    for part in text.split_inclusive(['"', '\n', '\r', '\t']) {
+        match part.char_indices().next_back() {
+            Some((at, last @ ('"' | '\n' | '\r' | '\t'))) => {
+                let doubled = if last == '"' { "\"" } else { "" };
+                let _ = write!(out, "{}{last}{doubled}", Escaped(part.get(..at).unwrap_or("")));
             }
-            out.push(b'"');
-        } else if self.csv {
-            out.extend_from_slice(&self.cell);
-        } else {
-            for b in &self.cell {
-                out.extend_from_slice(match b {
-                    b'\t' => b"\\t",
-                    b'\n' => b"\\n",
-                    b'\r' => b"\\r",
-                    b'\\' => b"\\\\",
-                    other => std::slice::from_ref(other),
-                });
+            _ => {
+                let _ = write!(out, "{}", Escaped(part));
             }
+        }
+    }
+    let _ = write!(out, "{quote}");
+}
+
+/// Whether a spreadsheet may take a cell for a formula: a number is none.
+fn is_formula(text: &str) -> bool {
+    const BEGINNINGS: [char; 11] =
+        ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+    let number = || {
+        text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) && text.parse::<f64>().is_ok()
+    };
+    text.starts_with(BEGINNINGS) && !number() && text != "-Infinity"
+}
+
+/// What is needed to write the values of a cell.
+struct Cell<'s, 'a> {
+    scope: &'s RecordScope<'a>,
+    record: &'s Record<'a>,
+    json: &'s mut JsonWriter,
+}
+
+impl<'a> Cell<'_, 'a> {
+    /// Appends a value: objects, lists and floats as JSON has them; the others as plain text, or with `quoted` as JSON strings, unless JSON
+    /// has no quotes around them either.
+    fn write(&mut self, value: RecordValue<'a>, quoted: bool, out: &mut Vec<u8>) {
+        let text = match self.scope.leaf(value) {
+            Leaf::Composite => return self.composite(value, out),
+            Leaf::Float(_) if matches!(value, RecordValue::Node(_)) => return self.composite(value, out),
+            Leaf::Int(n) | Leaf::Named(n, None) => return append(&n.to_string(), false, out),
+            Leaf::Float(f) => return append(&f.to_string(), false, out),
+            Leaf::Bool(b) => return append(&b.to_string(), false, out),
+            Leaf::Null => return append("null", false, out),
+            Leaf::Long(n) => n.to_string(),
+            Leaf::Text(text) => text.into_owned(),
+            Leaf::Hex(text) | Leaf::Uuid(text) => text,
+            Leaf::Address(at) => at.to_string(),
+            Leaf::Ipv4(n) => std::net::Ipv4Addr::from(n).to_string(),
+            Leaf::Time(time) => {
+                let mut text = String::new();
+                format_time(time, &mut text);
+                text
+            }
+            Leaf::Named(_, Some(name)) => name.to_string(),
+            Leaf::Flags(number, bits, def) => {
+                let set = def.values.iter().filter(|v| v.value != 0 && bits & v.value == v.value);
+                let names: Vec<&str> = set.map(|v| v.name.as_str()).collect();
+                if names.is_empty() { number.to_string() } else { names.join("|") }
+            }
+        };
+        append(&text, quoted, out);
+    }
+
+    fn composite(&mut self, value: RecordValue<'a>, out: &mut Vec<u8>) {
+        let (json, scope) = (&mut *self.json, self.scope);
+        match (value, &self.record.body) {
+            (RecordValue::Node(node), Body::Message { message, tables, tree }) => {
+                json.value(tables, tree, message.bytes, node, out)
+            }
+            (RecordValue::Names(node), _) => {
+                out.push(b'[');
+                for (i, name) in scope.flag_names(node).enumerate() {
+                    out.extend_from_slice(if i > 0 { b"," } else { b"" });
+                    json::string(out, name);
+                }
+                out.push(b']');
+            }
+            (RecordValue::Problems, Body::Message { message, tables, tree }) => {
+                json.problem_list(tables, tree, message.bytes, out);
+            }
+            (RecordValue::Problem(index), Body::Message { message, tables, tree }) => {
+                json.problem(tables, tree, message.bytes, index, out);
+            }
+            (RecordValue::Links(kind), Body::Message { tree, .. }) => json.links(tree, kind, out),
+            (RecordValue::Link(link), _) => json.link(&link, out),
+            (RecordValue::Counts(counts), _) => json::write_counts(counts, out),
+            _ => {}
         }
     }
 }
 
-/// A value as plain text; objects and lists as JSON.
-fn write<'a>(
-    scope: &RecordScope<'a>,
-    value: RecordValue<'a>,
-    record: &Record<'_>,
-    json: &mut JsonWriter,
-    out: &mut Vec<u8>,
-) {
-    let text = match scope.leaf(value) {
-        Leaf::Int(n) | Leaf::Long(n) | Leaf::Named(n, None) => n.to_string(),
-        Leaf::Float(f) => f.to_string(),
-        Leaf::Bool(b) => b.to_string(),
-        Leaf::Null => "null".into(),
-        Leaf::Text(text) => text.into_owned(),
-        Leaf::Hex(text) | Leaf::Uuid(text) => text,
-        Leaf::Address(at) => at.to_string(),
-        Leaf::Ipv4(n) => std::net::Ipv4Addr::from(n).to_string(),
-        Leaf::Time(time) => {
-            let mut text = String::new();
-            format_time(time, &mut text);
-            text
-        }
-        Leaf::Named(_, Some(name)) => name.to_string(),
-        Leaf::Flags(number, bits, def) => {
-            let set = def.values.iter().filter(|v| v.value != 0 && bits & v.value == v.value);
-            let names: Vec<&str> = set.map(|v| v.name.as_str()).collect();
-            if names.is_empty() { number.to_string() } else { names.join("|") }
-        }
-        Leaf::Composite => return composite(value, record, json, out),
-    };
-    out.extend_from_slice(text.as_bytes());
+fn append(text: &str, quoted: bool, out: &mut Vec<u8>) {
+    if quoted { json::string(out, text) } else { out.extend_from_slice(text.as_bytes()) }
 }
 
-fn composite(value: RecordValue<'_>, record: &Record<'_>, json: &mut JsonWriter, out: &mut Vec<u8>) {
-    match (value, &record.body) {
-        (RecordValue::Node(node), Body::Message { message, tables, tree }) => {
-            json.value(tables, tree, message.bytes, node, out)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: fn(&str, &mut Vec<u8>), text: &str) -> String {
+        let mut out = Vec::new();
+        write(text, &mut out);
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_cell_between_tabs_is_one_line_without_controls() {
+        assert_eq!(written(tab_cell, "a\tb\nc\\d\u{1b}[2J\u{9b}\u{202e}"), r"a\tb\nc\\d\u001b[2J\u009b\u202e");
+    }
+
+    #[test]
+    fn a_csv_cell_is_no_formula_and_has_no_controls() {
+        for formula in ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "-x", "\t=1"] {
+            assert_eq!(written(csv_cell, formula), format!("'{formula}"));
         }
-        (RecordValue::Problems, Body::Message { message, tables, tree }) => {
-            let mut text = Vec::new();
-            json.problems(tables, tree, message.bytes, &mut text);
-            out.extend_from_slice(text.strip_prefix(b",\"problems\":").unwrap_or(&text));
+        assert_eq!(written(csv_cell, "=\"a\",\n"), "\"'=\"\"a\"\",\n\"");
+        for plain in ["-5", "+5", "-1.5e-7", "a=b", "", "[-1,2]"] {
+            assert_eq!(written(csv_cell, plain).trim_matches('"'), plain);
         }
-        (RecordValue::Counts(counts), _) => json::write_counts(counts, out),
-        _ => {}
+        assert_eq!(written(csv_cell, "a\u{1b}b\u{7f}\n"), "\"a\\u001bb\\u007f\n\"");
     }
 }

@@ -1,14 +1,15 @@
 //! What a session gives back: messages with their trees, events, and the accounting of bytes.
 
 use super::{Moment, Secret, Side};
+use crate::captured::Captured;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};
 
 /// A message on its way out: what the tree does not say itself.
 #[derive(Clone, Debug)]
 pub struct Message<'a> {
-    /// Its name.
-    pub name: &'a str,
+    /// Its name, which in some protocols comes from the wire.
+    pub name: Captured<'a>,
     /// Its number as on the wire.
     pub number: Option<u64>,
     /// Its service.

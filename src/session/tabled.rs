@@ -7,6 +7,7 @@ use super::{
     StreamBuffer, is_partial, transaction_key,
 };
 use crate::capture::Moment;
+use crate::captured::Captured;
 use crate::table::{MessageId, Outcome, ServiceId, Tables};
 
 /// Requests of a connection that are remembered.
@@ -236,8 +237,15 @@ impl TableSession {
         // What ties a message to others is only in its tree.
         let outlined = outlined && !(ties && self.reread(def.service, piece, context));
         let name = context.tables.name(def.name);
-        let mut message =
-            Message { name, number: def.number, service: &self.declared.name, from, offset, bytes, reply: None };
+        let mut message = Message {
+            name: Captured::new(name),
+            number: def.number,
+            service: &self.declared.name,
+            from,
+            offset,
+            bytes,
+            reply: None,
+        };
         if let (true, Some(outline)) = (outlined, &context.outline) {
             context.emit.outline(at, &message, id, context.tables, outline);
             return;

@@ -39,7 +39,7 @@ impl Emit for Heard {
     fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, tree: &Tree) -> u64 {
         self.messages += 1;
         let reply = message.reply.map_or(String::new(), |reply| format!(" replies to {}", reply.record));
-        self.said.push(format!("{} at {}{reply}", message.name, message.offset));
+        self.said.push(format!("{} at {}{reply}", message.name.raw(), message.offset));
         self.bytes.add(Counts::of_message(tree, message.bytes.len()));
         self.messages
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::captured::{Escaped, escape};
+
 /// A table file: its name for errors, and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSource {
@@ -41,11 +43,11 @@ impl TableError {
 
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
-        let shown = self.text.trim_end();
+        write!(f, "{}:{}:{}: {}", Escaped(&self.file), self.line, self.column, Escaped(&self.message))?;
+        let shown = self.text.trim_end().replace('\t', " ");
         if !shown.trim().is_empty() {
-            let pad: String = shown.chars().take(self.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-            write!(f, "\n  {shown}\n  {pad}^")?;
+            let before: String = shown.chars().take(self.column.saturating_sub(1)).collect();
+            write!(f, "\n  {}\n  {:2$}^", Escaped(&shown), "", escape(&before).chars().count())?;
         }
         Ok(())
     }

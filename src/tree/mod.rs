@@ -9,6 +9,7 @@ mod problem;
 mod value;
 mod walk;
 
+use crate::captured::Captured;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -426,10 +427,10 @@ impl Tree {
     }
 
     /// A text kept by [`Tree::own_text`] or [`Tree::own_format`].
-    pub fn owned(&self, place: u64) -> &str {
+    pub fn owned(&self, place: u64) -> Captured<'_> {
         let start = (place >> 32) as usize;
         let len = (place & 0xffff_ffff) as usize;
-        self.text.get(start..start + len).unwrap_or("")
+        Captured::new(self.text.get(start..start + len).unwrap_or(""))
     }
 
     /// A name that came from the traffic (a key, a variable).
@@ -441,9 +442,9 @@ impl Tree {
     }
 
     /// The text of a dynamic name.
-    pub fn dynamic(&self, name: Sym) -> Option<&str> {
+    pub fn dynamic(&self, name: Sym) -> Option<Captured<'_>> {
         let (start, len) = *self.names.get(name.0.checked_sub(Sym::DYNAMIC)? as usize)?;
-        self.text.get(start as usize..(start + len) as usize)
+        self.text.get(start as usize..(start + len) as usize).map(Captured::new)
     }
 }
 

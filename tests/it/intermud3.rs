@@ -39,7 +39,7 @@ fn read(tables: &Tables, bytes: &[u8], style: JsonOptions) -> Vec<Value> {
             // serde_json reads to a depth of 128 only.
             found.push(serde_json::from_slice(&out).unwrap_or_else(|e| {
                 assert!(e.to_string().contains("recursion"), "{e}: {}", String::from_utf8_lossy(&out));
-                json!({ "message": message.name, "deep": String::from_utf8_lossy(&out) })
+                json!({ "message": message.name.raw(), "deep": String::from_utf8_lossy(&out) })
             }));
         }
         Said::Event(Event { kind, offset, length, text, .. }) => {

@@ -12,6 +12,7 @@ mod damaged;
 mod filters;
 mod flow_tshark;
 mod follow;
+mod hostile_text;
 mod intermud3;
 mod key_options;
 mod keys;

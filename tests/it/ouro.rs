@@ -173,7 +173,7 @@ impl Emit for Ear {
     fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
         let mut out = Vec::new();
         JsonWriter::new(JsonOptions::default()).fields(tables, tree, message.bytes, &mut out);
-        self.said.push((message.name.to_string(), serde_json::from_slice(&out).unwrap()));
+        self.said.push((message.name.raw().to_string(), serde_json::from_slice(&out).unwrap()));
         self.bytes += message.bytes.len() as u64;
         self.said.len() as u64
     }

@@ -136,7 +136,7 @@ impl Reader {
         let Kind::Text(kind) = node.kind else { return None };
         let mut out = String::new();
         if kind == TextKind::Owned {
-            out.push_str(self.tree.owned(node.value));
+            out.push_str(self.tree.owned(node.value).raw());
         } else {
             let (at, len) = node.content();
             decode_text(kind, &self.tree.bytes(node.buffer, &self.bytes)[at..at + len], &mut out);

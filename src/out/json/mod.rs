@@ -16,7 +16,7 @@ use super::scratch::{Scratch, TextWriter};
 use crate::proto::{Event, EventKind, Message};
 use crate::record::{Body, Counts, Record, event_word};
 use crate::table::Tables;
-use crate::tree::{LinkKind, Node, Tree};
+use crate::tree::{LinkKind, Node, Problem, RecordLink, Tree};
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
 use value::View;
 pub(super) use value::text;
@@ -85,8 +85,39 @@ impl JsonWriter {
 
     /// Appends `,"problems":[…]` where there are any.
     pub fn problems(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+        if !tree.problems().is_empty() {
+            out.extend_from_slice(b",\"problems\":");
+            self.problem_list(tables, tree, bytes, out);
+        }
+    }
+
+    /// Appends the array of a message's problems.
+    pub fn problem_list(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
         self.formatter.problems(&self.formatter.view(tables, tree, bytes), &mut w);
+        w.finish();
+    }
+
+    /// Appends the object of one of a message's problems; nothing where there is no such.
+    pub fn problem(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], index: usize, out: &mut Vec<u8>) {
+        let mut w = self.scratch.writer(out);
+        if let Some(problem) = tree.problems().get(index) {
+            self.formatter.problem(&self.formatter.view(tables, tree, bytes), problem, &mut w);
+        }
+        w.finish();
+    }
+
+    /// Appends the array of a message's links of a kind.
+    pub fn links(&mut self, tree: &Tree, kind: LinkKind, out: &mut Vec<u8>) {
+        let mut w = self.scratch.writer(out);
+        links(tree, kind, &mut w);
+        w.finish();
+    }
+
+    /// Appends the object of one link.
+    pub fn link(&mut self, to: &RecordLink, out: &mut Vec<u8>) {
+        let mut w = self.scratch.writer(out);
+        link(to, &mut w);
         w.finish();
     }
 }
@@ -104,7 +135,7 @@ impl Formatter {
         w.fixed(b"\",\"frame\":");
         w.number(record.at.frame);
         w.fixed(b",\"transport\":\"");
-        w.text(record.transport.word().as_bytes());
+        w.word(record.transport.word());
         w.fixed(b"\",\"stream\":");
         w.number(u64::from(record.stream));
         w.fixed(b",\"src\":\"");
@@ -112,11 +143,11 @@ impl Formatter {
         w.fixed(b"\",\"dst\":\"");
         self.endpoint(record.dst, w);
         w.fixed(b"\",\"from\":\"");
-        w.text(record.from.word().as_bytes());
+        w.word(record.from.word());
         w.fixed(b"\",\"protocol\":\"");
-        w.text(record.protocol.as_bytes());
+        w.raw(record.protocol.as_bytes());
         w.fixed(b"\",\"service\":\"");
-        w.text(record.service.as_bytes());
+        w.raw(record.service.as_bytes());
         w.fixed(b"\",");
         match &record.body {
             Body::Message { message, tables, tree } => {
@@ -130,7 +161,7 @@ impl Formatter {
 
     fn message_body(&mut self, message: &Message<'_>, view: &View<'_>, w: &mut TextWriter<'_>) {
         w.fixed(b"\"message\":\"");
-        strings::escaped(w, message.name.as_bytes());
+        strings::escaped(w, message.name.raw().as_bytes());
         w.byte(b'"');
         if let Some(n) = message.number {
             w.fixed(b",\"type\":");
@@ -146,14 +177,20 @@ impl Formatter {
             w.fixed(b",\"elapsed_ms\":");
             milliseconds(w, reply.nanos);
         }
-        if !view.tree.links().is_empty() {
-            for kind in [LinkKind::SentAgain, LinkKind::Acknowledges] {
+        for kind in [LinkKind::SentAgain, LinkKind::Acknowledges] {
+            if view.tree.links().iter().any(|link| link.kind == kind) {
+                w.fixed(b",\"");
+                w.word(kind.word());
+                w.fixed(b"\":");
                 links(view.tree, kind, w);
             }
         }
         w.fixed(b",\"fields\":");
         self.fields(view, w);
-        self.problems(view, w);
+        if !view.tree.problems().is_empty() {
+            w.fixed(b",\"problems\":");
+            self.problems(view, w);
+        }
     }
 
     fn fields(&mut self, view: &View<'_>, w: &mut TextWriter<'_>) {
@@ -162,44 +199,45 @@ impl Formatter {
     }
 
     fn problems(&mut self, view: &View<'_>, w: &mut TextWriter<'_>) {
-        let View { tables, tree, bytes, redact } = *view;
-        if tree.problems().is_empty() {
-            return;
-        }
-        w.fixed(b",\"problems\":[");
-        for (i, problem) in tree.problems().iter().enumerate() {
+        w.byte(b'[');
+        for (i, problem) in view.tree.problems().iter().enumerate() {
             if i > 0 {
                 w.byte(b',');
             }
-            w.fixed(b"{\"severity\":\"");
-            w.text(problem.severity.word().as_bytes());
-            w.fixed(b"\",\"field\":\"");
-            write_path(tree, tables, problem.node, true, w);
-            w.fixed(b"\",\"text\":\"");
-            strings::escaped(w, problem_text_into(problem, tables, tree, &mut self.text).as_bytes());
-            w.byte(b'"');
-            if let Some((buffer, start, len)) = problem.bytes {
-                let (from, to) = (start as usize, start as usize + len as usize);
-                w.fixed(b",\"bytes\":\"");
-                if redact && tree.secrets(buffer).any(|secret| secret.0 < to && from < secret.1) {
-                    w.text(format!("<redacted, {len} bytes>").as_bytes());
-                } else {
-                    strings::hex(w, tree.bytes(buffer, bytes).get(from..to).unwrap_or(&[]));
-                }
-                w.byte(b'"');
-            }
-            w.byte(b'}');
+            self.problem(view, problem, w);
         }
         w.byte(b']');
     }
 
+    fn problem(&mut self, view: &View<'_>, problem: &Problem, w: &mut TextWriter<'_>) {
+        let View { tables, tree, bytes, redact } = *view;
+        w.fixed(b"{\"severity\":\"");
+        w.word(problem.severity.word());
+        w.fixed(b"\",\"field\":\"");
+        write_path(tree, tables, problem.node, true, w);
+        w.fixed(b"\",\"text\":\"");
+        strings::escaped(w, problem_text_into(problem, tables, tree, &mut self.text).raw().as_bytes());
+        w.byte(b'"');
+        if let Some((buffer, start, len)) = problem.bytes {
+            let (from, to) = (start as usize, start as usize + len as usize);
+            w.fixed(b",\"bytes\":\"");
+            if redact && tree.secrets(buffer).any(|secret| secret.0 < to && from < secret.1) {
+                w.raw(format!("<redacted, {len} bytes>").as_bytes());
+            } else {
+                strings::hex(w, tree.bytes(buffer, bytes).get(from..to).unwrap_or(&[]));
+            }
+            w.byte(b'"');
+        }
+        w.byte(b'}');
+    }
+
     fn endpoint(&mut self, at: SocketAddr, w: &mut TextWriter<'_>) {
         if let Some((_, text)) = self.ends.iter().flatten().find(|e| e.0 == at) {
-            w.text(text.as_bytes());
+            w.raw(text.as_bytes());
             return;
         }
         let text = at.to_string();
-        w.text(text.as_bytes());
+        w.raw(text.as_bytes());
         if let Some(place) = self.ends.get_mut(self.next_end % 4) {
             *place = Some((at, text));
         }
@@ -207,27 +245,24 @@ impl Formatter {
     }
 }
 
-/// Appends `,"acknowledges":[…]` and its like where there are any.
+/// Appends the links of a kind as an array.
 fn links(tree: &Tree, kind: LinkKind, w: &mut TextWriter<'_>) {
-    let mut first = true;
-    for link in tree.links().iter().filter(|l| l.kind == kind) {
-        if first {
-            w.fixed(b",\"");
-            w.text(kind.word().as_bytes());
-            w.fixed(b"\":[");
-        } else {
+    w.byte(b'[');
+    for (i, of) in tree.links().iter().filter(|l| l.kind == kind).enumerate() {
+        if i > 0 {
             w.byte(b',');
         }
-        first = false;
-        w.fixed(b"{\"record\":");
-        w.number(link.record);
-        w.fixed(b",\"elapsed_ms\":");
-        milliseconds(w, link.nanos);
-        w.byte(b'}');
+        link(of, w);
     }
-    if !first {
-        w.byte(b']');
-    }
+    w.byte(b']');
+}
+
+fn link(of: &RecordLink, w: &mut TextWriter<'_>) {
+    w.fixed(b"{\"record\":");
+    w.number(of.record);
+    w.fixed(b",\"elapsed_ms\":");
+    milliseconds(w, of.nanos);
+    w.byte(b'}');
 }
 
 /// Appends a value that is neither a plain number nor a text, without the quotes that JSON would have.
@@ -345,21 +380,29 @@ pub fn escaped(out: &mut Vec<u8>, text: &str) {
     escaped_bytes(out, text.as_bytes());
 }
 
-/// The same for a part of a text.
+/// The same for UTF-8 as bytes. JSON would allow DEL, C1 and bidirectional controls as they are; they are escaped for those who print JSON
+/// on a terminal.
 fn escaped_bytes(out: &mut Vec<u8>, mut rest: &[u8]) {
     while let Some(at) = strings::first_special(rest) {
         let (plain, from) = rest.split_at(at);
         out.extend_from_slice(plain);
         let Some((byte, after)) = from.split_first() else { break };
+        rest = after;
         match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
             b'\n' => out.extend_from_slice(b"\\n"),
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\t' => out.extend_from_slice(b"\\t"),
+            0x80.. => match strings::control(from) {
+                Some((c, length)) => {
+                    out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes());
+                    rest = from.get(length..).unwrap_or(&[]);
+                }
+                // Another character whose first byte is the same.
+                None => out.push(*byte),
+            },
             other => out.extend_from_slice(format!("\\u{other:04x}").as_bytes()),
         }
-        rest = after;
     }
     out.extend_from_slice(rest);
 }

@@ -1,5 +1,6 @@
 //! `--spans`: every node with its name, type and place, so that a program can point at bytes.
 
+use super::super::problem::any_name;
 use super::super::scratch::TextWriter;
 use super::strings::escaped;
 use super::value::{ValueState, View, value};
@@ -34,7 +35,7 @@ fn span(
             w.number(n as u64);
             w.fixed(b"]\"");
         }
-        _ => string(view.tree.dynamic(node.name).unwrap_or_else(|| view.tables.name(node.name)), w),
+        _ => string(any_name(view.tree, view.tables, node.name).raw(), w),
     }
     w.fixed(b",\"type\":");
     string(view.tables.type_def(node.ty).map_or("", |t| &t.text), w);

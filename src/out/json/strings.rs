@@ -2,6 +2,7 @@
 
 use super::super::scratch::TextWriter;
 use super::escaped_bytes;
+use crate::captured::{CONTROL_LEADS, is_control};
 use crate::tree::{TextKind, decode_pieces};
 
 /// Bytes that are looked at before they count as written.
@@ -12,7 +13,7 @@ pub(in crate::out) fn escaped(w: &mut TextWriter<'_>, text: &[u8]) {
     let mut rest = text;
     while !rest.is_empty() {
         let (part, after) = rest.split_at(rest.len().min(PART));
-        if !plain(w, part, 0, 0) {
+        if !plain(w, part, 0, HIGH) {
             return escaped_bytes(w.vec(), rest);
         }
         rest = after;
@@ -106,15 +107,35 @@ const fn each(byte: u8) -> u64 {
 #[inline(always)]
 fn special(word: u64, beyond: u64) -> u64 {
     let less = |word: u64, than: u8| word.wrapping_sub(each(than)) & !word;
-    let found = less(word, 0x20) | less(word ^ each(b'"'), 1) | less(word ^ each(b'\\'), 1);
+    let found =
+        less(word, 0x20) | less(word ^ each(b'"'), 1) | less(word ^ each(b'\\'), 1) | less(word ^ each(0x7f), 1);
     (found | word & beyond) & HIGH
 }
 
-/// Where the first byte is that JSON has escaped. What [`special`] finds in vain lies above what it finds rightly.
+/// The same for UTF-8, where a control may also begin with one of [`CONTROL_LEADS`].
+#[inline(always)]
+fn special_or_lead(word: u64) -> u64 {
+    let equal = |byte: u8| {
+        let differs = word ^ each(byte);
+        differs.wrapping_sub(each(1)) & !differs & HIGH
+    };
+    CONTROL_LEADS.iter().fold(special(word, 0), |found, lead| found | equal(*lead))
+}
+
+/// The control with which a text begins, if it does, and its length in bytes.
+pub(super) fn control(text: &[u8]) -> Option<(char, usize)> {
+    let first = text.get(..text.len().min(3)).unwrap_or(text);
+    let valid = first.utf8_chunks().next()?.valid();
+    let c = valid.chars().next().filter(|c| is_control(*c))?;
+    Some((c, c.len_utf8()))
+}
+
+/// Where the first byte is that is escaped, or may begin a character that is. The lowest bit that the sums below find is always right; what
+/// a borrow makes them find in vain lies above it.
 pub(super) fn first_special(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     let all = words.iter().map(|word| u64::from_le_bytes(*word)).chain([padded(rest)]);
-    let found = |word| Some(special(word, 0)).filter(|found| *found != 0);
+    let found = |word| Some(special_or_lead(word)).filter(|found| *found != 0);
     all.enumerate().find_map(|(i, word)| Some(i * 8 + found(word)?.trailing_zeros() as usize / 8))
 }
 
@@ -193,6 +214,10 @@ fn latin(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
         rest = after;
         if let Some((byte, after)) = rest.split_first().filter(|_| ascii < 8) {
             let byte = byte ^ flip as u8;
+            // A C1 control.
+            if byte < 0xa0 {
+                return false;
+            }
             if let Some(to) = room.get_mut(at..).and_then(|to| to.first_chunk_mut()) {
                 *to = [0xc0 | byte >> 6, 0x80 | byte & 0x3f];
             }
@@ -282,7 +307,10 @@ mod tests {
     #[test]
     fn a_text_is_the_same_at_any_length_with_anything_in_it_in_every_kind() {
         for length in (0..40).chain([255, 256, 257, 264, 513, 20_000]) {
-            for odd in ["", "x", "\"", "\\", "\n", "\u{1}", "\u{7f}", "é", "\u{2028}", "𝄞"] {
+            for odd in [
+                "", "x", "\"", "\\", "\n", "\u{1}", "\u{7f}", "é", "©", "\u{80}", "\u{9b}", "\u{a0}", "\u{61c}", "؟",
+                "—", "\u{2028}", "\u{202e}", "𝄞",
+            ] {
                 for at in [0, length / 2, length] {
                     let text = format!("{}{odd}{}", "a".repeat(at), "b".repeat(length - at));
                     let mut right = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::super::problem::any_name;
 use super::super::scratch::{SCRATCH_BYTES, TextWriter};
 use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::ValueTexts;
@@ -159,8 +160,7 @@ fn meaning_of(meanings: &[u32], node: &Node) -> u32 {
 fn long_key(view: &View<'_>, name: Sym, lead: u8, w: &mut TextWriter<'_>) {
     w.byte(lead);
     w.byte(b'"');
-    let text = view.tree.dynamic(name).unwrap_or_else(|| view.tables.name(name));
-    escaped(w, text.as_bytes());
+    escaped(w, any_name(view.tree, view.tables, name).raw().as_bytes());
     w.fixed(b"\":");
 }
 
@@ -222,7 +222,7 @@ fn scalar(view: &View<'_>, node: &Node, w: &mut TextWriter<'_>) {
 pub(super) fn unquoted(view: &View<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
         Kind::Bytes | Kind::Undecoded => hex(w, &content(view, node)),
-        Kind::Number => w.text(view.tree.owned(node.value).as_bytes()),
+        Kind::Number => w.raw(view.tree.owned(node.value).raw().as_bytes()),
         Kind::F32 => float32(f32::from_bits(node.value as u32), w),
         Kind::F64 => float64(f64::from_bits(node.value), w),
         Kind::Uuid | Kind::UuidBe => uuid(&content(view, node), node.kind == Kind::Uuid, w),
@@ -243,7 +243,7 @@ pub(super) fn unquoted(view: &View<'_>, node: &Node, w: &mut TextWriter<'_>) {
 pub(in crate::out) fn text(tree: &Tree, bytes: &[u8], node: &Node, kind: TextKind, w: &mut TextWriter<'_>) {
     if kind == TextKind::Owned {
         w.byte(b'"');
-        escaped(w, tree.owned(node.value).as_bytes());
+        escaped(w, tree.owned(node.value).raw().as_bytes());
         return w.byte(b'"');
     }
     let (start, length) = node.content();
@@ -270,7 +270,7 @@ fn uuid(bytes: &[u8], microsoft: bool, w: &mut TextWriter<'_>) {
             w.byte(b'-');
         }
         let (now, later) = rest.split_at(part);
-        w.text(now.as_flattened());
+        w.raw(now.as_flattened());
         rest = later;
     }
 }
@@ -283,7 +283,7 @@ fn float32(f: f32, w: &mut TextWriter<'_>) {
         // Read as 64 bits, the shortest bracket of the largest floats lies beyond what 32 bits can hold.
         float64(f64::from(f), w);
     } else if f.is_finite() {
-        w.text(zmij::Buffer::new().format_finite(f).as_bytes());
+        w.raw(zmij::Buffer::new().format_finite(f).as_bytes());
     } else {
         special(f64::from(f), w);
     }
@@ -294,7 +294,7 @@ fn float64(f: f64, w: &mut TextWriter<'_>) {
         return;
     }
     if f.is_finite() {
-        w.text(zmij::Buffer::new().format_finite(f).as_bytes());
+        w.raw(zmij::Buffer::new().format_finite(f).as_bytes());
     } else {
         special(f, w);
     }
@@ -335,7 +335,7 @@ fn special(f: f64, w: &mut TextWriter<'_>) {
         (_, true) => b"Infinity",
         _ => b"-Infinity",
     };
-    w.text(word);
+    w.raw(word);
 }
 
 #[cfg(test)]

@@ -1,35 +1,36 @@
-//! What a record's tree says of the records before it. Found out once, in capture order; whoever writes the tree needs no memory of
-//! its own, and may write any record at any time.
+//! What a record's tree shows because of earlier records: names of numbers, the line of a new day. [`Annotator`] finds it in capture order,
+//! once; a tree can then be written by any thread, at any time, without state of its own.
 
 use super::inferred::{NameInference, SeenMessage};
 use crate::out::{Body, Record};
 
-/// What earlier records have to do with one.
+/// What earlier records add to one record's tree.
 #[derive(Clone, Copy, Default)]
 pub struct Annotations<'a> {
-    /// It is the first of its day.
+    /// The record is the first of its day (UTC).
     pub new_day: bool,
-    /// From here on the oldest names are forgotten.
+    /// The bound on names was reached with this record: from here on the oldest are forgotten.
     pub forgotten: bool,
     named: &'a [InferredName],
     text: &'a str,
 }
 
 impl<'a> Annotations<'a> {
-    /// The next node whose number is called something, or one beyond all.
+    /// The index of the next node that has a name, `u32::MAX` when there is none.
     #[inline(always)]
     pub(super) fn next(&self) -> u32 {
         self.named.first().map_or(u32::MAX, |first| first.node)
     }
 
-    /// What a node's number is called, and by which record. Nodes may be asked for in any order.
+    /// The name of a node's number and the record that gave it. Nodes may be asked for in any order.
     pub fn name_of(&self, node: u32) -> Option<(&'a str, u64)> {
         let at = self.named.binary_search_by_key(&node, |named| named.node).ok()?;
         let named = self.named.get(at)?;
         Some((self.text.get(named.start..named.end)?, named.record))
     }
 
-    /// What a node's number is called, and by which record. Nodes are asked for in their order; those before are forgotten.
+    /// The name of a node's number and the record that gave it. Nodes have to be asked for in ascending order: names of earlier nodes are
+    /// dropped.
     #[inline(never)]
     pub(super) fn take(&mut self, node: u32) -> Option<(&'a str, u64)> {
         while let Some((first, rest)) = self.named.split_first().filter(|(first, _)| first.node <= node) {
@@ -42,14 +43,14 @@ impl<'a> Annotations<'a> {
     }
 }
 
-/// The annotation_store of one or more records, kept until they are written.
+/// The annotations of several records, kept until these are written.
 #[derive(Default)]
 pub struct AnnotationStore {
     named: Vec<InferredName>,
     text: String,
 }
 
-/// A record's own among [`AnnotationStore`].
+/// Which part of an [`AnnotationStore`] belongs to a record.
 #[derive(Clone, Copy, Default)]
 pub struct AnnotationRange {
     new_day: bool,
@@ -58,7 +59,7 @@ pub struct AnnotationRange {
     end: usize,
 }
 
-/// A node whose number has a name: where its text stands, and the record that gave it.
+/// A node whose number has a name: the name's place in the text, and the record that gave it.
 #[derive(Clone, Copy)]
 struct InferredName {
     node: u32,
@@ -68,13 +69,13 @@ struct InferredName {
 }
 
 impl AnnotationStore {
-    /// One record's.
+    /// The annotations of one record.
     pub fn get(&self, at: AnnotationRange) -> Annotations<'_> {
         let named = self.named.get(at.first..at.end).unwrap_or(&[]);
         Annotations { new_day: at.new_day, forgotten: at.forgotten, named, text: &self.text }
     }
 
-    /// Empties them, keeping what was allocated up to so many bytes.
+    /// Empties the store. Of each allocation up to `keep` bytes are kept.
     pub fn clear(&mut self, keep: usize) {
         self.named.clear();
         self.named.shrink_to(keep / size_of::<InferredName>());
@@ -82,18 +83,18 @@ impl AnnotationStore {
         self.text.shrink_to(keep);
     }
 
-    /// How many bytes they take.
+    /// Bytes in use.
     pub fn bytes(&self) -> usize {
         size_of_val(self.named.as_slice()) + self.text.len()
     }
 
-    /// All of them as one record's.
+    /// Everything, as if it were one record's.
     #[cfg(test)]
     pub(super) fn all(&self) -> Annotations<'_> {
         self.get(AnnotationRange { end: self.named.len(), ..AnnotationRange::default() })
     }
 
-    /// Notes what a node's number is called, and by which record. A record's nodes come in order.
+    /// Adds the name of a node's number, given by `record`. A record's nodes have to be added in ascending order.
     pub(super) fn call(&mut self, node: u32, name: &str, record: u64) {
         let start = self.text.len();
         self.text.push_str(name);
@@ -101,7 +102,7 @@ impl AnnotationStore {
     }
 }
 
-/// The records so far.
+/// Reads records in capture order and finds what to show beside later ones.
 pub struct Annotator {
     day: i64,
     names: NameInference,
@@ -114,7 +115,7 @@ impl Default for Annotator {
 }
 
 impl Annotator {
-    /// Takes in the next record; what those before it have to do with it is added to `annotation_store`.
+    /// Learns from the next record. What earlier records add to its tree goes into `annotation_store`; the range returned finds it there.
     pub fn next(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> AnnotationRange {
         let day = record.at.time.seconds.div_euclid(86_400);
         let mut annotations = AnnotationRange {

@@ -1,5 +1,5 @@
-//! NameInference that messages gave to numbers: a player's, a node's, an age's, an account's. Shown beside the number later on, as what was
-//! inferred. Knows no protocol: what is a name, and what a number, tables say.
+//! Infers names for numbers: a player's, a node's, an age's, an account's. A message that has both teaches the name; trees show it beside the
+//! number in later messages. It knows no protocol: tables mark which types are names and which are numbers of what.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,50 +8,50 @@ use super::hashing::RandomSeed;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text, mark};
 
-/// More names than this are not remembered; the oldest are forgotten first.
+/// How many names are remembered; beyond that the oldest are forgotten.
 const LIMIT: usize = 16_384;
-/// More names in requests are not remembered, nor more of one request.
+/// How many names from requests wait for a reply, in all and of one request.
 const ASKED: usize = 2048;
 const ASKED_AT_ONCE: usize = 4;
-/// Characters of a name that are remembered.
+/// How many characters of a name are remembered.
 const LENGTH: usize = 64;
 
-/// What a type's values are to names, as bits: numbers of things, names of things.
+/// The roles of a type, as bits: its values identify things, or name them.
 const NUMBER: u8 = 1;
 const NAME: u8 = 2;
 
-/// A thing that may have a name: its protocol, what it is, and its number.
+/// Something that can have a name: the protocol's tables, the kind of thing, its number.
 type Identity = (usize, Sym, u128);
 
-/// A message that is looked at.
+/// A message to learn from and to find names for.
 #[derive(Clone, Copy)]
 pub(super) struct SeenMessage<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
     pub(super) bytes: &'a [u8],
-    /// Its record's number.
+    /// The number of its record.
     pub(super) record: u64,
     /// The record it answers.
     pub(super) answers: Option<u64>,
 }
 
-/// What is known by name. Grows to its bounds; from there on nothing is allocated for a message.
+/// All names that were inferred. Memory grows to the bounds above; after that no message allocates.
 #[derive(Default)]
 pub(super) struct NameInference {
     known: KnownNames,
-    /// NameInference in requests, by record, the oldest first: what they name has its number in the reply.
+    /// Names in requests, the oldest first, as (record, kind, name). The number of the thing comes with the reply.
     asked: VecDeque<(u64, Sym, String)>,
-    /// What the types of each protocol's tables are to names: most messages hold neither, and are done with after a look at this.
+    /// For each protocol's tables the roles of all types. Most messages hold neither names nor numbers, and this tells quickly.
     roles: Vec<(usize, Vec<u8>)>,
-    /// The nodes of a message that are numbers of things, and those that are names.
+    /// Nodes of the current message: numbers of things, and names.
     numbers: Vec<u32>,
     texts: Vec<u32>,
     text: String,
 }
 
 impl NameInference {
-    /// Learns from a message, and notes what its numbers are called: by earlier messages, or by the request that it answers. Says whether
-    /// from here on the oldest names are forgotten.
+    /// Learns from a message, and adds the names of its numbers to `annotation_store`: those given by earlier messages or by the request it
+    /// answers. Returns true when the bound was reached with this message.
     pub(super) fn infer(&mut self, seen: SeenMessage<'_>, annotation_store: &mut AnnotationStore) -> bool {
         self.look(seen);
         if !self.numbers.is_empty() {
@@ -92,8 +92,8 @@ impl NameInference {
         }
     }
 
-    /// Learns from a message: in each structure, a text that names a kind of thing belongs to the number of that kind beside it. In a
-    /// request it may also be the number of the message itself (a node that is saved), or come with the reply (a login).
+    /// Learns from a message. A text that names a kind of thing belongs to the number of that kind in the same structure. In a request the
+    /// number may also be a field of the message itself (a node that is saved), or come with the reply (a login).
     fn learn(&mut self, seen: SeenMessage<'_>) {
         let request = seen.answers.is_none() && has_transaction(seen);
         for at in 0..self.texts.len() {
@@ -115,7 +115,7 @@ impl NameInference {
         }
     }
 
-    /// Learns from a reply: names in its request belong to the numbers it brings.
+    /// Learns from a reply: names in its request belong to the numbers in it.
     fn answered(&mut self, seen: SeenMessage<'_>) {
         let Some(request) = seen.answers else { return };
         let first = self.asked.partition_point(|asked| asked.0 < request);
@@ -128,7 +128,7 @@ impl NameInference {
     }
 }
 
-/// Keeps a name in a request; records come in order.
+/// Remembers a name from a request. Records come in ascending order.
 fn ask(asked: &mut VecDeque<(u64, Sym, String)>, record: u64, kind: Sym, name: &str) {
     if asked.iter().rev().take_while(|of| of.0 == record).count() >= ASKED_AT_ONCE {
         return;
@@ -140,12 +140,12 @@ fn ask(asked: &mut VecDeque<(u64, Sym, String)>, record: u64, kind: Sym, name: &
     asked.push_back((record, kind, text));
 }
 
-/// Things with their names, and the record each name came from.
+/// Names by identity, each with the record that gave it.
 #[derive(Default)]
 struct KnownNames {
     things: HashMap<Identity, (String, u64), RandomSeed>,
     order: VecDeque<Identity>,
-    /// The limit was reached: to be said, and said.
+    /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)` after that.
     full: Option<bool>,
 }
 
@@ -158,7 +158,7 @@ impl KnownNames {
         Some((known.0.as_str(), known.1))
     }
 
-    /// Whether the oldest names began to be forgotten; said once.
+    /// True once, for the message with which the bound was reached.
     fn take_full(&mut self) -> bool {
         let say = self.full == Some(false);
         if say {
@@ -167,7 +167,7 @@ impl KnownNames {
         say
     }
 
-    /// Gives a name to the numbers of a kind that stand in a structure; whether there was one.
+    /// Gives a name to the numbers of a kind in a structure. Returns whether there was one.
     fn give(&mut self, seen: SeenMessage<'_>, parent: u32, kind: Sym, name: &str, record: u64) -> bool {
         let mut given = false;
         for (_, number) in seen.tree.children(parent) {
@@ -206,22 +206,22 @@ impl KnownNames {
     }
 }
 
-/// Which tables these are: a number is a thing's only within its protocol.
+/// Identifies tables by address: a number identifies a thing only within its protocol.
 fn tables_id(tables: &Tables) -> usize {
     std::ptr::from_ref(tables) as usize
 }
 
-/// What each type of some tables is to names.
+/// The roles of each type of some tables.
 fn roles(tables: &Tables) -> Vec<u8> {
     let defs = (0..).map_while(|ty| tables.type_def(TypeRef(ty)));
     defs.map(|def| if def.ids.is_empty() { 0 } else { NUMBER } | if def.names.is_empty() { 0 } else { NAME }).collect()
 }
 
-/// Reads as much of a text as is remembered.
+/// Reads the first `LENGTH` characters of a text.
 fn read_name(seen: SeenMessage<'_>, node: &Node, out: &mut String) {
     out.clear();
     match node.kind {
-        Kind::Text(TextKind::Owned) => out.push_str(seen.tree.owned(node.value)),
+        Kind::Text(TextKind::Owned) => out.push_str(seen.tree.owned(node.value).raw()),
         Kind::Text(kind) => {
             let (start, len) = node.content();
             let all = seen.tree.bytes(node.buffer, seen.bytes);
@@ -258,12 +258,12 @@ fn has_transaction(seen: SeenMessage<'_>) -> bool {
     seen.tree.children(0).any(|(_, node)| seen.tables.type_def(node.ty).is_some_and(|def| def.transaction))
 }
 
-/// The structure a node stands in.
+/// The structure that contains a node.
 fn parent(tree: &Tree, index: u32) -> u32 {
     (0..index).rev().find(|i| tree.get(*i).is_some_and(|n| n.end > index)).unwrap_or(0)
 }
 
-/// A number, or a UUID as one; 0 names nothing.
+/// A number, or a UUID as a 128-bit one; `None` for 0, which identifies nothing.
 fn number_of(seen: SeenMessage<'_>, node: &Node) -> Option<u128> {
     let key = match node.kind {
         Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => u128::from(node.value),

@@ -1,6 +1,7 @@
 //! The lines of a message's fields: names under each other, values beside them, and what these mean.
 
 use super::super::json;
+use super::super::problem::any_name;
 use super::super::scratch::{SCRATCH_BYTES, TextWriter};
 use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::{ValueKey, ValueTexts};
@@ -8,6 +9,7 @@ use super::TreeOptions;
 use super::annotations::Annotations;
 use super::meaning::meaning;
 use super::value::{self, View};
+use crate::captured::is_control;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TypeRef, Walk, mark};
 
@@ -216,17 +218,20 @@ impl Lines<'_> {
     /// The characters of any name.
     #[inline(never)]
     fn any_width(&self, name: Sym) -> usize {
-        self.view.tree.dynamic(name).unwrap_or_else(|| self.view.tables.name(name)).chars().count()
+        let name = any_name(self.view.tree, self.view.tables, name);
+        if name.raw().contains(is_control) {
+            return name.escaped().to_string().chars().count();
+        }
+        name.raw().chars().count()
     }
 
     /// A name that is painted or long, or came from the traffic.
     #[inline(never)]
     fn any_name(&self, name: Sym, width: usize, tie: usize, w: &mut TextWriter<'_>) {
-        let text = self.view.tree.dynamic(name).unwrap_or_else(|| self.view.tables.name(name));
         let paint = self.paint(tie);
-        for part in [&paint.0, text, &paint.1] {
-            w.text(part.as_bytes());
-        }
+        w.raw(paint.0.as_bytes());
+        w.captured(any_name(self.view.tree, self.view.tables, name));
+        w.raw(paint.1.as_bytes());
         spaces(width.saturating_sub(self.any_width(name)), w);
     }
 
@@ -235,11 +240,11 @@ impl Lines<'_> {
     fn element(&self, name: Sym, number: u32, tie: usize, w: &mut TextWriter<'_>) {
         if name == Sym::ELEMENT {
             let paint = self.paint(tie);
-            w.text(paint.0.as_bytes());
+            w.raw(paint.0.as_bytes());
             w.byte(b'[');
             w.number(number.into());
             w.byte(b']');
-            w.text(paint.1.as_bytes());
+            w.raw(paint.1.as_bytes());
         } else {
             self.any_name(name, 0, tie, w);
         }

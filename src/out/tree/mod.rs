@@ -16,6 +16,7 @@ use super::paint::Paint;
 use super::problem::{problem_text_into, write_path};
 use super::scratch::{Scratch, TextWriter};
 use crate::capture::Time;
+use crate::captured::{Captured, Escaped};
 use crate::proto::{Event, EventKind, Message};
 use crate::record::{Body, Record};
 use crate::table::Tables;
@@ -105,7 +106,7 @@ impl Formatter {
             Body::StreamEnd { text, counts } => {
                 painted(w, &self.options.paint.dim, "── ");
                 let out = w.vec();
-                let _ = write!(out, "{text}: {} bytes", counts.payload);
+                let _ = write!(out, "{}: {} bytes", Escaped(text), counts.payload);
                 let parts = [
                     ("explained", counts.explained),
                     ("opaque", counts.opaque),
@@ -129,7 +130,7 @@ impl Formatter {
             _ => &self.options.paint.bad,
         };
         painted(w, paint, "── ");
-        painted(w, paint, &event.text);
+        painted_captured(w, paint, Captured::new(&event.text));
         let out = w.vec();
         if let (Some(offset), Some(length)) = (event.offset, event.length) {
             // The text may have said how many.
@@ -159,7 +160,7 @@ impl Formatter {
             if write_path(tree, tables, problem.node, false, w) {
                 w.fixed(b": ");
             }
-            w.text(problem_text_into(problem, tables, tree, &mut self.text).as_bytes());
+            w.captured(problem_text_into(problem, tables, tree, &mut self.text));
             w.byte(b'\n');
         }
         if self.options.bytes {
@@ -169,9 +170,9 @@ impl Formatter {
 
     fn day_line(&mut self, time: Time, w: &mut TextWriter<'_>) {
         let dim = &self.options.paint.dim;
-        w.text(dim.0.as_bytes());
+        w.raw(dim.0.as_bytes());
         self.clock.append_date(time, w);
-        w.text(dim.1.as_bytes());
+        w.raw(dim.1.as_bytes());
         painted(w, dim, " (UTC)");
         w.byte(b'\n');
     }
@@ -179,7 +180,7 @@ impl Formatter {
     /// `#12  frame 57  09:30:27.123456  tcp 3  auth  client ▸ server  `
     fn head(&mut self, record: &Record<'_>, w: &mut TextWriter<'_>) {
         let dim = &self.options.paint.dim;
-        w.text(dim.0.as_bytes());
+        w.raw(dim.0.as_bytes());
         w.byte(b'#');
         w.number(record.number);
         w.fixed(b"  frame ");
@@ -187,21 +188,21 @@ impl Formatter {
         w.fixed(b"  ");
         self.clock.append_clock(record.at.time, w);
         w.fixed(b"  ");
-        w.text(record.transport.word().as_bytes());
+        w.word(record.transport.word());
         w.byte(b' ');
         w.number(record.stream.into());
         w.fixed(b"  ");
-        w.text(record.service.as_bytes());
+        w.raw(record.service.as_bytes());
         w.fixed(b"  ");
-        w.text(record.from.word().as_bytes());
-        w.text(" ▸ ".as_bytes());
-        w.text(record.from.other().word().as_bytes());
-        w.text(dim.1.as_bytes());
+        w.word(record.from.word());
+        w.word(" ▸ ");
+        w.word(record.from.other().word());
+        w.raw(dim.1.as_bytes());
         w.fixed(b"  ");
     }
 
     fn message_line(&self, message: &Message<'_>, tree: &Tree, w: &mut TextWriter<'_>) {
-        painted(w, &self.options.paint.name, message.name);
+        painted_captured(w, &self.options.paint.name, message.name);
         if let Some(n) = message.number {
             w.fixed(b" (");
             w.number(n);
@@ -225,10 +226,12 @@ impl Formatter {
     }
 }
 
-fn painted(w: &mut TextWriter<'_>, paint: &(String, String), text: &str) {
-    if paint.0.is_empty() {
-        w.text(text.as_bytes());
-    } else {
-        [&paint.0, text, &paint.1].iter().for_each(|part| w.text(part.as_bytes()));
-    }
+fn painted(w: &mut TextWriter<'_>, paint: &(String, String), text: &'static str) {
+    painted_captured(w, paint, Captured::new(text));
+}
+
+fn painted_captured(w: &mut TextWriter<'_>, paint: &(String, String), text: Captured<'_>) {
+    w.raw(paint.0.as_bytes());
+    w.captured(text);
+    w.raw(paint.1.as_bytes());
 }

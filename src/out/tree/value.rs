@@ -59,7 +59,7 @@ fn bytes(all: &[u8], w: &mut TextWriter<'_>) {
         json::write_hex(w, four);
     }
     if all.len() > SHOWN_BYTES {
-        w.text(" … (".as_bytes());
+        w.word(" … (");
         w.number(all.len() as u64);
         w.fixed(b" bytes)");
     }

@@ -7,6 +7,7 @@ use std::hash::BuildHasher;
 use super::number::{self, Form, odd};
 use super::text::{self, Place, Quoted};
 use super::value::{Inside, Run, Sort, node};
+use crate::captured::Captured;
 use crate::table::{ReadAs, ValueRead};
 use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, mark};
 
@@ -284,7 +285,7 @@ impl Run<'_> {
         self.top.key = name;
         self.keep.text.clear();
         if let Some(text) = self.tree.dynamic(name) {
-            self.keep.text.push_str(text);
+            self.keep.text.push_str(text.raw());
         }
         let key = std::mem::take(&mut self.keep.text);
         self.top.key_type = self.key_type(&key);
@@ -299,7 +300,7 @@ impl Run<'_> {
         let mut text = std::mem::take(&mut self.keep.text);
         text.clear();
         if kind == TextKind::Owned {
-            text.push_str(self.tree.owned(value));
+            text.push_str(self.tree.owned(value).raw());
         } else {
             let (start, len) = ((value >> 32) as usize, (value & 0xffff_ffff) as usize);
             let bytes = self.bytes.get(start..start + len).unwrap_or(&[]);
@@ -316,7 +317,7 @@ impl Run<'_> {
             return self.key_type("");
         };
         let name = self.take_name(value, kind);
-        self.key_type(self.tree.dynamic(name).unwrap_or(""))
+        self.key_type(self.tree.dynamic(name).map_or("", Captured::raw))
     }
 
     /// The type of the value at a key.

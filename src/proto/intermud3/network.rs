@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::captured::Captured;
 use crate::proto::Learned;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
@@ -91,8 +92,9 @@ impl Network {
             }
             Lesson::RouterChannels(data) => {
                 let data = view.child(0, data);
-                let channels = data
-                    .and_then(|d| view.elements(Some(d)).find(|(node, _)| tree.dynamic(node.name) == Some("channels")));
+                let channels = data.and_then(|d| {
+                    view.elements(Some(d)).find(|(node, _)| tree.dynamic(node.name) == Some(Captured::new("channels")))
+                });
                 for (node, index) in view.elements(channels.map(|c| c.1)) {
                     self.entry(Group::Channels, node, index, &view);
                 }
@@ -143,10 +145,10 @@ impl Network {
             },
             _ => String::new(),
         };
-        if deleted && let Some(known) = self.known.get(&(group, name.to_string())) {
+        if deleted && let Some(known) = self.known.get(&(group, name.raw().to_string())) {
             facts = known.iter().filter(|f| f.0 != "state").cloned().collect();
         }
-        self.put(group, name.to_string(), facts, &state);
+        self.put(group, name.raw().to_string(), facts, &state);
     }
 
     fn put(&mut self, group: Group, name: String, mut facts: Facts, state: &str) {
@@ -229,7 +231,7 @@ impl<'a> View<'a> {
             return out;
         };
         match node.kind {
-            Kind::Text(TextKind::Owned) => out.push_str(self.tree.owned(node.value)),
+            Kind::Text(TextKind::Owned) => out.push_str(self.tree.owned(node.value).raw()),
             Kind::Text(kind) => {
                 let (start, len) = node.content();
                 let bytes = self.bytes.get(start..start + len).unwrap_or(&[]);

@@ -218,7 +218,7 @@ impl<'a> Elements<'a> {
 
 fn text<'a>(tree: &'a Tree, node: &Node, bytes: &'a [u8]) -> Option<&'a [u8]> {
     match node.kind {
-        Kind::Text(TextKind::Owned) => Some(tree.owned(node.value).as_bytes()),
+        Kind::Text(TextKind::Owned) => Some(tree.owned(node.value).raw().as_bytes()),
         Kind::Text(_) => {
             let (start, len) = node.content();
             bytes.get(start..start + len)
@@ -238,7 +238,7 @@ fn shared(name: Sym, tree: &Tree, bytes: &[u8]) -> Option<u64> {
         let parent = if found.kind == Kind::Struct { index } else { index_of(tree, index)? };
         let (_, child) = tree.children(parent).find(|(_, n)| !n.has(mark::SPAN))?;
         if let Some(key) = tree.dynamic(child.name) {
-            return Some(hash(key.as_bytes()));
+            return Some(hash(key.raw().as_bytes()));
         }
         found = child;
     }

@@ -6,6 +6,7 @@ use super::framing::{self, Step};
 use super::network::Network;
 use super::replies::{Packet, Replies};
 use super::value::{Found, Reader};
+use crate::captured::Captured;
 use crate::proto::{Context, Event, EventKind, Learned, Message, Moment, Session, Side};
 use crate::session::StreamBuffer;
 use crate::table::{LayoutId, Tables};
@@ -125,7 +126,15 @@ impl I3Session {
         }
         let packet = found.message.map(|id| Packet { id, from, at, bytes, tree: &*context.tree });
         let reply = packet.and_then(|packet| self.replies.answer(packet, tables));
-        let message = Message { name: &self.name, number: None, service: self.service, from, offset, bytes, reply };
+        let message = Message {
+            name: Captured::new(&self.name),
+            number: None,
+            service: self.service,
+            from,
+            offset,
+            bytes,
+            reply,
+        };
         let record = context.emit.message(at, &message, tables, context.tree);
         if let Some(packet) = packet {
             self.replies.remember(packet, record);
@@ -143,7 +152,7 @@ impl I3Session {
             return;
         };
         match node.kind {
-            Kind::Text(TextKind::Owned) => self.name.push_str(context.tree.owned(node.value)),
+            Kind::Text(TextKind::Owned) => self.name.push_str(context.tree.owned(node.value).raw()),
             Kind::Text(_) => {
                 let (start, len) = node.content();
                 let text = bytes.get(start..start + len).unwrap_or(&[]);

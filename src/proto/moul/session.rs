@@ -9,6 +9,7 @@ use super::recognise::begins;
 use super::rejoin::JoinedKey;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::{Added, Store};
+use crate::captured::Captured;
 use crate::session::{
     Answer, ByteRange, Request, RequestKey, Requests, is_partial, transaction_key,
 };
@@ -169,7 +170,7 @@ impl MoulSession {
         let asked = id.filter(|id| self.requests.is_request(*id)).zip(key);
         context.emit.plaintext(side, half.stream.offset(), bytes);
         let message = Message {
-            name,
+            name: Captured::new(name),
             number,
             service: &self.service_name,
             from: side,

@@ -41,7 +41,7 @@ struct Heard {
 
 impl Emit for Heard {
     fn message(&mut self, at: Moment, message: &Message<'_>, _: &Tables, tree: &Tree) -> u64 {
-        self.records.push((at.frame, message.name.to_string()));
+        self.records.push((at.frame, message.name.raw().to_string()));
         self.bytes.add(Counts::of_message(tree, message.bytes.len()));
         self.records.len() as u64
     }

@@ -10,6 +10,7 @@ use super::packet::{Header, LinkHeader, control, padded};
 use super::sequence::Sequences;
 use super::siblings::{Joined, Kept, PiecePayload, Set, Siblings, Why};
 use super::stream::{Next, PacketFinder};
+use crate::captured::Captured;
 use crate::proto::{Context, Event, EventKind, Message, Moment, Session, Side, Start, Transport};
 use crate::table::Tables;
 
@@ -320,7 +321,7 @@ impl LinkSession {
         };
         let named = message.and_then(|m| context.tables.message(m)).map(|m| context.tables.name(m.name));
         let message = Message {
-            name: named.or(name.fixed).unwrap_or("UserCommand"),
+            name: Captured::new(named.or(name.fixed).unwrap_or("UserCommand")),
             number: name.number,
             service: SERVICE,
             from: received.from,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::circuit::{Arrival, Counters, Direction, Sent};
 use super::datagram::{Frame, Framing, NoMessage, Read};
 use super::packet::{self, Packet};
+use crate::captured::Captured;
 use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
 use crate::session::{Answer, Request, Requests, is_partial, not_its_transport, transaction_key};
 use crate::table::{MessageId, Tables};
@@ -124,7 +125,7 @@ impl CircuitSession {
             return;
         };
         let message = Message {
-            name: context.tables.name(def.name),
+            name: Captured::new(context.tables.name(def.name)),
             number: Some(u64::from(read.number)),
             service: "circuit",
             from,

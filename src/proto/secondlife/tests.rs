@@ -38,7 +38,7 @@ impl Emit for Heard {
         let mut json = JsonWriter::new(JsonOptions::default());
         json.fields(tables, tree, message.bytes, &mut out);
         json.problems(tables, tree, message.bytes, &mut out);
-        self.messages.push(format!("{} {}", message.name, String::from_utf8(out).unwrap()));
+        self.messages.push(format!("{} {}", message.name.raw(), String::from_utf8(out).unwrap()));
         self.messages.len() as u64
     }
     fn event(&mut self, _: Moment, event: Event) {

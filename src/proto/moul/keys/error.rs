@@ -96,9 +96,9 @@ impl fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
-/// A file's name on one line: control characters become `?`.
+/// A file's name on one line, its control characters escaped.
 pub(super) fn printable(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    crate::captured::escape(name)
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn it_is_one_line_whatever_the_file_is_called() {
         let error = KeyError::new("a\nb.ini", Place::Line { line: 3, column: 14 }, "expected base-64");
-        assert_eq!(error.to_string(), "a?b.ini:3:14: expected base-64");
+        assert_eq!(error.to_string(), "a\\nb.ini:3:14: expected base-64");
         assert_eq!(KeyError::new("k", Place::Byte(5), "x").to_string(), "k: byte 5: x");
         assert_eq!(KeyError::new("k", Place::Whole, "x").to_string(), "k: x");
     }

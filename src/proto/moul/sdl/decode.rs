@@ -169,7 +169,7 @@ fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names) -> Opti
         return None;
     };
     if kind == TextKind::Owned {
-        name.push_str(run.tree.owned(node.value));
+        name.push_str(run.tree.owned(node.value).raw());
         return Some(name);
     }
     let (at, len) = node.content();

@@ -152,7 +152,7 @@ impl<'a> Fields<'a> {
         let (_, node) = self.node(name)?;
         let Kind::Text(kind) = node.kind else { return None };
         if kind == TextKind::Owned {
-            return Some(self.tree.owned(node.value).to_owned());
+            return Some(self.tree.owned(node.value).raw().to_owned());
         }
         let (at, len) = node.content();
         let mut text = String::new();

@@ -1,0 +1,115 @@
+//! Text that came from outside (a capture, a file name, what was typed), and the one way to show it to a person.
+//!
+//! Such text may hold escape sequences that move a terminal's cursor, line feeds that forge a record, and controls that reverse the order of
+//! what is read. [`Captured`] therefore has no `Display`: it is printed by [`Captured::escaped`], or compared and stored by [`Captured::raw`].
+//! It knows characters, no output and no protocol.
+
+use std::fmt::{self, Write};
+use std::path::Path;
+
+/// A text from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Captured<'a>(&'a str);
+
+impl<'a> Captured<'a> {
+    /// Marks a text as coming from outside.
+    pub fn new(text: &'a str) -> Captured<'a> {
+        Captured(text)
+    }
+
+    /// The text as it was captured: to compare it, to store it, to write it in a format that escapes by its own rules.
+    pub fn raw(self) -> &'a str {
+        self.0
+    }
+
+    /// The text as it may be shown to a person, on one line.
+    pub fn escaped(self) -> Escaped<'a> {
+        Escaped(self.0)
+    }
+}
+
+/// Shows a text from outside with every character escaped that [`is_control`] names: `\n`, `\t`, `\u001b`. A backslash stays as it is.
+#[derive(Clone, Copy)]
+pub struct Escaped<'a>(pub &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_control(*c)) {
+            f.write_str(rest.get(..at).unwrap_or(""))?;
+            write_escape(c, f)?;
+            rest = rest.get(at + c.len_utf8()..).unwrap_or("");
+        }
+        f.write_str(rest)
+    }
+}
+
+/// Whether a character does something to a terminal or to the order of what is read: C0 and C1 controls, DEL, bidirectional controls, and
+/// the separators that some programs take for the end of a line.
+pub fn is_control(c: char) -> bool {
+    matches!(
+        c,
+        '\0'..='\x1f'
+            | '\x7f'..='\u{9f}'
+            | '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{206f}'
+    )
+}
+
+/// The bytes with which the UTF-8 of those characters beyond ASCII begins; other characters begin with them, too.
+pub const CONTROL_LEADS: [u8; 3] = [0xc2, 0xd8, 0xe2];
+
+/// Writes the escape of a character: `\n`, `\r`, `\t`, or `\u` with four hex digits, as JSON has it.
+pub fn write_escape(c: char, out: &mut dyn Write) -> fmt::Result {
+    match c {
+        '\n' => out.write_str("\\n"),
+        '\r' => out.write_str("\\r"),
+        '\t' => out.write_str("\\t"),
+        other => write!(out, "\\u{:04x}", u32::from(other)),
+    }
+}
+
+/// A text from outside on one line, as it may be shown to a person.
+pub fn escape(text: &str) -> String {
+    Escaped(text).to_string()
+}
+
+/// A message of several lines: every control but the line feeds between them is escaped.
+pub fn escape_lines(text: &str) -> String {
+    text.split('\n').map(escape).collect::<Vec<_>>().join("\n")
+}
+
+/// The name of a file as it may be shown to a person.
+pub fn file_name(path: &Path) -> String {
+    escape(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_a_cursor_or_forges_a_line_is_escaped() {
+        let text = "a\\b\n\t\r\x1b[2J\x07\x7f\u{85}\u{9b}é©—\u{61c}\u{200e}\u{2028}\u{202e}\u{2066}𝄞";
+        let shown = Captured::new(text).escaped().to_string();
+        let right = r"a\b\n\t\r\u001b[2J\u0007\u007f\u0085\u009bé©—\u061c\u200e\u2028\u202e\u2066𝄞";
+        assert_eq!(shown, right);
+        assert!(!shown.chars().any(is_control));
+    }
+
+    #[test]
+    fn a_control_beyond_ascii_begins_with_one_of_its_leads() {
+        for c in (0x80..0x11_0000).filter_map(char::from_u32).filter(|c| is_control(*c)) {
+            let lead = c.encode_utf8(&mut [0; 4]).bytes().next();
+            assert!(lead.is_some_and(|lead| CONTROL_LEADS.contains(&lead)), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_keeps_its_lines() {
+        assert_eq!(escape_lines("a\n\x1bb\n"), "a\n\\u001bb\n");
+    }
+}

@@ -1,0 +1,122 @@
+//! Text from a capture that would move a terminal's cursor, forge a record or turn the reading order: in no output does it come out raw.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::made::{ACK, Made, end};
+
+/// What a sender may put into any text: each would do harm on a terminal. The bytes are UTF-8.
+const HARM: &str = "x\u{1b}[2J\u{7}\r\n#2  frame 9  forged\u{7f}\u{9b}\u{85}\u{202e}\u{2066}\u{2028}\u{61c}y";
+
+/// A router stream of Intermud-3 with harm in packet types, keys of mappings, names and texts, and bytes that are no packet.
+fn capture() -> Vec<u8> {
+    let quoted = HARM.replace('\n', "\\n");
+    let packets = [
+        format!(
+            "({{\"startup-req-3\",5,\"{quoted}\",0,\"*i4\",0,1,0,0,1,1,1,\"{quoted}\",\"{quoted}\",\"{quoted}\",\"e\",([\"{quoted}\":1,]),([]),}})"
+        ),
+        format!("({{\"{quoted}\",5,\"A\",0,\"B\",0,([\"{quoted}\":([\"{quoted}\":1.5,\"k\":\"\\xff\",]),]),}})"),
+        format!("({{\"{HARM}\",5,\"A\",0,\"B\",0,}})"),
+        format!("({{\"error\",5,\"*i4\",0,\"A\",0,\"{quoted}\",\"{quoted}\",({{\"{quoted}\",5,}}),}})"),
+        format!(
+            "({{\"mudlist\",5,\"*i4\",0,\"A\",0,1,([\"{quoted}\":({{-1,\"1.2.3.4\",1,2,3,\"{quoted}\",\"{quoted}\",\"{quoted}\",\"t\",\"o\",\"e\",([\"{quoted}\":1,]),([]),}}),]),}})"
+        ),
+        format!("{HARM}"),
+    ];
+    let (client, server) = (end(1, 40_000), end(2, 8080));
+    let mut made = Made::new();
+    made.open(client, server);
+    let mut at = [1, 1];
+    for (i, text) in packets.iter().enumerate() {
+        let mut bytes = (text.len() as u32 + 1).to_be_bytes().to_vec();
+        bytes.extend(text.as_bytes());
+        bytes.push(0);
+        // The last three come from the router.
+        let side = usize::from(i >= 3);
+        let ends = if side == 0 { (client, server) } else { (server, client) };
+        made.tcp(ends, (at[side], at[1 - side], ACK), &bytes);
+        at[side] += bytes.len() as u32;
+    }
+    made.bytes
+}
+
+/// What the program prints, whatever its exit status.
+fn printed(arguments: &[&str], capture: &[u8]) -> (String, String) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    program.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = program.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(capture).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr))
+}
+
+/// The controls in a text other than line feeds, and tabs where these part columns.
+fn controls(text: &str, tabs: bool) -> String {
+    text.chars().filter(|c| moulsniff::captured::is_control(*c) && *c != '\n' && !(tabs && *c == '\t')).collect()
+}
+
+#[test]
+fn no_output_has_a_control_from_the_capture() {
+    let capture = capture();
+    let ways: [&[&str]; 13] = [
+        &["sessions", "-"],
+        &["sessions", "--csv", "-"],
+        &["-"],
+        &["-", "-x"],
+        &["-", "--json"],
+        &["-", "--json", "--spans"],
+        &["-", "--columns", "record,message,event,text,problems,problems[*].field,*.mudname,fields"],
+        &["-", "--csv"],
+        &["-", "--csv", "--columns", "message,fields,*.error_message"],
+        &["stats", "-"],
+        &["stats", "--json", "-"],
+        &["follow", "tcp:0", "-"],
+        &["follow", "tcp:0", "--text", "-"],
+    ];
+    for way in ways {
+        let (out, err) = printed(way, &capture);
+        assert!(!out.is_empty(), "{way:?}: {err}");
+        let tabs = way.contains(&"--columns") && !way.contains(&"--csv");
+        let csv = way.contains(&"--csv");
+        // In CSV, line feeds and the like stay within quotes, as RFC 4180 has it.
+        let out = if csv { out.replace(['\r', '\t'], "") } else { out.replace("\r\n", "\n") };
+        assert_eq!(controls(&out, tabs), "", "{way:?}");
+        assert_eq!(controls(&err, false), "", "{way:?}");
+        // Where a stream is printed as text, its lines are the lines printed.
+        let plain = csv || way.contains(&"--text");
+        assert!(plain || !out.lines().any(|line| line.starts_with("#2  frame 9")), "{way:?}: a record was forged");
+    }
+}
+
+#[test]
+fn every_record_is_one_line_of_columns() {
+    let capture = capture();
+    let (json, _) = printed(&["-", "--json"], &capture);
+    let (columns, _) = printed(&["-", "--columns", "record,message,fields,problems"], &capture);
+    assert_eq!(columns.lines().count(), json.lines().count() + 1);
+}
+
+#[test]
+fn no_error_has_a_control_of_what_was_typed() {
+    let name = format!("/nowhere/{HARM}");
+    let (harm, keys, tables) = (name.as_str(), format!("--keys={name}"), format!("--tables={name}"));
+    let ways: [&[&str]; 10] = [
+        &[harm],
+        &["stats", harm],
+        &["-", &keys],
+        &["-", &tables],
+        &["-", "--sdl", harm],
+        &["-", "-Y", harm],
+        &["-", "--columns", harm],
+        &["-", harm, "--no-such-option"],
+        &["decode", harm, "00"],
+        &["tables", "show", harm],
+    ];
+    for way in ways {
+        let (out, err) = printed(way, b"");
+        assert!(!err.is_empty(), "{way:?}: {out}");
+        assert_eq!(controls(&err, false), "", "{way:?}: {err:?}");
+        assert!(!err.lines().any(|line| line.starts_with("#2  frame 9")), "{way:?}: {err}");
+    }
+}
