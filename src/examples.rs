@@ -102,7 +102,14 @@ fn read_message(
             Err(format!("the example's bytes are {n}, the message ends after {end}"))
         }
         Outcome::Need(more) => Err(format!("the example's bytes are {n}, the message needs {more}")),
-        other => Err(format!("the example's bytes do not give the message: {other:?}")),
+        Outcome::Message(other, _) | Outcome::NoLayout(other, _) | Outcome::Malformed(other) if other != id => {
+            let name = tables.message(other).map_or("", |def| tables.name(def.name));
+            Err(format!("the example's bytes give another message: `{name}`"))
+        }
+        Outcome::Unknown(number, _) => {
+            Err(format!("the example's bytes begin with the number {number}, which no message has"))
+        }
+        _ => Err(format!("the example's bytes cannot be this message{}", errors(tables, tree))),
     }
 }
 

@@ -1,19 +1,20 @@
 //! Files that were named on the command line: message tables, and what protocols take.
 
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 use super::args::ReadArgs;
 use super::error::CliError;
 use crate::proto::{AllSettings, LazyTables, PROTOCOLS, protocol_named};
-use crate::table::{TableError, TableSource, Tables};
+use crate::table::{MAX_TABLE_BYTES, TableError, TableSource, Tables};
 
 /// The tables of all protocols, with those that were given on top.
 pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
     let mut further: Vec<(String, TableSource)> = Vec::new();
     for path in files {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| CliError::File(name.clone(), e))?;
+        let text = table_text(path).map_err(|e| CliError::File(name.clone(), e))?;
         let foreign = PROTOCOLS.iter().find_map(|p| p.foreign_tables(&name, &text));
         let source = foreign.unwrap_or(Ok(TableSource { name, text }))?;
         let protocol = Tables::protocol_of(&source)?;
@@ -40,4 +41,14 @@ pub(super) fn settings(args: &ReadArgs, no_capture: bool) -> Result<AllSettings,
         let _ = writeln!(io::stderr(), "moulsniff: {text}");
     };
     Ok(AllSettings::new(&given, &mut warn)?)
+}
+
+/// A table file's text. Stops reading behind the size that a table file may have, so that `/dev/zero` has an end too.
+fn table_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_TABLE_BYTES as u64 + 1).read_to_string(&mut text)?;
+    if text.len() > MAX_TABLE_BYTES {
+        return Err(io::Error::other("no table file: it has more than 16 MiB"));
+    }
+    Ok(text)
 }

@@ -114,6 +114,9 @@ fn check(files: &[PathBuf], out: &mut String) -> Result<Status, CliError> {
             failures += 1;
             out.push_str(&format!("{error}\n"));
         }
+        for remark in tables.remarks(embedded) {
+            out.push_str(&format!("{remark}\n"));
+        }
     }
     out.push_str(&format!("{count} examples, {failures} failed\n"));
     Ok(if failures == 0 { Status::Good } else { Status::Typed })

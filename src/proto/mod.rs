@@ -18,6 +18,7 @@ pub use alone::{Said, read_alone};
 pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
 pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
 
+use std::io::{self, Write};
 use std::sync::OnceLock;
 
 macro_rules! declare {
@@ -264,12 +265,17 @@ impl LazyTables {
         &self.further
     }
 
-    /// The compiled tables. The embedded ones are known to compile: a test holds them to it.
+    /// The compiled tables. Where this build's own ones do not compile, which a test rules out, the program ends with the place
+    /// of the mistake: decoding without tables would show nothing and say nothing.
     pub fn get(&self) -> &Tables {
-        self.compiled.get_or_init(|| {
-            load_tables(self.protocol, &self.further).unwrap_or_else(|_| Tables::none(self.protocol.name()))
-        })
+        self.compiled
+            .get_or_init(|| load_tables(self.protocol, &self.further).unwrap_or_else(|error| defective(&error)))
     }
+}
+
+fn defective(error: &TableError) -> ! {
+    let _ = writeln!(io::stderr(), "moulsniff: this build's own tables do not compile\n{error}");
+    std::process::exit(1)
 }
 
 /// Compiles a protocol's tables, with further sources on top.

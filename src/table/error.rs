@@ -35,9 +35,20 @@ impl TableError {
         let before = source.get(..offset).unwrap_or(source);
         let line = before.matches('\n').count() + 1;
         let start = before.rfind('\n').map_or(0, |i| i + 1);
-        let text = source.get(start..).unwrap_or("").lines().next().unwrap_or("").to_string();
+        let line_text = source.get(start..).unwrap_or("").lines().next().unwrap_or("");
+        let text = line_text.chars().take(MAX_LINE).collect();
         let column = before.get(start..).map_or(1, |s| s.chars().count() + 1);
         TableError { file: file.to_string(), line, column, text, message: message.into() }
+    }
+}
+
+/// How many characters of a line an error shows.
+const MAX_LINE: usize = 240;
+
+impl TableError {
+    /// An error about a whole file, which quotes nothing from it.
+    pub fn unquoted(file: &str, message: impl Into<String>) -> Self {
+        TableError { file: file.to_string(), line: 1, column: 1, text: String::new(), message: message.into() }
     }
 }
 
@@ -45,7 +56,7 @@ impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}: {}", Escaped(&self.file), self.line, self.column, Escaped(&self.message))?;
         let shown = self.text.trim_end().replace('\t', " ");
-        if !shown.trim().is_empty() {
+        if !shown.trim().is_empty() && self.column <= MAX_LINE {
             let before: String = shown.chars().take(self.column.saturating_sub(1)).collect();
             write!(f, "\n  {}\n  {:2$}^", Escaped(&shown), "", escape(&before).chars().count())?;
         }

@@ -131,6 +131,11 @@ impl Tables {
         self.program.steps.get(at as usize)
     }
 
+    /// Messages whose number a later file gave to another one.
+    pub fn replaced(&self) -> &[ReplacedMessage] {
+        &self.program.replaced
+    }
+
     /// All families.
     pub fn families(&self) -> &[Family] {
         &self.program.families

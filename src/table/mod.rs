@@ -12,6 +12,7 @@ mod eval;
 mod hex;
 mod lookup;
 mod program;
+mod remarks;
 mod text;
 
 pub use cursor::{Cursor, Short};
@@ -22,7 +23,7 @@ pub use eval::{
 };
 pub use hex::parse_hex;
 pub use program::*;
-pub use text::{HeaderRole, Sender};
+pub use text::{HeaderRole, MAX_TABLE_BYTES, Sender};
 
 use crate::tree::TypeRef;
 
@@ -77,20 +78,9 @@ impl Tables {
         Ok(Tables { protocol: protocol.to_string(), program, sources, natives, meanings: meanings.to_vec() })
     }
 
-    /// Tables that know nothing.
-    pub fn none(protocol: &str) -> Tables {
-        Tables {
-            protocol: protocol.to_string(),
-            program: Program::default(),
-            sources: Vec::new(),
-            natives: Vec::new(),
-            meanings: Vec::new(),
-        }
-    }
-
     /// The protocol that a table file's first line names.
     pub fn protocol_of(source: &TableSource) -> Result<String, TableError> {
-        Ok(text::parse_file(&source.name, &source.text)?.protocol)
+        text::parse_protocol(&source.name, &source.text)
     }
 
     /// Any type as the language writes it (`packint(1)`, `u32[4]`, `plUoid`), compiled on request into tables of its own.

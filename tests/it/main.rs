@@ -33,6 +33,7 @@ mod plasma;
 mod progress;
 mod schema;
 mod secondlife;
+mod table_limits;
 mod tables;
 mod tables_damage;
 mod tail;

@@ -1,62 +1,14 @@
 //! Bodies of structures into steps, and the names their expressions may use.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
-use super::types::blank;
+use super::scope::{FieldScope, refs_of_entries};
 use crate::tree::{TypeRef, mark};
-
-/// A name that expressions may use.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Var {
-    pub(super) slot: u16,
-    pub(super) symbols: Option<EnumId>,
-    pub(super) signed: bool,
-}
-
-/// The names of one structure.
-#[derive(Debug, Default)]
-pub(super) struct FieldScope {
-    pub(super) vars: HashMap<String, Var>,
-    /// Names that some expression uses: only these keep their values.
-    wanted: HashSet<String>,
-    slots: u16,
-    /// The region may end before any field of this structure.
-    optional: bool,
-}
-
-impl FieldScope {
-    fn declare(&mut self, name: &str, symbols: Option<EnumId>, signed: bool) -> u16 {
-        if !self.wanted.contains(name) {
-            return NO_SLOT;
-        }
-        let slot = match self.vars.get(name) {
-            Some(var) => var.slot,
-            None => {
-                self.slots += 1;
-                self.slots - 1
-            }
-        };
-        self.vars.insert(name.to_string(), Var { slot, symbols, signed });
-        slot
-    }
-
-    /// Which names of this scope the entries of an inner structure use without declaring them.
-    pub(super) fn free_names(&self, entries: &[Entry]) -> Vec<String> {
-        let mut used = HashSet::new();
-        refs_of_entries(entries, &mut used);
-        let mut own = HashSet::new();
-        declared(entries, &mut own);
-        let mut free: Vec<String> =
-            used.into_iter().filter(|n| self.vars.contains_key(n) && !own.contains(n)).collect();
-        free.sort();
-        free
-    }
-}
 
 impl Compiler<'_> {
     pub(super) fn new_layout(&mut self, name: &str) -> LayoutId {
@@ -64,7 +16,11 @@ impl Compiler<'_> {
         let name_sym = self.name(name);
         let ty = TypeRef(self.out.types.len() as u32);
         let text = if name.is_empty() { "struct".to_string() } else { name.to_string() };
-        self.out.types.push(TypeDef { read: ReadAs::Layout { layout: id, args: Vec::new() }, text, ..blank() });
+        self.out.types.push(TypeDef {
+            read: ReadAs::Layout { layout: id, args: Vec::new() },
+            text,
+            ..TypeDef::blank()
+        });
         let (params, positions) = match self.item_named(name).as_ref().map(|i| &i.0.kind) {
             Some(ItemKind::Struct(s)) => (s.params.len() as u16, s.positions),
             _ => (0, false),
@@ -205,7 +161,9 @@ impl Compiler<'_> {
 
     fn entry(&mut self, entry: &Entry, scope: &mut FieldScope, ops: &mut Vec<LayoutStep>) -> Result<(), TableError> {
         match entry {
-            Entry::Field { name, at, span, of, mods, .. } => self.field(name, *at, *span, of, mods, scope, ops)?,
+            Entry::Field { name, at, span, of, mods } => {
+                self.field(name, *at, *span, of, mods.as_deref().unwrap_or(&NO_MODS), scope, ops)?
+            }
             Entry::If { arms, otherwise } => self.choice(arms, otherwise, scope, ops)?,
             Entry::Match { on, arms, otherwise } => self.matching(on, arms, otherwise, scope, ops)?,
             Entry::Say { severity, text } => {
@@ -235,6 +193,7 @@ impl Compiler<'_> {
         scope: &mut FieldScope,
         ops: &mut Vec<LayoutStep>,
     ) -> Result<(), TableError> {
+        self.check_size(at)?;
         let ty = self.type_(of, mods, scope)?;
         self.check_sort(of, ty)?;
         let def = self.out.types.get(ty.0 as usize);
@@ -309,6 +268,7 @@ impl Compiler<'_> {
         let switch = ops.len();
         ops.push(LayoutStep::Jump(0));
         let mut targets: Vec<(i128, u32)> = Vec::new();
+        let mut taken = HashSet::new();
         let mut to_end = Vec::new();
         for (values, body) in arms {
             let here = ops.len() as u32;
@@ -317,7 +277,7 @@ impl Compiler<'_> {
                 let Some(Ex::Const(n)) = self.out.exprs.get(id.0 as usize) else {
                     return self.error(v.at, "`match` chooses by numbers and names of enum values");
                 };
-                if targets.iter().any(|t| t.0 == *n) {
+                if !taken.insert(*n) {
                     return self.error(v.at, "this value stands in `match` twice");
                 }
                 targets.push((*n, here));
@@ -343,96 +303,5 @@ fn land(jumps: &[usize], ops: &mut [LayoutStep]) {
         if let Some(op) = ops.get_mut(*at) {
             *op = LayoutStep::Jump(here);
         }
-    }
-}
-
-fn declared(entries: &[Entry], out: &mut HashSet<String>) {
-    for entry in entries {
-        match entry {
-            Entry::Field { name, .. } => {
-                out.insert(name.clone());
-            }
-            Entry::If { arms, otherwise } => {
-                arms.iter().for_each(|a| declared(&a.1, out));
-                declared(otherwise, out);
-            }
-            Entry::Match { arms, otherwise, .. } => {
-                arms.iter().for_each(|a| declared(&a.1, out));
-                declared(otherwise, out);
-            }
-            _ => {}
-        }
-    }
-}
-
-fn refs_of_entries(entries: &[Entry], out: &mut HashSet<String>) {
-    for entry in entries {
-        match entry {
-            Entry::Field { of, .. } => refs_of_type(of, out),
-            Entry::If { arms, otherwise } => {
-                for (cond, body) in arms {
-                    refs_of_expr(cond, out);
-                    refs_of_entries(body, out);
-                }
-                refs_of_entries(otherwise, out);
-            }
-            Entry::Match { on, arms, otherwise } => {
-                refs_of_expr(on, out);
-                arms.iter().for_each(|a| refs_of_entries(&a.1, out));
-                refs_of_entries(otherwise, out);
-            }
-            Entry::Remember { key, value, .. } => {
-                refs_of_expr(key, out);
-                refs_of_expr(value, out);
-            }
-            Entry::Say { .. } | Entry::Undecoded | Entry::Partial => {}
-        }
-    }
-}
-
-fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
-    match &ty.kind {
-        TypeKind::Named { args, .. } => args.iter().for_each(|a| refs_of_expr(a, out)),
-        TypeKind::Inline(entries) => refs_of_entries(entries, out),
-        TypeKind::Many { of, len, .. } => {
-            refs_of_type(of, out);
-            if let LenAst::Expr(e) = len {
-                refs_of_expr(e, out);
-            }
-        }
-        TypeKind::As { region, zlib, inner } => {
-            refs_of_type(region, out);
-            inner.iter().for_each(|t| refs_of_type(t, out));
-            if let Some((a, b)) = zlib {
-                refs_of_expr(a, out);
-                refs_of_expr(b, out);
-            }
-        }
-        TypeKind::Mapping { of, keys } => {
-            of.iter().for_each(|of| refs_of_type(of, out));
-            refs_of_entries(keys, out);
-        }
-        TypeKind::NullOr { present, of } => {
-            refs_of_type(present, out);
-            refs_of_type(of, out);
-        }
-    }
-}
-
-fn refs_of_expr(e: &ExprAst, out: &mut HashSet<String>) {
-    match &e.kind {
-        ExprKind::Name(name) => {
-            out.insert(name.clone());
-        }
-        ExprKind::Binary(_, a, b) => {
-            refs_of_expr(a, out);
-            refs_of_expr(b, out);
-        }
-        ExprKind::Not(a) | ExprKind::Recall(_, a) => refs_of_expr(a, out),
-        ExprKind::In(a, list) => {
-            refs_of_expr(a, out);
-            list.iter().for_each(|e| refs_of_expr(e, out));
-        }
-        _ => {}
     }
 }

@@ -4,7 +4,7 @@ use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
-use super::body::FieldScope;
+use super::scope::FieldScope;
 
 impl Compiler<'_> {
     /// An expression; names that are no field are values of `symbols`, or of the one enum that has them.
@@ -108,19 +108,24 @@ impl Compiler<'_> {
         }
     }
 
-    fn constant(&self, at: usize, name: &str, symbols: Option<EnumId>, scope: &FieldScope) -> Result<i128, TableError> {
-        let find = |id: EnumId| {
-            let def = self.out.enums.get(id.0 as usize)?;
-            def.values.iter().find(|v| v.name == name).map(|v| i128::from(v.value))
-        };
-        if let Some(value) = symbols.and_then(find) {
-            return Ok(value);
+    /// The value of an enum that has a name.
+    pub(super) fn value_of(&self, of: EnumId, name: &str) -> Option<u64> {
+        let owners = self.value_owners.get(name)?;
+        owners.binary_search_by_key(&of.0, |owner| owner.0.0).ok().and_then(|i| owners.get(i)).map(|owner| owner.1)
+    }
+
+    pub(super) fn constant(
+        &self,
+        at: usize,
+        name: &str,
+        symbols: Option<EnumId>,
+        scope: &FieldScope,
+    ) -> Result<i128, TableError> {
+        if let Some(value) = symbols.and_then(|of| self.value_of(of, name)) {
+            return Ok(i128::from(value));
         }
         match self.value_owners.get(name).map(Vec::as_slice) {
-            Some([one]) => find(*one).map_or_else(
-                || self.error(at, format!("`{name}` shares its number with another name; use that one")),
-                Ok,
-            ),
+            Some([(_, value)]) => Ok(i128::from(*value)),
             Some(_) => self.error(at, format!("several enums have a value `{name}`: write ENUM.{name}")),
             None => {
                 let values = symbols.and_then(|id| self.out.enums.get(id.0 as usize)).map(|e| e.values.as_slice());

@@ -132,7 +132,7 @@ impl Compiler<'_> {
     }
 
     /// The names of a structure's own fields, in all branches.
-    fn own_names(&self, layout: LayoutId) -> Vec<Sym> {
+    fn own_names(&self, layout: LayoutId) -> HashSet<Sym> {
         let start = self.out.layouts.get(layout.0 as usize).map_or(0, |layout| layout.start as usize);
         let steps = self.out.steps.get(start..).unwrap_or(&[]).iter();
         steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(field_name).collect()
@@ -147,7 +147,7 @@ fn field_name(step: &LayoutStep) -> Option<Sym> {
 }
 
 /// The first field of an info line that is none of `own`.
-fn first_unknown(parts: &[InfoPart], own: &[Sym]) -> Option<Sym> {
+fn first_unknown(parts: &[InfoPart], own: &HashSet<Sym>) -> Option<Sym> {
     parts.iter().find_map(|part| match part {
         InfoPart::Text(_) => None,
         InfoPart::Optional(parts) => first_unknown(parts, own),
@@ -204,9 +204,9 @@ pub(super) fn find(p: &mut Program) {
             *known = true;
         }
     }
-    let refusing: Vec<bool> = (0..p.messages.len())
-        .map(|at| p.messages.get(at).and_then(|message| message.layout).is_some_and(|layout| may_refuse(p, layout)))
-        .collect();
+    let layouts = refusing_layouts(p);
+    let refusing: Vec<bool> =
+        p.messages.iter().map(|message| message.layout.is_some_and(|layout| layouts.contains(&layout))).collect();
     for ((message, answered), refusing) in p.messages.iter_mut().zip(answered).zip(refusing) {
         message.expects_reply = message.expects.unwrap_or(answered);
         if message.refusal == Refusal::Never && refusing {
@@ -215,31 +215,36 @@ pub(super) fn find(p: &mut Program) {
     }
 }
 
-/// Whether a layout has a field that may refuse, at any depth. Families and types with code are not searched: what refuses
-/// stands in a message's own fields.
-fn may_refuse(p: &Program, layout: LayoutId) -> bool {
-    fn search(p: &Program, layout: LayoutId, seen: &mut HashSet<LayoutId>, depth: usize) -> bool {
-        if depth == 0 || !seen.insert(layout) {
-            return false;
+/// The layouts that have a field that may refuse, at any depth up to [`MAX_DEPTH`]. Families and types with code are not
+/// searched: what refuses stands in a message's own fields. Each round finds those one structure further out.
+fn refusing_layouts(p: &Program) -> HashSet<LayoutId> {
+    let mut found = HashSet::new();
+    for _ in 0..MAX_DEPTH {
+        let before = found.len();
+        for (layout, id) in p.layouts.iter().zip(0..) {
+            let steps = p.steps.get(layout.start as usize..).unwrap_or(&[]).iter();
+            let mut steps = steps.take_while(|step| !matches!(step, LayoutStep::End));
+            let id = LayoutId(id);
+            let refuses = |step: &LayoutStep| matches!(step, LayoutStep::Field { ty, .. } if type_refuses(p, *ty, &found, MAX_DEPTH));
+            if !found.contains(&id) && steps.any(refuses) {
+                found.insert(id);
+            }
         }
-        let start = p.layouts.get(layout.0 as usize).map_or(0, |layout| layout.start as usize);
-        let steps = p.steps.get(start..).unwrap_or(&[]).iter().take_while(|step| !matches!(step, LayoutStep::End));
-        let types = steps.filter_map(|step| match step {
-            LayoutStep::Field { ty, .. } => Some(*ty),
-            _ => None,
-        });
-        types.into_iter().any(|ty| type_refuses(p, ty, seen, depth))
-    }
-    fn type_refuses(p: &Program, ty: TypeRef, seen: &mut HashSet<LayoutId>, depth: usize) -> bool {
-        let Some(def) = p.types.get(ty.0 as usize) else { return false };
-        if def.facts.as_ref().is_some_and(|facts| !facts.refuses_unless.is_empty()) {
-            return true;
-        }
-        match &def.read {
-            ReadAs::Layout { layout, .. } => search(p, *layout, seen, depth - 1),
-            ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => depth > 1 && type_refuses(p, *of, seen, depth - 1),
-            _ => false,
+        if found.len() == before {
+            break;
         }
     }
-    search(p, layout, &mut HashSet::new(), MAX_DEPTH)
+    found
+}
+
+fn type_refuses(p: &Program, ty: TypeRef, layouts: &HashSet<LayoutId>, depth: usize) -> bool {
+    let Some(def) = p.types.get(ty.0 as usize) else { return false };
+    if def.facts.as_ref().is_some_and(|facts| !facts.refuses_unless.is_empty()) {
+        return true;
+    }
+    match &def.read {
+        ReadAs::Layout { layout, .. } => layouts.contains(layout),
+        ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => depth > 1 && type_refuses(p, *of, layouts, depth - 1),
+        _ => false,
+    }
 }

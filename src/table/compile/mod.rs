@@ -5,10 +5,13 @@
 mod body;
 mod expr;
 mod facts;
+mod messages;
+mod minimums;
 mod optional;
 mod positions;
 mod ranges;
 mod runs;
+mod scope;
 mod strict;
 mod tied;
 mod type_ops;
@@ -43,10 +46,15 @@ pub(super) struct Compiler<'s> {
     service_ids: HashMap<String, ServiceId>,
     /// Ranges of numbers by name: what is added, and the largest number.
     ranges: HashMap<String, (u64, Option<u64>)>,
-    /// Names of enum values with all enums that have them.
-    pub(super) value_owners: HashMap<String, Vec<EnumId>>,
+    /// Names of enum values with all enums that have them, in their order, and the value there.
+    value_owners: HashMap<String, Vec<(EnumId, u64)>>,
+    /// Where each message stands in its service's list: by service, sender (0 client, 1 server) and number.
+    message_places: HashMap<(u32, usize, u64), usize>,
+    /// The messages by name, and the files and marks to be checked once all are known.
+    message_ids: HashMap<String, MessageId>,
     pub(super) plain_types: HashMap<(String, u8), TypeRef>,
-    alias_depth: usize,
+    /// The aliases that are being resolved, each within the one before.
+    open_aliases: Vec<String>,
     /// Whether the positions of a self-describing array are being compiled.
     pub(super) positional: bool,
     /// Names of fields within fields that info lines use, with file and place: checked once all layouts are known.
@@ -80,7 +88,8 @@ pub(super) fn compile(
     c.strict()?;
     c.enums()?;
     c.layouts_and_families()?;
-    c.services_and_messages()?;
+    c.services()?;
+    c.messages()?;
     c.check_info_names()?;
     c.out.types_by_name = c.named_types()?;
     c.finish();
@@ -147,7 +156,9 @@ impl Compiler<'_> {
                 ItemKind::Code => self.is_code(&item)?,
                 ItemKind::Message(_) | ItemKind::Service(_) => {}
                 _ => {
-                    self.by_name.insert(item.name.clone(), place);
+                    if let Some(before) = self.by_name.insert(item.name.clone(), place).and_then(|old| self.item(old)) {
+                        self.replace(&before, &item)?;
+                    }
                 }
             }
             self.declaration(&item, place);
@@ -155,24 +166,32 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn declaration(&mut self, item: &ItemAst, place: ItemId) {
-        let kind = match &item.kind {
-            ItemKind::Service(_) => "service",
-            ItemKind::Message(_) => "message",
-            ItemKind::Struct(s) if s.family.is_some() => "class",
-            ItemKind::Struct(s) if s.positions => "positions",
-            ItemKind::Struct(_) => "struct",
-            ItemKind::Enum { flags: true, .. } => "flags",
-            ItemKind::Enum { .. } => "enum",
-            ItemKind::Family { .. } => "family",
-            ItemKind::Alias { .. } => "type",
-            ItemKind::Dialect => "dialect",
-            ItemKind::Range { .. } => "numbers",
-            ItemKind::Code => "code",
+    /// A later file declares a name again. The protocol's code may look the name and its fields up, so it stays what it was.
+    fn replace(&mut self, before: &ItemAst, item: &ItemAst) -> Result<(), TableError> {
+        let parameters = |item: &ItemAst| match &item.kind {
+            ItemKind::Struct(body) => body.params.len(),
+            _ => 0,
         };
+        let (was, is) = (kind(before), kind(item));
+        let same = was == is || matches!((was, is), ("enum" | "flags" | "type", "enum" | "flags" | "type"));
+        if !same || parameters(before) != parameters(item) {
+            let count = parameters(before);
+            let message =
+                format!("`{}` is declared already, as a {was} with {count} parameters: it stays one", item.name);
+            return self.error(item.at, message);
+        }
+        if let ItemKind::Struct(body) = &before.kind {
+            for name in scope::field_names(&body.entries) {
+                self.name(&name);
+            }
+        }
+        Ok(())
+    }
+
+    fn declaration(&mut self, item: &ItemAst, place: ItemId) {
         self.out.declarations.push(Declaration {
             name: item.name.clone(),
-            kind,
+            kind: kind(item),
             doc: item.doc.clone(),
             file: place.0 as u32,
             range: (item.start, item.end),
@@ -184,7 +203,7 @@ impl Compiler<'_> {
             c.out.types.push(TypeDef {
                 read: ReadAs::Bytes(Len { from: LenFrom::Rest, bytes: true }),
                 text: text.into(),
-                ..types::blank()
+                ..TypeDef::blank()
             });
             TypeRef(c.out.types.len() as u32 - 1)
         };
@@ -243,13 +262,13 @@ impl Compiler<'_> {
             let mut list: Vec<EnumValue> = Vec::with_capacity(values.len());
             for v in values {
                 let owners = self.value_owners.entry(v.name.clone()).or_default();
-                if owners.contains(&id) {
+                if owners.last().is_some_and(|owner| owner.0 == id) {
                     return self.error(v.at, format!("`{name}` has a value of this name already"));
                 }
                 if !strict::fits(v.value, mask) {
                     return self.error(v.at, format!("the value of `{}` does not fit the type of `{name}`", v.name));
                 }
-                owners.push(id);
+                owners.push((id, v.value & mask));
                 let (name, text, doc) = (v.name.clone(), v.text.clone(), v.doc.clone());
                 list.push(EnumValue { value: v.value & mask, name, text, doc });
             }
@@ -320,10 +339,7 @@ impl Compiler<'_> {
             return Ok(());
         };
         let symbols = self.out.types.get(def.of.0 as usize).and_then(|t| t.symbols);
-        let number = symbols
-            .and_then(|e| self.out.enums.get(e.0 as usize))
-            .and_then(|e| e.values.iter().find(|v| v.name == name))
-            .map(|v| v.value);
+        let number = symbols.and_then(|of| self.value_of(of, name));
         let Some(number) = number else {
             return self.error(at, format!("the enum of the family `{family}` has no value named `{name}`"));
         };
@@ -331,126 +347,6 @@ impl Compiler<'_> {
             def.members.push((number, id));
         }
         Ok(())
-    }
-
-    fn services_and_messages(&mut self) -> Result<(), TableError> {
-        for place in self.places() {
-            let Some(item) = self.item(place) else { continue };
-            let ItemKind::Service(s) = &item.kind else { continue };
-            let (name, doc) = (item.name.clone(), item.doc.clone());
-            self.file = place.0;
-            let mut header = Vec::new();
-            for field in &s.header {
-                let ty = self.plain_type(&field.of)?;
-                let name = match field.role {
-                    HeaderRole::Number => "type",
-                    HeaderRole::LengthWhole | HeaderRole::LengthAfter => "length",
-                    HeaderRole::Other => &field.name,
-                };
-                if !matches!(self.out.types.get(ty.0 as usize).map(|t| &t.read), Some(ReadAs::Int { .. })) {
-                    return self.error(field.at, "the fields of a message's header are integers");
-                }
-                header.push((field.role, self.name(name), ty));
-            }
-            let service = Service {
-                name: name.clone(),
-                number: s.number,
-                positional: s.positional,
-                optional: s.optional,
-                header,
-                messages: Default::default(),
-                doc,
-            };
-            if let Some(id) = self.service_ids.get(&name) {
-                if let Some(slot) = self.out.services.get_mut(id.0 as usize) {
-                    *slot = service;
-                }
-                continue;
-            }
-            self.service_ids.insert(name, ServiceId(self.out.services.len() as u32));
-            self.out.services.push(service);
-        }
-        let mut answers = Vec::new();
-        let mut ids: HashMap<String, MessageId> = HashMap::new();
-        for place in self.places() {
-            let Some(item) = self.item(place) else { continue };
-            let ItemKind::Message(m) = &item.kind else { continue };
-            self.file = place.0;
-            let id = self.message(&item.name, item.at, item.doc.clone(), m)?;
-            ids.insert(item.name.clone(), id);
-            answers.push((place.0, id, m.answers.clone()));
-        }
-        for (file, id, names) in answers {
-            self.file = file;
-            let mut list = Vec::new();
-            for (name, at) in names {
-                match ids.get(&name) {
-                    Some(asked) => list.push(*asked),
-                    None => {
-                        let near = crate::suggest::suggestion(&name, ids.keys().map(String::as_str));
-                        return self.error(at, format!("there is no message `{name}`{near}"));
-                    }
-                }
-            }
-            if let Some(m) = self.out.messages.get_mut(id.0 as usize) {
-                m.answers = list;
-            }
-        }
-        Ok(())
-    }
-
-    fn message(&mut self, name: &str, at: usize, doc: String, m: &MessageAst) -> Result<MessageId, TableError> {
-        let Some(service) = self.service_ids.get(&m.service).copied() else {
-            let near = crate::suggest::suggestion(&m.service, self.service_ids.keys().map(String::as_str));
-            return self.error(at, format!("there is no service `{}`{near}", m.service));
-        };
-        let layout = match &m.body {
-            None => None,
-            Some(body) => {
-                let layout = self.new_layout(name);
-                let service = self.out.services.get(service.0 as usize);
-                let (positions, optional) = service.map_or((false, false), |s| (s.positional, s.optional));
-                let body = StructAst { positions, optional, ..body.clone() };
-                self.fill_layout(layout, &body)?;
-                Some(layout)
-            }
-        };
-        let id = MessageId(self.out.messages.len() as u32);
-        let number = self.number(&m.number)?;
-        if let Some(body) = &m.body {
-            self.examples(body, ExampleOf::Message(id));
-        }
-        let name = self.name(name);
-        let (direction, answers) = (m.direction, Vec::new());
-        let def = MessageDef {
-            name,
-            service,
-            direction,
-            number,
-            layout,
-            tied: false,
-            answers,
-            expects: m.expects,
-            expects_reply: false,
-            refusal: if m.refuses { Refusal::Always } else { Refusal::Never },
-            step: m.step,
-            doc,
-        };
-        self.out.messages.push(def);
-        let lists = self.out.services.get_mut(service.0 as usize).map(|s| &mut s.messages);
-        let (Some([client, server]), Some(number)) = (lists, number) else {
-            return Ok(id);
-        };
-        for (list, side) in [(client, Sender::Client), (server, Sender::Server)] {
-            if m.direction != Sender::Both && m.direction != side {
-                continue;
-            }
-            match list.iter_mut().find(|(n, _)| *n == number) {
-                Some(slot) => slot.1 = id,
-                None => list.push((number, id)),
-            }
-        }
-        Ok(id)
     }
 
     fn examples(&mut self, body: &StructAst, of: ExampleOf) {
@@ -475,13 +371,29 @@ impl Compiler<'_> {
         for list in self.out.services.iter_mut().flat_map(|service| &mut service.messages) {
             list.sort_by_key(|m| m.0);
         }
-        let messages = self.out.messages.iter().zip(0..);
-        let named = messages.filter_map(|(m, i)| Some((self.out.names.get(m.name.0 as usize)?.clone(), MessageId(i))));
-        self.out.messages_by_name = named.collect();
+        self.out.messages_by_name = std::mem::take(&mut self.message_ids);
         tied::find(&mut self.out);
         facts::find(&mut self.out);
-        types::fill_minimums(&mut self.out);
+        minimums::fill(&mut self.out);
         type_ops::fill(&mut self.out);
         runs::find(&mut self.out);
+    }
+}
+
+/// The word that begins a declaration.
+fn kind(item: &ItemAst) -> &'static str {
+    match &item.kind {
+        ItemKind::Service(_) => "service",
+        ItemKind::Message(_) => "message",
+        ItemKind::Struct(s) if s.family.is_some() => "class",
+        ItemKind::Struct(s) if s.positions => "positions",
+        ItemKind::Struct(_) => "struct",
+        ItemKind::Enum { flags: true, .. } => "flags",
+        ItemKind::Enum { .. } => "enum",
+        ItemKind::Family { .. } => "family",
+        ItemKind::Alias { .. } => "type",
+        ItemKind::Dialect => "dialect",
+        ItemKind::Range { .. } => "numbers",
+        ItemKind::Code => "code",
     }
 }

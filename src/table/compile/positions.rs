@@ -6,8 +6,7 @@ use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
-use super::body::FieldScope;
-use super::types::blank;
+use super::scope::FieldScope;
 use crate::tree::{Sym, TypeRef};
 
 /// The type of a self-describing value with a name.
@@ -28,7 +27,7 @@ impl Compiler<'_> {
     /// The types of values whose type no table names.
     pub(super) fn value_types(&mut self) -> ValueTypes {
         let mut plain = |text: &str, read: ValueRead| {
-            self.out.types.push(TypeDef { read: ReadAs::Value(read), text: text.into(), ..blank() });
+            self.out.types.push(TypeDef { read: ReadAs::Value(read), text: text.into(), ..TypeDef::blank() });
             TypeRef(self.out.types.len() as u32 - 1)
         };
         let mapping = ValueRead::Mapping { of: None, keys: None };
@@ -135,6 +134,7 @@ impl Compiler<'_> {
                 return self
                     .error(0, "an array's positions are fields alone: whether one is there cannot depend on another");
             };
+            let mods = mods.as_deref().unwrap_or(&NO_MODS);
             if *span {
                 return self.error(*at, "an array's positions are fields, not spans");
             }

@@ -9,6 +9,8 @@ use crate::tree::{Buffer, Kind, Node, Sym, TypeRef};
 const LEAST: usize = 2;
 /// Longer ones are cut, so that a short message is not held up by a long run that does not fit.
 const MOST: usize = 64;
+/// A structure of more nodes is no part of a run: to find that out takes as long for each field that has its type.
+const LARGEST: usize = 256;
 /// Structures within structures of one run.
 const DEPTH: usize = 8;
 
@@ -117,7 +119,7 @@ impl Building {
                 }
                 return true;
             }
-            if !self.field(p, op, false, depth) {
+            if self.nodes.len() >= LARGEST || !self.field(p, op, false, depth) {
                 break;
             }
         }

@@ -54,19 +54,20 @@ impl Compiler<'_> {
         if let Some(twice) = body.params.iter().find(|p| !names.insert(p.as_str())) {
             return self.error(at, format!("the parameter `{twice}` is named twice"));
         }
-        self.entries_once(&body.entries, &mut Vec::new())
+        self.entries_once(&body.entries, &mut HashSet::new())
     }
 
     /// A field is named once among those that stand together; branches of one choice may use the same names.
-    fn entries_once<'a>(&self, entries: &'a [Entry], names: &mut Vec<&'a str>) -> Result<(), TableError> {
-        let above = names.len();
+    /// `names` are those above the entries, and are the same again afterwards.
+    fn entries_once<'a>(&self, entries: &'a [Entry], names: &mut HashSet<&'a str>) -> Result<(), TableError> {
+        let mut own = Vec::new();
         for entry in entries {
             match entry {
                 Entry::Field { name, at, of, .. } => {
-                    if names.contains(&name.as_str()) {
+                    if !names.insert(name) {
                         return self.error(*at, format!("there is a field `{name}` already"));
                     }
-                    names.push(name);
+                    own.push(name.as_str());
                     self.inline_once(of)?;
                 }
                 Entry::If { arms, otherwise } => {
@@ -80,7 +81,9 @@ impl Compiler<'_> {
                 _ => {}
             }
         }
-        names.truncate(above);
+        for name in own {
+            names.remove(name);
+        }
         Ok(())
     }
 
@@ -88,7 +91,7 @@ impl Compiler<'_> {
         match &ty.kind {
             TypeKind::Named { .. } => Ok(()),
             TypeKind::Inline(entries) | TypeKind::Mapping { keys: entries, .. } => {
-                self.entries_once(entries, &mut Vec::new())
+                self.entries_once(entries, &mut HashSet::new())
             }
             TypeKind::Many { of, .. } | TypeKind::NullOr { of, .. } => self.inline_once(of),
             TypeKind::As { inner, .. } => inner.iter().try_for_each(|ty| self.inline_once(ty)),

@@ -4,9 +4,16 @@ use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
-use super::body::FieldScope;
 use super::positions;
+use super::scope::FieldScope;
 use crate::tree::{TextKind, TypeRef, mark};
+
+/// How many names a type may have, each for the one before.
+const MAX_ALIASES: usize = 64;
+
+/// How many types, and how many steps of layouts, tables may have. Aliases and parents are compiled anew wherever they are
+/// used, so that a short file could mean any number of them.
+pub(super) const MAX_COMPILED: usize = 400_000;
 
 impl Compiler<'_> {
     /// A type that stands alone (an enum's base, a header's field): no expressions, no fields around it.
@@ -31,7 +38,7 @@ impl Compiler<'_> {
                 of: self.type_(of, &Mods::default(), scope)?,
             },
         };
-        let def = TypeDef { read, text: self.type_text(ast), ..blank() };
+        let def = TypeDef { read, text: self.type_text(ast), ..TypeDef::blank() };
         self.add(def, mods, scope)
     }
 
@@ -44,7 +51,7 @@ impl Compiler<'_> {
         scope: &mut FieldScope,
     ) -> Result<TypeRef, TableError> {
         if let Some(read) = builtin(name) {
-            let def = TypeDef { read, text: name.to_string(), ..blank() };
+            let def = TypeDef { read, text: name.to_string(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         if matches!(name, "bytes" | "utf8" | "utf16" | "latin1") {
@@ -53,14 +60,14 @@ impl Compiler<'_> {
         }
         if let Some(native) = self.native_ids.get(name).copied() {
             let args = self.args(args, scope)?;
-            let def = TypeDef { read: ReadAs::Native { native, args }, text: self.type_text(ast), ..blank() };
+            let def = TypeDef { read: ReadAs::Native { native, args }, text: self.type_text(ast), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         if let Some(id) = self.enum_ids.get(name).copied() {
             return self.enum_type(id, name, args, mods, scope);
         }
         if let Some(family) = self.family_ids.get(name).copied() {
-            let def = TypeDef { read: ReadAs::Family(family), text: name.to_string(), ..blank() };
+            let def = TypeDef { read: ReadAs::Family(family), text: name.to_string(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         if let Some(layout) = self.layout_ids.get(name).copied() {
@@ -69,7 +76,7 @@ impl Compiler<'_> {
                 return self.error(ast.at, format!("`{name}` takes {want} parameters, not {}", args.len()));
             }
             let args = self.args(args, scope)?;
-            let def = TypeDef { read: ReadAs::Layout { layout, args }, text: name.to_string(), ..blank() };
+            let def = TypeDef { read: ReadAs::Layout { layout, args }, text: name.to_string(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         if let Some((item, file)) = self.item_named(name)
@@ -78,7 +85,7 @@ impl Compiler<'_> {
             return self.alias(ast.at, name, of, own, file, mods, scope);
         }
         if let Some(value) = positions::value_type(name) {
-            let def = TypeDef { read: ReadAs::Value(value), text: name.to_string(), ..blank() };
+            let def = TypeDef { read: ReadAs::Value(value), text: name.to_string(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         let near = self.near(name);
@@ -96,14 +103,19 @@ impl Compiler<'_> {
         mods: &Mods,
         scope: &mut FieldScope,
     ) -> Result<TypeRef, TableError> {
-        if self.deeper_alias(1) > 16 {
+        self.check_size(at)?;
+        if self.open_aliases.iter().any(|open| open == name) {
             return self.error(at, format!("`{name}` is defined by itself"));
         }
+        if self.open_aliases.len() >= MAX_ALIASES {
+            return self.error(at, format!("more than {MAX_ALIASES} types are names for one another here"));
+        }
+        self.open_aliases.push(name.to_string());
         let here = std::mem::replace(&mut self.file, file);
         let merged = merge(own, mods);
         let result = self.type_(of, &merged, scope);
         self.file = here;
-        self.deeper_alias(-1);
+        self.open_aliases.pop();
         let ty = result?;
         if let Some(def) = self.out.types.get(ty.0 as usize).cloned() {
             let renamed = TypeDef { text: name.to_string(), ..def };
@@ -112,9 +124,15 @@ impl Compiler<'_> {
         Ok(ty)
     }
 
-    fn deeper_alias(&mut self, by: isize) -> usize {
-        self.alias_depth = self.alias_depth.saturating_add_signed(by);
-        self.alias_depth
+    /// Stops where the tables become too large.
+    pub(super) fn check_size(&self, at: usize) -> Result<(), TableError> {
+        if self.out.types.len().max(self.out.steps.len()) > MAX_COMPILED {
+            return self.error(
+                at,
+                format!("the tables have more than {MAX_COMPILED} types or fields, with parents and aliases filled in"),
+            );
+        }
+        Ok(())
     }
 
     fn enum_type(
@@ -127,7 +145,7 @@ impl Compiler<'_> {
     ) -> Result<TypeRef, TableError> {
         let base = match args {
             [] => self.out.enums.get(id.0 as usize).map(|e| e.base),
-            [ExprAst { kind: ExprKind::Name(base), at }] => {
+            [ExprAst { kind: ExprKind::Name(base), at, .. }] => {
                 Some(self.plain_type(&TypeAst { at: *at, kind: TypeKind::Named { name: base.clone(), args: vec![] } })?)
             }
             [other, ..] => {
@@ -148,7 +166,7 @@ impl Compiler<'_> {
             [ExprAst { kind: ExprKind::Name(base), .. }] => format!("{name}({base})"),
             _ => name.to_string(),
         };
-        self.add(TypeDef { read, text, symbols: Some(id), ..blank() }, mods, scope)
+        self.add(TypeDef { read, text, symbols: Some(id), ..TypeDef::blank() }, mods, scope)
     }
 
     pub(super) fn inline(
@@ -161,7 +179,7 @@ impl Compiler<'_> {
         let free = scope.free_names(entries);
         let body = StructAst { entries: entries.to_vec(), params: free.clone(), ..StructAst::default() };
         self.fill_inline(layout, &body, scope)?;
-        let names: Vec<ExprAst> = free.into_iter().map(|n| ExprAst { at, kind: ExprKind::Name(n) }).collect();
+        let names: Vec<ExprAst> = free.into_iter().map(|n| ExprAst::leaf(at, ExprKind::Name(n))).collect();
         let args = self.args(&names, scope)?;
         Ok(ReadAs::Layout { layout, args })
     }
@@ -220,13 +238,29 @@ impl Compiler<'_> {
                 let kind = TypeKind::Named { name: name.clone(), args: vec![] };
                 LenFrom::Inline(self.plain_type(&TypeAst { at: 0, kind })?)
             }
-            LenAst::Expr(ExprAst { kind: ExprKind::Int(n), at }) => match u32::try_from(*n) {
+            LenAst::Expr(ExprAst { kind: ExprKind::Int(n), at, .. }) => match u32::try_from(*n) {
                 Ok(n) => LenFrom::Const(n),
                 Err(_) => return self.error(*at, "a length has 32 bits at most"),
             },
-            LenAst::Expr(e) => LenFrom::Expr(self.expr(e, scope, None)?),
+            LenAst::Expr(e) => {
+                self.check_count(e, scope)?;
+                LenFrom::Expr(self.expr(e, scope, None)?)
+            }
         };
         Ok(Len { from, bytes })
+    }
+
+    /// A word in a length that is neither a field nor a value may be a misspelt integer type: `[u17]`.
+    fn check_count(&self, e: &ExprAst, scope: &FieldScope) -> Result<(), TableError> {
+        let ExprKind::Name(name) = &e.kind else { return Ok(()) };
+        if scope.vars.contains_key(name) || self.value_owners.contains_key(name) {
+            return Ok(());
+        }
+        let near = crate::suggest::suggestion(name, scope.vars.keys().map(String::as_str).chain(INTEGER_TYPES));
+        self.error(
+            e.at,
+            format!("`{name}` is no integer type, no field before this place, and no value of an enum{near}"),
+        )
     }
 
     fn region(
@@ -305,10 +339,11 @@ impl Compiler<'_> {
         );
         let bare = simple
             && def.shown.is_none()
-            && def.ids.is_empty()
+            && def.names.is_empty()
             && def.max.is_none()
             && def.expect.is_none()
             && def.facts.is_none()
+            && def.ids.is_empty()
             && !def.transaction;
         let key = (def.text.clone(), def.marks);
         if bare && let Some(ty) = self.plain_types.get(&key) {
@@ -409,24 +444,6 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
     }
 }
 
-pub(super) fn blank() -> TypeDef {
-    TypeDef {
-        read: ReadAs::Bool,
-        text: String::new(),
-        symbols: None,
-        shown: None,
-        ids: Vec::new(),
-        refers: false,
-        names: Vec::new(),
-        marks: 0,
-        transaction: false,
-        max: None,
-        expect: None,
-        facts: None,
-        min_bits: 0,
-    }
-}
-
 fn builtin(name: &str) -> Option<ReadAs> {
     let (plain, big) = match name.strip_suffix("be") {
         Some(plain) => (plain, true),
@@ -446,71 +463,4 @@ fn builtin(name: &str) -> Option<ReadAs> {
         "ipv4" => ReadAs::Ipv4 { big },
         _ => return None,
     })
-}
-
-/// How many bits each type and layout has at least. Types refer to each other, perhaps in circles, so this goes
-/// round until nothing grows any more, a bounded number of times.
-pub(super) fn fill_minimums(p: &mut Program) {
-    for _ in 0..8 {
-        let mut grown = false;
-        for i in 0..p.types.len() {
-            let Some(def) = p.types.get(i) else { continue };
-            let bits = minimum(p, &def.read).min(1 << 24);
-            grown |= bits > def.min_bits;
-            if let Some(def) = p.types.get_mut(i) {
-                def.min_bits = bits;
-            }
-        }
-        for i in 0..p.layouts.len() {
-            let bits = p.layouts.get(i).map_or(0, |l| layout_minimum(p, l)).min(1 << 24);
-            if let Some(layout) = p.layouts.get_mut(i) {
-                grown |= bits > layout.min_bits;
-                layout.min_bits = bits;
-            }
-        }
-        if !grown {
-            return;
-        }
-    }
-}
-
-fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
-    let steps = p.steps.get(layout.start as usize..).unwrap_or(&[]);
-    let mut bits = 0u32;
-    for op in steps {
-        match op {
-            LayoutStep::Field { ty, .. } => {
-                bits = bits.saturating_add(p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits))
-            }
-            LayoutStep::Say { .. } | LayoutStep::Partial | LayoutStep::Remember { .. } => {}
-            // What comes behind a choice is counted too late to matter.
-            _ => return bits,
-        }
-    }
-    bits
-}
-
-fn minimum(p: &Program, read: &ReadAs) -> u32 {
-    let of = |ty: &TypeRef| p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits);
-    let len = |len: &Len, unit: u32| match len.from {
-        LenFrom::Const(n) => n.saturating_mul(if len.bytes { 8 } else { unit }),
-        LenFrom::Inline(ty) => of(&ty),
-        LenFrom::Zero => unit,
-        LenFrom::Expr(_) | LenFrom::Rest | LenFrom::To(_) => 0,
-    };
-    match read {
-        ReadAs::Int { size, .. } | ReadAs::Float { size, .. } => u32::from(*size) * 8,
-        ReadAs::Bool => 8,
-        ReadAs::Uuid { .. } => 128,
-        ReadAs::Ipv4 { .. } => 32,
-        ReadAs::Bytes(l) | ReadAs::Region { len: l, .. } => len(l, 8),
-        ReadAs::Text { kind: TextKind::Utf16 | TextKind::Inverted16, len: l, .. } => len(l, 16),
-        ReadAs::Text { len: l, .. } => len(l, 8),
-        ReadAs::List { len: Len { from: LenFrom::Zero, .. }, .. } => 0,
-        ReadAs::List { of: element, len: l } => len(l, of(element)),
-        ReadAs::Layout { layout, .. } => p.layouts.get(layout.0 as usize).map_or(0, |l| l.min_bits),
-        ReadAs::Family(f) => p.families.get(f.0 as usize).map_or(0, |f| of(&f.of)),
-        ReadAs::NullOr { present, .. } => of(present),
-        ReadAs::Native { .. } | ReadAs::Value(_) => 0,
-    }
 }

@@ -28,6 +28,29 @@ pub enum ExampleOf {
     Layout(LayoutId),
 }
 
+/// A message that took the number of another one, declared in an earlier file.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplacedMessage {
+    /// The one that cannot come any more.
+    pub old: MessageId,
+    /// The one that has its number.
+    pub new: MessageId,
+    /// The file that declares the new one (index into the sources), and where.
+    pub file: u32,
+    /// The byte offset of its name there.
+    pub at: usize,
+}
+
+impl ExampleOf {
+    /// The message it is an example of.
+    pub fn message(self) -> Option<MessageId> {
+        match self {
+            ExampleOf::Message(id) => Some(id),
+            ExampleOf::Layout(_) => None,
+        }
+    }
+}
+
 /// A declaration, for lists and references.
 #[derive(Debug, Clone)]
 pub struct Declaration {

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 pub use declared::*;
 pub use facts::*;
 pub use ids::*;
-pub use listed::{Declaration, Example, ExampleOf};
+pub use listed::{Declaration, Example, ExampleOf, ReplacedMessage};
 pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
 pub(in crate::table) use runs::{FixedRun, NodeTemplate, RunValue};
@@ -43,6 +43,8 @@ pub struct Program {
     pub(in crate::table) families: Vec<Family>,
     pub(in crate::table) services: Vec<Service>,
     pub(in crate::table) messages: Vec<MessageDef>,
+    /// Messages that took the number of another one.
+    pub(in crate::table) replaced: Vec<ReplacedMessage>,
     pub(in crate::table) examples: Vec<Example>,
     pub(in crate::table) declarations: Vec<Declaration>,
     pub(in crate::table) dialects: Vec<Sym>,

@@ -36,6 +36,27 @@ pub struct TypeDef {
     pub min_bits: u32,
 }
 
+impl TypeDef {
+    /// A type about which nothing is said, to be filled in.
+    pub(in crate::table) fn blank() -> TypeDef {
+        TypeDef {
+            read: ReadAs::Bool,
+            text: String::new(),
+            symbols: None,
+            shown: None,
+            ids: Vec::new(),
+            refers: false,
+            names: Vec::new(),
+            facts: None,
+            marks: 0,
+            transaction: false,
+            max: None,
+            expect: None,
+            min_bits: 0,
+        }
+    }
+}
+
 /// The order of an integer's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteOrder {

@@ -13,15 +13,18 @@ pub(in crate::table) struct ParsedFile {
     pub(in crate::table) items: Vec<Rc<ItemAst>>,
 }
 
+/// A table file may have this many bytes.
+pub const MAX_TABLE_BYTES: usize = 16 << 20;
+
+/// A table file may have this many declarations, fields, values and examples together. They bound the memory that compiling takes.
+const MAX_PARTS: usize = 250_000;
+
 /// Parses a whole table file.
 pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile, TableError> {
-    // A file that does not begin as one may be anything, also one that holds a secret: nothing of it is quoted.
-    let mut p = TableParser::begin(file, text).map_err(|error| TableError {
-        message: "expected `protocol NAME`, with which a table file begins".into(),
-        text: String::new(),
-        ..error
-    })?;
-    let protocol = p.name("the protocol's name")?.0;
+    if text.len() > MAX_TABLE_BYTES {
+        return Err(TableError::unquoted(file, "a table file has 16 MiB at most"));
+    }
+    let (mut p, protocol) = head(file, text)?;
     let mut items = Vec::new();
     loop {
         let doc = p.docs()?;
@@ -30,6 +33,22 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
         }
         items.push(Rc::new(p.item(doc)?));
     }
+}
+
+/// The protocol that a file belongs to, by its first words.
+pub(in crate::table) fn parse_protocol(file: &str, text: &str) -> Result<String, TableError> {
+    Ok(head(file, text)?.1)
+}
+
+/// The first words of a file, which say whether it is a table file at all. Errors about another kind of file quote nothing
+/// from it: it may be a key file that was given by mistake.
+fn head<'a>(file: &'a str, text: &'a str) -> Result<(TableParser<'a>, String), TableError> {
+    let no_table = |_| TableError::unquoted(file, "this is no table file: those begin with `protocol NAME`");
+    let mut p = TableParser::new(file, text).map_err(no_table)?;
+    p.docs().map_err(no_table)?;
+    p.word("protocol", "").map_err(no_table)?;
+    let protocol = p.name("").map_err(no_table)?.0;
+    Ok((p, protocol))
 }
 
 /// Parses a type alone (`packint(1)`, `plUoid`), for types asked for by name.
@@ -48,6 +67,8 @@ pub(super) struct TableParser<'a> {
     pub(super) now: PlacedToken,
     next: PlacedToken,
     depth: usize,
+    /// Declarations, fields, values and examples so far.
+    parts: usize,
 }
 
 const MAX_DEPTH: usize = 64;
@@ -57,15 +78,7 @@ impl<'a> TableParser<'a> {
         let mut lex = Lexer::new(file, text);
         let now = lex.token()?;
         let next = lex.token()?;
-        Ok(TableParser { lex, now, next, depth: 0 })
-    }
-
-    /// Reads the word `protocol`, with which a file begins.
-    fn begin(file: &'a str, text: &'a str) -> Result<Self, TableError> {
-        let mut p = TableParser::new(file, text)?;
-        p.docs()?;
-        p.keyword("protocol", "`protocol NAME`")?;
-        Ok(p)
+        Ok(TableParser { lex, now, next, depth: 0, parts: 0 })
     }
 
     pub(super) fn advance(&mut self) -> Result<PlacedToken, TableError> {
@@ -86,6 +99,17 @@ impl<'a> TableParser<'a> {
         let result = f(self);
         self.depth -= 1;
         result
+    }
+
+    /// Counts one more declaration, field, value or example.
+    pub(super) fn part(&mut self) -> Result<(), TableError> {
+        self.parts += 1;
+        if self.parts > MAX_PARTS {
+            return Err(
+                self.wrong(&format!("the end of the file, which has {MAX_PARTS} declarations, fields and values"))
+            );
+        }
+        Ok(())
     }
 
     pub(super) fn is_word(&self, word: &str) -> bool {
@@ -151,7 +175,7 @@ impl<'a> TableParser<'a> {
         }
     }
 
-    fn keyword(&mut self, word: &str, message: &str) -> Result<(), TableError> {
+    pub(super) fn word(&mut self, word: &str, message: &str) -> Result<(), TableError> {
         if self.eat_word(word)? { Ok(()) } else { Err(self.wrong(message)) }
     }
 
@@ -168,6 +192,7 @@ impl<'a> TableParser<'a> {
     }
 
     fn item(&mut self, doc: String) -> Result<ItemAst, TableError> {
+        self.part()?;
         let start = self.now.at;
         let (word, _) = self.name(
             "a declaration (service, numbers, message, struct, class, positions, enum, flags, family, type, code, dialect)",
@@ -324,7 +349,7 @@ impl<'a> TableParser<'a> {
     fn structure(&mut self, word: &str) -> Result<((String, usize), ItemKind), TableError> {
         let name = self.name("the structure's name")?;
         let family = if word == "class" {
-            self.keyword("of", "`of` and the family the class belongs to")?;
+            self.word("of", "`of` and the family the class belongs to")?;
             Some(self.name("the family's name")?)
         } else {
             None
@@ -364,6 +389,7 @@ impl<'a> TableParser<'a> {
     }
 
     fn example(&mut self) -> Result<ExampleAst, TableError> {
+        self.part()?;
         let at = self.advance()?.at;
         let text = self.eat_word("text")?;
         let mut bytes = self.string("the example's bytes, quoted: hex, or behind `text` as they are")?;
@@ -392,6 +418,7 @@ impl<'a> TableParser<'a> {
             if self.is_sign("}") {
                 continue;
             }
+            self.part()?;
             let (name, at) = self.name("a value's name")?;
             self.need("=")?;
             let negative = self.eat("-")?;

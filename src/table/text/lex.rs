@@ -25,7 +25,7 @@ impl Tok {
         match self {
             Tok::Ident(s) => format!("`{s}`"),
             Tok::Int(n) => format!("the number {n}"),
-            Tok::Str(s) => format!("the text \"{s}\""),
+            Tok::Str(s) => format!("the text \"{}\"", s.chars().take(60).collect::<String>()),
             Tok::Sign(s) => format!("`{s}`"),
             Tok::Doc(_) => "an explanation (///)".into(),
             Tok::End => "the end of the file".into(),
@@ -44,6 +44,9 @@ const SIGNS: [&str; 27] = [
     "<<", ">>", "==", "!=", "<=", ">=", "=>", "{", "}", "(", ")", "[", "]", ":", ",", "=", "<", ">", "+", "-", "*",
     "/", "&", "|", ".", "?", "%",
 ];
+
+/// How many bytes a name may have.
+const MAX_NAME: usize = 255;
 
 /// Reads tokens one at a time.
 pub(super) struct Lexer<'a> {
@@ -90,6 +93,9 @@ impl<'a> Lexer<'a> {
         }
         if first.is_alphabetic() || first == '_' {
             let word: &str = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(rest);
+            if word.len() > MAX_NAME {
+                return Err(self.error(at, format!("a name has {MAX_NAME} bytes at most")));
+            }
             self.at += word.len();
             return Ok(PlacedToken { tok: Tok::Ident(word.to_string()), at });
         }

@@ -1,10 +1,14 @@
 //! The first stage: table text into a syntax tree. Knows how the language is written; names are not resolved here.
 
 mod declarations;
+mod expr;
 mod fields;
 mod lex;
 mod syntax;
+mod types;
 
-pub(in crate::table) use declarations::{ParsedFile, parse_file, parse_type};
+pub use declarations::MAX_TABLE_BYTES;
+pub(in crate::table) use declarations::{ParsedFile, parse_file, parse_protocol, parse_type};
 pub(in crate::table) use syntax::*;
 pub use syntax::{BinaryOp, HeaderRole, Sender};
+pub(in crate::table) use types::INTEGER_TYPES;

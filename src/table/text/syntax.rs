@@ -161,7 +161,7 @@ pub(in crate::table) enum Entry {
         at: usize,
         span: bool,
         of: TypeAst,
-        mods: Mods,
+        mods: Option<Box<Mods>>,
     },
     If {
         arms: Vec<(ExprAst, Vec<Entry>)>,
@@ -218,6 +218,33 @@ pub(in crate::table) struct FactMods {
     pub(in crate::table) refuses_unless: Vec<ExprAst>,
 }
 
+/// The modifiers of a field that has none.
+pub(in crate::table) static NO_MODS: Mods = Mods {
+    max: None,
+    expect: None,
+    shown: None,
+    ids: Vec::new(),
+    refers: false,
+    names: Vec::new(),
+    secret: false,
+    opaque: false,
+    unexplained: false,
+    transaction: false,
+    terminated: false,
+    trimmed: false,
+    optional: false,
+    dialects: false,
+    facts: FactMods {
+        own: false,
+        place: false,
+        volatile: false,
+        unordered: false,
+        person: None,
+        chat: None,
+        refuses_unless: Vec::new(),
+    },
+};
+
 #[derive(Debug, Clone)]
 pub(in crate::table) struct TypeAst {
     pub(in crate::table) at: usize,
@@ -253,7 +280,16 @@ pub(in crate::table) enum LenAst {
 #[derive(Debug, Clone)]
 pub(in crate::table) struct ExprAst {
     pub(in crate::table) at: usize,
+    /// How many expressions are within each other here, itself included.
+    pub(in crate::table) depth: u16,
     pub(in crate::table) kind: ExprKind,
+}
+
+impl ExprAst {
+    /// An expression without others in it.
+    pub(in crate::table) fn leaf(at: usize, kind: ExprKind) -> ExprAst {
+        ExprAst { at, depth: 1, kind }
+    }
 }
 
 #[derive(Debug, Clone)]

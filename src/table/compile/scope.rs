@@ -1,0 +1,152 @@
+//! The names that the expressions of one structure may use.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::program::*;
+use super::super::text::*;
+
+/// A name that expressions may use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Var {
+    pub(super) slot: u16,
+    pub(super) symbols: Option<EnumId>,
+    pub(super) signed: bool,
+}
+
+/// The names of one structure.
+#[derive(Debug, Default)]
+pub(super) struct FieldScope {
+    pub(super) vars: HashMap<String, Var>,
+    /// Names that some expression uses: only these keep their values.
+    pub(super) wanted: HashSet<String>,
+    pub(super) slots: u16,
+    /// The region may end before any field of this structure.
+    pub(super) optional: bool,
+}
+
+impl FieldScope {
+    pub(super) fn declare(&mut self, name: &str, symbols: Option<EnumId>, signed: bool) -> u16 {
+        if !self.wanted.contains(name) {
+            return NO_SLOT;
+        }
+        let slot = match self.vars.get(name) {
+            Some(var) => var.slot,
+            None => {
+                self.slots += 1;
+                self.slots - 1
+            }
+        };
+        self.vars.insert(name.to_string(), Var { slot, symbols, signed });
+        slot
+    }
+
+    /// Which names of this scope the entries of an inner structure use without declaring them.
+    pub(super) fn free_names(&self, entries: &[Entry]) -> Vec<String> {
+        let mut used = HashSet::new();
+        refs_of_entries(entries, &mut used);
+        let mut own = HashSet::new();
+        declared(entries, &mut own);
+        let mut free: Vec<String> =
+            used.into_iter().filter(|n| self.vars.contains_key(n) && !own.contains(n)).collect();
+        free.sort();
+        free
+    }
+}
+
+/// The names of all fields of a body, those of its choices included.
+pub(super) fn field_names(entries: &[Entry]) -> HashSet<String> {
+    let mut names = HashSet::new();
+    declared(entries, &mut names);
+    names
+}
+
+fn declared(entries: &[Entry], out: &mut HashSet<String>) {
+    for entry in entries {
+        match entry {
+            Entry::Field { name, .. } => {
+                out.insert(name.clone());
+            }
+            Entry::If { arms, otherwise } => {
+                arms.iter().for_each(|a| declared(&a.1, out));
+                declared(otherwise, out);
+            }
+            Entry::Match { arms, otherwise, .. } => {
+                arms.iter().for_each(|a| declared(&a.1, out));
+                declared(otherwise, out);
+            }
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn refs_of_entries(entries: &[Entry], out: &mut HashSet<String>) {
+    for entry in entries {
+        match entry {
+            Entry::Field { of, .. } => refs_of_type(of, out),
+            Entry::If { arms, otherwise } => {
+                for (cond, body) in arms {
+                    refs_of_expr(cond, out);
+                    refs_of_entries(body, out);
+                }
+                refs_of_entries(otherwise, out);
+            }
+            Entry::Match { on, arms, otherwise } => {
+                refs_of_expr(on, out);
+                arms.iter().for_each(|a| refs_of_entries(&a.1, out));
+                refs_of_entries(otherwise, out);
+            }
+            Entry::Remember { key, value, .. } => {
+                refs_of_expr(key, out);
+                refs_of_expr(value, out);
+            }
+            Entry::Say { .. } | Entry::Undecoded | Entry::Partial => {}
+        }
+    }
+}
+
+fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
+    match &ty.kind {
+        TypeKind::Named { args, .. } => args.iter().for_each(|a| refs_of_expr(a, out)),
+        TypeKind::Inline(entries) => refs_of_entries(entries, out),
+        TypeKind::Many { of, len, .. } => {
+            refs_of_type(of, out);
+            if let LenAst::Expr(e) = len {
+                refs_of_expr(e, out);
+            }
+        }
+        TypeKind::As { region, zlib, inner } => {
+            refs_of_type(region, out);
+            inner.iter().for_each(|t| refs_of_type(t, out));
+            if let Some((a, b)) = zlib {
+                refs_of_expr(a, out);
+                refs_of_expr(b, out);
+            }
+        }
+        TypeKind::Mapping { of, keys } => {
+            of.iter().for_each(|of| refs_of_type(of, out));
+            refs_of_entries(keys, out);
+        }
+        TypeKind::NullOr { present, of } => {
+            refs_of_type(present, out);
+            refs_of_type(of, out);
+        }
+    }
+}
+
+fn refs_of_expr(e: &ExprAst, out: &mut HashSet<String>) {
+    match &e.kind {
+        ExprKind::Name(name) => {
+            out.insert(name.clone());
+        }
+        ExprKind::Binary(_, a, b) => {
+            refs_of_expr(a, out);
+            refs_of_expr(b, out);
+        }
+        ExprKind::Not(a) | ExprKind::Recall(_, a) => refs_of_expr(a, out),
+        ExprKind::In(a, list) => {
+            refs_of_expr(a, out);
+            list.iter().for_each(|e| refs_of_expr(e, out));
+        }
+        _ => {}
+    }
+}

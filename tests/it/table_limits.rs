@@ -1,0 +1,191 @@
+//! Table files may come from anywhere, the net included: whatever they hold, loading them ends soon, within bounded memory,
+//! and an error says what is wrong without showing what should not be seen.
+
+use std::fmt::Write;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use moulsniff::table::{MAX_TABLE_BYTES, TableError, TableSource, Tables};
+
+use super::common::file;
+
+fn load(text: &str) -> Result<Tables, TableError> {
+    Tables::load("p", vec![TableSource { name: "t".into(), text: format!("protocol p\n{text}") }], &[])
+}
+
+/// What is said about a text, which has to be wrong.
+fn wrong(text: &str) -> String {
+    load(text).err().map(|error| error.message).unwrap_or_else(|| "nothing is wrong".into())
+}
+
+/// How long a text takes to load, right or wrong.
+fn time(text: &str) -> Duration {
+    let begun = Instant::now();
+    let _ = load(text);
+    begun.elapsed()
+}
+
+fn repeated(n: usize, each: impl Fn(usize) -> String) -> String {
+    (0..n).fold(String::new(), |mut all, i| {
+        let _ = write!(all, "{}", each(i));
+        all
+    })
+}
+
+#[test]
+fn long_expressions_end_with_an_error_and_not_with_the_stack() {
+    for sign in ["+", "-", "*", "&", "and", "or"] {
+        let terms = repeated(20_000, |_| format!(" {sign} a"));
+        assert!(wrong(&format!("struct S {{ a: u8 b: u8[a{terms}] }}")).contains("more than 128 terms"), "{sign}");
+        assert!(wrong(&format!("struct S {{ a: u8 if a{terms} {{ b: u8 }} }}")).contains("128 terms"), "{sign}");
+    }
+    assert!(
+        load(&format!("struct S {{ a: u8 if a in ({}) {{ b: u8 }} }}", repeated(20_000, |i| format!("{i},")))).is_ok()
+    );
+}
+
+#[test]
+fn types_of_many_lengths_end_with_an_error_and_not_with_the_stack() {
+    assert!(wrong(&format!("struct S {{ a: u8{} }}", "[1]".repeat(20_000))).contains("lengths and regions at most"));
+    assert!(
+        wrong(&format!("struct S {{ a: bytes[*]{} }}", " as bytes[*]".repeat(20_000))).contains("nested more than")
+    );
+    assert!(wrong(&format!("struct S {{ a: bytes[*] as u8{} }}", " | u8".repeat(20_000))).contains("forms at most"));
+    assert!(load("struct S { a: utf8[to 32][z] b: u8[2][3] }").is_ok());
+}
+
+#[test]
+fn aliases_may_be_many_and_circles_are_named() {
+    let chain = |n: usize| repeated(n, |i| format!("type A{} = A{i}\n", i + 1));
+    assert!(load(&format!("type A0 = u8\n{}", chain(40))).is_ok(), "a chain of 40 is none of itself");
+    assert_eq!(wrong(&format!("type A0 = A5\n{}", chain(5))), "`A0` is defined by itself");
+    assert!(wrong(&format!("type A0 = u8\n{}", chain(100))).contains("more than 64 types are names"));
+}
+
+/// Ten times the text takes about ten times as long: at most thirty times, since other programs run beside the tests.
+#[test]
+fn large_tables_take_time_in_proportion() {
+    let shapes: [(&str, fn(usize) -> String); 6] = [
+        ("fields", |n| format!("struct S {{ {} }}", repeated(n, |i| format!("f{i}: u8 ")))),
+        ("arms", |n| format!("struct S {{ a: u32 match a {{ {} }} }}", repeated(n, |i| format!("{i} => note \"x\" ")))),
+        ("values", |n| {
+            let values = repeated(n, |i| format!("v{i} = {i} "));
+            format!(
+                "enum E : u32 {{ {values} }} struct S {{ a: E {} }}",
+                repeated(n, |i| format!("if a == v{i} {{ }} "))
+            )
+        }),
+        ("messages", |n| {
+            format!("service s {{ number: u32 }} {}", repeated(n, |i| format!("message s both {i} M{i} {{ }} ")))
+        }),
+        ("classes", |n| {
+            let values = repeated(n, |i| format!("C{i} = {i} "));
+            let classes = repeated(n, |i| format!("class C{i} of F {{ }} "));
+            format!("enum E : u32 {{ {values} }} family F {{ class: E }} {classes}")
+        }),
+        ("the same name in many enums", |n| repeated(n, |i| format!("enum E{i} : u8 {{ same = 1 }} "))),
+    ];
+    for (name, shape) in shapes {
+        assert!(load(&shape(100)).is_ok(), "{name}: {}", wrong(&shape(100)));
+        let (small, large) = (time(&shape(2_000)), time(&shape(20_000)));
+        let allowed = small * 30 + Duration::from_millis(300);
+        assert!(large < allowed, "{name}: {small:?} became {large:?}");
+    }
+}
+
+#[test]
+fn structures_that_double_each_time_are_bounded() {
+    let doubled = repeated(40, |i| format!("struct S{} {{ a: S{i} b: S{i} c: S{i} }} ", i + 1));
+    let begun = Instant::now();
+    assert!(load(&format!("struct S0 {{ a: u32 }} {doubled}")).is_ok());
+    let aliases = repeated(60, |i| format!("type A{} = bytes[*] as A{i} | A{i}\n", i + 1));
+    assert!(wrong(&format!("type A0 = bytes[*] as u8 | u16\n{aliases}")).contains("more than"));
+    let fields = repeated(1_000, |i| format!("f{i}: u8 "));
+    let many = repeated(5_000, |i| format!("struct S{i} extends P {{ }} "));
+    assert!(wrong(&format!("struct P {{ {fields} }} {many}")).contains("more than 400000 types or fields"));
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn names_and_files_have_a_largest_size() {
+    assert!(wrong(&format!("struct {} {{ }}", "x".repeat(300))).contains("a name has 255 bytes at most"));
+    assert!(wrong(&" ".repeat(MAX_TABLE_BYTES)).contains("16 MiB at most"));
+    assert!(wrong(&format!("struct S {{ {} }}", "a: u8 ".repeat(250_001))).contains("250000 declarations"));
+}
+
+#[test]
+fn the_program_reads_no_endless_table() {
+    let program = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+        .args(["tables", "check", "/dev/zero"])
+        .current_dir(file(""))
+        .output()
+        .unwrap();
+    assert_ne!(program.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&program.stderr).contains("more than 16 MiB"));
+}
+
+#[test]
+fn an_error_about_another_kind_of_file_shows_nothing_of_it() {
+    for text in [
+        "Key.Auth.K = 5f3759dfsecret",
+        "[section]\nkey = 5f3759dfsecret",
+        "# 5f3759dfsecret",
+        "\"5f3759dfsecret",
+        "5f3759dfsecret",
+        "protocol = 5f3759dfsecret",
+    ] {
+        let source = TableSource { name: "dirtsand.ini".into(), text: text.into() };
+        let error = Tables::load("p", vec![source], &[]).err().unwrap().to_string();
+        assert!(!error.contains("secret"), "{error}");
+        assert!(error.contains("no table file"), "{error}");
+    }
+    let program = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+        .args(["tables", "check", "keys/dirtsand.ini"])
+        .current_dir(file(""))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&program.stderr).into_owned();
+    assert_eq!(said, "moulsniff: keys/dirtsand.ini:1:1: this is no table file: those begin with `protocol NAME`\n");
+}
+
+#[test]
+fn an_error_shows_a_line_a_terminal_can_bear() {
+    let error = load(&format!("struct S {{ a: \u{1b}[31m{} }}", "x".repeat(10_000))).err().unwrap().to_string();
+    assert!(!error.contains('\u{1b}') && error.len() < 2_000, "{error}");
+}
+
+#[test]
+fn a_misspelt_integer_type_in_a_length_is_recognised() {
+    assert!(wrong("struct S { a: u8[u17] }").ends_with("did you mean `u16`?"), "{}", wrong("struct S { a: u8[u17] }"));
+    assert!(wrong("struct S { count: u8 a: u8[coutn] }").ends_with("did you mean `count`?"));
+}
+
+#[test]
+fn a_later_file_cannot_make_something_else_of_what_code_looks_up() {
+    let both = |later: &str| {
+        let source = |name: &str, text: &str| TableSource { name: name.into(), text: format!("protocol p\n{text}") };
+        let all = vec![source("embedded", "struct Header { size: u8 }"), source("own", later)];
+        Tables::load("p", all, &[])
+    };
+    let error = both("enum Header : u8 { a = 1 }").err().unwrap().message;
+    assert!(error.contains("`Header` is declared already, as a struct"), "{error}");
+    assert!(both("struct Header(wide) { size: u8 }").is_err());
+    let tables = both("struct Header { length: u16 }").unwrap();
+    assert!(tables.sym("size").is_some(), "a name that code asks for is still there");
+}
+
+#[test]
+fn remarks_name_messages_that_nothing_tests_or_that_take_a_number() {
+    let source = |name: &str, text: &str| TableSource { name: name.into(), text: format!("protocol p\n{text}") };
+    let embedded = source("embedded", "service s { number: u8 }\nmessage s both 1 Old { }");
+    let own = source("own", "message s both 1 New { a: u8 }\nmessage s both 2 Good { example \"02\" {} }");
+    let tables = Tables::load("p", vec![embedded, own], &[]).unwrap();
+    let said: Vec<String> = tables.remarks(1).iter().map(|r| format!("{}:{} {}", r.file, r.line, r.message)).collect();
+    assert_eq!(
+        said,
+        [
+            "own:2 `New` has no example: nothing tests it",
+            "own:2 `New` takes the number of `Old`, which cannot be recognised any more"
+        ]
+    );
+}
