@@ -24,7 +24,12 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
     if text.len() > MAX_TABLE_BYTES {
         return Err(TableError::unquoted(file, "a table file has 16 MiB at most"));
     }
-    let (mut p, protocol) = head(file, text)?;
+    let protocol = parse_protocol(file, text)?;
+    let mut p = TableParser::new(file, text)?;
+    p.docs()?;
+    p.word("protocol", "`protocol NAME`")?;
+    p.docs()?;
+    p.name("the protocol's name")?;
     let mut items = Vec::new();
     loop {
         let doc = p.docs()?;
@@ -35,20 +40,19 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
     }
 }
 
-/// The protocol that a file belongs to, by its first words.
+/// The protocol that a file belongs to, by its first words, which say whether it is a table file at all. An error about
+/// another kind of file quotes nothing from it: it may be a key file that was given by mistake.
 pub(in crate::table) fn parse_protocol(file: &str, text: &str) -> Result<String, TableError> {
-    Ok(head(file, text)?.1)
-}
-
-/// The first words of a file, which say whether it is a table file at all. Errors about another kind of file quote nothing
-/// from it: it may be a key file that was given by mistake.
-fn head<'a>(file: &'a str, text: &'a str) -> Result<(TableParser<'a>, String), TableError> {
-    let no_table = |_| TableError::unquoted(file, "this is no table file: those begin with `protocol NAME`");
-    let mut p = TableParser::new(file, text).map_err(no_table)?;
-    p.docs().map_err(no_table)?;
-    p.word("protocol", "").map_err(no_table)?;
-    let protocol = p.name("").map_err(no_table)?.0;
-    Ok((p, protocol))
+    let mut lexer = Lexer::new(file, text);
+    let mut word = || loop {
+        match lexer.token().map(|token| token.tok) {
+            Ok(Tok::Doc(_)) => {}
+            Ok(Tok::Ident(word)) => return Some(word),
+            _ => return None,
+        }
+    };
+    let found = word().filter(|word| word == "protocol").and_then(|_| word());
+    found.ok_or_else(|| TableError::unquoted(file, "this is no table file: those begin with `protocol NAME`"))
 }
 
 /// Parses a type alone (`packint(1)`, `plUoid`), for types asked for by name.
