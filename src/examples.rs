@@ -122,7 +122,7 @@ fn read_layout(
 ) -> Result<(), String> {
     let layout = tables.layout(id).ok_or("no such structure")?;
     let end = evaluator.value(tables, layout.ty, Sym::ELEMENT, bytes, 0, tree);
-    // Bits that fill up the last byte belong to nobody; were one of them set, the comparison would find it as undecoded.
+    // The last byte may have bits that no field claims. Were one of them set, the comparison would find it as undecoded.
     if end.div_ceil(8) == bytes.len() {
         return Ok(());
     }

@@ -1,8 +1,13 @@
-//! "Did you mean …?": the known name nearest to one that is not known.
+//! "Did you mean …?": the known name that is most like an unknown one.
 
-/// `"; did you mean \`x\`?"` for the nearest name that is near enough, or nothing.
+/// `"; did you mean \`x\`?"` for the most similar known name, or an empty text where none differs by less than a third of its letters.
+/// Words of more than 64 letters get no suggestion: comparing them takes too long.
 pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let limit = (word.chars().count() / 3).max(1);
+    let letters = word.chars().count();
+    if letters > 64 {
+        return String::new();
+    }
+    let limit = (letters / 3).max(1);
     let lower = word.to_lowercase();
     let best = known.map(|k| (distance(&lower, &k.to_lowercase(), limit), k)).min_by_key(|(d, k)| (*d, k.len()));
     match best {

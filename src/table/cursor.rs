@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The same for what is known to be a few bytes: positions stay below 2³² (`MAX_BYTES`), so that nothing can overflow.
-    #[inline(always)]
+    #[inline]
     fn near_end_of(&self, bytes: usize) -> Result<usize, Short> {
         let end = self.pos + bytes * 8;
         if end > self.limit { Err(Short(end)) } else { Ok(end) }

@@ -131,6 +131,29 @@ impl Tables {
         self.program.steps.get(at as usize)
     }
 
+    /// The kinds of things that a value of a type identifies (`identity`, `id`, `refers`, `transaction`). Two captures of the same
+    /// events differ in such values, but a value stands for the same thing throughout one of them.
+    pub fn identities(&self, ty: TypeRef) -> impl Iterator<Item = Sym> + '_ {
+        let def = self.type_def(ty);
+        let transaction = def.filter(|def| def.transaction).map(|_| self.program.builtins.transaction);
+        let named = def.map_or(&[][..], |def| &def.ids);
+        let said = def.and_then(|def| def.facts.as_deref()).map_or(&[][..], |facts| &facts.identity);
+        transaction.into_iter().chain(named.iter().copied()).chain(said.iter().copied())
+    }
+
+    /// The fields of a structure, by its type: name and type of each, those of all branches in the order of the text.
+    pub fn fields(&self, ty: TypeRef) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
+        let layout = match self.type_def(ty).map(|def| &def.read) {
+            Some(ReadAs::Layout { layout, .. }) => self.layout(*layout),
+            _ => None,
+        };
+        let steps = layout.and_then(|layout| self.steps().get(layout.start as usize..)).unwrap_or(&[]).iter();
+        steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(|step| match step {
+            LayoutStep::Field { name, ty, .. } => Some((*name, *ty)),
+            _ => None,
+        })
+    }
+
     /// Messages whose number a later file gave to another one.
     pub fn replaced(&self) -> &[ReplacedMessage] {
         &self.program.replaced

@@ -26,7 +26,7 @@ pub struct Sym(pub u32);
 impl Sym {
     /// First number of the names that came from the traffic itself (see [`Tree::dynamic_name`]).
     pub const DYNAMIC: u32 = 1 << 31;
-    /// Stands for the element of a list, whose name is its position.
+    /// The name of list elements, which are known by their position.
     pub const ELEMENT: Sym = Sym(0);
     /// The name of bytes that no field claims.
     pub const UNDECODED: Sym = Sym(1);
@@ -218,14 +218,14 @@ impl Tree {
     }
 
     /// What the node at an index holds; 0 where there is none.
-    #[inline(always)]
+    #[inline]
     pub fn value(&self, index: u32) -> u64 {
         self.nodes.get(index as usize).map_or(0, |node| node.value)
     }
 
     /// The node at an index, to be changed.
     pub fn get_mut(&mut self, index: u32) -> Option<&mut Node> {
-        // Nobody sees what becomes of it.
+        // The caller may set any mark through the reference.
         self.seen = u8::MAX;
         self.nodes.get_mut(index as usize)
     }
@@ -283,7 +283,7 @@ impl Tree {
     }
 
     /// Changes a node, but for its marks: what it is turned out later.
-    #[inline(always)]
+    #[inline]
     pub fn amend(&mut self, index: u32, change: impl FnOnce(&mut Node)) {
         if let Some(node) = self.nodes.get_mut(index as usize) {
             change(node);
@@ -334,7 +334,7 @@ impl Tree {
     /// More problems than this are not kept for one message.
     pub const MAX_PROBLEMS: usize = 256;
 
-    /// Where the tree stands now.
+    /// The state to come back to.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             nodes: self.nodes.len(),

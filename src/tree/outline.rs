@@ -42,14 +42,14 @@ impl Outline {
     }
 
     /// How many nodes there would be.
-    #[inline(always)]
-    #[allow(clippy::len_without_is_empty)] // nobody asks
+    #[inline]
+    #[allow(clippy::len_without_is_empty)] // no caller needs it
     pub fn len(&self) -> u32 {
         self.nodes
     }
 
     /// Counts a node; returns the index it would have.
-    #[inline(always)]
+    #[inline]
     pub fn leaf(&mut self, node: Node) -> u32 {
         let index = self.nodes;
         self.nodes += 1;
@@ -58,7 +58,7 @@ impl Outline {
     }
 
     /// Counts nodes, with all their marks together.
-    #[inline(always)]
+    #[inline]
     pub fn several(&mut self, marks: u8, nodes: usize) {
         self.nodes += nodes as u32;
         self.seen |= marks;
@@ -70,7 +70,7 @@ impl Outline {
     }
 
     /// Forgets the nodes from an index on.
-    #[inline(always)]
+    #[inline]
     pub fn cut(&mut self, index: u32) {
         self.nodes = self.nodes.min(index);
     }
@@ -102,7 +102,7 @@ impl Outline {
         }
     }
 
-    /// Where it stands now.
+    /// The state to come back to.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { nodes: self.nodes as usize, problems: self.problems.len(), made: 0, text: 0, names: 0 }
     }

@@ -24,8 +24,8 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// Where somebody is among the fields of a structure or the elements of a list: children without what is only a span, and the children of
-/// see-through ones in their place.
+/// A position among the fields of a structure or the elements of a list. Skips children that are only spans, and replaces see-through
+/// children by their own children.
 #[derive(Clone, Copy)]
 pub struct Walk {
     /// The next node to be looked at, and the one after the last.

@@ -31,11 +31,12 @@ impl Compiler<'_> {
         let person = self.word(&mods.person, "person", &Person::WORDS)?;
         let chat = self.word(&mods.chat, "chat", &ChatRole::WORDS)?;
         let FactMods { own, place, volatile, unordered, continues, .. } = *mods;
-        let facts = FieldFacts { own, place, volatile, unordered, continues, person, chat, refuses_unless };
+        let identity = mods.identity.iter().map(|kind| self.name(kind)).collect();
+        let facts = FieldFacts { identity, own, place, volatile, unordered, continues, person, chat, refuses_unless };
         Ok((facts != FieldFacts::default()).then(|| Box::new(facts)))
     }
 
-    /// What a modifier's word stands for.
+    /// The meaning of a modifier's word.
     fn word<T: Copy>(
         &self,
         word: &Option<(String, usize)>,
@@ -196,7 +197,7 @@ impl<'a> InfoReader<'a> {
     }
 }
 
-/// Tells each message whether it expects a reply and whether it may refuse, now that all layouts are known.
+/// Fills in which messages expect a reply and which may refuse, once all layouts are known.
 pub(super) fn find(p: &mut Program) {
     let mut answered = vec![false; p.messages.len()];
     for asked in p.messages.iter().flat_map(|message| &message.answers) {
@@ -216,7 +217,7 @@ pub(super) fn find(p: &mut Program) {
 }
 
 /// The layouts that have a field that may refuse, at any depth up to [`MAX_DEPTH`]. Families and types with code are not
-/// searched: what refuses stands in a message's own fields. Each round finds those one structure further out.
+/// searched: a message refuses by a field of its own. Each round finds those one structure further out.
 fn refusing_layouts(p: &Program) -> HashSet<LayoutId> {
     let mut found = HashSet::new();
     for _ in 0..MAX_DEPTH {
@@ -246,5 +247,26 @@ fn type_refuses(p: &Program, ty: TypeRef, layouts: &HashSet<LayoutId>, depth: us
         ReadAs::Layout { layout, .. } => layouts.contains(layout),
         ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => depth > 1 && type_refuses(p, *of, layouts, depth - 1),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::table::{TableSource, Tables};
+
+    #[test]
+    fn a_value_identifies_what_its_modifiers_say() {
+        let text =
+            "protocol p\nstruct S { a: u32 transaction, b: u32 id player, c: u64 identity region + object, d: u32 }";
+        let tables = Tables::load("p", vec![TableSource { name: "t".into(), text: text.into() }], &[]).unwrap();
+        let kinds = |field: &str| {
+            let ty = tables.fields(tables.type_named("S").unwrap()).find(|f| tables.name(f.0) == field).unwrap().1;
+            tables.identities(ty).map(|kind| tables.name(kind)).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds("a"), ["transaction"]);
+        assert_eq!(kinds("b"), ["player"]);
+        assert_eq!(kinds("c"), ["region", "object"]);
+        assert!(kinds("d").is_empty());
     }
 }

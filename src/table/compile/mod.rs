@@ -48,7 +48,7 @@ pub(super) struct Compiler<'s> {
     ranges: HashMap<String, (u64, Option<u64>)>,
     /// Names of enum values with all enums that have them, in their order, and the value there.
     value_owners: HashMap<String, Vec<(EnumId, u64)>>,
-    /// Where each message stands in its service's list: by service, sender (0 client, 1 server) and number.
+    /// The index of each message in its service's list, by service, sender (0 client, 1 server) and number.
     message_places: HashMap<(u32, usize, u64), usize>,
     /// The messages by name, and the files and marks to be checked once all are known.
     message_ids: HashMap<String, MessageId>,
@@ -215,6 +215,7 @@ impl Compiler<'_> {
             text: self.name("text"),
             padding: self.name("padding"),
             end: self.name("end"),
+            transaction: self.name("transaction"),
             bytes,
             undecoded,
             values: self.value_types(),

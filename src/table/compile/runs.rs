@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use super::super::program::*;
 use crate::tree::{Buffer, Kind, Node, Sym, TypeRef};
 
-/// Runs of fewer nodes are not worth it.
+/// A run of fewer nodes saves nothing.
 const LEAST: usize = 2;
-/// Longer ones are cut, so that a short message is not held up by a long run that does not fit.
+/// Longer runs are cut: a short message would fail to read a long run, and then read its fields one by one.
 const MOST: usize = 64;
 /// A structure of more nodes is no part of a run: to find that out takes as long for each field that has its type.
 const LARGEST: usize = 256;
 /// Structures within structures of one run.
 const DEPTH: usize = 8;
 
-/// Finds the runs of a program; each step that begins one is told.
+/// Finds the runs of a program, and puts the number of each into the step that begins it.
 pub(super) fn find(p: &mut Program) {
     let targets = targets(&p.steps);
     let mut found = Vec::new();
@@ -22,7 +22,7 @@ pub(super) fn find(p: &mut Program) {
         let steps = p.steps.iter().enumerate().skip(layout.start as usize);
         let mut covered = 0;
         for (at, _) in steps.take_while(|(_, op)| !matches!(op, LayoutStep::End)) {
-            // What is jumped to begins a run of its own, whatever runs pass over it.
+            // A jump may enter in the middle of a longer run, so its target begins a run of its own.
             if at < covered && !targets.contains(&(at as u32)) {
                 continue;
             }
@@ -86,7 +86,7 @@ impl Building {
         }
     }
 
-    /// The run, behind which the step `next` stands.
+    /// The finished run; `next` is the step behind it.
     fn done(self, next: u32) -> FixedRun {
         let Building { nodes, kept, bytes, checked } = self;
         let marks = nodes.iter().fold(0, |all, t| all | t.node.marks);

@@ -99,7 +99,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether a value, negative ones as two's complement, fits an integer of so many bits set in `mask`.
+/// Whether a value, in two's complement where it is negative, fits an integer whose bits are those of `mask`.
 pub(super) fn fits(value: u64, mask: u64) -> bool {
     let negative = value | (mask >> 1) == u64::MAX;
     value <= mask || negative

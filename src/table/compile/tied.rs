@@ -3,7 +3,7 @@
 use super::super::program::*;
 use crate::tree::TypeRef;
 
-/// Tells each of them.
+/// Sets [`MessageDef::tied`] for each of them.
 pub(super) fn find(p: &mut Program) {
     let Program { messages, services, layouts, steps: all_steps, types, .. } = p;
     let ties = |ty: &TypeRef| types.get(ty.0 as usize).is_some_and(|def| def.transaction);

@@ -16,7 +16,7 @@ const MAX_ALIASES: usize = 64;
 pub(super) const MAX_COMPILED: usize = 400_000;
 
 impl Compiler<'_> {
-    /// A type that stands alone (an enum's base, a header's field): no expressions, no fields around it.
+    /// A type without fields around it (an enum's base, a header's field): it has no expressions.
     pub(in crate::table) fn plain_type(&mut self, ast: &TypeAst) -> Result<TypeRef, TableError> {
         let mut scope = FieldScope::default();
         self.type_(ast, &Mods::default(), &mut scope)
@@ -92,7 +92,7 @@ impl Compiler<'_> {
         self.error(ast.at, format!("there is no type `{name}`{near}"))
     }
 
-    #[allow(clippy::too_many_arguments)] // what an alias adds, and where it stands: all of it is needed for a good error
+    #[allow(clippy::too_many_arguments)] // the alias, its modifiers and its place: a good error needs all of it
     fn alias(
         &mut self,
         at: usize,
@@ -441,6 +441,7 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
         person: outer.person.clone().or_else(|| own.person.clone()),
         chat: outer.chat.clone().or_else(|| own.chat.clone()),
         refuses_unless: unless.refuses_unless.clone(),
+        identity: if outer.identity.is_empty() { own.identity.clone() } else { outer.identity.clone() },
     }
 }
 

@@ -33,7 +33,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// A kept value; what stands there before one is kept is of earlier structures.
+    /// A kept value, or `None` before it was kept: until then the slot holds a value of an earlier structure.
     #[inline]
     fn slot(&self, frame: Slots, slot: u16) -> Option<u64> {
         if frame.present & (1 << (slot & 63)) == 0 {

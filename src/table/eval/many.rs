@@ -7,7 +7,7 @@ use crate::tree::{
     Buffer, Kind, Node, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
 };
 
-/// How many units a length stands for.
+/// A length, as far as it is known before reading.
 pub(super) enum Count {
     Units(u64),
     Bytes(u64),
@@ -17,7 +17,7 @@ pub(super) enum Count {
 }
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Finds out a length, reading the count where it stands in the bytes.
+    /// Evaluates a length. A count before the value is read here and becomes a span.
     pub(super) fn count(&mut self, cursor: &mut Cursor<'_>, len: Len, frame: Slots) -> Result<Count, Stop> {
         let n = match len.from {
             LenFrom::Const(n) => u64::from(n),

@@ -47,13 +47,13 @@ impl From<Short> for Stop {
 /// What reading a message gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// A whole message of so many bytes is in the tree.
+    /// A whole message is in the tree; the number is its length in bytes.
     Message(MessageId, usize),
-    /// At least so many bytes are needed, counted from the message's first.
+    /// The message is not complete: it has at least this many bytes, counted from its first.
     Need(usize),
-    /// No message has this number; where its header says so, it has this many bytes.
+    /// No message has this number. The second number is its length in bytes, where its header has one.
     Unknown(u64, Option<usize>),
-    /// The message's name is known, its layout is not; where its header says so, it has this many bytes.
+    /// The message's name is known, its layout is not. The number is its length in bytes, where its header has one.
     NoLayout(MessageId, Option<usize>),
     /// The bytes cannot be this message.
     Malformed(MessageId),
@@ -79,7 +79,7 @@ impl Default for MessageLimits {
 /// What the evaluator keeps from message to message.
 #[derive(Default)]
 pub struct Evaluator {
-    /// Kept values of the structures that are open, one after the other; what is above `top` was used before.
+    /// Kept values of the open structures, one structure after the other. Above `top` are values of structures that ended.
     slots: Vec<u64>,
     top: usize,
     /// Structures that are open around the one whose steps are run.
@@ -143,7 +143,7 @@ pub(super) struct Field {
 
 impl Field {
     /// A node of it, with nothing in it.
-    #[inline(always)]
+    #[inline]
     fn node(self) -> Node {
         let Field { name, ty, marks } = self;
         Node { value: 0, name, ty, start: 0, bits: 0, end: 0, buffer: Buffer::CAPTURED, kind: Kind::Struct, marks }

@@ -28,7 +28,7 @@ impl Native {
 
 impl<T: TreeSink> Run<'_, T> {
     /// One of the arguments of a type with code, in 64 bits, negative ones in two's complement; 0 where it was not given or has no
-    /// value. `cursor` stands where the value begins.
+    /// value. `cursor` is where the value begins.
     pub fn arg(&mut self, call: &Call, index: usize, cursor: &Cursor<'_>) -> u64 {
         match self.tables.type_def(call.ty).map(|def| &def.read) {
             Some(ReadAs::Native { args, .. }) => args.get(index).map_or(0, |arg| self.word(*arg, call.frame, cursor)),

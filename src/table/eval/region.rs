@@ -155,7 +155,7 @@ impl<T: TreeSink> Run<'_, T> {
         result.is_ok() && cursor.left_bits() == 0 && clean
     }
 
-    /// Where a type failed before it had a node, an empty structure stands for it.
+    /// Adds an empty structure for a type that failed before it had a node.
     fn open_empty(&mut self, cursor: &Cursor<'_>, name: Sym, ty: TypeRef) {
         let node = self.open(cursor, name, ty, 0);
         self.tree.close(node, cursor.pos());
@@ -227,7 +227,7 @@ impl<T: TreeSink> Run<'_, T> {
             && !matches!(good, Inflated::Whole)
             && run.is_structure(node, buffer)
         {
-            // What could not be unpacked stands behind the content, as it was captured.
+            // The captured bytes that could not be unpacked follow the content.
             bytes.extend_from_slice(raw.get(used..).unwrap_or(&[]));
             let mut behind = Cursor::new(&bytes, buffer);
             behind.seek(found * 8);

@@ -1,16 +1,29 @@
-//! What the evaluator writes to: a tree, or the outline of one.
+//! What the evaluator writes to: a tree, or an outline.
 //!
-//! An outline is for those who only want to know what came, and how much of it was understood: it has no nodes, so that no time is spent
-//! on them. To count a message of captured game traffic took 18,500 instructions by way of a tree, and took 14,500 by way of an outline.
+//! An outline counts nodes and keeps problems, but has no nodes. Commands that only count messages and bytes use it: reading a message of
+//! captured game traffic takes 18,500 instructions into a tree and 14,500 into an outline.
 
 use super::super::cursor::Cursor;
 use super::super::program::{FixedRun, MessageDef};
 use super::{Call, Run, Stop};
 use crate::tree::{Buffer, BufferOrigin, Checkpoint, Node, Outline, Problem, Tree};
 
-/// What grows while a message is read. Nodes are told one after the other, each before its children; what is told of a node later names
-/// it by its index.
-#[allow(clippy::len_without_is_empty)] // nobody asks
+/// Receives the nodes of one message while it is read.
+///
+/// The order of calls:
+///
+/// - `clear` comes first, once a message.
+/// - Nodes come in wire order, each before its children (`leaf`, `extend_from_slice`, `run`). A node's index is the number of nodes
+///   before it; later calls name the node by that index.
+/// - A node with children is added by `leaf`, then its children are added, then `close` ends it. Every node added in between is its
+///   descendant. `close` may come twice, with a later end.
+/// - `amend` and `mark` change a node that was added; `cut` and `back_to` remove nodes from the end, with the problems and buffers
+///   that came after a checkpoint (`back_to` only).
+/// - `open_buffer` is followed by `put_buffer` with the same number before the next message; nodes may refer to the buffer in between.
+///
+/// Nothing is borrowed from the evaluator: nodes are copied. What an implementation does not need it may ignore, but `len` has to count
+/// every node, since indices depend on it.
+#[allow(clippy::len_without_is_empty)] // the evaluator has no use for it
 pub trait TreeSink: Sized {
     /// Forgets everything.
     fn clear(&mut self);
@@ -34,7 +47,7 @@ pub trait TreeSink: Sized {
     fn problem(&mut self, problem: Problem);
     /// What went wrong or is worth saying, in the order it was met.
     fn problems(&self) -> &[Problem];
-    /// Where it stands now.
+    /// The state to come back to.
     fn checkpoint(&self) -> Checkpoint;
     /// Forgets all that came since a checkpoint.
     fn back_to(&mut self, to: Checkpoint);
@@ -46,12 +59,12 @@ pub trait TreeSink: Sized {
 
     /// Whether a message can be read into it.
     fn takes(&mut self, def: &MessageDef) -> bool;
-    /// Whether something came up that only a tree can tell.
+    /// Whether the message needs a tree: an outline cannot represent something in it.
     fn is_partial(&self) -> bool;
-    /// The code of a type, where there is any for this.
+    /// Which of a type's two readers writes to this sink, if there is one.
     fn native(tree: Code<Tree>, outline: Option<Code<Outline>>) -> Option<Code<Self>>;
-    /// The run as one over a tree, for what needs its nodes or what earlier messages left behind. An outline has none of
-    /// that: what it was to be has to be read into a tree.
+    /// The run over a tree, for code that reads nodes back or uses what earlier messages left in memory. An outline returns `None` and
+    /// becomes partial: the message has to be read again, into a tree.
     fn whole<'r, 'a>(run: &'r mut Run<'a, Self>) -> Option<&'r mut Run<'a, Tree>>;
 }
 
@@ -63,28 +76,28 @@ impl TreeSink for Tree {
         Tree::clear(self);
     }
 
-    #[inline(always)]
+    #[inline]
     fn len(&self) -> u32 {
         Tree::len(self)
     }
 
-    #[inline(always)]
+    #[inline]
     fn leaf(&mut self, node: Node) -> u32 {
         Tree::leaf(self, node)
     }
 
-    #[inline(always)]
+    #[inline]
     fn extend_from_slice(&mut self, marks: u8, nodes: &[Node]) {
         Tree::extend_from_slice(self, marks, nodes);
     }
 
-    #[inline(always)]
+    #[inline]
     fn run(&mut self, fixed: &FixedRun, bytes: &[u8], start: u32, buffer: Buffer) {
         let first = Tree::len(self);
         self.extend(fixed.marks, fixed.nodes.iter().map(|template| template.filled(bytes, start, first, buffer)));
     }
 
-    #[inline(always)]
+    #[inline]
     fn close(&mut self, index: u32, end_bit: usize) {
         Tree::close(self, index, end_bit);
     }
@@ -93,12 +106,12 @@ impl TreeSink for Tree {
         Tree::mark(self, index, marks);
     }
 
-    #[inline(always)]
+    #[inline]
     fn amend(&mut self, index: u32, change: impl FnOnce(&mut Node)) {
         Tree::amend(self, index, change);
     }
 
-    #[inline(always)]
+    #[inline]
     fn cut(&mut self, index: u32) {
         Tree::cut(self, index);
     }
@@ -131,12 +144,12 @@ impl TreeSink for Tree {
         true
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_partial(&self) -> bool {
         false
     }
 
-    #[inline(always)]
+    #[inline]
     fn native(tree: Code<Tree>, _: Option<Code<Outline>>) -> Option<Code<Tree>> {
         Some(tree)
     }
@@ -151,37 +164,37 @@ impl TreeSink for Outline {
         Outline::clear(self);
     }
 
-    #[inline(always)]
+    #[inline]
     fn len(&self) -> u32 {
         Outline::len(self)
     }
 
-    #[inline(always)]
+    #[inline]
     fn leaf(&mut self, node: Node) -> u32 {
         Outline::leaf(self, node)
     }
 
-    #[inline(always)]
+    #[inline]
     fn extend_from_slice(&mut self, marks: u8, nodes: &[Node]) {
         self.several(marks, nodes.len());
     }
 
-    #[inline(always)]
+    #[inline]
     fn run(&mut self, fixed: &FixedRun, _: &[u8], _: u32, _: Buffer) {
         self.several(fixed.marks, fixed.nodes.len());
     }
 
-    #[inline(always)]
+    #[inline]
     fn close(&mut self, _: u32, _: usize) {}
 
     fn mark(&mut self, _: u32, marks: u8) {
         Outline::mark(self, marks);
     }
 
-    #[inline(always)]
+    #[inline]
     fn amend(&mut self, _: u32, _: impl FnOnce(&mut Node)) {}
 
-    #[inline(always)]
+    #[inline]
     fn cut(&mut self, index: u32) {
         Outline::cut(self, index);
     }
@@ -221,7 +234,7 @@ impl TreeSink for Outline {
         Outline::is_partial(self)
     }
 
-    #[inline(always)]
+    #[inline]
     fn native(_: Code<Tree>, outline: Option<Code<Outline>>) -> Option<Code<Outline>> {
         outline
     }

@@ -43,16 +43,16 @@ impl EnumDef {
     }
 }
 
-/// Objects of a class told by number.
+/// Objects that begin with the number of their class.
 #[derive(Debug, Clone)]
 pub struct Family {
     /// Its name.
     pub name: String,
-    /// The name of the field that tells the class.
+    /// The name of the field that holds the class number.
     pub field: Sym,
     /// The type of that field.
     pub of: TypeRef,
-    /// The number that stands for no object.
+    /// The number that means "no object".
     pub null: Option<u64>,
     /// Class numbers and layouts, sorted.
     pub members: Vec<(u64, LayoutId)>,

@@ -1,11 +1,14 @@
-//! What tables say of messages and fields beyond their layout: what is asked and answered, what a refusal is, what tells who
-//! somebody is. Nothing here matters to reading bytes; it is looked up after a message was read.
+//! What tables say about messages and fields beyond their layout: which message answers which, what a refusal is, which fields
+//! identify a person. Reading bytes uses none of it; it is looked up after a message was read.
 
 use crate::tree::Sym;
 
 /// What tables say of a field beyond how it is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldFacts {
+    /// The kinds of things that its value identifies (`identity KIND`), beside those of `id`, `refers` and `transaction`:
+    /// [`Tables::identities`](crate::table::Tables::identities) has them all.
+    pub identity: Vec<Sym>,
     /// It identifies the client of this connection (`self`).
     pub own: bool,
     /// It identifies or names the place that the client enters with this message (`place`).
@@ -60,7 +63,7 @@ pub enum ChatRole {
     From,
     /// The one that is spoken to.
     To,
-    /// The channel, session or place that all those who listen have in common.
+    /// The channel, session or place that all listeners share.
     Channel,
     /// What is said.
     Text,
@@ -94,7 +97,7 @@ pub struct InfoLine {
 /// A part of an [`InfoLine`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InfoPart {
-    /// Text as it stands there.
+    /// Text, written as it is.
     Text(String),
     /// The value of a field, by its path from the structure's own fields (`{receivers[0].object_name}`).
     Field(Vec<InfoStep>),

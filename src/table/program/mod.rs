@@ -63,6 +63,7 @@ pub(in crate::table) struct Builtins {
     pub(in crate::table) text: Sym,
     pub(in crate::table) padding: Sym,
     pub(in crate::table) end: Sym,
+    pub(in crate::table) transaction: Sym,
     pub(in crate::table) bytes: TypeRef,
     pub(in crate::table) undecoded: TypeRef,
     pub(in crate::table) values: ValueTypes,

@@ -1,10 +1,9 @@
-//! Runs of fields whose places are known before anything is read: numbers, and structures of nothing else, one after the other.
-//! Their nodes are made ready when tables are loaded; reading them is one check of the length and a copy with the values put in.
+//! Runs: consecutive fields of fixed size, numbers and structures of numbers, whose offsets are known when tables are loaded.
+//! Their nodes are prepared then. To read a run is one check of the length and one copy of the nodes with the values filled in.
 //!
-//! Of the 88 values that a message of captured game traffic has on average, 50 stand in such runs; with them its 23,100 instructions,
-//! counted, became 21,700.
+//! A message of captured game traffic has 88 values on average, 50 of them in runs. Runs cut its instructions from 23,100 to 21,700.
 //!
-//! Where a run cannot be read as one (it begins within a byte, the bytes end too early), its fields are read as any others.
+//! Where a run does not begin at a byte's start, or the bytes end within it, its fields are read one by one.
 
 use super::type_op::Bits;
 use crate::tree::{Buffer, Node};
@@ -18,12 +17,12 @@ pub struct FixedRun {
     pub(crate) next: u32,
     /// All marks of its nodes together.
     pub(crate) marks: u8,
-    /// Whether some value is held against what is expected.
+    /// Whether some value is compared with `= N` or `max N`.
     pub(crate) checked: bool,
     pub(crate) nodes: Box<[NodeTemplate]>,
-    /// Values that are kept, and where.
+    /// Values that expressions need, and the slots they go to.
     pub(crate) kept: Box<[(RunValue, u16)]>,
-    /// Which of its bytes are booleans, that may have other values than they should.
+    /// Which of its bytes are booleans: values above 1 get a note.
     pub(crate) bools: Box<[u32]>,
 }
 

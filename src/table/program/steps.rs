@@ -28,10 +28,10 @@ pub struct Layout {
     pub info: Option<Box<InfoLine>>,
 }
 
-/// "No slot": the value is not needed by any expression.
+/// "No slot": no expression needs the value.
 pub const NO_SLOT: u16 = u16::MAX;
 
-/// One step of a layout. Which one it is stands in a byte of its own, not among unused values of a field: telling it from that takes longer.
+/// One step of a layout. `repr(u8)` keeps the variant in a byte of its own: to find it among the unused values of a field takes longer.
 #[derive(Debug, Clone)]
 #[repr(u8)]
 pub enum LayoutStep {

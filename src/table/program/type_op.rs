@@ -1,12 +1,12 @@
-//! What the loops that run for every value need to know of a type, in few bytes; [`TypeDef`] has the whole of it.
+//! The part of a type that the loops over values need, in a few bytes. [`TypeDef`] has the rest.
 //!
-//! A definition spans several cache lines, and most values are plain numbers, for which this is all that is needed.
+//! A [`TypeDef`] spans several cache lines. Most values are plain numbers, and for those a [`TypeOp`] is enough.
 
 use super::ids::EnumId;
 use super::types::{ByteOrder, ReadAs, TypeDef};
 use crate::tree::Kind;
 
-/// How a value is read, where that takes no more than its bytes.
+/// Which code reads a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TypeOpKind {
     /// A number of up to 8 bytes, least significant first.
@@ -15,16 +15,16 @@ pub(crate) enum TypeOpKind {
     Layout,
     /// A presence, then the value or nothing.
     NullOr,
-    /// An object whose class is told first.
+    /// An object that begins with the number of its class.
     Family,
-    /// By code.
+    /// A type with code.
     Native,
-    /// As the definition says.
+    /// Anything else: [`TypeDef`] says how.
     Other,
 }
 
-/// A number in its bytes. All of them are read in the same way, without a branch on what they are: a jump that the processor
-/// cannot foresee costs more than the rest of a field.
+/// A number of up to eight bytes. All sizes and signs are read by the same instructions, without a branch on the size: a branch
+/// that the processor mispredicts costs more than the rest of the field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scalar {
     /// Bytes.
@@ -45,7 +45,7 @@ impl Scalar {
     }
 
     /// The number in the lowest of eight bytes.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn value(self, raw: u64) -> u64 {
         let above = 64u32.wrapping_sub(u32::from(self.size) * 8);
         let top = raw.wrapping_shl(above);
@@ -53,7 +53,7 @@ impl Scalar {
     }
 }
 
-/// A number among the bits of eight bytes, for those that are read many at a time.
+/// Which of eight bytes' bits a number has. Faster than [`Scalar`] where many numbers are read at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bits {
     mask: u64,
@@ -66,20 +66,20 @@ impl Bits {
     pub(crate) const NONE: Bits = Bits { mask: 0, sign: 0 };
 
     /// The number in the lowest of eight bytes.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn value(self, raw: u64) -> u64 {
         ((raw & self.mask) ^ self.sign).wrapping_sub(self.sign)
     }
 }
 
-/// A type in short.
+/// The part of a type that the inner loops need.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeOp {
     pub(crate) how: TypeOpKind,
     pub(crate) scalar: Scalar,
     /// Marks for its nodes.
     pub(crate) marks: u8,
-    /// Whether its values are held against what is expected.
+    /// Whether its values are compared with `= N` or `max N`.
     pub(crate) checked: bool,
     /// The enum or flag set that names its values.
     pub symbols: Option<EnumId>,
@@ -90,7 +90,7 @@ pub struct TypeOp {
 }
 
 impl TypeOp {
-    /// A type that is not there.
+    /// Stands for a type that does not exist.
     pub(crate) const NONE: TypeOp = TypeOp {
         how: TypeOpKind::Other,
         scalar: Scalar::NONE,
@@ -101,7 +101,7 @@ impl TypeOp {
         shown: false,
     };
 
-    /// A definition in short.
+    /// The part of a definition that the inner loops need.
     pub(in crate::table) fn of(def: &TypeDef) -> TypeOp {
         let scalar = scalar(&def.read);
         let (how, by) = match &def.read {

@@ -5,12 +5,12 @@ use super::ids::{EnumId, ExprId, FamilyId, LayoutId};
 use super::positions::ValueRead;
 use crate::tree::{Sym, TextKind, TypeRef};
 
-/// A type as it stands at some field: how to read it, and what to say about it.
+/// A type as one field uses it: how to read it, and what the table says about its values.
 #[derive(Debug, Clone)]
 pub struct TypeDef {
     /// How it is read.
     pub read: ReadAs,
-    /// As the table language writes it.
+    /// Its text in the table language.
     pub text: String,
     /// The enum or flag set that names its values.
     pub symbols: Option<EnumId>,
@@ -68,7 +68,7 @@ pub enum ByteOrder {
     Pdp,
 }
 
-/// How a type is read; which way stands in a byte of its own, too.
+/// How a type is read. `repr(u8)` keeps the variant in a byte of its own, which is faster to match on.
 #[derive(Debug, Clone)]
 #[repr(u8)]
 pub enum ReadAs {
@@ -125,7 +125,7 @@ pub enum ReadAs {
         /// Its parameters.
         args: Vec<ExprId>,
     },
-    /// An object whose class is told first.
+    /// An object that begins with the number of its class.
     Family(FamilyId),
     /// A region of its own.
     Region {

@@ -22,6 +22,7 @@ const MODIFIERS: [&str; 21] = [
     "dialects",
     "self",
     "place",
+    "identity",
     "volatile",
     "unordered",
     "continues",
@@ -188,6 +189,8 @@ impl TableParser<'_> {
             facts.own = true;
         } else if self.eat_word("place")? {
             facts.place = true;
+        } else if self.eat_word("identity")? {
+            facts.identity = self.kinds("what kind of thing it identifies")?;
         } else if self.eat_word("volatile")? {
             facts.volatile = true;
         } else if self.eat_word("unordered")? {

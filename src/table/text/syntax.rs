@@ -216,6 +216,7 @@ pub(in crate::table) struct FactMods {
     pub(in crate::table) person: Option<(String, usize)>,
     pub(in crate::table) chat: Option<(String, usize)>,
     pub(in crate::table) refuses_unless: Vec<ExprAst>,
+    pub(in crate::table) identity: Vec<String>,
 }
 
 /// The modifiers of a field that has none.
@@ -239,9 +240,11 @@ pub(in crate::table) static NO_MODS: Mods = Mods {
         place: false,
         volatile: false,
         unordered: false,
+        continues: false,
         person: None,
         chat: None,
         refuses_unless: Vec::new(),
+        identity: Vec::new(),
     },
 };
 
