@@ -211,7 +211,7 @@ fn stream_json(stream: &SessionStream) -> Value {
                    "undecoded": bytes.undecoded, "closed": bytes.closed, "lost": bytes.lost },
     });
     if !stream.certain {
-        out["by"] = "address".into();
+        set(&mut out, "by", "address".into());
     }
     out
 }
@@ -254,14 +254,21 @@ fn story_json(line: &StoryLine) -> Value {
     });
     match &line.outcome {
         StoryOutcome::None => {}
-        StoryOutcome::Answered(nanos) => out["answered_ms"] = milliseconds(*nanos).into(),
+        StoryOutcome::Answered(nanos) => set(&mut out, "answered_ms", milliseconds(*nanos).into()),
         StoryOutcome::Refused(why, nanos) => {
-            out["refused"] = why.as_str().into();
-            out["answered_ms"] = milliseconds(*nanos).into();
+            set(&mut out, "refused", why.as_str().into());
+            set(&mut out, "answered_ms", milliseconds(*nanos).into());
         }
-        StoryOutcome::Unanswered(nanos) => out["unanswered_ms"] = milliseconds(*nanos).into(),
+        StoryOutcome::Unanswered(nanos) => set(&mut out, "unanswered_ms", milliseconds(*nanos).into()),
     }
     out
+}
+
+/// Adds a key to an object.
+fn set(object: &mut Value, key: &str, value: Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(key.into(), value);
+    }
 }
 
 fn latency_json(latency: &Latencies) -> Option<Value> {

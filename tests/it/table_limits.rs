@@ -65,7 +65,8 @@ fn aliases_may_be_many_and_circles_are_named() {
 /// Ten times the text takes about ten times as long: at most thirty times, since other programs run beside the tests.
 #[test]
 fn large_tables_take_time_in_proportion() {
-    let shapes: [(&str, fn(usize) -> String); 6] = [
+    type Shape = (&'static str, fn(usize) -> String);
+    let shapes: [Shape; 6] = [
         ("fields", |n| format!("struct S {{ {} }}", repeated(n, |i| format!("f{i}: u8 ")))),
         ("arms", |n| format!("struct S {{ a: u32 match a {{ {} }} }}", repeated(n, |i| format!("{i} => note \"x\" ")))),
         ("values", |n| {

@@ -315,7 +315,7 @@ impl Parts {
         if cursor.left_bits() > 0 {
             let name = run.tables.padding_name();
             let start = *cursor;
-            let node = self.rest(run, cursor, NodeShape { name: name, kind: Kind::Bytes, marks: mark::SPAN });
+            let node = self.rest(run, cursor, NodeShape { name, kind: Kind::Bytes, marks: mark::SPAN });
             if !zeros(start) {
                 run.problem(Severity::Note, node, "padding that is not zero", 0, 0);
             }

@@ -6,6 +6,7 @@ use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
+use super::scope::FieldScope;
 use crate::tree::{Sym, TypeRef};
 
 /// Groups within groups of an info line.
@@ -22,7 +23,7 @@ impl Compiler<'_> {
     ) -> Result<Option<Box<FieldFacts>>, TableError> {
         let mut refuses_unless = Vec::new();
         for value in &mods.refuses_unless {
-            let id = self.expr(value, &mut Default::default(), symbols)?;
+            let id = self.expr(value, &FieldScope::default(), symbols)?;
             match self.out.exprs.get(id.0 as usize) {
                 Some(Ex::Const(n)) => refuses_unless.push(*n as u64),
                 _ => return self.error(value.at, "expected a number or an enum value that is no refusal"),

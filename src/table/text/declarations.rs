@@ -212,7 +212,7 @@ impl<'a> TableParser<'a> {
                 let name = self.name("the type's new name")?;
                 self.need("=")?;
                 let of = self.type_()?;
-                (name, ItemKind::Alias { of, mods: self.mods()? })
+                (name, ItemKind::Alias { of, mods: Box::new(self.mods()?) })
             }
             "code" => (self.name("the name of a type that the protocol's code reads")?, ItemKind::Code),
             "dialect" => (self.name("the dialect's name")?, ItemKind::Dialect),

@@ -41,7 +41,7 @@ pub(in crate::table) enum ItemKind {
     },
     Alias {
         of: TypeAst,
-        mods: Mods,
+        mods: Box<Mods>,
     },
     /// A type that the protocol's own code reads.
     Code,

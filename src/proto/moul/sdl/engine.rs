@@ -144,7 +144,7 @@ const STATES: [(&str, u32, &[Line]); 22] = [
 /// The descriptors of all states.
 pub(super) fn descriptors() -> impl Iterator<Item = Descriptor> {
     STATES.iter().map(|(name, version, lines)| {
-        let variables = lines.iter().filter_map(|line| variable(line)).collect();
+        let variables = lines.iter().filter_map(variable).collect();
         Descriptor::new(Arc::from(*name), *version, variables)
     })
 }
