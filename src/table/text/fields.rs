@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::syntax::*;
 
 /// What may stand behind a type; for suggestions only.
-const MODIFIERS: [&str; 21] = [
+const MODIFIERS: [&str; 22] = [
     "max",
     "shown",
     "id",
