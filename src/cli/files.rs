@@ -39,8 +39,8 @@ pub(super) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() }
 }
 
-/// The files that a path stands for: itself, or those in a folder in the order of their names. Of a folder, hidden files and everything that is no plain file are
-/// left out, and with `extension` everything whose name does not end so, in any case.
+/// The files that a path names: the path itself, or the files in a folder, sorted by name. In a folder, hidden files and everything that is not a plain file are
+/// left out, and with `extension` every file with another extension (case does not matter).
 ///
 /// # Errors
 /// There is no such file or folder, or the folder holds more files than are read, or none.

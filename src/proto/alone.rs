@@ -1,4 +1,4 @@
-//! Bytes without a capture around them, read as one direction of a connection: examples in tables, and what `decode` is given.
+//! Reads bytes that come without a capture, as one direction of a connection: the examples in tables, and the bytes that `decode` gets.
 
 use super::{Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Share, Side, Start, Transport};
 use crate::session::Settings;
@@ -6,7 +6,7 @@ use crate::table::{Evaluator, Tables};
 use crate::tree::Tree;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// What a session said of the bytes.
+/// What a session made of the bytes.
 pub enum Said<'a> {
     /// A message, with its fields.
     Message(&'a Message<'a>, &'a Tree),
@@ -14,7 +14,7 @@ pub enum Said<'a> {
     Event(&'a Event),
 }
 
-/// Reads bytes as all that one side sent.
+/// Reads `bytes` as everything that `side` sent in a connection, and hands each message and event to `take`.
 pub fn read_alone(protocol: &dyn Protocol, tables: &Tables, side: Side, bytes: &[u8], take: &mut dyn FnMut(Said<'_>)) {
     let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let ends = Ends { client: nowhere, server: nowhere };

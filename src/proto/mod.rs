@@ -1,7 +1,7 @@
-//! Protocols: one folder each, and what they all have in common: how a protocol is recognised, what a session is handed, and what it gives back.
+//! Protocols: one folder each, and the trait by which all other code knows them.
 //!
-//! A session sees both directions of one connection in capture order. It does no I/O and reads no clock: bytes in, messages and events out.
-//! It knows nothing of captures, packets or outputs.
+//! A protocol brings its tables, its recogniser, its sessions (`src/session` describes them), and everything else that only it knows: options, key files,
+//! types with code, meanings of numbers. This module knows nothing of packets or outputs, and of captures only what a time is.
 
 mod alone;
 mod options;
@@ -21,6 +21,8 @@ pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsR
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
+use crate::table::{Evaluator, Meaning, Native, TableError, TableSource, Tables};
+
 macro_rules! declare {
     ($($folder:ident::$protocol:ident,)*) => {
         $(pub mod $folder;)*
@@ -37,8 +39,6 @@ pub fn protocol_named(name: &str) -> Option<&'static dyn Protocol> {
     PROTOCOLS.iter().copied().find(|p| p.name() == name)
 }
 
-use crate::table::{Evaluator, Meaning, Native, TableError, TableSource, Tables};
-
 /// The first bytes of a TCP connection, or the latest datagram of each side of a UDP one, before its protocol is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
@@ -46,37 +46,37 @@ pub struct Opening<'a> {
     pub client: &'a [u8],
     /// The same of the server.
     pub server: &'a [u8],
-    /// Both ends; where no SYN was captured, which is the client is a guess.
+    /// Both ends. If no SYN was captured, it is a guess which one is the client's.
     pub ends: Ends,
-    /// Whether the bytes begin with the connection (a SYN was captured).
+    /// Whether these are the connection's first bytes: a SYN was captured.
     pub whole: bool,
-    /// Whether no more bytes will come, or more than enough were waited for.
+    /// Whether this is the last question about this connection: no more bytes come, or the bound on waiting bytes is reached.
     pub last: bool,
-    /// A server at one of the ends that was met before.
+    /// A server at one of the ends that an earlier connection identified, or the user's settings.
     pub known: Option<Known<'a>>,
 }
 
-/// A server that an earlier connection of the capture told about.
+/// A server that an earlier connection of the capture identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known<'a> {
     /// The protocol it speaks.
     pub protocol: &'static str,
     /// The service it offers, if it is only one.
     pub service: Option<&'a str>,
-    /// It is at the end that is taken for the client's.
+    /// Whether it is at the end that is taken for the client's.
     pub swapped: bool,
 }
 
-/// Whether a protocol knows a connection as its own.
+/// Whether a connection belongs to a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is not.
     No,
-    /// More bytes would tell.
+    /// More bytes are needed to decide.
     Maybe,
-    /// It is; the sides are as guessed, or the other way round.
+    /// It is.
     Yes {
-        /// Whether what was taken for the client is the server.
+        /// Whether the side that was taken for the client is the server.
         swapped: bool,
     },
 }
@@ -86,7 +86,7 @@ pub enum Verdict {
 pub struct Expected {
     /// The service, if it is known.
     pub service: Option<&'static str>,
-    /// The end that is taken for the client's is the server's.
+    /// Whether the end that is taken for the client's is the server's.
     pub swapped: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct RecordNames {
     pub messages: &'static [&'static str],
     /// Services.
     pub services: &'static [&'static str],
-    /// Whether messages are named by whoever sends them, so that any name may come.
+    /// Whether senders choose the names of messages, so that any name may occur.
     pub any_message: bool,
     /// Fields whose name is followed by `_` and a number.
     pub numbered_fields: &'static [&'static str],
@@ -105,7 +105,7 @@ pub struct RecordNames {
 
 /// A protocol: its tables, how it is recognised, its sessions, and everything else that only it knows.
 ///
-/// Code outside the protocol's folder knows it by this trait alone. One value of the type is made, in the registry, and used by all threads.
+/// Code outside the protocol's folder knows it by this trait alone. The registry holds one value of the type, which all threads use.
 ///
 /// # Order of the calls
 ///
@@ -224,7 +224,7 @@ impl Default for AllSettings {
     }
 }
 
-/// Where a protocol stands in the registry.
+/// The index of a protocol in the registry.
 fn place(protocol: &str) -> Option<usize> {
     PROTOCOLS.iter().position(|p| p.name() == protocol)
 }
@@ -232,7 +232,7 @@ fn place(protocol: &str) -> Option<usize> {
 /// A protocol's tables, compiled when they are first needed.
 pub struct LazyTables {
     protocol: &'static dyn Protocol,
-    /// Where the protocol stands in the registry.
+    /// The index of the protocol in the registry.
     place: usize,
     further: Vec<TableSource>,
     compiled: OnceLock<Tables>,

@@ -25,7 +25,7 @@ pub struct OptionSpec {
 /// What the value of an option is.
 #[derive(Clone, Copy, Debug)]
 pub enum OptionKind {
-    /// A file, or a folder that stands for the files in it. May be given several times.
+    /// A file, or a folder: then all files in it. May be given several times.
     Files(FileRule),
     /// One of these words; the first one where the option is not given.
     Word(&'static [&'static str]),

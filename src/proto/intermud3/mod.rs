@@ -11,8 +11,8 @@ mod session;
 mod text;
 mod value;
 
-use crate::session::Transport;
 use super::{LazyTables, Opening, Protocol, RecordNames, Session, Start, Verdict};
+use crate::session::Transport;
 use crate::table::{LayoutId, ReadAs, TableSource, Tables};
 
 /// The protocol.

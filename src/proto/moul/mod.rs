@@ -27,11 +27,11 @@ mod vault;
 
 pub use settings::MoulSettings;
 
-use crate::session::Transport;
 use super::{
     Ends, Expected, Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Secrets, Session, Settings,
     SettingsError, Start, Verdict,
 };
+use crate::session::Transport;
 use crate::table::{Evaluator, Meaning, Native, TableSource, Tables};
 
 /// The protocol.

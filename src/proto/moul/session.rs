@@ -10,9 +10,7 @@ use super::rejoin::JoinedKey;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::{Added, Store};
 use crate::captured::Captured;
-use crate::session::{
-    Answer, ByteRange, Request, RequestKey, Requests, is_partial, transaction_key,
-};
+use crate::session::{Answer, ByteRange, Request, RequestKey, Requests, is_partial, transaction_key};
 use crate::table::{MessageId, ServiceId, Tables};
 
 /// Requests of both sides that are remembered.

@@ -108,7 +108,7 @@ impl<'a> Line<'a> {
         Ok(promised)
     }
 
-    /// The service word, if it stands next, and the `name=value` words.
+    /// The service word, if it comes next, and the `name=value` words.
     fn fields<const N: usize>(
         &self,
         words: impl Iterator<Item = Word<'a>>,

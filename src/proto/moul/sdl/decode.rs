@@ -100,10 +100,10 @@ fn nested_as(
     (result, reader.doubts)
 }
 
-/// The class that stands for no object.
+/// The class number that means a null object.
 const NO_OBJECT: u64 = 0x8000;
 
-/// An object of any class, told by the class before it, or `null`.
+/// An object of the class whose number precedes it, or `null`.
 fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let Some(names) = Names::of(run) else {
         return Err(Stop::Unknown);

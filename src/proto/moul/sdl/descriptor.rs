@@ -69,7 +69,7 @@ pub struct Variable {
     pub name: Arc<str>,
     /// What its elements are.
     pub kind: Kind,
-    /// How many elements it has; `None` where the length stands in the record (`[]`, and `[0]`, which clients take as the same).
+    /// How many elements it has; `None` if the record contains the length (`[]`, and `[0]`, which clients treat alike).
     pub count: Option<u32>,
     /// The default as written, vectors with commas between their values; `None` where the file gives none.
     pub default: Option<Arc<str>>,
