@@ -25,11 +25,35 @@ impl Endianness {
         }
     }
 
+    /// A number as its two bytes.
+    pub(super) fn bytes16(self, number: u16) -> [u8; 2] {
+        match self {
+            Self::Little => number.to_le_bytes(),
+            Self::Big => number.to_be_bytes(),
+        }
+    }
+
+    /// A number as its eight bytes.
+    pub(super) fn bytes64(self, number: u64) -> [u8; 8] {
+        match self {
+            Self::Little => number.to_le_bytes(),
+            Self::Big => number.to_be_bytes(),
+        }
+    }
+
     /// A number as its four bytes.
     pub(super) fn bytes32(self, number: u32) -> [u8; 4] {
         match self {
             Self::Little => number.to_le_bytes(),
             Self::Big => number.to_be_bytes(),
+        }
+    }
+
+    /// Eight bytes as a number.
+    pub(super) fn u64(self, bytes: [u8; 8]) -> u64 {
+        match self {
+            Self::Little => u64::from_le_bytes(bytes),
+            Self::Big => u64::from_be_bytes(bytes),
         }
     }
 

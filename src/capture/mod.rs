@@ -12,6 +12,7 @@ mod clock;
 mod error;
 mod input;
 mod live;
+mod options;
 mod pcap;
 mod pcap_variant;
 mod pcapng;
@@ -19,6 +20,7 @@ mod reader;
 mod rewrite;
 mod run;
 mod source;
+mod split;
 mod tail;
 mod unpack;
 mod write;
@@ -28,6 +30,8 @@ mod zstd;
 mod damage_tests;
 #[cfg(test)]
 mod rewrite_tests;
+#[cfg(test)]
+mod split_tests;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -39,6 +43,7 @@ pub use reader::is_magic;
 pub use rewrite::{RewriteTarget, Rewritten, inject, strip};
 pub use run::Capture;
 pub use source::Source;
+pub use split::{ChoosePart, Splitter};
 pub use tail::{Ended, FileChange, Grown, Tail};
 pub use write::PcapngWriter;
 

@@ -75,6 +75,8 @@ enum Lengths {
 /// A frame in the input, before it gets its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FoundFrame {
+    /// Its number in the capture it was split from, where the file says so.
+    pub(super) number: Option<u64>,
     pub(super) time: Time,
     pub(super) link: u16,
     pub(super) wire_len: u32,
@@ -224,6 +226,7 @@ impl Pcap {
         }
         let padding = self.variant.padding().min(length);
         Ok(Some(FoundFrame {
+            number: None,
             time: self.time(seconds, fraction),
             link: self.link,
             wire_len: original.saturating_sub(padding as u32),

@@ -9,16 +9,20 @@ use super::bytes::Endianness;
 use super::clock::TickClock;
 use super::error::{CaptureProblem, Fault, ReadResult};
 use super::input::{BufferRange, Input};
+use super::options::{OPTION_OFFSET, OPTION_PACKET_ID, OPTION_PROGRAM, OPTION_RESOLUTION, options};
 use super::pcap::{FoundFrame, MAX_FRAME};
+use super::split::is_split;
 
 /// Section Header Block: its type is the same in both byte orders, so that it can be read before the order is known.
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 /// Interface Description Block.
 pub(super) const INTERFACE: u32 = 1;
 /// Packet Block, obsolete.
-const OLD_PACKET: u32 = 2;
+pub(super) const OLD_PACKET: u32 = 2;
 /// Simple Packet Block.
-const SIMPLE_PACKET: u32 = 3;
+pub(super) const SIMPLE_PACKET: u32 = 3;
+/// Name Resolution Block.
+pub(super) const NAMES: u32 = 4;
 /// Enhanced Packet Block.
 pub(super) const PACKET: u32 = 6;
 /// Decryption Secrets Block.
@@ -55,15 +59,9 @@ const SECRETS_DATA: usize = 16;
 const LINK_TYPE: usize = 0;
 const SNAP_LEN: usize = 4;
 const INTERFACE_OPTIONS: usize = 8;
+/// Where the options of a section header begin in its body.
+pub(super) const SECTION_OPTIONS: usize = 16;
 
-/// `opt_endofopt`.
-pub(super) const OPTION_END: u16 = 0;
-/// `if_tsresol`.
-pub(super) const OPTION_RESOLUTION: u16 = 9;
-/// `if_tsoffset`.
-const OPTION_OFFSET: u16 = 14;
-/// Code and length, before an option's value.
-const OPTION_HEADER: usize = 4;
 /// `if_tsresol` of an interface that states none: microseconds.
 const DEFAULT_RESOLUTION: u8 = 6;
 
@@ -82,6 +80,8 @@ pub(super) struct BlockHeader {
 pub(super) struct Pcapng {
     order: Endianness,
     interfaces: Vec<SectionInterface>,
+    /// The section is part of a split capture: packet identifiers are frame numbers of the whole.
+    split: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,7 @@ pub(super) enum Block {
 impl Pcapng {
     /// A file from which nothing was read yet. Its first block must be a section header.
     pub(super) fn new() -> Self {
-        Self { order: Endianness::Little, interfaces: Vec::new() }
+        Self { order: Endianness::Little, interfaces: Vec::new(), split: false }
     }
 
     /// Whether `bytes` begin with a whole packet block. For other blocks the answer is no, because `next` would read on
@@ -135,6 +135,8 @@ impl Pcapng {
         head.check_version(input)?;
         self.order = head.order;
         self.interfaces.clear();
+        let header = head.body(input.bytes()).get(SECTION_OPTIONS..).unwrap_or_default();
+        self.split = options(head.order, header).any(|o| o.code == OPTION_PROGRAM && is_split(o.value));
         input.take(head.total as usize, 0, 0);
         Ok(())
     }
@@ -177,7 +179,9 @@ impl Pcapng {
         let interface = self.interface(input, index)?;
         let time = interface.clock.time(u64::from(high) << 32 | u64::from(low));
         let lengths = PacketLengths { before: PACKET_DATA, captured, original };
-        take_packet(input, head, lengths, interface.link, time)
+        let number = if self.split { packet_id(&head, input, captured) } else { None };
+        let found = take_packet(input, head, lengths, interface.link, time)?;
+        Ok(Block::Frame(FoundFrame { number, ..found }))
     }
 
     /// A Simple Packet Block: without a time, always of the first interface, and cut to that interface's snap length.
@@ -192,7 +196,7 @@ impl Pcapng {
         };
         let time = Time { digits: interface.clock.digits(), ..Time::default() };
         let lengths = PacketLengths { before: SIMPLE_PACKET_DATA, captured, original };
-        take_packet(input, head, lengths, interface.link, time)
+        take_packet(input, head, lengths, interface.link, time).map(Block::Frame)
     }
 
     #[inline]
@@ -226,7 +230,7 @@ fn take_packet(
     lengths: PacketLengths,
     link: u16,
     time: Time,
-) -> ReadResult<Block> {
+) -> ReadResult<FoundFrame> {
     let PacketLengths { before, captured, original } = lengths;
     let most = (head.total as usize).saturating_sub(before.saturating_add(TRAILER));
     if captured as usize > most {
@@ -236,7 +240,15 @@ fn take_packet(
         ));
     }
     let place = input.take(head.total as usize, before, captured as usize);
-    Ok(Block::Frame(FoundFrame { time, link, wire_len: original, place }))
+    Ok(FoundFrame { number: None, time, link, wire_len: original, place })
+}
+
+/// The packet identifier of an Enhanced Packet Block whose packet has `captured` bytes.
+fn packet_id(head: &BlockHeader, input: &Input, captured: u32) -> Option<u64> {
+    let from = (PACKET_DATA - HEADER).saturating_add((captured as usize).next_multiple_of(4));
+    let bytes = head.body(input.bytes()).get(from..)?;
+    let option = options(head.order, bytes).find(|option| option.code == OPTION_PACKET_ID)?;
+    Some(head.order.u64(<[u8; 8]>::try_from(option.value).ok()?))
 }
 
 fn secrets(input: &mut Input, head: BlockHeader) -> ReadResult<Block> {
@@ -385,16 +397,11 @@ impl BlockHeader {
 
 /// The clock that an interface's options describe. Options of the wrong length, and those that run over the end of
 /// the block, are ignored.
-fn clock_of(order: Endianness, mut options: &[u8]) -> TickClock {
+fn clock_of(order: Endianness, bytes: &[u8]) -> TickClock {
     let mut resolution = DEFAULT_RESOLUTION;
     let mut offset = 0;
-    while let (Some(code), Some(length)) = (order.u16_at(options, 0), order.u16_at(options, 2)) {
-        let Some(rest) = options.get(OPTION_HEADER..) else { break };
-        let Some((value, _)) = rest.split_at_checked(usize::from(length)) else {
-            break;
-        };
-        match (code, value) {
-            (OPTION_END, _) => break,
+    for option in options(order, bytes) {
+        match (option.code, option.value) {
             (OPTION_RESOLUTION, [value]) => resolution = *value,
             (OPTION_OFFSET, value) => {
                 if let Ok(value) = <[u8; 8]>::try_from(value) {
@@ -403,8 +410,6 @@ fn clock_of(order: Endianness, mut options: &[u8]) -> TickClock {
             }
             _ => {}
         }
-        let padded = usize::from(length).next_multiple_of(4);
-        options = rest.get(padded..).unwrap_or_default();
     }
     TickClock::new(resolution, offset)
 }

@@ -23,6 +23,10 @@ pub struct Capture {
     waiting: VecDeque<Source>,
     current: Option<CaptureReader>,
     frames: u64,
+    /// The number of the last frame returned.
+    number: u64,
+    /// What the numbers of the present file's frames count from, once its first frame was numbered.
+    base: Option<u64>,
     bytes: Arc<AtomicU64>,
     ahead: bool,
 }
@@ -30,7 +34,15 @@ pub struct Capture {
 impl Capture {
     /// A capture of the given files, in this order. Nothing is opened yet.
     pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
-        Self { waiting: sources.into_iter().collect(), current: None, frames: 0, bytes: Arc::default(), ahead: false }
+        Self {
+            waiting: sources.into_iter().collect(),
+            current: None,
+            frames: 0,
+            number: 0,
+            base: None,
+            bytes: Arc::default(),
+            ahead: false,
+        }
     }
 
     /// A capture of a single file, which is opened at once.
@@ -81,7 +93,7 @@ impl Capture {
     pub fn next_item(&mut self) -> Result<Option<CaptureItem<'_>>, CaptureError> {
         let found = self.advance(true)?;
         Ok(match (found, &self.current) {
-            (Some(Block::Frame(found)), Some(reader)) => Some(CaptureItem::Frame(found.frame(self.frames, reader))),
+            (Some(Block::Frame(found)), Some(reader)) => Some(CaptureItem::Frame(found.frame(self.number, reader))),
             (Some(Block::Secrets { kind, place }), Some(reader)) => {
                 Some(CaptureItem::Secrets(EmbeddedSecrets { kind, data: reader.at(place) }))
             }
@@ -104,12 +116,12 @@ impl Capture {
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         let found = self.advance(false)?;
         Ok(match (found, &self.current) {
-            (Some(Block::Frame(found)), Some(reader)) => Some(found.frame(self.frames, reader)),
+            (Some(Block::Frame(found)), Some(reader)) => Some(found.frame(self.number, reader)),
             _ => None,
         })
     }
 
-    /// How many frames were returned, which is the number of the last one.
+    /// How many frames were returned.
     #[must_use]
     pub fn frames(&self) -> u64 {
         self.frames
@@ -139,8 +151,9 @@ impl Capture {
             match reader.next() {
                 Ok(Some(Block::Secrets { .. })) if !secrets => {}
                 Ok(Some(block)) => {
-                    if let Block::Frame(_) = block {
+                    if let Block::Frame(found) = block {
                         self.frames = self.frames.wrapping_add(1);
+                        self.number = self.next_number(found.number);
                     }
                     return Ok(Some(block));
                 }
@@ -153,6 +166,17 @@ impl Capture {
         }
     }
 
+    /// The number of the next frame, which is the `stated`-th of the capture it was split from where the file says so. Parts
+    /// of one split state numbers that go on from file to file. Where a file's first number goes back, the capture was split
+    /// file by file, and the file's numbers continue after the last one.
+    #[inline]
+    fn next_number(&mut self, stated: Option<u64>) -> u64 {
+        let last = self.number;
+        let Some(stated) = stated else { return last.wrapping_add(1) };
+        let base = *self.base.get_or_insert(if stated > last { 0 } else { last });
+        base.saturating_add(stated)
+    }
+
     #[cold]
     fn open_next(&mut self) -> Result<bool, CaptureError> {
         let Some(source) = self.waiting.pop_front() else {
@@ -160,6 +184,7 @@ impl Capture {
         };
         let total = Arc::clone(&self.bytes);
         let count = |inner| -> Box<dyn Read + Send> { Box::new(Counted { inner, total }) };
+        self.base = None;
         self.current = Some(CaptureReader::open(source, self.ahead, count)?);
         Ok(true)
     }

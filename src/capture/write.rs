@@ -3,16 +3,11 @@
 //! All numbers are written in little-endian order. The writer interprets neither frames nor secrets.
 
 use super::bytes::{Endianness, padded};
+use super::options::{OPTION_END, OPTION_FCS, OPTION_PROGRAM, OPTION_RESOLUTION};
 use super::pcapng::{INTERFACE, MAX_HELD, ORDER_MAGIC, PACKET, SECRETS, SECTION};
-use super::pcapng::{OPTION_END, OPTION_RESOLUTION};
 use super::{EmbeddedSecrets, Frame, Time};
 use std::io::{self, Write};
 
-/// `shb_userappl`: the program that wrote the section.
-const OPTION_PROGRAM: u16 = 4;
-
-/// `if_fcslen`.
-const OPTION_FCS: u16 = 13;
 const PROGRAM: &str = concat!("moulsniff ", env!("CARGO_PKG_VERSION"));
 
 /// Writes one pcapng section.
@@ -194,7 +189,7 @@ fn finish(block: &mut Vec<u8>, order: Endianness) -> io::Result<()> {
 }
 
 /// A time as ticks since 1970, of a clock with `digits` decimal digits.
-fn ticks(time: Time, digits: u8) -> io::Result<u64> {
+pub(super) fn ticks(time: Time, digits: u8) -> io::Result<u64> {
     let (per_second, nanos) = if digits == 9 { (1_000_000_000, 1) } else { (1_000_000, 1_000) };
     u64::try_from(time.seconds)
         .ok()

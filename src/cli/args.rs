@@ -143,6 +143,10 @@ pub enum Command {
     Decode(DecodeArgs),
     /// What was in captures, and how much of it was understood
     Stats(ReadArgs),
+    /// Make one HTML page of captures, to look at and to hand on
+    Report(ReportArgs),
+    /// Divide captures into several, so that what passed between two hosts stays in one of them
+    Split(SplitArgs),
     /// Who was there: what each client did over all its connections, and what became of it
     Sessions(SessionsArgs),
     /// The plaintext of a stream, handshake included
@@ -280,6 +284,40 @@ pub struct SessionsArgs {
     #[arg(long, value_name = "N")]
     pub session: Option<u64>,
     /// The session (where only one is wanted), the captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// Dividing captures.
+#[derive(Args, Debug)]
+pub struct SplitArgs {
+    /// Captures (pcap, pcapng; plain, gzip or zstd), divided as one in the order given; `-` is standard input
+    #[arg(value_name = "CAPTURE", required = true)]
+    pub captures: Vec<PathBuf>,
+    /// How many parts to write
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub into: u16,
+    /// The folder for part-00.pcapng, part-01.pcapng and so on, which is made where it does not exist; parts that are there are replaced
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Addresses or networks of servers, separated by commas: a client's traffic with all of them stays in one part
+    #[arg(long, value_name = "NET,...", value_delimiter = ',')]
+    pub servers: Vec<String>,
+    /// No summary on standard error
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// A page to look at.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// The page to write, which replaces a file of that name
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Records in the page at most; what comes after them is counted
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub max_messages: u64,
+    /// The captures, and how to read them.
     #[command(flatten)]
     pub read: ReadArgs,
 }

@@ -7,7 +7,9 @@ use super::error::CliError;
 use crate::suggest::suggestion;
 
 /// The names of all commands.
-const COMMANDS: [&str; 9] = ["tables", "decode", "stats", "sessions", "follow", "keys", "schema", "man", "completions"];
+const COMMANDS: [&str; 11] = [
+    "tables", "decode", "stats", "sessions", "follow", "report", "split", "keys", "schema", "man", "completions",
+];
 
 /// Finds an option that has no meaning where it was typed, and a command that was typed as a capture.
 pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
@@ -51,6 +53,7 @@ impl Cli {
             Some(Command::Stats(read)) => read,
             Some(Command::Follow(follow)) => &follow.read,
             Some(Command::Sessions(sessions)) => &sessions.read,
+            Some(Command::Report(report)) => &report.read,
             _ => &self.read,
         }
     }
@@ -74,6 +77,8 @@ fn command_name(command: Option<&Command>) -> &'static str {
         Some(Command::Stats(_)) => "stats",
         Some(Command::Sessions(_)) => "sessions",
         Some(Command::Follow(_)) => "follow",
+        Some(Command::Report(_)) => "report",
+        Some(Command::Split(_)) => "split",
         Some(Command::Keys(KeysCommand::Check { .. })) => "keys check",
         Some(Command::Keys(KeysCommand::Inject { .. })) => "keys inject",
         Some(Command::Keys(KeysCommand::Strip { .. })) => "keys strip",

@@ -13,9 +13,11 @@ mod load;
 mod nothing;
 mod plan;
 mod read;
+mod report;
 mod schema;
 mod sessions;
 mod size;
+mod split;
 mod stats;
 mod tables;
 
@@ -106,6 +108,8 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
         Some(Command::Stats(args)) => stats::run(args),
         Some(Command::Sessions(args)) => sessions::run(args),
+        Some(Command::Split(args)) => split::run(args),
+        Some(Command::Report(args)) => report::run(args),
         Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
         Some(Command::Man { command }) => man(command),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// A set of ends, as `127.0.0.1`, `10.0.0.0/8`, `:14617`, `127.0.0.1:14617` or `[::1]:14617`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct HostPattern {
+pub struct HostPattern {
     network: Option<IpNetwork>,
     port: Option<u16>,
 }
@@ -19,7 +19,7 @@ struct IpNetwork {
 
 impl HostPattern {
     /// Reads a pattern; `None` if `raw` is none.
-    pub(super) fn parse(raw: &str) -> Option<HostPattern> {
+    pub fn parse(raw: &str) -> Option<HostPattern> {
         if let Some(port) = raw.strip_prefix(':').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit())) {
             return Some(HostPattern { network: None, port: Some(port.parse().ok()?) });
         }
@@ -45,8 +45,13 @@ impl HostPattern {
         by_network.then(by_port)
     }
 
+    /// Whether an address belongs to it, whatever the port.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.network.is_none_or(|network| network.compare(address) == Ordering::Equal)
+    }
+
     /// Whether it names a port.
-    pub(super) fn has_port(&self) -> bool {
+    pub fn has_port(&self) -> bool {
         self.port.is_some()
     }
 }

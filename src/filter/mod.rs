@@ -24,6 +24,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use host::HostPattern;
 pub use path::Path;
 pub use value::{Leaf, RecordScope, RecordValue};
 

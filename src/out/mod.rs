@@ -8,6 +8,7 @@ pub mod json;
 mod paint;
 mod problem;
 
+pub mod report;
 pub mod schema;
 mod scratch;
 pub mod sessions;

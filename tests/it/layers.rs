@@ -49,6 +49,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "capture",
             "flow",
             "session",
+            "record",
             "facts",
             "proto",
             "out",

@@ -32,7 +32,7 @@ impl<'a> Annotations<'a> {
     /// The name of a node's number and the record that gave it. Nodes have to be asked for in ascending order: names of earlier nodes are
     /// dropped.
     #[inline(never)]
-    pub(super) fn take(&mut self, node: u32) -> Option<(&'a str, u64)> {
+    pub(in crate::out) fn take(&mut self, node: u32) -> Option<(&'a str, u64)> {
         while let Some((first, rest)) = self.named.split_first().filter(|(first, _)| first.node <= node) {
             self.named = rest;
             if first.node == node {

@@ -1,0 +1,366 @@
+//! Writes each frame of captures into one of several captures, and says on each which frame of the original it was.
+//!
+//! The caller decides which part a frame belongs to; this file knows blocks, not addresses. Each part is a pcapng file.
+//! It repeats the section headers and the interface descriptions of the frames it holds, in the byte order they had, so
+//! times, link types, comments and the other options of a frame stay as they were. A pcap is written as one section with
+//! one interface. The number of a frame travels in its `epb_packetid` (draft-ietf-opsawg-pcapng, section 4.3); readers
+//! take it for the frame's number where the section header says that this program split a capture.
+//!
+//! Decryption secrets and name resolutions are written to every part. Interface statistics and blocks of other types
+//! describe the whole capture and are left out.
+
+use super::bytes::Endianness;
+use super::error::{CaptureError, CaptureProblem, Fault, ReadResult};
+use super::input::Input;
+use super::options::{
+    OPTION_END, OPTION_FCS, OPTION_PACKET_ID, OPTION_PROGRAM, OPTION_RESOLUTION, options as options_of,
+};
+use super::pcap::Pcap;
+use super::pcapng::{
+    BlockHeader, INTERFACE, NAMES, OLD_PACKET, ORDER_MAGIC, PACKET, SECRETS, SECTION, SECTION_OPTIONS, SIMPLE_PACKET,
+};
+use super::reader::{CaptureReader, FileFormat};
+use super::source::Source;
+use super::write::ticks;
+use std::io::{self, Write};
+
+/// `shb_userappl` of a part: its packet identifiers are frame numbers of the capture that was split.
+const SPLIT_PROGRAM: &str = concat!("moulsniff ", env!("CARGO_PKG_VERSION"), " split");
+
+/// Whether a `shb_userappl` says that this program, in any version, split a capture.
+pub(super) fn is_split(program: &[u8]) -> bool {
+    program.starts_with(b"moulsniff ") && program.ends_with(b" split")
+}
+
+/// Secrets and names of one section that are kept for parts which have not begun it, in bytes. Beyond this, splitting stops
+/// with an error rather than leave a part without them.
+const MAX_SHARED: usize = 16 << 20;
+
+/// Decides which part a frame belongs to: link type, captured bytes and length on the wire; the answer is below the number
+/// of parts.
+pub type ChoosePart<'a> = &'a mut dyn FnMut(u16, &[u8], u32) -> usize;
+
+/// Splits captures into the parts it was made with.
+pub struct Splitter<W: Write> {
+    parts: Vec<Part<W>>,
+    /// Counts the sections of all inputs, so that a part knows whether it has begun the present one.
+    section: u64,
+    shape: Section,
+    frames: u64,
+    left_out: u64,
+    block: Vec<u8>,
+}
+
+/// The present section of the input.
+struct Section {
+    order: Endianness,
+    /// The options of its header, without the program that wrote it.
+    options: Vec<u8>,
+    /// The body of each interface description.
+    interfaces: Vec<Vec<u8>>,
+    /// Whole blocks that belong into every part.
+    shared: Vec<u8>,
+    /// It is a part already: its frames state their numbers.
+    split: bool,
+}
+
+/// One of the captures that are written.
+struct Part<W> {
+    out: W,
+    /// The section it has begun; 0 for none.
+    section: u64,
+    /// Bytes of the section's shared blocks that it has.
+    shared: usize,
+    /// Its own number for each interface of the input, where it has described it.
+    interfaces: Vec<Option<u32>>,
+    described: u32,
+    frames: u64,
+}
+
+/// A frame as a block of the input describes it.
+struct Packet<'a> {
+    interface: usize,
+    /// The timestamp's upper and lower 32 bits, in the interface's own units.
+    ticks: [u32; 2],
+    /// The bytes that were captured.
+    data: &'a [u8],
+    wire_len: u32,
+    options: &'a [u8],
+}
+
+impl<W: Write> Splitter<W> {
+    /// A splitter into as many parts as there are outputs; at least one. Hand it buffered outputs.
+    pub fn new(outputs: impl IntoIterator<Item = W>) -> Self {
+        let part = |out| Part { out, section: 0, shared: 0, interfaces: Vec::new(), described: 0, frames: 0 };
+        let shape = Section {
+            order: Endianness::Little,
+            options: Vec::new(),
+            interfaces: Vec::new(),
+            shared: Vec::new(),
+            split: false,
+        };
+        let parts = outputs.into_iter().map(part).collect();
+        Splitter { parts, section: 0, shape, frames: 0, left_out: 0, block: Vec::new() }
+    }
+
+    /// Splits one more capture; frame numbers go on from the capture before it.
+    ///
+    /// # Errors
+    /// What reading or writing gives. Of a capture that is cut, every frame before the cut is written.
+    pub fn add(&mut self, input: Source, choose: ChoosePart<'_>) -> Result<(), CaptureError> {
+        let mut reader = CaptureReader::open(input, true, |reader| reader)?;
+        self.read(&mut reader, choose).map_err(|fault| reader.error(fault))
+    }
+
+    /// Ends every part; a part without frames is an empty capture. Returns the outputs with the number of frames in each.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn finish(mut self) -> io::Result<Vec<(W, u64)>> {
+        for part in self.parts.iter_mut().filter(|part| part.section == 0) {
+            write_section(&mut part.out, &mut self.block, Endianness::Little, &[])?;
+        }
+        let mut done = Vec::new();
+        for mut part in self.parts {
+            part.out.flush()?;
+            done.push((part.out, part.frames));
+        }
+        Ok(done)
+    }
+
+    /// How many frames were read.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// How many blocks describe the whole capture and were left out.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    fn read(&mut self, reader: &mut CaptureReader, choose: ChoosePart<'_>) -> ReadResult<()> {
+        reader.begin()?;
+        match reader.parts() {
+            (input, FileFormat::Pcap(pcap)) => self.pcap(input, pcap, choose),
+            (input, _) => self.pcapng(input, choose),
+        }
+    }
+
+    fn pcapng(&mut self, input: &mut Input, choose: ChoosePart<'_>) -> ReadResult<()> {
+        let mut order = Endianness::Little;
+        while let Some(head) = BlockHeader::read(input, order)? {
+            match head.kind {
+                SECTION => {
+                    head.hold(input, 28)?;
+                    head.check_version(input)?;
+                    order = head.order;
+                    let header = head.body(input.bytes()).get(SECTION_OPTIONS..).unwrap_or_default();
+                    let split = options_of(order, header).any(|o| o.code == OPTION_PROGRAM && is_split(o.value));
+                    self.begin_section(order, without(header, order, OPTION_PROGRAM), split);
+                }
+                INTERFACE => {
+                    head.hold(input, 20)?;
+                    let body = head.body(input.bytes());
+                    self.shape.interfaces.push(body.to_vec());
+                }
+                PACKET | OLD_PACKET | SIMPLE_PACKET => {
+                    head.hold(input, 16)?;
+                    let at = input.position();
+                    let packet = packet(&head, head.body(input.bytes()), &self.shape)
+                        .ok_or_else(|| Fault::damaged(at, "expected a packet that fits its block and its section"))?;
+                    self.frame(&packet, choose)?;
+                }
+                SECRETS | NAMES => {
+                    head.hold(input, 12)?;
+                    let block = input.bytes().get(..head.total as usize).unwrap_or_default();
+                    if self.shape.shared.len().saturating_add(block.len()) > MAX_SHARED {
+                        let what = "a section's secrets and names";
+                        let length = self.shape.shared.len().saturating_add(block.len()) as u64;
+                        let problem = CaptureProblem::TooLong { what, length, limit: MAX_SHARED as u64 };
+                        return Err(Fault::new(input.position(), problem));
+                    }
+                    self.shape.shared.extend_from_slice(block);
+                }
+                _ => {
+                    self.left_out += 1;
+                    head.pass(input, |_| Ok(()))?;
+                    continue;
+                }
+            }
+            input.take(head.total as usize, 0, 0);
+        }
+        Ok(())
+    }
+
+    fn pcap(&mut self, input: &mut Input, pcap: &Pcap, choose: ChoosePart<'_>) -> ReadResult<()> {
+        self.begin_section(Endianness::Little, Vec::new(), false);
+        let digits = if pcap.clock.digits() > 6 { 9 } else { 6 };
+        let mut body = Vec::new();
+        body.extend_from_slice(&pcap.link.to_le_bytes());
+        body.extend_from_slice(&[0, 0]);
+        body.extend_from_slice(&pcap.snap_len.to_le_bytes());
+        option(&mut body, Endianness::Little, OPTION_RESOLUTION, &[digits]);
+        if let Some(bits) = pcap.fcs_len {
+            option(&mut body, Endianness::Little, OPTION_FCS, &[bits]);
+        }
+        option(&mut body, Endianness::Little, OPTION_END, &[]);
+        self.shape.interfaces.push(body);
+        while let Some(found) = pcap.next(input)? {
+            let ticks = ticks(found.time, digits).map_err(write_fault)?;
+            let ticks = [(ticks >> 32) as u32, (ticks & 0xffff_ffff) as u32];
+            let data = input.at(found.place);
+            let packet = Packet { interface: 0, ticks, data, wire_len: found.wire_len, options: &[] };
+            self.frame(&packet, choose)?;
+        }
+        Ok(())
+    }
+
+    fn begin_section(&mut self, order: Endianness, options: Vec<u8>, split: bool) {
+        self.section += 1;
+        self.shape = Section { order, options, interfaces: Vec::new(), shared: Vec::new(), split };
+    }
+
+    fn frame(&mut self, packet: &Packet<'_>, choose: ChoosePart<'_>) -> ReadResult<()> {
+        self.frames += 1;
+        let order = self.shape.order;
+        let link = self.shape.interfaces.get(packet.interface).and_then(|body| order.u16_at(body, 0));
+        let chosen = choose(link.unwrap_or_default(), packet.data, packet.wire_len);
+        let Some(part) = self.parts.get_mut(chosen) else { return Ok(()) };
+        part.frames += 1;
+        let block = &mut self.block;
+        part.follow(self.section, &self.shape, block).map_err(write_fault)?;
+        let interface = part.describe(packet.interface, &self.shape, block).map_err(write_fault)?;
+        begin(block, order, PACKET);
+        let captured = u32::try_from(packet.data.len()).unwrap_or(u32::MAX);
+        let [high, low] = packet.ticks;
+        for word in [interface, high, low, captured, packet.wire_len] {
+            block.extend_from_slice(&order.bytes32(word));
+        }
+        block.extend_from_slice(packet.data);
+        pad(block);
+        copy_options(block, packet.options, order, OPTION_PACKET_ID);
+        let stated = options_of(order, packet.options).find(|option| option.code == OPTION_PACKET_ID);
+        let stated = stated.filter(|_| self.shape.split).and_then(|option| <[u8; 8]>::try_from(option.value).ok());
+        option(block, order, OPTION_PACKET_ID, &stated.unwrap_or(order.bytes64(self.frames)));
+        option(block, order, OPTION_END, &[]);
+        end(block, order);
+        part.out.write_all(block).map_err(write_fault)
+    }
+}
+
+impl<W: Write> Part<W> {
+    /// Begins the input's present section where the part has not, and writes the shared blocks that it lacks.
+    fn follow(&mut self, section: u64, shape: &Section, block: &mut Vec<u8>) -> io::Result<()> {
+        if self.section != section {
+            write_section(&mut self.out, block, shape.order, &shape.options)?;
+            self.section = section;
+            self.shared = 0;
+            self.interfaces.clear();
+            self.described = 0;
+        }
+        let missing = shape.shared.get(self.shared..).unwrap_or_default();
+        self.shared = shape.shared.len();
+        self.out.write_all(missing)
+    }
+
+    /// The part's own number for an interface of the input, which it describes before the interface's first frame.
+    fn describe(&mut self, interface: usize, shape: &Section, block: &mut Vec<u8>) -> io::Result<u32> {
+        if let Some(Some(known)) = self.interfaces.get(interface) {
+            return Ok(*known);
+        }
+        if self.interfaces.len() <= interface {
+            self.interfaces.resize(interface + 1, None);
+        }
+        begin(block, shape.order, INTERFACE);
+        block.extend_from_slice(shape.interfaces.get(interface).map_or(&[][..], Vec::as_slice));
+        end(block, shape.order);
+        self.out.write_all(block)?;
+        let number = self.described;
+        self.described += 1;
+        if let Some(known) = self.interfaces.get_mut(interface) {
+            *known = Some(number);
+        }
+        Ok(number)
+    }
+}
+
+/// What a packet block of any of the three kinds says; nothing where it contradicts itself or its section.
+fn packet<'a>(head: &BlockHeader, body: &'a [u8], section: &Section) -> Option<Packet<'a>> {
+    let order = head.order;
+    if head.kind == SIMPLE_PACKET {
+        let (data, wire_len) = (body.get(4..)?, order.u32_at(body, 0)?);
+        let snap_len = order.u32_at(section.interfaces.first()?, 4).filter(|limit| *limit > 0);
+        let captured = wire_len.min(snap_len.unwrap_or(u32::MAX)) as usize;
+        return Some(Packet { interface: 0, ticks: [0; 2], data: data.get(..captured)?, wire_len, options: &[] });
+    }
+    let [first, high, low, captured, wire_len] = order.words::<5>(body)?;
+    // The obsolete block has two fields of 16 bits here: the interface, and a count of drops.
+    let interface =
+        if head.kind == PACKET { first as usize } else { usize::from(order.u16_at(body, 0).unwrap_or_default()) };
+    section.interfaces.get(interface)?;
+    let rest = body.get(20..)?;
+    let data = rest.get(..captured as usize)?;
+    let options = rest.get((captured as usize).next_multiple_of(4)..).unwrap_or_default();
+    Some(Packet { interface, ticks: [high, low], data, wire_len, options })
+}
+
+/// Writes a section header of unknown length.
+fn write_section(out: &mut impl Write, block: &mut Vec<u8>, order: Endianness, options: &[u8]) -> io::Result<()> {
+    begin(block, order, SECTION);
+    block.extend_from_slice(&order.bytes32(ORDER_MAGIC));
+    block.extend_from_slice(&order.bytes16(1));
+    block.extend_from_slice(&order.bytes16(0));
+    block.extend_from_slice(&[0xff; 8]);
+    block.extend_from_slice(options);
+    option(block, order, OPTION_PROGRAM, SPLIT_PROGRAM.as_bytes());
+    option(block, order, OPTION_END, &[]);
+    end(block, order);
+    out.write_all(block)
+}
+
+/// The options without those of one code and without the end of options.
+fn without(options: &[u8], order: Endianness, code: u16) -> Vec<u8> {
+    let mut kept = Vec::new();
+    copy_options(&mut kept, options, order, code);
+    kept
+}
+
+/// Appends options byte for byte, except those of code `without` and the end of options.
+fn copy_options(to: &mut Vec<u8>, from: &[u8], order: Endianness, without: u16) {
+    for option in options_of(order, from).filter(|option| option.code != without) {
+        to.extend_from_slice(option.whole);
+    }
+    pad(to);
+}
+
+fn option(to: &mut Vec<u8>, order: Endianness, code: u16, value: &[u8]) {
+    to.extend_from_slice(&order.bytes16(code));
+    to.extend_from_slice(&order.bytes16(u16::try_from(value.len()).unwrap_or(u16::MAX)));
+    to.extend_from_slice(value);
+    pad(to);
+}
+
+fn begin(block: &mut Vec<u8>, order: Endianness, kind: u32) {
+    block.clear();
+    block.extend_from_slice(&order.bytes32(kind));
+    // The length, which `end` fills in.
+    block.extend_from_slice(&[0; 4]);
+}
+
+fn pad(block: &mut Vec<u8>) {
+    block.resize(block.len().next_multiple_of(4), 0);
+}
+
+/// Fills in the block's length before and behind its body.
+fn end(block: &mut Vec<u8>, order: Endianness) {
+    pad(block);
+    let total = order.bytes32(u32::try_from(block.len().saturating_add(4)).unwrap_or(u32::MAX));
+    if let Some(length) = block.get_mut(4..8) {
+        length.copy_from_slice(&total);
+    }
+    block.extend_from_slice(&total);
+}
+
+fn write_fault(error: io::Error) -> Fault {
+    Fault::new(0, CaptureProblem::Write(error))
+}

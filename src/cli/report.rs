@@ -1,0 +1,154 @@
+//! `moulsniff report`: one HTML page that shows a capture to somebody who has neither the keys nor this program.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use super::args::ReportArgs;
+use super::error::{CliError, Status};
+use super::plan::Plan;
+use crate::facts::{InfoSource, Session, Sessions, refused, write_info};
+use crate::filter::Filter;
+use crate::out::report::{About, ReportOptions, ReportSession, ReportWriter, RowFacts};
+use crate::out::tree::{AnnotationStore, Annotator};
+use crate::out::{Body, Record};
+use crate::output_file::{Access, Inputs, OutputFile};
+use crate::pipeline::Output;
+use crate::run::{Input, Run};
+use crate::session::EventKind;
+
+/// Bytes of names that are kept from record to record.
+const KEEP: usize = 64 << 10;
+
+type Page = ReportWriter<BufWriter<OutputFile>>;
+
+pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
+    let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
+    let captures = match &reading.input {
+        Input::Files(paths) => paths.clone(),
+        _ => return Err(CliError::Typed("a report is made of capture files".into())),
+    };
+    let name = |path: &PathBuf| path.file_name().map_or("capture".into(), |name| name.to_string_lossy().into_owned());
+    let mut limits = Vec::new();
+    if let Some(filter) = &args.read.filter {
+        limits.push(format!("Only the records that this filter keeps: {filter}"));
+    }
+    if redact {
+        limits.push("Secrets are hidden: what tables mark as one is not in this file.".into());
+    }
+    let options =
+        ReportOptions { captures: captures.iter().map(name).collect(), limits, max_rows: args.max_messages, redact };
+    let given: Vec<PathBuf> = args.read.protocols.paths().chain(args.read.tables.iter().cloned()).collect();
+    let inputs = Inputs::of(captures.iter().chain(&given).map(PathBuf::as_path));
+    let fail = |e| CliError::File(args.output.display().to_string(), e);
+    let file = OutputFile::create(&args.output, Access::Owner, &inputs).map_err(fail)?;
+    let page = ReportWriter::new(BufWriter::new(file), options).map_err(fail)?;
+    let mut collector = Collector {
+        page,
+        filter,
+        sessions: Sessions::default(),
+        over: Vec::new(),
+        names: Annotator::default(),
+        store: AnnotationStore::default(),
+        info: String::new(),
+        keys: BTreeSet::new(),
+        redact,
+        error: None,
+    };
+    let mut outcome = Run::new(&reading, setup)?.into_output(&mut collector);
+    let summary = outcome.pipeline.summary();
+    collector.over.extend(collector.sessions.finish());
+    let sessions = collector.over.iter().map(described).collect();
+    let keys = std::mem::take(&mut collector.keys).into_iter().collect();
+    let about = About { frames: summary.flow.frames, bytes: summary.bytes, keys, sessions };
+    if let Some(error) = collector.error.take() {
+        return Err(fail(error));
+    }
+    let file = collector.page.finish(about).map_err(fail)?;
+    file.into_inner().map_err(|e| fail(e.into_error()))?.commit().map_err(fail)?;
+    if let Some(error) = outcome.error.take() {
+        return Err(error.into());
+    }
+    ending.say_summary(&outcome);
+    ending.status(&outcome, collector.filter.as_ref())
+}
+
+/// A session as the page shows it.
+fn described(session: &Session) -> ReportSession {
+    let latest = session.latest();
+    // A player or agent tells more than an account, and is said later.
+    let named = latest.iter().rev().find_map(|identity| identity.name.clone());
+    let rest: Vec<String> = latest.iter().filter_map(|identity| identity.name.clone()).collect();
+    let inferred = named.is_some();
+    let title = named.unwrap_or_else(|| session.client.to_string());
+    let detail = rest.into_iter().filter(|name| *name != title).collect::<Vec<_>>().join(", ");
+    let places = session.places.iter().filter_map(|place| Some((place.record, place.name.clone()?))).collect();
+    ReportSession { title, inferred, detail, streams: session.streams.iter().map(|s| s.id).collect(), places }
+}
+
+/// Writes each record into the page, and hands it to the collector of sessions.
+struct Collector {
+    page: Page,
+    filter: Option<Filter>,
+    sessions: Sessions,
+    over: Vec<Session>,
+    names: Annotator,
+    store: AnnotationStore,
+    info: String,
+    keys: BTreeSet<String>,
+    redact: bool,
+    error: Option<io::Error>,
+}
+
+impl Output for Collector {
+    fn record(&mut self, record: &Record<'_>) {
+        self.store.clear(KEEP);
+        let range = self.names.next(record, &mut self.store);
+        let names = self.store.get(range);
+        let called = |node: u32| names.name_of(node).map(|(name, _)| name);
+        self.sessions.record(record, &called);
+        self.over.extend(self.sessions.take_finished());
+        if self.error.is_some() || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record)) {
+            return;
+        }
+        let info = &mut self.info;
+        info.clear();
+        let mut refusal = None;
+        let mut facts = RowFacts::default();
+        match &record.body {
+            Body::Message { message, tables, tree } => {
+                let def = tables.message_named(message.name).and_then(|id| tables.message(id));
+                let layout = def.and_then(|def| def.layout);
+                let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
+                write_info(source, &called, info);
+                facts.expects_reply = def.is_some_and(|def| def.expects_reply);
+                refusal =
+                    def.and_then(|def| refused(def, tables, tree)).map(|refused| match (refused.name, refused.value) {
+                        (Some(name), _) => name.to_string(),
+                        (None, Some(value)) => value.to_string(),
+                        (None, None) => message.name.to_string(),
+                    });
+            }
+            Body::Event(event) => {
+                info.push_str(&event.text);
+                match &event.kind {
+                    EventKind::Unanswered { request, .. } => facts.unanswered = Some(*request),
+                    EventKind::Key { key_file } => {
+                        let name = Path::new(key_file).file_name().map(|name| name.to_string_lossy().into_owned());
+                        self.keys.extend(name);
+                    }
+                    _ => {}
+                }
+            }
+            Body::StreamEnd { text, .. } => info.push_str(text),
+        }
+        let facts = RowFacts { info, refused: refusal.as_deref(), ..facts };
+        if let Err(error) = self.page.record(record, facts, names) {
+            self.error = Some(error);
+        }
+    }
+
+    fn wants_more(&mut self, _may_block: bool) -> bool {
+        self.error.is_none()
+    }
+}

@@ -1,0 +1,153 @@
+//! `moulsniff split`: divides captures into several, so that what passed between two hosts stays in one of them.
+
+use std::io::{self, BufWriter, Write};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use super::args::SplitArgs;
+use super::error::{CliError, Status};
+use crate::capture::{Source, Splitter};
+use crate::filter::HostPattern;
+use crate::flow::hosts;
+use crate::output_file::{Access, Inputs, OutputFile};
+
+/// Bytes of each part that are gathered before they are written.
+const BUFFER: usize = 128 << 10;
+
+pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
+    let servers = networks(&args.servers)?;
+    let inputs = Inputs::of(args.captures.iter().map(PathBuf::as_path));
+    std::fs::create_dir_all(&args.output).map_err(|e| CliError::File(args.output.display().to_string(), e))?;
+    let parts: Vec<Part> =
+        (0..args.into).map(|number| Part::create(args, number, &inputs)).collect::<Result<_, _>>()?;
+    let names: Vec<PathBuf> = parts.iter().map(|part| part.path.clone()).collect();
+    let mut splitter = Splitter::new(parts.into_iter().map(|part| BufWriter::with_capacity(BUFFER, part.file)));
+    let count = u64::from(args.into);
+    let mut choose = |link, data: &[u8], wire_len| {
+        let part = hosts(link, data, wire_len).map_or(0, |ends| place(ends, &servers) % count);
+        usize::try_from(part).unwrap_or(0)
+    };
+    let mut status = Status::Good;
+    for capture in &args.captures {
+        if let Err(error) = splitter.add(source(capture), &mut choose) {
+            // What was read before the fault is kept, as when decoding.
+            let _ = writeln!(io::stderr(), "moulsniff: {error}");
+            status = Status::Unreadable;
+        }
+    }
+    let (frames, left_out) = (splitter.frames(), splitter.left_out());
+    let done = splitter.finish().map_err(|e| CliError::File(args.output.display().to_string(), e))?;
+    let mut used = 0;
+    for ((file, frames), name) in done.into_iter().zip(&names) {
+        let fail = |e| CliError::File(name.display().to_string(), e);
+        file.into_inner().map_err(|e| fail(e.into_error()))?.commit().map_err(fail)?;
+        used += usize::from(frames > 0);
+    }
+    if !args.quiet {
+        let left_out = match left_out {
+            0 => String::new(),
+            blocks => format!("; {blocks} blocks that describe the whole capture were left out"),
+        };
+        let _ = writeln!(
+            io::stderr(),
+            "{}: {frames} frames in {} parts, {used} of which have any{left_out}",
+            args.output.display(),
+            args.into
+        );
+    }
+    Ok(status)
+}
+
+struct Part {
+    path: PathBuf,
+    file: OutputFile,
+}
+
+impl Part {
+    fn create(args: &SplitArgs, number: u16, inputs: &Inputs) -> Result<Part, CliError> {
+        let width = args.into.saturating_sub(1).to_string().len().max(2);
+        let path = args.output.join(format!("part-{number:0width$}.pcapng"));
+        let file = OutputFile::create(&path, Access::Usual, inputs);
+        Ok(Part { file: file.map_err(|e| CliError::File(path.display().to_string(), e))?, path })
+    }
+}
+
+fn source(path: &Path) -> Source {
+    match path.as_os_str() == "-" {
+        true => Source::reader("standard input", Box::new(io::stdin())),
+        false => Source::path(path),
+    }
+}
+
+fn networks(texts: &[String]) -> Result<Vec<HostPattern>, CliError> {
+    let read = |text: &String| {
+        HostPattern::parse(text).filter(|pattern| !pattern.has_port()).ok_or_else(|| {
+            CliError::Typed(format!(
+                "--servers {text}: expected an address or a network, such as 10.1.2.3 or 10.0.0.0/8"
+            ))
+        })
+    };
+    texts.iter().map(read).collect()
+}
+
+/// A number for two hosts, the same in both directions and on every machine. Where exactly one of them is a server, the other
+/// one alone counts.
+fn place((a, b): (IpAddr, IpAddr), servers: &[HostPattern]) -> u64 {
+    let serves = |address: IpAddr| servers.iter().any(|network| network.contains(address));
+    match (serves(a), serves(b)) {
+        (true, false) => hash(&[b]),
+        (false, true) => hash(&[a]),
+        _ => hash(&[a.min(b), a.max(b)]),
+    }
+}
+
+/// FNV-1a of 64 bits over the addresses, an IPv4 one as the IPv6 address it is mapped to, with a last mix so that the lowest
+/// bits depend on all others.
+fn hash(addresses: &[IpAddr]) -> u64 {
+    let mut state = 0xcbf2_9ce4_8422_2325_u64;
+    for address in addresses {
+        let bytes = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+            IpAddr::V6(address) => address.octets(),
+        };
+        for byte in bytes {
+            state = (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    state ^= state >> 32;
+    state.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn both_directions_have_one_place() {
+        let (a, b) = (ip("10.0.0.1"), ip("192.168.7.9"));
+        assert_eq!(place((a, b), &[]), place((b, a), &[]));
+        assert_ne!(place((a, b), &[]), place((a, ip("192.168.7.10")), &[]));
+    }
+
+    #[test]
+    fn a_client_of_several_servers_has_one_place_where_servers_are_known() {
+        let servers = networks(&["10.0.0.0/8".into()]).unwrap();
+        let client = ip("192.168.7.9");
+        assert_eq!(place((ip("10.0.0.1"), client), &servers), place((client, ip("10.9.9.9")), &servers));
+    }
+
+    #[test]
+    fn many_clients_fill_all_parts() {
+        let mut counts = [0; 16];
+        for n in 0..4096u32 {
+            let client = IpAddr::from((0x0a00_0000 + n).to_be_bytes());
+            counts[(place((client, ip("203.0.113.7")), &[]) % 16) as usize] += 1;
+        }
+        assert!(counts.iter().all(|n| (150..400).contains(n)), "{counts:?}");
+    }
+}

@@ -1,0 +1,234 @@
+//! The columns of the message list: one number a row and column, written as typed arrays in little-endian order.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::{ReportSession, RowFacts};
+use crate::capture::Time;
+use crate::proto::Side;
+use crate::record::{Body, Record, event_word};
+
+/// Bits of a row's flags, as `data.js` knows them.
+pub(super) mod flag {
+    /// The server sent it.
+    pub const SERVER: u8 = 1;
+    /// It is an event.
+    pub const EVENT: u8 = 2;
+    /// It refuses something.
+    pub const REFUSED: u8 = 4;
+    /// A request that was never answered, or the event that says so.
+    pub const UNANSWERED: u8 = 8;
+    /// The protocol promises a reply.
+    pub const EXPECTS: u8 = 16;
+    /// It has a problem of the severity note.
+    pub const NOTE: u8 = 32;
+    /// It has a warning.
+    pub const WARNING: u8 = 64;
+    /// It has an error.
+    pub const ERROR: u8 = 128;
+}
+
+/// More different reasons for refusals than this are not told apart.
+const MAX_REASONS: usize = 1000;
+
+/// All columns.
+#[derive(Default)]
+pub(super) struct Columns {
+    start: Option<Time>,
+    record: Vec<u32>,
+    frame: Vec<u32>,
+    /// Milliseconds since the first record.
+    time: Vec<f64>,
+    stream: Vec<u32>,
+    flags: Vec<u8>,
+    name: Vec<u16>,
+    length: Vec<u32>,
+    /// The record that this one answers; 0 for none.
+    reply: Vec<u32>,
+    /// Milliseconds since that record; negative for none.
+    elapsed: Vec<f64>,
+    why: Vec<u16>,
+    names: Interned,
+    reasons: Interned,
+    streams: Vec<Value>,
+    stream_of: HashMap<(&'static str, u32), u32>,
+}
+
+/// Texts with numbers; 0 is the empty text.
+#[derive(Default)]
+struct Interned {
+    texts: Vec<String>,
+    numbers: HashMap<String, u16>,
+}
+
+impl Interned {
+    fn number(&mut self, text: &str, most: usize) -> u16 {
+        if self.texts.is_empty() {
+            self.texts.push(String::new());
+        }
+        if let Some(known) = self.numbers.get(text) {
+            return *known;
+        }
+        if text.is_empty() || self.texts.len() >= most {
+            return 0;
+        }
+        let number = self.texts.len() as u16;
+        self.texts.push(text.to_string());
+        self.numbers.insert(text.to_string(), number);
+        number
+    }
+}
+
+impl Columns {
+    /// Notes which session its streams belong to, and where each of them was.
+    pub(super) fn tell_session(&mut self, number: u64, session: &ReportSession) {
+        for (transport, stream) in &session.streams {
+            let known = self.stream_of.get(&(transport.word(), *stream)).copied();
+            let Some((place, entry)) = known.and_then(|at| Some((at, self.streams.get_mut(at as usize)?))) else {
+                continue;
+            };
+            entry["session"] = json!(number);
+            let here = session.places.iter().filter(|(record, _)| {
+                let row = self.record.binary_search(&narrow(*record)).ok();
+                row.and_then(|row| self.stream.get(row)) == Some(&place)
+            });
+            entry["places"] = here.map(|(_, name)| json!({ "name": name })).collect();
+        }
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> u64 {
+        self.record.len() as u64
+    }
+
+    /// Adds a row.
+    pub(super) fn push(&mut self, record: &Record<'_>, mut flags: u8, facts: RowFacts<'_>) {
+        let start = *self.start.get_or_insert(record.at.time);
+        if record.from == Side::Server {
+            flags |= flag::SERVER;
+        }
+        if facts.refused.is_some() {
+            flags |= flag::REFUSED;
+        }
+        if let Some(request) = facts.unanswered {
+            flags |= flag::UNANSWERED;
+            self.mark_unanswered(request);
+        }
+        let (name, length, reply) = match &record.body {
+            Body::Message { message, .. } => (message.name, message.bytes.len(), message.reply),
+            body => (event_word(body), 0, None),
+        };
+        self.record.push(narrow(record.number));
+        self.frame.push(narrow(record.at.frame));
+        self.time.push(milliseconds(start, record.at.time));
+        let stream = self.stream_number(record);
+        self.stream.push(stream);
+        self.flags.push(flags);
+        let name = self.names.number(name, usize::from(u16::MAX));
+        self.name.push(name);
+        self.length.push(narrow(length as u64));
+        self.reply.push(reply.map_or(0, |reply| narrow(reply.record)));
+        self.elapsed.push(reply.map_or(-1.0, |reply| reply.nanos as f64 / 1e6));
+        let why = self.reasons.number(facts.refused.unwrap_or_default(), MAX_REASONS);
+        self.why.push(why);
+    }
+
+    /// The request's row says that it was never answered. Rows are in the order of records.
+    fn mark_unanswered(&mut self, request: u64) {
+        if let Ok(row) = self.record.binary_search(&narrow(request))
+            && let Some(flags) = self.flags.get_mut(row)
+        {
+            *flags |= flag::UNANSWERED;
+        }
+    }
+
+    fn stream_number(&mut self, record: &Record<'_>) -> u32 {
+        let key = (record.transport.word(), record.stream);
+        if let Some(known) = self.stream_of.get(&key) {
+            if let Some(stream) = self.streams.get_mut(*known as usize) {
+                stream["service"] = json!(record.service);
+            }
+            return *known;
+        }
+        let (client, server) = match record.from {
+            Side::Client => (record.src, record.dst),
+            Side::Server => (record.dst, record.src),
+        };
+        self.streams.push(json!({
+            "key": format!("{} {}", key.0, key.1), "transport": key.0, "number": key.1, "protocol": record.protocol,
+            "service": record.service, "client": client.to_string(), "server": server.to_string(), "session": 0,
+            "how": "", "start": 0, "end": 0, "places": [],
+        }));
+        let number = self.streams.len() as u32 - 1;
+        self.stream_of.insert(key, number);
+        number
+    }
+
+    /// The time of the first record in RFC 3339, in milliseconds as JavaScript reads it.
+    pub(super) fn start(&self) -> String {
+        let mut text = String::new();
+        let start = self.start.unwrap_or_default();
+        let time = Time { nanos: start.nanos / 1_000_000 * 1_000_000, digits: 3, ..start };
+        super::super::format_time(time, &mut text);
+        text
+    }
+
+    /// Name, kind and length of each array, in the order of [`Columns::bytes`].
+    pub(super) fn list(&self) -> Value {
+        let rows = self.record.len();
+        let kinds = [
+            ("time", "f64"),
+            ("elapsed", "f64"),
+            ("record", "u32"),
+            ("frame", "u32"),
+            ("stream", "u32"),
+            ("length", "u32"),
+            ("reply", "u32"),
+            ("name", "u16"),
+            ("why", "u16"),
+            ("flags", "u8"),
+        ];
+        kinds.map(|(name, kind)| json!([name, kind, rows])).into_iter().collect()
+    }
+
+    /// All arrays, the widest numbers first, so that each begins where its numbers may.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for column in [&self.time, &self.elapsed] {
+            column.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
+        }
+        for column in [&self.record, &self.frame, &self.stream, &self.length, &self.reply] {
+            column.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
+        }
+        for column in [&self.name, &self.why] {
+            out.resize(out.len().next_multiple_of(2), 0);
+            column.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
+        }
+        out.extend_from_slice(&self.flags);
+        out
+    }
+
+    /// The names of messages and events, by number.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names.texts
+    }
+
+    /// The reasons of refusals, by number.
+    pub(super) fn reasons(&self) -> &[String] {
+        &self.reasons.texts
+    }
+
+    /// The streams, by number.
+    pub(super) fn streams(&self) -> &[Value] {
+        &self.streams
+    }
+}
+
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn milliseconds(from: Time, to: Time) -> f64 {
+    (to.seconds - from.seconds) as f64 * 1e3 + (f64::from(to.nanos) - f64::from(from.nanos)) / 1e6
+}

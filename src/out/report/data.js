@@ -1,0 +1,218 @@
+// @ts-check
+'use strict';
+// Opens the data that stands in this page. Every block is deflated and written in base64. `meta` is JSON, `columns` holds typed
+// arrays that `meta.columns` lists in order, `info` is one line of text a row, and each `chunk-N` has the trees and the bytes
+// of `meta.chunk` rows. Nothing here touches the page's elements.
+
+/** @typedef {{key: string, transport: string, number: number, protocol: string, service: string, client: string, server: string, session: number, how: string, start: number, end: number, places: {name: string, from: number, to: number}[]}} Stream */
+/** @typedef {{title: string, inferred: boolean, detail: string}} Session */
+/** @typedef {{id: string, type: string, name: string, also: string[], made: boolean, fetched: boolean, said: [number, string][]}} VaultNode */
+/** @typedef {{parent: string, child: string, gone: boolean}} VaultLink */
+/** @typedef {{captures: string[], keys: string[], limits: string[], start: string, frames: number, folded: number, rows: number, chunk: number, columns: [string, string, number][], messages: string[], streams: Stream[], sessions: Session[], requests: number, problems: {error: number, warning: number, note: number}, bytes: Record<string, number>, texts: string[], vault: {nodes: VaultNode[], links: VaultLink[]} | null, program: string}} Meta */
+/** @typedef {{name: string, type: string, kind: number, marks: number, buffer: number, start: number, bits: number, value: string | number | bigint, note: string, called: string, by: number, depth: number, end: number, parent: number}} TreeNode */
+/** @typedef {{severity: number, node: number, text: string}} Problem */
+/** @typedef {{nodes: TreeNode[], buffers: {made: string, length: number, bytes: Uint8Array}[], problems: Problem[], doc: string}} Detail */
+
+const KIND = { struct: 0, list: 1, none: 2, unsigned: 3, signed: 4, unsigned64: 5, signed64: 6, f32: 7, f64: 8, bool: 9, uuid: 10, uuidbe: 11, ipv4: 12, text: 13, bytes: 14, number: 15, undecoded: 16 };
+const MARK = { span: 1, secret: 2, opaque: 4, guess: 8 };
+const MADE = ['captured', 'decompressed', 'decrypted', 'expanded', 'reassembled'];
+const FLAG = { server: 1, event: 2, refused: 4, unanswered: 8, expects: 16, note: 32, warning: 64, error: 128 };
+
+/** The bytes of a block of this page, without its compression. @param {string} id */
+async function openBlock(id) {
+  const element = document.getElementById(id);
+  if (!element) throw new Error('this report lacks its part ' + id);
+  const text = atob((element.textContent || '').trim());
+  const packed = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** Reads the numbers and texts of a chunk, one after the other. */
+class ChunkReader {
+  /** @param {Uint8Array} bytes */
+  constructor(bytes) {
+    this.bytes = bytes;
+    this.at = 0;
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+  byte() { return this.bytes[this.at++] || 0; }
+  /** An unsigned LEB128; numbers above 2^53 come as BigInt. @returns {number | bigint} */
+  wide() {
+    let value = 0, scale = 1;
+    for (let i = 0; i < 7; i++) {
+      const byte = this.byte();
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+      scale *= 128;
+    }
+    let big = BigInt(value), shift = 49n;
+    for (let i = 0; i < 3; i++) {
+      const byte = this.byte();
+      big += BigInt(byte & 127) << shift;
+      if (byte < 128) break;
+      shift += 7n;
+    }
+    return big > BigInt(Number.MAX_SAFE_INTEGER) ? big : Number(big);
+  }
+  number() { return Number(this.wide()); }
+  take(/** @type {number} */ length) {
+    const bytes = this.bytes.subarray(this.at, this.at + length);
+    this.at += length;
+    return bytes;
+  }
+  text() { return new TextDecoder().decode(this.take(this.number())); }
+}
+
+/** Reads one row's tree. @param {ChunkReader} from @param {string[]} strings @returns {Detail} */
+function readDetail(from, strings) {
+  const doc = strings[from.number()];
+  const buffers = [];
+  for (let count = from.number(); count > 0; count--) {
+    const made = MADE[from.byte()] || '';
+    const length = from.number();
+    buffers.push({ made, length, bytes: from.take(from.number()) });
+  }
+  const nodes = [];
+  /** @type {number[]} The nodes around the present one. */
+  const open = [];
+  /** @type {number[]} How many children of each node were read. */
+  const places = [];
+  let start = 0;
+  for (let index = 0, count = from.number(); index < count; index++) {
+    const end = index + 1 + from.number();
+    let name = strings[from.number()];
+    const type = strings[from.number()];
+    const kind = from.byte(), marks = from.byte(), buffer = from.number();
+    const moved = from.number();
+    start += moved % 2 ? -(moved + 1) / 2 : moved / 2;
+    const bits = from.number();
+    const value = readValue(kind, from, strings);
+    const note = strings[from.number()], called = strings[from.number()];
+    const by = called ? from.number() : 0;
+    while (open.length && nodes[open[open.length - 1]].end <= index) open.pop();
+    const parent = open.length ? open[open.length - 1] : -1;
+    if (parent >= 0) {
+      if (!name) name = `[${places[parent]}]`;
+      places[parent] = (places[parent] || 0) + 1;
+    }
+    places[index] = 0;
+    nodes.push({ name, type, kind, marks, buffer, start, bits, value, note, called, by, depth: open.length, end, parent });
+    if (end > index + 1) open.push(index);
+  }
+  const problems = [];
+  for (let count = from.number(); count > 0; count--) {
+    problems.push({ severity: from.byte(), node: from.number(), text: strings[from.number()] });
+  }
+  return { nodes, buffers, problems, doc };
+}
+
+/** @param {number} kind @param {ChunkReader} from @param {string[]} strings @returns {string | number | bigint} */
+function readValue(kind, from, strings) {
+  switch (kind) {
+    case KIND.struct: case KIND.list: case KIND.none: return '';
+    case KIND.unsigned: case KIND.unsigned64: case KIND.bool: return from.wide();
+    case KIND.signed: case KIND.signed64: {
+      const coded = BigInt(from.wide());
+      const value = coded & 1n ? -((coded + 1n) >> 1n) : coded >> 1n;
+      return BigInt.asIntN(53, value) === value ? Number(value) : value;
+    }
+    case KIND.f32: case KIND.f64: case KIND.uuid: case KIND.uuidbe: case KIND.ipv4: case KIND.number: case KIND.text:
+      return strings[from.number()];
+    default: return from.number();
+  }
+}
+
+/** All that the page shows. */
+class Report {
+  /** @param {Meta} meta @param {Record<string, any>} columns @param {string[]} info */
+  constructor(meta, columns, info) {
+    this.meta = meta;
+    this.columns = columns;
+    this.info = info;
+    this.rows = meta.rows;
+    /** @type {Map<number, Promise<Detail[]>>} The chunks opened last, at most eight. */
+    this.chunks = new Map();
+    /** @type {Map<number, number>} Rows by record number. */
+    this.rowOf = new Map();
+    for (let row = 0; row < this.rows; row++) this.rowOf.set(columns.record[row], row);
+    /** @type {Map<number, number>} The row of the first reply to a request's record. */
+    this.replyTo = new Map();
+    for (let row = 0; row < this.rows; row++) {
+      const request = columns.reply[row];
+      if (request && !this.replyTo.has(request)) this.replyTo.set(request, row);
+    }
+  }
+
+  static async open() {
+    /** @type {Meta} */
+    const meta = JSON.parse(new TextDecoder().decode(await openBlock('data-meta')));
+    const bytes = await openBlock('data-columns');
+    /** @type {Record<string, any>} */
+    const columns = {};
+    let at = 0;
+    for (const [name, kind, count] of meta.columns) {
+      const make = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array }[kind];
+      if (!make) throw new Error('a column of an unknown kind: ' + kind);
+      at = Math.ceil(at / make.BYTES_PER_ELEMENT) * make.BYTES_PER_ELEMENT;
+      columns[name] = new make(bytes.buffer, bytes.byteOffset + at, count);
+      at += count * make.BYTES_PER_ELEMENT;
+    }
+    const info = new TextDecoder().decode(await openBlock('data-info')).split('\n');
+    return new Report(meta, columns, info);
+  }
+
+  /** The name of a row's message or event. @param {number} row */
+  name(row) { return this.meta.messages[this.columns.name[row]] || ''; }
+  /** @param {number} row */
+  stream(row) { return this.meta.streams[this.columns.stream[row]]; }
+  /** @param {number} row @param {number} flag */
+  has(row, flag) { return (this.columns.flags[row] & flag) !== 0; }
+
+  /** A row's tree and bytes. @param {number} row @returns {Promise<Detail>} */
+  async detail(row) {
+    const number = Math.floor(row / this.meta.chunk);
+    let chunk = this.chunks.get(number);
+    if (chunk) this.chunks.delete(number);
+    else chunk = openBlock('data-chunk-' + number).then(readChunk);
+    this.chunks.set(number, chunk);
+    if (this.chunks.size > 8) this.chunks.delete(this.chunks.keys().next().value ?? 0);
+    return (await chunk)[row % this.meta.chunk];
+  }
+}
+
+/** @param {Uint8Array} bytes @returns {Detail[]} */
+function readChunk(bytes) {
+  const from = new ChunkReader(bytes);
+  const strings = [''];
+  for (let count = from.number(); count > 0; count--) strings.push(from.text());
+  const details = [];
+  for (let count = from.number(); count > 0; count--) details.push(readDetail(from, strings));
+  return details;
+}
+
+/** A node's value as a tree shows it. @param {TreeNode} node @param {Detail} detail */
+function valueText(node, detail) {
+  switch (node.kind) {
+    case KIND.struct: return '';
+    case KIND.list: return '';
+    case KIND.none: return 'null';
+    case KIND.bool: return node.value === 0 ? 'false' : node.value === 1 ? 'true' : String(node.value);
+    case KIND.text: return JSON.stringify(node.value);
+    case KIND.bytes: case KIND.undecoded: {
+      const all = detail.buffers[node.buffer]?.bytes ?? new Uint8Array();
+      const bytes = all.subarray(Math.floor(node.start / 8), Math.ceil((node.start + node.bits) / 8));
+      const hex = Array.from(bytes.subarray(0, 24), (b) => b.toString(16).padStart(2, '0')).join('');
+      return bytes.length > 24 ? `${hex}… (${count(bytes.length)} bytes)` : hex;
+    }
+    default: return String(node.value);
+  }
+}
+
+/** A whole number with its thousands apart. @param {number} value */
+function count(value) { return Math.round(value).toLocaleString('en'); }
+/** Milliseconds with three digits that mean something. @param {number} value */
+function milliseconds(value) {
+  return value >= 1000 ? count(value) : value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(3);
+}

@@ -1,0 +1,254 @@
+//! One HTML page that shows a capture to somebody who has neither the keys nor this program.
+//!
+//! The page is written from its beginning to its end while records come in. Its data stands in blocks of
+//! `<script type="application/octet-stream">`, each deflated (RFC 1951) and in base64; the page's own script opens them. Trees
+//! and bytes are written some hundred rows at a time (`chunk.rs`), so only the columns of the message list, about 50 bytes a
+//! row, stay in memory. The page loads nothing: a Content-Security-Policy allows its own script and style alone, by hash.
+//!
+//! Captured text never becomes markup: it is inside the blocks, and the script puts it into text nodes.
+
+mod chunk;
+mod columns;
+
+use std::io::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::tree::Annotations;
+use crate::record::{Body, Record};
+use crate::session::{Counts, Transport};
+use crate::tree::Severity;
+use chunk::ChunkBuilder;
+use columns::{Columns, flag};
+
+/// Rows in a chunk: opening a record means opening one chunk.
+const CHUNK_ROWS: u64 = 256;
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("style.css");
+/// The script's files, in the order in which they need each other.
+const SCRIPT: [&str; 7] = [
+    include_str!("data.js"),
+    include_str!("filter.js"),
+    include_str!("list.js"),
+    include_str!("timeline.js"),
+    include_str!("detail.js"),
+    include_str!("views.js"),
+    include_str!("app.js"),
+];
+
+/// What goes into a report.
+#[derive(Clone, Debug)]
+pub struct ReportOptions {
+    /// The captures' names, as the page's title.
+    pub captures: Vec<String>,
+    /// What the page says about its limits: a filter, hidden secrets, pseudonyms.
+    pub limits: Vec<String>,
+    /// Rows in the page at most; later records are counted.
+    pub max_rows: u64,
+    /// Whether secrets are hidden.
+    pub redact: bool,
+}
+
+/// What only the whole capture tells.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// How many frames there were.
+    pub frames: u64,
+    /// What became of the payload bytes of all recognised streams.
+    pub bytes: Counts,
+    /// The key files that opened connections.
+    pub keys: Vec<String>,
+    /// The sessions, in order.
+    pub sessions: Vec<ReportSession>,
+}
+
+/// A session as the page shows it.
+#[derive(Clone, Debug)]
+pub struct ReportSession {
+    /// Who it was.
+    pub title: String,
+    /// Whether the title is a name, and not an address.
+    pub inferred: bool,
+    /// What else the client is called.
+    pub detail: String,
+    /// Its streams.
+    pub streams: Vec<(Transport, u32)>,
+    /// Names of places, with the record that says each.
+    pub places: Vec<(u64, String)>,
+}
+
+/// What is known of a record beyond itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RowFacts<'a> {
+    /// One line that says what the record is about.
+    pub info: &'a str,
+    /// The reason where the message refuses something.
+    pub refused: Option<&'a str>,
+    /// Whether the protocol promises a reply.
+    pub expects_reply: bool,
+    /// The request that an event says was never answered.
+    pub unanswered: Option<u64>,
+}
+
+/// Writes a report.
+pub struct ReportWriter<W: Write> {
+    out: W,
+    options: ReportOptions,
+    columns: Columns,
+    info: DeflateEncoder<Vec<u8>>,
+    chunk: ChunkBuilder,
+    chunks: u64,
+    folded: u64,
+    problems: [u64; 3],
+    requests: u64,
+}
+
+impl<W: Write> ReportWriter<W> {
+    /// Begins a page.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn new(mut out: W, options: ReportOptions) -> io::Result<Self> {
+        let script = SCRIPT.join("\n");
+        let policy = format!(
+            "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'; \
+             require-trusted-types-for 'script'",
+            hash(&script),
+            hash(STYLE)
+        );
+        let title = html(&options.captures.join(", "));
+        let (head, _) = PAGE.split_once("{{data}}").unwrap_or((PAGE, ""));
+        let head = head.replace("{{policy}}", &policy).replace("{{style}}", STYLE);
+        // The title goes in last: nothing in it is taken for one of the page's own marks.
+        out.write_all(head.replace("{{title}}", &title).as_bytes())?;
+        let chunk = ChunkBuilder::new(options.redact);
+        let info = DeflateEncoder::new(Vec::new(), Compression::fast());
+        let (columns, problems) = (Columns::default(), [0; 3]);
+        Ok(ReportWriter { out, options, columns, info, chunk, chunks: 0, folded: 0, problems, requests: 0 })
+    }
+
+    /// Adds a record as the next row.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn record(&mut self, record: &Record<'_>, facts: RowFacts<'_>, names: Annotations<'_>) -> io::Result<()> {
+        let mut flags = 0;
+        match &record.body {
+            Body::Message { tree, .. } => {
+                for problem in tree.problems() {
+                    let (count, bit) = match problem.severity {
+                        Severity::Note => (0, flag::NOTE),
+                        Severity::Warning => (1, flag::WARNING),
+                        Severity::Error => (2, flag::ERROR),
+                    };
+                    flags |= bit;
+                    self.problems.iter_mut().skip(count).take(1).for_each(|n| *n += 1);
+                }
+            }
+            _ => flags |= flag::EVENT,
+        }
+        if facts.expects_reply {
+            flags |= flag::EXPECTS;
+            self.requests += 1;
+        }
+        if self.columns.rows() >= self.options.max_rows {
+            self.folded += 1;
+            return Ok(());
+        }
+        self.columns.push(record, flags, facts);
+        let line: String = facts.info.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        self.info.write_all(line.as_bytes())?;
+        self.info.write_all(b"\n")?;
+        match &record.body {
+            Body::Message { message, tables, tree } => self.chunk.message(message, tables, tree, names),
+            _ => self.chunk.event(),
+        }
+        if self.chunk.rows() >= CHUNK_ROWS { self.write_chunk() } else { Ok(()) }
+    }
+
+    /// Ends the page.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn finish(mut self, about: About) -> io::Result<W> {
+        if self.chunk.rows() > 0 {
+            self.write_chunk()?;
+        }
+        let info = self.info.finish()?;
+        write_block(&mut self.out, "data-info", &info)?;
+        write_block(&mut self.out, "data-columns", &deflated(&self.columns.bytes())?)?;
+        let [note, warning, error] = self.problems;
+        for (number, session) in (1..).zip(&about.sessions) {
+            self.columns.tell_session(number, session);
+        }
+        let bytes = about.bytes;
+        let sessions: Vec<Value> = about
+            .sessions
+            .iter()
+            .map(|s| json!({ "title": s.title, "inferred": s.inferred, "detail": s.detail }))
+            .collect();
+        let meta = json!({
+            "frames": about.frames, "sessions": sessions, "vault": null,
+            "bytes": { "payload": bytes.payload, "explained": bytes.explained, "opaque": bytes.opaque,
+                       "undecoded": bytes.undecoded, "closed": bytes.closed, "lost": bytes.lost },
+            "captures": self.options.captures, "keys": about.keys, "limits": self.options.limits,
+            "start": self.columns.start(), "rows": self.columns.rows(), "folded": self.folded, "chunk": CHUNK_ROWS,
+            "columns": self.columns.list(), "messages": self.columns.names(), "texts": self.columns.reasons(),
+            "streams": self.columns.streams(), "requests": self.requests,
+            "problems": { "error": error, "warning": warning, "note": note },
+            "program": concat!("moulsniff ", env!("CARGO_PKG_VERSION")),
+        });
+        write_block(&mut self.out, "data-meta", &deflated(meta.to_string().as_bytes())?)?;
+        let (_, foot) = PAGE.split_once("{{data}}").unwrap_or_default();
+        self.out.write_all(foot.replace("{{script}}", &SCRIPT.join("\n")).as_bytes())?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn write_chunk(&mut self) -> io::Result<()> {
+        let block = deflated(&self.chunk.take())?;
+        write_block(&mut self.out, &format!("data-chunk-{}", self.chunks), &block)?;
+        self.chunks += 1;
+        Ok(())
+    }
+}
+
+fn write_block(out: &mut impl Write, id: &str, deflated: &[u8]) -> io::Result<()> {
+    let text = STANDARD.encode(deflated);
+    writeln!(out, "<script type=\"application/octet-stream\" id=\"{id}\">{text}</script>")
+}
+
+fn deflated(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+/// A source of a Content-Security-Policy: the hash of a script or style, without its quotes.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
+}
+
+/// A text that stands in markup.
+fn html(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '{' => out.push_str("&#123;"),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}

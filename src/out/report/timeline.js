@@ -1,0 +1,278 @@
+// @ts-check
+'use strict';
+// The timeline: a strip of the whole capture, and below it one lane a connection, grouped by session. A tick is a message,
+// the client's above the line and the server's below. Three scales: time, time with idle stretches folded, and order.
+
+/** Longer idle stretches than this, in milliseconds, are folded to this length. */
+const FOLDED = 200;
+const LANE = 17.5;
+
+class Timeline {
+  /** @param {Report} report @param {(row: number) => void} open */
+  constructor(report, open) {
+    this.report = report;
+    this.open = open;
+    this.scale = 'time';
+    this.selected = -1;
+    this.axes = { time: this.axis((at) => at), idle: this.idleAxis(), order: null };
+    this.range = [0, 1];
+    this.lanes = this.group();
+    this.strip = byId('strip');
+    this.canvas = byId('lane-canvas');
+    this.buttons();
+    this.drag(this.strip, true);
+    this.drag(this.canvas, false);
+    new ResizeObserver(() => this.draw()).observe(byId('timeline'));
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw());
+    this.draw();
+  }
+
+  /** Places of all rows on a scale, from 0 to 1. @param {(at: number, row: number) => number} place */
+  axis(place) {
+    const { rows, columns } = this.report;
+    const all = new Float64Array(rows);
+    let last = 1e-9;
+    for (let row = 0; row < rows; row++) { all[row] = place(columns.time[row], row); last = Math.max(last, all[row]); }
+    return all.map((at) => at / last);
+  }
+
+  idleAxis() {
+    let before = 0, sum = 0;
+    return this.axis((at) => {
+      sum += Math.min(FOLDED, Math.max(0, at - before));
+      before = Math.max(before, at);
+      return sum;
+    });
+  }
+
+  places() {
+    if (this.scale === 'order') return this.axes.order ??= this.axis((_, row) => row);
+    return this.scale === 'idle' ? this.axes.idle : this.axes.time;
+  }
+
+  /** The lanes with their sessions' names between them. */
+  group() {
+    const { streams, sessions } = this.report.meta;
+    const lanes = [];
+    for (let session = 0; session <= sessions.length; session++) {
+      const own = streams.map((stream, index) => ({ stream, index })).filter(({ stream }) => stream.session === session);
+      if (own.length === 0) continue;
+      lanes.push({ title: session, stream: null, index: -1 });
+      for (const { stream, index } of own) lanes.push({ title: -1, stream, index });
+    }
+    return lanes;
+  }
+
+  buttons() {
+    const scales = [['time', 'Time'], ['idle', 'Idle folded'], ['order', 'Order']];
+    byId('scales').replaceChildren(...scales.map(([scale, label]) => {
+      const button = make('button', '', label);
+      button.setAttribute('aria-pressed', String(scale === this.scale));
+      button.dataset.scale = scale;
+      button.addEventListener('click', () => this.setScale(scale));
+      return button;
+    }));
+    byId('whole').addEventListener('click', () => this.zoom(0, 1));
+    byId('lanes-toggle').addEventListener('click', () => {
+      const hidden = byId('lanes').toggleAttribute('hidden');
+      byId('lanes-toggle').setAttribute('aria-expanded', String(!hidden));
+    });
+    const legend = new Map();
+    for (let row = 0; row < this.report.rows; row++) {
+      const service = this.report.stream(row).service;
+      legend.set(service, (legend.get(service) || 0) + 1);
+    }
+    byId('legend').replaceChildren(...[...legend].map(([service, n]) => make('li', '', dot(service), service + ' ', make('span', 'quiet', count(n)))),
+      make('li', 'refused', '× refused'), make('li', 'warning', '◌ unanswered'), make('li', 'error', '// gap'));
+    const { sessions } = this.report.meta;
+    byId('lane-names').replaceChildren(...this.lanes.map(({ title, stream }) => {
+      if (!stream) {
+        const session = sessions[title - 1];
+        if (!session) return make('div', '', 'outside any session');
+        return make('div', '', make('span', session.inferred ? 'inferred' : '', session.title), ' ', make('span', 'quiet', ' ' + session.detail));
+      }
+      const named = stream.places.map((place) => place.name).join(', ');
+      const lane = make('div', 'lane', dot(stream.service), `${stream.service} ${stream.key}`, named ? make('span', 'inferred', ' · ' + named) : null);
+      lane.title = `${stream.client} → ${stream.server}`;
+      return lane;
+    }));
+  }
+
+  /** @param {string} scale */
+  setScale(scale) {
+    this.scale = scale;
+    for (const button of byId('scales').children) button.setAttribute('aria-pressed', String(button.dataset.scale === scale));
+    this.draw();
+  }
+
+  /** Shows the part from one place to another. @param {number} from @param {number} to */
+  zoom(from, to) {
+    const width = Math.max(1e-5, to - from);
+    this.range = [Math.max(0, Math.min(from, 1 - width)), Math.min(1, Math.max(to, width))];
+    this.draw();
+  }
+
+  /** @param {number} by */
+  zoomBy(by) {
+    const [from, to] = this.range, middle = this.selected >= 0 ? this.places()[this.selected] : (from + to) / 2;
+    const half = (to - from) * by / 2;
+    this.zoom(middle - half, middle + half);
+  }
+
+  /** Lets a drag choose what is shown, and a click the nearest message. @param {HTMLCanvasElement} canvas @param {boolean} whole */
+  drag(canvas, whole) {
+    let from = -1;
+    const place = (/** @type {PointerEvent} */ event) => {
+      const box = canvas.getBoundingClientRect(), share = (event.clientX - box.left) / box.width;
+      const [low, high] = whole ? [0, 1] : this.range;
+      return low + Math.max(0, Math.min(1, share)) * (high - low);
+    };
+    canvas.addEventListener('pointerdown', (event) => { from = place(event); canvas.setPointerCapture(event.pointerId); });
+    canvas.addEventListener('pointerup', (event) => {
+      if (from < 0) return;
+      const to = place(event), width = (whole ? 1 : this.range[1] - this.range[0]) * 6 / canvas.clientWidth;
+      if (Math.abs(to - from) > width) this.zoom(Math.min(from, to), Math.max(from, to));
+      else this.openNear(to, whole ? -1 : Math.floor(event.offsetY / LANE));
+      from = -1;
+    });
+    canvas.addEventListener('wheel', (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      this.zoomBy(event.deltaY > 0 ? 1.25 : 0.8);
+    }, { passive: false });
+  }
+
+  /** Opens the message nearest to a place, of one lane where one is given. @param {number} at @param {number} lane */
+  openNear(at, lane) {
+    const index = this.lanes[lane]?.index ?? -1, places = this.places();
+    let best = -1;
+    for (let row = 0; row < this.report.rows; row++) {
+      if (index >= 0 && this.report.columns.stream[row] !== index) continue;
+      if (best < 0 || Math.abs(places[row] - at) < Math.abs(places[best] - at)) best = row;
+    }
+    if (best >= 0) this.open(best);
+  }
+
+  /** @param {number} row */
+  select(row) {
+    this.selected = row;
+    this.draw();
+  }
+
+  /** A canvas made ready for drawing in CSS pixels. @param {HTMLCanvasElement} canvas @param {number} height */
+  ready(canvas, height) {
+    const width = canvas.clientWidth || 1, ratio = window.devicePixelRatio || 1;
+    canvas.style.height = `${height}px`;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    const context = canvas.getContext('2d');
+    if (!context) return null;
+    context.scale(ratio, ratio);
+    return { context, width };
+  }
+
+  /** The colours of the present scheme. */
+  colours() {
+    const style = getComputedStyle(document.documentElement);
+    const get = (/** @type {string} */ name) => style.getPropertyValue('--' + name).trim();
+    const services = new Map();
+    for (const stream of this.report.meta.streams) {
+      if (services.has(stream.service)) continue;
+      const probe = make('span', serviceClass(stream.service));
+      document.body.append(probe);
+      services.set(stream.service, getComputedStyle(probe).getPropertyValue('--service').trim() || get('other'));
+      probe.remove();
+    }
+    return { get, services };
+  }
+
+  draw() {
+    const colours = this.colours();
+    this.drawStrip(colours);
+    this.drawLanes(colours);
+  }
+
+  /** @param {{get: (name: string) => string, services: Map<string, string>}} colours */
+  drawStrip({ get, services }) {
+    const height = 36, ready = this.ready(this.strip, height);
+    if (!ready) return;
+    const { context, width } = ready, places = this.places();
+    const bins = new Map();
+    for (let row = 0; row < this.report.rows; row++) {
+      const bin = Math.min(Math.floor(width / 2) - 1, Math.floor(places[row] * width / 2));
+      const entry = bins.get(bin) || { n: 0, stream: 0 };
+      entry.n++;
+      entry.stream = this.report.columns.stream[row];
+      bins.set(bin, entry);
+    }
+    const most = Math.sqrt(Math.max(1, ...[...bins.values()].map((bin) => bin.n)));
+    const [from, to] = this.range;
+    if (to - from < 1) {
+      context.fillStyle = get('selection');
+      context.fillRect(from * width, 0, (to - from) * width, height);
+    }
+    for (const [bin, { n, stream }] of bins) {
+      context.fillStyle = services.get(this.report.meta.streams[stream].service) || get('other');
+      const tall = Math.max(2, Math.sqrt(n) / most * (height - 4));
+      context.fillRect(bin * 2, height - 1 - tall, 1.5, tall);
+    }
+    context.fillStyle = get('rule');
+    context.fillRect(0, height - 1, width, 1);
+  }
+
+  /** @param {{get: (name: string) => string, services: Map<string, string>}} colours */
+  drawLanes({ get, services }) {
+    const height = this.lanes.length * LANE + 18, ready = this.ready(this.canvas, height);
+    if (!ready) return;
+    const { context, width } = ready, places = this.places(), { columns, meta } = this.report;
+    const [from, to] = this.range, x = (/** @type {number} */ place) => (place - from) / (to - from) * width;
+    const middle = new Map(this.lanes.map((lane, at) => [lane.index, (at + 0.5) * LANE]));
+    const ends = new Map();
+    for (let row = 0; row < this.report.rows; row++) {
+      const known = ends.get(columns.stream[row]);
+      if (known) known[1] = places[row]; else ends.set(columns.stream[row], [places[row], places[row]]);
+    }
+    context.fillStyle = get('rule');
+    for (const [stream, [first, last]] of ends) {
+      const left = Math.max(0, x(first)), right = Math.min(width, x(last));
+      if (right >= left) context.fillRect(left, (middle.get(stream) ?? -9) - 0.5, right - left + 1, 1);
+    }
+    context.font = '11px system-ui, sans-serif';
+    context.textAlign = 'center';
+    for (let row = 0; row < this.report.rows; row++) {
+      const at = x(places[row]);
+      if (at < -4 || at > width + 4) continue;
+      const y = middle.get(columns.stream[row]) ?? -9, flags = columns.flags[row];
+      if (flags & FLAG.event) {
+        if (this.report.name(row) === 'gap') { context.fillStyle = get('error'); context.fillText('//', at, y + 4); }
+        else if (flags & FLAG.unanswered) { context.fillStyle = get('warning'); context.fillText('◌', at, y - 2); }
+        continue;
+      }
+      context.fillStyle = services.get(meta.streams[columns.stream[row]].service) || get('other');
+      context.fillRect(at - 0.6, flags & FLAG.server ? y : y - 5, 1.3, 5);
+      if (flags & FLAG.refused) { context.fillStyle = get('refused'); context.fillText('×', at, y + 9); }
+    }
+    this.drawScale(context, width, height, get);
+    if (this.selected >= 0) {
+      context.fillStyle = get('auth');
+      context.fillRect(x(places[this.selected]) - 0.75, 0, 1.5, height - 16);
+    }
+  }
+
+  /** Times below the lanes. @param {CanvasRenderingContext2D} context @param {number} width @param {number} height @param {(name: string) => string} get */
+  drawScale(context, width, height, get) {
+    const places = this.places(), [from, to] = this.range;
+    context.fillStyle = get('quiet');
+    const marks = Math.max(2, Math.floor(width / 110));
+    for (let mark = 0; mark <= marks; mark++) {
+      const place = from + (to - from) * mark / marks;
+      let low = 0, high = places.length - 1;
+      while (low < high) { const half = (low + high) >> 1; if (places[half] < place) low = half + 1; else high = half; }
+      const span = this.report.columns.time[this.report.rows - 1] || 0;
+      const at = this.scale === 'time' ? place * span : this.report.columns.time[low] || 0;
+      const text = this.scale === 'order' ? '#' + (this.report.columns.record[low] ?? '') : timeOfDay(this.report, at).slice(0, to - from < 0.02 ? 12 : 10);
+      context.textAlign = mark === 0 ? 'left' : mark === marks ? 'right' : 'center';
+      context.fillText(text, mark / marks * width, height - 4);
+    }
+  }
+}

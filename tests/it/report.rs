@@ -1,0 +1,86 @@
+//! The page of `moulsniff report`: nothing captured is markup, and its policy fits its script.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::DeflateDecoder;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::io::Read;
+
+use crate::common;
+
+fn page(name: &str, arguments: &[&str]) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    program.current_dir(common::file("")).arg("report").args(arguments).args(["--quiet", "-o"]).arg(&path);
+    let output = program.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::read_to_string(path).unwrap()
+}
+
+/// A data block of the page, opened.
+fn block(page: &str, id: &str) -> Vec<u8> {
+    let start = format!("<script type=\"application/octet-stream\" id=\"{id}\">");
+    let from = page.find(&start).unwrap_or_else(|| panic!("no block {id}")) + start.len();
+    let text = page[from..].split_once("</script>").unwrap().0;
+    let mut bytes = Vec::new();
+    DeflateDecoder::new(&STANDARD.decode(text).unwrap()[..]).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn the_page_counts_what_the_capture_holds() {
+    let page = page("report.html", &["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini"]);
+    let meta: Value = serde_json::from_slice(&block(&page, "data-meta")).unwrap();
+    let records = common::records("captures/moul/full_dirtsand.pcapng", &["keys/dirtsand.ini"], &[]);
+    assert_eq!(meta["rows"].as_u64().unwrap() as usize, records.len());
+    assert_eq!(meta["keys"], serde_json::json!(["dirtsand.ini"]));
+    let info = String::from_utf8(block(&page, "data-info")).unwrap();
+    assert_eq!(info.lines().count(), records.len());
+    let columns = meta["columns"].as_array().unwrap();
+    let width = |kind: &str| match kind {
+        "f64" => 8,
+        "u32" => 4,
+        "u16" => 2,
+        _ => 1,
+    };
+    let bytes: usize = columns.iter().map(|c| width(c[1].as_str().unwrap()) * c[2].as_u64().unwrap() as usize).sum();
+    assert!(block(&page, "data-columns").len() >= bytes);
+}
+
+#[test]
+fn the_policy_allows_this_script_and_no_other() {
+    let page = page("report-policy.html", &["captures/moul/kind_gate.pcap", "--keys", "keys/dirtsand.ini"]);
+    let script = page.rsplit_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
+    let hash = STANDARD.encode(Sha256::digest(script.as_bytes()));
+    assert!(page.contains(&format!("script-src 'sha256-{hash}'")), "the script's hash is another one");
+    assert!(!page.contains("innerHTML") && !page.contains("http://") || page.contains("http://www.w3.org/2000/svg"));
+    for outside in ["https://", "//cdn", "import(", "eval("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn secrets_stay_out_of_a_redacted_page() {
+    let arguments = ["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini", "--redact"];
+    let page = page("report-redacted.html", &arguments);
+    let records = common::records("captures/moul/full_dirtsand.pcapng", &["keys/dirtsand.ini"], &[]);
+    let hashes: Vec<String> = records
+        .iter()
+        .filter(|record| record["message"] == "Cli2Auth_AcctLoginRequest")
+        .filter_map(|record| Some(record["fields"]["challenge_hash"].as_str()?.to_string()))
+        .collect();
+    let meta: Value = serde_json::from_slice(&block(&page, "data-meta")).unwrap();
+    let chunks = meta["rows"].as_u64().unwrap().div_ceil(meta["chunk"].as_u64().unwrap());
+    let all: Vec<u8> = (0..chunks).flat_map(|chunk| block(&page, &format!("data-chunk-{chunk}"))).collect();
+    for hash in hashes.iter().filter(|hash| hash.len() >= 16) {
+        let bytes: Vec<u8> =
+            (0..hash.len()).step_by(2).map(|at| u8::from_str_radix(&hash[at..at + 2], 16).unwrap()).collect();
+        assert!(!all.windows(bytes.len()).any(|window| window == bytes), "a login's hash is in the page");
+    }
+    assert!(String::from_utf8_lossy(&all).contains("<redacted, "));
+}
