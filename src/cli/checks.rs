@@ -7,9 +7,8 @@ use super::error::CliError;
 use crate::suggest::suggestion;
 
 /// The names of all commands.
-const COMMANDS: [&str; 11] = [
-    "tables", "decode", "stats", "sessions", "follow", "report", "split", "keys", "schema", "man", "completions",
-];
+const COMMANDS: [&str; 11] =
+    ["tables", "decode", "stats", "sessions", "follow", "report", "split", "keys", "schema", "man", "completions"];
 
 /// Finds an option that has no meaning where it was typed, and a command that was typed as a capture.
 pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
