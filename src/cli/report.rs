@@ -117,7 +117,7 @@ impl Output for Collector {
         let mut facts = RowFacts::default();
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let def = tables.message_named(message.name).and_then(|id| tables.message(id));
+                let def = tables.message_named(message.name.raw()).and_then(|id| tables.message(id));
                 let layout = def.and_then(|def| def.layout);
                 let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
                 write_info(source, &called, info);
@@ -126,7 +126,7 @@ impl Output for Collector {
                     def.and_then(|def| refused(def, tables, tree)).map(|refused| match (refused.name, refused.value) {
                         (Some(name), _) => name.to_string(),
                         (None, Some(value)) => value.to_string(),
-                        (None, None) => message.name.to_string(),
+                        (None, None) => message.name.raw().to_string(),
                     });
             }
             Body::Event(event) => {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::clock::format_time;
 use crate::capture::Time;
+use crate::captured::escape;
 use crate::facts::{Identity, IdentityValue, Latencies, Session, SessionStream, StoryLine, StoryOutcome};
 
 /// The header of [`session_csv`].
@@ -109,7 +110,7 @@ pub fn session_text(session: &Session, story: bool, out: &mut String) {
             out,
             "  {label:<8}  {} {number}  {}  {}  {client} + {server} messages{how}{}{guess}",
             transport.word(),
-            escaped(&stream.service),
+            escape(&stream.service),
             stream.server,
             stream.how
         );
@@ -120,7 +121,7 @@ pub fn session_text(session: &Session, story: bool, out: &mut String) {
         let Some(name) = place_name(&place.name, &place.id) else { continue };
         let until = place.to.map_or("the end".into(), |to| clock_text(to.time));
         let from = clock_text(place.from.time);
-        let _ = writeln!(out, "  {label:<8}  {}  {from} to {until}", escaped(&name));
+        let _ = writeln!(out, "  {label:<8}  {}  {from} to {until}", escape(&name));
         label = "";
     }
     let requests = &session.requests;
@@ -156,12 +157,12 @@ fn story_text(session: &Session, out: &mut String) {
     let width = session.story.iter().map(|line| line.record.to_string().len()).max().unwrap_or(0);
     for line in &session.story {
         let text = if line.text.is_empty() { &line.message } else { &line.text };
-        let _ = write!(out, "    {}  #{:<width$}  {}", clock_text(line.at.time), line.record, escaped(text));
+        let _ = write!(out, "    {}  #{:<width$}  {}", clock_text(line.at.time), line.record, escape(text));
         let _ = match &line.outcome {
             StoryOutcome::None => Ok(()),
             StoryOutcome::Answered(nanos) => write!(out, ": answered after {} ms", milliseconds(*nanos)),
             StoryOutcome::Refused(why, nanos) => {
-                write!(out, ": REFUSED, {} after {} ms", escaped(why), milliseconds(*nanos))
+                write!(out, ": REFUSED, {} after {} ms", escape(why), milliseconds(*nanos))
             }
             StoryOutcome::Unanswered(nanos) => write!(out, ": NEVER ANSWERED, within {} ms", milliseconds(*nanos)),
         };
@@ -181,7 +182,7 @@ fn who_text(session: &Session) -> String {
 }
 
 fn identity_text(identity: &Identity) -> String {
-    let name = identity.name.as_ref().map(|name| format!(" \"{}\"", escaped(name)));
+    let name = identity.name.as_ref().map(|name| format!(" \"{}\"", escape(name)));
     let id = identity.id.as_ref().map(|id| format!(" {id}"));
     format!("{}{}{}", identity.kind, name.unwrap_or_default(), id.unwrap_or_default())
 }
@@ -291,11 +292,6 @@ fn time_text(time: Time) -> String {
 fn clock_text(time: Time) -> String {
     let text = time_text(time);
     text.split_once('T').map_or("", |(_, clock)| clock).trim_end_matches('Z').to_string()
-}
-
-/// Captured text on one line of a terminal.
-fn escaped(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
 }
 
 /// A cell in quotes where it needs them. What a spreadsheet would take for a formula gets an apostrophe in front.

@@ -20,6 +20,7 @@ use super::super::json;
 use super::super::problem::problem_text;
 use super::super::scratch::Scratch;
 use super::super::tree::{Annotations, meaning};
+use crate::captured::Captured;
 use crate::proto::Message;
 use crate::table::Tables;
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Severity, Sym, TextKind, Tree, TypeRef, decode_text, mark};
@@ -78,7 +79,7 @@ impl ChunkBuilder {
     pub(super) fn message(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, mut names: Annotations<'_>) {
         self.rows += 1;
         let source = Source { tables, tree, captured: message.bytes };
-        let doc = tables.message_named(message.name).and_then(|id| tables.message(id)).map_or("", |def| &def.doc);
+        let doc = tables.message_named(message.name.raw()).and_then(|id| tables.message(id)).map_or("", |def| &def.doc);
         self.put_text(doc);
         self.buffers(source);
         let count = tree.len().min(MAX_NODES);
@@ -142,7 +143,7 @@ impl ChunkBuilder {
     fn node(&mut self, source: Source<'_>, index: u32, node: &Node, count: u32) {
         self.put(u64::from(node.end.min(count).saturating_sub(index + 1)));
         // Elements of lists have no name: the page counts them.
-        let name = source.tree.dynamic(node.name).unwrap_or_else(|| source.tables.name(node.name));
+        let name = source.tree.dynamic(node.name).map_or_else(|| source.tables.name(node.name), Captured::raw);
         self.put_text(if node.name == Sym::ELEMENT { "" } else { name });
         self.put_text(type_text(source.tables, node.ty));
         self.body.extend_from_slice(&[self.kind(node), node.marks]);
@@ -200,7 +201,7 @@ impl ChunkBuilder {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         if kind == TextKind::Owned {
-            text.push_str(source.tree.owned(node.value));
+            text.push_str(source.tree.owned(node.value).raw());
         } else {
             let (start, length) = node.content();
             // No encoding takes more than four bytes a character.

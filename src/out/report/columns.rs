@@ -116,7 +116,7 @@ impl Columns {
             self.mark_unanswered(request);
         }
         let (name, length, reply) = match &record.body {
-            Body::Message { message, .. } => (message.name, message.bytes.len(), message.reply),
+            Body::Message { message, .. } => (message.name.raw(), message.bytes.len(), message.reply),
             body => (event_word(body), 0, None),
         };
         self.record.push(narrow(record.number));
