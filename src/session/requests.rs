@@ -109,8 +109,10 @@ pub struct Requests {
     forgotten: u64,
     /// By the side that asked: its requests without a transaction that wait, oldest first, by serial number.
     queues: [VecDeque<u64>; 2],
-    /// By the side that asked: replies to requests before this serial number may have been lost.
-    doubtful: [u64; 2],
+    /// By the side that asked: replies to requests of earlier frames than this one may have been lost.
+    certain_from: [u64; 2],
+    /// By the side that asked: requests before this serial number were reported.
+    reported: [u64; 2],
     /// Whether a side sends no more.
     ended: [bool; 2],
 }
@@ -174,9 +176,11 @@ impl Requests {
     /// The oldest request without a transaction that a message may answer. It leaves the queue unless more replies follow.
     fn next_in_queue(&mut self, answer: &Answer<'_>) -> Option<u64> {
         let asker = answer.from.other();
-        let first = self.first.max(*asker.of(&mut self.doubtful));
+        let certain_from = *asker.of(&mut self.certain_from);
         let mut queue = std::mem::take(asker.of(&mut self.queues));
-        while queue.front().is_some_and(|serial| *serial < first) {
+        // The reply to a request at the front may have been lost: then this one belongs to a later request.
+        let waits = |serial: u64| self.get(serial).is_some_and(|open| open.request.at.frame >= certain_from);
+        while queue.front().is_some_and(|serial| !waits(*serial)) {
             queue.pop_front();
         }
         let fits = |serial: &u64| self.get(*serial).is_some_and(|open| answer.answers.contains(&open.request.message));
@@ -189,9 +193,11 @@ impl Requests {
         serial
     }
 
-    /// Bytes of a side are lost or unreadable: there may have been replies among them. Requests of the other side that wait are no longer called unanswered.
-    pub fn lose_replies(&mut self, from: Side) {
-        *from.other().of(&mut self.doubtful) = self.first + self.open.len() as u64;
+    /// Bytes of a side, up to the frame of `at`, are lost or unreadable: there may have been replies among them. Requests of the other side up to that frame are
+    /// no longer called unanswered.
+    pub fn lose_replies(&mut self, from: Side, at: Moment) {
+        let certain_from = from.other().of(&mut self.certain_from);
+        *certain_from = at.frame.saturating_add(1).max(*certain_from);
     }
 
     /// A side sends no more: reports the requests of the other side that it never answered, one event each, and one more where requests were forgotten. Requests
@@ -214,8 +220,9 @@ impl Requests {
 
     /// Reports the requests of a side that wait, each once.
     fn report(&mut self, asker: Side, service: &str, at: Moment, context: &mut Context<'_>) {
-        let certain = *asker.of(&mut self.doubtful);
-        for request in self.unanswered(certain).filter(|request| request.from == asker) {
+        let (first, frame) = (*asker.of(&mut self.reported), *asker.of(&mut self.certain_from));
+        let certain = |request: &&Request| request.from == asker && request.at.frame >= frame;
+        for request in self.unanswered(first).filter(certain) {
             let Some(def) = context.tables.message(request.message).filter(|def| def.expects_reply) else { continue };
             let message = context.tables.name(def.name).to_string();
             let waited = request.reply(at).nanos;
@@ -223,7 +230,7 @@ impl Requests {
             let kind = EventKind::Unanswered { request: request.record, message, waited };
             context.emit.event(at, Event::new(kind, service, asker, text));
         }
-        *asker.of(&mut self.doubtful) = self.first + self.open.len() as u64;
+        *asker.of(&mut self.reported) = self.first + self.open.len() as u64;
     }
 
     /// The requests with an exact key, latest first, with their serial numbers: as many as are looked at.
@@ -346,8 +353,9 @@ mod tests {
     const ASK: MessageId = MessageId(0);
     const OTHER: MessageId = MessageId(1);
 
+    /// The client asks, in the frame of the record's number.
     fn ask(requests: &mut Requests, record: u64, key: RequestKey) {
-        let request = Request { message: ASK, from: Side::Client, key, record, at: Moment::default(), answered: false };
+        let request = Request { message: ASK, from: Side::Client, key, record, at: frame(record), answered: false };
         requests.remember(request);
     }
 
@@ -358,6 +366,10 @@ mod tests {
     fn reply(requests: &mut Requests, key: RequestKey, partial: bool) -> Option<u64> {
         let answer = Answer { from: Side::Server, answers: &[ASK], key, at: Moment::default(), partial };
         requests.answer(&answer).map(|reply| reply.record)
+    }
+
+    fn frame(frame: u64) -> Moment {
+        Moment { frame, ..Moment::default() }
     }
 
     fn room_for(limit: usize) -> Requests {
@@ -429,10 +441,10 @@ mod tests {
     fn lost_bytes_of_the_other_side_may_have_been_replies() {
         let mut requests = room_for(8);
         ask(&mut requests, 1, RequestKey::NONE);
-        requests.lose_replies(Side::Client);
+        requests.lose_replies(Side::Client, frame(1));
         assert_eq!(answered(&mut requests, RequestKey::NONE), Some(1), "the side that asked lost bytes");
         ask(&mut requests, 2, RequestKey::NONE);
-        requests.lose_replies(Side::Server);
+        requests.lose_replies(Side::Server, frame(2));
         ask(&mut requests, 3, RequestKey::NONE);
         assert_eq!(answered(&mut requests, RequestKey::NONE), Some(3));
     }

@@ -114,7 +114,7 @@ impl TableSession {
                     break;
                 }
                 Step::Lost(kind, text) => {
-                    self.requests.lose_replies(from);
+                    self.requests.lose_replies(from, at);
                     context.emit.event(at, self.event(kind, from, text));
                     direction.lost = true;
                     direction.searched = 0;
@@ -270,7 +270,6 @@ impl TableSession {
         stream.pass(usize::MAX);
         let passed = stream.take_passed();
         if passed.length > 0 {
-            self.requests.lose_replies(from);
             let event = self.event(EventKind::Undecoded, from, text);
             context.emit.event(at, event.about(passed.offset, passed.length));
         }
@@ -311,7 +310,7 @@ impl Session for TableSession {
         self.give_up(from, "cut off by a gap", at, context);
         let event = self.event(EventKind::Gap, from, format!("{length} bytes were never captured"));
         context.emit.event(at, event.about(offset, length));
-        self.requests.lose_replies(from);
+        self.requests.lose_replies(from, at);
         let direction = from.of(&mut self.directions);
         direction.stream.jump(offset.saturating_add(length));
         direction.lost = self.declared.framing != Framing::LeftAlone;
@@ -331,6 +330,7 @@ impl Session for TableSession {
             }
             let text = format!("{waiting} bytes that waited for the rest of a message are given up to make room");
             context.emit.event(at, self.event(EventKind::Limit { limit: "max-total" }, from, text));
+            self.requests.lose_replies(from, at);
             self.give_up(from, "given up to make room", at, context);
             let direction = from.of(&mut self.directions);
             direction.stream.shrink();
@@ -341,6 +341,9 @@ impl Session for TableSession {
 
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         self.drain(from, true, at, context);
+        if from.of(&mut self.directions).lost {
+            self.requests.lose_replies(from, at);
+        }
         self.give_up(from, "the stream ended within a message", at, context);
         self.requests.report_unanswered(from, &self.declared.name, at, context);
     }

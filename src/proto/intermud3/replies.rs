@@ -77,8 +77,8 @@ impl Replies {
     }
 
     /// Bytes of a side are lost or unreadable: there may have been replies among them.
-    pub(super) fn lose_replies(&mut self, from: Side) {
-        self.requests.lose_replies(from);
+    pub(super) fn lose_replies(&mut self, from: Side, at: Moment) {
+        self.requests.lose_replies(from, at);
     }
 
     /// Reports the requests that `from`, which sends no more, never answered.

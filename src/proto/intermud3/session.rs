@@ -87,6 +87,7 @@ impl I3Session {
                 Step::TooLong(length) => {
                     let event = self.too_long(from, length);
                     context.emit.event(at, event.about(offset, framing::PREFIX as u64));
+                    self.replies.lose_replies(from, at);
                     direction.lost = true;
                     direction.stream.pass(1);
                 }
@@ -97,6 +98,7 @@ impl I3Session {
                     let event = self.event(EventKind::Undecoded, from, text);
                     context.emit.event(at, event.about(offset, shown as u64));
                     direction.stream.advance(shown);
+                    self.replies.lose_replies(from, at);
                     direction.lost = true;
                 }
             }
@@ -163,8 +165,9 @@ impl I3Session {
     }
 
     /// Framing was found again, `place` bytes on.
-    fn found(&self, direction: &mut Direction, from: Side, place: usize, at: Moment, context: &mut Context<'_>) {
+    fn found(&mut self, direction: &mut Direction, from: Side, place: usize, at: Moment, context: &mut Context<'_>) {
         direction.lost = false;
+        self.replies.lose_replies(from, at);
         direction.stream.pass(place);
         let passed = direction.stream.take_passed();
         let text = format!("{} bytes passed over; a length and the start of a packet follow", passed.length);
@@ -205,7 +208,6 @@ impl I3Session {
         if passed.length == 0 {
             return;
         }
-        self.replies.lose_replies(from);
         let text = match known {
             Some(length) => format!("{} of the {} bytes of a packet: {why}", passed.length, u64::from(length) + 4),
             None => format!("{} bytes that belong to no whole packet: {why}", passed.length),
@@ -231,7 +233,7 @@ impl Session for I3Session {
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.give_up(from, "what follows was never captured", at, context);
-        self.replies.lose_replies(from);
+        self.replies.lose_replies(from, at);
         let text = format!("{length} bytes were never captured; looking for the start of a packet");
         context.emit.event(at, self.event(EventKind::Gap, from, text).about(offset, length));
         let direction = from.of(&mut self.directions);
@@ -273,6 +275,9 @@ impl Session for I3Session {
             // Where only further bytes would have told that a packet is whole, it is whole now.
             direction.stream.set_need(0);
             self.packets(from, true, at, context);
+        }
+        if from.of(&mut self.directions).lost {
+            self.replies.lose_replies(from, at);
         }
         self.give_up(from, "the stream ends here", at, context);
         self.replies.report_unanswered(from, self.service, at, context);

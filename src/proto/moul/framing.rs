@@ -59,6 +59,7 @@ impl MoulSession {
                     return false;
                 }
                 half.stream.pass(length);
+                self.requests.lose_replies(side, at);
                 self.give_up_passed(side, &format!("no message has the number {number}"), at, context);
                 true
             }
@@ -101,7 +102,7 @@ impl MoulSession {
         half.predicted = None;
         half.follow(side, 1, context.emit);
         half.stream.pass(1);
-        self.requests.lose_replies(side);
+        self.requests.lose_replies(side, at);
         self.say(side, kind, text, at, context);
         true
     }
@@ -165,7 +166,7 @@ impl MoulSession {
         }
         self.give_up(from, "cut off by a gap", at, context);
         let service = self.service_name.clone();
-        self.requests.lose_replies(from);
+        self.requests.lose_replies(from, at);
         let half = self.half(from);
         let follows = half.skip_keystream(length);
         half.stream.jump(offset.saturating_add(length));
@@ -235,6 +236,7 @@ impl MoulSession {
                 // The event has the frame of the message's first byte, although later bytes proved it: so it comes before the message.
                 let at = half.stream.completed(1).unwrap_or(at);
                 let passed = half.stream.take_passed();
+                self.requests.lose_replies(side, at);
                 let text = format!(
                     "{} bytes passed over; the next {messages} messages parse ({bits} bits of evidence)",
                     passed.length

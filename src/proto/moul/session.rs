@@ -239,7 +239,6 @@ impl MoulSession {
         if length == 0 {
             return;
         }
-        self.requests.lose_replies(side);
         let event = Event {
             kind: EventKind::Undecoded,
             service,
@@ -301,6 +300,9 @@ impl Session for MoulSession {
             Stage::Lost => "where a message begins is not known",
             _ => "the stream ended within the connection's opening",
         };
+        if self.half(from).stage == Stage::Lost {
+            self.requests.lose_replies(from, at);
+        }
         self.give_up(from, text, at, context);
         self.requests.report_unanswered(from, &self.service_name, at, context);
     }
