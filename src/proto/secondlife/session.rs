@@ -9,7 +9,7 @@ use super::datagram::{Frame, Framing, NoMessage, Read};
 use super::packet::{self, Packet};
 use crate::captured::Captured;
 use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
-use crate::session::{Answer, Request, Requests, is_partial, not_its_transport, transaction_key};
+use crate::session::{Answer, Request, RequestKey, Requests, is_partial, not_its_transport, transaction_key};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
@@ -118,7 +118,12 @@ impl CircuitSession {
 
     fn message(&mut self, from: Side, bytes: &[u8], at: Moment, read: Read, context: &mut Context<'_>) {
         let nanos = nanos(at);
+        let lost = self.sent_by(from).counters.lost;
         let ack = self.tie(from, bytes, nanos, &read, context.tree);
+        if self.sent_by(from).counters.lost > lost {
+            // The datagrams that are missing before this one may have been replies.
+            self.requests.lose_replies(from, at);
+        }
         let reply = ack.or_else(|| self.answer(read.message, from, bytes, at, context));
         self.life(from, bytes, at, &read, context);
         let Some(def) = context.tables.message(read.message) else {
@@ -134,9 +139,8 @@ impl CircuitSession {
             reply,
         };
         let record = context.emit.message(at, &message, context.tables, context.tree);
-        if self.requests.is_request(read.message)
-            && let Some(key) = transaction_key(context.tables, context.tree, bytes)
-        {
+        if self.requests.is_request(read.message) {
+            let key = transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE);
             self.requests.remember(Request { message: read.message, from, key, record, at, answered: false });
         }
         self.sent_by(from).remember(Sent {
@@ -164,7 +168,7 @@ impl CircuitSession {
         if answers.is_empty() {
             return None;
         }
-        let key = transaction_key(context.tables, context.tree, bytes)?;
+        let key = transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE);
         self.requests.answer(&Answer { from, answers, key, at, partial: is_partial(context.tree) })
     }
 
