@@ -131,7 +131,7 @@ fn damaged(segments: &[Segment], damage: Damage, seed: u64) -> Damaged {
 /// Where each message stands, under its direction.
 fn told(records: &[Value]) -> BTreeMap<(u64, String, u64), (String, u64)> {
     let mut all = BTreeMap::new();
-    for r in records.iter().filter(|r| r["message"].is_string()) {
+    for r in records.iter().filter(|r| r["message"].is_string() && r["event"].is_null()) {
         let (client, from) = client_of(r);
         let place = (client, from, r["offset"].as_u64().unwrap());
         all.insert(place, (r["message"].as_str().unwrap().to_string(), r["length"].as_u64().unwrap()));

@@ -142,7 +142,7 @@ fn injected_keys_open_the_capture_and_stripping_takes_them_out() {
         run(&words)
     };
     let numbers = |words: &[&str]| -> Vec<Value> {
-        records(words).into_iter().filter(|r| r.get("message").is_some()).map(|r| r["fields"].clone()).collect()
+        records(words).into_iter().filter(|r| r.get("event").is_none()).map(|r| r["fields"].clone()).collect()
     };
     let expected = numbers(&[CAPTURE, KEYS[0], KEYS[1], "--json", "-q"]);
     for more in [&[][..], &["--private"]] {

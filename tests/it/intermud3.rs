@@ -130,7 +130,7 @@ fn run(name: &str) -> HashMap<(u64, bool, u64), Value> {
         let client = record["from"] == "client";
         let end = record[if client { "src" } else { "dst" }].as_str().unwrap();
         let port = end.rsplit(':').next().unwrap().parse().unwrap();
-        if record["message"].is_string() || record["event"] == "undecoded" {
+        if record["message"].is_string() && record["event"].is_null() || record["event"] == "undecoded" {
             out.insert((port, client, record["offset"].as_u64().unwrap()), record);
         }
     }

@@ -17,7 +17,7 @@ fn messages(all: &[Value], stream: u64) -> Vec<(String, u64, Vec<String>)> {
         let notes = notes.map(|p| format!("{}: {}", p["severity"].as_str().unwrap(), p["text"].as_str().unwrap()));
         (r["message"].as_str().unwrap().to_string(), r["length"].as_u64().unwrap(), notes.collect())
     };
-    all.iter().filter(|r| r["stream"] == stream && r.get("message").is_some()).map(of).collect()
+    all.iter().filter(|r| r["stream"] == stream && r.get("event").is_none()).map(of).collect()
 }
 
 /// A direction's count of undecoded bytes.

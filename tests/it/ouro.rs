@@ -85,7 +85,7 @@ fn hold_against_truth(name: &str, arguments: &[&str]) -> Vec<Value> {
     let capture = format!("captures/ouro/{name}.pcapng");
     let mut all = vec![capture.as_str(), "--json", "--quiet"];
     all.extend(arguments);
-    let got: Vec<Value> = records(&all).into_iter().filter(|r| r.get("message").is_some()).collect();
+    let got: Vec<Value> = records(&all).into_iter().filter(|r| r.get("event").is_none()).collect();
     let want = truth(name);
     assert_eq!(got.len(), want.len());
     for (want, got) in want.iter().zip(&got) {

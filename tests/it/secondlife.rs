@@ -74,7 +74,7 @@ fn equal(want: &Value, got: &Value) -> bool {
 fn hold_against_truth(name: &str) {
     let records = moulsniff(&[&capture(name), "--json", "--quiet"]);
     let by_frame: HashMap<u64, &Value> =
-        records.iter().filter(|r| r.get("message").is_some()).map(|r| (r["frame"].as_u64().unwrap(), r)).collect();
+        records.iter().filter(|r| r.get("event").is_none()).map(|r| (r["frame"].as_u64().unwrap(), r)).collect();
     let truth = truth(name);
     assert!(truth.len() > 500);
     for want in truth {
@@ -140,7 +140,7 @@ fn tiles(fields: &[Value], start: u64, end: u64, path: &str) {
 fn spans_tile_every_datagram() {
     for name in ["opensim", "every_message"] {
         let records = moulsniff(&[&capture(name), "--json", "--spans", "--quiet"]);
-        for record in records.iter().filter(|r| r.get("message").is_some()) {
+        for record in records.iter().filter(|r| r.get("event").is_none()) {
             let name = record["message"].as_str().unwrap();
             tiles(record["fields"].as_array().unwrap(), 0, record["length"].as_u64().unwrap(), name);
         }
@@ -181,5 +181,5 @@ fn a_grids_own_template_is_told_by_its_content() {
     std::fs::remove_dir_all(&dir).unwrap();
     let first = records.iter().find(|r| r["message"] == "UseCircuitCode").unwrap();
     assert_eq!(first["fields"]["Ours"]["Whole"].as_str().map(str::len), Some(72));
-    assert_eq!(records.iter().filter(|r| r.get("message").is_some()).count(), 4393);
+    assert_eq!(records.iter().filter(|r| r.get("event").is_none()).count(), 4393);
 }

@@ -172,6 +172,28 @@ fn messages_with_any_one_byte_changed() {
     });
 }
 
+/// In these services every message has an `info` line.
+const SAID: [(&str, &[&str]); 3] = [
+    ("moul", &["handshake", "gatekeeper", "auth", "file", "game", "csr"]),
+    ("intermud3", &["router", "oob"]),
+    ("ouro", &["link"]),
+];
+
+#[test]
+fn every_message_that_people_meet_says_what_it_is_about() {
+    for (protocol, services) in SAID {
+        let tables = tables(protocol);
+        let silent: Vec<&str> = tables
+            .messages()
+            .iter()
+            .filter(|message| tables.service(message.service).is_some_and(|s| services.contains(&s.name.as_str())))
+            .filter(|message| message.layout.and_then(|l| tables.layout(l)).is_some_and(|l| l.info.is_none()))
+            .map(|message| tables.name(message.name))
+            .collect();
+        assert!(silent.is_empty(), "{protocol}: {silent:?}");
+    }
+}
+
 #[test]
 fn every_type_with_code_is_explained_where_tables_use_it() {
     for (protocol, tables) in PROTOCOLS.iter().zip(all()) {

@@ -100,7 +100,7 @@ fn directions(truth: &Value) -> Vec<Told<'_>> {
 /// The messages of each direction, in the order in which they were printed.
 fn by_direction(records: &[Value]) -> HashMap<(u64, &'static str), Vec<&Value>> {
     let mut all: HashMap<_, Vec<&Value>> = HashMap::new();
-    for r in records.iter().filter(|r| r.get("message").is_some()) {
+    for r in records.iter().filter(|r| r.get("event").is_none()) {
         let client = r["from"] == "client";
         let end = if client { &r["src"] } else { &r["dst"] };
         let port = end.as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap();
