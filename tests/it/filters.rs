@@ -91,7 +91,7 @@ type Question = fn(&Value) -> bool;
 
 #[rustfmt::skip]
 const QUESTIONS: &[(&str, Question)] = &[
-    ("message", |r| r.get("message").is_some()),
+    ("message", |r| r.get("event").is_none()),
     ("event", |r| r.get("event").is_some()),
     ("not event", |r| r.get("event").is_none()),
     ("event == stream_end", |r| is(r, "event", "stream_end")),
@@ -431,7 +431,7 @@ fn statistics_add_up_and_agree_with_the_json() {
     words.extend(["--json", "--quiet"]);
     let stats = lines(&run(&words)).remove(0);
     let all = json(None);
-    let messages = all.iter().filter(|r| r.get("message").is_some()).count() as u64;
+    let messages = all.iter().filter(|r| r.get("event").is_none()).count() as u64;
     let sum = |v: &Value| v.as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
     assert_eq!(sum(&stats["messages"]), messages);
     assert_eq!(sum(&stats["problems"]), all.iter().map(|r| at(r, "problems/*").len() as u64).sum::<u64>());

@@ -34,7 +34,7 @@ fn plaintext(stream: u64, from: &str) -> Vec<u8> {
 
 /// Messages of one side as service, name and offset, counted from `from` on.
 fn told(records: &[Value], stream: u64, side: &str, from: u64) -> BTreeSet<(u64, String)> {
-    let of = |r: &&Value| r["stream"] == stream && r["from"] == side && r["message"].is_string();
+    let of = |r: &&Value| r["stream"] == stream && r["from"] == side && r["event"].is_null();
     let messages = records.iter().filter(of);
     messages
         .filter_map(|m| Some((m["offset"].as_u64()?.checked_sub(from)?, m["message"].as_str()?.to_string())))

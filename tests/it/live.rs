@@ -101,7 +101,7 @@ mod live {
     /// What a message is, without when and where it was captured.
     fn essence(records: &[Value]) -> Vec<Value> {
         let keys = ["from", "service", "message", "type", "offset", "length", "fields"];
-        let messages = records.iter().filter(|r| r.get("message").is_some());
+        let messages = records.iter().filter(|r| r.get("event").is_none());
         messages.map(|r| keys.iter().map(|k| r.get(*k).cloned().unwrap_or_default()).collect()).collect()
     }
 

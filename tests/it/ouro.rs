@@ -154,7 +154,7 @@ fn every_bit_has_its_span() {
     for name in ["coh_segs_udp", "coh_seed_udp"] {
         let capture = format!("captures/ouro/{name}.pcapng");
         for record in records(&[&capture, "--json", "--spans", "--quiet"]) {
-            if record.get("message").is_some() {
+            if record.get("event").is_none() {
                 tiled(&record["fields"], 0, record["length"].as_u64().unwrap() * 8);
             }
         }
