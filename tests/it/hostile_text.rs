@@ -120,3 +120,42 @@ fn no_error_has_a_control_of_what_was_typed() {
         assert!(!err.lines().any(|line| line.starts_with("#2  frame 9")), "{way:?}: {err}");
     }
 }
+
+/// How deep arrays and objects lie within each other in a line of JSON.
+fn depth(line: &str) -> usize {
+    let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
+    for c in line.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => quoted = !quoted,
+            '{' | '[' if !quoted => depth += 1,
+            '}' | ']' if !quoted => depth -= 1,
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+#[test]
+fn no_line_of_json_is_too_deep_for_jq() {
+    for levels in [90, 93, 100, 127, 190, 230] {
+        let text =
+            format!("({{\"tell\",5,\"A\",0,\"B\",0,\"V\",{}1{},}})", "([\"k\":".repeat(levels), ",])".repeat(levels));
+        let (client, server) = (end(1, 40_000), end(2, 8080));
+        let mut made = Made::new();
+        made.open(client, server);
+        let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
+        bytes.extend(text.as_bytes());
+        made.tcp((client, server), (1, 1, ACK), &bytes);
+        for way in [&["-", "--json"][..], &["-", "--json", "--spans"]] {
+            let (out, err) = printed(way, &made.bytes);
+            assert!(out.contains("\"message\":\"tell\""), "{err}");
+            let deepest = out.lines().map(depth).max().unwrap();
+            assert!(deepest <= 200, "{levels} {way:?}: {deepest}");
+            let cut = out.contains("are written as text");
+            assert!(cut || deepest > levels, "{levels} {way:?}: {deepest}");
+        }
+    }
+}

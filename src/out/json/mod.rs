@@ -94,7 +94,7 @@ impl JsonWriter {
     /// Appends the array of a message's problems.
     pub fn problem_list(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        self.formatter.problems(&self.formatter.view(tables, tree, bytes), &mut w);
+        self.formatter.problems(&self.formatter.view(tables, tree, bytes), None, &mut w);
         w.finish();
     }
 
@@ -186,20 +186,35 @@ impl Formatter {
             }
         }
         w.fixed(b",\"fields\":");
+        self.state.too_deep = None;
         self.fields(view, w);
-        if !view.tree.problems().is_empty() {
+        let too_deep = self.state.too_deep.take();
+        if !view.tree.problems().is_empty() || too_deep.is_some() {
             w.fixed(b",\"problems\":");
-            self.problems(view, w);
+            self.problems(view, too_deep, w);
         }
     }
 
     fn fields(&mut self, view: &View<'_>, w: &mut TextWriter<'_>) {
         let state = &mut self.state;
-        if self.options.spans { spans::spans_of(view, state, 0, w) } else { value::inside(view, state, 0, w) }
+        if self.options.spans { spans::spans_of(view, state, 0, 0, w) } else { value::inside(view, state, 0, w) }
     }
 
-    fn problems(&mut self, view: &View<'_>, w: &mut TextWriter<'_>) {
+    /// Appends the array of problems. `too_deep`, where something was too deep for JSON, is one more.
+    fn problems(&mut self, view: &View<'_>, too_deep: Option<(u32, u32)>, w: &mut TextWriter<'_>) {
         w.byte(b'[');
+        if let Some((first, count)) = too_deep {
+            w.fixed(b"{\"severity\":\"note\",\"field\":\"");
+            write_path(view.tree, view.tables, first, true, w);
+            w.fixed(b"\",\"text\":\"deeper than ");
+            w.number(value::MAX_DEPTH as u64);
+            w.fixed(b" levels: ");
+            w.number(count.into());
+            w.fixed(b" of these values are written as text\"}");
+            if !view.tree.problems().is_empty() {
+                w.byte(b',');
+            }
+        }
         for (i, problem) in view.tree.problems().iter().enumerate() {
             if i > 0 {
                 w.byte(b',');

@@ -3,11 +3,14 @@
 use super::super::problem::any_name;
 use super::super::scratch::TextWriter;
 use super::strings::escaped;
-use super::value::{ValueState, View, value};
+use super::value::{LEVELS_BESIDE, MAX_DEPTH, ValueState, View, too_deep_text, value};
 use crate::tree::{Kind, Node, Sym, mark};
 
-/// The children of a node as an array of spans.
-pub(super) fn spans_of(view: &View<'_>, state: &mut ValueState, node: u32, w: &mut TextWriter<'_>) {
+/// How deep spans lie within each other at most: each level is an object and an array of JSON.
+const MAX_SPAN_DEPTH: usize = (MAX_DEPTH - LEVELS_BESIDE) / 2;
+
+/// The children of a node, which lies `depth` levels below the message, as an array of spans.
+pub(super) fn spans_of(view: &View<'_>, state: &mut ValueState, node: u32, depth: usize, w: &mut TextWriter<'_>) {
     let list = view.tree.get(node).is_some_and(|n| n.kind == Kind::List);
     let mut element = 0usize;
     w.byte(b'[');
@@ -15,19 +18,21 @@ pub(super) fn spans_of(view: &View<'_>, state: &mut ValueState, node: u32, w: &m
         if i > 0 {
             w.byte(b',');
         }
-        span(view, state, (index, child), list.then_some(element), w);
+        let name = SpanName { node: child, element: list.then_some(element) };
+        span(view, state, index, name, depth, w);
         element += usize::from(!child.has(mark::SPAN));
     }
     w.byte(b']');
 }
 
-fn span(
-    view: &View<'_>,
-    state: &mut ValueState,
-    (index, node): (u32, &Node),
+/// A node that is a span, and its number where it is an element of a list.
+struct SpanName<'a> {
+    node: &'a Node,
     element: Option<usize>,
-    w: &mut TextWriter<'_>,
-) {
+}
+
+fn span(view: &View<'_>, state: &mut ValueState, index: u32, name: SpanName<'_>, depth: usize, w: &mut TextWriter<'_>) {
+    let SpanName { node, element } = name;
     w.fixed(b"{\"name\":");
     match element {
         Some(n) if node.name == Sym::ELEMENT => {
@@ -41,6 +46,11 @@ fn span(
     string(view.tables.type_def(node.ty).map_or("", |t| &t.text), w);
     place(node, w);
     let hidden = view.redact && node.has(mark::SECRET);
+    if !hidden && depth >= MAX_SPAN_DEPTH && node.end > index + 1 {
+        w.fixed(b",\"value\":");
+        too_deep_text(view, &mut state.too_deep, index, w);
+        return w.byte(b'}');
+    }
     if hidden || !matches!(node.kind, Kind::Struct | Kind::List) {
         w.fixed(b",\"value\":");
         value(view, state, index, w);
@@ -55,7 +65,7 @@ fn span(
             }
         }
         w.fixed(b",\"fields\":");
-        spans_of(view, state, index, w);
+        spans_of(view, state, index, depth + 1, w);
     }
     w.byte(b'}');
 }

@@ -27,7 +27,14 @@ pub(super) struct ValueState {
     caches: TableCaches,
     /// What is open around the structure or list that is being written.
     open: Vec<Open>,
+    /// The first part of this message that lies too deep for JSON, and how many there are.
+    pub(super) too_deep: Option<(u32, u32)>,
 }
+
+/// Objects and lists within each other in a line of JSON; jq 1.6 reads 256. What lies deeper is written as text.
+pub(super) const MAX_DEPTH: usize = 200;
+/// Levels around a message's fields (the record), and within an enum or flag set (its object, its names).
+pub(super) const LEVELS_BESIDE: usize = 4;
 
 /// A structure or a list that is being written.
 #[derive(Clone, Copy)]
@@ -94,6 +101,26 @@ pub(super) fn value(view: &View<'_>, state: &mut ValueState, index: u32, w: &mut
     }
 }
 
+/// Appends the bytes of a part that lies too deep, as a string: text where they are printable ASCII, else hex.
+#[cold]
+#[inline(never)]
+pub(super) fn too_deep_text(view: &View<'_>, too_deep: &mut Option<(u32, u32)>, index: u32, w: &mut TextWriter<'_>) {
+    let Some(node) = view.tree.get(index) else { return };
+    too_deep.get_or_insert((index, 0)).1 += 1;
+    let (from, to) = (node.start as usize / 8, (node.start as usize + node.bits as usize).div_ceil(8));
+    if view.redact && view.tree.secrets(node.buffer).any(|secret| secret.0 < to && from < secret.1) {
+        return hidden(node, w);
+    }
+    let bytes = view.tree.bytes(node.buffer, view.bytes).get(from..to).unwrap_or(&[]);
+    w.byte(b'"');
+    if bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        escaped(w, bytes)
+    } else {
+        hex(w, bytes)
+    }
+    w.byte(b'"');
+}
+
 /// A structure as an object, a list as an array; what is only a span is passed over.
 pub(super) fn inside(view: &View<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
     if let Some(node) = view.tree.get(index) {
@@ -114,7 +141,8 @@ fn all_inside(
 ) -> usize {
     let mut w = TextWriter::at((scratch, at, out));
     let nodes = view.tree.nodes();
-    let (open, cache) = (&mut state.open, cache(&mut state.caches, view.tables));
+    let (open, too_deep) = (&mut state.open, &mut state.too_deep);
+    let cache = cache(&mut state.caches, view.tables);
     let TableCache { labels, meanings, value_texts, .. } = cache;
     let (labels, meanings) = (labels.as_slice(), meanings.as_slice());
     open.clear();
@@ -141,6 +169,10 @@ fn all_inside(
         if node.kind == Kind::Unsigned && !is_hidden(view, node) {
             number(view.tables, meaning_of(meanings, node), value_texts, node, &mut w);
         } else if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) {
+            if open.len() >= MAX_DEPTH - LEVELS_BESIDE {
+                w.by_copy(|w| too_deep_text(view, too_deep, index, w));
+                continue;
+            }
             open.push(here);
             here = Open::new(index, node);
             lead = here.lead();
