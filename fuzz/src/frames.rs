@@ -7,7 +7,7 @@ use moulsniff::capture::{Capture, CaptureItem, Frame, Moment, Time};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Note, Stream, StreamId, TcpOpening, Totals};
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::out::tree::{AnnotationStore, Annotator, TreeOptions, TreeWriter};
-use moulsniff::out::{Body, Paint, Record};
+use moulsniff::out::{Body, Marks, Paint, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
 use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::SearchBounds;
@@ -143,7 +143,7 @@ impl Lines {
     fn new() -> Self {
         Lines {
             json: JsonWriter::new(JsonOptions { spans: true, redact: false }),
-            tree: TreeWriter::new(TreeOptions { paint: Paint::new(true), redact: true, bytes: true }),
+            tree: TreeWriter::new(TreeOptions { paint: Paint::new(true, Marks::default()), redact: true, bytes: true, ..TreeOptions::default() }),
             history: Annotator::default(),
             annotation_store: AnnotationStore::default(),
             line: Vec::new(),

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::given::ProtocolArgs;
 use super::size;
+use crate::out::tree::TimeForm;
 
 /// A passive dissector for the protocols of online worlds.
 ///
@@ -71,6 +72,12 @@ pub struct ReadArgs {
     /// The bytes below each message, coloured as their fields
     #[arg(short = 'x', long = "bytes")]
     pub bytes: bool,
+    /// One aligned line a record: number, time, stream, service, direction, message, and what it is about
+    #[arg(long)]
+    pub oneline: bool,
+    /// The time before each record, in trees and lines
+    #[arg(short = 't', long = "time", value_name = "FORM", default_value = "absolute")]
+    pub time: TimeWord,
     /// Hide passwords, login hashes, tokens and session keys, so that the output can be shown around
     #[arg(long, global = true)]
     pub redact: bool,
@@ -119,6 +126,29 @@ pub struct ReadArgs {
     /// What the compressed parts of one message may become together
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
     pub max_decompressed: usize,
+}
+
+/// The values of `-t`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TimeWord {
+    /// The time of day in UTC.
+    #[default]
+    Absolute,
+    /// Seconds since the first record.
+    Relative,
+    /// Seconds since the record before.
+    Delta,
+}
+
+impl TimeWord {
+    /// The form that the word stands for.
+    pub fn form(self) -> TimeForm {
+        match self {
+            TimeWord::Absolute => TimeForm::Absolute,
+            TimeWord::Relative => TimeForm::Relative,
+            TimeWord::Delta => TimeForm::Delta,
+        }
+    }
 }
 
 /// When to use colour.

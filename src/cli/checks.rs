@@ -19,6 +19,7 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
         ("--columns", read.columns.is_some(), cli.command.is_none()),
         ("--csv", read.csv, matches!(cli.command, None | Some(Command::Sessions(_)))),
         ("--bytes", read.bytes, cli.command.is_none()),
+        ("--oneline", read.oneline, cli.command.is_none()),
     ] {
         if typed && !works {
             return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));
@@ -37,6 +38,11 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
     if read.bytes && (read.json || columns) {
         return Err(CliError::Typed(
             "-x shows bytes below trees: it does nothing with --json, --columns and --csv".into(),
+        ));
+    }
+    if read.oneline && (read.json || columns || read.bytes) {
+        return Err(CliError::Typed(
+            "--oneline and --json, --columns, --csv or -x are different outputs: one of them".into(),
         ));
     }
     if cli.command.is_none() {

@@ -7,7 +7,7 @@ use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
 use super::given::example_protocol;
 use super::load::{settings, tables as load};
-use super::plan::coloured;
+use super::plan::{coloured, marks};
 use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::out::json::{JsonOptions, JsonWriter};
@@ -285,8 +285,11 @@ struct Printer {
 
 impl Printer {
     fn new(args: &ReadArgs) -> Self {
-        let paint = Paint::new(coloured(args.color, std::io::stdout().is_terminal()));
-        let style = TreeOptions { paint, redact: args.redact, bytes: args.bytes };
+        let paint = {
+            let terminal = std::io::stdout().is_terminal();
+            Paint::new(coloured(args.color, terminal), marks(terminal))
+        };
+        let style = TreeOptions { paint, redact: args.redact, bytes: args.bytes, ..TreeOptions::default() };
         Printer {
             json: JsonWriter::new(JsonOptions { spans: args.spans, redact: args.redact }),
             tree: (!args.json).then(|| TreeWriter::new(style)),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::args::{FollowArgs, FromSide, ReadArgs};
 use super::error::{CliError, Status};
 use super::files;
-use super::plan::Plan;
+use super::plan::{Plan, marks};
 use crate::filter::Filter;
 use crate::out::Record;
 use crate::out::follow::{Follow, FollowFormat};
@@ -75,7 +75,9 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
     let mut one = One {
         to: run.stdout(),
         key,
-        follow: Follow::new(form, side, filter.is_some()).redacted(redact),
+        follow: Follow::new(form, side, filter.is_some())
+            .redacted(redact)
+            .marked(marks(io::IsTerminal::is_terminal(&io::stdout()))),
         filter,
         side,
         buffer: Vec::new(),
@@ -238,7 +240,9 @@ impl All {
         }
         let (form, filtered, redact) = (self.form, self.filter.is_some(), self.redact);
         let direction = self.open.entry((key, side)).or_insert_with(|| Direction {
-            follow: Follow::new(form, Some(side), filtered).redacted(redact),
+            follow: Follow::new(form, Some(side), filtered)
+                .redacted(redact)
+                .marked(marks(io::IsTerminal::is_terminal(&io::stdout()))),
             buffer: Vec::new(),
             file: None,
         });

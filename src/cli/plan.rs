@@ -15,9 +15,10 @@ use super::given::example_protocol;
 use super::{files, load};
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
-use crate::out::Paint;
 use crate::out::json::{JsonOptions, JsonWriter};
+use crate::out::oneline::{OneLineOptions, OneLineWriter};
 use crate::out::tree::{TreeOptions, TreeWriter};
+use crate::out::{Marks, Paint};
 use crate::pipeline::{DecodeAs, Setup};
 use crate::proto::{Options, PROTOCOLS, Transport, protocol_named};
 use crate::run::{Columns, Input, Reading, RecordWriter};
@@ -66,8 +67,14 @@ impl Plan {
             let options = JsonOptions { spans: args.spans, redact: args.redact };
             return Ok(RecordWriter::Json(Box::new(JsonWriter::new(options))));
         }
-        let paint = Paint::new(coloured(args.color, terminal));
-        let options = TreeOptions { paint, redact: args.redact, bytes: args.bytes };
+        let paint = Paint::new(coloured(args.color, terminal), marks(terminal));
+        let time = args.time.form();
+        if args.oneline {
+            let width = terminal.then(width);
+            let options = OneLineOptions { paint, redact: args.redact, time, width };
+            return Ok(RecordWriter::OneLine(Box::new(OneLineWriter::new(options))));
+        }
+        let options = TreeOptions { paint, redact: args.redact, bytes: args.bytes, time };
         Ok(RecordWriter::Tree(Box::new(TreeWriter::new(options))))
     }
 }
@@ -167,6 +174,23 @@ pub(super) fn coloured(when: When, terminal: bool) -> bool {
     match when {
         When::Always => true,
         When::Never => false,
-        When::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        When::Auto => {
+            let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+            terminal && !dumb && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+        }
     }
+}
+
+/// The characters of a line on the terminal: as `COLUMNS` says, or the terminal.
+fn width() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let asked = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    said.or_else(asked).filter(|width| *width > 0).unwrap_or(80)
+}
+
+/// The marks for a standard output that is a terminal or not, as the locale allows.
+pub(super) fn marks(terminal: bool) -> Marks {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let locale = set.into_iter().find(|value| !value.is_empty());
+    Marks::of_locale(locale.as_deref(), terminal)
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
-use super::plan::Plan;
+use super::plan::{Plan, marks};
 use crate::filter::Filter;
 use crate::out::stats::{Stats, StreamSummary};
 use crate::out::{Body, Counts, Outlined, Record};
@@ -84,7 +84,9 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     if args.json {
         counter.stats.json(frames, &mut out);
     } else {
-        out.extend_from_slice(counter.stats.table(frames).as_bytes());
+        out.extend_from_slice(
+            counter.stats.table(frames, marks(std::io::IsTerminal::is_terminal(&std::io::stdout()))).as_bytes(),
+        );
     }
     std::io::stdout().write_all(&out).map_err(CliError::writing)?;
     if let Some(error) = error {

@@ -108,6 +108,14 @@ impl Batch {
         self.head(record, what);
     }
 
+    /// Finds the annotations of the record that was added last.
+    pub fn annotate(&mut self, record: &Record<'_>, annotator: &mut Annotator) {
+        let own = annotator.next(record, &mut self.annotation_store);
+        if let Some(head) = self.heads.last_mut() {
+            head.annotations = own;
+        }
+    }
+
     /// Adds a message that came in outline.
     pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         let Outlined { message, id, outline, .. } = record.body;

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use super::paint::Marks;
 use crate::captured::Escaped;
 use crate::proto::{EventKind, Side};
 use crate::record::{Body, Record};
@@ -46,12 +47,18 @@ pub struct Follow {
     pending: [Pending; 2],
     /// Bytes that were never captured.
     pub lost: u64,
+    marks: Marks,
 }
 
 impl Follow {
     /// Nothing followed yet. With `filtered`, only the messages handed on are written, else all plaintext.
     pub fn new(format: FollowFormat, side: Option<Side>, filtered: bool) -> Follow {
-        Follow { format, side, filtered, redact: false, pending: Default::default(), lost: 0 }
+        Follow { format, side, filtered, redact: false, pending: Default::default(), lost: 0, marks: Marks::default() }
+    }
+
+    /// Writes these marks.
+    pub fn marked(self, marks: Marks) -> Follow {
+        Follow { marks, ..self }
     }
 
     /// Overwrites secrets with `*` where asked to. Only messages are written then: what is no message may hold any.
@@ -91,8 +98,10 @@ impl Follow {
                 self.nameless(message.from, before, out);
                 let _ = writeln!(
                     out,
-                    "── {} ▸ {}  {}  record {}, {} bytes at {}",
+                    "{}{}{}{}  {}  record {}, {} bytes at {}",
+                    self.marks.rule,
                     record.from.word(),
+                    self.marks.arrow,
                     record.from.other().word(),
                     message.name.escaped(),
                     record.number,
@@ -114,7 +123,7 @@ impl Follow {
                 }
                 if self.format == FollowFormat::Hex {
                     self.flush(record.from, out);
-                    let _ = writeln!(out, "── {}  {}", record.from.word(), Escaped(&event.text));
+                    let _ = writeln!(out, "{}{}  {}", self.marks.rule, record.from.word(), Escaped(&event.text));
                 }
             }
             _ => {}
@@ -144,7 +153,8 @@ impl Follow {
     fn nameless(&self, from: Side, pending: Pending, out: &mut Vec<u8>) {
         if !pending.bytes.is_empty() {
             let (from, to, count) = (from.word(), from.other().word(), pending.bytes.len());
-            let _ = writeln!(out, "── {from} ▸ {to}  {count} bytes at {}", pending.offset);
+            let Marks { rule, arrow, .. } = self.marks;
+            let _ = writeln!(out, "{rule}{from}{arrow}{to}  {count} bytes at {}", pending.offset);
             self.bytes(pending.offset, &pending.bytes, out);
         }
     }

@@ -5,6 +5,7 @@ mod clock;
 mod counters;
 pub mod follow;
 pub mod json;
+pub mod oneline;
 mod paint;
 mod problem;
 
@@ -21,5 +22,5 @@ pub mod world;
 pub use crate::record::{Body, Counts, EVENTS, Outlined, Record, event_word};
 pub use batch::{Batch, Reader};
 pub use clock::format_time;
-pub use paint::Paint;
+pub use paint::{Marks, Paint};
 pub use problem::{problem_path, problem_text};

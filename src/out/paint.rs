@@ -17,13 +17,50 @@ pub struct Paint {
     pub bad: (String, String),
     /// The colours in which `-x` shows a field's name and its bytes.
     pub ties: Vec<(String, String)>,
+    /// Arrow, rule and dot.
+    pub marks: Marks,
+}
+
+/// The characters beside the text, beyond ASCII or not, as the locale allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marks {
+    /// Between sender and receiver, with spaces around it.
+    pub arrow: &'static str,
+    /// Before an event, with a space behind it.
+    pub rule: &'static str,
+    /// Before a problem, with a space behind it.
+    pub dot: &'static str,
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Marks { arrow: " ▸ ", rule: "── ", dot: "· " }
+    }
+}
+
+impl Marks {
+    /// The forms in ASCII.
+    pub const ASCII: Marks = Marks { arrow: " > ", rule: "-- ", dot: "- " };
+
+    /// The forms for a locale, as `LC_ALL`, `LC_CTYPE` or `LANG` name it: ASCII where it has another encoding than UTF-8 (`C`, `POSIX`).
+    /// Without a locale, ASCII on a terminal alone, so that files are the same wherever they are written.
+    pub fn of_locale(locale: Option<&str>, terminal: bool) -> Marks {
+        let unicode = match locale {
+            Some(name) => {
+                let name = name.to_ascii_lowercase();
+                name.contains("utf-8") || name.contains("utf8")
+            }
+            None => !terminal,
+        };
+        if unicode { Marks::default() } else { Marks::ASCII }
+    }
 }
 
 impl Paint {
     /// Colours, or none.
-    pub fn new(colour: bool) -> Paint {
+    pub fn new(colour: bool, marks: Marks) -> Paint {
         if !colour {
-            return Paint { ties: vec![Default::default()], ..Paint::default() };
+            return Paint { ties: vec![Default::default()], marks, ..Paint::default() };
         }
         colored::control::set_override(true);
         let paint = Paint {
@@ -36,6 +73,7 @@ impl Paint {
                 .iter()
                 .map(|c| split(&c.to_string()))
                 .collect(),
+            marks,
         };
         colored::control::unset_override();
         paint

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 use super::counters::{NameCounter, OTHERS, RecentCounts};
 use super::json::{number, string};
+use super::paint::Marks;
 use super::world::World;
 use crate::captured::Escaped;
 use crate::proto::{Message, Transport};
@@ -200,7 +201,7 @@ impl Stats {
     }
 
     /// The counts as tables for the eye.
-    pub fn table(&self, frames: u64) -> String {
+    pub fn table(&self, frames: u64, marks: Marks) -> String {
         let mut out = String::new();
         let understood = match self.all.payload {
             0 => String::new(),
@@ -218,7 +219,7 @@ impl Stats {
         rows.extend(self.services.iter().map(|(name, c)| (format!("  {name}"), *c)));
         byte_table("bytes", &rows, &mut out);
         let rows: Vec<(String, Counts)> =
-            self.sorted_streams().into_iter().map(|l| (stream_name(l), l.bytes)).collect();
+            self.sorted_streams().into_iter().map(|l| (stream_name(l, marks.arrow), l.bytes)).collect();
         byte_table("streams", &rows, &mut out);
         if self.unlisted() > 0 {
             let _ = writeln!(out, "… and {} streams that are not listed", self.unlisted());
@@ -307,8 +308,8 @@ fn counts(bytes: Counts, out: &mut Vec<u8>) {
     out.extend_from_slice(inner.unwrap_or(&[]));
 }
 
-fn stream_name(l: &StreamSummary) -> String {
-    format!("{} {}  {} {}  {} ▸ {}", l.transport.word(), l.stream, l.protocol, l.service, l.client, l.server)
+fn stream_name(l: &StreamSummary, arrow: &str) -> String {
+    format!("{} {}  {} {}  {}{arrow}{}", l.transport.word(), l.stream, l.protocol, l.service, l.client, l.server)
 }
 
 /// A share of `all` in per cent. Only the whole is 100.00 %.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::formatter::{Formatter, OVERFULL};
 use super::ordered::OrderedWriter;
+use crate::out::tree::Annotator;
 use crate::out::{Batch, Body, Outlined, Record};
 use crate::tree::Tree;
 
@@ -36,9 +37,12 @@ impl<W: std::io::Write> BatchSink<W> {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds a record.
-    pub(super) fn record(&mut self, record: &Record<'_>) {
+    /// Adds a record, with its annotations where these are found here and not when the batch is printed.
+    pub(super) fn record(&mut self, record: &Record<'_>, annotator: Option<&mut Annotator>) {
         self.batch.push(record);
+        if let Some(annotator) = annotator {
+            self.batch.annotate(record, annotator);
+        }
         // A message's tree follows; the batch is not whole before that.
         if !matches!(record.body, Body::Message { .. }) {
             self.print_overfull();

@@ -34,6 +34,11 @@ impl Formatter {
         Formatter { writer, tables, limits, annotator }
     }
 
+    /// Leaves annotations to the caller, who finds them before records go into batches; `None` where no annotations are wanted.
+    pub(super) fn take_annotator(&mut self) -> Option<Annotator> {
+        self.annotator.take().map(|_| Annotator::default())
+    }
+
     /// What reads the messages of a batch that came in outline.
     pub(super) fn reader(&self) -> Reader {
         Reader::new(self.limits)

@@ -18,6 +18,8 @@ const BUFFER: usize = 64 << 10;
 pub struct Printer<W: Write> {
     mode: Mode<W>,
     filter: Option<Filter>,
+    /// With a filter and batches, finds annotations here: it has to see the records that the filter drops, which no batch has.
+    annotator: Option<Annotator>,
     /// How many records may still be printed.
     left: u64,
 }
@@ -33,11 +35,13 @@ enum Mode<W: Write> {
 impl<W: Write> Printer<W> {
     /// Prints the records that `filter` keeps onto `to`, with `threads` threads.
     pub fn new(formatter: Formatter, filter: Option<Filter>, threads: usize, to: W) -> Self {
+        let mut formatter = formatter;
+        let annotator = if filter.is_some() && threads > 1 { formatter.take_annotator() } else { None };
         let mode = match threads {
             0 | 1 => Mode::Direct(Box::new(Direct::new(formatter.writer, to))),
             _ => Mode::Batched(Box::new(BatchSink::new(formatter, to))),
         };
-        Printer { mode, filter, left: u64::MAX }
+        Printer { mode, filter, annotator, left: u64::MAX }
     }
 
     /// Ends the run after `count` records.
@@ -91,13 +95,23 @@ impl<W: Write> Printer<W> {
 
 impl<W: Write> Output for Printer<W> {
     fn record(&mut self, record: &Record<'_>) {
-        if self.is_done() || self.filter.as_ref().is_some_and(|f| !f.keeps(record)) {
+        if self.is_done() {
+            return;
+        }
+        let annotator = match &mut self.mode {
+            Mode::Direct(direct) => &mut direct.annotator,
+            Mode::Batched(_) => &mut self.annotator,
+        };
+        if self.filter.as_ref().is_some_and(|f| !f.keeps(record)) {
+            if let Some(annotator) = annotator {
+                annotator.learn(record);
+            }
             return;
         }
         self.left -= 1;
         match &mut self.mode {
             Mode::Direct(direct) => direct.record(record),
-            Mode::Batched(batches) => batches.record(record),
+            Mode::Batched(batches) => batches.record(record, self.annotator.as_mut()),
         }
     }
 

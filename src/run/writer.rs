@@ -3,6 +3,7 @@
 use super::columns::Columns;
 use crate::out::Record;
 use crate::out::json::JsonWriter;
+use crate::out::oneline::OneLineWriter;
 use crate::out::tree::{Annotations, TreeWriter};
 
 /// Writes single records. What a record's text owes to earlier records comes as annotations.
@@ -12,6 +13,8 @@ pub enum RecordWriter {
     Json(Box<JsonWriter>),
     /// Trees.
     Tree(Box<TreeWriter>),
+    /// `--oneline`
+    OneLine(Box<OneLineWriter>),
     /// `--columns`, `--csv`
     Columns(Box<Columns>),
 }
@@ -19,7 +22,7 @@ pub enum RecordWriter {
 impl RecordWriter {
     /// Whether [`record`](RecordWriter::record) needs annotations.
     pub(super) fn wants_annotations(&self) -> bool {
-        matches!(self, RecordWriter::Tree(_))
+        matches!(self, RecordWriter::Tree(_) | RecordWriter::OneLine(_))
     }
 
     /// Appends a record.
@@ -27,6 +30,7 @@ impl RecordWriter {
         match self {
             RecordWriter::Json(writer) => writer.record(record, out),
             RecordWriter::Tree(writer) => writer.record(record, annotations, out),
+            RecordWriter::OneLine(writer) => writer.record(record, annotations, out),
             RecordWriter::Columns(columns) => columns.record(record, out),
         }
     }

@@ -26,6 +26,7 @@ mod made;
 mod material;
 mod moul_damage;
 mod moul_forms;
+mod oneline;
 mod ouro;
 mod outlines;
 mod outputs;

@@ -11,6 +11,10 @@ pub struct Annotations<'a> {
     pub new_day: bool,
     /// The bound on names was reached with this record: from here on the oldest are forgotten.
     pub forgotten: bool,
+    /// Nanoseconds since the capture's first record.
+    pub since_first: i64,
+    /// Nanoseconds since the record printed before; 0 for the first.
+    pub since_previous: i64,
     named: &'a [InferredName],
     text: &'a str,
 }
@@ -55,6 +59,8 @@ pub struct AnnotationStore {
 pub struct AnnotationRange {
     new_day: bool,
     forgotten: bool,
+    since_first: i64,
+    since_previous: i64,
     first: usize,
     end: usize,
 }
@@ -72,7 +78,8 @@ impl AnnotationStore {
     /// The annotations of one record.
     pub fn get(&self, at: AnnotationRange) -> Annotations<'_> {
         let named = self.named.get(at.first..at.end).unwrap_or(&[]);
-        Annotations { new_day: at.new_day, forgotten: at.forgotten, named, text: &self.text }
+        let AnnotationRange { new_day, forgotten, since_first, since_previous, .. } = at;
+        Annotations { new_day, forgotten, since_first, since_previous, named, text: &self.text }
     }
 
     /// Empties the store. Of each allocation up to `keep` bytes are kept.
@@ -102,15 +109,50 @@ impl AnnotationStore {
     }
 }
 
+/// A record's time in nanoseconds since 1970. Times beyond the year 2262 wrap around; only differences are used.
+fn nanoseconds(record: &Record<'_>) -> i64 {
+    let time = record.at.time;
+    time.seconds.wrapping_mul(1_000_000_000).wrapping_add(time.nanos.into())
+}
+
+/// Which time of a record is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeForm {
+    /// The time of day in UTC.
+    #[default]
+    Absolute,
+    /// Seconds since the capture's first record.
+    Relative,
+    /// Seconds since the record printed before.
+    Delta,
+}
+
+/// Bytes that stay allocated for the names in records that are not printed.
+const UNUSED: usize = 16 << 10;
+
 /// Reads records in capture order and finds what to show beside later ones.
 pub struct Annotator {
     day: i64,
     names: NameInference,
+    /// The times of the first record, and of the last one that was printed, in nanoseconds.
+    first: Option<i64>,
+    previous: Option<i64>,
+    /// The bound on names was reached with a record that is not printed: the next one says so.
+    forgotten: bool,
+    /// Takes the names in records that are not printed.
+    unused: AnnotationStore,
 }
 
 impl Default for Annotator {
     fn default() -> Self {
-        Annotator { day: i64::MIN, names: NameInference::default() }
+        Annotator {
+            day: i64::MIN,
+            names: NameInference::default(),
+            first: None,
+            previous: None,
+            forgotten: false,
+            unused: AnnotationStore::default(),
+        }
     }
 }
 
@@ -124,12 +166,28 @@ impl Annotator {
             ..AnnotationRange::default()
         };
         self.day = day;
-        if let Body::Message { message, tables, tree } = &record.body {
-            let answers = message.reply.map(|reply| reply.record);
-            let seen = SeenMessage { tables, tree, bytes: message.bytes, record: record.number, answers };
-            annotations.forgotten = self.names.infer(seen, annotation_store);
-        }
+        let now = nanoseconds(record);
+        annotations.since_first = now.wrapping_sub(*self.first.get_or_insert(now));
+        annotations.since_previous = now.wrapping_sub(self.previous.replace(now).unwrap_or(now));
+        let full = self.names_in(record, annotation_store);
+        annotations.forgotten = std::mem::take(&mut self.forgotten) | full;
         annotations.end = annotation_store.named.len();
         annotations
+    }
+
+    /// Learns from a record that a filter drops: later records show the names in it all the same.
+    pub fn learn(&mut self, record: &Record<'_>) {
+        self.first.get_or_insert_with(|| nanoseconds(record));
+        let mut unused = std::mem::take(&mut self.unused);
+        self.forgotten |= self.names_in(record, &mut unused);
+        unused.clear(UNUSED);
+        self.unused = unused;
+    }
+
+    fn names_in(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> bool {
+        let Body::Message { message, tables, tree } = &record.body else { return false };
+        let answers = message.reply.map(|reply| reply.record);
+        let seen = SeenMessage { tables, tree, bytes: message.bytes, record: record.number, answers };
+        self.names.infer(seen, annotation_store)
     }
 }

@@ -21,7 +21,7 @@ use crate::proto::{Event, EventKind, Message};
 use crate::record::{Body, Record};
 use crate::table::Tables;
 use crate::tree::{Severity, Tree};
-pub use annotations::{AnnotationRange, AnnotationStore, Annotations, Annotator};
+pub use annotations::{AnnotationRange, AnnotationStore, Annotations, Annotator, TimeForm};
 use lines::{LineState, lines};
 pub use meaning::meaning;
 use value::View;
@@ -35,6 +35,8 @@ pub struct TreeOptions {
     pub redact: bool,
     /// The bytes below each message.
     pub bytes: bool,
+    /// Which time stands before each record.
+    pub time: TimeForm,
 }
 
 /// Writes records as trees into a buffer.
@@ -93,18 +95,20 @@ impl Formatter {
         if annotations.new_day {
             self.day_line(record.at.time, w);
         }
-        self.head(record, w);
+        self.head(record, annotations, w);
         match &record.body {
             Body::Message { message, tables, tree } => {
                 self.message_line(message, tree, w);
                 self.body(tables, tree, message.bytes, annotations, w);
                 if annotations.forgotten {
-                    painted(w, &self.options.paint.dim, "── the oldest names are forgotten from here on\n");
+                    painted(w, &self.options.paint.dim, self.options.paint.marks.rule);
+                    painted(w, &self.options.paint.dim, "the oldest names are forgotten from here on");
+                    w.byte(b'\n');
                 }
             }
             Body::Event(event) => self.event(event, w),
             Body::StreamEnd { text, counts } => {
-                painted(w, &self.options.paint.dim, "── ");
+                painted(w, &self.options.paint.dim, self.options.paint.marks.rule);
                 let out = w.vec();
                 let _ = write!(out, "{}: {} bytes", Escaped(text), counts.payload);
                 let parts = [
@@ -129,7 +133,7 @@ impl Formatter {
             }
             _ => &self.options.paint.bad,
         };
-        painted(w, paint, "── ");
+        painted(w, paint, self.options.paint.marks.rule);
         painted_captured(w, paint, Captured::new(&event.text));
         let out = w.vec();
         if let (Some(offset), Some(length)) = (event.offset, event.length) {
@@ -154,7 +158,7 @@ impl Formatter {
             w.fixed(b"  ");
             let paint =
                 if problem.severity == Severity::Note { &self.options.paint.dim } else { &self.options.paint.bad };
-            painted(w, paint, "· ");
+            painted(w, paint, self.options.paint.marks.dot);
             painted(w, paint, problem.severity.word());
             w.fixed(b": ");
             if write_path(tree, tables, problem.node, false, w) {
@@ -178,7 +182,7 @@ impl Formatter {
     }
 
     /// `#12  frame 57  09:30:27.123456  tcp 3  auth  client ▸ server  `
-    fn head(&mut self, record: &Record<'_>, w: &mut TextWriter<'_>) {
+    fn head(&mut self, record: &Record<'_>, annotations: Annotations<'_>, w: &mut TextWriter<'_>) {
         let dim = &self.options.paint.dim;
         w.raw(dim.0.as_bytes());
         w.byte(b'#');
@@ -186,7 +190,11 @@ impl Formatter {
         w.fixed(b"  frame ");
         w.number(record.at.frame);
         w.fixed(b"  ");
-        self.clock.append_clock(record.at.time, w);
+        match self.options.time {
+            TimeForm::Absolute => self.clock.append_clock(record.at.time, w),
+            TimeForm::Relative => seconds(w, annotations.since_first),
+            TimeForm::Delta => seconds(w, annotations.since_previous),
+        }
         w.fixed(b"  ");
         w.word(record.transport.word());
         w.byte(b' ');
@@ -195,7 +203,7 @@ impl Formatter {
         w.raw(record.service.as_bytes());
         w.fixed(b"  ");
         w.word(record.from.word());
-        w.word(" ▸ ");
+        w.word(self.options.paint.marks.arrow);
         w.word(record.from.other().word());
         w.raw(dim.1.as_bytes());
         w.fixed(b"  ");
@@ -226,8 +234,17 @@ impl Formatter {
     }
 }
 
+/// Appends nanoseconds as seconds with six decimals and an `s`.
+fn seconds(w: &mut TextWriter<'_>, nanos: i64) {
+    let micros = nanos.unsigned_abs() / 1000;
+    let sign = if nanos < 0 { "-" } else { "" };
+    w.raw(format!("{sign}{}.{:06} s", micros / 1_000_000, micros % 1_000_000).as_bytes());
+}
+
 fn painted(w: &mut TextWriter<'_>, paint: &(String, String), text: &'static str) {
-    painted_captured(w, paint, Captured::new(text));
+    w.raw(paint.0.as_bytes());
+    w.word(text);
+    w.raw(paint.1.as_bytes());
 }
 
 fn painted_captured(w: &mut TextWriter<'_>, paint: &(String, String), text: Captured<'_>) {
