@@ -126,6 +126,9 @@ pub struct ReadArgs {
     /// What the compressed parts of one message may become together
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
     pub max_decompressed: usize,
+    /// How many bytes --json and -x show of each run that became no message
+    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = size::parse)]
+    pub max_undecoded: usize,
 }
 
 /// The values of `-t`.

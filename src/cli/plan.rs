@@ -111,7 +111,11 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
     Ok(Setup {
         tables: load::tables(&args.tables)?.into(),
         settings: load::settings(args, false)?,
-        options: Options { max_message: args.max_message, max_decompressed: args.max_decompressed },
+        options: Options {
+            max_message: args.max_message,
+            max_decompressed: args.max_decompressed,
+            max_undecoded: args.max_undecoded,
+        },
         decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
         limits: FlowLimits {
             stream_buffer: args.max_stream,

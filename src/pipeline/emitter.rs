@@ -70,7 +70,15 @@ impl RecordEmitter<'_> {
             // The stream's end, which follows, says enough.
             Note::FinAssumed => return,
         };
-        let event = Event { kind, service: service.to_string(), from: side, offset, length, text: text.into() };
+        let event = Event {
+            kind,
+            service: service.to_string(),
+            from: side,
+            offset,
+            length,
+            bytes: Vec::new(),
+            text: text.into(),
+        };
         self.event(at, event);
     }
 
@@ -84,13 +92,12 @@ impl RecordEmitter<'_> {
     pub(super) fn cut_datagram(&mut self, from: Side, at: Moment, service: &str, there: u64, missing: u64) {
         let text =
             format!("{missing} more bytes of this datagram were not captured, or only without those before them");
-        let (offset, length) = (Some(there), Some(missing));
-        self.event(at, Event { kind: EventKind::Gap, service: service.to_string(), from, offset, length, text });
+        self.event(at, Event::new(EventKind::Gap, service, from, text).about(there, missing));
     }
 
     /// An event that is about no bytes.
     fn say(&mut self, from: Side, at: Moment, service: &str, kind: EventKind, text: String) {
-        self.event(at, Event { kind, service: service.to_string(), from, offset: None, length: None, text });
+        self.event(at, Event::new(kind, service, from, text));
     }
 
     /// The end of a direction.

@@ -1,6 +1,6 @@
 //! What a session gives back: messages with their trees, events, and the accounting of bytes.
 
-use super::{Moment, Secret, Side};
+use super::{Counts, Moment, Options, PassedBytes, Secret, Side};
 use crate::captured::Captured;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};
@@ -91,6 +91,9 @@ pub struct Event {
     pub offset: Option<u64>,
     /// How many bytes.
     pub length: Option<u64>,
+    /// The bytes that became no message: those of an [`EventKind::Undecoded`], and those that an [`EventKind::Resync`] passed over. Where there
+    /// are more than [`Options::max_undecoded`], only the first ones, and [`Event::cut`] says how many are left out. Empty for all other kinds.
+    pub bytes: Vec<u8>,
     /// For people.
     pub text: String,
 }
@@ -98,13 +101,39 @@ pub struct Event {
 impl Event {
     /// An event that is about no bytes in particular.
     pub fn new(kind: EventKind, service: &str, from: Side, text: impl Into<String>) -> Event {
-        Event { kind, service: service.to_string(), from, offset: None, length: None, text: text.into() }
+        Event {
+            kind,
+            service: service.to_string(),
+            from,
+            offset: None,
+            length: None,
+            bytes: Vec::new(),
+            text: text.into(),
+        }
     }
 
     /// The same event, about `length` bytes from `offset` on in its direction.
     #[must_use]
     pub fn about(self, offset: u64, length: u64) -> Event {
         Event { offset: Some(offset), length: Some(length), ..self }
+    }
+
+    /// The same event, about `bytes`, which begin at `offset` in its direction and became no message. It shows as many of them as `options` allow.
+    #[must_use]
+    pub fn showing(self, offset: u64, bytes: &[u8], options: &Options) -> Event {
+        let shown = bytes.get(..options.max_undecoded).unwrap_or(bytes).to_vec();
+        Event { bytes: shown, ..self.about(offset, bytes.len() as u64) }
+    }
+
+    /// The same event, showing the bytes that were passed.
+    #[must_use]
+    pub fn with_passed(self, passed: PassedBytes) -> Event {
+        Event { bytes: passed.bytes, ..self }
+    }
+
+    /// How many of the bytes that the event is about became no message and are not shown in `bytes`.
+    pub fn cut(&self) -> u64 {
+        Counts::of_event(self).undecoded.saturating_sub(self.bytes.len() as u64)
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Options {
     pub max_message: usize,
     /// Bytes that the compressed parts of one message may become together.
     pub max_decompressed: usize,
+    /// Most bytes that an event shows of those that became no message. All of them are counted, shown or not.
+    pub max_undecoded: usize,
 }
 
 impl Options {
@@ -22,7 +24,7 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { max_message: 16 << 20, max_decompressed: 16 << 20 }
+        Options { max_message: 16 << 20, max_decompressed: 16 << 20, max_undecoded: 4 << 10 }
     }
 }
 

@@ -19,7 +19,7 @@ pub use framing::{ByteOrder, CountsFrom, Extent, Framing, LengthField, Unit};
 pub use lent::{Context, Options};
 pub use requests::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 pub use settings::{Secret, Settings};
-pub use stream::{ByteRange, StreamBuffer};
+pub use stream::{PassedBytes, StreamBuffer};
 pub use tabled::{Declaration, Resync, TableSession};
 
 use std::net::SocketAddr;
@@ -145,7 +145,8 @@ pub trait Session: Send {
     fn datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
         let _ = missing;
         let text = "a datagram, and this protocol runs over TCP";
-        context.emit.event(at, not_its_transport(self.service(), from, 0, bytes, text));
+        let event = Event::new(EventKind::Undecoded, self.service(), from, text);
+        context.emit.event(at, event.showing(0, bytes, context.options));
     }
     /// `length` bytes of a direction, from `offset` on, that were never captured. What was begun before them will never be whole; the session
     /// gives it up now, and the next call of `data` in this direction brings the bytes behind the gap.
@@ -181,10 +182,4 @@ pub struct Learned {
     pub name: String,
     /// What is known of it.
     pub facts: Vec<(&'static str, String)>,
-}
-
-/// The event for bytes that came over a transport which the protocol does not run over.
-pub fn not_its_transport(service: &str, from: Side, offset: u64, bytes: &[u8], text: &str) -> Event {
-    let (offset, length) = (Some(offset), Some(bytes.len() as u64));
-    Event { kind: EventKind::Undecoded, service: service.into(), from, offset, length, text: text.into() }
 }

@@ -45,6 +45,8 @@ pub struct StreamBuffer {
     tried: usize,
     /// Bytes right before the waiting ones that became no message and were not reported yet.
     passed: u64,
+    /// The first of these, for the event that will report them.
+    passed_bytes: Vec<u8>,
     /// The pieces that waiting bytes came in, oldest first.
     arrivals: VecDeque<PieceEnd>,
 }
@@ -58,13 +60,15 @@ struct PieceEnd {
     at: Moment,
 }
 
-/// A run of bytes of a direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByteRange {
+/// Bytes of a direction that became no message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedBytes {
     /// Stream offset of the first byte.
     pub offset: u64,
     /// Number of bytes.
     pub length: u64,
+    /// The first of them, as many as were to be kept.
+    pub bytes: Vec<u8>,
 }
 
 impl StreamBuffer {
@@ -111,7 +115,7 @@ impl StreamBuffer {
 
     /// Memory that waiting bytes take, in bytes.
     pub fn held(&self) -> usize {
-        self.bytes.capacity() + self.arrivals.capacity() * size_of::<PieceEnd>()
+        self.bytes.capacity() + self.passed_bytes.capacity() + self.arrivals.capacity() * size_of::<PieceEnd>()
     }
 
     /// Gives back the memory that no waiting byte needs.
@@ -157,16 +161,22 @@ impl StreamBuffer {
         }
     }
 
-    /// The first `bytes` waiting bytes become no message. They are counted until [`take_passed`](Self::take_passed) reports them.
-    pub fn pass(&mut self, bytes: usize) {
-        self.passed += bytes.min(self.waiting().len()) as u64;
+    /// The first `bytes` waiting bytes become no message. They are counted until [`take_passed`](Self::take_passed) reports them. Of all that are
+    /// passed until then, the first `keep` are kept to be shown.
+    pub fn pass(&mut self, bytes: usize, keep: usize) {
+        let bytes = bytes.min(self.waiting().len());
+        self.passed += bytes as u64;
+        let kept = bytes.min(keep.saturating_sub(self.passed_bytes.len()));
+        let shown = self.bytes.get(self.start..self.start + kept).unwrap_or(&[]);
+        self.passed_bytes.extend_from_slice(shown);
         self.advance(bytes);
     }
 
     /// The bytes that were passed since this was asked last; the count begins anew. They end where the waiting bytes begin.
-    pub fn take_passed(&mut self) -> ByteRange {
+    pub fn take_passed(&mut self) -> PassedBytes {
         let length = std::mem::take(&mut self.passed);
-        ByteRange { offset: self.offset - length, length }
+        let bytes = std::mem::take(&mut self.passed_bytes);
+        PassedBytes { offset: self.offset - length, length, bytes }
     }
 
     /// The stream goes on at `offset`, behind a gap. What waited is forgotten: report it first.
@@ -263,10 +273,10 @@ mod tests {
     fn passed_bytes_are_reported_once_and_with_their_place() {
         let mut stream = stream(&[b"abcdef"]);
         stream.advance(1);
-        stream.pass(2);
-        stream.pass(1);
-        assert_eq!(stream.take_passed(), ByteRange { offset: 1, length: 3 });
-        assert_eq!(stream.take_passed(), ByteRange { offset: 4, length: 0 });
+        stream.pass(2, 2);
+        stream.pass(1, 2);
+        assert_eq!(stream.take_passed(), PassedBytes { offset: 1, length: 3, bytes: b"bc".to_vec() });
+        assert_eq!(stream.take_passed(), PassedBytes { offset: 4, length: 0, bytes: Vec::new() });
     }
 
     #[test]

@@ -119,9 +119,9 @@ impl TableSession {
                     direction.lost = true;
                     direction.searched = 0;
                     // Whatever is found again, it is not here.
-                    direction.stream.pass(1);
+                    direction.stream.pass(1, context.options.max_undecoded);
                     if self.declared.resync == Resync::NextPiece {
-                        direction.stream.pass(usize::MAX);
+                        direction.stream.pass(usize::MAX, context.options.max_undecoded);
                     }
                 }
             }
@@ -140,7 +140,7 @@ impl TableSession {
                 None => (bytes.len().saturating_sub(magic.len().saturating_sub(1)), false),
             },
         };
-        direction.stream.pass(skip);
+        direction.stream.pass(skip, context.options.max_undecoded);
         if !found {
             let waiting = direction.stream.waiting().len();
             direction.stream.set_need(waiting + 1);
@@ -150,7 +150,7 @@ impl TableSession {
         let passed = direction.stream.take_passed();
         let text = format!("{} bytes passed over; a message may begin here", passed.length);
         let event = self.event(EventKind::Resync { passed_over: passed.length }, from, text);
-        context.emit.event(at, event.about(direction.stream.offset(), 0));
+        context.emit.event(at, event.about(direction.stream.offset(), 0).with_passed(passed));
         true
     }
 
@@ -219,7 +219,7 @@ impl TableSession {
 
     fn undecoded(&self, piece: Part<'_>, text: String, context: &mut Context<'_>) {
         let event = self.event(EventKind::Undecoded, piece.from, text);
-        context.emit.event(piece.at, event.about(piece.offset, piece.bytes.len() as u64));
+        context.emit.event(piece.at, event.showing(piece.offset, piece.bytes, context.options));
     }
 
     /// Reads a message whose outline is known into the tree, too; whether that gave the message again.
@@ -267,11 +267,11 @@ impl TableSession {
     /// Reports the bytes of a direction that no message will claim any more.
     fn give_up(&mut self, from: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let stream = &mut from.of(&mut self.directions).stream;
-        stream.pass(usize::MAX);
+        stream.pass(usize::MAX, context.options.max_undecoded);
         let passed = stream.take_passed();
         if passed.length > 0 {
             let event = self.event(EventKind::Undecoded, from, text);
-            context.emit.event(at, event.about(passed.offset, passed.length));
+            context.emit.event(at, event.about(passed.offset, passed.length).with_passed(passed));
         }
     }
 }

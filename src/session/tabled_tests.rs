@@ -46,6 +46,7 @@ impl Emit for Heard {
 
     fn event(&mut self, _: Moment, event: Event) {
         self.bytes.add(Counts::of_event(&event));
+        assert_eq!(event.cut(), 0, "the bytes that became no message are shown: {event:?}");
         match event.kind {
             EventKind::Undecoded => {
                 self.said.push(format!("{} undecoded at {}", event.length.unwrap(), event.offset.unwrap()));

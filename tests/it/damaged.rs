@@ -173,6 +173,12 @@ fn share_found(capture: &str, key: &str, damage: Damage, seeds: std::ops::Range<
             let (true_name, true_length) = truth.get(place).unwrap_or_else(|| panic!("{place:?} {name} is invented"));
             assert!(name == true_name && length <= true_length, "{place:?}: {name} is {true_name}");
         }
+        for event in all.iter().filter(|r| r["event"] == "undecoded" || r["event"] == "resync") {
+            let count = |key: &str| event[key].as_u64().unwrap_or(0);
+            let shown = event["bytes"].as_str().map_or(0, |hex| hex.len() as u64 / 2);
+            let bytes = if event["event"] == "resync" { count("passed_over") } else { count("length") };
+            assert_eq!((shown, count("bytes_cut")), (bytes.min(4096), bytes.saturating_sub(4096)), "{event}");
+        }
         let mut ends = BTreeSet::new();
         for (direction, bytes) in payload(&all) {
             let of = |key: &str| bytes[key].as_u64().unwrap();

@@ -106,6 +106,38 @@ fn messages_that_are_not_whole_are_bounded_for_all_streams() {
 }
 
 #[test]
+fn bytes_that_became_no_message_are_shown_up_to_a_bound_and_hidden_with_redact() {
+    let (client, server) = ends(0);
+    let mut made = Made::new();
+    made.open(client, server);
+    made.tcp((client, server), (1, 1, ACK), &CONNECT);
+    made.tcp((client, server), (44, 1, ACK), &PING);
+    // Most of a message: the stream ends within it.
+    let begun = [&200_u32.to_le_bytes()[..], b"\0\0\0\0", b"sesame, open"].concat();
+    made.tcp((client, server), (56, 1, ACK), &begun);
+    let hex = "c800000000000000736573616d652c206f70656e";
+    let shown = |more: &[&str]| {
+        let (all, _) = run(&made.bytes, &[&["-q"], more].concat());
+        let event = events(&all, "undecoded")[0].clone();
+        (event["bytes"].as_str().unwrap().to_string(), event["bytes_cut"].as_u64())
+    };
+    assert_eq!(shown(&[]), (hex.into(), None));
+    assert_eq!(shown(&["--max-undecoded", "12"]), (hex[..24].into(), Some(8)));
+    assert_eq!(shown(&["--redact"]), ("<redacted, 20 bytes>".into(), None));
+    let path = std::env::temp_dir().join(format!("moulsniff-undecoded-{}.pcap", std::process::id()));
+    std::fs::write(&path, &made.bytes).unwrap();
+    let tree = |more: &[&str]| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+        String::from_utf8(program.arg(&path).args(["-q", "-x"]).args(more).output().unwrap().stdout).unwrap()
+    };
+    let (plain, cut, hidden) = (tree(&[]), tree(&["--max-undecoded", "12"]), tree(&["--redact"]));
+    std::fs::remove_file(&path).unwrap();
+    assert!(plain.contains("000000  c8 00 00 00 00 00 00 00  73 65 73 61 6d 65 2c 20  ........sesame, "), "{plain}");
+    assert!(cut.contains("and 8 more bytes (--max-undecoded)"), "{cut}");
+    assert!(!hidden.contains("sesame") && !hidden.contains("73 65 73"), "{hidden}");
+}
+
+#[test]
 fn packets_that_are_not_whole_are_bounded_for_all_streams() {
     let text = [b"({\"tell\",5,\"".to_vec(), vec![b'x'; 1400]].concat();
     let intermud3 = [&4096_u32.to_be_bytes()[..], &text].concat();

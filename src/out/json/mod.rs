@@ -153,7 +153,7 @@ impl Formatter {
             Body::Message { message, tables, tree } => {
                 self.message_body(message, &self.view(tables, tree, message.bytes), w);
             }
-            Body::Event(event) => event_body(event, w.vec()),
+            Body::Event(event) => event_body(event, self.options.redact, w),
             Body::StreamEnd { text, counts } => stream_end(text, *counts, w.vec()),
         }
         w.fixed(b"}\n");
@@ -286,7 +286,8 @@ pub(super) fn unquoted(tables: &Tables, tree: &Tree, bytes: &[u8], node: &Node, 
     value::unquoted(&View { tables, tree, bytes, redact: false }, node, w);
 }
 
-fn event_body(event: &Event, out: &mut Vec<u8>) {
+fn event_body(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
+    let out = w.vec();
     let name = event_word(&Body::Event(event));
     out.extend_from_slice(b"\"event\":\"");
     out.extend_from_slice(name.as_bytes());
@@ -322,6 +323,25 @@ fn event_body(event: &Event, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(b",\"text\":");
     string(out, &event.text);
+    event_bytes(event, redact, w);
+}
+
+/// The bytes that became no message, as far as the event shows them. What they say is not known, so all of them may be secret.
+fn event_bytes(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
+    if event.bytes.is_empty() {
+        return;
+    }
+    w.fixed(b",\"bytes\":\"");
+    if redact {
+        w.raw(format!("<redacted, {} bytes>", event.bytes.len()).as_bytes());
+    } else {
+        strings::hex(w, &event.bytes);
+    }
+    w.byte(b'"');
+    if event.cut() > 0 {
+        w.fixed(b",\"bytes_cut\":");
+        w.number(event.cut());
+    }
 }
 
 fn stream_end(text: &str, counts: Counts, out: &mut Vec<u8>) {

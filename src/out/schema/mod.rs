@@ -81,6 +81,15 @@ fn event() -> Value {
         json!({ "if": { "properties": { "event": { "const": word } } }, "then": { "required": [key] },
                 "else": { "not": { "required": [key] } } })
     };
+    // The counts of a direction, or the bytes themselves.
+    let shown =
+        json!({ "properties": { "bytes": { "anyOf": [{ "$ref": "#/$defs/hex" }, { "$ref": "#/$defs/redacted" }] } } });
+    let none = json!({ "not": { "required": ["bytes"] } });
+    let bytes = json!({
+        "if": { "properties": { "event": { "const": "stream_end" } } },
+        "then": { "required": ["bytes"], "properties": { "bytes": { "$ref": "#/$defs/bytes" } } },
+        "else": { "if": { "properties": { "event": { "enum": ["undecoded", "resync"] } } }, "then": shown, "else": none }
+    });
     json!({
         "$ref": "#/$defs/record",
         "required": ["event", "text"],
@@ -94,10 +103,12 @@ fn event() -> Value {
             "request": { "type": "integer", "minimum": 1 },
             "message": { "type": "string" },
             "waited_ms": { "type": "number" },
-            "bytes": { "$ref": "#/$defs/bytes" },
+            "bytes": {},
+            "bytes_cut": { "type": "integer", "minimum": 1 },
             "text": { "type": "string" }
         },
-        "allOf": [with("key", "key_file"), with("unanswered", "request"), with("unanswered", "message"), with("unanswered", "waited_ms"), with("resync", "passed_over"), with("limit", "limit"), with("stream_end", "bytes")],
+        "allOf": [with("key", "key_file"), with("unanswered", "request"), with("unanswered", "message"), with("unanswered", "waited_ms"), with("resync", "passed_over"), with("limit", "limit"), bytes],
+        "dependentRequired": { "bytes_cut": ["bytes"] },
         "unevaluatedProperties": false
     })
 }

@@ -142,6 +142,9 @@ impl Formatter {
             let _ = if said { write!(out, "  at {offset}") } else { write!(out, "  {length} bytes at {offset}") };
         }
         out.push(b'\n');
+        if self.options.bytes && !event.bytes.is_empty() {
+            value::dump_event(event, self.options.redact, &self.options.paint, out);
+        }
     }
 
     fn body(

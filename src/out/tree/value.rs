@@ -5,6 +5,7 @@ use std::io::Write;
 use super::super::json;
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;
+use crate::proto::Event;
 use crate::table::Tables;
 use crate::tree::{Buffer, Kind, Node, Tree, mark};
 
@@ -105,9 +106,21 @@ pub(super) fn dump(view: &View<'_>, paint: &Paint, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends the bytes of an event, as those of a message. With `redact` all are hidden, because what they say is not known.
+pub(super) fn dump_event(event: &Event, redact: bool, paint: &Paint, out: &mut Vec<u8>) {
+    dump_bytes(&event.bytes, &vec![(usize::MAX, redact); event.bytes.len()], paint, out);
+    if event.cut() > 0 {
+        let _ = writeln!(out, "      and {} more bytes (--max-undecoded)", event.cut());
+    }
+}
+
 fn dump_buffer(view: &View<'_>, buffer: Buffer, paint: &Paint, out: &mut Vec<u8>) {
     let all = view.tree.bytes(buffer, view.bytes);
-    let ties = ties(view, buffer, all.len());
+    dump_bytes(all, &ties(view, buffer, all.len()), paint, out);
+}
+
+/// Appends bytes, 16 a line; `ties` has for each of them the number of its field, and whether it is hidden.
+fn dump_bytes(all: &[u8], ties: &[(usize, bool)], paint: &Paint, out: &mut Vec<u8>) {
     for (row, line) in all.chunks(16).enumerate() {
         let _ = write!(out, "      {:06x} ", row * 16);
         let mut text = String::new();

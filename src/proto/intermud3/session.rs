@@ -64,7 +64,8 @@ impl I3Session {
                 match framing::find(bytes) {
                     Some(place) => self.found(&mut direction, from, place, at, context),
                     None => {
-                        direction.stream.pass(bytes.len().saturating_sub(framing::KEEP));
+                        let nowhere = bytes.len().saturating_sub(framing::KEEP);
+                        direction.stream.pass(nowhere, context.options.max_undecoded);
                         direction.stream.set_need(framing::KEEP + 1);
                     }
                 }
@@ -89,14 +90,15 @@ impl I3Session {
                     context.emit.event(at, event.about(offset, framing::PREFIX as u64));
                     self.replies.lose_replies(from, at);
                     direction.lost = true;
-                    direction.stream.pass(1);
+                    direction.stream.pass(1, context.options.max_undecoded);
                 }
                 Step::Lost(length) => {
                     // What reads as a length is reported by itself, as far as no packet begins within it.
                     let shown = framing::find(bytes).unwrap_or(bytes.len()).min(framing::PREFIX);
                     let text = format!("no packet begins here: a length would be {length}");
                     let event = self.event(EventKind::Undecoded, from, text);
-                    context.emit.event(at, event.about(offset, shown as u64));
+                    let misread = bytes.get(..shown).unwrap_or(bytes);
+                    context.emit.event(at, event.showing(offset, misread, context.options));
                     direction.stream.advance(shown);
                     self.replies.lose_replies(from, at);
                     direction.lost = true;
@@ -168,11 +170,11 @@ impl I3Session {
     fn found(&mut self, direction: &mut Direction, from: Side, place: usize, at: Moment, context: &mut Context<'_>) {
         direction.lost = false;
         self.replies.lose_replies(from, at);
-        direction.stream.pass(place);
+        direction.stream.pass(place, context.options.max_undecoded);
         let passed = direction.stream.take_passed();
         let text = format!("{} bytes passed over; a length and the start of a packet follow", passed.length);
         let event = self.event(EventKind::Resync { passed_over: passed.length }, from, text);
-        context.emit.event(at, event.about(direction.stream.offset(), 0));
+        context.emit.event(at, event.about(direction.stream.offset(), 0).with_passed(passed));
     }
 
     /// A packet of `length` bytes of text is not put together.
@@ -187,7 +189,9 @@ impl I3Session {
 
     fn stray_nul(&self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
         let text = "a NUL that the packet before it sent and did not count";
-        context.emit.event(at, self.event(EventKind::Undecoded, from, text).about(offset, 1));
+        let nul = bytes.get(..1).unwrap_or(bytes);
+        let event = self.event(EventKind::Undecoded, from, text);
+        context.emit.event(at, event.showing(offset, nul, context.options));
         let misread = bytes.get(framing::PREFIX..).and_then(framing::length);
         if framing::length(bytes) == Some(0)
             && let Some(length) = misread
@@ -203,7 +207,7 @@ impl I3Session {
     fn give_up(&mut self, from: Side, why: &str, at: Moment, context: &mut Context<'_>) {
         let direction = from.of(&mut self.directions);
         let known = framing::length(direction.stream.waiting()).filter(|_| !direction.lost);
-        direction.stream.pass(usize::MAX);
+        direction.stream.pass(usize::MAX, context.options.max_undecoded);
         let passed = direction.stream.take_passed();
         if passed.length == 0 {
             return;
@@ -213,7 +217,7 @@ impl I3Session {
             None => format!("{} bytes that belong to no whole packet: {why}", passed.length),
         };
         let event = self.event(EventKind::Undecoded, from, text);
-        context.emit.event(at, event.about(passed.offset, passed.length));
+        context.emit.event(at, event.about(passed.offset, passed.length).with_passed(passed));
     }
 
     fn event(&self, kind: EventKind, from: Side, text: impl Into<String>) -> Event {

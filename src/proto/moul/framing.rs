@@ -58,7 +58,7 @@ impl MoulSession {
                     half.stream.set_need(length);
                     return false;
                 }
-                half.stream.pass(length);
+                half.stream.pass(length, context.options.max_undecoded);
                 self.requests.lose_replies(side, at);
                 self.give_up_passed(side, &format!("no message has the number {number}"), at, context);
                 true
@@ -101,7 +101,7 @@ impl MoulSession {
         half.lose(true);
         half.predicted = None;
         half.follow(side, 1, context.emit);
-        half.stream.pass(1);
+        half.stream.pass(1, context.options.max_undecoded);
         self.requests.lose_replies(side, at);
         self.say(side, kind, text, at, context);
         true
@@ -175,7 +175,7 @@ impl MoulSession {
             half.lose(false);
         }
         let text = format!("{length} bytes were never captured");
-        let event = Event { kind: EventKind::Gap, service, from, offset: Some(offset), length: Some(length), text };
+        let event = Event::new(EventKind::Gap, &service, from, text).about(offset, length);
         context.emit.event(at, event);
         if !follows {
             let text = "closed: so much is missing that the keystream is not followed past it".to_string();
@@ -205,7 +205,7 @@ impl MoulSession {
         if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.stream.offset())) {
             let inside = half.stream.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
             half.follow(side, inside, context.emit);
-            half.stream.pass(inside);
+            half.stream.pass(inside, context.options.max_undecoded);
         }
         let offset = half.stream.offset();
         let predicted = half.predicted.and_then(|p| p.checked_sub(offset)).map(|p| p as usize);
@@ -230,7 +230,7 @@ impl MoulSession {
         match search(&wanted, &mut Bench::of(context)) {
             Found::Join { at: place, messages, bits } => {
                 half.follow(side, place, context.emit);
-                half.stream.pass(place);
+                half.stream.pass(place, context.options.max_undecoded);
                 half.stage = Stage::Messages;
                 half.predicted = None;
                 // The event has the frame of the message's first byte, although later bytes proved it: so it comes before the message.
@@ -243,13 +243,13 @@ impl MoulSession {
                 );
                 let kind = EventKind::Resync { passed_over: passed.length };
                 let event = Event::new(kind, &self.service_name, side, text);
-                context.emit.event(at, event.about(passed.offset + passed.length, 0));
+                context.emit.event(at, event.about(passed.offset + passed.length, 0).with_passed(passed));
                 true
             }
             Found::Nothing { from } => {
                 half.follow(side, from, context.emit);
-                half.stream.pass(from);
-                half.wait_for_search(side, context.emit);
+                half.stream.pass(from, context.options.max_undecoded);
+                half.wait_for_search(side, context);
                 false
             }
         }

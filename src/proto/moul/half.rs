@@ -1,6 +1,6 @@
 //! One direction of a connection: the bytes that wait to become messages, and the cipher that decrypts them.
 
-use super::super::{Emit, Moment, Side};
+use super::super::{Context, Emit, Moment, Side};
 use super::keys::Rc4;
 use crate::session::StreamBuffer;
 
@@ -124,10 +124,10 @@ impl Half {
     }
 
     /// Nothing was found among the waiting bytes: bounds them, and says how many make another search worth while.
-    pub(super) fn wait_for_search(&mut self, side: Side, emit: &mut dyn Emit) {
+    pub(super) fn wait_for_search(&mut self, side: Side, context: &mut Context<'_>) {
         if self.stream.waiting().len() > WINDOW {
-            self.follow(side, WINDOW / 2, emit);
-            self.stream.pass(WINDOW / 2);
+            self.follow(side, WINDOW / 2, context.emit);
+            self.stream.pass(WINDOW / 2, context.options.max_undecoded);
         }
         let waiting = self.stream.waiting().len();
         self.searches = self.searches.saturating_add(1);

@@ -10,7 +10,7 @@ use super::rejoin::JoinedKey;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::{Added, Store};
 use crate::captured::Captured;
-use crate::session::{Answer, ByteRange, Request, RequestKey, Requests, is_partial, transaction_key};
+use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 use crate::table::{MessageId, ServiceId, Tables};
 
 /// Requests of both sides that are remembered.
@@ -219,7 +219,7 @@ impl MoulSession {
     }
 
     pub(super) fn say(&mut self, from: Side, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) {
-        let event = Event { kind, service: self.service_name.clone(), from, offset: None, length: None, text };
+        let event = Event::new(kind, &self.service_name, from, text);
         context.emit.event(at, event);
     }
 
@@ -227,27 +227,19 @@ impl MoulSession {
     pub(super) fn give_up(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
         half.follow(side, half.stream.waiting().len(), context.emit);
-        half.stream.pass(usize::MAX);
+        half.stream.pass(usize::MAX, context.options.max_undecoded);
         self.give_up_passed(side, text, at, context);
     }
 
     /// Reports the bytes that were passed over.
     pub(super) fn give_up_passed(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
-        let service = self.service_name.clone();
         let half = self.half(side);
-        let ByteRange { offset, length } = half.stream.take_passed();
-        if length == 0 {
+        let passed = half.stream.take_passed();
+        if passed.length == 0 {
             return;
         }
-        let event = Event {
-            kind: EventKind::Undecoded,
-            service,
-            from: side,
-            offset: Some(offset),
-            length: Some(length),
-            text: text.to_string(),
-        };
-        context.emit.event(at, event);
+        let event = Event::new(EventKind::Undecoded, &self.service_name, side, text);
+        context.emit.event(at, event.about(passed.offset, passed.length).with_passed(passed));
     }
 }
 

@@ -96,7 +96,7 @@ impl LinkSession {
         };
         let Some(header) = header.filter(|_| text.is_none()) else {
             let event = link_event(EventKind::Undecoded, from, text.unwrap_or_default());
-            return context.emit.event(at, event.about(0, there as u64));
+            return context.emit.event(at, event.showing(0, bytes, context.options));
         };
         let proven = header.proven_end(bytes);
         let end = proven.unwrap_or_else(|| if header.padded() <= there { header.padded() } else { header.bytes() });
@@ -126,9 +126,9 @@ impl LinkSession {
                         true => format!("{bytes} bytes that are no packet; the next one begins behind them"),
                         false => format!("{bytes} bytes that are no whole packet"),
                     };
-                    context
-                        .emit
-                        .event(at, link_event(EventKind::Undecoded, from, text).about(finder.offset(), bytes as u64));
+                    let skipped = finder.waiting().get(..bytes).unwrap_or(finder.waiting());
+                    let event = link_event(EventKind::Undecoded, from, text);
+                    context.emit.event(at, event.showing(finder.offset(), skipped, context.options));
                     finder.advance(bytes);
                 }
             }

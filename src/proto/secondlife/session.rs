@@ -9,7 +9,7 @@ use super::datagram::{Frame, Framing, NoMessage, Read};
 use super::packet::{self, Packet};
 use crate::captured::Captured;
 use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
-use crate::session::{Answer, Request, RequestKey, Requests, is_partial, not_its_transport, transaction_key};
+use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
@@ -281,7 +281,8 @@ impl Session for CircuitSession {
     /// Circuits are UDP. A TCP stream comes here only where the user asked for it by port.
     fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
         let text = "bytes of a TCP stream; circuits run over UDP";
-        context.emit.event(at, not_its_transport("circuit", from, offset, bytes, text));
+        let event = Event::new(EventKind::Undecoded, "circuit", from, text);
+        context.emit.event(at, event.showing(offset, bytes, context.options));
     }
 
     fn datagram(&mut self, from: Side, bytes: &[u8], _missing: u64, at: Moment, context: &mut Context<'_>) {
@@ -354,14 +355,13 @@ impl Session for CircuitSession {
 }
 
 fn event(kind: EventKind, from: Side, at: Moment, text: String, context: &mut Context<'_>) {
-    context.emit.event(at, Event { kind, service: "circuit".into(), from, offset: None, length: None, text });
+    context.emit.event(at, Event::new(kind, "circuit", from, text));
 }
 
 /// Reports a datagram that is no message.
 fn undecoded(from: Side, at: Moment, bytes: &[u8], text: String, context: &mut Context<'_>) {
-    let length = Some(bytes.len() as u64);
-    let kind = EventKind::Undecoded;
-    context.emit.event(at, Event { kind, service: "circuit".into(), from, offset: Some(0), length, text });
+    let event = Event::new(EventKind::Undecoded, "circuit", from, text);
+    context.emit.event(at, event.showing(0, bytes, context.options));
 }
 
 fn nanos(at: Moment) -> i64 {
