@@ -194,7 +194,7 @@ impl<W: Write> ReportWriter<W> {
             .map(|s| json!({ "title": s.title, "inferred": s.inferred, "detail": s.detail }))
             .collect();
         let meta = json!({
-            "frames": about.frames, "sessions": sessions, "vault": null,
+            "frames": about.frames, "sessions": sessions,
             "bytes": { "payload": bytes.payload, "explained": bytes.explained, "opaque": bytes.opaque,
                        "undecoded": bytes.undecoded, "closed": bytes.closed, "lost": bytes.lost },
             "captures": self.options.captures, "keys": about.keys, "limits": self.options.limits,
