@@ -68,8 +68,3 @@ pub fn random() -> impl FnMut() -> usize {
         usize::try_from(seed >> 16).unwrap()
     }
 }
-
-/// Whether a record is a message; an event may name the message that it is about.
-pub fn is_message(record: &Value) -> bool {
-    record.get("event").is_none() && record.get("message").is_some()
-}
