@@ -198,7 +198,7 @@ fn with_record(read: &Read, tables: &Tables, give: impl FnOnce(&Record<'_>)) {
         src,
         dst,
         from: sent.from,
-        protocol: &sent.protocol,
+        protocol: "moul",
         service: &sent.service,
         body: Body::Message { message: &message, tables, tree },
     });

@@ -21,18 +21,18 @@ const NAMES_TRIED: u32 = 1000;
 
 /// The files that a command reads: captures, keys, tables, descriptors. None may be written to.
 #[derive(Clone, Debug, Default)]
-pub struct Inputs(Vec<(Identity, PathBuf)>);
+pub struct Inputs(Vec<(FileIdentity, PathBuf)>);
 
 /// Which file it is, whatever path leads to it: a hard link and a symbolic link are the same file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Identity {
+struct FileIdentity {
     #[cfg(unix)]
     device_and_inode: (u64, u64),
     #[cfg(not(unix))]
     path: PathBuf,
 }
 
-/// Who may read a file that is written.
+/// Which users may read a file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// As with other new files (the umask); where a file is replaced, its permissions.
@@ -49,7 +49,7 @@ pub enum Access {
 pub struct OutputFile {
     target: PathBuf,
     /// Where it is written; none where the target is a device or a pipe.
-    beside: Option<(PathBuf, Identity)>,
+    beside: Option<(PathBuf, FileIdentity)>,
     /// Closed by [`rest`](OutputFile::rest), opened again by the next write.
     file: Option<BufWriter<File>>,
 }
@@ -235,14 +235,14 @@ fn sync_folder(target: &Path) {
 
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps)] // elsewhere it can fail
-fn identity(_path: &Path, data: &Metadata) -> io::Result<Identity> {
+fn identity(_path: &Path, data: &Metadata) -> io::Result<FileIdentity> {
     use std::os::unix::fs::MetadataExt;
-    Ok(Identity { device_and_inode: (data.dev(), data.ino()) })
+    Ok(FileIdentity { device_and_inode: (data.dev(), data.ino()) })
 }
 
 #[cfg(not(unix))]
-fn identity(path: &Path, _data: &Metadata) -> io::Result<Identity> {
-    Ok(Identity { path: path.canonicalize()? })
+fn identity(path: &Path, _data: &Metadata) -> io::Result<FileIdentity> {
+    Ok(FileIdentity { path: path.canonicalize()? })
 }
 
 #[cfg(test)]

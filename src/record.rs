@@ -18,14 +18,14 @@ pub struct Record<'a, B = Body<'a>> {
     pub transport: Transport,
     /// The stream's number.
     pub stream: u32,
-    /// Who sent it.
+    /// The sender.
     pub src: SocketAddr,
-    /// Who received it.
+    /// The receiver.
     pub dst: SocketAddr,
     /// Client or server.
     pub from: Side,
     /// The protocol's name.
-    pub protocol: &'a str,
+    pub protocol: &'static str,
     /// The service's name.
     pub service: &'a str,
     /// A message, an event, or a direction's end.

@@ -38,7 +38,7 @@ pub struct ReadArgs {
     /// Captures (pcap, pcapng; plain, gzip or zstd), read as one in the order given; `-` is standard input
     #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail", "read_file"])]
     pub captures: Vec<PathBuf>,
-    /// The same as a CAPTURE, for those who are used to tshark and tcpdump
+    /// The same as a CAPTURE, as tshark and tcpdump have it
     #[arg(short = 'r', value_name = "FILE", id = "read_file")]
     pub read_files: Vec<PathBuf>,
     /// Capture on an interface, such as lo or any, until Ctrl-C
@@ -270,9 +270,9 @@ pub struct FollowArgs {
 /// One side of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FromSide {
-    /// Who opened the connection.
+    /// The end that opened the connection.
     Client,
-    /// Who was called.
+    /// The end that accepted it.
     Server,
 }
 

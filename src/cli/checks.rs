@@ -1,4 +1,4 @@
-//! What was typed and can do nothing where it was typed: mistakes, said before anything is read.
+//! Finds options that have no effect with the command they were typed with. They are reported as mistakes before anything is read.
 
 use std::path::Path;
 

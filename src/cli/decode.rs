@@ -237,7 +237,7 @@ fn print_value(
     let mut printer = Printer::new(args);
     let rest = tree.nodes().iter().position(|n| n.kind == Kind::Undecoded && n.start as usize >= end);
     let padding = bytes.len() * 8 - end.min(bytes.len() * 8) < 8 && last_bits_zero(bytes, end);
-    // A type that could not be read at all left a structure with nothing in it but the rest.
+    // Where a type could not be read at all, the tree is a structure that holds only the undecoded rest.
     let empty = tree.nodes().first().is_some_and(|n| n.kind == Kind::Struct);
     let nothing = match rest {
         Some(at) => at == 0 || at == 1 && empty,
@@ -253,7 +253,7 @@ fn print_value(
             match left.and_then(|at| tree.get_mut(at)) {
                 _ if nothing => out.extend_from_slice(b"null"),
                 rest => {
-                    // It stands beside the value, not within it.
+                    // The undecoded bits have a key of their own, beside `value`.
                     rest.into_iter().for_each(|node| node.marks |= mark::SPAN);
                     printer.json.value(tables, &tree, bytes, 0, out);
                 }

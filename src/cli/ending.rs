@@ -1,4 +1,4 @@
-//! How a command that read captures closes: its summary on standard error, and its exit status.
+//! How a command that read captures ends: its summary on standard error, and its exit status.
 
 use std::io::{self, Write};
 
@@ -6,9 +6,9 @@ use super::error::{CliError, Status};
 use super::nothing;
 use crate::filter::Filter;
 use crate::pipeline::Summary;
-use crate::run::Outcome;
+use crate::run::RunOutcome;
 
-/// How a command closes.
+/// How a command ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ending {
     /// No summary.
@@ -19,7 +19,7 @@ pub(super) struct Ending {
 
 impl Ending {
     /// Says on standard error what the run met, unless that is not wanted.
-    pub(super) fn say_summary(self, outcome: &Outcome) {
+    pub(super) fn say_summary(self, outcome: &RunOutcome) {
         if !self.quiet {
             let _ = writeln!(io::stderr(), "{}", summary_line(&outcome.pipeline.summary()));
             self.explain_nothing(outcome);
@@ -27,7 +27,7 @@ impl Ending {
     }
 
     /// Says why nothing was recognised, where nothing was.
-    pub(super) fn explain_nothing(self, outcome: &Outcome) {
+    pub(super) fn explain_nothing(self, outcome: &RunOutcome) {
         let summary = outcome.pipeline.summary();
         if !self.quiet && summary.streams == 0 && summary.flow.frames > 0 {
             let _ = io::stderr().write_all(nothing::explain(&summary, outcome.pipeline.passed_over()).as_bytes());
@@ -35,7 +35,7 @@ impl Ending {
     }
 
     /// The exit status of a run that could be read. A name in `filter` that was doubtful, and never met, was a mistake.
-    pub(super) fn status(self, outcome: &Outcome, filter: Option<&Filter>) -> Result<Status, CliError> {
+    pub(super) fn status(self, outcome: &RunOutcome, filter: Option<&Filter>) -> Result<Status, CliError> {
         let summary = outcome.pipeline.summary();
         if outcome.interrupted {
             return Ok(Status::Interrupted);

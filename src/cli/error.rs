@@ -1,4 +1,4 @@
-//! What can go wrong between typing and printing, each with its exit status.
+//! The errors of all commands, each with its exit status.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use crate::proto::SettingsError;
 use crate::run::RunError;
 use crate::table::TableError;
 
-/// Exit statuses, as promised.
+/// Exit statuses. Scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Read to its end.
@@ -27,7 +27,7 @@ pub enum Status {
 /// An error of the command line.
 #[derive(Debug)]
 pub enum CliError {
-    /// Nobody reads the output any more.
+    /// The reader of the output closed it.
     BrokenPipe,
     /// A capture.
     Capture(CaptureError),
@@ -39,7 +39,7 @@ pub enum CliError {
     Typed(String),
     /// A filter or a list of columns, with its lines that show the place.
     Expression(String),
-    /// Something that was read makes no sense, or nothing opens.
+    /// Input that cannot be understood, or that no key opens.
     Unreadable(String),
 }
 

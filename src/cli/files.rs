@@ -1,5 +1,5 @@
-//! Files that were named on the command line: small ones are read within bounds and without waiting for something that is no file; those that
-//! are written replace no input.
+//! Files that were named on the command line. Those that are read have a largest size, and pipes and devices are refused because reading them may
+//! never end. Those that are written replace no input.
 
 use std::fs::File;
 use std::io::{self, Read};

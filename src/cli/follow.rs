@@ -123,7 +123,7 @@ struct One {
     side: Option<Side>,
     buffer: Vec<u8>,
     error: Option<io::Error>,
-    /// The stream is there; so many of its bytes are closed.
+    /// How many of the stream's bytes stay encrypted; `None` until the stream is found.
     found: Option<u64>,
     over: bool,
 }
@@ -190,7 +190,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
     };
     let mut outcome = run.into_output(&mut all);
     if outcome.interrupted {
-        // Streams that were still open are half, and leave no file.
+        // The files of streams that were still open are incomplete, and are deleted.
         all.done.clear();
     }
     all.commit();

@@ -1,4 +1,4 @@
-//! `moulsniff keys`: what key files hold, and keys within captures. What a key is, the protocols know.
+//! `moulsniff keys`: what key files hold, and keys within captures. It calls the protocols for everything about keys themselves.
 
 use std::fs::File;
 use std::io::{Read, Write};

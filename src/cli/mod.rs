@@ -53,7 +53,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
 /// What clap has to print: help and version onto standard output; what was typed wrong as one line.
 fn help_or_mistake(error: &clap::Error) -> Result<Status, CliError> {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // Help in place of a mistake belongs to standard error.
+        // Help that is printed because of a mistake goes to standard error.
         let _ = error.print();
         return Ok(Status::Typed);
     }

@@ -1,4 +1,4 @@
-//! `moulsniff report`: one HTML page that shows a capture to somebody who has neither the keys nor this program.
+//! `moulsniff report`: one HTML page that shows a capture to readers who have neither the keys nor this program.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter};

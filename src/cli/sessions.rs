@@ -1,4 +1,4 @@
-//! `moulsniff sessions`: who was there, and what became of what they asked.
+//! `moulsniff sessions`: which clients were there, what each did, and which of its requests were answered.
 
 use std::io::{self, Write};
 

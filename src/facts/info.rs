@@ -241,7 +241,7 @@ fn clean(out: &mut String, from: usize) {
     }
 }
 
-/// Cuts what was written from a place on to so many characters.
+/// Cuts what was written from a place on to a largest number of characters.
 fn shorten(out: &mut String, from: usize, most: usize) {
     let end = out.get(from..).and_then(|text| text.char_indices().nth(most)).map(|(at, _)| from + at);
     if let Some(end) = end {

@@ -1,4 +1,4 @@
-//! What is known beyond the fields of a message: what it is about, whether it says no, who and where the client is.
+//! What is known beyond the fields of a message: what it is about, whether it refuses a request, which person the client is and where.
 //!
 //! Facts come from what tables say of messages and fields and from the trees of records. This module knows no protocol and no
 //! output. Each file holds one kind of fact; what has to remember earlier records does so within a stated bound.

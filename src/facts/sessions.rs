@@ -156,7 +156,7 @@ impl Sessions {
         self.groups.insert(group, vec![id]);
     }
 
-    /// The client of a stream said of itself who it is: its stream joins those that said the same.
+    /// The client of a stream told its identity: the stream joins those with the same identity.
     fn identify(&mut self, id: StreamId, identity: &Identity) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         stream.certain = true;
@@ -236,7 +236,7 @@ impl Sessions {
         }
     }
 
-    /// Streams of one address and protocol that nobody claims are one session among those that end together.
+    /// Streams of one address and protocol without an identity are one session among those that end together.
     fn gather_uncertain(&mut self, groups: &[u64]) {
         let mut first: HashMap<(IpAddr, String), u64> = HashMap::new();
         for group in groups {

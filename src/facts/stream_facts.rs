@@ -98,11 +98,11 @@ pub struct StoryLine {
 pub enum StoryOutcome {
     /// It asks for nothing, or its reply is still to come.
     None,
-    /// It was answered after so many nanoseconds.
+    /// It was answered after this many nanoseconds.
     Answered(i64),
-    /// It was refused, by this name or number, after so many nanoseconds.
+    /// It was refused, by this name or number, after this many nanoseconds.
     Refused(String, i64),
-    /// It was never answered, within so many nanoseconds.
+    /// It was never answered, within this many nanoseconds.
     Unanswered(i64),
 }
 

@@ -60,7 +60,7 @@ impl Stream {
 pub enum TcpOpening {
     /// A SYN: the sender of [`Dir::Forward`] is the client, and offset 0 is the first byte of each direction.
     Syn,
-    /// The answer to a SYN: the sender of [`Dir::Forward`], who receives this frame, is the client.
+    /// The answer to a SYN: the sender of [`Dir::Forward`], which receives this frame, is the client.
     SynAck,
     /// Neither: the connection is older than the capture. Only its content shows which end is the client.
     Middle,

@@ -1,7 +1,7 @@
-//! Records that wait to be written: copies of what outputs are handed, packed into a few vectors that are used again. Only trees are not
-//! copied: whoever read them gets others for them. A message that came in outline is kept as its bytes, and read by who writes it.
+//! Records that wait to be written: copies of what outputs are handed, packed into a few vectors that are used again. Trees are not copied but
+//! exchanged for unused ones. A message that came as an outline is kept as its bytes; the thread that writes the batch reads it into a tree.
 //!
-//! It knows what a record is made of, and neither who fills it nor who writes what is in it.
+//! It knows what a record is made of. It knows neither the pipeline that fills it nor the formats it is written in.
 
 use std::net::SocketAddr;
 
@@ -13,18 +13,18 @@ use crate::record::{Body, Counts, Outlined, Record};
 use crate::table::{Evaluator, MessageId, MessageLimits, Tables};
 use crate::tree::{Node, Tree};
 
-/// What an event takes with its texts, about.
+/// Bytes that an event takes with its texts, roughly.
 const EVENT: usize = 512;
 
-/// Records in the order they were added.
+/// Records, in the order in which they were added.
 #[derive(Default)]
 pub struct Batch {
     heads: Vec<Head>,
-    /// The trees of messages among them. The last message's is there once nobody needs it any more.
+    /// The trees of messages. The last message's tree is missing until [`take`](Batch::take) brings it.
     trees: Vec<Tree>,
-    /// How many of them there will be.
+    /// How many trees there will be.
     expected: usize,
-    /// Bytes that the contents of all trees take, or will take once all messages are read.
+    /// Bytes that the contents of all trees take, messages included that are not read yet.
     tree_bytes: usize,
     /// Trees to be used again.
     spare: Vec<Tree>,
@@ -32,7 +32,7 @@ pub struct Batch {
     events: Vec<Event>,
     /// The messages' bytes, one after another.
     bytes: Vec<u8>,
-    /// Names of protocols, services and messages, and texts, one after another.
+    /// Names of services and messages, and texts, one after another.
     text: String,
 }
 
@@ -45,16 +45,16 @@ struct Head {
     src: SocketAddr,
     dst: SocketAddr,
     from: Side,
-    protocol: Place,
-    service: Place,
+    protocol: &'static str,
+    service: Range,
     annotations: AnnotationRange,
     what: What,
 }
 
 enum What {
-    Message { name: Place, number: Option<u64>, offset: u64, bytes: Place, reply: Option<Reply>, fields: Fields },
+    Message { name: Range, number: Option<u64>, offset: u64, bytes: Range, reply: Option<Reply>, fields: Fields },
     Event(usize),
-    StreamEnd { text: Place, counts: Counts },
+    StreamEnd { text: Range, counts: Counts },
 }
 
 /// Where a message's fields are.
@@ -66,18 +66,18 @@ enum Fields {
     Unread(MessageId),
 }
 
-/// What reads messages that came in outline: all there is to know of these is in their bytes.
-pub struct Reader {
+/// Reads messages that came as outlines, from their bytes.
+pub struct OutlineReader {
     evaluator: Evaluator,
     tree: Tree,
 }
 
-impl Reader {
-    /// One that keeps to the bounds which the outlines were read within.
-    pub fn new(limits: MessageLimits) -> Reader {
+impl OutlineReader {
+    /// `limits` are the bounds that the outlines were read within, so that a message reads the same twice.
+    pub fn new(limits: MessageLimits) -> OutlineReader {
         let mut evaluator = Evaluator::default();
         evaluator.limits = limits;
-        Reader { evaluator, tree: Tree::new() }
+        OutlineReader { evaluator, tree: Tree::new() }
     }
 
     fn read(&mut self, tables: &Tables, id: MessageId, from: Side, bytes: &[u8]) {
@@ -86,8 +86,30 @@ impl Reader {
     }
 }
 
+/// The tables of a run by protocol. Consecutive messages are mostly of one protocol, which is then looked up once for all of them.
+struct TablesByName<'t> {
+    all: &'t [LazyTables],
+    last: Option<(&'static str, &'t Tables)>,
+}
+
+impl<'t> TablesByName<'t> {
+    fn new(all: &'t [LazyTables]) -> Self {
+        TablesByName { all, last: None }
+    }
+
+    fn of(&mut self, protocol: &'static str) -> Option<&'t Tables> {
+        // The names are constants: the same address is the same name. Should one name have two addresses, it is only looked up more often.
+        if let Some((_, tables)) = self.last.filter(|(name, _)| std::ptr::eq(*name, protocol)) {
+            return Some(tables);
+        }
+        let tables = LazyTables::of(self.all, protocol)?.get();
+        self.last = Some((protocol, tables));
+        Some(tables)
+    }
+}
+
 /// Start and end in one of the vectors.
-type Place = (usize, usize);
+type Range = (usize, usize);
 
 impl Batch {
     /// Adds a copy of a record.
@@ -116,7 +138,7 @@ impl Batch {
         }
     }
 
-    /// Adds a message that came in outline.
+    /// Adds a message that came as an outline.
     pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         let Outlined { message, id, outline, .. } = record.body;
         self.tree_bytes += outline.len() as usize * size_of::<Node>();
@@ -133,13 +155,13 @@ impl Batch {
     }
 
     fn head<B>(&mut self, record: &Record<'_, B>, what: What) {
-        let (protocol, service) = (self.keep(record.protocol), self.keep(record.service));
-        let Record { number, at, transport, stream, src, dst, from, .. } = *record;
+        let service = self.keep(record.service);
+        let Record { number, at, transport, stream, src, dst, from, protocol, .. } = *record;
         let annotations = AnnotationRange::default();
         self.heads.push(Head { number, at, transport, stream, src, dst, from, protocol, service, annotations, what });
     }
 
-    /// Takes the tree of the message that was added last; another one, whose content means nothing, is put in its place.
+    /// Takes the tree of the message that was added last, and leaves an unused one in its place, with whatever content.
     pub fn take(&mut self, tree: &mut Tree) {
         if self.trees.len() < self.expected {
             let another = self.spare.pop().unwrap_or_default();
@@ -147,14 +169,14 @@ impl Batch {
         }
     }
 
-    /// Reads all messages that are yet to be read.
-    pub fn read(&mut self, tables: &[LazyTables], reader: &mut Reader) {
+    /// Reads all messages that came as outlines.
+    pub fn read(&mut self, tables: &[LazyTables], reader: &mut OutlineReader) {
+        let mut tables = TablesByName::new(tables);
         for head in &mut self.heads {
             let What::Message { bytes, fields, .. } = &mut head.what else { continue };
             let Fields::Unread(id) = *fields else { continue };
-            let protocol = self.text.get(head.protocol.0..head.protocol.1).unwrap_or("");
-            let Some(tables) = LazyTables::of(tables, protocol) else { continue };
-            reader.read(tables.get(), id, head.from, self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
+            let Some(tables) = tables.of(head.protocol) else { continue };
+            reader.read(tables, id, head.from, self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
             *fields = Fields::Tree(self.trees.len());
             let another = self.spare.pop().unwrap_or_default();
             self.trees.push(std::mem::replace(&mut reader.tree, another));
@@ -162,48 +184,56 @@ impl Batch {
         self.expected = self.trees.len();
     }
 
-    /// Finds out what earlier records have to do with these, which have all been read.
-    pub fn remember(&mut self, tables: &[LazyTables], reader: &mut Reader, history: &mut Annotator) {
+    /// Annotates the records with what earlier ones say about them. All messages have to be [read](Batch::read) before.
+    pub fn remember(&mut self, tables: &[LazyTables], reader: &mut OutlineReader, history: &mut Annotator) {
         let (mut heads, mut annotation_store) =
             (std::mem::take(&mut self.heads), std::mem::take(&mut self.annotation_store));
+        let mut tables = TablesByName::new(tables);
         for head in &mut heads {
             let mut annotations = AnnotationRange::default();
-            self.show(head, tables, reader, |record| annotations = history.next(record, &mut annotation_store));
+            self.show(head, &mut tables, reader, |record| annotations = history.next(record, &mut annotation_store));
             head.annotations = annotations;
         }
         (self.heads, self.annotation_store) = (heads, annotation_store);
     }
 
-    /// Shows every record to `write`, as it was. The tables are those of the run.
+    /// Calls `write` with every record as it was added, and its annotations. `tables` are those of the run.
     pub fn each(
         &self,
         tables: &[LazyTables],
-        reader: &mut Reader,
+        reader: &mut OutlineReader,
         mut write: impl FnMut(&Record<'_>, Annotations<'_>),
     ) {
+        let mut tables = TablesByName::new(tables);
         for head in &self.heads {
-            self.show(head, tables, reader, |record| write(record, self.annotation_store.get(head.annotations)));
+            self.show(head, &mut tables, reader, |record| write(record, self.annotation_store.get(head.annotations)));
         }
     }
 
-    fn show(&self, head: &Head, tables: &[LazyTables], reader: &mut Reader, to: impl FnOnce(&Record<'_>)) {
-        let (protocol, service) = (self.text(head.protocol), self.text(head.service));
-        let Head { number, at, transport, stream, src, dst, from, .. } = *head;
+    fn show(
+        &self,
+        head: &Head,
+        tables: &mut TablesByName<'_>,
+        reader: &mut OutlineReader,
+        to: impl FnOnce(&Record<'_>),
+    ) {
+        let Head { number, at, transport, stream, src, dst, from, protocol, .. } = *head;
+        let service = self.text(head.service);
         let message;
         let body = match head.what {
             What::Message { name, number, offset, bytes, reply, fields } => {
-                let Some(tables) = LazyTables::of(tables, protocol) else { return };
+                let Some(tables) = tables.of(protocol) else { return };
                 let (name, bytes) = (self.text(name), self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
                 let tree = match fields {
                     Fields::Tree(at) => self.trees.get(at),
                     Fields::Unread(id) => {
-                        reader.read(tables.get(), id, from, bytes);
+                        reader.read(tables, id, from, bytes);
                         Some(&reader.tree)
                     }
                 };
                 let Some(tree) = tree else { return };
                 message = Message { name: Captured::new(name), number, service, from, offset, bytes, reply };
-                Body::Message { message: &message, tables: tables.get(), tree }
+                Body::Message { message: &message, tables, tree }
             }
             What::Event(at) => {
                 let Some(event) = self.events.get(at) else { return };
@@ -214,12 +244,12 @@ impl Batch {
         to(&Record { number, at, transport, stream, src, dst, from, protocol, service, body });
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it has no records.
     pub fn is_empty(&self) -> bool {
         self.heads.is_empty()
     }
 
-    /// How many bytes it takes, about.
+    /// Bytes of memory it takes, roughly.
     pub fn bytes(&self) -> usize {
         size_of_val(self.heads.as_slice())
             + self.tree_bytes
@@ -229,7 +259,7 @@ impl Batch {
             + self.text.len()
     }
 
-    /// Empties it, keeping of each part what was allocated up to so many bytes.
+    /// Empties it. Each vector retains up to `keep` bytes of its allocation, and the trees together up to four times as much.
     pub fn clear(&mut self, keep: usize) {
         self.heads.clear();
         self.heads.shrink_to(keep / size_of::<Head>());
@@ -244,26 +274,27 @@ impl Batch {
         self.text.shrink_to(keep);
     }
 
-    /// Keeps trees to be used again, as many as take so many bytes.
+    /// Retains trees to be used again, up to `keep` bytes.
     fn keep_trees(&mut self, keep: usize) {
         self.spare.append(&mut self.trees);
-        let mut room = keep;
-        self.spare.retain(|tree| match room.checked_sub(size_of::<Tree>() + tree.allocated()) {
+        let mut left = keep;
+        self.spare.retain(|tree| match left.checked_sub(size_of::<Tree>() + tree.allocated()) {
             Some(rest) => {
-                room = rest;
+                left = rest;
                 true
             }
             None => false,
         });
     }
 
-    fn keep(&mut self, text: &str) -> Place {
+    /// Copies a text into the batch.
+    fn keep(&mut self, text: &str) -> Range {
         let start = self.text.len();
         self.text.push_str(text);
         (start, self.text.len())
     }
 
-    fn text(&self, place: Place) -> &str {
+    fn text(&self, place: Range) -> &str {
         self.text.get(place.0..place.1).unwrap_or("")
     }
 }
@@ -280,7 +311,7 @@ mod tests {
     /// A net message of the game, with a date.
     const MESSAGE: &str = "0200 b8020000 12000000 b802010002008527006be1c3070000000000";
 
-    /// The problems of a message that came in outline, as it is written.
+    /// How many problems a message that came as an outline has when it is written.
     fn problems_within(limits: MessageLimits) -> usize {
         let tables = [LazyTables::new(protocol_named("moul").unwrap(), Vec::new()).unwrap()];
         let bytes = parse_hex(MESSAGE).unwrap();
@@ -314,7 +345,7 @@ mod tests {
             body: Outlined { message: &message, id, tables: tables[0].get(), outline: &outline },
         });
         let mut found = Vec::new();
-        batch.each(&tables, &mut Reader::new(limits), |record, _| {
+        batch.each(&tables, &mut OutlineReader::new(limits), |record, _| {
             let Body::Message { message, tree, .. } = &record.body else { panic!("a message") };
             assert_eq!((message.name.raw(), message.bytes), (name, &bytes[..]));
             found.push(tree.problems().len());
@@ -324,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_came_in_outline_is_read_within_the_bounds_it_was_outlined_in() {
+    fn an_outlined_message_is_read_again_within_the_same_bounds() {
         assert_eq!(problems_within(MessageLimits::default()), 0);
         assert!(problems_within(MessageLimits { nodes: 4, ..MessageLimits::default() }) > 0);
     }

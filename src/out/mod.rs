@@ -20,7 +20,7 @@ mod value_texts;
 pub mod world;
 
 pub use crate::record::{Body, Counts, EVENTS, Outlined, Record, event_word};
-pub use batch::{Batch, Reader};
+pub use batch::{Batch, OutlineReader};
 pub use clock::format_time;
 pub use paint::{Marks, Paint};
 pub use problem::{problem_path, problem_text};

@@ -33,9 +33,9 @@ pub(super) struct Connection {
     /// Payload bytes, forward and backward, and bytes never captured, as long as the protocol is not known. For [`Foreign`].
     unclaimed: [u64; 2],
     lost: u64,
-    /// What the server speaks was remembered.
+    /// The server was added to the known servers.
     server_remembered: bool,
-    /// Memory held, in bytes and roughly: of pieces that wait, or what the session said.
+    /// Memory held by waiting pieces or, as it reports, by the session: in bytes, roughly.
     held: usize,
 }
 
@@ -256,7 +256,7 @@ impl Connection {
         }
     }
 
-    /// Remembers what the server speaks, once its session says which service it is.
+    /// Adds the server to the known servers, once its session says which service it is.
     fn remember_server(&mut self, lent: &mut Lent<'_>) {
         let State::Known(protocol, session) = &self.state else { return };
         if self.server_remembered || !self.whole || session.service() == "unknown" {

@@ -1,4 +1,4 @@
-//! What a session emits becomes records here: numbered, addressed, and its bytes counted, before the output gets it.
+//! Makes records of what a session emits: gives each its number and addresses, counts its bytes, and hands it to the output.
 //!
 //! It decides nothing about the traffic; it knows no protocol and no output by name.
 
@@ -67,7 +67,7 @@ impl RecordEmitter<'_> {
                 let text = "too many IP fragments wait for others: what follows is only the beginning of a packet";
                 (limit("fragments"), None, None, text)
             }
-            // The stream's end, which follows, says enough.
+            // The record of the stream's end follows, and is enough.
             Note::FinAssumed => return,
         };
         let event = Event {

@@ -1,4 +1,4 @@
-//! From frames to records: streams are recognised and given to sessions, and what these say is numbered and counted.
+//! From frames to records: streams are recognised and given to sessions, and the messages and events of the sessions are numbered and counted.
 //!
 //! A frame goes through [`Flow`] into the [`StreamTable`], which calls the `Connection` it belongs to; that calls the protocol's session, and
 //! the session's messages and events become records in a `RecordEmitter`, which hands them to the [`Output`]. This folder knows every other one
@@ -90,7 +90,7 @@ impl fmt::Display for ProblemCounts {
     }
 }
 
-/// What a run met, in numbers.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Frames and packets, on the way to streams.

@@ -95,6 +95,6 @@ pub struct StreamOver<'a> {
     pub service: &'a str,
     /// The final byte counts of the client's and of the server's direction.
     pub counts: [Counts; 2],
-    /// What the stream told of the world it belongs to.
+    /// Facts that the stream told about its world, for `stats`.
     pub learned: Vec<Learned>,
 }

@@ -1,6 +1,6 @@
-//! Conversations that no protocol recognised, counted by port: what there is to say where nothing was recognised.
+//! Conversations that no protocol recognised, counted by port. A run that recognised nothing reports these counts.
 //!
-//! It counts; it knows no protocol and words no message.
+//! It knows no protocol, and leaves the wording to the command line.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What all streams of a run share: tables, keys, evaluators, one tree, the sums, and which servers are known.
+//! What all streams of a run share: tables, keys, evaluators, one tree, the counts, and which servers are known.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -45,7 +45,7 @@ impl Shared {
         }
     }
 
-    /// What is known of the server at one of the ends: an earlier connection told, or a protocol's settings do.
+    /// What is known of the server at one of the ends: from an earlier connection, or from a protocol's settings.
     pub(super) fn known(&self, ends: Ends) -> Option<Known<'_>> {
         let met = [(ends.server, false), (ends.client, true)].into_iter().find_map(|(at, swapped)| {
             let (protocol, service) = self.servers.get(&at)?;

@@ -14,7 +14,7 @@ pub(super) struct StreamTable {
     connections: HashMap<StreamKey, Connection>,
     /// Memory that all connections hold, in bytes and roughly.
     held: usize,
-    /// Above this, the connections that hold most are told to give something up.
+    /// Above this, the connections that hold most memory have to release some of it.
     full: usize,
     pub(super) shared: Shared,
 }
@@ -59,7 +59,7 @@ impl LentTable<'_> {
         }
     }
 
-    /// Has the connections that hold most give up what waits in them, until a quarter of the bound is free. So this is not due again soon.
+    /// Makes the connections that hold most memory give up their waiting bytes, until a quarter of the bound is free, so that this is rarely needed.
     fn relieve(&mut self, at: Moment) {
         let table = &mut *self.table;
         let bound = table.shared.setup.max_held;
@@ -75,7 +75,7 @@ impl LentTable<'_> {
                 table.held = table.held - before + connection.held();
             }
         }
-        // Where the connections cannot give up enough, they are asked again only after they have grown.
+        // Where the connections cannot release enough, the next attempt comes only after they have grown.
         table.full = bound.max(table.held + bound / 4);
     }
 

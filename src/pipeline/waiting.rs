@@ -1,4 +1,4 @@
-//! What a stream brought before its protocol was known, kept until it is.
+//! Bytes of a stream that are kept until its protocol is known.
 //!
 //! It copies what it keeps and says when it holds enough. It knows no protocol.
 
@@ -24,7 +24,7 @@ pub(super) struct Kept {
 pub(super) enum KeptWhat {
     /// Bytes of a TCP stream at an offset.
     Bytes(u64, Vec<u8>),
-    /// A datagram; so many of its last bytes were not captured.
+    /// A datagram, and how many of its last bytes were not captured.
     Datagram(Vec<u8>, u64),
     /// Bytes that were never captured: offset and length.
     Gap(u64, u64),
@@ -32,7 +32,7 @@ pub(super) enum KeptWhat {
     End(End),
 }
 
-/// Everything that a stream brought so far.
+/// Everything that came of a stream so far.
 #[derive(Default)]
 pub(super) struct Waiting {
     pieces: Vec<Kept>,

@@ -32,7 +32,7 @@ impl<W: std::io::Write> BatchSink<W> {
         BatchSink { batch: Batch::default(), next: 0, ordered, formatter, waiting: Arc::default() }
     }
 
-    /// Whether a thread waits to decode. Then the one that decodes leaves as much work as it can to the printing.
+    /// Whether a thread waits to decode. Then the thread that decodes leaves as much work as it can to be done while printing.
     pub(super) fn is_waited_for(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
@@ -55,7 +55,7 @@ impl<W: std::io::Write> BatchSink<W> {
         self.print_overfull();
     }
 
-    /// Adds a message in outline.
+    /// Adds a message that came as an outline.
     pub(super) fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         self.batch.outline(record);
         self.print_overfull();

@@ -1,4 +1,4 @@
-//! What can go wrong while a run is carried out. Which exit status that means is the command line's matter.
+//! The errors of a run. The command line chooses their exit status.
 
 use std::fmt;
 use std::io;

@@ -1,11 +1,12 @@
-//! A batch of records into text. Several threads do that at the same time; what a record owes to earlier ones goes through them in order.
+//! Formats batches of records as text. Several threads do so at the same time; only the annotations, which depend on earlier records, are made
+//! by one thread at a time, in the order of the batches.
 
 use std::sync::Arc;
 
 use super::sequencer::Sequencer;
 use super::writer::RecordWriter;
 use crate::out::tree::Annotator;
-use crate::out::{Batch, Reader};
+use crate::out::{Batch, OutlineReader};
 use crate::pipeline::Setup;
 use crate::proto::LazyTables;
 use crate::table::MessageLimits;
@@ -22,7 +23,7 @@ pub struct Formatter {
     tables: Arc<[LazyTables]>,
     /// The bounds of each message.
     limits: MessageLimits,
-    /// What trees need to know of earlier records. It is shared by all threads.
+    /// Makes the annotations of trees, which depend on earlier records. All threads share it.
     annotator: Option<Arc<Sequencer<Annotator>>>,
 }
 
@@ -34,20 +35,20 @@ impl Formatter {
         Formatter { writer, tables, limits, annotator }
     }
 
-    /// Leaves annotations to the caller, who finds them before records go into batches; `None` where no annotations are wanted.
+    /// Leaves annotations to the caller, which finds them before records go into batches; `None` where no annotations are wanted.
     pub(super) fn take_annotator(&mut self) -> Option<Annotator> {
         self.annotator.take().map(|_| Annotator::default())
     }
 
-    /// What reads the messages of a batch that came in outline.
-    pub(super) fn reader(&self) -> Reader {
-        Reader::new(self.limits)
+    /// Reads the messages of a batch that came as outlines.
+    pub(super) fn reader(&self) -> OutlineReader {
+        OutlineReader::new(self.limits)
     }
 
     /// Appends the text of batch `number`, and empties the batch.
-    pub(super) fn format(&mut self, number: u64, batch: &mut Batch, reader: &mut Reader, text: &mut Vec<u8>) {
+    pub(super) fn format(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader, text: &mut Vec<u8>) {
         if let Some(annotator) = &self.annotator {
-            // Messages are read before this batch's turn comes, so that a turn is short.
+            // Messages are read before the wait, so that other threads wait less for this one.
             batch.read(&self.tables, reader);
             annotator.take(number, |annotator| batch.remember(&self.tables, reader, annotator));
         }

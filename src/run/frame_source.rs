@@ -22,7 +22,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// Whether standard input is among it.
+    /// Whether standard input is one of the captures.
     fn reads_stdin(&self) -> bool {
         matches!(self, Input::Files(files) if files.iter().any(|file| is_stdin(file)))
     }
@@ -113,7 +113,7 @@ impl FrameSource {
         self.ends_by_signal
     }
 
-    /// What says whether a signal asked for the end.
+    /// Says whether a signal asked for the end.
     pub(super) fn interrupt(&self) -> Interrupt {
         self.interrupt.clone()
     }

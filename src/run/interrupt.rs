@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM as a request: what was begun is finished, and what was collected is printed.
+//! Ctrl-C and SIGTERM ask a run to end: the frame at hand is finished, and the records so far are printed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -54,7 +54,7 @@ pub struct Reading {
 }
 
 /// How a run ended.
-pub struct Outcome {
+pub struct RunOutcome {
     /// The pipeline at its end: what it met in numbers, what no protocol recognised, the keys with those that the capture carried.
     pub pipeline: Pipeline,
     /// A signal ended the run before the captures were read to their end. For standard input, a growing file and an interface a signal is the
@@ -88,7 +88,7 @@ impl Run {
     }
 
     /// Reads everything into `out`, on this thread.
-    pub fn into_output(mut self, out: &mut dyn Output) -> Outcome {
+    pub fn into_output(mut self, out: &mut dyn Output) -> RunOutcome {
         self.read_loop.run(&mut self.pipeline, out);
         self.pipeline.finish(out);
         self.ended()
@@ -97,7 +97,7 @@ impl Run {
     /// Reads everything and prints it, on as many threads as the reading asked for. What is printed does not depend on their number.
     ///
     /// The printer must have been made for several threads where the reading asks for several.
-    pub fn into_printer<W: Write + Send>(mut self, printer: &mut Printer<W>) -> Outcome {
+    pub fn into_printer<W: Write + Send>(mut self, printer: &mut Printer<W>) -> RunOutcome {
         if printer.is_batched() {
             workers::run(&mut self.read_loop, &mut self.pipeline, printer, self.threads);
         } else {
@@ -108,8 +108,8 @@ impl Run {
         self.ended()
     }
 
-    fn ended(self) -> Outcome {
+    fn ended(self) -> RunOutcome {
         let interrupted = self.read_loop.was_interrupted();
-        Outcome { pipeline: self.pipeline, interrupted, error: self.read_loop.into_error(self.quiet) }
+        RunOutcome { pipeline: self.pipeline, interrupted, error: self.read_loop.into_error(self.quiet) }
     }
 }

@@ -1,7 +1,7 @@
 //! Texts that several threads make, written onto one stream in the order of their numbers.
 //!
-//! The thread that brings the next text writes it, and those that wait behind it. How much waits is bounded: a thread that is too far
-//! ahead waits until the texts before its own are written.
+//! The thread that brings the next text writes it, and after it the texts that were waiting for it. The number and size of waiting texts is
+//! bounded: a thread that is too far ahead blocks until the texts before its own are written.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};

@@ -26,7 +26,7 @@ impl ReadLoop {
     /// Opens what is to be read. No frame is read yet.
     ///
     /// # Errors
-    /// What cannot be opened, where that shows before anything is read.
+    /// An interface, or the file that keeps frames, cannot be opened. Captures are opened later, by [`run`](ReadLoop::run).
     pub(super) fn new(reading: &Reading) -> Result<ReadLoop, RunError> {
         let source = FrameSource::new(&reading.input, reading.threads > 1, reading.quiet)?;
         Ok(ReadLoop {

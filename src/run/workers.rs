@@ -1,7 +1,7 @@
 //! Several threads that decode in turns, each of them printing what it decoded while the next one goes on.
 //!
 //! Decoding cannot be split up, since streams share keys, record numbers and names. So one thread at a time holds the captures and the
-//! pipeline, and fills a batch with records. Then it lets the next thread have them, makes text of its batch, and gives the text to the
+//! pipeline, and fills a batch with records. Then it hands the captures and the pipeline to the next thread, makes text of its batch, and gives the text to the
 //! [`OrderedWriter`], which writes texts in the order of their batches: byte for byte what one thread prints. The thread that decoded a batch also prints it,
 //! because the batch lies in that core's cache: handed to another core, printing would cost half as much again as all the work on it.
 //!
@@ -46,7 +46,7 @@ pub(super) fn run<W: Write + Send>(
 /// What the threads share.
 struct Workers<'a, W: Write> {
     decoding: Mutex<Decoding<'a, W>>,
-    /// How many threads wait for it.
+    /// How many threads wait to decode.
     waiting: Arc<AtomicUsize>,
     ordered: Arc<OrderedWriter<W>>,
     /// Each thread works with a copy.
@@ -59,7 +59,7 @@ struct Decoding<'a, W: Write> {
     pipeline: &'a mut Pipeline,
     printer: &'a mut Printer<W>,
     over: bool,
-    /// How many threads may still be spawned. One is spawned only when nobody waits to decode, so a small capture needs none.
+    /// How many threads may still be spawned. One is spawned only when no thread waits to decode, so a small capture needs none.
     to_spawn: usize,
 }
 
@@ -121,7 +121,7 @@ struct ReleaseOnPanic<'a, 'c, W: Write>(&'a Workers<'c, W>);
 impl<W: Write> Drop for ReleaseOnPanic<'_, '_, W> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.ordered.fail(io::Error::other("one of the threads came to an end too early"));
+            self.0.ordered.fail(io::Error::other("a worker thread ended too early"));
             self.0.formatter.give_up();
         }
     }

@@ -6,7 +6,7 @@ use crate::out::json::JsonWriter;
 use crate::out::oneline::OneLineWriter;
 use crate::out::tree::{Annotations, TreeWriter};
 
-/// Writes single records. What a record's text owes to earlier records comes as annotations.
+/// Writes single records. What earlier records add to a record's text is passed as annotations.
 #[derive(Clone)]
 pub enum RecordWriter {
     /// `--json`

@@ -11,7 +11,7 @@ pub enum Framing {
     Length(LengthField),
     /// These bytes end it, and belong to it.
     Delimiter(Vec<u8>),
-    /// Every message has so many bytes.
+    /// Every message has this many bytes.
     Fixed(usize),
     /// A datagram is one message. In a stream, the message ends where the stream does.
     Whole,
@@ -64,9 +64,9 @@ pub enum CountsFrom {
 /// Where the message that some bytes begin with ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// So many bytes are needed to tell, more than there are.
+    /// How many bytes are needed to know the length: more than there are.
     Need(usize),
-    /// The message has so many bytes, which may be more than there are.
+    /// The length of the message in bytes, which may be more than there are.
     Bytes(usize),
     /// No message can be so short: the length it states.
     Impossible(u64),

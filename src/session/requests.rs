@@ -11,7 +11,7 @@ use crate::capture::Moment;
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, Tree, mark};
 
-/// For each request that may wait, so many requests behind it are remembered at most, however few of them still wait. The oldest is
+/// For each request that may wait, at most this many later requests are remembered, however few of them still wait. The oldest is
 /// forgotten then, so that one request without a reply does not keep all later ones in memory.
 const SPAN: usize = 8;
 

@@ -37,7 +37,7 @@ pub struct StreamBuffer {
     start: usize,
     /// Stream offset of the first waiting byte.
     offset: u64,
-    /// So many of the last bytes are not shown yet.
+    /// How many of the last bytes are not shown yet.
     hidden: usize,
     /// Fewer waiting bytes than this make no message.
     need: usize,

@@ -49,7 +49,7 @@ pub struct TableSession {
 #[derive(Default)]
 struct Direction {
     stream: StreamBuffer,
-    /// So many of the waiting bytes are known to hold no delimiter.
+    /// How many of the waiting bytes are known to hold no delimiter.
     searched: usize,
     /// Framing is lost, and looked for.
     lost: bool,
@@ -66,9 +66,9 @@ struct Part<'a> {
 
 /// What became of the first waiting bytes.
 enum Step {
-    /// So many were used.
+    /// How many bytes were used.
     Used(usize),
-    /// More are needed: so many in all.
+    /// How many bytes are needed in all.
     Need(usize),
     /// No message begins here.
     Lost(EventKind, String),

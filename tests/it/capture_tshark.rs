@@ -84,7 +84,7 @@ fn compare(file: &Path, frames: usize) {
     assert_eq!(ours.len(), frames, "{}", file.display());
 }
 
-/// Frames nobody can take for a modified header's fields, of every length from 0 up.
+/// Frames that cannot be taken for a modified header's fields, of every length from 0 up.
 fn write_frames(file: &Path, link: u16, digits: u8, count: u32) {
     let mut writer = PcapngWriter::new(fs::File::create(file).unwrap()).unwrap();
     for number in 0..count {

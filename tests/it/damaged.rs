@@ -29,7 +29,7 @@ struct Damage {
     overlap: u32,
 }
 
-/// A direction: the client's port, and who sends.
+/// A direction: the client's port, and the sender.
 type Direction = (u16, &'static str);
 
 /// A damaged capture, and what of each direction is nowhere in it.
@@ -139,7 +139,7 @@ fn told(records: &[Value]) -> BTreeMap<(u64, String, u64), (String, u64)> {
     all
 }
 
-/// The client's port, and who sends.
+/// The client's port, and the sender.
 fn client_of(record: &Value) -> (u64, String) {
     let from = record["from"].as_str().unwrap();
     let client = record[if from == "client" { "src" } else { "dst" }].as_str().unwrap();
@@ -189,7 +189,7 @@ fn share_found(capture: &str, key: &str, damage: Damage, seeds: std::ops::Range<
                 damaged.lost.get(&(direction.0 as u16, side)).unwrap_or(&none).iter().map(|(a, b)| b - a).sum();
             let before = all_payload[&direction]["payload"].as_u64().unwrap();
             assert_eq!(of("payload"), before - lost, "{direction:?}: what was captured");
-            // Of bytes behind the last captured one nobody knows.
+            // Bytes behind the last captured one leave no trace.
             let at_end =
                 damaged.lost.get(&(direction.0 as u16, side)).is_some_and(|all| all.iter().any(|l| l.1 == before));
             assert!(of("lost") == lost || at_end && of("lost") < lost, "{direction:?}: {} of {lost}", of("lost"));

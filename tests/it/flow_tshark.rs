@@ -10,7 +10,7 @@ use crate::common::file;
 use moulsniff::capture::{Capture, Moment, Source};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
 
-/// A TCP stream by its number: who sent the first frame, who received it, and what each sent, in hex.
+/// A TCP stream by its number: the sender and the receiver of the first frame, and what each sent, in hex.
 type Tcp = BTreeMap<u32, (String, String, [String; 2])>;
 /// A datagram: its frame, its stream's number, its bytes in hex.
 type Udp = Vec<(u64, u32, String)>;
@@ -104,7 +104,7 @@ fn compare(path: &Path) {
     let mut bytes = 0;
     for (number, mine) in &ours.tcp {
         let other = &theirs.tcp[number];
-        // Who is called the first node is a matter of taste where no data was sent.
+        // Where no data was sent, either end may be called the first node.
         let swapped = mine.0 == other.1;
         let [a, b] = &other.2;
         let sent = if swapped { [b, a] } else { [a, b] };

@@ -158,7 +158,7 @@ fn a_sequence_number_says_where_the_keystream_begins() {
     let whole = records(CAPTURE, &["keys/dirtsand.ini"], &[]);
     let stream = whole.iter().find(|r| r["service"] == "auth").unwrap()["stream"].as_u64().unwrap();
     let plain = [plaintext(stream, "client"), plaintext(stream, "server")];
-    // Cut where little follows: too little for a search, and enough for who knows the place.
+    // Cut where little follows: too little for a search, and enough where the place is known.
     let cuts = [0, 1].map(|side| plain[side].len() - 300);
     let capture = joined([&plain[0], &plain[1]], cuts);
     // The first captured bytes have the numbers 1000 and 2000; those of the first encrypted bytes lie before 0.

@@ -1,9 +1,9 @@
-//! The shape of the house: who may know whom, and how large a file or function may grow. `docs/architecture.md` says why.
+//! The order of the modules: which may use which, and how large a file or function may be. `docs/architecture.md` says why.
 
 use std::path::{Path, PathBuf};
 
-/// Every room, each followed by the rooms before it which it may know. A room that is not here may be known by nobody.
-const ROOMS: &[(&str, &[&str])] = &[
+/// Every module, each followed by the modules before it that it may use. A module that is not listed may be used by none.
+const MODULES: &[(&str, &[&str])] = &[
     // How text from outside is shown: everybody may know that.
     (CAPTURED, &[]),
     ("suggest", &[]),
@@ -65,24 +65,28 @@ const CAPTURED: &str = "captured";
 
 #[test]
 fn every_room_knows_only_rooms_before_it() {
-    for (place, (room, may)) in ROOMS.iter().enumerate() {
+    for (place, (module, may)) in MODULES.iter().enumerate() {
         for earlier in *may {
-            assert!(ROOMS.iter().take(place).any(|r| r.0 == *earlier), "{room} may know {earlier}, which comes later");
+            assert!(
+                MODULES.iter().take(place).any(|r| r.0 == *earlier),
+                "{module} may know {earlier}, which comes later"
+            );
         }
     }
     let mut wrong = Vec::new();
     for (path, text) in sources() {
-        let room = room_of(&path);
-        if matches!(room.as_str(), "lib" | "main") {
+        let module = module_of(&path);
+        if matches!(module.as_str(), "lib" | "main") {
             continue;
         }
-        let Some((_, may)) = ROOMS.iter().find(|r| r.0 == room) else {
-            panic!("the room {room} has no place in the order of rooms");
+        let Some((_, may)) = MODULES.iter().find(|r| r.0 == module) else {
+            panic!("the module {module} is missing in the list of modules");
         };
         for (number, line) in program_lines(&text) {
-            for known in rooms_named(line).filter(|known| *known != room && *known != CAPTURED && !may.contains(known))
+            for known in
+                modules_named(line).filter(|known| *known != module && *known != CAPTURED && !may.contains(known))
             {
-                wrong.push(format!("{}:{number}: {room} may not know {known}: {}", path.display(), line.trim()));
+                wrong.push(format!("{}:{number}: {module} may not know {known}: {}", path.display(), line.trim()));
             }
         }
     }
@@ -92,7 +96,7 @@ fn every_room_knows_only_rooms_before_it() {
 #[test]
 fn a_session_knows_of_captures_what_a_time_is_and_nothing_else() {
     for (path, text) in
-        sources().into_iter().filter(|(path, _)| ["session", "proto", "out"].contains(&room_of(path).as_str()))
+        sources().into_iter().filter(|(path, _)| ["session", "proto", "out"].contains(&module_of(path).as_str()))
     {
         for (number, line) in
             program_lines(&text).filter(|(_, l)| l.contains("crate::capture::") || l.contains("crate::capture;"))
@@ -232,7 +236,7 @@ fn is_test(path: &Path) -> bool {
     within || stem == "tests" || stem == "testing" || stem.ends_with("_tests")
 }
 
-fn room_of(path: &Path) -> String {
+fn module_of(path: &Path) -> String {
     let first = path.components().nth(1).unwrap();
     Path::new(&first).file_stem().unwrap().to_string_lossy().into_owned()
 }
@@ -244,8 +248,8 @@ fn program_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
-/// The rooms that a line reaches by `crate::`.
-fn rooms_named(line: &str) -> impl Iterator<Item = &str> {
+/// The modules that a line reaches by `crate::`.
+fn modules_named(line: &str) -> impl Iterator<Item = &str> {
     let after = line.split("crate::").skip(1);
     after
         .flat_map(|rest| {
@@ -253,7 +257,7 @@ fn rooms_named(line: &str) -> impl Iterator<Item = &str> {
             group.unwrap_or_else(|| vec![rest])
         })
         .map(|word| word.trim().split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(""))
-        .filter(|word| ROOMS.iter().any(|r| r.0 == *word))
+        .filter(|word| MODULES.iter().any(|r| r.0 == *word))
 }
 
 /// The first line of each function, and how many lines it has.

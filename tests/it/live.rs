@@ -87,7 +87,7 @@ mod live {
         found.0
     }
 
-    /// Says it again, over a connection of its own to a port that somebody listens on.
+    /// Says it again, over a connection of its own to a port with a listener.
     fn say_again(listener: &TcpListener) {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();

@@ -78,7 +78,7 @@ fn agrees(capture: &str, keys: &[&str], at_least: usize) {
         assert_eq!(t.messages.len(), mine.len(), "{capture}: messages of port {} {}", t.port, t.way);
         count += mine.len();
     }
-    assert_eq!(got.values().map(Vec::len).sum::<usize>(), count, "{capture}: messages nobody sent");
+    assert_eq!(got.values().map(Vec::len).sum::<usize>(), count, "{capture}: messages that were never sent");
     assert!(count >= at_least, "{capture}: only {count} messages were compared");
     for r in &records {
         let event = r["event"].as_str().unwrap_or("key");

@@ -47,7 +47,7 @@ pub(super) struct ChunkBuilder {
 
 /// A message with what its tree needs to be read.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct ReportSource<'a> {
     tables: &'a Tables,
     tree: &'a Tree,
     captured: &'a [u8],
@@ -78,7 +78,7 @@ impl ChunkBuilder {
     /// Adds a message.
     pub(super) fn message(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, mut names: Annotations<'_>) {
         self.rows += 1;
-        let source = Source { tables, tree, captured: message.bytes };
+        let source = ReportSource { tables, tree, captured: message.bytes };
         let doc = tables.message_named(message.name.raw()).and_then(|id| tables.message(id)).map_or("", |def| &def.doc);
         self.put_text(doc);
         self.buffers(source);
@@ -112,7 +112,7 @@ impl ChunkBuilder {
         all
     }
 
-    fn buffers(&mut self, source: Source<'_>) {
+    fn buffers(&mut self, source: ReportSource<'_>) {
         let made = source.tree.nodes().iter().map(|node| node.buffer.0).max().unwrap_or(0);
         self.put(u64::from(made) + 1);
         for buffer in (0..=made).map(Buffer) {
@@ -140,7 +140,7 @@ impl ChunkBuilder {
     }
 
     /// The part of a node before its place.
-    fn node(&mut self, source: Source<'_>, index: u32, node: &Node, count: u32) {
+    fn node(&mut self, source: ReportSource<'_>, index: u32, node: &Node, count: u32) {
         self.put(u64::from(node.end.min(count).saturating_sub(index + 1)));
         // Elements of lists have no name: the page counts them.
         let name = source.tree.dynamic(node.name).map_or_else(|| source.tables.name(node.name), Captured::raw);
@@ -176,7 +176,7 @@ impl ChunkBuilder {
     }
 
     /// A node's value, and what it means.
-    fn value(&mut self, source: Source<'_>, node: &Node) {
+    fn value(&mut self, source: ReportSource<'_>, node: &Node) {
         if self.is_hidden(node) {
             let hidden = format!("<redacted, {} bytes>", node.bits.div_ceil(8));
             self.put_text(&hidden);
@@ -197,7 +197,7 @@ impl ChunkBuilder {
         self.bytes = bytes;
     }
 
-    fn put_captured(&mut self, source: Source<'_>, node: &Node, kind: TextKind) {
+    fn put_captured(&mut self, source: ReportSource<'_>, node: &Node, kind: TextKind) {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         if kind == TextKind::Owned {
@@ -217,7 +217,7 @@ impl ChunkBuilder {
         self.text = text;
     }
 
-    fn put_other(&mut self, source: Source<'_>, node: &Node) {
+    fn put_other(&mut self, source: ReportSource<'_>, node: &Node) {
         let (mut bytes, mut scratch) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.scratch));
         bytes.clear();
         let mut w = scratch.writer(&mut bytes);
@@ -227,7 +227,7 @@ impl ChunkBuilder {
         (self.bytes, self.scratch) = (bytes, scratch);
     }
 
-    fn problems(&mut self, source: Source<'_>) {
+    fn problems(&mut self, source: ReportSource<'_>) {
         let problems = source.tree.problems();
         self.put(problems.len() as u64);
         for problem in problems {

@@ -34,7 +34,7 @@ const MAX_REASONS: usize = 1000;
 
 /// All columns.
 #[derive(Default)]
-pub(super) struct Columns {
+pub(super) struct ReportColumns {
     start: Option<Time>,
     record: Vec<u32>,
     frame: Vec<u32>,
@@ -80,7 +80,7 @@ impl Interned {
     }
 }
 
-impl Columns {
+impl ReportColumns {
     /// Notes which session its streams belong to, and where each of them was.
     pub(super) fn tell_session(&mut self, number: u64, session: &ReportSession) {
         for (transport, stream) in &session.streams {
@@ -174,7 +174,7 @@ impl Columns {
         text
     }
 
-    /// Name, kind and length of each array, in the order of [`Columns::bytes`].
+    /// Name, kind and length of each array, in the order of [`ReportColumns::bytes`].
     pub(super) fn list(&self) -> Value {
         let rows = self.record.len();
         let kinds = [

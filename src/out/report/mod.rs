@@ -1,4 +1,4 @@
-//! One HTML page that shows a capture to somebody who has neither the keys nor this program.
+//! One HTML page that shows a capture to readers who have neither the keys nor this program.
 //!
 //! The page is written from its beginning to its end while records come in. Its data stands in blocks of
 //! `<script type="application/octet-stream">`, each deflated (RFC 1951) and in base64; the page's own script opens them. Trees
@@ -24,7 +24,7 @@ use crate::record::{Body, Record};
 use crate::session::{Counts, Transport};
 use crate::tree::Severity;
 use chunk::ChunkBuilder;
-use columns::{Columns, flag};
+use columns::{ReportColumns, flag};
 
 /// Rows in a chunk: opening a record means opening one chunk.
 const CHUNK_ROWS: u64 = 256;
@@ -71,7 +71,7 @@ pub struct About {
 /// A session as the page shows it.
 #[derive(Clone, Debug)]
 pub struct ReportSession {
-    /// Who it was.
+    /// The client's name, or its address.
     pub title: String,
     /// Whether the title is a name, and not an address.
     pub inferred: bool,
@@ -100,7 +100,7 @@ pub struct RowFacts<'a> {
 pub struct ReportWriter<W: Write> {
     out: W,
     options: ReportOptions,
-    columns: Columns,
+    columns: ReportColumns,
     info: DeflateEncoder<Vec<u8>>,
     chunk: ChunkBuilder,
     chunks: u64,
@@ -129,7 +129,7 @@ impl<W: Write> ReportWriter<W> {
         out.write_all(head.replace("{{title}}", &title).as_bytes())?;
         let chunk = ChunkBuilder::new(options.redact);
         let info = DeflateEncoder::new(Vec::new(), Compression::fast());
-        let (columns, problems) = (Columns::default(), [0; 3]);
+        let (columns, problems) = (ReportColumns::default(), [0; 3]);
         Ok(ReportWriter { out, options, columns, info, chunk, chunks: 0, folded: 0, problems, requests: 0 })
     }
 

@@ -1,7 +1,7 @@
 //! What a record's tree shows because of earlier records: names of numbers, the line of a new day. [`Annotator`] finds it in capture order,
 //! once; a tree can then be written by any thread, at any time, without state of its own.
 
-use super::inferred::{NameInference, SeenMessage};
+use super::inferred::{InferenceMessage, NameInference};
 use crate::out::{Body, Record};
 
 /// What earlier records add to one record's tree.
@@ -187,7 +187,7 @@ impl Annotator {
     fn names_in(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> bool {
         let Body::Message { message, tables, tree } = &record.body else { return false };
         let answers = message.reply.map(|reply| reply.record);
-        let seen = SeenMessage { tables, tree, bytes: message.bytes, record: record.number, answers };
+        let seen = InferenceMessage { tables, tree, bytes: message.bytes, record: record.number, answers };
         self.names.infer(seen, annotation_store)
     }
 }

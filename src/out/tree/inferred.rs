@@ -21,11 +21,11 @@ const NUMBER: u8 = 1;
 const NAME: u8 = 2;
 
 /// Something that can have a name: the protocol's tables, the kind of thing, its number.
-type Identity = (usize, Sym, u128);
+type Nameable = (usize, Sym, u128);
 
 /// A message to learn from and to find names for.
 #[derive(Clone, Copy)]
-pub(super) struct SeenMessage<'a> {
+pub(super) struct InferenceMessage<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
     pub(super) bytes: &'a [u8],
@@ -52,7 +52,7 @@ pub(super) struct NameInference {
 impl NameInference {
     /// Learns from a message, and adds the names of its numbers to `annotation_store`: those given by earlier messages or by the request it
     /// answers. Returns true when the bound was reached with this message.
-    pub(super) fn infer(&mut self, seen: SeenMessage<'_>, annotation_store: &mut AnnotationStore) -> bool {
+    pub(super) fn infer(&mut self, seen: InferenceMessage<'_>, annotation_store: &mut AnnotationStore) -> bool {
         self.look(seen);
         if !self.numbers.is_empty() {
             self.answered(seen);
@@ -69,7 +69,7 @@ impl NameInference {
     }
 
     /// Finds the numbers and names in a message.
-    fn look(&mut self, seen: SeenMessage<'_>) {
+    fn look(&mut self, seen: InferenceMessage<'_>) {
         self.numbers.clear();
         self.texts.clear();
         let tables_id = tables_id(seen.tables);
@@ -94,7 +94,7 @@ impl NameInference {
 
     /// Learns from a message. A text that names a kind of thing belongs to the number of that kind in the same structure. In a request the
     /// number may also be a field of the message itself (a node that is saved), or come with the reply (a login).
-    fn learn(&mut self, seen: SeenMessage<'_>) {
+    fn learn(&mut self, seen: InferenceMessage<'_>) {
         let request = seen.answers.is_none() && has_transaction(seen);
         for at in 0..self.texts.len() {
             let Some(index) = self.texts.get(at).copied() else { break };
@@ -116,7 +116,7 @@ impl NameInference {
     }
 
     /// Learns from a reply: names in its request belong to the numbers in it.
-    fn answered(&mut self, seen: SeenMessage<'_>) {
+    fn answered(&mut self, seen: InferenceMessage<'_>) {
         let Some(request) = seen.answers else { return };
         let first = self.asked.partition_point(|asked| asked.0 < request);
         for (_, kind, name) in self.asked.range(first..).take_while(|asked| asked.0 == request) {
@@ -143,15 +143,15 @@ fn ask(asked: &mut VecDeque<(u64, Sym, String)>, record: u64, kind: Sym, name: &
 /// Names by identity, each with the record that gave it.
 #[derive(Default)]
 struct KnownNames {
-    things: HashMap<Identity, (String, u64), RandomSeed>,
-    order: VecDeque<Identity>,
+    things: HashMap<Nameable, (String, u64), RandomSeed>,
+    order: VecDeque<Nameable>,
     /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)` after that.
     full: Option<bool>,
 }
 
 impl KnownNames {
     /// The name of a number, and the record that gave it.
-    fn of(&self, seen: SeenMessage<'_>, node: &Node) -> Option<(&str, u64)> {
+    fn of(&self, seen: InferenceMessage<'_>, node: &Node) -> Option<(&str, u64)> {
         let key = number_of(seen, node)?;
         let ids = &seen.tables.type_def(node.ty)?.ids;
         let known = ids.iter().find_map(|id| self.things.get(&(tables_id(seen.tables), *id, key)))?;
@@ -168,7 +168,7 @@ impl KnownNames {
     }
 
     /// Gives a name to the numbers of a kind in a structure. Returns whether there was one.
-    fn give(&mut self, seen: SeenMessage<'_>, parent: u32, kind: Sym, name: &str, record: u64) -> bool {
+    fn give(&mut self, seen: InferenceMessage<'_>, parent: u32, kind: Sym, name: &str, record: u64) -> bool {
         let mut given = false;
         for (_, number) in seen.tree.children(parent) {
             let Some(def) = seen.tables.type_def(number.ty) else { continue };
@@ -183,7 +183,7 @@ impl KnownNames {
         given
     }
 
-    fn keep(&mut self, thing: Identity, name: &str, record: u64) {
+    fn keep(&mut self, thing: Nameable, name: &str, record: u64) {
         if let Some((known, by)) = self.things.get_mut(&thing) {
             *by = record;
             if known != name {
@@ -218,7 +218,7 @@ fn roles(tables: &Tables) -> Vec<u8> {
 }
 
 /// Reads the first `LENGTH` characters of a text.
-fn read_name(seen: SeenMessage<'_>, node: &Node, out: &mut String) {
+fn read_name(seen: InferenceMessage<'_>, node: &Node, out: &mut String) {
     out.clear();
     match node.kind {
         Kind::Text(TextKind::Owned) => out.push_str(seen.tree.owned(node.value).raw()),
@@ -235,7 +235,7 @@ fn read_name(seen: SeenMessage<'_>, node: &Node, out: &mut String) {
 }
 
 /// Appends the fields behind a name that go on with it (`continues`), with a blank before each.
-fn append_continued(seen: SeenMessage<'_>, index: u32, out: &mut String) {
+fn append_continued(seen: InferenceMessage<'_>, index: u32, out: &mut String) {
     let siblings = seen.tree.children(parent(seen.tree, index));
     // A text's length stands between it and the text before it.
     let behind = siblings.filter(|(at, node)| *at > index && !node.has(mark::SPAN));
@@ -254,7 +254,7 @@ fn append_continued(seen: SeenMessage<'_>, index: u32, out: &mut String) {
 }
 
 /// Whether a message has a number that its reply will repeat.
-fn has_transaction(seen: SeenMessage<'_>) -> bool {
+fn has_transaction(seen: InferenceMessage<'_>) -> bool {
     seen.tree.children(0).any(|(_, node)| seen.tables.type_def(node.ty).is_some_and(|def| def.transaction))
 }
 
@@ -264,7 +264,7 @@ fn parent(tree: &Tree, index: u32) -> u32 {
 }
 
 /// A number, or a UUID as a 128-bit one; `None` for 0, which identifies nothing.
-fn number_of(seen: SeenMessage<'_>, node: &Node) -> Option<u128> {
+fn number_of(seen: InferenceMessage<'_>, node: &Node) -> Option<u128> {
     let key = match node.kind {
         Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => u128::from(node.value),
         Kind::Uuid | Kind::UuidBe => {
@@ -307,8 +307,13 @@ mod tests {
             let outcome = Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
             assert!(matches!(outcome, Outcome::Message(..)), "{outcome:?}");
             self.record += 1;
-            let seen =
-                SeenMessage { tables: &self.tables, tree: &tree, bytes: &bytes, record: self.record, answers: reply };
+            let seen = InferenceMessage {
+                tables: &self.tables,
+                tree: &tree,
+                bytes: &bytes,
+                record: self.record,
+                answers: reply,
+            };
             let mut annotation_store = AnnotationStore::default();
             self.names.infer(seen, &mut annotation_store);
             let mut annotations = annotation_store.all();
@@ -351,7 +356,7 @@ mod tests {
         let reply = "1f00 07000000 00000000 01000000 6b000000";
         assert_eq!(bench.hear(1, reply, Some(1)), [("A".into(), 1)]);
         assert_eq!(bench.hear(0, "1a00 08000000 6b000000", None), [("A".into(), 1)], "a fetch of 107");
-        assert_eq!(bench.hear(0, "1a00 09000000 05000000", None), [], "who made it is not called so");
+        assert_eq!(bench.hear(0, "1a00 09000000 05000000", None), [], "its creator has another name");
     }
 
     #[test]
@@ -362,7 +367,7 @@ mod tests {
         let bytes = parse_hex("01 000000000000000000000000000000aa 0441646100 084578616d706c6500").unwrap();
         let (mut tree, mut names) = (Tree::new(), NameInference::default());
         Evaluator::default().value(&tables, ty, Sym::ELEMENT, &bytes, 0, &mut tree);
-        let seen = SeenMessage { tables: &tables, tree: &tree, bytes: &bytes, record: 1, answers: None };
+        let seen = InferenceMessage { tables: &tables, tree: &tree, bytes: &bytes, record: 1, answers: None };
         names.infer(seen, &mut AnnotationStore::default());
         let known: Vec<&str> = names.known.things.values().map(|(name, _)| name.as_str()).collect();
         assert_eq!(known, ["Ada Example"]);

@@ -5,8 +5,8 @@
 use std::hash::BuildHasher;
 
 use super::number::{self, Form, odd};
-use super::text::{self, Place, Quoted};
-use super::value::{Inside, Run, Sort, node};
+use super::text::{self, TextPlace, Quoted};
+use super::value::{Inside, PacketRun, Sort, node};
 use crate::captured::Captured;
 use crate::table::{ReadAs, ValueRead};
 use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, mark};
@@ -17,13 +17,13 @@ const EXACT: u64 = 1 << 53;
 /// Up to this number, the keys of a mapping are compared one with the other; beyond it, by hash.
 const FEW_KEYS: u32 = 16;
 
-impl Run<'_> {
+impl PacketRun<'_> {
     /// A text.
     pub(super) fn text(&mut self, name: Sym, ty: TypeRef) {
         let place = match self.top.inside {
-            Inside::Packet => Place::Plain,
-            Inside::Keys { .. } if !self.top.value_next => Place::Key,
-            _ => Place::Value,
+            Inside::Packet => TextPlace::Plain,
+            Inside::Keys { .. } if !self.top.value_next => TextPlace::Key,
+            _ => TextPlace::Value,
         };
         let found = self.quoted(place);
         let (value, kind) = self.content(&found);
@@ -41,7 +41,7 @@ impl Run<'_> {
     }
 
     /// The text whose opening quote is here; says what is wrong with it.
-    fn quoted(&mut self, place: Place) -> Quoted {
+    fn quoted(&mut self, place: TextPlace) -> Quoted {
         let start = self.pos + 1;
         let found = text::quoted(self.bytes, start, self.end, place, &mut self.hopeless);
         if let Some(bare) = found.bare {
@@ -276,7 +276,7 @@ impl Run<'_> {
                 false => self.set_aside(),
             };
         }
-        let found = self.quoted(Place::Key);
+        let found = self.quoted(TextPlace::Key);
         let (value, kind) = self.content(&found);
         let name = self.take_name(value, kind);
         if self.known_key(name) {

@@ -3,11 +3,11 @@
 //! Also the separators and closing brackets, since these are where most deviations show.
 
 use super::text::begins_value;
-use super::value::{Inside, Run, Sort, node};
+use super::value::{Inside, PacketRun, Sort, node};
 use crate::table::{ReadAs, ValueRead};
 use crate::tree::{Kind, Node, Problem, Severity, Sym, mark};
 
-impl Run<'_> {
+impl PacketRun<'_> {
     /// The byte here.
     #[inline]
     pub(super) fn peek(&self) -> Option<u8> {

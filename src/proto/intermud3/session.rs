@@ -5,7 +5,7 @@
 use super::framing::{self, Step};
 use super::network::Network;
 use super::replies::{Packet, Replies};
-use super::value::{Found, Reader};
+use super::value::{Found, ValueBuffers};
 use crate::captured::Captured;
 use crate::proto::{Context, Event, EventKind, Learned, Message, Moment, Session, Side};
 use crate::session::StreamBuffer;
@@ -18,7 +18,7 @@ pub(super) struct I3Session {
     header: Option<LayoutId>,
     directions: [Direction; 2],
     service: &'static str,
-    reader: Reader,
+    reader: ValueBuffers,
     replies: Replies,
     network: Network,
     /// The name of the packet that is read.
@@ -46,7 +46,7 @@ impl I3Session {
             header: super::header(tables),
             directions: Default::default(),
             service: if service == Some("oob") { "oob" } else { "router" },
-            reader: Reader::default(),
+            reader: ValueBuffers::default(),
             replies: Replies::new(tables),
             network: Network::new(tables),
             name: String::new(),

@@ -6,7 +6,7 @@ use memchr::memchr2;
 
 /// The place of a text, which says what may follow its closing quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TextPlace {
     /// A packet's type, which holds no quotes: its first one closes it.
     Plain,
     /// A mapping's key: a colon follows.
@@ -40,8 +40,8 @@ pub(super) struct Hopeless {
 }
 
 impl Hopeless {
-    fn at(&mut self, place: Place) -> &mut Option<usize> {
-        if place == Place::Key { &mut self.key } else { &mut self.value }
+    fn at(&mut self, place: TextPlace) -> &mut Option<usize> {
+        if place == TextPlace::Key { &mut self.key } else { &mut self.value }
     }
 }
 
@@ -49,7 +49,7 @@ impl Hopeless {
 ///
 /// A quote that nothing follows which could follow a text was not escaped by its sender (CoffeeMud does so): then the text goes on to
 /// the first quote behind which the array plainly goes on.
-pub(super) fn quoted(bytes: &[u8], start: usize, end: usize, place: Place, hopeless: &mut Hopeless) -> Quoted {
+pub(super) fn quoted(bytes: &[u8], start: usize, end: usize, place: TextPlace, hopeless: &mut Hopeless) -> Quoted {
     let mut escapes = false;
     let mut at = start;
     loop {
@@ -62,7 +62,7 @@ pub(super) fn quoted(bytes: &[u8], start: usize, end: usize, place: Place, hopel
             continue;
         }
         let mut text = Quoted { start, end: found, next: found + 1, escapes, closed: true, bare: None };
-        if place != Place::Plain
+        if place != TextPlace::Plain
             && !closes(bytes, found + 1, end, place)
             && let Some(last) = later(bytes, found + 1, end, place, hopeless)
         {
@@ -85,11 +85,11 @@ fn next_mark(bytes: &[u8], at: usize, end: usize) -> Option<(usize, bool)> {
 
 /// Whether what follows a quote may follow a text.
 #[inline]
-fn closes(bytes: &[u8], next: usize, end: usize, place: Place) -> bool {
+fn closes(bytes: &[u8], next: usize, end: usize, place: TextPlace) -> bool {
     let rest = bytes.get(next..end).unwrap_or(&[]);
     match rest.first() {
         Some(b',') => true,
-        Some(b':') => place == Place::Key || rest.get(1).is_some_and(|b| begins_value(*b)),
+        Some(b':') => place == TextPlace::Key || rest.get(1).is_some_and(|b| begins_value(*b)),
         _ => after_blanks(rest),
     }
 }
@@ -105,7 +105,7 @@ fn after_blanks(rest: &[u8]) -> bool {
 
 /// The first quote from `at` on behind which the whole plainly goes on: a comma and then a value or a closing bracket without a blank
 /// between, a closing bracket, for a key a colon.
-fn later(bytes: &[u8], at: usize, end: usize, place: Place, hopeless: &mut Hopeless) -> Option<usize> {
+fn later(bytes: &[u8], at: usize, end: usize, place: TextPlace, hopeless: &mut Hopeless) -> Option<usize> {
     let known = hopeless.at(place);
     if known.is_some_and(|from| at >= from) {
         return None;
@@ -118,7 +118,7 @@ fn later(bytes: &[u8], at: usize, end: usize, place: Place, hopeless: &mut Hopel
         }
         let rest = bytes.get(found + 1..end).unwrap_or(&[]);
         let good = match (place, rest.first()) {
-            (Place::Key, first) => first == Some(&b':'),
+            (TextPlace::Key, first) => first == Some(&b':'),
             (_, Some(b',')) => goes_on(rest.get(1..).unwrap_or(&[])),
             (_, Some(b'}' | b']' | b'/')) => rest.get(1) == Some(&b')'),
             _ => false,
@@ -178,33 +178,33 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
-    fn of(text: &str, place: Place) -> (&str, Option<usize>) {
+    fn of(text: &str, place: TextPlace) -> (&str, Option<usize>) {
         let q = quoted(text.as_bytes(), 0, text.len(), place, &mut Hopeless::default());
         (&text[q.start..q.end], q.bare)
     }
 
     #[test]
     fn a_text_ends_at_its_quote() {
-        assert_eq!(of(r#"hello",5"#, Place::Value), ("hello", None));
-        assert_eq!(of(r#"a \" b\\",5"#, Place::Value), (r#"a \" b\\"#, None));
-        assert_eq!(of(r#"key":1"#, Place::Key), ("key", None));
-        assert_eq!(of("never closed", Place::Value), ("never closed", None));
+        assert_eq!(of(r#"hello",5"#, TextPlace::Value), ("hello", None));
+        assert_eq!(of(r#"a \" b\\",5"#, TextPlace::Value), (r#"a \" b\\"#, None));
+        assert_eq!(of(r#"key":1"#, TextPlace::Key), ("key", None));
+        assert_eq!(of("never closed", TextPlace::Value), ("never closed", None));
     }
 
     #[test]
     fn a_quote_that_is_not_escaped_belongs_to_the_text() {
         let text = r#"Hello channel "quoted" \ slash",})"#;
-        assert_eq!(of(text, Place::Value), (r#"Hello channel "quoted" \ slash"#, Some(14)));
+        assert_eq!(of(text, TextPlace::Value), (r#"Hello channel "quoted" \ slash"#, Some(14)));
         let text = r#"he said "hi", and left",})"#;
-        assert_eq!(of(text, Place::Value), (r#"he said "hi", and left"#, Some(8)));
-        assert_eq!(of(r#""quoted" only","next",})"#, Place::Value), (r#""quoted" only"#, Some(0)));
+        assert_eq!(of(text, TextPlace::Value), (r#"he said "hi", and left"#, Some(8)));
+        assert_eq!(of(r#""quoted" only","next",})"#, TextPlace::Value), (r#""quoted" only"#, Some(0)));
     }
 
     #[test]
     fn where_no_later_quote_could_close_the_first_one_does() {
-        assert_eq!(of(r#"tell"5,})"#, Place::Value), ("tell", None));
-        assert_eq!(of(r#"a" "b",])"#, Place::Key), ("a", None));
-        assert_eq!(of(r#"tell"5,"x",})"#, Place::Plain), ("tell", None));
+        assert_eq!(of(r#"tell"5,})"#, TextPlace::Value), ("tell", None));
+        assert_eq!(of(r#"a" "b",])"#, TextPlace::Key), ("a", None));
+        assert_eq!(of(r#"tell"5,"x",})"#, TextPlace::Plain), ("tell", None));
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         let text = "\"x".repeat(300_000);
         let mut hopeless = Hopeless::default();
         for at in (0..text.len()).step_by(2) {
-            quoted(text.as_bytes(), at, text.len(), Place::Value, &mut hopeless);
+            quoted(text.as_bytes(), at, text.len(), TextPlace::Value, &mut hopeless);
         }
     }
 

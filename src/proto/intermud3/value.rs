@@ -17,8 +17,8 @@ pub(super) const MAX_DEPTH: u16 = 250;
 
 /// What is kept from packet to packet, so that nothing has to be allocated again.
 #[derive(Default)]
-pub(super) struct Reader {
-    pub(super) stack: Vec<Frame>,
+pub(super) struct ValueBuffers {
+    pub(super) stack: Vec<OpenValue>,
     pub(super) bytes: Vec<u8>,
     pub(super) text: String,
     pub(super) pairs_at: Vec<u32>,
@@ -65,7 +65,7 @@ pub(super) enum Inside {
 
 /// A container that is open.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct OpenValue {
     pub(super) node: u32,
     pub(super) sort: Sort,
     pub(super) inside: Inside,
@@ -88,7 +88,7 @@ pub(super) struct Frame {
 }
 
 /// Reading one packet.
-pub(super) struct Run<'a> {
+pub(super) struct PacketRun<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) pos: usize,
     /// Where the text ends: before the NUL that closes it.
@@ -100,8 +100,8 @@ pub(super) struct Run<'a> {
     pub(super) types: ValueTypes,
     /// The positions of a packet whose type is not known.
     pub(super) header: Option<LayoutId>,
-    pub(super) keep: &'a mut Reader,
-    pub(super) top: Frame,
+    pub(super) keep: &'a mut ValueBuffers,
+    pub(super) top: OpenValue,
     pub(super) hopeless: Hopeless,
     pub(super) message: Option<MessageId>,
     /// Blanks between tokens were noted already.
@@ -116,7 +116,7 @@ pub(super) struct Run<'a> {
     pub(super) mappings: u64,
 }
 
-impl Reader {
+impl ValueBuffers {
     /// Reads a packet, its length field (of `prefix` bytes) first, into a tree.
     pub(super) fn read(
         &mut self,
@@ -142,8 +142,8 @@ impl Reader {
             tree.leaf(length_node);
         }
         let nul = bytes.len() > size && bytes.last() == Some(&0);
-        let top = Frame::outside(tree.checkpoint(), types.any);
-        let mut run = Run {
+        let top = OpenValue::outside(tree.checkpoint(), types.any);
+        let mut run = PacketRun {
             bytes,
             pos: size,
             end: bytes.len() - usize::from(nul),
@@ -183,9 +183,9 @@ pub(super) fn node(name: Sym, ty: TypeRef, kind: Kind, from: usize, to: usize) -
     }
 }
 
-impl Frame {
-    fn outside(before: Checkpoint, any: TypeRef) -> Frame {
-        Frame {
+impl OpenValue {
+    fn outside(before: Checkpoint, any: TypeRef) -> OpenValue {
+        OpenValue {
             node: 0,
             sort: Sort::Outside,
             inside: Inside::Any,
@@ -204,7 +204,7 @@ impl Frame {
     }
 }
 
-impl Run<'_> {
+impl PacketRun<'_> {
     /// The whole text: one value, and what should not be behind it. Returns the node of a packet's type.
     fn whole(&mut self, root: u32) -> Option<u32> {
         self.blanks();
@@ -238,7 +238,7 @@ impl Run<'_> {
     fn open_root(&mut self, root: u32) {
         self.keep.stack.push(self.top);
         self.top =
-            Frame { node: root, sort: Sort::Array, inside: Inside::Packet, level: 1, began: self.pos, ..self.top };
+            OpenValue { node: root, sort: Sort::Array, inside: Inside::Packet, level: 1, began: self.pos, ..self.top };
         self.bracket_open();
     }
 
@@ -333,7 +333,7 @@ impl Run<'_> {
         if sort == Sort::Class {
             self.say_here(Severity::Note, "a class at byte {a}, which FluffOS writes");
         }
-        let frame = Frame {
+        let frame = OpenValue {
             node: index,
             sort,
             inside,
@@ -343,7 +343,7 @@ impl Run<'_> {
             began: self.pos,
             claimed: self.claimed,
             number: self.mappings,
-            ..Frame::outside(before, self.types.any)
+            ..OpenValue::outside(before, self.types.any)
         };
         self.keep.stack.push(std::mem::replace(&mut self.top, frame));
         self.bracket_open();

@@ -73,7 +73,7 @@ const MANAGER: u64 = 7;
 
 /// Which kind of game the message at the cursor is for, as a span without bytes: the game manager where the number of the game is 0,
 /// the kind that is known of the number, or the only one whose messages fit. Arguments: 0 for a client's message and 1 for a server's; the kind,
-/// where somebody knows it, or else 0. In expressions the kind is 8 more where the message is too short for what its number says.
+/// where it is known, or else 0. In expressions the kind is 8 more where the message is too short for what its number says.
 fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let (sender, given) = (run.arg(call, 0, cursor), run.arg(call, 1, cursor));
     let bytes = cursor.rest();

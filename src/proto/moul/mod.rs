@@ -125,7 +125,7 @@ impl Protocol for Moul {
     }
 
     fn expects(&self, ends: Ends, settings: &Settings) -> Option<Expected> {
-        // The user who gives the key of one session says what this session is.
+        // A key of one session also says that the session is of this protocol.
         MoulSettings::of(settings).keys.session_between(ends.client, ends.server)
     }
 

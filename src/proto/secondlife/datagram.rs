@@ -8,7 +8,7 @@ use crate::tree::{Buffer, BufferOrigin, Severity, Sym, Tree, TypeRef, mark};
 
 /// The parts of the tables that frame a datagram.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub struct DatagramLayouts {
     /// The only service.
     pub circuit: ServiceId,
     header: LayoutId,
@@ -60,9 +60,9 @@ impl Found {
     }
 }
 
-impl Frame {
+impl DatagramLayouts {
     /// Finds the frame's parts in the tables.
-    pub fn new(tables: &Tables) -> Option<Frame> {
+    pub fn new(tables: &Tables) -> Option<DatagramLayouts> {
         let layout = |name: &str| match tables.type_def(tables.type_named(name)?)?.read {
             crate::table::ReadAs::Layout { layout, .. } => Some(layout),
             _ => None,
@@ -72,7 +72,7 @@ impl Frame {
             let at = tables.layouts().iter().position(|l| l.name == sym)?;
             Some(LayoutId(at as u32))
         };
-        Some(Frame {
+        Some(DatagramLayouts {
             circuit: tables.service_named("circuit")?,
             header: parameterised("PacketHeader")?,
             body: parameterised("body")?,

@@ -44,7 +44,7 @@ struct What {
 }
 
 /// The stream on its way into the tree.
-struct Stream<'r, 't, 'd> {
+struct BitReader<'r, 't, 'd> {
     run: &'r mut Run<'t>,
     parts: Parts,
     bytes: &'d [u8],
@@ -115,7 +115,7 @@ fn group(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Option<()> 
     let root = run.open(cursor, call.name, call.ty, call.marks);
     run.steps(header, &[], root, cursor).ok()?;
     let parts = Parts::new(tables)?;
-    let mut stream = Stream { run, parts, bytes, buffer: cursor.buffer(), origin, pos: cursor.pos() - origin };
+    let mut stream = BitReader { run, parts, bytes, buffer: cursor.buffer(), origin, pos: cursor.pos() - origin };
     let list = stream.open(stream.parts.patches, Kind::List);
     while stream.patch(LARGE.contains(&layer), usize::from(side) * usize::from(side))? {}
     stream.close(list);
@@ -132,7 +132,7 @@ fn group(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Option<()> 
     Some(())
 }
 
-impl Stream<'_, '_, '_> {
+impl BitReader<'_, '_, '_> {
     /// The next bits (64 at most); `None` behind the end.
     fn take(&mut self, count: u32) -> Option<u64> {
         let mut value = 0;

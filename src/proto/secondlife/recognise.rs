@@ -4,7 +4,7 @@
 //! exactly, and its sequence number and acknowledgements are those of a circuit. How much that proves depends on the message
 //! number: four bytes of it are proof enough, one byte is not.
 
-use super::datagram::{Frame, Framing};
+use super::datagram::{DatagramLayouts, Framing};
 use super::packet::{self, Packet, low, medium};
 use crate::proto::{LazyTables, Opening, Verdict};
 use crate::table::Evaluator;
@@ -141,7 +141,7 @@ fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidenc
         return None;
     }
     let tables = tables.get();
-    let frame = Frame::new(tables)?;
+    let frame = DatagramLayouts::new(tables)?;
     if !frame.plausible(datagram, socks, tables) {
         return None;
     }

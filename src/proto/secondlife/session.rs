@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::circuit::{Arrival, Counters, Direction, Sent};
-use super::datagram::{Frame, Framing, NoMessage, Read};
+use super::datagram::{DatagramLayouts, Framing, NoMessage, Read};
 use super::packet::{self, Packet};
 use crate::captured::Captured;
 use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
@@ -35,7 +35,7 @@ const REQUESTS: usize = 256;
 /// A circuit between a viewer (or another simulator) and a simulator.
 pub struct CircuitSession {
     ends: Ends,
-    frame: Option<Frame>,
+    frame: Option<DatagramLayouts>,
     names: Names,
     requests: Requests,
     socks: Option<bool>,
@@ -70,7 +70,7 @@ impl CircuitSession {
     pub fn new(ends: Ends, tables: &Tables) -> Self {
         CircuitSession {
             ends,
-            frame: Frame::new(tables),
+            frame: DatagramLayouts::new(tables),
             names: Names { packets: tables.sym("Packets"), code: tables.sym("Code"), session: tables.sym("SessionID") },
             requests: Requests::new(tables, REQUESTS),
             socks: None,
@@ -100,7 +100,7 @@ impl CircuitSession {
 
     /// Whether the datagram begins with a SOCKS header. All datagrams of a flow do, or none does; the first one that can only be
     /// read one way decides.
-    fn is_socks(&mut self, datagram: &[u8], frame: &Frame, tables: &Tables) -> bool {
+    fn is_socks(&mut self, datagram: &[u8], frame: &DatagramLayouts, tables: &Tables) -> bool {
         if let Some(known) = self.socks {
             return known && packet::begins_as_socks(datagram);
         }

@@ -19,7 +19,7 @@ pub fn is_template(text: &str) -> bool {
 
 /// Turns a template into tables that replace the embedded messages of the same numbers.
 pub fn to_source(name: &str, text: &str) -> Result<TableSource, TableError> {
-    let mut reader = Reader {
+    let mut reader = TemplateReader {
         name,
         text,
         words: words(text),
@@ -54,7 +54,7 @@ fn words(text: &str) -> Vec<(usize, &str)> {
     out
 }
 
-struct Reader<'a> {
+struct TemplateReader<'a> {
     name: &'a str,
     text: &'a str,
     words: Vec<(usize, &'a str)>,
@@ -63,7 +63,7 @@ struct Reader<'a> {
     out: String,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TemplateReader<'a> {
     fn file(&mut self) -> Result<(), TableError> {
         self.need("version")?;
         self.need("2.0")?;

@@ -191,7 +191,7 @@ fn datagrams_cut_at_every_byte_and_changed_at_every_bit_are_tiled_all_the_same()
 #[test]
 fn every_message_is_tiled_wherever_it_is_cut_and_whatever_is_changed() {
     let tables = tables().get();
-    let frame = super::datagram::Frame::new(tables).unwrap();
+    let frame = super::datagram::DatagramLayouts::new(tables).unwrap();
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
     let mut read = |datagram: &[u8]| {
         tree.clear();
@@ -227,7 +227,7 @@ fn every_message_is_tiled_wherever_it_is_cut_and_whatever_is_changed() {
 #[test]
 fn nothing_is_left_without_a_span_in_the_expanded_part() {
     let lazy = tables();
-    let frame = super::datagram::Frame::new(lazy.get()).unwrap();
+    let frame = super::datagram::DatagramLayouts::new(lazy.get()).unwrap();
     let datagram = parse_hex("80 00000007 00 01 05 09 0009").unwrap();
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
     frame

@@ -86,7 +86,7 @@ pub struct MessageDef {
     pub name: Sym,
     /// Its service.
     pub service: ServiceId,
-    /// Who sends it.
+    /// The side that sends it.
     pub direction: Sender,
     /// Its number, where it has one.
     pub number: Option<u64>,

@@ -2,7 +2,7 @@
 
 use crate::tree::Severity;
 
-/// Who sends a message.
+/// The side that sends a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sender {
     /// The client.

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// Where in a key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum KeyPlace {
     /// The file as a whole.
     Whole,
     /// A line and a column of a text file, both from 1; columns count characters.
@@ -25,7 +25,7 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyError {
     file: String,
-    place: Place,
+    place: KeyPlace,
     text: String,
     nature: Nature,
 }
@@ -43,7 +43,7 @@ enum Nature {
 
 impl KeyError {
     /// An error about `file`; control characters in its name are shown as `?`.
-    pub(super) fn new(file: &str, place: Place, text: impl Into<String>) -> KeyError {
+    pub(super) fn new(file: &str, place: KeyPlace, text: impl Into<String>) -> KeyError {
         KeyError { file: printable(file), place, text: text.into(), nature: Nature::Useless }
     }
 
@@ -73,7 +73,7 @@ impl KeyError {
     }
 
     /// Where in the file.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> KeyPlace {
         self.place
     }
 
@@ -87,9 +87,9 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let KeyError { file, place, text, .. } = self;
         match place {
-            Place::Whole => write!(f, "{file}: {text}"),
-            Place::Line { line, column } => write!(f, "{file}:{line}:{column}: {text}"),
-            Place::Byte(at) => write!(f, "{file}: byte {at}: {text}"),
+            KeyPlace::Whole => write!(f, "{file}: {text}"),
+            KeyPlace::Line { line, column } => write!(f, "{file}:{line}:{column}: {text}"),
+            KeyPlace::Byte(at) => write!(f, "{file}: byte {at}: {text}"),
         }
     }
 }
@@ -107,9 +107,9 @@ mod tests {
 
     #[test]
     fn it_is_one_line_whatever_the_file_is_called() {
-        let error = KeyError::new("a\nb.ini", Place::Line { line: 3, column: 14 }, "expected base-64");
+        let error = KeyError::new("a\nb.ini", KeyPlace::Line { line: 3, column: 14 }, "expected base-64");
         assert_eq!(error.to_string(), "a\\nb.ini:3:14: expected base-64");
-        assert_eq!(KeyError::new("k", Place::Byte(5), "x").to_string(), "k: byte 5: x");
-        assert_eq!(KeyError::new("k", Place::Whole, "x").to_string(), "k: x");
+        assert_eq!(KeyError::new("k", KeyPlace::Byte(5), "x").to_string(), "k: byte 5: x");
+        assert_eq!(KeyError::new("k", KeyPlace::Whole, "x").to_string(), "k: x");
     }
 }

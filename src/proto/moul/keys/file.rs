@@ -1,6 +1,6 @@
 //! A key file of any format. The format is recognised by the content, not by the file's name.
 
-use super::error::{KeyError, Place};
+use super::error::{KeyError, KeyPlace};
 use super::ini::{client, client_line, dirtsand, server_line};
 use super::moss::{self, Raw};
 use super::moulars::{self, moulars};
@@ -116,7 +116,7 @@ impl KeyFile {
 
 /// Reads any format, including those that open nothing.
 pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, Contents), KeyError> {
-    let whole = |text: &str| KeyError::new(name, Place::Whole, text);
+    let whole = |text: &str| KeyError::new(name, KeyPlace::Whole, text);
     if bytes.is_empty() {
         return Err(whole("the file is empty").of_another_kind());
     }
@@ -159,7 +159,7 @@ fn read_text(name: &str, text: &str) -> Result<(Format, Contents), KeyError> {
     } else if any(|line| line.starts_with("Private key:")) {
         (Format::MossText, moss::printed(name, text)?)
     } else {
-        return Err(KeyError::new(name, Place::Whole, refusal(text)).of_another_kind());
+        return Err(KeyError::new(name, KeyPlace::Whole, refusal(text)).of_another_kind());
     };
     Ok((format, contents))
 }
@@ -218,7 +218,7 @@ pub(super) fn opens_nothing(name: &str, format: Format, contents: &Contents) -> 
         }
         _ => "no key in this file: expected a line `private` or `session`",
     };
-    let error = KeyError::new(name, Place::Whole, text);
+    let error = KeyError::new(name, KeyPlace::Whole, text);
     // Half a key is a mistake. No key at all means that the server does not encrypt.
     let harmless = format == Format::Nagus && contents.public.is_empty() && contents.no_keys_wanted;
     Some(if harmless { error.harmless() } else { error })

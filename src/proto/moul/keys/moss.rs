@@ -2,7 +2,7 @@
 //! for clients, and what `-t` prints. None says which server it is for; the generator or the file's
 //! name may.
 
-use super::error::{KeyError, Place};
+use super::error::{KeyError, KeyPlace};
 use super::prime::{is_probable_prime, is_safe_prime};
 use super::private::{PrivateKey, PublicHalf};
 use super::service::Service;
@@ -35,19 +35,19 @@ pub(super) fn der(file: &str, bytes: &[u8]) -> Result<Contents, KeyError> {
     let end = reader.at.saturating_add(length);
     let Some(sequence) = bytes.get(..end) else {
         let text = format!("expected {end} bytes as the SEQUENCE says, found {}: the file is cut off", bytes.len());
-        return Err(KeyError::new(file, Place::Byte(bytes.len()), text));
+        return Err(KeyError::new(file, KeyPlace::Byte(bytes.len()), text));
     };
     reader.bytes = sequence;
     let p = reader.integer("p")?;
     let g = reader.integer("g")?;
     if reader.at == end {
         let text = "expected a third INTEGER, the private exponent: these are Diffie-Hellman parameters without a key";
-        return Err(KeyError::new(file, Place::Byte(end), text));
+        return Err(KeyError::new(file, KeyPlace::Byte(end), text));
     }
     let exponent = reader.integer("the private exponent")?;
     if reader.at != end {
         let text = "expected the SEQUENCE to end after p, g and the private exponent";
-        return Err(KeyError::new(file, Place::Byte(reader.at), text));
+        return Err(KeyError::new(file, KeyPlace::Byte(reader.at), text));
     }
     let mut contents = with_generator(file, p, u64::try_from(&g).ok(), exponent)?;
     if bytes.len() > end {
@@ -59,7 +59,7 @@ pub(super) fn der(file: &str, bytes: &[u8]) -> Result<Contents, KeyError> {
 /// Tells the `-w` file from the `-c` file by which byte order makes a prime of the first 64 bytes,
 /// and reads it.
 pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
-    let wrong = |at: usize, text: &str| KeyError::new(file, Place::Byte(at), text);
+    let wrong = |at: usize, text: &str| KeyError::new(file, KeyPlace::Byte(at), text);
     if bytes.len() > 2 * PRIME {
         return Err(wrong(2 * PRIME, "not a key file: expected text, MOSS's DER, or the 128 bytes of make_cyan_dh -w"));
     }
@@ -101,7 +101,7 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
 /// Reads what `make_cyan_dh -t` prints: numbers in hex under the names "Prime (modulus)",
 /// "Generator" and "Private key".
 pub(super) fn printed(file: &str, text: &str) -> Result<Contents, KeyError> {
-    let mut numbers: [(String, Place); 4] = std::array::from_fn(|_| (String::new(), Place::Whole));
+    let mut numbers: [(String, KeyPlace); 4] = std::array::from_fn(|_| (String::new(), KeyPlace::Whole));
     let mut current = None;
     for (number, line) in lines(text) {
         let heading = ["prime", "generator", "private key", "public key"];
@@ -110,7 +110,7 @@ pub(super) fn printed(file: &str, text: &str) -> Result<Contents, KeyError> {
             current = numbers.get_mut(found);
             if let Some((digits, place)) = current.as_mut() {
                 digits.clear();
-                *place = Place::Line { line: number, column: 1 };
+                *place = KeyPlace::Line { line: number, column: 1 };
             }
         } else if lower.chars().all(|c| c.is_ascii_hexdigit() || c.is_whitespace()) {
             if let Some((digits, _)) = current.as_mut() {
@@ -121,7 +121,7 @@ pub(super) fn printed(file: &str, text: &str) -> Result<Contents, KeyError> {
         }
     }
     let [p, g, k, x] = numbers;
-    let hex = |(digits, place): &(String, Place), name: &str| {
+    let hex = |(digits, place): &(String, KeyPlace), name: &str| {
         BigUint::parse_bytes(digits.as_bytes(), 16)
             .ok_or_else(|| KeyError::new(file, *place, format!("expected {name} in hex, as make_cyan_dh -t prints it")))
     };
@@ -160,7 +160,7 @@ fn contents(
     exponent: BigUint,
 ) -> Result<Contents, KeyError> {
     let key =
-        PrivateKey::new(service, generator, p, exponent).map_err(|text| KeyError::new(file, Place::Whole, text))?;
+        PrivateKey::new(service, generator, p, exponent).map_err(|text| KeyError::new(file, KeyPlace::Whole, text))?;
     Ok(Contents { keys: vec![key], ..Contents::default() })
 }
 
@@ -173,7 +173,7 @@ struct Der<'a> {
 
 impl Der<'_> {
     fn wrong(&self, text: impl Into<String>) -> KeyError {
-        KeyError::new(self.file, Place::Byte(self.at), text)
+        KeyError::new(self.file, KeyPlace::Byte(self.at), text)
     }
 
     fn byte(&mut self) -> Result<u8, KeyError> {

@@ -1,7 +1,7 @@
 //! MOULArs's `moulars.toml` and what its key generator prints. It looks at `[crypt_keys]` and
 //! nothing else.
 
-use super::error::{KeyError, Place};
+use super::error::{KeyError, KeyPlace};
 use super::ini::{THREE, client_line};
 use super::service::Service;
 use super::text::{Contents, Pairs, Part, lines};
@@ -83,12 +83,12 @@ fn read_table(file: &str, text: &str, part: &str, base: usize, pairs: &mut Pairs
 }
 
 /// The line and column of a byte.
-fn place(text: &str, at: usize) -> Place {
+fn place(text: &str, at: usize) -> KeyPlace {
     let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let before = text.get(..at).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    Place::Line { line, column }
+    KeyPlace::Line { line, column }
 }
 
 #[cfg(test)]
@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn positions_are_lines_and_characters() {
-        assert_eq!(place("ab\ncd", 4), Place::Line { line: 2, column: 2 });
-        assert_eq!(place("é\né=", 6), Place::Line { line: 2, column: 3 });
-        assert_eq!(place("é", 1), Place::Line { line: 1, column: 1 });
-        assert_eq!(place("", 99), Place::Line { line: 1, column: 1 });
+        assert_eq!(place("ab\ncd", 4), KeyPlace::Line { line: 2, column: 2 });
+        assert_eq!(place("é\né=", 6), KeyPlace::Line { line: 2, column: 3 });
+        assert_eq!(place("é", 1), KeyPlace::Line { line: 1, column: 1 });
+        assert_eq!(place("", 99), KeyPlace::Line { line: 1, column: 1 });
     }
 
     #[test]

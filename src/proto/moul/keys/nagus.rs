@@ -2,7 +2,7 @@
 //! on indented lines. Only the keys are read, everything else is skipped.
 
 use super::error::KeyError;
-use super::error::Place;
+use super::error::KeyPlace;
 use super::ini::THREE;
 use super::service::Service;
 use super::text::{Contents, Pairs, Part, lines, place_of};
@@ -51,7 +51,7 @@ struct OptionLine<'a> {
     section: &'a str,
     name: &'a str,
     value: &'a str,
-    place: Place,
+    place: KeyPlace,
 }
 
 /// An option whose value may continue on the next lines.
@@ -59,7 +59,7 @@ struct Open<'a> {
     name: String,
     value: String,
     indent: usize,
-    place: Place,
+    place: KeyPlace,
     section: &'a str,
 }
 

@@ -2,7 +2,7 @@
 //! session's key. `docs/keys.md` describes it; `write` writes it.
 
 use super::derive::SessionKey;
-use super::error::{KeyError, Place};
+use super::error::{KeyError, KeyPlace};
 use super::private::{MAX_KEYS, PrivateKey, check_modulus};
 use super::service::Service;
 use super::session::{KeystreamStart, SessionLine};
@@ -67,7 +67,7 @@ fn add(before: Option<usize>, now: Option<usize>) -> Option<usize> {
 #[derive(Clone, Copy)]
 struct Word<'a> {
     text: &'a str,
-    place: Place,
+    place: KeyPlace,
 }
 
 /// The words of a line up to its comment.
@@ -84,11 +84,11 @@ fn service_word(word: &str) -> Option<Option<Service>> {
 /// One line being read; its errors point into it.
 struct Line<'a> {
     file: &'a str,
-    first: Place,
+    first: KeyPlace,
 }
 
 impl<'a> Line<'a> {
-    fn wrong(&self, place: Place, text: impl Into<String>) -> KeyError {
+    fn wrong(&self, place: KeyPlace, text: impl Into<String>) -> KeyError {
         KeyError::new(self.file, place, text)
     }
 
@@ -199,9 +199,9 @@ impl<'a> Line<'a> {
     }
 }
 
-fn shifted(place: Place, by: usize) -> Place {
+fn shifted(place: KeyPlace, by: usize) -> KeyPlace {
     match place {
-        Place::Line { line, column } => Place::Line { line, column: column.saturating_add(by) },
+        KeyPlace::Line { line, column } => KeyPlace::Line { line, column: column.saturating_add(by) },
         other => other,
     }
 }

@@ -1,7 +1,7 @@
 //! What the text formats share: decoding, lines with their numbers, base-64 numbers, and pairing
 //! the halves of a key. It knows no particular format.
 
-use super::error::{KeyError, Place};
+use super::error::{KeyError, KeyPlace};
 use super::private::{MAX_KEYS, PrivateKey, PublicHalf, check_modulus};
 use super::service::Service;
 use super::session::SessionLine;
@@ -45,10 +45,10 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Where `part`, a piece cut out of `line`, begins.
-pub(super) fn place_of(number: usize, line: &str, part: &str) -> Place {
+pub(super) fn place_of(number: usize, line: &str, part: &str) -> KeyPlace {
     let start = (part.as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
     let column = line.get(..start).map_or(1, |before| before.chars().count() + 1);
-    Place::Line { line: number, column }
+    KeyPlace::Line { line: number, column }
 }
 
 /// A value without the blanks and quotes around it.
@@ -118,8 +118,8 @@ pub(super) struct Pairs<'a> {
 #[derive(Default)]
 struct Parts {
     service: Option<Service>,
-    n: Option<(BigUint, Place)>,
-    k: Option<(BigUint, Place)>,
+    n: Option<(BigUint, KeyPlace)>,
+    k: Option<(BigUint, KeyPlace)>,
     x: Option<BigUint>,
     g: Option<u64>,
 }
@@ -130,7 +130,7 @@ impl<'a> Pairs<'a> {
     }
 
     /// Takes one value as it is written in the file, with its quotes. An empty value counts as not given.
-    pub(super) fn put(&mut self, service: Service, part: Part, value: &str, place: Place) -> Result<(), KeyError> {
+    pub(super) fn put(&mut self, service: Service, part: Part, value: &str, place: KeyPlace) -> Result<(), KeyError> {
         let value = bare(value);
         if value.is_empty() {
             return Ok(());
@@ -190,7 +190,7 @@ impl<'a> Pairs<'a> {
     pub(super) fn finish(self, expected: &[Service]) -> Result<Contents, KeyError> {
         if self.keys.len() > MAX_KEYS {
             let text = format!("expected at most {MAX_KEYS} private keys");
-            return Err(KeyError::new(self.file, Place::Whole, text));
+            return Err(KeyError::new(self.file, KeyPlace::Whole, text));
         }
         let mut contents = Contents { notes: self.notes, ..Contents::default() };
         for parts in self.keys {

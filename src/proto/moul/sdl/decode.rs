@@ -30,7 +30,7 @@ fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     let Some(descriptor) = descriptor(run, cursor, names, call) else {
         return Ok(without_descriptor(run, cursor, names, call));
     };
-    let mut reader = Reader::new(run, names, Reading::default());
+    let mut reader = StateReader::new(run, names, Reading::default());
     let node = reader.run.open(cursor, call.name, call.ty, call.marks);
     let result = reader.simple_list(cursor, &descriptor);
     reader.run.tree.close(node, cursor.pos());
@@ -93,7 +93,7 @@ fn nested_as(
     descriptor: &Descriptor,
     reading: Reading,
 ) -> (Result<(), Stop>, Doubts) {
-    let mut reader = Reader::new(run, names, reading);
+    let mut reader = StateReader::new(run, names, reading);
     let node = reader.run.open(cursor, call.name, call.ty, call.marks);
     let result = reader.nested_list(cursor, descriptor);
     reader.run.tree.close(node, cursor.pos());
@@ -236,7 +236,7 @@ fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: fmt::Arguments<'_
 }
 
 /// What reading a record needs besides the bytes.
-struct Reader<'r, 'a> {
+struct StateReader<'r, 'a> {
     run: &'r mut Run<'a>,
     names: Names,
     reading: Reading,
@@ -244,9 +244,9 @@ struct Reader<'r, 'a> {
     depth: u32,
 }
 
-impl<'r, 'a> Reader<'r, 'a> {
+impl<'r, 'a> StateReader<'r, 'a> {
     fn new(run: &'r mut Run<'a>, names: Names, reading: Reading) -> Self {
-        Reader { run, names, reading, doubts: Doubts::default(), depth: 0 }
+        StateReader { run, names, reading, doubts: Doubts::default(), depth: 0 }
     }
 
     fn field(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> Result<u64, Stop> {
