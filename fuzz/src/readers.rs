@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use moulsniff::capture::{Moment, Time};
-use moulsniff::filter::Filter;
 use moulsniff::captured::Captured;
+use moulsniff::filter::Filter;
 use moulsniff::out::{Body, Record};
 use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
 use moulsniff::proto::moul::sdl::store::Store;
@@ -96,8 +96,7 @@ pub fn filter(data: &[u8]) {
     };
     filter.keeps(&record(Body::Message { message: &message, tables, tree }));
     let kind = EventKind::Resync { passed_over: 7 };
-    let event =
-        Event { kind, service: "game".into(), from: Side::Server, offset: Some(1), length: None, text: "found".into() };
+    let event = Event { offset: Some(1), ..Event::new(kind, "game", Side::Server, "found") };
     filter.keeps(&record(Body::Event(&event)));
 }
 
