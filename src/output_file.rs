@@ -245,9 +245,8 @@ fn identity(path: &Path, _data: &Metadata) -> io::Result<FileIdentity> {
     Ok(FileIdentity { path: path.canonicalize()? })
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
-    #![cfg(unix)]
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

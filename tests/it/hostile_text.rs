@@ -21,7 +21,7 @@ fn capture() -> Vec<u8> {
         format!(
             "({{\"mudlist\",5,\"*i4\",0,\"A\",0,1,([\"{quoted}\":({{-1,\"1.2.3.4\",1,2,3,\"{quoted}\",\"{quoted}\",\"{quoted}\",\"t\",\"o\",\"e\",([\"{quoted}\":1,]),([]),}}),]),}})"
         ),
-        format!("{HARM}"),
+        HARM.to_string(),
     ];
     let (client, server) = (end(1, 40_000), end(2, 8080));
     let mut made = Made::new();
