@@ -15,7 +15,7 @@ use crate::captured::Escaped;
 use crate::proto::{Message, Transport};
 use crate::record::{Body, Counts, Outlined, Record, event_word};
 use crate::table::Tables;
-use crate::tree::{Problem, ProblemText, Tree};
+use crate::tree::{Problem, ProblemText, Severity, Tree};
 
 /// Different texts of problems that are kept apart.
 const TEXTS: usize = 10_000;
@@ -56,6 +56,8 @@ pub struct Stats {
     /// The others, with the numbers that go into their text, and those that were met last.
     problems: HashMap<ProblemKey, u64>,
     recent: RecentCounts<ProblemKey>,
+    /// Problems by severity: errors, warnings, notes.
+    severities: [u64; 3],
     all: Counts,
     protocols: Vec<(String, Counts)>,
     services: Vec<(String, Counts)>,
@@ -115,6 +117,12 @@ impl Stats {
 
     /// Counts a problem. Only trees have texts of their own.
     fn problem(&mut self, problem: &Problem, tables: &Tables, tree: Option<&Tree>) {
+        let [errors, warnings, notes] = &mut self.severities;
+        match problem.severity {
+            Severity::Error => *errors += 1,
+            Severity::Warning => *warnings += 1,
+            Severity::Note => *notes += 1,
+        }
         match problem.text {
             ProblemText::Owned(place) => {
                 self.told.count_text(tree.map_or("", |tree| tree.owned(place).raw()));
@@ -209,10 +217,10 @@ impl Stats {
         };
         let _ = writeln!(
             out,
-            "{frames} frames, {} streams, {} messages, {} problems{understood}",
+            "{frames} frames, {} streams, {} messages, {}{understood}",
             self.stream_count,
             self.message_count,
-            self.all_problems().map(|p| p.1).chain(self.told.all().map(|t| t.1)).sum::<u64>()
+            by_severity(self.severities)
         );
         let mut rows = vec![("all".to_string(), self.all)];
         rows.extend(self.protocols.iter().map(|(name, c)| (name.clone(), *c)));
@@ -313,6 +321,14 @@ fn stream_name(l: &StreamSummary, arrow: &str) -> String {
 }
 
 /// A share of `all` in per cent. Only the whole is 100.00 %.
+/// `1 error, 2 warnings, 134 notes`, without those that did not occur.
+fn by_severity(counts: [u64; 3]) -> String {
+    let words = [("error", "errors"), ("warning", "warnings"), ("note", "notes")];
+    let said = counts.iter().zip(words).filter(|(n, _)| **n > 0);
+    let said: Vec<String> = said.map(|(n, (one, more))| format!("{n} {}", if *n == 1 { one } else { more })).collect();
+    if said.is_empty() { "0 problems".to_string() } else { said.join(", ") }
+}
+
 fn share(part: u64, all: u64) -> String {
     let text = format!("{:.2} %", part as f64 * 100.0 / all as f64);
     if part < all && text == "100.00 %" { "99.99 %".into() } else { text }

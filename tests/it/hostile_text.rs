@@ -159,3 +159,19 @@ fn no_line_of_json_is_too_deep_for_jq() {
         }
     }
 }
+
+#[test]
+fn bytes_below_a_message_are_bounded() {
+    let text = format!("({{\"tell\",5,\"A\",0,\"B\",0,\"V\",\"{}\",}})", "x".repeat(300_000));
+    let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
+    bytes.extend(text.as_bytes());
+    let (client, server) = (end(1, 40_000), end(2, 8080));
+    let mut made = Made::new();
+    made.open(client, server);
+    for (i, part) in bytes.chunks(60_000).enumerate() {
+        made.tcp((client, server), (1 + 60_000 * i as u32, 1, ACK), part);
+    }
+    let (out, _) = printed(&["-", "-x"], &made.bytes);
+    assert!(out.contains("\n      00fff0 ") && !out.contains("\n      010000 "), "64 KiB are shown");
+    assert!(out.contains(&format!("      and {} more bytes", bytes.len() - (64 << 10))), "what is left out is said");
+}

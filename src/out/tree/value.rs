@@ -95,14 +95,15 @@ fn short_list(view: &View<'_>, index: u32, w: &mut TextWriter<'_>) {
 
 /// Appends the message's bytes, 16 a line, each in the colour of its field; made buffers follow.
 pub(super) fn dump(view: &View<'_>, paint: &Paint, out: &mut Vec<u8>) {
-    dump_buffer(view, Buffer::CAPTURED, paint, out);
+    let mut left = MAX_DUMP;
+    dump_buffer(view, Buffer::CAPTURED, paint, &mut left, out);
     let mut buffers: Vec<u16> = view.tree.nodes().iter().map(|n| n.buffer.0).filter(|b| *b > 0).collect();
     buffers.sort_unstable();
     buffers.dedup();
     for buffer in buffers {
         let made = view.tree.made(Buffer(buffer)).map_or("", |m| m.word());
         let _ = writeln!(out, "      {made}:");
-        dump_buffer(view, Buffer(buffer), paint, out);
+        dump_buffer(view, Buffer(buffer), paint, &mut left, out);
     }
 }
 
@@ -114,9 +115,19 @@ pub(super) fn dump_event(event: &Event, redact: bool, paint: &Paint, out: &mut V
     }
 }
 
-fn dump_buffer(view: &View<'_>, buffer: Buffer, paint: &Paint, out: &mut Vec<u8>) {
-    let all = view.tree.bytes(buffer, view.bytes);
+/// Bytes that `-x` shows of a message with all its buffers. In colour a byte takes some 40 bytes of text, and several threads hold such texts
+/// at a time.
+const MAX_DUMP: usize = 64 << 10;
+
+/// Appends the bytes of a buffer, at most `left`, and counts them there; says how many are not shown.
+fn dump_buffer(view: &View<'_>, buffer: Buffer, paint: &Paint, left: &mut usize, out: &mut Vec<u8>) {
+    let whole = view.tree.bytes(buffer, view.bytes);
+    let all = whole.get(..*left).unwrap_or(whole);
+    *left -= all.len();
     dump_bytes(all, &ties(view, buffer, all.len()), paint, out);
+    if all.len() < whole.len() {
+        let _ = writeln!(out, "      and {} more bytes", whole.len() - all.len());
+    }
 }
 
 /// Appends bytes, 16 a line; `ties` has for each of them the number of its field, and whether it is hidden.
