@@ -5,7 +5,7 @@
 use std::hash::BuildHasher;
 
 use super::number::{self, Form, odd};
-use super::text::{self, TextPlace, Quoted};
+use super::text::{self, Quoted, TextPlace};
 use super::value::{Inside, PacketRun, Sort, node};
 use crate::captured::Captured;
 use crate::table::{ReadAs, ValueRead};
