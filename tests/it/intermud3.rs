@@ -258,7 +258,9 @@ fn text_is_utf8_or_iso_8859_1_string_by_string() {
 fn depth_has_a_bound_and_the_rest_is_shown() {
     let deep = |n: usize| format!("{}{}", "({".repeat(n), ",})".repeat(n).replacen(',', "", 1));
     let json = |n: usize| first(&deep(n))["deep"].as_str().unwrap().to_string();
-    assert!(json(240).contains(&"[".repeat(240)) && !json(240).contains("more than 250 deep"));
+    assert!(json(180).contains(&"[".repeat(180)) && !json(180).contains("deeper than"));
+    // JSON shows fewer levels than are read: jq 1.6 reads 256.
+    assert!(json(240).contains(&"[".repeat(180)) && json(240).contains("deeper than"));
     assert!(json(50_000).contains("more than 250 deep"));
 }
 
