@@ -168,7 +168,7 @@ mod live {
         assert_eq!(program.wait().unwrap().code(), Some(0));
         let mut said = String::new();
         program.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        assert!(said.contains(" 0 dropped by the kernel") && said.contains(" messages, "), "{said}");
+        assert!(said.contains("0 packets dropped by the kernel") && said.contains(" messages, "), "{said}");
         assert_eq!(essence(&got), expected);
         assert!(!got.iter().any(|r| r["event"] == "gap"));
         // What was kept says the same.
