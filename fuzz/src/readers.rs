@@ -143,7 +143,7 @@ pub fn filter_records(mut data: &[u8]) {
     let Outcome::Message(id, length) = outcome else { return };
     let Some(def) = tables.message(id) else { return };
     let message = Message {
-        name: tables.name(def.name),
+        name: moulsniff::captured::Captured::new(tables.name(def.name)),
         number: def.number,
         service: &tables.services()[service.0 as usize].name,
         from,

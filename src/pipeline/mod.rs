@@ -1,6 +1,6 @@
 //! From frames to records: streams are recognised and given to sessions, and the messages and events of the sessions are numbered and counted.
 //!
-//! A frame goes through [`Flow`] into the [`StreamTable`], which calls the `Connection` it belongs to; that calls the protocol's session, and
+//! A frame goes through [`Flow`] into the `StreamTable`, which calls the `Connection` it belongs to; that calls the protocol's session, and
 //! the session's messages and events become records in a `RecordEmitter`, which hands them to the [`Output`]. This folder knows every other one
 //! by its traits: no protocol by name, no output by name.
 

@@ -160,7 +160,7 @@ pub trait Emit {
     /// The session no longer needs the tree of its last message: the receiver may exchange it for another one, whose content means
     /// nothing. Comes after [`message`](Emit::message), at most once for each.
     fn spent(&mut self, _tree: &mut Tree) {}
-    /// A message that was read into the [outline](Context::outline) of the context, and about which a tree would tell no more. Returns its record
+    /// A message that was read into the [outline](super::Context::outline) of the context, and about which a tree would tell no more. Returns its record
     /// number. A receiver that lends no outline never gets this call.
     fn outline(&mut self, _: Moment, _: &Message<'_>, _: MessageId, _: &Tables, _: &Outline) -> u64 {
         0

@@ -41,7 +41,7 @@ fn a_build_without_it_says_what_to_do() {
 }
 
 #[cfg(feature = "live")]
-mod live {
+mod with_libpcap {
     use super::{refused, run};
     use std::fs;
     use std::io::{BufRead, BufReader, Read, Write};
