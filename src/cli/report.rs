@@ -122,12 +122,8 @@ impl Output for Collector {
                 let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
                 write_info(source, &called, info);
                 facts.expects_reply = def.is_some_and(|def| def.expects_reply);
-                refusal =
-                    def.and_then(|def| refused(def, tables, tree)).map(|refused| match (refused.name, refused.value) {
-                        (Some(name), _) => name.to_string(),
-                        (None, Some(value)) => value.to_string(),
-                        (None, None) => message.name.raw().to_string(),
-                    });
+                let refused = def.and_then(|def| refused(def, tables, tree));
+                refusal = refused.map(|refused| refused.reason(message.name.raw()));
             }
             Body::Event(event) => {
                 info.push_str(&event.text);

@@ -119,7 +119,7 @@ impl Printing {
                     self.out.extend_from_slice(text.as_bytes());
                     self.out.push(b'\n');
                 }
-                Form::Csv => self.out.extend_from_slice(format!("{}\n", session_csv(session)).as_bytes()),
+                Form::Csv => session_csv(session, &mut self.out),
                 Form::Text => {
                     let mut text = String::new();
                     session_text(session, self.story, &mut text);

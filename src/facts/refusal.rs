@@ -14,6 +14,17 @@ pub struct Refused<'a> {
     pub name: Option<&'a str>,
 }
 
+impl Refused<'_> {
+    /// Why, in one word: the name, or else the number, or else `message`, the name of a message that always refuses.
+    pub fn reason(&self, message: &str) -> String {
+        match (self.name, self.value) {
+            (Some(name), _) => name.to_string(),
+            (None, Some(value)) => value.to_string(),
+            (None, None) => message.to_string(),
+        }
+    }
+}
+
 /// Says whether a message of these tables refuses. A field that refuses may stand at any depth; the first one counts.
 pub fn refused<'a>(def: &MessageDef, tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
     match def.refusal {

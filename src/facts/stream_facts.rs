@@ -202,11 +202,7 @@ impl StreamFacts {
         }
         let mut told = Told::default();
         let Some(def) = tables.message_named(message.name.raw()).and_then(|id| tables.message(id)) else { return told };
-        let refusal = refused(def, tables, tree).map(|refused| match (refused.name, refused.value) {
-            (Some(name), _) => name.to_string(),
-            (None, Some(value)) => value.to_string(),
-            (None, None) => message.name.raw().to_string(),
-        });
+        let refusal = refused(def, tables, tree).map(|refused| refused.reason(message.name.raw()));
         told.last_reply_to = self.reply(seen, refusal.as_deref());
         if message.reply.is_none() && refusal.is_some() {
             self.requests.refused += 1;

@@ -3,12 +3,12 @@
 mod batch;
 mod clock;
 mod counters;
+mod csv;
 pub mod follow;
 pub mod json;
 pub mod oneline;
 mod paint;
 mod problem;
-
 pub mod report;
 pub mod schema;
 mod scratch;
@@ -22,5 +22,6 @@ pub mod world;
 pub use crate::record::{Body, Counts, EVENTS, Outlined, Record, event_word};
 pub use batch::{Batch, OutlineReader};
 pub use clock::format_time;
+pub use csv::csv_cell;
 pub use paint::{Marks, Paint};
 pub use problem::{problem_path, problem_text};

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::clock::format_time;
+use super::csv::csv_cell;
 use crate::capture::Time;
 use crate::captured::escape;
 use crate::facts::{Identity, IdentityValue, Latencies, Session, SessionStream, StoryLine, StoryOutcome};
@@ -53,8 +54,8 @@ pub fn session_json(session: &Session, story: bool) -> Value {
     out
 }
 
-/// A session as one line of comma-separated values.
-pub fn session_csv(session: &Session) -> String {
+/// Appends a session as one line of comma-separated values.
+pub fn session_csv(session: &Session, out: &mut Vec<u8>) {
     let [note, warning, error] = session.problems;
     let [client, server] = session.messages();
     let requests = &session.requests;
@@ -85,7 +86,13 @@ pub fn session_csv(session: &Session) -> String {
         session.first_record.to_string(),
         session.last_record.to_string(),
     ];
-    cells.map(|cell| csv_cell(&cell)).join(",")
+    for (place, cell) in cells.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        csv_cell(cell, out);
+    }
+    out.push(b'\n');
 }
 
 /// A session as a block of text; `story` adds its story.
@@ -292,11 +299,4 @@ fn time_text(time: Time) -> String {
 fn clock_text(time: Time) -> String {
     let text = time_text(time);
     text.split_once('T').map_or("", |(_, clock)| clock).trim_end_matches('Z').to_string()
-}
-
-/// A cell in quotes where it needs them. What a spreadsheet would take for a formula gets an apostrophe in front.
-fn csv_cell(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
-    let text = if formula { format!("'{text}") } else { text.to_string() };
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }

@@ -1,0 +1,58 @@
+//! Cells of comma-separated values. It knows text, and nothing of what a cell is about.
+
+use std::io::Write;
+
+use crate::captured::Escaped;
+
+/// Appends a cell between commas, as RFC 4180 has it. Line feeds and tabs stay, other controls are escaped. Text that a spreadsheet would take
+/// for a formula gets an apostrophe before it, which spreadsheets read as "this is text".
+pub fn csv_cell(text: &str, out: &mut Vec<u8>) {
+    let guard = if is_formula(text) { "'" } else { "" };
+    let quote = if text.contains([',', '"', '\n', '\r']) { "\"" } else { "" };
+    let _ = write!(out, "{quote}{guard}");
+    for part in text.split_inclusive(['"', '\n', '\r', '\t']) {
+        match part.char_indices().next_back() {
+            Some((at, last @ ('"' | '\n' | '\r' | '\t'))) => {
+                let doubled = if last == '"' { "\"" } else { "" };
+                let _ = write!(out, "{}{last}{doubled}", Escaped(part.get(..at).unwrap_or("")));
+            }
+            _ => {
+                let _ = write!(out, "{}", Escaped(part));
+            }
+        }
+    }
+    let _ = write!(out, "{quote}");
+}
+
+/// Whether a spreadsheet may take a cell for a formula: a number is none.
+fn is_formula(text: &str) -> bool {
+    const BEGINNINGS: [char; 11] =
+        ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+    let number = || {
+        text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) && text.parse::<f64>().is_ok()
+    };
+    text.starts_with(BEGINNINGS) && !number() && text != "-Infinity"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> String {
+        let mut out = Vec::new();
+        csv_cell(text, &mut out);
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_csv_cell_is_no_formula_and_has_no_controls() {
+        for formula in ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "-x", "\t=1"] {
+            assert_eq!(written(formula), format!("'{formula}"));
+        }
+        assert_eq!(written("=\"a\",\n"), "\"'=\"\"a\"\",\n\"");
+        for plain in ["-5", "+5", "-1.5e-7", "a=b", "", "[-1,2]"] {
+            assert_eq!(written(plain).trim_matches('"'), plain);
+        }
+        assert_eq!(written("a\u{1b}b\u{7f}\n"), "\"a\\u001bb\\u007f\n\"");
+    }
+}
