@@ -14,12 +14,12 @@ pub mod examples;
 pub mod facts;
 pub mod filter;
 pub mod flow;
-
 pub mod out;
 pub mod output_file;
 pub mod pipeline;
 pub mod proto;
 pub mod record;
+mod remark;
 pub mod run;
 pub mod session;
 mod suggest;

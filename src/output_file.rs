@@ -3,6 +3,7 @@
 //!
 //! It knows paths and bytes, and nothing of what is in them.
 
+use crate::captured::file_name;
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -89,7 +90,7 @@ impl OutputFile {
     /// Where `target` is one of the inputs or a folder, and where nothing can be made beside it.
     pub fn create(target: &Path, access: Access, inputs: &Inputs) -> io::Result<OutputFile> {
         if let Some(input) = inputs.find(target) {
-            let text = format!("this is the input {}: it is not written over", input.display());
+            let text = format!("this is the input {}: it is not written over", file_name(input));
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let target = target.to_path_buf();

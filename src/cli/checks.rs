@@ -1,5 +1,6 @@
 //! Finds options that have no effect with the command they were typed with. They are reported as mistakes before anything is read.
 
+use crate::captured::file_name;
 use std::path::Path;
 
 use super::args::{Cli, Command, KeysCommand, ReadArgs, TablesCommand};
@@ -99,7 +100,7 @@ fn no_command_among(captures: &[std::path::PathBuf]) -> Result<(), CliError> {
         let word = path.to_string_lossy();
         if COMMANDS.contains(&word.as_ref()) {
             let rest: Vec<String> =
-                captures.iter().filter(|other| *other != path).map(|other| other.display().to_string()).collect();
+                captures.iter().filter(|other| *other != path).map(|other| file_name(other)).collect();
             let text = format!("`{word}` is a command and comes first: moulsniff {word} {}", rest.join(" "));
             return Err(CliError::Typed(text));
         }

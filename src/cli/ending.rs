@@ -1,11 +1,10 @@
 //! How a command that read captures ends: its summary on standard error, and its exit status.
 
-use std::io::{self, Write};
-
 use super::error::{CliError, Status};
 use super::nothing;
 use crate::filter::Filter;
 use crate::pipeline::Summary;
+use crate::remark;
 use crate::run::RunOutcome;
 
 /// How a command ends.
@@ -21,7 +20,7 @@ impl Ending {
     /// Says on standard error what the run met, unless that is not wanted.
     pub(super) fn say_summary(self, outcome: &RunOutcome) {
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "{}", summary_line(&outcome.pipeline.summary()));
+            remark::say(format_args!("{}", summary_line(&outcome.pipeline.summary())));
             self.explain_nothing(outcome);
         }
     }
@@ -30,7 +29,7 @@ impl Ending {
     pub(super) fn explain_nothing(self, outcome: &RunOutcome) {
         let summary = outcome.pipeline.summary();
         if !self.quiet && summary.streams == 0 && summary.flow.frames > 0 {
-            let _ = io::stderr().write_all(nothing::explain(&summary, outcome.pipeline.passed_over()).as_bytes());
+            remark::say(format_args!("{}", nothing::explain(&summary, outcome.pipeline.passed_over())));
         }
     }
 

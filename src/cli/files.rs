@@ -1,6 +1,7 @@
 //! Files that were named on the command line. Those that are read have a largest size, and pipes and devices are refused because reading them may
 //! never end. Those that are written replace no input.
 
+use crate::captured::file_name;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, CliErr
 
 /// What errors and events call a file.
 pub(super) fn name(path: &Path) -> String {
-    if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() }
+    if path.as_os_str() == "-" { "standard input".into() } else { file_name(path) }
 }
 
 /// The files that a path names: the path itself, or the files in a folder, sorted by name. In a folder, hidden files and everything that is not a plain file are
@@ -48,7 +49,7 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }
-    let fail = |e| CliError::File(path.display().to_string(), e);
+    let fail = |e| CliError::File(file_name(path), e);
     let fits = |file: &Path| match extension {
         Some(wanted) => file.extension().is_some_and(|end| end.eq_ignore_ascii_case(wanted)),
         None => file.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.')),
@@ -61,12 +62,12 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
         }
         if files.len() > MOST_FILES {
             let text =
-                format!("{}: more than {MOST_FILES} files in this folder; name those to be read", path.display());
+                format!("{}: more than {MOST_FILES} files in this folder; name those to be read", file_name(path));
             return Err(CliError::Unreadable(text));
         }
     }
     if files.is_empty() {
-        return Err(CliError::Unreadable(format!("{}: expected {what} in this folder, found none", path.display())));
+        return Err(CliError::Unreadable(format!("{}: expected {what} in this folder, found none", file_name(path))));
     }
     files.sort();
     Ok(files)
@@ -85,8 +86,8 @@ pub(super) fn inputs(args: &ReadArgs) -> Inputs {
 /// It is an input, or cannot be made.
 pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<OutputFile, CliError> {
     OutputFile::create(path, access, inputs).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidInput => CliError::Typed(format!("{}: {error}", path.display())),
-        _ => CliError::File(path.display().to_string(), error),
+        io::ErrorKind::InvalidInput => CliError::Typed(format!("{}: {error}", file_name(path))),
+        _ => CliError::File(file_name(path), error),
     })
 }
 

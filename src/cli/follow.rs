@@ -1,5 +1,7 @@
 //! `moulsniff follow`: the plaintext of a stream, or of all of them into files.
 
+use crate::captured::file_name;
+use crate::remark;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -47,7 +49,7 @@ pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
     let word = read.captures.remove(0);
     let key = stream(&word.to_string_lossy())?;
     if read.captures.is_empty() && read.tail.is_none() && read.interface.is_none() {
-        return Err(CliError::Typed(format!("no capture: moulsniff follow {} CAPTURE", word.display())));
+        return Err(CliError::Typed(format!("no capture: moulsniff follow {} CAPTURE", file_name(&word))));
     }
     one(&read, form, side, key)
 }
@@ -109,7 +111,7 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
 fn say_left_out(name: &str, lost: u64, closed: u64) {
     for (n, why) in [(lost, "were never captured"), (closed, "are not opened by any key")] {
         if n > 0 {
-            let _ = writeln!(io::stderr(), "{name}{n} bytes {why} and are left out");
+            remark::say(format_args!("{name}{n} bytes {why} and are left out"));
         }
     }
 }
@@ -173,7 +175,7 @@ impl Output for One {
 
 fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
-    std::fs::create_dir_all(dir).map_err(|e| CliError::File(dir.display().to_string(), e))?;
+    std::fs::create_dir_all(dir).map_err(|e| CliError::File(file_name(dir), e))?;
     let run = Run::new(&reading, setup)?;
     let mut all = All {
         dir: dir.into(),
@@ -201,7 +203,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
         return Err(error.into());
     }
     if !ending.quiet {
-        let _ = writeln!(io::stderr(), "{} files in {}", all.files, dir.display());
+        remark::say(format_args!("{} files in {}", all.files, file_name(dir)));
         let bytes = outcome.pipeline.summary().bytes;
         say_left_out("", bytes.lost, bytes.closed);
     }
@@ -275,7 +277,7 @@ impl All {
         };
         let written = file.and_then(|mut file| {
             let done = file.write_all(&direction.buffer).and_then(|()| file.rest());
-            done.map(|()| file).map_err(|error| CliError::File(path.display().to_string(), error))
+            done.map(|()| file).map_err(|error| CliError::File(file_name(&path), error))
         });
         direction.buffer.clear();
         match written {
@@ -292,18 +294,18 @@ impl All {
             }
             match file.commit() {
                 Ok(()) => self.files += 1,
-                Err(error) => self.error = Some(CliError::File(path.display().to_string(), error)),
+                Err(error) => self.error = Some(CliError::File(file_name(&path), error)),
             }
         }
     }
 
     fn path(&self, key: StreamKey, side: Side) -> PathBuf {
-        self.dir.join(file_name(key, side, self.form))
+        self.dir.join(stream_file_name(key, side, self.form))
     }
 }
 
 /// `tcp-00003-client.bin`
-fn file_name(key: StreamKey, side: Side, form: FollowFormat) -> String {
+fn stream_file_name(key: StreamKey, side: Side, form: FollowFormat) -> String {
     let end = if form == FollowFormat::Raw { "bin" } else { "txt" };
     format!("{}-{:05}-{}.{end}", key.transport.word(), key.number, side.word())
 }

@@ -2,6 +2,7 @@
 //!
 //! It knows no option by name: help, types and files follow the declarations.
 
+use crate::captured::file_name;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -79,7 +80,7 @@ impl ProtocolArgs {
 
 /// Reads a file, or those of a folder. A file of a folder that is too long is left out: it is of another kind.
 fn add_files(given: &mut Given, spec: &OptionSpec, rule: FileRule, path: PathBuf) -> Result<(), CliError> {
-    let folder = path.is_dir().then(|| path.display().to_string());
+    let folder = path.is_dir().then(|| file_name(&path));
     for file in files::within(&path, rule.what, rule.extension)? {
         let size = file.metadata().map_or(0, |facts| facts.len());
         if folder.is_some() && size > rule.most_bytes {
@@ -89,7 +90,7 @@ fn add_files(given: &mut Given, spec: &OptionSpec, rule: FileRule, path: PathBuf
         let before: usize = given.files(spec.name).map(|file| file.bytes.len()).sum();
         if (before + bytes.len()) as u64 > rule.most_in_all {
             let most = rule.most_in_all >> 20;
-            let text = format!("{}: the files of --{} have more than {most} MiB in all", path.display(), spec.name);
+            let text = format!("{}: the files of --{} have more than {most} MiB in all", file_name(&path), spec.name);
             return Err(CliError::Unreadable(text));
         }
         let name = files::name(&file);

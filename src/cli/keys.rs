@@ -1,5 +1,7 @@
 //! `moulsniff keys`: what key files hold, and keys within captures. It calls the protocols for everything about keys themselves.
 
+use crate::captured::file_name;
+use crate::remark;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -45,7 +47,7 @@ fn check(paths: &[PathBuf]) -> Result<Status, CliError> {
             Ok(()) => {}
             Err(CliError::BrokenPipe) => return Err(CliError::BrokenPipe),
             Err(error) => {
-                let _ = writeln!(std::io::stderr(), "moulsniff: {error}");
+                remark::say(format_args!("moulsniff: {error}"));
                 status = Status::Unreadable;
             }
         }
@@ -67,7 +69,7 @@ fn check_path(path: &Path, take: &mut dyn FnMut(SecretsReport) -> Result<(), Cli
         any = true;
         reports.into_iter().try_for_each(&mut *take)?;
     }
-    let none = || format!("{}: none of the files in this folder is a key file", path.display());
+    let none = || format!("{}: none of the files in this folder is a key file", file_name(path));
     if any { Ok(()) } else { Err(CliError::Unreadable(none())) }
 }
 
@@ -91,7 +93,7 @@ fn reports(path: &Path) -> Result<Vec<SecretsReport>, CheckError> {
         return reports_on_capture(path);
     }
     let bytes = files::read(path, "a key file", MOST_BYTES)?;
-    report(&path.display().to_string(), &bytes, None).map(|report| vec![report])
+    report(&file_name(path), &bytes, None).map(|report| vec![report])
 }
 
 /// The report of the protocol that can read some bytes; with `block_type`, of the one whose secrets blocks have this type.
@@ -115,7 +117,7 @@ fn is_capture(path: &Path) -> bool {
 }
 
 fn reports_on_capture(path: &Path) -> Result<Vec<SecretsReport>, CheckError> {
-    let name = path.display().to_string();
+    let name = file_name(path);
     let mut capture = Capture::open(path).map_err(CliError::from)?;
     let mut found = Vec::new();
     while let Some(item) = capture.next_item().map_err(CliError::from)? {
@@ -170,28 +172,27 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
             blocks.push((secrets.block_type(), block));
         }
     }
-    let name = output.display().to_string();
+    let name = file_name(output);
     let [(block_type, block)] = blocks.as_slice() else {
         let why = match blocks.len() {
             0 if args.protocols.is_empty() => "no key was given with --keys",
             0 => "these keys open none of its sessions",
             _ => "a capture takes the keys of one protocol only",
         };
-        return Err(CliError::Unreadable(format!("{}: {why}; nothing was written", input.display())));
+        return Err(CliError::Unreadable(format!("{}: {why}; nothing was written", file_name(input))));
     };
     let mut file = files::create(output, Access::Owner, &inputs)?;
     capture::inject(Source::path(input), capture::RewriteTarget::new(&name, &mut file), *block_type, &block.bytes)?;
     file.commit().map_err(|e| CliError::File(name.clone(), e))?;
     if private {
-        let _ = writeln!(
-            std::io::stderr(),
+        remark::say(format_args!(
             "WARNING: {name} now holds {} long-term PRIVATE KEYS. Anyone who has this file can read every session with these servers, past and \
              future. Do not pass it on to anyone who may not; `moulsniff keys strip` takes the keys out.",
             block.long_term
-        );
+        ));
     }
     if !args.quiet {
-        let _ = writeln!(std::io::stderr(), "{name}: the keys of {} sessions", proved.len());
+        remark::say(format_args!("{name}: the keys of {} sessions", proved.len()));
     }
     Ok(Status::Good)
 }
@@ -199,13 +200,13 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
 fn strip(input: &Path, output: &Path, quiet: bool) -> Result<Status, CliError> {
     readable_twice(input)?;
     run::exit_on_signal();
-    let name = output.display().to_string();
+    let name = file_name(output);
     let kinds: Vec<u32> = with_secrets().map(|(_, secrets)| secrets.block_type()).collect();
     let mut file = files::create(output, Access::Usual, &Inputs::of([input]))?;
     let done = capture::strip(Source::path(input), capture::RewriteTarget::new(&name, &mut file), &kinds)?;
     file.commit().map_err(|e| CliError::File(name.clone(), e))?;
     if !quiet {
-        let _ = writeln!(std::io::stderr(), "{name}: {} blocks of keys taken out", done.removed);
+        remark::say(format_args!("{name}: {} blocks of keys taken out", done.removed));
     }
     Ok(Status::Good)
 }

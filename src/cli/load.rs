@@ -1,7 +1,9 @@
 //! Files that were named on the command line: message tables, and what protocols take.
 
+use crate::captured::file_name;
+use crate::remark;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::args::ReadArgs;
@@ -13,7 +15,7 @@ use crate::table::{MAX_TABLE_BYTES, TableError, TableSource, Tables};
 pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
     let mut further: Vec<(String, TableSource)> = Vec::new();
     for path in files {
-        let name = path.display().to_string();
+        let name = file_name(path);
         let text = table_text(path).map_err(|e| CliError::File(name.clone(), e))?;
         let foreign = PROTOCOLS.iter().find_map(|p| p.foreign_tables(&name, &text));
         let source = foreign.unwrap_or(Ok(TableSource { name, text }))?;
@@ -38,7 +40,7 @@ pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
 pub(super) fn settings(args: &ReadArgs, no_capture: bool) -> Result<AllSettings, CliError> {
     let given = args.protocols.read(no_capture)?;
     let mut warn = |text: String| {
-        let _ = writeln!(io::stderr(), "moulsniff: {text}");
+        remark::say(format_args!("moulsniff: {text}"));
     };
     Ok(AllSettings::new(&given, &mut warn)?)
 }

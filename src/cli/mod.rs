@@ -21,6 +21,7 @@ mod split;
 mod stats;
 mod tables;
 
+use crate::remark;
 use std::ffi::OsString;
 use std::io::{self, Write};
 
@@ -44,7 +45,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(status) => status as u8,
         Err(CliError::BrokenPipe) => Status::Good as u8,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "moulsniff: {error}");
+            remark::say(format_args!("moulsniff: {error}"));
             error.status() as u8
         }
     }

@@ -36,7 +36,6 @@ pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
         lines.push(format!("  {}, {reason}", count(n, "conversation")));
     }
     lines.extend(ports.iter().filter_map(suggestion));
-    lines.push(String::new());
     lines.join("\n")
 }
 

@@ -3,7 +3,8 @@
 //! `args` has the words; a [`Plan`] has their meaning. A command that reads captures asks for one, carries it out with its own output, and closes it.
 //! Nothing outside this file interprets [`ReadArgs`].
 
-use std::io::{self, Write};
+use crate::captured::file_name;
+use crate::remark;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread::available_parallelism;
@@ -91,7 +92,7 @@ fn reading(args: &ReadArgs) -> Result<Reading, CliError> {
     };
     let inputs = files::inputs(args);
     if let Some(input) = inputs.find(Path::new("/dev/stdout")) {
-        let text = format!("standard output is the input {}: it is not written over", input.display());
+        let text = format!("standard output is the input {}: it is not written over", file_name(input));
         return Err(CliError::Typed(text));
     }
     Ok(Reading { input, inputs, keep: args.write.clone(), threads: threads(args), quiet: args.quiet })
@@ -134,7 +135,7 @@ fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     if !args.quiet {
         let notes = filter.notes().iter().map(ToString::to_string);
         for note in notes.chain(filter.doubts().iter().map(ToString::to_string)) {
-            let _ = writeln!(io::stderr(), "moulsniff: filter: {note}");
+            remark::say(format_args!("moulsniff: filter: {note}"));
         }
     }
     Ok(Some(filter))
@@ -146,7 +147,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Paths, CliError> {
         .map_err(|error| CliError::Expression(format!("columns: {error}")))?;
     if !args.quiet {
         for doubt in paths.doubts() {
-            let _ = writeln!(io::stderr(), "moulsniff: columns: {doubt}");
+            remark::say(format_args!("moulsniff: columns: {doubt}"));
         }
     }
     Ok(paths)

@@ -1,5 +1,6 @@
 //! `moulsniff report`: one HTML page that shows a capture to readers who have neither the keys nor this program.
 
+use crate::captured::file_name;
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         ReportOptions { captures: captures.iter().map(name).collect(), limits, max_rows: args.max_messages, redact };
     let given: Vec<PathBuf> = args.read.protocols.paths().chain(args.read.tables.iter().cloned()).collect();
     let inputs = Inputs::of(captures.iter().chain(&given).map(PathBuf::as_path));
-    let fail = |e| CliError::File(args.output.display().to_string(), e);
+    let fail = |e| CliError::File(file_name(&args.output), e);
     let file = OutputFile::create(&args.output, Access::Owner, &inputs).map_err(fail)?;
     let page = ReportWriter::new(BufWriter::new(file), options).map_err(fail)?;
     let mut collector = Collector {

@@ -1,6 +1,8 @@
 //! `moulsniff split`: divides captures into several, so that what passed between two hosts stays in one of them.
 
-use std::io::{self, BufWriter, Write};
+use crate::captured::file_name;
+use crate::remark;
+use std::io::{self, BufWriter};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +19,7 @@ const BUFFER: usize = 128 << 10;
 pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
     let servers = networks(&args.servers)?;
     let inputs = Inputs::of(args.captures.iter().map(PathBuf::as_path));
-    std::fs::create_dir_all(&args.output).map_err(|e| CliError::File(args.output.display().to_string(), e))?;
+    std::fs::create_dir_all(&args.output).map_err(|e| CliError::File(file_name(&args.output), e))?;
     let parts: Vec<Part> =
         (0..args.into).map(|number| Part::create(args, number, &inputs)).collect::<Result<_, _>>()?;
     let names: Vec<PathBuf> = parts.iter().map(|part| part.path.clone()).collect();
@@ -31,15 +33,15 @@ pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
     for capture in &args.captures {
         if let Err(error) = splitter.add(source(capture), &mut choose) {
             // What was read before the fault is kept, as when decoding.
-            let _ = writeln!(io::stderr(), "moulsniff: {error}");
+            remark::say(format_args!("moulsniff: {error}"));
             status = Status::Unreadable;
         }
     }
     let (frames, left_out) = (splitter.frames(), splitter.left_out());
-    let done = splitter.finish().map_err(|e| CliError::File(args.output.display().to_string(), e))?;
+    let done = splitter.finish().map_err(|e| CliError::File(file_name(&args.output), e))?;
     let mut used = 0;
     for ((file, frames), name) in done.into_iter().zip(&names) {
-        let fail = |e| CliError::File(name.display().to_string(), e);
+        let fail = |e| CliError::File(file_name(name), e);
         file.into_inner().map_err(|e| fail(e.into_error()))?.commit().map_err(fail)?;
         used += usize::from(frames > 0);
     }
@@ -48,12 +50,11 @@ pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
             0 => String::new(),
             blocks => format!("; {blocks} blocks that describe the whole capture were left out"),
         };
-        let _ = writeln!(
-            io::stderr(),
+        remark::say(format_args!(
             "{}: {frames} frames in {} parts, {used} of which have any{left_out}",
-            args.output.display(),
+            file_name(&args.output),
             args.into
-        );
+        ));
     }
     Ok(status)
 }
@@ -68,7 +69,7 @@ impl Part {
         let width = args.into.saturating_sub(1).to_string().len().max(2);
         let path = args.output.join(format!("part-{number:0width$}.pcapng"));
         let file = OutputFile::create(&path, Access::Usual, inputs);
-        Ok(Part { file: file.map_err(|e| CliError::File(path.display().to_string(), e))?, path })
+        Ok(Part { file: file.map_err(|e| CliError::File(file_name(&path), e))?, path })
     }
 }
 

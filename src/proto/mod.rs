@@ -10,6 +10,7 @@ mod registry;
 mod secrets;
 
 use crate::capture::Moment;
+use crate::remark;
 pub use crate::session::{
     Context, Emit, Ends, Event, EventKind, Learned, Message, Options, Reply, Secret, Session, Settings, Share, Side,
     Start, Transport,
@@ -18,7 +19,6 @@ pub use alone::{Said, read_alone};
 pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
 pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
 
-use std::io::{self, Write};
 use std::sync::OnceLock;
 
 use crate::table::{Evaluator, Meaning, Native, TableError, TableSource, Tables};
@@ -274,7 +274,7 @@ impl LazyTables {
 }
 
 fn defective(error: &TableError) -> ! {
-    let _ = writeln!(io::stderr(), "moulsniff: this build's own tables do not compile\n{error}");
+    remark::say(format_args!("moulsniff: this build's own tables do not compile\n{error}"));
     std::process::exit(1)
 }
 

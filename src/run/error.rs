@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::capture::{CaptureError, LiveError};
+use crate::captured::Escaped;
 
 /// An error of a run.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl fmt::Display for RunError {
         match self {
             RunError::Capture(error) => error.fmt(f),
             RunError::Live(error) => error.fmt(f),
-            RunError::File(name, error) => write!(f, "{name}: {error}"),
+            RunError::File(name, error) => write!(f, "{}: {error}", Escaped(name)),
         }
     }
 }

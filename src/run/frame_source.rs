@@ -1,6 +1,8 @@
 //! Where frames come from: files and pipes, a file that another program still writes, or an interface.
 
-use std::io::{self, Write};
+use crate::captured::file_name;
+use crate::remark;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,14 +58,14 @@ impl FrameSource {
                 let requested = interrupt.clone();
                 let tail = Tail::new(path, Arc::new(move || requested.is_requested()));
                 if tail.waits() && !quiet {
-                    let _ = writeln!(io::stderr(), "{} is not there yet; Ctrl-C ends", path.display());
+                    remark::say(format_args!("{} is not there yet; Ctrl-C ends", file_name(path)));
                 }
                 From::Growing(Capture::new([]), tail)
             }
             Input::Interface(name, filter) => {
                 let live = Live::open(name, filter)?;
                 if !quiet {
-                    let _ = writeln!(io::stderr(), "capturing on {name}; Ctrl-C ends");
+                    remark::say(format_args!("capturing on {name}; Ctrl-C ends"));
                 }
                 From::Interface(Box::new(live))
             }
@@ -94,12 +96,12 @@ impl FrameSource {
             From::Files(_) => false,
             From::Growing(capture, tail) => {
                 if let Some(change) = tail.change() {
-                    let _ = writeln!(io::stderr(), "moulsniff: {} {change}", tail.path().display());
+                    remark::say(format_args!("moulsniff: {} {change}", file_name(tail.path())));
                 }
                 let Some(grown) = tail.next_file() else { return false };
                 if grown.missed > 0 {
                     let (missed, name) = (grown.missed, grown.source.name());
-                    let _ = writeln!(io::stderr(), "moulsniff: {missed} files before {name} were removed unread");
+                    remark::say(format_args!("moulsniff: {missed} files before {name} were removed unread"));
                 }
                 capture.push(grown.source);
                 true
@@ -138,7 +140,7 @@ impl FrameSource {
     pub(super) fn say_dropped(&mut self) {
         if let From::Interface(live) = &mut self.from {
             let dropped = live.taken().dropped;
-            let _ = writeln!(io::stderr(), "{dropped} packets dropped by the kernel");
+            remark::say(format_args!("{dropped} packets dropped by the kernel"));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The file that keeps the frames that were read (`-w`).
 
+use crate::captured::file_name;
 use std::path::Path;
 
 use super::error::RunError;
@@ -19,7 +20,7 @@ impl Keep {
     /// It is one of the inputs, or cannot be made.
     pub(super) fn new(path: Option<&Path>, inputs: &Inputs) -> Result<Keep, RunError> {
         let Some(path) = path else { return Ok(Keep { name: String::new(), to: None }) };
-        let name = path.display().to_string();
+        let name = file_name(path);
         let fail = |e| RunError::File(name.clone(), e);
         let file = OutputFile::create(path, Access::Usual, inputs).map_err(fail)?;
         let to = PcapngWriter::new(file).map_err(fail)?;

@@ -1,5 +1,6 @@
 //! How far reading has come, on standard error while that is a terminal. It knows counts and sizes, no capture and no record.
 
+use crate::remark;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -79,7 +80,7 @@ impl Progress {
     /// Prints a line on standard error, above the progress.
     pub(super) fn say(&self, line: &str) {
         let write = || {
-            let _ = writeln!(io::stderr(), "{line}");
+            remark::say(format_args!("{line}"));
         };
         self.bar.as_ref().map_or_else(write, |bar| bar.suspend(write));
     }

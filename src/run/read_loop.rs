@@ -1,6 +1,6 @@
 //! The loop that takes frames from their source and gives them to the pipeline, until the source or the output ends it.
 
-use std::io::{self, Write};
+use crate::remark;
 
 use super::Reading;
 use super::error::RunError;
@@ -107,7 +107,7 @@ impl ReadLoop {
         }
         match (error, kept) {
             (Some(first), Some(second)) => {
-                let _ = writeln!(io::stderr(), "moulsniff: {second}");
+                remark::say(format_args!("moulsniff: {second}"));
                 Some(first)
             }
             (first, second) => first.or(second),

@@ -121,6 +121,66 @@ fn no_error_has_a_control_of_what_was_typed() {
     }
 }
 
+/// A name of a file with harm in it, as a sender of files may choose one.
+#[cfg(unix)]
+fn harmful_name() -> String {
+    HARM.replace('/', "")
+}
+
+#[test]
+#[cfg(unix)]
+fn no_remark_on_a_file_has_a_control_of_its_name() {
+    let folder = std::env::temp_dir().join(format!("moulsniff-harm-{}", std::process::id()));
+    let inside = folder.join(harmful_name());
+    std::fs::create_dir_all(&inside).unwrap();
+    let at = |name: &str| inside.join(name).to_string_lossy().into_owned();
+    std::fs::write(at("a.pcap"), capture()).unwrap();
+    let game = std::fs::read("captures/moul/kind_game.pcap").unwrap();
+    std::fs::write(at("cut.pcap"), &game[..game.len() - 7]).unwrap();
+    std::fs::write(at("game.pcap"), &game).unwrap();
+    std::fs::copy("keys/dirtsand.ini", at("k.ini")).unwrap();
+    std::fs::write(at("bad.ini"), "[[[\u{1b}[31m\u{202e}\n").unwrap();
+    std::fs::write(at("bad.toml"), "a = \"\u{1b}[31m").unwrap();
+    std::fs::write(at("bad.table"), "protocol moul\nmessage \u{1b}[31m\u{202e}").unwrap();
+    std::fs::write(at("bad.sdl"), "STATEDESC \u{1b}[31m { VERSION \u{202e}").unwrap();
+    let (capture, cut, game, keys) = (at("a.pcap"), at("cut.pcap"), at("game.pcap"), at("k.ini"));
+    let out = at("out");
+    let folder_of_all = inside.to_string_lossy().into_owned();
+    let ways: Vec<Vec<&str>> = vec![
+        vec![&cut],
+        vec!["--json", &game, "--keys", &keys],
+        vec![&game, "--keys", &keys],
+        vec!["--csv", &game, "--keys", &keys],
+        vec!["stats", &cut, "--keys", &keys],
+        vec!["sessions", &game, "--keys", &keys],
+        vec!["follow", "--all", "-o", &out, &capture],
+        vec!["follow", "--all", "-o", &capture, &game],
+        vec!["follow", &capture],
+        vec!["split", &capture, "-o", &out],
+        vec!["split", &cut, "-o", &out],
+        vec!["split", &capture, "-o", &keys],
+        vec!["report", &capture, "-o", &out],
+        vec!["report", &capture, "-o", &capture],
+        vec!["keys", "check", &keys],
+        vec!["keys", "check", &folder_of_all],
+        vec!["keys", "check", &capture],
+        vec!["keys", "inject", &game, "--keys", &keys, "-o", &game],
+        vec!["keys", "inject", &game, "--keys", &keys, "-o", &out],
+        vec!["keys", "strip", &capture, "-o", &out],
+        vec!["keys", "strip", &cut, "-o", &out],
+    ];
+    let files = ["bad.ini", "bad.toml", "bad.table", "bad.sdl"].map(at);
+    let options = ["--keys", "--keys", "--tables", "--sdl"];
+    let more = options.iter().zip(&files).map(|(option, name)| vec![&*capture, *option, &**name]);
+    for way in ways.into_iter().chain(more) {
+        let (out, err) = printed(&way, b"");
+        assert_eq!(controls(&err, false), "", "{way:?}: {err:?}");
+        assert_eq!(controls(&out, false).replace('\r', ""), "", "{way:?}: {out:?}");
+        assert!(!err.lines().chain(out.lines()).any(|line| line.starts_with("#2  frame 9")), "{way:?}: {err}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// How deep arrays and objects lie within each other in a line of JSON.
 fn depth(line: &str) -> usize {
     let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);

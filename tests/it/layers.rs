@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 const MODULES: &[(&str, &[&str])] = &[
     // How text from outside is shown: everybody may know that.
     (CAPTURED, &[]),
+    (REMARK, &[]),
     ("suggest", &[]),
     ("output_file", &[]),
     ("tree", &[]),
@@ -63,6 +64,9 @@ const MODULES: &[(&str, &[&str])] = &[
 
 const CAPTURED: &str = "captured";
 
+/// Where a line is said on standard error: everybody may do that.
+const REMARK: &str = "remark";
+
 #[test]
 fn every_room_knows_only_rooms_before_it() {
     for (place, (module, may)) in MODULES.iter().enumerate() {
@@ -83,8 +87,8 @@ fn every_room_knows_only_rooms_before_it() {
             panic!("the module {module} is missing in the list of modules");
         };
         for (number, line) in program_lines(&text) {
-            for known in
-                modules_named(line).filter(|known| *known != module && *known != CAPTURED && !may.contains(known))
+            for known in modules_named(line)
+                .filter(|known| ![module.as_str(), CAPTURED, REMARK].contains(known) && !may.contains(known))
             {
                 wrong.push(format!("{}:{number}: {module} may not know {known}: {}", path.display(), line.trim()));
             }
@@ -202,6 +206,31 @@ fn nothing_that_may_panic_outside_tests() {
         for (number, line) in program_lines(&text) {
             if WORDS.iter().any(|w| line.contains(w)) {
                 wrong.push(format!("{}:{number}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn names_of_files_and_lines_on_standard_error_are_escaped_in_one_place() {
+    // What is written, and the only files that may write it.
+    const PLACES: [(&str, &[&str]); 4] = [
+        (".display()", &["src/captured.rs"]),
+        ("stderr()", &["src/remark.rs", "src/run/progress.rs", "src/cli/mod.rs"]),
+        ("eprint", &[]),
+        ("dbg!(", &[]),
+    ];
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        for (number, line) in program_lines(&text) {
+            let raw =
+                PLACES.iter().find(|(word, may)| line.contains(word) && !may.iter().any(|m| path == Path::new(m)));
+            if let Some((word, _)) = raw {
+                wrong.push(format!(
+                    "{}:{number}: `{word}` goes past `captured::file_name` or `remark::say`",
+                    path.display()
+                ));
             }
         }
     }
