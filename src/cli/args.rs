@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::export::ExportCommand;
 use super::given::ProtocolArgs;
 use super::size;
 use crate::out::tree::TimeForm;
@@ -184,6 +185,9 @@ pub enum Command {
     Sessions(SessionsArgs),
     /// The plaintext of a stream, handshake included
     Follow(FollowArgs),
+    /// What was transferred, stored or said, taken out of captures
+    #[command(subcommand, arg_required_else_help = true)]
+    Export(ExportCommand),
     /// Key files: what they hold, without their secrets
     #[command(subcommand, arg_required_else_help = true)]
     Keys(KeysCommand),

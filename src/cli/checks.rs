@@ -8,8 +8,20 @@ use super::error::CliError;
 use crate::suggest::suggestion;
 
 /// The names of all commands.
-const COMMANDS: [&str; 11] =
-    ["tables", "decode", "stats", "sessions", "follow", "report", "split", "keys", "schema", "man", "completions"];
+const COMMANDS: [&str; 12] = [
+    "tables",
+    "decode",
+    "stats",
+    "sessions",
+    "follow",
+    "export",
+    "report",
+    "split",
+    "keys",
+    "schema",
+    "man",
+    "completions",
+];
 
 /// Finds an option that has no meaning where it was typed, and a command that was typed as a capture.
 pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
@@ -26,7 +38,7 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
             return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));
         }
     }
-    if read.spans && matches!(cli.command, Some(Command::Stats(_) | Command::Sessions(_))) {
+    if read.spans && matches!(cli.command, Some(Command::Stats(_) | Command::Sessions(_) | Command::Export(_))) {
         return Err(CliError::Typed(format!("--spans does nothing with `{name}`")));
     }
     if read.spans && !read.json {
@@ -60,6 +72,7 @@ impl Cli {
             Some(Command::Follow(follow)) => &follow.read,
             Some(Command::Sessions(sessions)) => &sessions.read,
             Some(Command::Report(report)) => &report.read,
+            Some(Command::Export(export)) => export.read(),
             _ => &self.read,
         }
     }
@@ -69,6 +82,7 @@ fn has_json(command: Option<&Command>) -> bool {
     match command {
         None | Some(Command::Stats(_) | Command::Sessions(_) | Command::Decode(_)) => true,
         Some(Command::Tables(tables)) => matches!(tables, TablesCommand::List { .. }),
+        Some(Command::Export(export)) => export.has_json(),
         _ => false,
     }
 }
@@ -83,6 +97,7 @@ fn command_name(command: Option<&Command>) -> &'static str {
         Some(Command::Stats(_)) => "stats",
         Some(Command::Sessions(_)) => "sessions",
         Some(Command::Follow(_)) => "follow",
+        Some(Command::Export(export)) => export.name(),
         Some(Command::Report(_)) => "report",
         Some(Command::Split(_)) => "split",
         Some(Command::Keys(KeysCommand::Check { .. })) => "keys check",

@@ -5,6 +5,7 @@ mod checks;
 mod decode;
 mod ending;
 mod error;
+mod export;
 mod files;
 mod follow;
 mod given;
@@ -112,6 +113,7 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Split(args)) => split::run(args),
         Some(Command::Report(args)) => report::run(args),
         Some(Command::Follow(args)) => follow::run(args),
+        Some(Command::Export(export)) => export::run(export),
         Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
         Some(Command::Man { command }) => man(command),
         Some(Command::Completions { shell }) => {

@@ -123,7 +123,6 @@ const WORDS: [(&str, &[&str]); 4] = [
             "moss",
             "nagus",
             "sdl",
-            "vault",
             "gamemgr",
             "creatable",
             "gatekeeper",

@@ -1,0 +1,80 @@
+//! What can be typed after `moulsniff export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::super::args::ReadArgs;
+use super::super::size;
+
+/// What is taken out of captures.
+#[derive(Subcommand, Debug)]
+pub enum ExportCommand {
+    /// Every file that was transferred, put together, decompressed and decrypted
+    Files(ExportFilesArgs),
+    /// The vault as the captures show it: nodes, what they are below, and how they changed
+    Vault(ExportVaultArgs),
+    /// Who said what to whom
+    Chat(ExportChatArgs),
+}
+
+impl ExportCommand {
+    /// The captures, and how they are read.
+    pub fn read(&self) -> &ReadArgs {
+        match self {
+            ExportCommand::Files(args) => &args.read,
+            ExportCommand::Vault(args) => &args.read,
+            ExportCommand::Chat(args) => &args.read,
+        }
+    }
+
+    /// Its name with the command before it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ExportCommand::Files(_) => "export files",
+            ExportCommand::Vault(_) => "export vault",
+            ExportCommand::Chat(_) => "export chat",
+        }
+    }
+
+    /// Whether it prints JSON where `--json` is given.
+    pub fn has_json(&self) -> bool {
+        matches!(self, ExportCommand::Files(_) | ExportCommand::Chat(_))
+    }
+}
+
+/// Transferred files.
+#[derive(Args, Debug)]
+pub struct ExportFilesArgs {
+    /// The folder for the files and for index.csv, which is made where it does not exist; no file that is there is replaced
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Bytes of one file at most; of a longer one only the beginning is written
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size::parse)]
+    pub max_file_size: usize,
+    /// The captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// The vault.
+#[derive(Args, Debug)]
+pub struct ExportVaultArgs {
+    /// The file to write, which replaces a file of that name: JSON where it ends in .json, Graphviz where it ends in .dot
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// Chat.
+#[derive(Args, Debug)]
+pub struct ExportChatArgs {
+    /// Also what servers pass on to others of what was already said
+    #[arg(long)]
+    pub copies: bool,
+    /// The captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
