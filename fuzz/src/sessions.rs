@@ -6,7 +6,7 @@ use moulsniff::capture::{Moment, Time};
 use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
 use moulsniff::proto::{
-    Context, Emit, Ends, Event, EventKind, Message, Options, Session, Settings, Share, Side, Start, Transport,
+    Context, Decoded, Emit, Ends, Event, EventKind, Message, Options, Session, Settings, Share, Side, Start, Transport,
 };
 use moulsniff::table::{Evaluator, Tables};
 use moulsniff::tree::Tree;
@@ -59,7 +59,8 @@ struct Ear {
 }
 
 impl Emit for Ear {
-    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
+    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
+        let Decoded::Tree(tree) = decoded else { panic!("no outline was lent") };
         checks::message(tables, tree, message.bytes);
         self.told[message.from.index()] += message.bytes.len() as u64;
         self.records += 1;

@@ -14,7 +14,8 @@ use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{Annotations, TreeOptions, TreeWriter};
 use crate::out::{Paint, json};
 use crate::proto::{
-    Context, Emit, Ends, Event, EventKind, LazyTables, Message, Options, Share, Side, Start, Transport, protocol_named,
+    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Options, Share, Side, Start, Transport,
+    protocol_named,
 };
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree, mark};
@@ -144,9 +145,11 @@ struct Printed<'a> {
 }
 
 impl Emit for Printed<'_> {
-    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
+    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
         self.count += 1;
-        self.printer.message(message, tables, tree, self.out);
+        if let Decoded::Tree(tree) = decoded {
+            self.printer.message(message, tables, tree, self.out);
+        }
         self.count
     }
 

@@ -11,10 +11,10 @@ use super::error::{CliError, Status};
 use super::files;
 use super::plan::Plan;
 use crate::capture::{self, Capture, CaptureItem, Source};
-use crate::out::Record;
+use crate::out::{Body, Record};
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::Output;
-use crate::proto::{PROTOCOLS, Protocol, Secret, Secrets, SecretsReport};
+use crate::proto::{EventKind, PROTOCOLS, Protocol, Secret, Secrets, SecretsReport};
 use crate::run::{self, Run};
 
 /// No key file is longer, in bytes.
@@ -137,10 +137,12 @@ fn reports_on_capture(path: &Path) -> Result<Vec<SecretsReport>, CheckError> {
 struct Proved(Vec<(&'static str, Secret)>);
 
 impl Output for Proved {
-    fn record(&mut self, _record: &Record<'_>) {}
-
-    fn secret(&mut self, protocol: &'static str, secret: Secret) {
-        self.0.push((protocol, secret));
+    fn record(&mut self, record: &Record<'_>) {
+        if let Body::Event(event) = &record.body
+            && let EventKind::Key { secret, .. } = &event.kind
+        {
+            self.0.push((record.protocol, secret.clone()));
+        }
     }
 }
 

@@ -130,7 +130,7 @@ impl Output for Collector {
                 info.push_str(&event.text);
                 match &event.kind {
                     EventKind::Unanswered { request, .. } => facts.unanswered = Some(*request),
-                    EventKind::Key { key_file } => {
+                    EventKind::Key { key_file, .. } => {
                         let name = Path::new(key_file).file_name().map(|name| name.to_string_lossy().into_owned());
                         self.keys.extend(name);
                     }

@@ -100,7 +100,7 @@ pub(super) static KEYS: [RecordKey; 28] = [
         Body::Message { .. } => None,
     }),
     key("key_file", KeyKind::Text, |r| match &event(r)?.kind {
-        EventKind::Key { key_file } => text(key_file),
+        EventKind::Key { key_file, .. } => text(key_file),
         _ => None,
     }),
     key("limit", KeyKind::Text, |r| match &event(r)?.kind {

@@ -6,10 +6,9 @@ use super::{Output, StreamKey, Summary};
 use crate::capture::Moment;
 use crate::flow::{End, Note, Summed, WrongSum};
 use crate::out::{Body, Outlined, Record};
-use crate::proto::{Emit, Ends, Event, EventKind, Message, Secret, Share, Side};
+use crate::proto::{Decoded, Emit, Ends, Event, EventKind, Message, Share, Side};
 use crate::session::Counts;
-use crate::table::{MessageId, Tables};
-use crate::tree::{Outline, Tree};
+use crate::table::Tables;
 
 /// Makes records of one stream. Made for one call of a session, from what the connection and the run lend.
 pub(super) struct RecordEmitter<'a> {
@@ -145,26 +144,27 @@ impl RecordEmitter<'_> {
 }
 
 impl Emit for RecordEmitter<'_> {
-    fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
+    fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
         self.summary.messages += 1;
-        self.summary.problems.add(tree.problems());
-        // The payload was counted when it came.
-        let bytes = Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
-        self.count(message.from, |c| c.add(bytes));
-        self.record(message.from, at, message.service, Body::Message { message, tables, tree })
-    }
-
-    fn spent(&mut self, tree: &mut Tree) {
-        self.out.spent(tree);
-    }
-
-    fn outline(&mut self, at: Moment, message: &Message<'_>, id: MessageId, tables: &Tables, outline: &Outline) -> u64 {
-        self.summary.messages += 1;
-        self.summary.problems.add(outline.problems());
-        self.count(message.from, |c| c.explained += message.bytes.len() as u64);
-        let record = self.next(message.from, at, message.service, Outlined { message, id, tables, outline });
-        self.out.outline(&record);
-        record.number
+        match decoded {
+            Decoded::Tree(tree) => {
+                self.summary.problems.add(tree.problems());
+                // The payload was counted when it came.
+                let bytes = Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
+                self.count(message.from, |c| c.add(bytes));
+                let body = Body::Message { message, tables, tree };
+                let number = self.record(message.from, at, message.service, body);
+                self.out.take_tree(tree);
+                number
+            }
+            Decoded::Outline(id, outline) => {
+                self.summary.problems.add(outline.problems());
+                self.count(message.from, |c| c.explained += message.bytes.len() as u64);
+                let record = self.next(message.from, at, message.service, Outlined { message, id, tables, outline });
+                self.out.outline(&record);
+                record.number
+            }
+        }
     }
 
     fn event(&mut self, at: Moment, event: Event) {
@@ -182,9 +182,5 @@ impl Emit for RecordEmitter<'_> {
 
     fn plaintext(&mut self, from: Side, offset: u64, bytes: &[u8]) {
         self.out.plaintext(&self.key, from, offset, bytes);
-    }
-
-    fn secret(&mut self, secret: Secret) {
-        self.out.secret(self.protocol, secret);
     }
 }

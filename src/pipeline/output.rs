@@ -3,7 +3,7 @@
 //! It names what an output is handed. It knows no output, and no protocol.
 
 use crate::out::{Outlined, Record};
-use crate::proto::{Ends, Learned, Secret, Side, Transport};
+use crate::proto::{Ends, Learned, Side, Transport};
 use crate::session::Counts;
 use crate::tree::Tree;
 
@@ -17,7 +17,7 @@ use crate::tree::Tree;
 /// All calls come from one thread at a time, in the order of the capture. For each record there is exactly one call: `record`, or
 /// [`outline`](Output::outline) where the output asked for outlines. Record numbers are 1, 2, 3 … without holes, counted before any filter.
 ///
-/// - [`spent`](Output::spent) follows the `record` of a message, at most once, and before the next record.
+/// - [`take_tree`](Output::take_tree) follows each `record` of a message at once.
 /// - [`plaintext`](Output::plaintext) comes before the records of the messages in it.
 /// - [`stream_over`](Output::stream_over) comes after the last record of its stream. Every stream that was recognised gets one.
 /// - [`wants_more`](Output::wants_more) comes after each frame, when all records that the frame completed were handed over.
@@ -25,7 +25,7 @@ use crate::tree::Tree;
 /// # What may be kept
 ///
 /// Nothing. A record and all it refers to (names, bytes, tree, tables, event) is borrowed for the call, and its memory is used again for the next
-/// record. An output that needs something later copies it (see [`Batch`](crate::out::Batch)). The one exception is the tree that `spent` lends
+/// record. An output that needs something later copies it (see [`Batch`](crate::out::Batch)). The one exception is the tree that `take_tree` lends
 /// mutably.
 ///
 /// # Gaps and counts
@@ -41,9 +41,9 @@ pub trait Output {
     /// The next record: a message with its tree, an event, or the end of a direction.
     fn record(&mut self, record: &Record<'_>);
 
-    /// The tree of the last record, which was a message, is not needed any more. An output may exchange it for another one, of which the
-    /// content does not matter: this is how records are kept without copying trees.
-    fn spent(&mut self, _tree: &mut Tree) {}
+    /// The tree of the last record, which was a message. Nobody else needs it any more: an output that keeps messages exchanges it for another tree, whose
+    /// content does not matter, and so copies none.
+    fn take_tree(&mut self, _tree: &mut Tree) {}
 
     /// Whether outlines of messages are enough for now. Asked before each call of a session. While it says `true`, a message of which a tree would
     /// tell no more than its outline comes as [`outline`](Output::outline); all other messages still come as [`record`](Output::record).
@@ -57,10 +57,6 @@ pub trait Output {
     /// The next plaintext bytes of a direction of a recognised stream. `offset` counts from the direction's first byte, handshake included;
     /// a gap shows as an offset beyond the end of the bytes before it. For UDP each call is one datagram and `offset` is 0.
     fn plaintext(&mut self, _stream: &StreamKey, _from: Side, _offset: u64, _bytes: &[u8]) {}
-
-    /// The secret of a connection of a protocol, once a first message proved it. It is for writing into a file that the user asked for, never
-    /// to be shown.
-    fn secret(&mut self, _protocol: &'static str, _secret: Secret) {}
 
     /// Both directions of a recognised stream ended.
     fn stream_over(&mut self, _stream: &StreamOver<'_>) {}

@@ -1,6 +1,8 @@
 //! Reads bytes that come without a capture, as one direction of a connection: the examples in tables, and the bytes that `decode` gets.
 
-use super::{Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Share, Side, Start, Transport};
+use super::{
+    Context, Decoded, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Share, Side, Start, Transport,
+};
 use crate::session::Settings;
 use crate::table::{Evaluator, Tables};
 use crate::tree::Tree;
@@ -43,8 +45,10 @@ struct Ear<'a> {
 }
 
 impl Emit for Ear<'_> {
-    fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, tree: &Tree) -> u64 {
-        (self.take)(Said::Message(message, tree));
+    fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
+        if let Decoded::Tree(tree) = decoded {
+            (self.take)(Said::Message(message, tree));
+        }
         self.messages += 1;
         self.messages
     }

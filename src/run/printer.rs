@@ -133,7 +133,7 @@ impl<W: Write> Output for Printer<W> {
         }
     }
 
-    fn spent(&mut self, tree: &mut Tree) {
+    fn take_tree(&mut self, tree: &mut Tree) {
         if let Mode::Batched(batches) = &mut self.mode {
             batches.take(tree);
         }

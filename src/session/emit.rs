@@ -40,6 +40,8 @@ pub enum EventKind {
     Key {
         /// The file it came from.
         key_file: String,
+        /// What opens this connection alone, for outputs that were asked to keep it. No other output may show it.
+        secret: Secret,
     },
     /// No key for this connection was given.
     NoKey,
@@ -146,32 +148,32 @@ pub enum Share {
     Opaque,
 }
 
+/// What a message was read into.
+pub enum Decoded<'a> {
+    /// The tree of its fields. The receiver may exchange the tree for another one: after the call, its content means nothing.
+    Tree(&'a mut Tree),
+    /// The [outline](super::Context::outline) that the context lent, for a message about which a tree would tell no more; and what the message is in the
+    /// tables.
+    Outline(MessageId, &'a Outline),
+}
+
 /// Where a session's messages and events go.
 ///
-/// A session calls this from within the calls it gets, in the order in which its records are to stand in the output. Nothing that is handed over is kept:
-/// the tree, the bytes and the outline may be used again as soon as a call returns.
+/// A session calls this from within the calls it gets, in the order in which its records are to come out. The receiver keeps nothing but a tree that it
+/// exchanges: bytes and outline may be used again as soon as a call returns. What the session wants to know from the tree, it reads before the call.
 ///
 /// How bytes are counted: those of a message as explained, opaque or undecoded, as its tree says; those of an [`EventKind::Undecoded`] by
 /// its `length`, and of an [`EventKind::Resync`] by its `passed_over`, as undecoded; those of an [`EventKind::Gap`] by its `length` as lost;
 /// and what [`account`](Emit::account) is given as it says. The session counts each byte once.
 pub trait Emit {
-    /// A message, whose fields are in `tree`. Returns its record number, by which later messages may refer to it.
-    fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64;
-    /// The session no longer needs the tree of its last message: the receiver may exchange it for another one, whose content means
-    /// nothing. Comes after [`message`](Emit::message), at most once for each.
-    fn spent(&mut self, _tree: &mut Tree) {}
-    /// A message that was read into the [outline](super::Context::outline) of the context, and about which a tree would tell no more. Returns its record
-    /// number. A receiver that lends no outline never gets this call.
-    fn outline(&mut self, _: Moment, _: &Message<'_>, _: MessageId, _: &Tables, _: &Outline) -> u64 {
-        0
-    }
+    /// A message. `at` is the frame that completed it. A receiver that lends no outline is never handed one. Returns the message's record number, by which
+    /// later messages may refer to it.
+    fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64;
     /// An event.
     fn event(&mut self, at: Moment, event: Event);
     /// Payload bytes that became no message and are in no event.
     fn account(&mut self, from: Side, share: Share, bytes: u64);
     /// Plaintext of a stream, for outputs that follow it: the offset in the direction and the bytes. Called only by sessions that are not
-    /// [clear](super::Session::is_clear).
+    /// [clear](super::Session::is_clear): the plaintext of all others is what was captured.
     fn plaintext(&mut self, _from: Side, _offset: u64, _bytes: &[u8]) {}
-    /// The secret of this connection, once a message proved it: for outputs that were asked to keep it, never to be shown.
-    fn secret(&mut self, _secret: Secret) {}
 }

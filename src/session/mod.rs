@@ -14,7 +14,7 @@ mod stream;
 mod tabled;
 
 pub use count::Counts;
-pub use emit::{Emit, Event, EventKind, Message, Reply, Share};
+pub use emit::{Decoded, Emit, Event, EventKind, Message, Reply, Share};
 pub use framing::{ByteOrder, CountsFrom, Extent, Framing, LengthField, Unit};
 pub use lent::{Context, Options};
 pub use requests::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};

@@ -53,7 +53,7 @@ impl fmt::Debug for Settings {
 
 /// The secret of one connection, such as its session key, in the protocol's own notation.
 ///
-/// A session gives it to [`Emit::secret`](super::Emit::secret) once it is proved. It is meant for files that the user asked to hold secrets, and for
+/// A session gives it away in an event of the kind [`EventKind::Key`](super::EventKind::Key), once it is proved. It is meant for files that the user asked to hold secrets, and for
 /// nothing else: `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);

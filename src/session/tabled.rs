@@ -3,8 +3,8 @@
 //! Where a protocol needs more (keys, handshakes, checksums), it has a session of its own, made of the same parts. This file knows no protocol.
 
 use super::{
-    Answer, Context, Event, EventKind, Extent, Framing, Message, Request, RequestKey, Requests, Session, Share, Side,
-    StreamBuffer, is_partial, transaction_key,
+    Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, Request, RequestKey, Requests, Session,
+    Share, Side, StreamBuffer, is_partial, transaction_key,
 };
 use crate::capture::Moment;
 use crate::captured::Captured;
@@ -247,7 +247,7 @@ impl TableSession {
             reply: None,
         };
         if let (true, Some(outline)) = (outlined, &context.outline) {
-            context.emit.outline(at, &message, id, context.tables, outline);
+            context.emit.message(at, &message, context.tables, Decoded::Outline(id, outline));
             return;
         }
         let key = if ties { transaction_key(context.tables, context.tree, bytes) } else { None };
@@ -257,8 +257,7 @@ impl TableSession {
         message.reply = key
             .filter(|_| !def.answers.is_empty())
             .and_then(|key| self.requests.answer(&Answer { from, answers: &def.answers, key, at, partial }));
-        let record = context.emit.message(at, &message, context.tables, context.tree);
-        context.emit.spent(context.tree);
+        let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(key) = key.filter(|_| self.requests.is_request(id)) {
             self.requests.remember(Request { message: id, from, key, record, at, answered: false });
         }

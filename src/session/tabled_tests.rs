@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
-use crate::session::{ByteOrder, Counts, CountsFrom, Emit, LengthField, Options, Settings, Unit};
+use crate::session::{ByteOrder, Counts, CountsFrom, Decoded, Emit, LengthField, Options, Settings, Unit};
 use crate::table::{Evaluator, TableSource};
 use crate::tree::Tree;
 
@@ -36,7 +36,8 @@ struct Heard {
 }
 
 impl Emit for Heard {
-    fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, tree: &Tree) -> u64 {
+    fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
+        let Decoded::Tree(tree) = decoded else { panic!("no outline was lent") };
         self.messages += 1;
         let reply = message.reply.map_or(String::new(), |reply| format!(" replies to {}", reply.record));
         self.said.push(format!("{} at {}{reply}", message.name.raw(), message.offset));

@@ -8,7 +8,7 @@ use std::process::Command;
 use moulsniff::capture::Moment;
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{
-    Context, Emit, Ends, Event, EventKind, Message, Options, Protocol, Session, Settings, Share, Side, Start,
+    Context, Decoded, Emit, Ends, Event, EventKind, Message, Options, Protocol, Session, Settings, Share, Side, Start,
     Transport, load_tables, protocol_named,
 };
 use moulsniff::table::{Evaluator, Tables, parse_hex};
@@ -170,7 +170,8 @@ struct Ear {
 }
 
 impl Emit for Ear {
-    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
+    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
+        let Decoded::Tree(tree) = decoded else { panic!("no outline was lent") };
         let mut out = Vec::new();
         JsonWriter::new(JsonOptions::default()).fields(tables, tree, message.bytes, &mut out);
         self.said.push((message.name.raw().to_string(), serde_json::from_slice(&out).unwrap()));

@@ -299,7 +299,7 @@ fn event_body(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
         }
     }
     match &event.kind {
-        EventKind::Key { key_file } => {
+        EventKind::Key { key_file, .. } => {
             out.extend_from_slice(b",\"key_file\":");
             string(out, key_file);
         }

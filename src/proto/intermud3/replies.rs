@@ -86,21 +86,25 @@ impl Replies {
         self.requests.report_unanswered(from, service, at, context);
     }
 
-    /// Remembers a packet that may be answered, under its record's number.
-    pub(super) fn remember(&mut self, packet: Packet<'_>, record: u64) {
-        let Some(role) = self.roles.get(packet.id.0 as usize) else { return };
-        let is_request = self.requests.is_request(packet.id);
+    /// A packet as the request that it is, if it may be answered. Its record's number is still to be filled in.
+    pub(super) fn as_request(&self, packet: Packet<'_>) -> Option<Request> {
+        let role = self.roles.get(packet.id.0 as usize)?;
         // An error may come back for any packet that has an originator and a target, except a reply or an error.
-        if !is_request && (role.error || !role.addressed || !role.answers.is_empty()) {
-            return;
+        if !self.requests.is_request(packet.id) && (role.error || !role.addressed || !role.answers.is_empty()) {
+            return None;
         }
         let elements = Elements::of(packet.tree, 0, packet.bytes);
         let asker = role.addressed.then(|| elements.who(2, 3)).flatten();
         let asked = role.addressed.then(|| elements.mud(4)).flatten();
         let shared = role.shared.and_then(|name| shared(name, packet.tree, packet.bytes));
         let Packet { id: message, from, at, .. } = packet;
-        let list = if is_request { &mut self.requests } else { &mut self.others };
-        list.remember(Request { message, from, key: key(asker, asked, shared), record, at, answered: false });
+        Some(Request { message, from, key: key(asker, asked, shared), record: 0, at, answered: false })
+    }
+
+    /// Remembers a request, with its record's number.
+    pub(super) fn remember(&mut self, request: Request) {
+        let list = if self.requests.is_request(request.message) { &mut self.requests } else { &mut self.others };
+        list.remember(request);
     }
 
     /// The request that a packet answers.

@@ -7,8 +7,8 @@ use super::network::Network;
 use super::replies::{Packet, Replies};
 use super::value::{Found, ValueBuffers};
 use crate::captured::Captured;
-use crate::proto::{Context, Event, EventKind, Learned, Message, Moment, Session, Side};
-use crate::session::StreamBuffer;
+use crate::proto::{Context, Decoded, Event, EventKind, Learned, Message, Moment, Session, Side};
+use crate::session::{Request, StreamBuffer};
 use crate::table::{LayoutId, Tables};
 use crate::tree::{Kind, Problem, Severity, Sym, TextKind, TypeRef, decode_text};
 
@@ -139,12 +139,14 @@ impl I3Session {
             bytes,
             reply,
         };
-        let record = context.emit.message(at, &message, tables, context.tree);
-        if let Some(packet) = packet {
-            self.replies.remember(packet, record);
+        let asked = packet.and_then(|packet| {
             self.network.learn(packet.id, bytes, tables, packet.tree);
+            self.replies.as_request(packet)
+        });
+        let record = context.emit.message(at, &message, tables, Decoded::Tree(context.tree));
+        if let Some(request) = asked {
+            self.replies.remember(Request { record, ..request });
         }
-        context.emit.spent(context.tree);
     }
 
     /// The name of a packet that no table knows: its type, or `value`. Types are words of the protocol and no texts for people: their

@@ -163,9 +163,6 @@ impl MoulSession {
             Verdict::Proved(mode) => {
                 // The key belongs before the first bytes that it opens, although later ones proved it.
                 let at = self.first_waiting().unwrap_or(at);
-                if let Mode::Encrypted(key, _) = &mode {
-                    context.emit.secret(Secret::new(session_text(&self.session_line(*key))));
-                }
                 self.say_mode(&mode, at, context);
                 self.open(mode);
                 true
@@ -199,9 +196,10 @@ impl MoulSession {
 
     fn say_mode(&mut self, mode: &Mode, at: Moment, context: &mut Context<'_>) {
         match mode {
-            Mode::Encrypted(_, file) => {
+            Mode::Encrypted(key, file) => {
                 let text = format!("a key of {file} opens this connection");
-                self.say(Side::Server, EventKind::Key { key_file: file.clone() }, text, at, context);
+                let secret = Secret::new(session_text(&self.session_line(*key)));
+                self.say(Side::Server, EventKind::Key { key_file: file.clone(), secret }, text, at, context);
             }
             Mode::Clear if self.seed.is_some() => {
                 let text = "not encrypted, in spite of the handshake".to_string();

@@ -202,8 +202,8 @@ impl MoulSession {
             }
         }
         let at = self.first_waiting().unwrap_or(at);
-        context.emit.secret(Secret::new(session_text(&line)));
-        self.say(Side::Server, EventKind::Key { key_file: key.file.clone() }, text, at, context);
+        let secret = Secret::new(session_text(&line));
+        self.say(Side::Server, EventKind::Key { key_file: key.file.clone(), secret }, text, at, context);
     }
 
     /// A key opened the other direction already; whether it opens this one too, now that more of it is there.

@@ -2,7 +2,7 @@
 //!
 //! It knows the order in which these come. What is in a message is in the tables.
 
-use super::super::{Context, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
+use super::super::{Context, Decoded, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
 use super::half::{Half, Stage};
 use super::keys::Deriver;
 use super::recognise::begins;
@@ -178,16 +178,12 @@ impl MoulSession {
         };
         if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
             // Only messages without a transaction come as an outline.
-            let record = context.emit.outline(at, &message, id, context.tables, outline);
+            let record = context.emit.message(at, &message, context.tables, Decoded::Outline(id, outline));
             if let Some((message, key)) = asked {
                 self.requests.remember(Request { message, from: side, key, record, at, answered: false });
             }
             self.half(side).stream.advance(length);
             return;
-        }
-        let record = context.emit.message(at, &message, context.tables, context.tree);
-        if let Some((message, key)) = asked {
-            self.requests.remember(Request { message, from: side, key, record, at, answered: false });
         }
         let learned = match Store::of(context.evaluator) {
             Some(store) if self.service_name == "auth" => {
@@ -195,7 +191,10 @@ impl MoulSession {
             }
             _ => Vec::new(),
         };
-        context.emit.spent(context.tree);
+        let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
+        if let Some((message, key)) = asked {
+            self.requests.remember(Request { message, from: side, key, record, at, answered: false });
+        }
         let half = self.half(side);
         let transaction = key.filter(|key| *key != RequestKey::NONE).map(|key| key.exact);
         half.last_transaction = transaction.or(half.last_transaction);

@@ -8,7 +8,7 @@ use super::Moul;
 use super::keys::{KeyFile, KeyRing, Rc4, Service, session_key};
 use super::settings::MoulSettings;
 use crate::proto::{
-    Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Protocol, Session, Share, Side, Start,
+    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Protocol, Session, Share, Side, Start,
     Transport,
 };
 use crate::session::{Counts, Settings};
@@ -40,7 +40,8 @@ struct Heard {
 }
 
 impl Emit for Heard {
-    fn message(&mut self, at: Moment, message: &Message<'_>, _: &Tables, tree: &Tree) -> u64 {
+    fn message(&mut self, at: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
+        let Decoded::Tree(tree) = decoded else { panic!("no outline was lent") };
         self.records.push((at.frame, message.name.raw().to_string()));
         self.bytes.add(Counts::of_message(tree, message.bytes.len()));
         self.records.len() as u64

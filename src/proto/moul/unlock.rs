@@ -240,7 +240,7 @@ mod tests {
     use super::super::Moul;
     use super::super::keys::{Budget, CarriedWork, KeyFile, session_key};
     use super::*;
-    use crate::proto::{Emit, Event, LazyTables, Message, Moment, Options, Share, Side};
+    use crate::proto::{Decoded, Emit, Event, LazyTables, Message, Moment, Options, Share, Side};
     use crate::session::Settings;
     use crate::table::{Evaluator, Tables};
     use crate::tree::Tree;
@@ -255,7 +255,7 @@ mod tests {
     struct Deaf;
 
     impl Emit for Deaf {
-        fn message(&mut self, _: Moment, _: &Message<'_>, _: &Tables, _: &Tree) -> u64 {
+        fn message(&mut self, _: Moment, _: &Message<'_>, _: &Tables, _: Decoded<'_>) -> u64 {
             0
         }
         fn event(&mut self, _: Moment, _: Event) {}

@@ -11,7 +11,7 @@ use super::sequence::Sequences;
 use super::siblings::{Joined, Kept, PiecePayload, Set, Siblings, Why};
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
-use crate::proto::{Context, Event, EventKind, Message, Moment, Session, Side, Start, Transport};
+use crate::proto::{Context, Decoded, Event, EventKind, Message, Moment, Session, Side, Start, Transport};
 use crate::table::Tables;
 
 /// The service of all links.
@@ -329,8 +329,7 @@ impl LinkSession {
             bytes: packet.bytes,
             reply: None,
         };
-        let record = context.emit.message(received.at, &message, context.tables, context.tree);
-        context.emit.spent(context.tree);
+        let record = context.emit.message(received.at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(link) = packet.link.filter(|_| packet.right) {
             received.from.of(&mut self.sequences).remember(link, nanos, record);
         }

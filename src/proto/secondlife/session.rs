@@ -8,7 +8,7 @@ use super::circuit::{Arrival, Counters, Direction, Sent};
 use super::datagram::{DatagramLayouts, Framing, NoMessage, Read};
 use super::packet::{self, Packet};
 use crate::captured::Captured;
-use crate::proto::{Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
+use crate::proto::{Context, Decoded, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
@@ -138,9 +138,12 @@ impl CircuitSession {
             bytes,
             reply,
         };
-        let record = context.emit.message(at, &message, context.tables, context.tree);
-        if self.requests.is_request(read.message) {
-            let key = transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE);
+        let asked = self
+            .requests
+            .is_request(read.message)
+            .then(|| transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE));
+        let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
+        if let Some(key) = asked {
             self.requests.remember(Request { message: read.message, from, key, record, at, answered: false });
         }
         self.sent_by(from).remember(Sent {
@@ -152,7 +155,6 @@ impl CircuitSession {
             reliable: read.packet.has(packet::RELIABLE),
             acked: false,
         });
-        context.emit.spent(context.tree);
     }
 
     /// The request that a message answers.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::SecondLife;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::proto::{
-    Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Start, Transport,
+    Context, Decoded, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Start, Transport,
     Verdict,
 };
 use crate::session::Settings;
@@ -32,7 +32,8 @@ struct Heard {
 }
 
 impl Emit for Heard {
-    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, tree: &Tree) -> u64 {
+    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
+        let Decoded::Tree(tree) = decoded else { panic!("no outline was lent") };
         tiles(tree, message.bytes.len());
         let mut out = Vec::new();
         let mut json = JsonWriter::new(JsonOptions::default());
