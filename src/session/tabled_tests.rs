@@ -37,7 +37,7 @@ struct Heard {
 
 impl Emit for Heard {
     fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
-        let Decoded::Tree(tree) = decoded else { panic!("no outline was lent") };
+        let Decoded::Tree(tree) = decoded else { return 0 };
         self.messages += 1;
         let reply = message.reply.map_or(String::new(), |reply| format!(" replies to {}", reply.record));
         self.said.push(format!("{} at {}{reply}", message.name.raw(), message.offset));

@@ -8,8 +8,8 @@ use super::Moul;
 use super::keys::{KeyFile, KeyRing, Rc4, Service, session_key};
 use super::settings::MoulSettings;
 use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Protocol, Session, Share, Side, Start,
-    Transport,
+    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Protocol, Session, Share,
+    Side, Start, Transport,
 };
 use crate::session::{Counts, Settings};
 use crate::table::{Evaluator, Tables, parse_hex};
@@ -41,7 +41,7 @@ struct Heard {
 
 impl Emit for Heard {
     fn message(&mut self, at: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
-        let Decoded::Tree(tree) = decoded else { panic!("no outline was lent") };
+        let Decoded::Tree(tree) = decoded else { return 0 };
         self.records.push((at.frame, message.name.raw().to_string()));
         self.bytes.add(Counts::of_message(tree, message.bytes.len()));
         self.records.len() as u64

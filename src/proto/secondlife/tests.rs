@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use super::SecondLife;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Start, Transport,
-    Verdict,
+    Context, Decoded, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Start,
+    Transport, Verdict,
 };
 use crate::session::Settings;
 use crate::table::{Evaluator, ExampleOf, Tables, parse_hex};
@@ -33,7 +33,7 @@ struct Heard {
 
 impl Emit for Heard {
     fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
-        let Decoded::Tree(tree) = decoded else { panic!("no outline was lent") };
+        let Decoded::Tree(tree) = decoded else { return 0 };
         tiles(tree, message.bytes.len());
         let mut out = Vec::new();
         let mut json = JsonWriter::new(JsonOptions::default());
