@@ -1,6 +1,5 @@
 //! The text of a problem and the path of the field it is about.
 
-use super::json::write_escaped;
 use super::scratch::TextWriter;
 use crate::captured::Captured;
 use crate::table::Tables;
@@ -49,8 +48,15 @@ pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
     out
 }
 
-/// Appends this path, with `json` escaped as inside a JSON string. Returns false for the empty path.
-pub(super) fn write_path(tree: &Tree, tables: &Tables, target: u32, json: bool, w: &mut TextWriter<'_>) -> bool {
+/// Appends this path; `write_name` appends a field's name, escaped for the output, and says
+/// whether it has characters. Returns false for the empty path.
+#[inline]
+pub(super) fn write_path(
+    tree: &Tree,
+    target: u32,
+    w: &mut TextWriter<'_>,
+    mut write_name: impl FnMut(Sym, &mut TextWriter<'_>) -> bool,
+) -> bool {
     let mut any = false;
     path_parts(tree, target, |part| match part {
         PathPart::Element(element) => {
@@ -63,9 +69,7 @@ pub(super) fn write_path(tree: &Tree, tables: &Tables, target: u32, json: bool, 
             if any {
                 w.byte(b'.');
             }
-            let name = any_name(tree, tables, name);
-            any |= !name.raw().is_empty();
-            if json { write_escaped(w, name.raw().as_bytes()) } else { w.captured(name) }
+            any |= write_name(name, w);
         }
     });
     any

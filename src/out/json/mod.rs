@@ -11,8 +11,9 @@ mod value;
 use std::net::SocketAddr;
 
 use super::clock::Clock;
-use super::problem::{problem_text_into, write_path};
+use super::problem::{any_name, problem_text_into, write_path};
 use super::scratch::{Scratch, TextWriter};
+use super::table_cache::Label;
 use crate::proto::{Event, EventKind, Message};
 use crate::record::{Body, Counts, Record, event_word};
 use crate::table::Tables;
@@ -205,7 +206,7 @@ impl Formatter {
         w.byte(b'[');
         if let Some((first, count)) = too_deep {
             w.fixed(b"{\"severity\":\"note\",\"field\":\"");
-            write_path(view.tree, view.tables, first, true, w);
+            self.path(view, first, w);
             w.fixed(b"\",\"text\":\"deeper than ");
             w.number(value::MAX_DEPTH as u64);
             w.fixed(b" levels: ");
@@ -229,7 +230,7 @@ impl Formatter {
         w.fixed(b"{\"severity\":\"");
         w.word(problem.severity.word());
         w.fixed(b"\",\"field\":\"");
-        write_path(tree, tables, problem.node, true, w);
+        self.path(view, problem.node, w);
         w.fixed(b"\",\"text\":\"");
         strings::escaped(w, problem_text_into(problem, tables, tree, &mut self.text).raw().as_bytes());
         w.byte(b'"');
@@ -244,6 +245,26 @@ impl Formatter {
             w.byte(b'"');
         }
         w.byte(b'}');
+    }
+
+    /// Appends the path of a node as it stands between quotes.
+    fn path(&mut self, view: &View<'_>, node: u32, w: &mut TextWriter<'_>) {
+        let cache = value::cache(&mut self.state.caches, view.tables);
+        write_path(view.tree, node, w, |name, w| {
+            let name = match cache.labels.get(name.0 as usize) {
+                Some(label) if label.length() <= Label::MOST => {
+                    let name = value::key_text(label);
+                    w.raw(name);
+                    name
+                }
+                _ => {
+                    let name = any_name(view.tree, view.tables, name).raw().as_bytes();
+                    strings::escaped(w, name);
+                    name
+                }
+            };
+            !name.is_empty()
+        });
     }
 
     fn endpoint(&mut self, at: SocketAddr, w: &mut TextWriter<'_>) {

@@ -13,7 +13,7 @@ pub(in crate::out) fn escaped(w: &mut TextWriter<'_>, text: &[u8]) {
     let mut rest = text;
     while !rest.is_empty() {
         let (part, after) = rest.split_at(rest.len().min(PART));
-        if !plain(w, part, 0, HIGH) {
+        if !plain(w, part, 0) {
             return escaped_bytes(w.vec(), rest);
         }
         rest = after;
@@ -50,7 +50,7 @@ fn short(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
             (all, all, 0)
         }
     };
-    if special(first, HIGH) | special(last, HIGH) != 0 {
+    if not_plain(first) | not_plain(last) != 0 {
         return false;
     }
     *quote = b'"';
@@ -73,9 +73,9 @@ pub(super) fn decoded(w: &mut TextWriter<'_>, kind: TextKind, bytes: &[u8]) {
     while !rest.is_empty() {
         let (part, after) = rest.split_at(rest.len().min(PART));
         let good = match kind {
-            TextKind::Utf8 => plain(w, part, 0, HIGH),
-            TextKind::Inverted8 => plain(w, part, u64::MAX, HIGH),
-            TextKind::Latin1 => plain(w, part, 0, HIGH) || latin(w, part, 0),
+            TextKind::Utf8 => plain(w, part, 0),
+            TextKind::Inverted8 => plain(w, part, u64::MAX),
+            TextKind::Latin1 => plain(w, part, 0) || latin(w, part, 0),
             // Latin-1 is what is not all ASCII.
             TextKind::InvertedLatin1 => latin(w, part, u64::MAX),
             TextKind::Utf16 => narrow(w, part),
@@ -102,14 +102,25 @@ const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Not 0 where one of eight bytes has to be escaped, or has one of the `beyond` bits. What is subtracted from a byte reaches its
-/// highest bit where the byte was less.
+/// Not 0 where one of eight bytes is not ASCII or has to be escaped. Each sum sets the highest bit of the byte that it looks for. A carry or
+/// borrow can set it in a byte further up, but only where a byte below was found.
 #[inline(always)]
-fn special(word: u64, beyond: u64) -> u64 {
+fn not_plain(word: u64) -> u64 {
+    let control = word.wrapping_sub(each(0x20));
+    let quote = (word ^ each(b'"')).wrapping_sub(each(1));
+    let backslash = (word ^ each(b'\\')).wrapping_sub(each(1));
+    let delete = word.wrapping_add(each(1));
+    (control | quote | backslash | delete | word) & HIGH
+}
+
+/// Not 0 where one of eight bytes has to be escaped, whatever the bytes beyond ASCII are. What is subtracted from a byte reaches its highest
+/// bit where the byte was less.
+#[inline(always)]
+fn special(word: u64) -> u64 {
     let less = |word: u64, than: u8| word.wrapping_sub(each(than)) & !word;
     let found =
         less(word, 0x20) | less(word ^ each(b'"'), 1) | less(word ^ each(b'\\'), 1) | less(word ^ each(0x7f), 1);
-    (found | word & beyond) & HIGH
+    found & HIGH
 }
 
 /// The same for UTF-8, where a control may also begin with one of [`CONTROL_LEADS`].
@@ -119,7 +130,7 @@ fn special_or_lead(word: u64) -> u64 {
         let differs = word ^ each(byte);
         differs.wrapping_sub(each(1)) & !differs & HIGH
     };
-    CONTROL_LEADS.iter().fold(special(word, 0), |found, lead| found | equal(*lead))
+    CONTROL_LEADS.iter().fold(special(word), |found, lead| found | equal(*lead))
 }
 
 /// The control with which a text begins, if it does, and its length in bytes.
@@ -159,14 +170,14 @@ fn flipped(bytes: &[u8], flip: u64) -> u64 {
     padded(bytes) ^ (flip & !(u64::MAX << (bytes.len() * 8)))
 }
 
-/// Appends up to [`PART`] bytes, each with the bits of `flip` inverted, if none of them has to be escaped or has one of the `beyond` bits;
-/// says whether it did.
+/// Appends up to [`PART`] bytes, each with the bits of `flip` inverted, if they are ASCII of which nothing has to be
+/// escaped; says whether it did.
 #[inline]
-fn plain(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64, beyond: u64) -> bool {
+fn plain(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
     let Some(room) = w.spare::<PART>() else { return false };
     let mut found = 0;
     let mut put = |to: &mut [u8], word: u64| {
-        found |= special(word, beyond);
+        found |= not_plain(word);
         if let Some(to) = to.first_chunk_mut() {
             *to = word.to_le_bytes();
         }
@@ -198,7 +209,7 @@ fn latin(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
             Some(word) => u64::from_le_bytes(*word) ^ flip,
             None => flipped(rest, flip),
         };
-        if special(word, 0) != 0 {
+        if special(word) != 0 {
             return false;
         }
         if let Some(to) = room.get_mut(at..).and_then(|to| to.first_chunk_mut()) {
@@ -239,7 +250,7 @@ fn narrow(w: &mut TextWriter<'_>, bytes: &[u8]) -> bool {
         found |= word & WIDE;
         let pairs = (word | word >> 8) & 0x0000_ffff_0000_ffff;
         let four = (pairs | pairs >> 16) as u32;
-        found |= special(u64::from(four) | each(b' ') << 32, HIGH);
+        found |= not_plain(u64::from(four) | each(b' ') << 32);
         *to = four.to_le_bytes();
     };
     let places = room.as_chunks_mut::<4>().0;

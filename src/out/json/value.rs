@@ -24,7 +24,7 @@ pub(super) struct View<'a> {
 /// What is remembered from one value to the next.
 #[derive(Clone, Default)]
 pub(super) struct ValueState {
-    caches: TableCaches,
+    pub(super) caches: TableCaches,
     /// What is open around the structure or list that is being written.
     open: Vec<Open>,
     /// The first part of this message that lies too deep for JSON, and how many there are.
@@ -72,9 +72,9 @@ impl Open {
     }
 }
 
-/// What was cache of the tables of what is being written.
+/// The cache of `tables`.
 #[inline(always)]
-fn cache<'a>(caches: &'a mut TableCaches, tables: &Tables) -> &'a mut TableCache {
+pub(super) fn cache<'a>(caches: &'a mut TableCaches, tables: &Tables) -> &'a mut TableCache {
     let meaning = |tables: &Tables, ty| tables.type_op(ty).symbols.map_or(0, |symbols| symbols.0 + 1);
     caches.of(tables, key, meaning)
 }
@@ -85,6 +85,11 @@ fn key(name: &str, out: &mut Vec<u8>) -> bool {
     escaped_bytes(out, name.as_bytes());
     out.extend_from_slice(b"\":");
     true
+}
+
+/// The name that [`key`] made a label of, as it stands between quotes.
+pub(super) fn key_text(label: &Label) -> &[u8] {
+    label.block().get(2..label.length().saturating_sub(2)).unwrap_or(&[])
 }
 
 /// One value.

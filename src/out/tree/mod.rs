@@ -13,7 +13,7 @@ use std::io::Write;
 use super::clock::Clock;
 use super::json;
 use super::paint::Paint;
-use super::problem::{problem_text_into, write_path};
+use super::problem::{any_name, problem_text_into, write_path};
 use super::scratch::{Scratch, TextWriter};
 use crate::capture::Time;
 use crate::captured::{Captured, Escaped};
@@ -164,7 +164,11 @@ impl Formatter {
             painted(w, paint, self.options.paint.marks.dot);
             painted(w, paint, problem.severity.word());
             w.fixed(b": ");
-            if write_path(tree, tables, problem.node, false, w) {
+            if write_path(tree, problem.node, w, |name, w| {
+                let name = any_name(tree, tables, name);
+                w.captured(name);
+                !name.raw().is_empty()
+            }) {
                 w.fixed(b": ");
             }
             w.captured(problem_text_into(problem, tables, tree, &mut self.text));
