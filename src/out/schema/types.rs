@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::table::{EnumDef, Layout, LayoutId, LayoutStep, ReadAs, Tables, TypeDef};
+use crate::table::{EnumDef, Layout, LayoutId, LayoutStep, ReadAs, RegionType, Tables, TypeDef};
 use crate::tree::{Sym, TypeRef, mark};
 
 /// The definitions of one protocol.
@@ -124,7 +124,7 @@ impl<'a> ProtocolSchema<'a> {
             ReadAs::Layout { layout, .. } => json!({ "$ref": self.place(*layout) }),
             ReadAs::Family(_) => json!({ "type": ["object", "null"] }),
             // Where nothing fitted there is an empty structure, with what could not be read.
-            ReadAs::Region { inner, .. } => {
+            ReadAs::Region(RegionType { inner, .. }) => {
                 let left = json!({ "type": "object", "properties": { "undecoded": { "$ref": "#/$defs/hex" } },
                                    "additionalProperties": false });
                 any_of(inner.iter().map(|ty| self.of(*ty)).chain([left]).collect())
@@ -202,7 +202,7 @@ fn within(tables: &Tables, ty: TypeRef, found: &mut Vec<LayoutId>) {
     match tables.type_def(ty).map(|def| &def.read) {
         Some(ReadAs::Layout { layout, .. }) => found.push(*layout),
         Some(ReadAs::List { of, .. } | ReadAs::NullOr { of, .. }) => within(tables, *of, found),
-        Some(ReadAs::Region { inner, .. }) => inner.iter().for_each(|ty| within(tables, *ty, found)),
+        Some(ReadAs::Region(RegionType { inner, .. })) => inner.iter().for_each(|ty| within(tables, *ty, found)),
         _ => {}
     }
 }

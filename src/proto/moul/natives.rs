@@ -105,7 +105,7 @@ fn safe_wstring<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call
     }
     let kind = TextKind::Inverted16;
     let node = Spans { start, count, pad: 0, place: Node::place(at, len), len, tail, kind }.add(run, cursor, call);
-    run.check_text(node, kind, (cursor.buffer(), at), bytes);
+    run.check_text(node, kind, cursor.buffer(), at, bytes);
     if end != 0 {
         run.problem(Severity::Note, node, "the text ends with {a} instead of zero", i64::from(end), 0);
     }

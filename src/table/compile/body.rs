@@ -84,7 +84,7 @@ impl Compiler<'_> {
         let own_file = self.file;
         let mut found: Vec<(Rc<ItemAst>, usize)> = Vec::new();
         let mut parent = body.parent.clone();
-        while let Some((name, at)) = parent {
+        while let Some(NameAst { name, at }) = parent {
             let named = self.item_named(&name);
             let Some((item, file)) = named.filter(|n| matches!(n.0.kind, ItemKind::Struct(_))) else {
                 let near = crate::suggest::suggestion(&name, self.layout_ids.keys().map(String::as_str));
@@ -161,9 +161,7 @@ impl Compiler<'_> {
 
     fn entry(&mut self, entry: &Entry, scope: &mut FieldScope, ops: &mut Vec<LayoutStep>) -> Result<(), TableError> {
         match entry {
-            Entry::Field { name, at, span, of, mods } => {
-                self.field(name, *at, *span, of, mods.as_deref().unwrap_or(&NO_MODS), scope, ops)?
-            }
+            Entry::Field(field) => self.field(field, scope, ops)?,
             Entry::If { arms, otherwise } => self.choice(arms, otherwise, scope, ops)?,
             Entry::Match { on, arms, otherwise } => self.matching(on, arms, otherwise, scope, ops)?,
             Entry::Say { severity, text } => {
@@ -182,20 +180,12 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments)] // the parts of one field as it was written
-    fn field(
-        &mut self,
-        name: &str,
-        at: usize,
-        span: bool,
-        of: &TypeAst,
-        mods: &Mods,
-        scope: &mut FieldScope,
-        ops: &mut Vec<LayoutStep>,
-    ) -> Result<(), TableError> {
-        self.check_size(at)?;
-        let ty = self.type_(of, mods, scope)?;
-        self.check_sort(of, ty)?;
+    fn field(&mut self, field: &FieldAst, scope: &mut FieldScope, ops: &mut Vec<LayoutStep>) -> Result<(), TableError> {
+        let FieldAst { name, at, .. } = field;
+        let mods = field.mods.as_deref().unwrap_or(&NO_MODS);
+        self.check_size(*at)?;
+        let ty = self.type_(&field.of, mods, scope)?;
+        self.check_sort(&field.of, ty)?;
         let def = self.out.types.get(ty.0 as usize);
         let symbols = def.and_then(|d| d.symbols);
         let signed = matches!(def.map(|d| &d.read), Some(ReadAs::Int { signed: true, .. }));
@@ -212,18 +202,18 @@ impl Compiler<'_> {
         );
         let slot = scope.declare(name, symbols, signed);
         if slot != NO_SLOT && !scalar {
-            return self.error(at, format!("`{name}` is used in an expression, so it has to be a number"));
+            return self.error(*at, format!("`{name}` is used in an expression, so it has to be a number"));
         }
         if slot != NO_SLOT && slot >= 64 {
-            return self.error(at, "more than 64 fields of this structure are used in expressions");
+            return self.error(*at, "more than 64 fields of this structure are used in expressions");
         }
-        let (sym, text) = (self.name(name), name);
-        let marks = if span { mark::SPAN } else { 0 };
-        let field = LayoutStep::Field { name: sym, ty, slot, marks, op: TypeOp::NONE, fixed: 0 };
+        let sym = self.name(name);
+        let marks = if field.span { mark::SPAN } else { 0 };
+        let step = LayoutStep::Field { name: sym, ty, slot, marks, op: TypeOp::NONE, fixed: 0 };
         if (mods.optional || scope.optional) && !self.positional {
-            self.optional(text, sym, ty, field, ops);
+            self.optional(name, sym, ty, step, ops);
         } else {
-            ops.push(field);
+            ops.push(step);
         }
         Ok(())
     }

@@ -29,8 +29,8 @@ impl Compiler<'_> {
                 _ => return self.error(value.at, "expected a number or an enum value that is no refusal"),
             }
         }
-        let person = self.word(&mods.person, "person", &Person::WORDS)?;
-        let chat = self.word(&mods.chat, "chat", &ChatRole::WORDS)?;
+        let person = self.word(mods.person.as_ref(), "person", &Person::WORDS)?;
+        let chat = self.word(mods.chat.as_ref(), "chat", &ChatRole::WORDS)?;
         let FactMods { own, place, volatile, unordered, continues, .. } = *mods;
         let identity = mods.identity.iter().map(|kind| self.name(kind)).collect();
         let facts = FieldFacts { identity, own, place, volatile, unordered, continues, person, chat, refuses_unless };
@@ -40,11 +40,11 @@ impl Compiler<'_> {
     /// The meaning of a modifier's word.
     fn word<T: Copy>(
         &self,
-        word: &Option<(String, usize)>,
+        word: Option<&NameAst>,
         modifier: &str,
         known: &[(&str, T)],
     ) -> Result<Option<T>, TableError> {
-        let Some((word, at)) = word else { return Ok(None) };
+        let Some(NameAst { name: word, at }) = word else { return Ok(None) };
         match known.iter().find(|(name, _)| name == word) {
             Some((_, value)) => Ok(Some(*value)),
             None => {

@@ -67,8 +67,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn messages_named(&self, names: &[(String, usize)]) -> Result<Vec<MessageId>, TableError> {
-        let named = |(name, at): &(String, usize)| match self.message_ids.get(name) {
+    fn messages_named(&self, names: &[NameAst]) -> Result<Vec<MessageId>, TableError> {
+        let named = |NameAst { name, at }: &NameAst| match self.message_ids.get(name) {
             Some(id) => Ok(*id),
             None => {
                 let near = crate::suggest::suggestion(name, self.message_ids.keys().map(String::as_str));
@@ -119,14 +119,14 @@ impl Compiler<'_> {
         let Some(number) = number else { return Ok(id) };
         for (sender, side) in [Sender::Client, Sender::Server].into_iter().enumerate() {
             if m.direction == Sender::Both || m.direction == side {
-                self.place_message(service, sender, number, (id, at));
+                self.place_message(service, sender, number, id, at);
             }
         }
         Ok(id)
     }
 
     /// Puts a message in its service's list, in the place of an earlier one with its number.
-    fn place_message(&mut self, service: ServiceId, sender: usize, number: u64, (id, at): (MessageId, usize)) {
+    fn place_message(&mut self, service: ServiceId, sender: usize, number: u64, id: MessageId, at: usize) {
         let lists = self.out.services.get_mut(service.0 as usize).map(|s| &mut s.messages);
         let Some(list) = lists.and_then(|lists| lists.get_mut(sender)) else { return };
         let place = *self.message_places.entry((service.0, sender, number)).or_insert(list.len());

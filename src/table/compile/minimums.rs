@@ -58,7 +58,7 @@ fn minimum(p: &Program, read: &ReadAs) -> u32 {
         ReadAs::Bool => 8,
         ReadAs::Uuid { .. } => 128,
         ReadAs::Ipv4 { .. } => 32,
-        ReadAs::Bytes(l) | ReadAs::Region { len: l, .. } => len(l, 8),
+        ReadAs::Bytes(l) | ReadAs::Region(RegionType { len: l, .. }) => len(l, 8),
         ReadAs::Text { kind: TextKind::Utf16 | TextKind::Inverted16, len: l, .. } => len(l, 16),
         ReadAs::Text { len: l, .. } => len(l, 8),
         ReadAs::List { len: Len { from: LenFrom::Zero, .. }, .. } => 0,

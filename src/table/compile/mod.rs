@@ -315,7 +315,7 @@ impl Compiler<'_> {
             let Some(id) = self.layout_ids.get(name).copied() else {
                 continue;
             };
-            if let Some((family, family_at)) = &body.family {
+            if let Some(NameAst { name: family, at: family_at }) = &body.family {
                 self.join_family(name, at, family, *family_at, id)?;
             }
             self.fill_layout(id, body)?;

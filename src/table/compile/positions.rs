@@ -130,7 +130,7 @@ impl Compiler<'_> {
     ) -> Result<(), TableError> {
         let mut found = Positions::default();
         for entry in entries {
-            let Entry::Field { at, mods, span, of, .. } = entry else {
+            let Entry::Field(FieldAst { at, mods, span, of, .. }) = entry else {
                 return self
                     .error(0, "an array's positions are fields alone: whether one is there cannot depend on another");
             };

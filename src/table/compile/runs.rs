@@ -75,13 +75,13 @@ impl Building {
         let LayoutStep::Field { name, ty, slot, marks, op, .. } = op else { return false };
         match op.how {
             TypeOpKind::Little => {
-                let value = self.number((*name, *ty, *marks), op);
+                let value = self.number(*name, *ty, *marks, op);
                 if outermost && *slot != NO_SLOT {
                     self.kept.push((value, *slot));
                 }
                 true
             }
-            TypeOpKind::Layout => depth > 0 && self.structure(p, (*name, *marks), LayoutId(op.by), depth - 1),
+            TypeOpKind::Layout => depth > 0 && self.structure(p, *name, *marks, LayoutId(op.by), depth - 1),
             _ => false,
         }
     }
@@ -94,9 +94,9 @@ impl Building {
         FixedRun { bytes, next, marks, checked, nodes: nodes.into(), kept: kept.into(), bools }
     }
 
-    fn number(&mut self, (name, ty, marks): (Sym, TypeRef, u8), op: &TypeOp) -> RunValue {
+    fn number(&mut self, name: Sym, ty: TypeRef, marks: u8, op: &TypeOp) -> RunValue {
         let bits = u32::from(op.scalar.size) * 8;
-        let template = self.template((name, ty, marks), op.scalar.kind, bits);
+        let template = self.template(name, ty, marks, op.scalar.kind, bits);
         let value = RunValue { bits: op.scalar.bits(), ..template.value };
         self.nodes.push(NodeTemplate { value, ..template });
         self.checked |= op.checked;
@@ -105,10 +105,10 @@ impl Building {
     }
 
     /// A structure, all of it or nothing.
-    fn structure(&mut self, p: &Program, (name, marks): (Sym, u8), layout: LayoutId, depth: usize) -> bool {
+    fn structure(&mut self, p: &Program, name: Sym, marks: u8, layout: LayoutId, depth: usize) -> bool {
         let Some(layout) = p.layouts.get(layout.0 as usize) else { return false };
         let (index, bytes) = (self.nodes.len(), self.bytes);
-        let template = self.template((name, layout.ty, marks), Kind::Struct, 0);
+        let template = self.template(name, layout.ty, marks, Kind::Struct, 0);
         self.nodes.push(template);
         for op in p.steps.get(layout.start as usize..).unwrap_or(&[]) {
             if matches!(op, LayoutStep::End) {
@@ -128,7 +128,7 @@ impl Building {
         false
     }
 
-    fn template(&self, (name, ty, marks): (Sym, TypeRef, u8), kind: Kind, bits: u32) -> NodeTemplate {
+    fn template(&self, name: Sym, ty: TypeRef, marks: u8, kind: Kind, bits: u32) -> NodeTemplate {
         let (start, end) = (self.bytes * 8, self.nodes.len() as u32 + 1);
         let node = Node { value: 0, name, ty, start, bits, end, buffer: Buffer::CAPTURED, kind, marks };
         NodeTemplate { node, value: RunValue { bits: Bits::NONE, at: self.bytes } }

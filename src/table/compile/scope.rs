@@ -63,7 +63,7 @@ pub(super) fn field_names(entries: &[Entry]) -> HashSet<String> {
 fn declared(entries: &[Entry], out: &mut HashSet<String>) {
     for entry in entries {
         match entry {
-            Entry::Field { name, .. } => {
+            Entry::Field(FieldAst { name, .. }) => {
                 out.insert(name.clone());
             }
             Entry::If { arms, otherwise } => {
@@ -82,7 +82,7 @@ fn declared(entries: &[Entry], out: &mut HashSet<String>) {
 pub(super) fn refs_of_entries(entries: &[Entry], out: &mut HashSet<String>) {
     for entry in entries {
         match entry {
-            Entry::Field { of, .. } => refs_of_type(of, out),
+            Entry::Field(FieldAst { of, .. }) => refs_of_type(of, out),
             Entry::If { arms, otherwise } => {
                 for (cond, body) in arms {
                     refs_of_expr(cond, out);
@@ -117,9 +117,9 @@ fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
         TypeKind::As { region, zlib, inner } => {
             refs_of_type(region, out);
             inner.iter().for_each(|t| refs_of_type(t, out));
-            if let Some((a, b)) = zlib {
-                refs_of_expr(a, out);
-                refs_of_expr(b, out);
+            if let Some(ZlibAst { keep, size }) = zlib {
+                refs_of_expr(keep, out);
+                refs_of_expr(size, out);
             }
         }
         TypeKind::Mapping { of, keys } => {

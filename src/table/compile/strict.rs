@@ -63,7 +63,7 @@ impl Compiler<'_> {
         let mut own = Vec::new();
         for entry in entries {
             match entry {
-                Entry::Field { name, at, of, .. } => {
+                Entry::Field(FieldAst { name, at, of, .. }) => {
                     if !names.insert(name) {
                         return self.error(*at, format!("there is a field `{name}` already"));
                     }

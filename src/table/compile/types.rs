@@ -31,7 +31,7 @@ impl Compiler<'_> {
             TypeKind::Named { .. } => return self.error(ast.at, "a name"),
             TypeKind::Inline(entries) => self.inline(ast.at, entries, scope)?,
             TypeKind::Many { of, len, bytes } => self.many(of, len, *bytes, mods, scope)?,
-            TypeKind::As { region, zlib, inner } => self.region(ast.at, region, zlib, inner, mods, scope)?,
+            TypeKind::As { region, zlib, inner } => self.region(ast.at, region, zlib.as_ref(), inner, mods, scope)?,
             TypeKind::Mapping { of, keys } => self.mapping(ast.at, of.as_deref(), keys, scope)?,
             TypeKind::NullOr { present, of } => ReadAs::NullOr {
                 present: self.type_(present, &Mods::default(), scope)?,
@@ -80,9 +80,9 @@ impl Compiler<'_> {
             return self.add(def, mods, scope);
         }
         if let Some((item, file)) = self.item_named(name)
-            && let ItemKind::Alias { of, mods: own } = &item.kind
+            && matches!(item.kind, ItemKind::Alias { .. })
         {
-            return self.alias(ast.at, name, of, own, file, mods, scope);
+            return self.alias(ast.at, &item, file, mods, scope);
         }
         if let Some(value) = positions::value_type(name) {
             let def = TypeDef { read: ReadAs::Value(value), text: name.to_string(), ..TypeDef::blank() };
@@ -92,19 +92,20 @@ impl Compiler<'_> {
         self.error(ast.at, format!("there is no type `{name}`{near}"))
     }
 
-    #[allow(clippy::too_many_arguments)] // the alias, its modifiers and its place: a good error needs all of it
+    /// A type by another name, which the file number `file` declares; `at` is where the name is used, with `mods`.
     fn alias(
         &mut self,
         at: usize,
-        name: &str,
-        of: &TypeAst,
-        own: &Mods,
+        alias: &ItemAst,
         file: usize,
         mods: &Mods,
         scope: &mut FieldScope,
     ) -> Result<TypeRef, TableError> {
+        let ItemAst { name, kind: ItemKind::Alias { of, mods: own }, .. } = alias else {
+            return self.error(at, format!("`{}` is no type", alias.name));
+        };
         self.check_size(at)?;
-        if self.open_aliases.iter().any(|open| open == name) {
+        if self.open_aliases.contains(name) {
             return self.error(at, format!("`{name}` is defined by itself"));
         }
         if self.open_aliases.len() >= MAX_ALIASES {
@@ -267,7 +268,7 @@ impl Compiler<'_> {
         &mut self,
         at: usize,
         region: &TypeAst,
-        zlib: &Option<(ExprAst, ExprAst)>,
+        zlib: Option<&ZlibAst>,
         inner: &[TypeAst],
         mods: &Mods,
         scope: &mut FieldScope,
@@ -280,7 +281,9 @@ impl Compiler<'_> {
         }
         let len = self.len(len, *bytes, scope)?;
         let zlib = match zlib {
-            Some((keep, size)) => Some((self.expr(keep, scope, None)?, self.expr(size, scope, None)?)),
+            Some(ZlibAst { keep, size }) => {
+                Some(Zlib { keep: self.expr(keep, scope, None)?, size: self.expr(size, scope, None)? })
+            }
             None => None,
         };
         let inside = Mods { terminated: mods.terminated, trimmed: mods.trimmed, ..Mods::default() };
@@ -293,7 +296,7 @@ impl Compiler<'_> {
             }
             types.push(ty_ref);
         }
-        Ok(ReadAs::Region { len, inner: types, dialects: mods.dialects, zlib })
+        Ok(ReadAs::Region(RegionType { len, inner: types, dialects: mods.dialects, zlib }))
     }
 
     fn args(&mut self, args: &[ExprAst], scope: &mut FieldScope) -> Result<Vec<ExprId>, TableError> {
@@ -316,7 +319,7 @@ impl Compiler<'_> {
         def.refers = mods.refers;
         def.names = mods.names.iter().map(|n| self.name(n)).collect();
         def.facts = self.field_facts(&mods.facts, def.symbols)?;
-        if let Some((word, at)) = &mods.shown {
+        if let Some(NameAst { name: word, at }) = &mods.shown {
             if !self.shown.contains(&word.as_str()) {
                 return self.error(*at, format!("`shown` knows {}", self.shown.join(", ")));
             }

@@ -74,20 +74,20 @@ fn bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, 
     let start = cursor.pos();
     let (width, kind) = wide(run, cursor, call);
     let value = cursor.bits(width)?;
-    number(run, cursor, call, start, (value, kind))
+    number(run, cursor, call, start, value, kind)
 }
 
 fn maybe_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let (width, kind) = wide(run, cursor, call);
     let value = if cursor.bits(1)? == 1 { cursor.bits(width)? } else { 0 };
-    number(run, cursor, call, start, (value, kind))
+    number(run, cursor, call, start, value, kind)
 }
 
 fn autobits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = read_autobits(cursor)?;
-    number(run, cursor, call, start, (value, Kind::Unsigned))
+    number(run, cursor, call, start, value, Kind::Unsigned)
 }
 
 /// Two autobits: the lower half, then the upper one.
@@ -95,7 +95,7 @@ fn autobits2(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     let start = cursor.pos();
     let low = read_autobits(cursor)?;
     let high = read_autobits(cursor)?;
-    number(run, cursor, call, start, (low | high << 32, Kind::Unsigned64))
+    number(run, cursor, call, start, low | high << 32, Kind::Unsigned64)
 }
 
 /// Zero bits to the next byte's start, then whole bytes.
@@ -105,7 +105,7 @@ fn alignedbits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
     let clean = align(cursor)?;
     let len = usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX);
     let at = cursor.skip(len)?;
-    let node = leaf(run, cursor, call, start, (Node::place(at, len), Kind::Bytes));
+    let node = leaf(run, cursor, call, start, Node::place(at, len), Kind::Bytes);
     say_padding(run, node, clean);
     Ok(0)
 }
@@ -118,7 +118,7 @@ fn packint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u6
 fn maybe_packint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 0 {
-        return number(run, cursor, call, start, (0, Kind::Unsigned));
+        return number(run, cursor, call, start, 0, Kind::Unsigned);
     }
     packed(run, cursor, call, start)
 }
@@ -126,7 +126,7 @@ fn maybe_packint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Res
 fn packed(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize) -> Result<u64, Stop> {
     let width = run.arg(call, 0, cursor);
     match read_packint(cursor, width) {
-        Ok(value) => number(run, cursor, call, start, (u64::from(value), Kind::Unsigned)),
+        Ok(value) => number(run, cursor, call, start, u64::from(value), Kind::Unsigned),
         Err(NoPackint::Short(short)) => Err(short.into()),
         Err(NoPackint::Endless) => {
             // It has no node of its own: the one that comes next has its bits.
@@ -146,7 +146,7 @@ fn string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
 fn maybe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 0 {
-        leaf(run, cursor, call, start, (0, Kind::Null));
+        leaf(run, cursor, call, start, 0, Kind::Null);
         return Ok(0);
     }
     text(run, cursor, call, start).map(|_| 1)
@@ -176,14 +176,14 @@ fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize) -
         }
     }
     let place = run.tree.own_text(&text);
-    Ok(leaf(run, cursor, call, start, (place, Kind::Text(TextKind::Owned))))
+    Ok(leaf(run, cursor, call, start, place, Kind::Text(TextKind::Owned)))
 }
 
 /// Nothing, or an index into a table both sides have, or the text itself.
 fn indexstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 0 {
-        leaf(run, cursor, call, start, (0, Kind::Null));
+        leaf(run, cursor, call, start, 0, Kind::Null);
         return Ok(0);
     }
     if cursor.bits(1)? == 1 {
@@ -199,7 +199,7 @@ fn indexgeneric(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resu
         return index(run, cursor, call, start, false);
     }
     let value = cursor.bits(32)?;
-    number(run, cursor, call, start, (value, Kind::Unsigned))
+    number(run, cursor, call, start, value, Kind::Unsigned)
 }
 
 /// The index behind the flags, as a structure `{ index }` that begins at `start` and has the flags as spans.
@@ -207,7 +207,7 @@ fn index(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize, 
     let from = cursor.pos();
     let width = width(run, cursor, call);
     let value = cursor.bits(width)?;
-    let node = leaf(run, cursor, call, start, (0, Kind::Struct));
+    let node = leaf(run, cursor, call, start, 0, Kind::Struct);
     let name = |word: &str| run.tables.sym(word).unwrap_or(call.name);
     let (in_table, index) = (name("in_table"), name("index"));
     let present = run.tables.present_name();
@@ -237,13 +237,13 @@ fn index(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize, 
 fn float32(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = cursor.bits(32)?;
-    number(run, cursor, call, start, (value, Kind::F32))
+    number(run, cursor, call, start, value, Kind::F32)
 }
 
 fn maybe_float32(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = if cursor.bits(1)? == 1 { cursor.bits(32)? } else { 0 };
-    number(run, cursor, call, start, (value, Kind::F32))
+    number(run, cursor, call, start, value, Kind::F32)
 }
 
 /// Goes to the next byte's start; says whether all bits passed over were zero.
@@ -258,12 +258,19 @@ fn say_padding(run: &mut Run<'_>, node: u32, clean: bool) {
     }
 }
 
-fn number(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, value: (u64, Kind)) -> Result<u64, Stop> {
-    leaf(run, cursor, call, start, value);
-    Ok(value.0)
+fn number(
+    run: &mut Run<'_>,
+    cursor: &Cursor<'_>,
+    call: &Call,
+    start: usize,
+    value: u64,
+    kind: Kind,
+) -> Result<u64, Stop> {
+    leaf(run, cursor, call, start, value, kind);
+    Ok(value)
 }
 
-fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, (value, kind): (u64, Kind)) -> u32 {
+fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, value: u64, kind: Kind) -> u32 {
     run.tree.leaf(Node {
         value,
         name: call.name,

@@ -16,20 +16,30 @@ pub(super) enum Inflated {
     Limit,
 }
 
+/// What a message says about a compressed region.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PackedSizes {
+    /// Plain bytes before the packed ones.
+    pub(super) keep: usize,
+    /// The size of the whole content, plain bytes included; 0 where it is not said. It may be wrong.
+    pub(super) announced: usize,
+}
+
 /// The state of unpacking, which is used again.
 #[derive(Default)]
 pub(super) struct Inflater(Option<Decompress>);
 
 impl Inflater {
-    /// Copies the first `keep` bytes of `raw` to `out` and unpacks the rest behind them, until `out` has `limit` bytes. Returns how it
-    /// ended and how many bytes of `raw` were used. `announced` is the size that the message states for the whole content.
+    /// Copies the plain bytes that `raw` begins with to `out` and unpacks the rest behind them, until `out` has `limit` bytes. Returns how it
+    /// ended and how many bytes of `raw` were used.
     pub(super) fn unpack(
         &mut self,
         raw: &[u8],
-        (keep, announced): (usize, usize),
+        sizes: PackedSizes,
         limit: usize,
         out: &mut Vec<u8>,
     ) -> (Inflated, usize) {
+        let PackedSizes { keep, announced } = sizes;
         let (plain, packed) = raw.split_at_checked(keep).unwrap_or((raw, &[]));
         out.extend_from_slice(plain);
         let inflate = self.0.get_or_insert_with(|| Decompress::new(true));
@@ -66,8 +76,9 @@ mod tests {
         encoder.write_all(content).and_then(|()| encoder.finish()).unwrap_or_default()
     }
 
-    fn unpack(raw: &[u8], sizes: (usize, usize), limit: usize) -> (Inflated, usize, Vec<u8>) {
+    fn unpack(raw: &[u8], keep: usize, announced: usize, limit: usize) -> (Inflated, usize, Vec<u8>) {
         let mut out = Vec::new();
+        let sizes = PackedSizes { keep, announced };
         let (ended, used) = Inflater::default().unpack(raw, sizes, limit, &mut out);
         (ended, used, out)
     }
@@ -78,13 +89,13 @@ mod tests {
             let content: Vec<u8> = (0..length).map(|i: u32| (i / 7) as u8).collect();
             let raw = packed(&content);
             for announced in [0, content.len(), usize::MAX] {
-                assert_eq!(unpack(&raw, (0, announced), 1 << 20), (Inflated::Whole, raw.len(), content.clone()));
+                assert_eq!(unpack(&raw, 0, announced, 1 << 20), (Inflated::Whole, raw.len(), content.clone()));
             }
             let behind = [raw.as_slice(), b"xyz"].concat();
-            assert_eq!(unpack(&behind, (0, 0), 1 << 20), (Inflated::LeftOver(3), raw.len(), content.clone()));
+            assert_eq!(unpack(&behind, 0, 0, 1 << 20), (Inflated::LeftOver(3), raw.len(), content.clone()));
             let before = [b"ab", raw.as_slice()].concat();
             let both = [b"ab", content.as_slice()].concat();
-            assert_eq!(unpack(&before, (2, 0), 1 << 20), (Inflated::Whole, before.len(), both));
+            assert_eq!(unpack(&before, 2, 0, 1 << 20), (Inflated::Whole, before.len(), both));
         }
     }
 
@@ -92,8 +103,8 @@ mod tests {
     fn content_may_be_as_long_as_allowed_and_no_longer() {
         let content = vec![7; 10_000];
         let raw = packed(&content);
-        assert_eq!(unpack(&raw, (0, 0), 10_000), (Inflated::Whole, raw.len(), content.clone()));
-        let (ended, _, out) = unpack(&raw, (0, 0), 9_999);
+        assert_eq!(unpack(&raw, 0, 0, 10_000), (Inflated::Whole, raw.len(), content.clone()));
+        let (ended, _, out) = unpack(&raw, 0, 0, 9_999);
         assert_eq!((ended, out.as_slice()), (Inflated::Limit, content.get(..9_999).unwrap_or(&[])));
     }
 
@@ -102,7 +113,7 @@ mod tests {
         let content: Vec<u8> = (0..=255).collect();
         let raw = packed(&content);
         for cut in 0..raw.len() {
-            let (ended, used, out) = unpack(raw.get(..cut).unwrap_or(&[]), (0, 256), 1 << 20);
+            let (ended, used, out) = unpack(raw.get(..cut).unwrap_or(&[]), 0, 256, 1 << 20);
             assert_eq!(ended, Inflated::Broken, "{cut}");
             assert!(used <= cut && content.starts_with(&out), "{cut}");
         }

@@ -47,7 +47,7 @@ impl<T: TreeSink> Run<'_, T> {
     pub(super) fn little(&mut self, cursor: &mut Cursor<'_>, field: Field, op: &TypeOp) -> Result<u64, Stop> {
         let start = cursor.pos();
         let value = op.scalar.value(cursor.little(op.scalar.size)?);
-        let node = self.scalar(cursor, field, (value, op.scalar.kind), start);
+        let node = self.scalar(cursor, field, value, op.scalar.kind, start);
         if op.checked || (op.scalar.kind == Kind::Bool && value > 1) {
             self.check(field.ty, node, value);
         }
@@ -81,7 +81,7 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// Adds the node of a value that was read from `start` on.
     #[inline(always)]
-    fn scalar(&mut self, cursor: &Cursor<'_>, field: Field, (value, kind): (u64, Kind), start: usize) -> u32 {
+    fn scalar(&mut self, cursor: &Cursor<'_>, field: Field, value: u64, kind: Kind, start: usize) -> u32 {
         let (bits, buffer) = ((cursor.pos() - start) as u32, cursor.buffer());
         self.tree.leaf(Node { value, start: start as u32, bits, buffer, kind, ..field.node() })
     }
@@ -123,10 +123,10 @@ impl<T: TreeSink> Run<'_, T> {
         match &def.read {
             ReadAs::Int { .. } | ReadAs::Float { .. } | ReadAs::Ipv4 { .. } | ReadAs::Uuid { .. } => {
                 let start = cursor.pos();
-                let read = number(cursor, &def.read)?;
-                let node = self.scalar(cursor, field, read, start);
-                self.check(field.ty, node, read.0);
-                Ok(read.0)
+                let (value, kind) = number(cursor, &def.read)?;
+                let node = self.scalar(cursor, field, value, kind, start);
+                self.check(field.ty, node, value);
+                Ok(value)
             }
             ReadAs::Layout { layout, args } => {
                 let args = self.args(args, frame, cursor);
@@ -137,8 +137,8 @@ impl<T: TreeSink> Run<'_, T> {
                 result.map(|()| 0)
             }
             ReadAs::Bytes(len) => self.bytes(cursor, field, def, *len, frame),
-            ReadAs::Text { kind, len, end } => self.text(cursor, field, def, (*kind, *len, *end), frame),
-            ReadAs::List { of, len } => self.list(cursor, field, def, (*of, *len), frame),
+            ReadAs::Text { .. } => self.text(cursor, field, def, frame),
+            ReadAs::List { .. } => self.list(cursor, field, def, frame),
             ReadAs::Region { .. } => self.region(cursor, field, def, frame),
             _ => Err(Stop::Unknown),
         }

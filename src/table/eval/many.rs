@@ -73,9 +73,9 @@ impl<T: TreeSink> Run<'_, T> {
         cursor: &mut Cursor<'_>,
         field: Field,
         def: &TypeDef,
-        (kind, len, end): (TextKind, Len, TextEnd),
         frame: Slots,
     ) -> Result<u64, Stop> {
+        let ReadAs::Text { kind, len, end } = def.read else { return Err(Stop::Unknown) };
         let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
         let count = self.count(cursor, len, frame)?;
         let start = cursor.pos();
@@ -118,7 +118,7 @@ impl<T: TreeSink> Run<'_, T> {
             }
             _ => {}
         }
-        self.check_text(node, kind, (buffer, at), bytes.get(..content).unwrap_or(bytes));
+        self.check_text(node, kind, buffer, at, bytes.get(..content).unwrap_or(bytes));
         self.check_max(def, node, (n / unit) as u64);
         Ok(0)
     }
@@ -146,8 +146,8 @@ impl<T: TreeSink> Run<'_, T> {
         self.tree.close(node, (text.start + text.bits) as usize);
     }
 
-    /// Says where a text is not valid, with its bytes, which stand there in a buffer.
-    pub fn check_text(&mut self, node: u32, kind: TextKind, (buffer, at): (Buffer, usize), bytes: &[u8]) {
+    /// Adds a problem to a text's node where the text is not valid, with its bytes, which begin at byte `at` of `buffer`.
+    pub fn check_text(&mut self, node: u32, kind: TextKind, buffer: Buffer, at: usize, bytes: &[u8]) {
         let len = bytes.len();
         let plain = match kind {
             TextKind::Utf8 => bytes.is_ascii() || std::str::from_utf8(bytes).is_ok(),
@@ -176,9 +176,9 @@ impl<T: TreeSink> Run<'_, T> {
         cursor: &mut Cursor<'_>,
         field: Field,
         def: &TypeDef,
-        (of, len): (TypeRef, Len),
         frame: Slots,
     ) -> Result<u64, Stop> {
+        let ReadAs::List { of, len } = def.read else { return Err(Stop::Unknown) };
         let count = self.count(cursor, len, frame)?;
         let node = self.open_as(cursor, field, Kind::List);
         let result = self.elements(cursor, node, of, &count, frame);

@@ -2,7 +2,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::inflate::Inflated;
+use super::inflate::{Inflated, PackedSizes};
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark};
 
@@ -14,25 +14,24 @@ impl<T: TreeSink> Run<'_, T> {
         def: &TypeDef,
         frame: Slots,
     ) -> Result<u64, Stop> {
-        let ReadAs::Region { len, inner, dialects, zlib } = &def.read else {
+        let ReadAs::Region(region) = &def.read else {
             return Err(Stop::Unknown);
         };
-        let count = self.count(cursor, *len, frame)?;
+        let count = self.count(cursor, region.len, frame)?;
         let n = self.byte_len(cursor, &count, 1);
         // Where nothing more can come, what is there of a region that is cut off is read all the same.
         let missing = if self.state.regions > 0 { n.saturating_sub(cursor.left()) } else { 0 };
         let outer = cursor.narrow(n - missing)?;
         self.state.regions += 1;
         let node = self.tree.len();
-        match zlib {
+        match region.zlib {
             None => {
-                self.bounded(cursor, name, inner, *dialects, frame);
+                self.bounded(cursor, name, &region.inner, region.dialects, frame);
             }
-            Some((keep, size)) => {
-                let keep = self.expr(*keep, frame, cursor).unwrap_or(0);
-                let size = self.expr(*size, frame, cursor).unwrap_or(0);
-                let sizes = (keep.max(0) as usize, size.max(0) as usize);
-                self.inflated(cursor, name, (inner, *dialects), sizes, frame);
+            Some(Zlib { keep, size }) => {
+                let keep = self.expr(keep, frame, cursor).unwrap_or(0).max(0) as usize;
+                let announced = self.expr(size, frame, cursor).unwrap_or(0).max(0) as usize;
+                self.inflated(cursor, name, region, PackedSizes { keep, announced }, frame);
             }
         }
         self.state.regions -= 1;
@@ -205,22 +204,15 @@ impl<T: TreeSink> Run<'_, T> {
     }
 
     /// A compressed region: its content is a buffer of its own.
-    fn inflated(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        name: Sym,
-        (inner, dialects): (&[TypeRef], bool),
-        (keep, size): (usize, usize),
-        frame: Slots,
-    ) {
+    fn inflated(&mut self, cursor: &mut Cursor<'_>, name: Sym, region: &RegionType, sizes: PackedSizes, frame: Slots) {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(BufferOrigin::Decompressed);
         let room = self.state.limits.decompressed.saturating_sub(self.state.inflated);
-        let (good, used) = self.state.inflate.unpack(raw, (keep, size), room, &mut bytes);
+        let (good, used) = self.state.inflate.unpack(raw, sizes, room, &mut bytes);
         self.state.inflated += bytes.len();
         let node = self.tree.len();
         let mut inside = Cursor::new(&bytes, buffer);
-        self.bounded(&mut inside, name, inner, dialects, frame);
+        self.bounded(&mut inside, name, &region.inner, region.dialects, frame);
         let found = bytes.len();
         if (found == 0 || !matches!(good, Inflated::Whole))
             && let Some(run) = T::whole(self)
@@ -262,13 +254,13 @@ impl<T: TreeSink> Run<'_, T> {
             }
             Inflated::Whole => {}
         }
-        if size != 0 && found != size {
+        if sizes.announced != 0 && found != sizes.announced {
             self.problem(
                 Severity::Note,
                 node,
                 "{a} bytes of content, where {b} were announced",
                 found as i64,
-                size as i64,
+                sizes.announced as i64,
             );
         }
     }

@@ -194,7 +194,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         }
         let node = self.open_as(cursor, field, Kind::Struct);
         let begun = match tables.type_def(field.ty).map(|def| &def.read) {
-            Some(ReadAs::NullOr { present, of }) => self.presence(cursor, node, (*present, *of), frame),
+            Some(ReadAs::NullOr { present, of }) => self.presence(cursor, node, *present, *of, frame),
             Some(ReadAs::Family(family)) => self.class(cursor, node, *family),
             _ => Err(Stop::Unknown),
         };
@@ -210,7 +210,8 @@ impl<'t, T: TreeSink> Run<'t, T> {
         &mut self,
         cursor: &mut Cursor<'_>,
         node: u32,
-        (present, of): (TypeRef, TypeRef),
+        present: TypeRef,
+        of: TypeRef,
         frame: Slots,
     ) -> Result<Begun<'t>, Stop> {
         let tables = self.tables;

@@ -128,16 +128,7 @@ pub enum ReadAs {
     /// An object that begins with the number of its class.
     Family(FamilyId),
     /// A region of its own.
-    Region {
-        /// How long.
-        len: Len,
-        /// What it holds: the first that fits.
-        inner: Vec<TypeRef>,
-        /// Whether dialects may be tried.
-        dialects: bool,
-        /// Plain bytes before the zlib stream, and the expected size of all.
-        zlib: Option<(ExprId, ExprId)>,
-    },
+    Region(RegionType),
     /// A presence, then the value or nothing.
     NullOr {
         /// The presence.
@@ -154,6 +145,28 @@ pub enum ReadAs {
         /// Its arguments.
         args: Vec<ExprId>,
     },
+}
+
+/// A region: bytes that are read as something of their own.
+#[derive(Debug, Clone)]
+pub struct RegionType {
+    /// How long.
+    pub len: Len,
+    /// What it holds: the first that fits.
+    pub inner: Vec<TypeRef>,
+    /// Whether dialects may be tried.
+    pub dialects: bool,
+    /// Where its content is compressed.
+    pub zlib: Option<Zlib>,
+}
+
+/// How a region is compressed.
+#[derive(Debug, Clone, Copy)]
+pub struct Zlib {
+    /// How many plain bytes come before the zlib stream.
+    pub keep: ExprId,
+    /// The size that the content should have, plain bytes included; 0 where the message does not say.
+    pub size: ExprId,
 }
 
 /// Which zero units at the end of a text are no part of its value.

@@ -148,11 +148,11 @@ impl<'a> TableParser<'a> {
         if self.is_sign(sign) { Ok(self.advance()?.at) } else { Err(self.wrong(&format!("`{sign}`"))) }
     }
 
-    pub(super) fn name(&mut self, what: &str) -> Result<(String, usize), TableError> {
+    pub(super) fn name(&mut self, what: &str) -> Result<NameAst, TableError> {
         match &self.now.tok {
             Tok::Ident(word) => {
-                let word = word.clone();
-                Ok((word, self.advance()?.at))
+                let name = word.clone();
+                Ok(NameAst { name, at: self.advance()?.at })
             }
             _ => Err(self.wrong(what)),
         }
@@ -198,10 +198,10 @@ impl<'a> TableParser<'a> {
     fn item(&mut self, doc: String) -> Result<ItemAst, TableError> {
         self.part()?;
         let start = self.now.at;
-        let (word, _) = self.name(
+        let NameAst { name: word, .. } = self.name(
             "a declaration (service, numbers, message, struct, class, positions, enum, flags, family, type, code, dialect)",
         )?;
-        let ((name, at), kind) = match word.as_str() {
+        let (NameAst { name, at }, kind) = match word.as_str() {
             "service" => self.service()?,
             "numbers" => self.range()?,
             "message" => self.message()?,
@@ -226,7 +226,7 @@ impl<'a> TableParser<'a> {
         Ok(ItemAst { name, at, start, end: self.now.at, doc, kind })
     }
 
-    fn service(&mut self) -> Result<((String, usize), ItemKind), TableError> {
+    fn service(&mut self) -> Result<(NameAst, ItemKind), TableError> {
         let name = self.name("the service's name")?;
         let number = if self.eat("=")? { Some(self.int("the service's number")?) } else { None };
         let positional = self.eat_word("positional")?;
@@ -234,7 +234,7 @@ impl<'a> TableParser<'a> {
         let mut header = Vec::new();
         if self.eat("{")? {
             while !self.eat("}")? {
-                let (field, at) = self.name("`number`, `length` or another field's name")?;
+                let NameAst { name: field, at } = self.name("`number`, `length` or another field's name")?;
                 self.need(":")?;
                 let of = self.type_()?;
                 let role = match field.as_str() {
@@ -254,9 +254,9 @@ impl<'a> TableParser<'a> {
         Ok((name, ItemKind::Service(service)))
     }
 
-    fn message(&mut self) -> Result<((String, usize), ItemKind), TableError> {
-        let (service, _) = self.name("the message's service")?;
-        let (word, at) = self.name("`client`, `server` or `both`")?;
+    fn message(&mut self) -> Result<(NameAst, ItemKind), TableError> {
+        let service = self.name("the message's service")?.name;
+        let NameAst { name: word, at } = self.name("`client`, `server` or `both`")?;
         let direction = match word.as_str() {
             "client" => Sender::Client,
             "server" => Sender::Server,
@@ -318,7 +318,7 @@ impl<'a> TableParser<'a> {
     }
 
     /// `numbers low = 0xffff0000 max 65279`
-    fn range(&mut self) -> Result<((String, usize), ItemKind), TableError> {
+    fn range(&mut self) -> Result<(NameAst, ItemKind), TableError> {
         let name = self.name("the range's name")?;
         self.need("=")?;
         let base = self.int("what is added to the numbers of this range")?;
@@ -327,30 +327,32 @@ impl<'a> TableParser<'a> {
     }
 
     /// The name of a message, quoted where it is no word.
-    fn reference(&mut self, what: &str) -> Result<(String, usize), TableError> {
+    fn reference(&mut self, what: &str) -> Result<NameAst, TableError> {
         match &self.now.tok {
             Tok::Str(s) => {
-                let s = s.clone();
-                Ok((s, self.advance()?.at))
+                let name = s.clone();
+                Ok(NameAst { name, at: self.advance()?.at })
             }
             _ => self.name(what),
         }
     }
 
     /// The name behind the number; a message whose number is a text may leave it out.
-    fn message_name(&mut self, number: &NumberAst) -> Result<(String, usize), TableError> {
+    fn message_name(&mut self, number: &NumberAst) -> Result<NameAst, TableError> {
         let clause = ["answers", "extends", "expects", "refuses", "step", "unknown"].iter().any(|w| self.is_word(w));
         match (number, &self.now.tok) {
-            (NumberAst::Text(text), _) if clause || self.is_sign("{") => Ok((text.clone(), self.now.at)),
+            (NumberAst::Text(text), _) if clause || self.is_sign("{") => {
+                Ok(NameAst { name: text.clone(), at: self.now.at })
+            }
             (_, Tok::Str(s)) => {
-                let s = s.clone();
-                Ok((s, self.advance()?.at))
+                let name = s.clone();
+                Ok(NameAst { name, at: self.advance()?.at })
             }
             _ => self.name("the message's name"),
         }
     }
 
-    fn structure(&mut self, word: &str) -> Result<((String, usize), ItemKind), TableError> {
+    fn structure(&mut self, word: &str) -> Result<(NameAst, ItemKind), TableError> {
         let name = self.name("the structure's name")?;
         let family = if word == "class" {
             self.word("of", "`of` and the family the class belongs to")?;
@@ -361,7 +363,7 @@ impl<'a> TableParser<'a> {
         let mut params = Vec::new();
         if self.eat("(")? {
             while !self.eat(")")? {
-                params.push(self.name("a parameter's name")?.0);
+                params.push(self.name("a parameter's name")?.name);
                 self.eat(",")?;
             }
         }
@@ -374,7 +376,7 @@ impl<'a> TableParser<'a> {
         Ok((name, ItemKind::Struct(body)))
     }
 
-    fn body(&mut self, parent: Option<(String, usize)>) -> Result<StructAst, TableError> {
+    fn body(&mut self, parent: Option<NameAst>) -> Result<StructAst, TableError> {
         self.need("{")?;
         let mut body = StructAst { parent, ..StructAst::default() };
         while !self.eat("}")? {
@@ -411,7 +413,7 @@ impl<'a> TableParser<'a> {
         Ok(ExampleAst { at, bytes, text, json })
     }
 
-    fn enumeration(&mut self, flags: bool) -> Result<((String, usize), ItemKind), TableError> {
+    fn enumeration(&mut self, flags: bool) -> Result<(NameAst, ItemKind), TableError> {
         let name = self.name("the enum's name")?;
         self.need(":")?;
         let base = self.type_()?;
@@ -423,7 +425,7 @@ impl<'a> TableParser<'a> {
                 continue;
             }
             self.part()?;
-            let (name, at) = self.name("a value's name")?;
+            let NameAst { name, at } = self.name("a value's name")?;
             self.need("=")?;
             let negative = self.eat("-")?;
             let mut value = self.int("the value")?;
@@ -444,10 +446,10 @@ impl<'a> TableParser<'a> {
         Ok((name, ItemKind::Enum { flags, base, values }))
     }
 
-    fn family(&mut self) -> Result<((String, usize), ItemKind), TableError> {
+    fn family(&mut self) -> Result<(NameAst, ItemKind), TableError> {
         let name = self.name("the family's name")?;
         self.need("{")?;
-        let (field, _) = self.name("the name of the field that tells the class")?;
+        let field = self.name("the name of the field that tells the class")?.name;
         self.need(":")?;
         let of = self.type_()?;
         self.eat(",")?;

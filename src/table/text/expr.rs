@@ -128,20 +128,20 @@ impl TableParser<'_> {
             self.advance()?;
             return Ok(ExprAst::leaf(at, ExprKind::Int(i128::from(n))));
         }
-        let (name, _) = self.name("a number, a field's name or `(`")?;
+        let name = self.name("a number, a field's name or `(`")?.name;
         let kind = match name.as_str() {
             "remaining" => ExprKind::Remaining,
             "more" => ExprKind::More,
-            "dialect" => ExprKind::Dialect(self.name("the dialect's name")?.0),
+            "dialect" => ExprKind::Dialect(self.name("the dialect's name")?.name),
             "recall" if self.is_sign("(") => {
                 self.need("(")?;
-                let kind = self.name("what kind of thing was remembered")?.0;
+                let kind = self.name("what kind of thing was remembered")?.name;
                 self.need(",")?;
                 let key = self.expr()?;
                 self.need(")")?;
                 return Ok(ExprAst { at, depth: key.depth + 1, kind: ExprKind::Recall(kind, Box::new(key)) });
             }
-            _ if self.eat(".")? => ExprKind::Path(name, self.name("the name of an enum's value")?.0),
+            _ if self.eat(".")? => ExprKind::Path(name, self.name("the name of an enum's value")?.name),
             _ => ExprKind::Name(name),
         };
         Ok(ExprAst::leaf(at, kind))

@@ -58,7 +58,7 @@ impl TableParser<'_> {
             return Ok(Entry::Partial);
         }
         if self.eat_word("remember")? {
-            let (kind, _) = self.name("what kind of thing is remembered")?;
+            let kind = self.name("what kind of thing is remembered")?.name;
             let key = self.sum()?;
             self.need("=")?;
             return Ok(Entry::Remember { kind, key, value: self.expr()? });
@@ -77,13 +77,13 @@ impl TableParser<'_> {
     }
 
     fn field(&mut self, span: bool) -> Result<Entry, TableError> {
-        let (name, at) = self.name("a field's name")?;
+        let NameAst { name, at } = self.name("a field's name")?;
         self.need(":")?;
         let of = self.type_()?;
         let behind = self.now.at;
         let mods = self.mods()?;
         let mods = (self.now.at != behind).then(|| Box::new(mods));
-        Ok(Entry::Field { name, at, span, of, mods })
+        Ok(Entry::Field(FieldAst { name, at, span, of, mods }))
     }
 
     pub(super) fn block(&mut self) -> Result<Vec<Entry>, TableError> {
@@ -217,9 +217,9 @@ impl TableParser<'_> {
 
     /// Kinds of things: `node + player`.
     fn kinds(&mut self, what: &str) -> Result<Vec<String>, TableError> {
-        let mut kinds = vec![self.name(what)?.0];
+        let mut kinds = vec![self.name(what)?.name];
         while self.eat("+")? {
-            kinds.push(self.name("a kind of thing")?.0);
+            kinds.push(self.name("a kind of thing")?.name);
         }
         Ok(kinds)
     }

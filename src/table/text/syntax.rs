@@ -13,6 +13,13 @@ pub enum Sender {
     Both,
 }
 
+/// A name or word of a table, with its place in the file.
+#[derive(Debug, Clone)]
+pub(in crate::table) struct NameAst {
+    pub(in crate::table) name: String,
+    pub(in crate::table) at: usize,
+}
+
 /// A declaration with its explanation and its place in the file.
 #[derive(Debug, Clone)]
 pub(in crate::table) struct ItemAst {
@@ -90,7 +97,7 @@ pub(in crate::table) struct MessageAst {
     pub(in crate::table) service: String,
     pub(in crate::table) direction: Sender,
     pub(in crate::table) number: NumberAst,
-    pub(in crate::table) answers: Vec<(String, usize)>,
+    pub(in crate::table) answers: Vec<NameAst>,
     /// `expects reply`, `expects nothing`; where neither is said, a message that another one answers expects it.
     pub(in crate::table) expects: Option<bool>,
     /// The message always says no.
@@ -119,8 +126,8 @@ pub(in crate::table) struct StructAst {
     pub(in crate::table) positions: bool,
     /// The bytes may end before any of its fields, those of nested structures aside.
     pub(in crate::table) optional: bool,
-    pub(in crate::table) family: Option<(String, usize)>,
-    pub(in crate::table) parent: Option<(String, usize)>,
+    pub(in crate::table) family: Option<NameAst>,
+    pub(in crate::table) parent: Option<NameAst>,
     pub(in crate::table) params: Vec<String>,
     pub(in crate::table) entries: Vec<Entry>,
     pub(in crate::table) info: Option<InfoAst>,
@@ -153,16 +160,28 @@ pub(in crate::table) struct EnumValueAst {
     pub(in crate::table) doc: String,
 }
 
+/// A field as it was written.
+#[derive(Debug, Clone)]
+pub(in crate::table) struct FieldAst {
+    pub(in crate::table) name: String,
+    pub(in crate::table) at: usize,
+    /// It is no field of its own, but a part that only says something about others.
+    pub(in crate::table) span: bool,
+    pub(in crate::table) of: TypeAst,
+    pub(in crate::table) mods: Option<Box<Mods>>,
+}
+
+/// `zlib(KEEP, SIZE)`: how many plain bytes come first, and the size that the content should have.
+#[derive(Debug, Clone)]
+pub(in crate::table) struct ZlibAst {
+    pub(in crate::table) keep: ExprAst,
+    pub(in crate::table) size: ExprAst,
+}
+
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)] // most entries are fields
 pub(in crate::table) enum Entry {
-    Field {
-        name: String,
-        at: usize,
-        span: bool,
-        of: TypeAst,
-        mods: Option<Box<Mods>>,
-    },
+    Field(FieldAst),
     If {
         arms: Vec<(ExprAst, Vec<Entry>)>,
         otherwise: Vec<Entry>,
@@ -190,7 +209,7 @@ pub(in crate::table) enum Entry {
 pub(in crate::table) struct Mods {
     pub(in crate::table) max: Option<u64>,
     pub(in crate::table) expect: Option<ExprAst>,
-    pub(in crate::table) shown: Option<(String, usize)>,
+    pub(in crate::table) shown: Option<NameAst>,
     pub(in crate::table) ids: Vec<String>,
     pub(in crate::table) refers: bool,
     pub(in crate::table) names: Vec<String>,
@@ -213,8 +232,8 @@ pub(in crate::table) struct FactMods {
     pub(in crate::table) volatile: bool,
     pub(in crate::table) unordered: bool,
     pub(in crate::table) continues: bool,
-    pub(in crate::table) person: Option<(String, usize)>,
-    pub(in crate::table) chat: Option<(String, usize)>,
+    pub(in crate::table) person: Option<NameAst>,
+    pub(in crate::table) chat: Option<NameAst>,
     pub(in crate::table) refuses_unless: Vec<ExprAst>,
     pub(in crate::table) identity: Vec<String>,
 }
@@ -263,7 +282,7 @@ pub(in crate::table) enum TypeKind {
     /// `T[N]`, also of `bytes`, `utf8`, …
     Many { of: Box<TypeAst>, len: LenAst, bytes: bool },
     /// `region as A | B`
-    As { region: Box<TypeAst>, zlib: Option<(ExprAst, ExprAst)>, inner: Vec<TypeAst> },
+    As { region: Box<TypeAst>, zlib: Option<ZlibAst>, inner: Vec<TypeAst> },
     /// `mapping`, `mapping of T`, `mapping { key: T }`
     Mapping { of: Option<Box<TypeAst>>, keys: Vec<Entry> },
     /// `null_or(bool) T`

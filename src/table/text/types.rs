@@ -33,7 +33,7 @@ impl TableParser<'_> {
                     self.need(",")?;
                     let size = self.expr()?;
                     self.need(")")?;
-                    Some((keep, size))
+                    Some(ZlibAst { keep, size })
                 } else {
                     None
                 };
@@ -60,7 +60,7 @@ impl TableParser<'_> {
         if self.is_sign("{") {
             return Ok(TypeAst { at, kind: TypeKind::Inline(self.block()?) });
         }
-        let (mut name, _) = self.name("a type")?;
+        let mut name = self.name("a type")?.name;
         if name == "mapping" {
             let of = match self.eat_word("of")? {
                 true => Some(Box::new(self.type_()?)),
@@ -80,7 +80,7 @@ impl TableParser<'_> {
             return Ok(TypeAst { at, kind: TypeKind::NullOr { present, of } });
         }
         if name == "maybe" {
-            name = format!("maybe {}", self.name("the type that may be there")?.0);
+            name = format!("maybe {}", self.name("the type that may be there")?.name);
         }
         let mut args = Vec::new();
         if self.eat("(")? {
