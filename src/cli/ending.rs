@@ -47,7 +47,7 @@ impl Ending {
         }
         let bytes = summary.bytes;
         let incomplete = bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0;
-        let incomplete = incomplete || summary.flow.cut > 0 || summary.streams == 0;
+        let incomplete = incomplete || summary.flow.cut > 0 || summary.left_out > 0 || summary.streams == 0;
         Ok(if self.strict && incomplete { Status::Strict } else { Status::Good })
     }
 }
@@ -62,6 +62,9 @@ fn summary_line(summary: &Summary) -> String {
         if n > 0 {
             text.push_str(&format!(", {n} {word}"));
         }
+    }
+    if let Some(why) = summary.left_out_why {
+        text.push_str(&format!("; {} exported messages left out: of the first one {why}", summary.left_out));
     }
     if summary.flow.wrong_sums > 0 {
         text.push_str(&format!("; {} wrong checksums", summary.flow.wrong_sums));

@@ -207,6 +207,15 @@ impl Flow {
         Flow { fragments: Fragments::new(bounds), transports }
     }
 
+    /// Counts a frame that holds no packet of a network, and is read elsewhere. `readable` says whether it could be read.
+    pub fn count_other(&mut self, frame: &Frame<'_>, readable: bool) {
+        let stats = &mut self.transports.stats;
+        stats.frames += 1;
+        stats.bytes += frame.data.len() as u64;
+        stats.cut += u64::from(frame.wire_len as usize > frame.data.len());
+        stats.malformed += u64::from(!readable);
+    }
+
     /// Takes the next frame of the capture, and delivers to `sink` whatever it completes.
     pub fn frame<S: FlowSink>(&mut self, frame: &Frame<'_>, sink: &mut S) {
         let cut = (frame.wire_len as usize).saturating_sub(frame.data.len());

@@ -6,6 +6,7 @@
 
 mod connection;
 mod emitter;
+mod exported;
 mod output;
 mod passed_over;
 mod shared;
@@ -17,11 +18,13 @@ use std::sync::Arc;
 
 use crate::capture::Frame;
 use crate::flow::{Flow, FlowLimits, FlowStats};
+use crate::pdu;
 use crate::proto::{AllSettings, LazyTables, Options, Transport};
 use crate::session::Counts;
 use crate::tree::{Problem, Severity};
 pub use output::{Output, StreamKey, StreamOver};
 pub use passed_over::{PassedOver, PassedOverPort};
+use exported::ExportedMessages;
 use shared::Shared;
 use stream_table::StreamTable;
 
@@ -105,6 +108,10 @@ pub struct Summary {
     pub streams: u64,
     /// Bytes of all recognised streams.
     pub bytes: Counts,
+    /// Exported messages that could not be read.
+    pub left_out: u64,
+    /// Why the first of them could not.
+    pub left_out_why: Option<&'static str>,
 }
 
 /// A run over a capture, from its first frame to its end.
@@ -114,23 +121,29 @@ pub struct Summary {
 pub struct Pipeline {
     flow: Flow,
     table: StreamTable,
+    exported: ExportedMessages,
 }
 
 impl Pipeline {
     /// A run that has seen nothing yet.
     pub fn new(setup: Setup) -> Self {
         let flow = Flow::new(setup.limits);
-        Pipeline { flow, table: StreamTable::new(Shared::new(setup)) }
+        Pipeline { flow, table: StreamTable::new(Shared::new(setup)), exported: ExportedMessages::default() }
     }
 
     /// Takes the next frame. The records it completes are handed to `out` before this returns.
     pub fn frame(&mut self, frame: &Frame<'_>, out: &mut dyn Output) {
+        if frame.link == pdu::LINK_TYPE {
+            let readable = self.exported.frame(frame, &mut self.table.shared, out);
+            return self.flow.count_other(frame, readable);
+        }
         self.flow.frame(frame, &mut self.table.lend(out));
     }
 
     /// The end of the capture: what waits is given up, and every stream ends.
     pub fn finish(&mut self, out: &mut dyn Output) {
         self.flow.finish(&mut self.table.lend(out));
+        self.exported.finish(out);
     }
 
     /// What was given to each protocol. A capture may add secrets that it carries.

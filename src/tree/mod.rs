@@ -5,6 +5,7 @@
 
 mod link;
 mod outline;
+mod parts;
 mod problem;
 mod value;
 mod walk;
@@ -15,6 +16,7 @@ use std::fmt;
 
 pub use link::{LinkKind, RecordLink};
 pub use outline::Outline;
+pub use parts::TreeParts;
 pub use problem::{Problem, ProblemText, Severity};
 pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii};
 pub use walk::{Children, Members, Walk};

@@ -7,6 +7,7 @@ const MODULES: &[(&str, &[&str])] = &[
     // How text from outside is shown: everybody may know that.
     (CAPTURED, &[]),
     (REMARK, &[]),
+    ("leb128", &[]),
     ("suggest", &[]),
     ("output_file", &[]),
     ("tree", &[]),
@@ -18,11 +19,12 @@ const MODULES: &[(&str, &[&str])] = &[
     ("record", &["tree", "table", "capture", "session"]),
     ("facts", &["tree", "table", "capture", "session", "record"]),
     ("proto", &["suggest", "tree", "table", "capture", "session"]),
-    ("out", &["facts", "record", "tree", "table", "capture", "session", "proto"]),
+    ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),
+    ("out", &["leb128", "facts", "record", "tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
     ("filter", &["suggest", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
-    ("pipeline", &["tree", "table", "capture", "flow", "session", "proto", "out"]),
+    ("pipeline", &["pdu", "tree", "table", "capture", "flow", "session", "proto", "out"]),
     // Captures read, decoded and handed to an output; no option of the command line.
     (
         "run",
@@ -52,6 +54,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "session",
             "record",
             "facts",
+            "pdu",
             "proto",
             "out",
             "filter",

@@ -21,6 +21,7 @@ use super::super::problem::problem_text;
 use super::super::scratch::Scratch;
 use super::super::tree::{Annotations, meaning};
 use crate::captured::Captured;
+use crate::leb128::{put, zigzag};
 use crate::proto::Message;
 use crate::table::Tables;
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Severity, Sym, TextKind, Tree, TypeRef, decode_text, mark};
@@ -273,17 +274,4 @@ const NUMBER: u8 = 15;
 
 fn type_text(tables: &Tables, ty: TypeRef) -> &str {
     tables.type_def(ty).map_or("", |def| &def.text)
-}
-
-fn zigzag(number: i64) -> u64 {
-    ((number << 1) ^ (number >> 63)) as u64
-}
-
-/// Appends an unsigned LEB128.
-fn put(to: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        to.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    to.push(number as u8);
 }

@@ -1,0 +1,39 @@
+//! Exported PDUs: one decrypted message a packet, as Wireshark exchanges them (link type 252, `LINKTYPE_WIRESHARK_UPPER_PDU`).
+//!
+//! A packet is a list of tags and behind it the message's bytes. Wireshark's own tags say which dissector takes the bytes, which addresses and ports they
+//! came from, and which frame. A tag of our own carries the message's tree ([`packed`]), so that a reader needs neither keys nor what earlier
+//! messages told. `docs/sharing.md` has the form.
+//!
+//! This module knows records, trees and tables. It knows no protocol, no file and no output.
+
+mod packed;
+mod packet;
+mod tags;
+mod unpacked;
+
+pub use packet::{MOST_BYTES, PduPacket, PduWriter, dissector_name};
+pub use unpacked::{PackedHead, Unpacked};
+
+use std::hash::Hasher;
+
+use crate::table::Tables;
+
+/// The link type of these packets.
+pub const LINK_TYPE: u16 = 252;
+
+/// A number that changes when the numbers of names and types do: a packed tree refers to them.
+pub fn fingerprint(tables: &Tables) -> u64 {
+    let mut hash = twox_hash::XxHash64::with_seed(1);
+    let mut add = |text: &str| {
+        hash.write_u64(text.len() as u64);
+        hash.write(text.as_bytes());
+    };
+    add(tables.protocol());
+    tables.names().iter().for_each(|name| add(name));
+    let mut place = 0;
+    while let Some(def) = tables.type_def(crate::tree::TypeRef(place)) {
+        add(&def.text);
+        place += 1;
+    }
+    hash.finish()
+}

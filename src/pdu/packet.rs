@@ -1,0 +1,186 @@
+//! Whole packets: what is written for a record, and what a packet that is read says.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, SocketAddr};
+
+use super::packed::{PackSource, Packer};
+use super::tags::{self, TagReader};
+use super::{Unpacked, fingerprint};
+use crate::record::{Body, Record};
+use crate::session::{Side, Transport};
+use crate::table::Tables;
+
+/// The most bytes of a packet that Wireshark reads (`WTAP_MAX_PACKET_SIZE_STANDARD`).
+pub const MOST_BYTES: usize = 262_144;
+/// The most bytes of the info column.
+const MOST_INFO: usize = 400;
+
+/// Writes packets of records.
+#[derive(Default)]
+pub struct PduWriter {
+    packer: Packer,
+    packed: Vec<u8>,
+    packet: Vec<u8>,
+    /// The fingerprints of tables, by their place in memory: tables live as long as a run.
+    fingerprints: Vec<(usize, u64)>,
+}
+
+impl PduWriter {
+    /// The packet of a record, with a line that says what it is about; `None` for an event.
+    ///
+    /// Where the tree makes a packet longer than [`MOST_BYTES`] that would be short enough without it, the tree is left out.
+    pub fn packet(&mut self, record: &Record<'_>, info: &str) -> Option<&[u8]> {
+        let Body::Message { message, tables, tree } = record.body else { return None };
+        let fingerprint = self.fingerprint(tables);
+        let (packet, packed) = (&mut self.packet, &mut self.packed);
+        [&mut *packet, &mut *packed].into_iter().for_each(Vec::clear);
+        tags::put(packet, tags::DISSECTOR, dissector_name(tables, record.service, record.from).as_bytes());
+        put_ends(packet, record);
+        // Frames beyond 32 bits have no number here.
+        let frame = u32::try_from(record.at.frame).unwrap_or(u32::MAX);
+        tags::put_number(packet, tags::FRAME, frame);
+        if record.transport == Transport::Tcp {
+            tags::put_number(packet, tags::TCP_STREAM, record.stream);
+        }
+        tags::put(packet, tags::PROTOCOL_COLUMN, column(record).as_bytes());
+        let ends = info.char_indices().map(|(at, c)| at + c.len_utf8());
+        let info = info.get(..ends.take_while(|end| *end <= MOST_INFO).last().unwrap_or(0)).unwrap_or(info);
+        let name = message.name.escaped();
+        let info = if info.is_empty() { name.to_string() } else { format!("{name} {info}") };
+        tags::put(packet, tags::INFO_COLUMN, info.as_bytes());
+        self.packer.pack(record, PackSource { message, tables, tree, fingerprint }, packed);
+        // Each piece of the tree takes at most 8 bytes beside its own.
+        let without = packet.len() + message.bytes.len() + 4;
+        let with = without + packed.len() + 8 * (packed.len() / 65_532 + 1);
+        if with <= MOST_BYTES || without > MOST_BYTES {
+            tags::put(packet, tags::PACKED, packed);
+        }
+        tags::end(packet);
+        packet.extend_from_slice(message.bytes);
+        Some(packet)
+    }
+
+    fn fingerprint(&mut self, tables: &Tables) -> u64 {
+        let place = std::ptr::from_ref(tables).addr();
+        if let Some((_, known)) = self.fingerprints.iter().find(|(at, _)| *at == place) {
+            return *known;
+        }
+        let new = fingerprint(tables);
+        self.fingerprints.push((place, new));
+        new
+    }
+}
+
+/// The name of the dissector for messages of a service and sender: what `decode` takes. A protocol whose own code finds its messages, whatever
+/// service they belong to, is named alone.
+pub fn dissector_name(tables: &Tables, service: &str, from: Side) -> String {
+    let protocol = tables.protocol();
+    match tables.services().iter().all(|service| service.positional || service.header.is_empty()) {
+        true => protocol.to_string(),
+        false => format!("{protocol}.{service}.{}", from.word()),
+    }
+}
+
+/// Addresses and ports, source first.
+fn put_ends(packet: &mut Vec<u8>, record: &Record<'_>) {
+    let ends = [record.src, record.dst];
+    for (at, end) in ends.into_iter().enumerate() {
+        let tag = |tags: [u16; 2]| tags.get(at).copied().unwrap_or_default();
+        match end.ip() {
+            IpAddr::V4(address) => tags::put(packet, tag(tags::IPV4), &address.octets()),
+            IpAddr::V6(address) => tags::put(packet, tag(tags::IPV6), &address.octets()),
+        }
+    }
+    let kind = if record.transport == Transport::Tcp { tags::TCP } else { tags::UDP };
+    tags::put_number(packet, tags::PORT_TYPE, kind);
+    for (tag, end) in tags::PORTS.into_iter().zip(ends) {
+        tags::put_number(packet, tag, end.port().into());
+    }
+}
+
+/// What stands in the protocol column: protocol and service.
+fn column(record: &Record<'_>) -> String {
+    format!("{} {}", record.protocol.to_uppercase(), record.service)
+}
+
+/// What a packet that is read says.
+#[derive(Clone, Debug)]
+pub struct PduPacket<'a> {
+    /// The name of the dissector.
+    pub dissector: &'a str,
+    /// The sender's address and port, and the receiver's; zeros where the packet has none.
+    pub ends: [SocketAddr; 2],
+    /// What it was sent over, where the packet says so.
+    pub transport: Option<Transport>,
+    /// The frame in the capture that was exported.
+    pub frame: Option<u32>,
+    /// The TCP stream in that capture.
+    pub stream: Option<u32>,
+    /// The packed tree.
+    packed: Cow<'a, [u8]>,
+    /// The message's bytes.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> PduPacket<'a> {
+    /// Reads a packet.
+    ///
+    /// # Errors
+    /// What is wrong with it, as the end of a sentence that begins with "the packet is left out: ".
+    pub fn parse(data: &'a [u8]) -> Result<PduPacket<'a>, &'static str> {
+        let mut reader = TagReader { rest: data };
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let mut packet = PduPacket {
+            dissector: "",
+            ends: [nowhere; 2],
+            transport: None,
+            frame: None,
+            stream: None,
+            packed: Cow::Borrowed(&[]),
+            bytes: &[],
+        };
+        while let Some((tag, value)) = reader.next_tag()? {
+            packet.take(tag, value);
+        }
+        packet.bytes = reader.rest;
+        if packet.dissector.is_empty() {
+            return Err("it names no dissector");
+        }
+        Ok(packet)
+    }
+
+    /// The packed tree, where the packet carries one.
+    pub fn unpacked(&self) -> Option<Unpacked<'_>> {
+        Unpacked::new(&self.packed)
+    }
+
+    /// Takes a tag; one that is not known, or too short, says nothing.
+    fn take(&mut self, tag: u16, value: &'a [u8]) {
+        let place = |tags: [u16; 2]| tags.iter().position(|known| *known == tag);
+        if let Some(end) = place(tags::IPV4).or(place(tags::IPV6)).and_then(|at| self.ends.get_mut(at)) {
+            let v6 = value.first_chunk::<16>().map(|octets| IpAddr::from(*octets)).filter(|_| tags::IPV6.contains(&tag));
+            let v4 = value.first_chunk::<4>().map(|octets| IpAddr::from(*octets)).filter(|_| tags::IPV4.contains(&tag));
+            v4.or(v6).into_iter().for_each(|address| end.set_ip(address));
+            return;
+        }
+        if let Some(end) = place(tags::PORTS).and_then(|at| self.ends.get_mut(at)) {
+            let port = tags::number(value).and_then(|port| u16::try_from(port).ok());
+            return end.set_port(port.unwrap_or(0));
+        }
+        match tag {
+            tags::DISSECTOR => self.dissector = tags::text(value).unwrap_or(""),
+            tags::PORT_TYPE => {
+                self.transport = match tags::number(value) {
+                    Some(tags::TCP) => Some(Transport::Tcp),
+                    Some(tags::UDP) => Some(Transport::Udp),
+                    _ => None,
+                };
+            }
+            tags::FRAME => self.frame = tags::number(value),
+            tags::TCP_STREAM => self.stream = tags::number(value),
+            tags::PACKED if self.packed.is_empty() => self.packed = Cow::Borrowed(value),
+            tags::PACKED => self.packed.to_mut().extend_from_slice(value),
+            _ => {}
+        }
+    }
+}

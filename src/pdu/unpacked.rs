@@ -1,0 +1,236 @@
+//! Reads a packed tree back. What it says is checked before anything trusts it: a file comes from anybody.
+
+use super::packed::{
+    FROM_SERVER, HAS_NUMBER, HAS_REPLY, KINDS, LINKS, MAGIC, ORIGINS, OVER_UDP, SEVERITIES, is_owned, is_place,
+};
+use crate::leb128::{Leb128Reader, unzigzag};
+use crate::session::{Reply, Side, Transport};
+use crate::table::Tables;
+use crate::tree::{Buffer, Kind, Node, Problem, ProblemText, RecordLink, Sym, TreeParts, TypeRef};
+
+/// Most nodes of one tree: what an evaluator makes at most, with room for what holds them.
+const MOST_NODES: usize = 1 << 20;
+/// Structures within structures. Tables bound theirs lower.
+const MOST_LEVELS: usize = 400;
+/// Bytes of all made buffers.
+const MOST_MADE: usize = 64 << 20;
+
+/// What a packed tree says of its message as a whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PackedHead<'a> {
+    /// The [fingerprint](super::fingerprint) of the tables that the tree was made with.
+    pub fingerprint: u64,
+    /// Who sent it.
+    pub from: Side,
+    /// What its stream ran over.
+    pub transport: Transport,
+    /// Its stream.
+    pub stream: u32,
+    /// Its number among the records of the capture that was exported.
+    pub record: u64,
+    /// Where its first byte was in its direction.
+    pub offset: u64,
+    /// Its service.
+    pub service: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its number as on the wire.
+    pub number: Option<u64>,
+    /// The record it answers, of the capture that was exported.
+    pub reply: Option<Reply>,
+}
+
+/// A packed tree of which the head was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Unpacked<'a> {
+    /// What it says of the whole message.
+    pub head: PackedHead<'a>,
+    rest: Leb128Reader<'a>,
+}
+
+/// A name or a label of a packed tree.
+struct PackedName<'a> {
+    /// Its number in the tables, where it has one.
+    number: Option<u32>,
+    text: &'a str,
+}
+
+impl<'a> Unpacked<'a> {
+    /// Reads the head; `None` where the bytes are no packed tree.
+    pub fn new(bytes: &'a [u8]) -> Option<Unpacked<'a>> {
+        let mut reader = Leb128Reader::new(bytes.strip_prefix(&MAGIC)?);
+        let fingerprint = u64::from_le_bytes(*reader.bytes(8)?.first_chunk()?);
+        let flags = reader.byte()?;
+        let has = |flag: u8| flags & flag != 0;
+        let (stream, record, offset) = (reader.number32()?, reader.number()?, reader.number()?);
+        let (service, name) = (reader.text()?, reader.text()?);
+        let number = if has(HAS_NUMBER) { Some(reader.number()?) } else { None };
+        let reply = match has(HAS_REPLY) {
+            true => Some(Reply { record: reader.number()?, nanos: unzigzag(reader.number()?) }),
+            false => None,
+        };
+        let from = if has(FROM_SERVER) { Side::Server } else { Side::Client };
+        let transport = if has(OVER_UDP) { Transport::Udp } else { Transport::Tcp };
+        let head = PackedHead { fingerprint, from, transport, stream, record, offset, service, name, number, reply };
+        Some(Unpacked { head, rest: reader })
+    }
+
+    /// Reads the tree of a message with these `captured` bytes, made with these tables; `None` where anything in it is not as a tree has to be.
+    pub fn tree(mut self, tables: &Tables, captured: &[u8]) -> Option<TreeParts> {
+        let names = self.names()?;
+        let mut parts = TreeParts::default();
+        self.nodes(&names, tables, &mut parts)?;
+        self.made(&mut parts)?;
+        self.problems(&mut parts)?;
+        self.links(&mut parts)?;
+        check(&parts, captured).then_some(parts)
+    }
+
+    fn names(&mut self) -> Option<Vec<PackedName<'a>>> {
+        let count = self.count(2)?;
+        let mut names = Vec::with_capacity(count);
+        for _ in 0..count {
+            let number = self.rest.number32()?.checked_sub(1);
+            names.push(PackedName { number, text: self.rest.text()? });
+        }
+        Some(names)
+    }
+
+    /// How many things follow that take `least` bytes each: never more than the bytes that are left can hold.
+    fn count(&mut self, least: usize) -> Option<usize> {
+        let count = usize::try_from(self.rest.number()?).ok()?;
+        (count <= self.rest.left() / least).then_some(count)
+    }
+
+    fn nodes(&mut self, names: &[PackedName<'a>], tables: &Tables, parts: &mut TreeParts) -> Option<()> {
+        let count = self.count(10)?;
+        if count == 0 || count > MOST_NODES {
+            return None;
+        }
+        let mut syms: Vec<Option<Sym>> = vec![None; names.len()];
+        let mut before = 0i64;
+        for index in 0..count {
+            let name = usize::try_from(self.rest.number()?).ok()?.checked_sub(1)?;
+            let slot = syms.get_mut(name)?;
+            let sym = match *slot {
+                Some(sym) => sym,
+                None => resolve(names.get(name)?, tables, parts)?,
+            };
+            *slot = Some(sym);
+            let ty = TypeRef(self.rest.number32()?);
+            tables.type_def(ty)?;
+            let kind = *KINDS.get(usize::from(self.rest.byte()?))?;
+            let marks = self.rest.byte()?;
+            let buffer = Buffer(u16::try_from(self.rest.number()?).ok()?);
+            before = before.checked_add(unzigzag(self.rest.number()?))?;
+            let (start, bits) = (u32::try_from(before).ok()?, self.rest.number32()?);
+            let end = (index + 1).checked_add(usize::try_from(self.rest.number()?).ok()?)?;
+            let end = u32::try_from(end).ok().filter(|end| *end as usize <= count)?;
+            let value = self.value(kind, parts)?;
+            let label = usize::try_from(self.rest.number()?).ok()?;
+            if label > names.len() {
+                return None;
+            }
+            parts.nodes.push(Node { value, name: sym, ty, start, bits, end, buffer, kind, marks });
+        }
+        Some(())
+    }
+
+    fn value(&mut self, kind: Kind, parts: &mut TreeParts) -> Option<u64> {
+        if is_owned(kind) {
+            let text = self.rest.text()?;
+            return own(text, parts);
+        }
+        if is_place(kind) {
+            let (start, length) = (self.rest.number32()?, self.rest.number32()?);
+            return Some(Node::place(start as usize, length as usize));
+        }
+        self.rest.number()
+    }
+
+    fn made(&mut self, parts: &mut TreeParts) -> Option<()> {
+        let mut all = 0usize;
+        for _ in 0..self.count(2)? {
+            let origin = *ORIGINS.get(usize::from(self.rest.byte()?))?;
+            let bytes = self.rest.counted()?;
+            all = all.checked_add(bytes.len()).filter(|all| *all <= MOST_MADE)?;
+            parts.made.push((bytes.to_vec(), origin));
+        }
+        Some(())
+    }
+
+    fn problems(&mut self, parts: &mut TreeParts) -> Option<()> {
+        for _ in 0..self.count(4)? {
+            let severity = *SEVERITIES.get(usize::from(self.rest.byte()?))?;
+            let node = self.rest.number32()?;
+            let text = ProblemText::Owned(own(self.rest.text()?, parts)?);
+            let bytes = match self.rest.number()? {
+                0 => None,
+                _ => {
+                    let buffer = Buffer(u16::try_from(self.rest.number()?).ok()?);
+                    Some((buffer, self.rest.number32()?, self.rest.number32()?))
+                }
+            };
+            parts.problems.push(Problem { severity, node, text, a: 0, b: 0, bytes });
+        }
+        Some(())
+    }
+
+    fn links(&mut self, parts: &mut TreeParts) -> Option<()> {
+        for _ in 0..self.count(4)? {
+            let kind = *LINKS.get(usize::from(self.rest.byte()?))?;
+            let (node, record) = (self.rest.number32()?, self.rest.number()?);
+            parts.links.push(RecordLink { kind, node, record, nanos: unzigzag(self.rest.number()?) });
+        }
+        Some(())
+    }
+}
+
+/// A name's number in the tables, or in the tree where it came from the traffic.
+fn resolve(name: &PackedName<'_>, tables: &Tables, parts: &mut TreeParts) -> Option<Sym> {
+    if let Some(number) = name.number {
+        return (tables.names().get(number as usize)? == name.text).then_some(Sym(number));
+    }
+    let place = own(name.text, parts)?;
+    parts.names.push(((place >> 32) as u32, (place & 0xffff_ffff) as u32));
+    Some(Sym(Sym::DYNAMIC.checked_add(u32::try_from(parts.names.len() - 1).ok()?)?))
+}
+
+/// Keeps a text in the tree.
+fn own(text: &str, parts: &mut TreeParts) -> Option<u64> {
+    let start = u32::try_from(parts.text.len()).ok()?;
+    parts.text.push_str(text);
+    u32::try_from(parts.text.len()).ok()?;
+    Some(Node::place(start as usize, text.len()))
+}
+
+/// Whether nodes lie within each other and within their buffers, and everything that refers to a node refers to one that is there.
+fn check(parts: &TreeParts, captured: &[u8]) -> bool {
+    let count = parts.nodes.len() as u32;
+    let mut open: Vec<u32> = Vec::new();
+    for (index, node) in (0u32..).zip(&parts.nodes) {
+        while open.last().is_some_and(|end| *end <= index) {
+            open.pop();
+        }
+        let within = open.last().copied().unwrap_or(count);
+        // Only the first node, which is the message, stands alone.
+        if node.end > within || open.len() > MOST_LEVELS || (open.is_empty() && index > 0) {
+            return false;
+        }
+        open.push(node.end);
+        if usize::from(node.buffer.0) > parts.made.len() {
+            return false;
+        }
+        let bytes = parts.buffer(node.buffer, captured).len() as u64;
+        if u64::from(node.start) + u64::from(node.bits) > bytes * 8 {
+            return false;
+        }
+        let (start, length) = node.content();
+        if is_place(node.kind) && !is_owned(node.kind) && start as u64 + length as u64 > bytes {
+            return false;
+        }
+    }
+    let problems = parts.problems.iter().all(|problem| problem.node < count);
+    problems && parts.links.iter().all(|link| link.node < count)
+}
+

@@ -1,0 +1,290 @@
+//! Messages that were exported into packets of their own (`pdu`) become records again, without streams, sessions and keys.
+//!
+//! A packet that carries its tree needs nothing else. One without, or one made with other tables, is decoded anew from its bytes, as a message of
+//! its service and sender. This module knows protocols by their trait alone, and no output.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::emitter::RecordEmitter;
+use super::shared::Shared;
+use super::{Output, StreamKey, StreamOver};
+use crate::capture::{Frame, Moment};
+use crate::captured::Captured;
+use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
+use crate::proto::{Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Session, Side, Start, Transport};
+use crate::session::{Counts, Reply};
+use crate::table::{Outcome, ServiceId};
+use crate::tree::TreeParts;
+
+/// Streams that are counted at once; with more of them, those so far are taken for ended.
+const MOST_STREAMS: usize = 16_384;
+/// Records whose new numbers are known, for messages that answer them.
+const MOST_RECORDS: usize = 65_536;
+
+/// The exported messages of a run.
+#[derive(Default)]
+pub(super) struct ExportedMessages {
+    streams: HashMap<StreamKey, ExportedStream>,
+    /// The number here of a record of the capture that was exported, and these records in order.
+    numbers: HashMap<u64, u64>,
+    known: VecDeque<u64>,
+    /// The fingerprints of the protocols' tables.
+    fingerprints: HashMap<usize, u64>,
+}
+
+/// A stream that messages came from.
+struct ExportedStream {
+    ends: Ends,
+    protocol: &'static str,
+    service: String,
+    counts: [Counts; 2],
+}
+
+/// A packet with what it means.
+struct ExportedPacket<'a> {
+    packet: &'a PduPacket<'a>,
+    unpacked: Option<Unpacked<'a>>,
+    /// The protocol, by its place in the tables.
+    place: usize,
+    key: StreamKey,
+    ends: Ends,
+    from: Side,
+    service: &'a str,
+    at: Moment,
+}
+
+impl ExportedMessages {
+    /// Takes a packet; whether it could be read.
+    pub(super) fn frame(&mut self, frame: &Frame<'_>, shared: &mut Shared, out: &mut dyn Output) -> bool {
+        let done = match PduPacket::parse(frame.data) {
+            _ if (frame.wire_len as usize) > frame.data.len() => Err("it was cut by a snap length"),
+            Ok(packet) => self.packet(frame, &packet, shared, out),
+            Err(why) => Err(why),
+        };
+        if let Err(why) = done {
+            shared.summary.left_out += 1;
+            shared.summary.left_out_why.get_or_insert(why);
+        }
+        done.is_ok()
+    }
+
+    /// Every stream is over.
+    pub(super) fn finish(&mut self, out: &mut dyn Output) {
+        let mut streams: Vec<_> = self.streams.drain().collect();
+        streams.sort_unstable_by_key(|(key, _)| (key.transport.word(), key.number));
+        for (key, stream) in streams {
+            let ExportedStream { ends, protocol, service, counts } = stream;
+            out.stream_over(&StreamOver { key, ends, protocol, service: &service, counts, learned: Vec::new() });
+        }
+    }
+
+    fn packet(
+        &mut self,
+        frame: &Frame<'_>,
+        packet: &PduPacket<'_>,
+        shared: &mut Shared,
+        out: &mut dyn Output,
+    ) -> Result<(), &'static str> {
+        let mut named = packet.dissector.split('.');
+        let protocol = named.next().unwrap_or_default();
+        let place = shared.setup.tables.iter().position(|tables| tables.protocol().name() == protocol);
+        let place = place.ok_or("its dissector is none of this program's protocols")?;
+        let tables = shared.setup.tables.get(place).ok_or("its protocol has no tables")?;
+        let (service, direction) = (named.next(), named.next());
+        let unpacked = packet.unpacked();
+        let head = unpacked.map(|unpacked| unpacked.head);
+        let side = if direction == Some("server") { Side::Server } else { Side::Client };
+        let from = head.map_or(side, |head| head.from);
+        let transport = head.map(|head| head.transport).or(packet.transport);
+        let transport = transport.unwrap_or(tables.protocol().transport());
+        let number = head.map_or(packet.stream.unwrap_or_default(), |head| head.stream);
+        let [src, dst] = packet.ends;
+        let ends = match from {
+            Side::Client => Ends { client: src, server: dst },
+            Side::Server => Ends { client: dst, server: src },
+        };
+        let first = tables.get().services().first().map_or("", |service| service.name.as_str());
+        let service = head.map(|head| head.service).or(service).unwrap_or(first).to_string();
+        let exported = ExportedPacket {
+            packet,
+            unpacked,
+            place,
+            key: StreamKey { transport, number },
+            ends,
+            from,
+            service: &service,
+            at: Moment { frame: packet.frame.map_or(frame.number, u64::from), time: frame.time },
+        };
+        self.message(&exported, shared, out);
+        Ok(())
+    }
+
+    /// Makes a record of a packet.
+    fn message(&mut self, exported: &ExportedPacket<'_>, shared: &mut Shared, out: &mut dyn Output) {
+        let Some(protocol) = shared.setup.tables.get(exported.place).map(|tables| tables.protocol().name()) else {
+            return;
+        };
+        if self.streams.len() >= MOST_STREAMS && !self.streams.contains_key(&exported.key) {
+            self.finish(out);
+        }
+        let before = self.streams.len();
+        let stream = self.streams.entry(exported.key).or_insert_with(|| ExportedStream {
+            ends: exported.ends,
+            protocol,
+            service: exported.service.to_string(),
+            counts: [Counts::default(); 2],
+        });
+        // The first messages of a stream may come before its service is known.
+        stream.service.clear();
+        stream.service.push_str(exported.service);
+        let mut counts = stream.counts;
+        shared.summary.streams += (self.streams.len() - before) as u64;
+        let length = exported.packet.bytes.len() as u64;
+        exported.from.of(&mut counts).payload += length;
+        shared.summary.bytes.payload += length;
+        let offset = exported.unpacked.map_or(0, |unpacked| unpacked.head.offset);
+        out.plaintext(&exported.key, exported.from, offset, exported.packet.bytes);
+        if !self.with_tree(exported, &mut counts, shared, out) {
+            decode_anew(exported, &mut counts, shared, out);
+        }
+        if let Some(stream) = self.streams.get_mut(&exported.key) {
+            stream.counts = counts;
+        }
+    }
+
+    /// Makes a record of a packet that carries its tree, made with these tables; whether it is such a packet.
+    fn with_tree(
+        &mut self,
+        exported: &ExportedPacket<'_>,
+        counts: &mut [Counts; 2],
+        shared: &mut Shared,
+        out: &mut dyn Output,
+    ) -> bool {
+        let (Some(unpacked), Some(lazy)) = (exported.unpacked, shared.setup.tables.get(exported.place)) else {
+            return false;
+        };
+        let tables = lazy.get();
+        let own = *self.fingerprints.entry(exported.place).or_insert_with(|| fingerprint(tables));
+        let head = unpacked.head;
+        let parts = (head.fingerprint == own).then(|| unpacked.tree(tables, exported.packet.bytes)).flatten();
+        let Some(mut parts) = parts else { return false };
+        self.renumber(&mut parts);
+        parts.put_into(&mut shared.tree);
+        let message = Message {
+            name: Captured::new(head.name),
+            number: head.number,
+            service: exported.service,
+            from: exported.from,
+            offset: head.offset,
+            bytes: exported.packet.bytes,
+            reply: self.reply(&head),
+        };
+        let mut emitter = emitter(exported, lazy.protocol().name(), counts, &mut shared.summary, out);
+        let number = emitter.message(exported.at, &message, tables, Decoded::Tree(&mut shared.tree));
+        self.remember(head.record, number);
+        true
+    }
+
+    /// The request that a message answers, by its number here.
+    fn reply(&self, head: &PackedHead<'_>) -> Option<Reply> {
+        let reply = head.reply?;
+        Some(Reply { record: *self.numbers.get(&reply.record)?, ..reply })
+    }
+
+    /// Ties to earlier records, by their numbers here; those to records that are not here are dropped.
+    fn renumber(&self, parts: &mut TreeParts) {
+        parts.links.retain_mut(|link| match self.numbers.get(&link.record) {
+            Some(number) => {
+                link.record = *number;
+                true
+            }
+            None => false,
+        });
+    }
+
+    fn remember(&mut self, record: u64, number: u64) {
+        if self.known.len() >= MOST_RECORDS
+            && let Some(oldest) = self.known.pop_front()
+        {
+            self.numbers.remove(&oldest);
+        }
+        self.known.push_back(record);
+        self.numbers.insert(record, number);
+    }
+}
+
+fn emitter<'a>(
+    exported: &ExportedPacket<'_>,
+    protocol: &'static str,
+    counts: &'a mut [Counts; 2],
+    summary: &'a mut super::Summary,
+    out: &'a mut dyn Output,
+) -> RecordEmitter<'a> {
+    RecordEmitter { out, summary, key: exported.key, ends: exported.ends, protocol, counts }
+}
+
+/// Decodes a packet's bytes as a message of its service and sender.
+fn decode_anew(
+    exported: &ExportedPacket<'_>,
+    counts: &mut [Counts; 2],
+    shared: &mut Shared,
+    out: &mut dyn Output,
+) {
+    let Some(lazy) = shared.setup.tables.get(exported.place) else { return };
+    let Some(evaluator) = shared.evaluators.get_mut(exported.place) else { return };
+    let (tables, bytes, at) = (lazy.get(), exported.packet.bytes, exported.at);
+    let mut emitter = emitter(exported, lazy.protocol().name(), counts, &mut shared.summary, out);
+    if let Some(service) = table_service(exported, lazy) {
+        let event = match evaluator.message(tables, service, exported.from.index(), bytes, &mut shared.tree) {
+            Outcome::Message(id, length) if length == bytes.len() => {
+                let def = tables.message(id);
+                let message = Message {
+                    name: Captured::new(def.map_or("", |def| tables.name(def.name))),
+                    number: def.and_then(|def| def.number),
+                    service: exported.service,
+                    from: exported.from,
+                    offset: exported.unpacked.map_or(0, |unpacked| unpacked.head.offset),
+                    bytes,
+                    reply: None,
+                };
+                emitter.message(at, &message, tables, Decoded::Tree(&mut shared.tree));
+                return;
+            }
+            _ => "the bytes of an exported packet are no message of its service and sender",
+        };
+        let event = Event::new(EventKind::Undecoded, exported.service, exported.from, event);
+        return emitter.event(at, event.showing(0, bytes, &shared.setup.options));
+    }
+    let start =
+        Start { ends: exported.ends, transport: exported.key.transport, whole: true, service: Some(exported.service) };
+    let mut session = lazy.protocol().session(&start, tables);
+    let mut context = Context {
+        tables,
+        evaluator,
+        tree: &mut shared.tree,
+        outline: None,
+        settings: shared.setup.settings.of(lazy),
+        sequences: [None; 2],
+        options: &shared.setup.options,
+        emit: &mut emitter,
+    };
+    run_alone(session.as_mut(), exported, &mut context);
+}
+
+/// Has a session read the bytes of one packet as all that its stream ever had.
+fn run_alone(session: &mut dyn Session, exported: &ExportedPacket<'_>, context: &mut Context<'_>) {
+    let (from, bytes, at) = (exported.from, exported.packet.bytes, exported.at);
+    match exported.key.transport {
+        Transport::Tcp => session.data(from, 0, bytes, at, context),
+        Transport::Udp => session.datagram(from, bytes, 0, at, context),
+    }
+    session.end(from, at, context);
+}
+
+/// The service whose table reads the bytes; `None` where the protocol's own code has to.
+fn table_service(exported: &ExportedPacket<'_>, lazy: &LazyTables) -> Option<ServiceId> {
+    let tables = lazy.get();
+    let named = exported.unpacked.and_then(|unpacked| tables.message(tables.message_named(unpacked.head.name)?));
+    let service = named.map(|def| def.service).or_else(|| tables.service_named(exported.service))?;
+    tables.service(service).filter(|service| !service.positional && !service.header.is_empty()).map(|_| service)
+}
