@@ -20,9 +20,7 @@ use crate::leb128::{put, zigzag};
 use crate::record::Record;
 use crate::session::{Message, Side, Transport};
 use crate::table::Tables;
-use crate::tree::{
-    BufferOrigin, Kind, LinkKind, Node, Problem, ProblemText, Severity, Sym, TextKind, Tree, TreeParts,
-};
+use crate::tree::{BufferOrigin, Kind, LinkKind, Node, Problem, ProblemText, Severity, Sym, TextKind, Tree, TreeParts};
 
 /// What every packed tree begins with.
 pub(super) const MAGIC: [u8; 4] = *b"MSn1";

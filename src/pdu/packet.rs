@@ -158,7 +158,8 @@ impl<'a> PduPacket<'a> {
     fn take(&mut self, tag: u16, value: &'a [u8]) {
         let place = |tags: [u16; 2]| tags.iter().position(|known| *known == tag);
         if let Some(end) = place(tags::IPV4).or(place(tags::IPV6)).and_then(|at| self.ends.get_mut(at)) {
-            let v6 = value.first_chunk::<16>().map(|octets| IpAddr::from(*octets)).filter(|_| tags::IPV6.contains(&tag));
+            let v6 =
+                value.first_chunk::<16>().map(|octets| IpAddr::from(*octets)).filter(|_| tags::IPV6.contains(&tag));
             let v4 = value.first_chunk::<4>().map(|octets| IpAddr::from(*octets)).filter(|_| tags::IPV4.contains(&tag));
             v4.or(v6).into_iter().for_each(|address| end.set_ip(address));
             return;

@@ -233,4 +233,3 @@ fn check(parts: &TreeParts, captured: &[u8]) -> bool {
     let problems = parts.problems.iter().all(|problem| problem.node < count);
     problems && parts.links.iter().all(|link| link.node < count)
 }
-

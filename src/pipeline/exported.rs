@@ -11,10 +11,12 @@ use super::{Output, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
-use crate::proto::{Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Session, Side, Start, Transport};
+use crate::proto::{
+    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Session, Side, Start, Transport,
+};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
-use crate::tree::TreeParts;
+use crate::tree::{Sym, TreeParts};
 
 /// Streams that are counted at once; with more of them, those so far are taken for ended.
 const MOST_STREAMS: usize = 16_384;
@@ -223,52 +225,58 @@ fn emitter<'a>(
     RecordEmitter { out, summary, key: exported.key, ends: exported.ends, protocol, counts }
 }
 
-/// Decodes a packet's bytes as a message of its service and sender.
-fn decode_anew(
-    exported: &ExportedPacket<'_>,
-    counts: &mut [Counts; 2],
-    shared: &mut Shared,
-    out: &mut dyn Output,
-) {
+/// Decodes a packet's bytes as what the packet calls them, else as a message of its service and sender.
+fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: &mut Shared, out: &mut dyn Output) {
     let Some(lazy) = shared.setup.tables.get(exported.place) else { return };
     let Some(evaluator) = shared.evaluators.get_mut(exported.place) else { return };
     let (tables, bytes, at) = (lazy.get(), exported.packet.bytes, exported.at);
     let mut emitter = emitter(exported, lazy.protocol().name(), counts, &mut shared.summary, out);
-    if let Some(service) = table_service(exported, lazy) {
-        let event = match evaluator.message(tables, service, exported.from.index(), bytes, &mut shared.tree) {
-            Outcome::Message(id, length) if length == bytes.len() => {
-                let def = tables.message(id);
-                let message = Message {
-                    name: Captured::new(def.map_or("", |def| tables.name(def.name))),
-                    number: def.and_then(|def| def.number),
-                    service: exported.service,
-                    from: exported.from,
-                    offset: exported.unpacked.map_or(0, |unpacked| unpacked.head.offset),
-                    bytes,
-                    reply: None,
-                };
-                emitter.message(at, &message, tables, Decoded::Tree(&mut shared.tree));
-                return;
-            }
-            _ => "the bytes of an exported packet are no message of its service and sender",
+    let Some(service) = table_service(exported, lazy) else {
+        let (transport, service) = (exported.key.transport, Some(exported.service));
+        let start = Start { ends: exported.ends, transport, whole: true, service };
+        let mut session = lazy.protocol().session(&start, tables);
+        let mut context = Context {
+            tables,
+            evaluator,
+            tree: &mut shared.tree,
+            outline: None,
+            settings: shared.setup.settings.of(lazy),
+            sequences: [None; 2],
+            options: &shared.setup.options,
+            emit: &mut emitter,
         };
-        let event = Event::new(EventKind::Undecoded, exported.service, exported.from, event);
-        return emitter.event(at, event.showing(0, bytes, &shared.setup.options));
-    }
-    let start =
-        Start { ends: exported.ends, transport: exported.key.transport, whole: true, service: Some(exported.service) };
-    let mut session = lazy.protocol().session(&start, tables);
-    let mut context = Context {
-        tables,
-        evaluator,
-        tree: &mut shared.tree,
-        outline: None,
-        settings: shared.setup.settings.of(lazy),
-        sequences: [None; 2],
-        options: &shared.setup.options,
-        emit: &mut emitter,
+        return run_alone(session.as_mut(), exported, &mut context);
     };
-    run_alone(session.as_mut(), exported, &mut context);
+    let head = exported.unpacked.map(|unpacked| unpacked.head);
+    // What opens a connection may be a structure and no message.
+    let named = head.filter(|head| tables.message_named(head.name).is_none());
+    let whole = match named.and_then(|head| Some((head, tables.type_named(head.name)?))) {
+        Some((head, ty)) => {
+            let end = evaluator.value(tables, ty, Sym::ELEMENT, bytes, 0, &mut shared.tree);
+            (end == bytes.len() * 8).then_some((head.name, head.number))
+        }
+        None => match evaluator.message(tables, service, exported.from.index(), bytes, &mut shared.tree) {
+            Outcome::Message(id, length) if length == bytes.len() => {
+                tables.message(id).map(|def| (tables.name(def.name), def.number))
+            }
+            _ => None,
+        },
+    };
+    let Some((name, number)) = whole else {
+        let text = "the bytes of an exported packet are no message of its service and sender";
+        let event = Event::new(EventKind::Undecoded, exported.service, exported.from, text);
+        return emitter.event(at, event.showing(0, bytes, &shared.setup.options));
+    };
+    let message = Message {
+        name: Captured::new(name),
+        number,
+        service: exported.service,
+        from: exported.from,
+        offset: head.map_or(0, |head| head.offset),
+        bytes,
+        reply: None,
+    };
+    emitter.message(at, &message, tables, Decoded::Tree(&mut shared.tree));
 }
 
 /// Has a session read the bytes of one packet as all that its stream ever had.

@@ -22,9 +22,9 @@ use crate::pdu;
 use crate::proto::{AllSettings, LazyTables, Options, Transport};
 use crate::session::Counts;
 use crate::tree::{Problem, Severity};
+use exported::ExportedMessages;
 pub use output::{Output, StreamKey, StreamOver};
 pub use passed_over::{PassedOver, PassedOverPort};
-use exported::ExportedMessages;
 use shared::Shared;
 use stream_table::StreamTable;
 

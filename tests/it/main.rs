@@ -9,6 +9,7 @@ mod capture_tshark;
 mod checksums;
 mod common;
 mod damaged;
+mod exported_messages;
 mod filters;
 mod flow_tshark;
 mod follow;

@@ -16,6 +16,8 @@ pub enum ExportCommand {
     Vault(ExportVaultArgs),
     /// Who said what to whom
     Chat(ExportChatArgs),
+    /// Every message decrypted, one packet each, for Wireshark and for readers without keys
+    Messages(ExportMessagesArgs),
 }
 
 impl ExportCommand {
@@ -25,6 +27,7 @@ impl ExportCommand {
             ExportCommand::Files(args) => &args.read,
             ExportCommand::Vault(args) => &args.read,
             ExportCommand::Chat(args) => &args.read,
+            ExportCommand::Messages(args) => &args.read,
         }
     }
 
@@ -34,6 +37,7 @@ impl ExportCommand {
             ExportCommand::Files(_) => "export files",
             ExportCommand::Vault(_) => "export vault",
             ExportCommand::Chat(_) => "export chat",
+            ExportCommand::Messages(_) => "export messages",
         }
     }
 
@@ -74,6 +78,17 @@ pub struct ExportChatArgs {
     /// Also what servers pass on to others of what was already said
     #[arg(long)]
     pub copies: bool,
+    /// The captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// Messages.
+#[derive(Args, Debug)]
+pub struct ExportMessagesArgs {
+    /// The capture to write, as pcapng with Wireshark's exported PDUs (link type 252); it replaces a file of that name
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
     /// The captures, and how to read them.
     #[command(flatten)]
     pub read: ReadArgs,

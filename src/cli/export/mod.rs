@@ -5,6 +5,7 @@
 mod args;
 mod chat;
 mod files;
+mod messages;
 mod vault;
 
 pub use args::ExportCommand;
@@ -16,5 +17,6 @@ pub(super) fn run(command: &ExportCommand) -> Result<Status, CliError> {
         ExportCommand::Files(args) => files::run(args),
         ExportCommand::Vault(args) => vault::run(args),
         ExportCommand::Chat(args) => chat::run(args),
+        ExportCommand::Messages(args) => messages::run(args),
     }
 }

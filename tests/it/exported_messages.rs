@@ -1,0 +1,193 @@
+//! Messages that were exported into packets of their own come back as they were, and packets that are damaged do no harm.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use moulsniff::capture::{Capture, Frame, PcapngWriter};
+use serde_json::Value;
+
+use crate::common::{file, random};
+
+/// All keys of the captures.
+pub const KEYS: [&str; 5] = [
+    "keys/dirtsand.ini",
+    "keys/nagus.ini",
+    "keys/moss_gatekeeper_key.der",
+    "keys/moss_auth_key.der",
+    "keys/moss_game_key.der",
+];
+
+pub fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+pub fn run(arguments: &[&str]) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    program.current_dir(file("")).args(arguments).output().unwrap()
+}
+
+/// Exports a capture's messages; the file is named after the capture.
+pub fn export(capture: &str, to: &Path, more: &[&str]) -> PathBuf {
+    let name = format!("{}.pdus.pcapng", Path::new(capture).file_name().unwrap().to_str().unwrap());
+    let out = to.join(name);
+    let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
+    let arguments = [&["export", "messages", capture, "--quiet", "-o", out.to_str().unwrap()], &keys[..], more];
+    let done = run(&arguments.concat());
+    assert!(done.status.success(), "{capture}: {}", String::from_utf8_lossy(&done.stderr));
+    out
+}
+
+/// The messages that the program prints: without what counts records, which are others where events are missing.
+pub fn messages(capture: &str, more: &[&str]) -> Vec<Value> {
+    printed(capture, more).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The same as text. What is nested deeper than this test can read stays as it was printed, from its time on.
+fn printed(capture: &str, more: &[&str]) -> Vec<String> {
+    let done = run(&[&[capture, "--quiet", "--json"], more].concat());
+    assert!(done.status.success(), "{capture}: {}", String::from_utf8_lossy(&done.stderr));
+    let text = String::from_utf8(done.stdout).unwrap();
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let Ok(mut record) = serde_json::from_str::<Value>(line) else {
+            all.push(line[line.find("\"time\"").unwrap()..].to_string());
+            continue;
+        };
+        let message = record.as_object_mut().unwrap();
+        if message.contains_key("event") {
+            continue;
+        }
+        for key in ["record", "reply_to", "elapsed_ms", "names", "acknowledges", "sent_again"] {
+            message.remove(key);
+        }
+        all.push(record.to_string());
+    }
+    all
+}
+
+/// Exports a capture and reads it back, with the spans and with the fields.
+fn comes_back(capture: &str) {
+    let to = folder(&format!("exported-{}", capture.replace('/', "-")));
+    let exported = export(capture, &to, &[]);
+    let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
+    for more in [&[][..], &["--spans"]] {
+        let before = printed(capture, &[&keys, more].concat());
+        let after = printed(exported.to_str().unwrap(), more);
+        assert_eq!(before.len(), after.len(), "{capture}");
+        for (before, after) in before.iter().zip(&after) {
+            assert_eq!(before, after, "{capture}");
+        }
+        assert!(!before.is_empty(), "{capture}");
+    }
+}
+
+#[test]
+fn every_capture_comes_back() {
+    let folders = ["moul", "secondlife", "intermud3", "ouro"];
+    let files = folders.iter().flat_map(|folder| fs::read_dir(file("captures").join(folder)).unwrap());
+    let paths = files.map(|entry| entry.unwrap().path());
+    let captures: Vec<PathBuf> = paths.filter(|path| path.to_str().unwrap().contains(".pcap")).collect();
+    assert!(captures.len() > 15);
+    for capture in captures {
+        comes_back(capture.strip_prefix(file("")).unwrap().to_str().unwrap());
+    }
+}
+
+#[test]
+fn replies_point_at_the_records_of_the_exported_file() {
+    let to = folder("exported-replies");
+    let exported = export("captures/moul/kind_gate.pcap", &to, &[]);
+    let done = run(&[exported.to_str().unwrap(), "--quiet", "--json"]);
+    let text = String::from_utf8(done.stdout).unwrap();
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let replies: Vec<&Value> = records.iter().filter(|record| record.get("reply_to").is_some()).collect();
+    assert!(!replies.is_empty());
+    for reply in replies {
+        let request = &records[reply["reply_to"].as_u64().unwrap() as usize - 1];
+        assert_eq!(request["fields"]["trans_id"], reply["fields"]["trans_id"]);
+    }
+}
+
+#[test]
+fn other_tables_decode_the_bytes_anew() {
+    let to = folder("exported-tables");
+    let exported = export("captures/moul/kind_game.pcap", &to, &[]);
+    let table = to.join("other.table");
+    fs::write(
+        &table,
+        "protocol moul\nmessage game client 0 Cli2Game_PingRequest {\n    ping: u32\n    example \"0000 07000000\" { \"ping\": 7 }\n}\n",
+    )
+    .unwrap();
+    let with = messages(exported.to_str().unwrap(), &["--tables", table.to_str().unwrap()]);
+    let pings: Vec<&Value> = with.iter().filter(|m| m["message"] == "Cli2Game_PingRequest").collect();
+    assert!(!pings.is_empty());
+    assert!(pings.iter().all(|ping| ping["fields"]["ping"].is_u64()), "{pings:?}");
+    assert_eq!(with.len(), 154);
+}
+
+/// A file of exported messages after something was done to each packet.
+fn changed(exported: &Path, to: &Path, mut change: impl FnMut(&mut Vec<u8>)) {
+    let mut capture = Capture::open(exported).unwrap();
+    let mut writer = PcapngWriter::new(fs::File::create(to).unwrap()).unwrap();
+    while let Some(frame) = capture.next_frame().unwrap() {
+        let mut data = frame.data.to_vec();
+        change(&mut data);
+        writer.frame(&Frame { data: &data, wire_len: data.len() as u32, ..frame }).unwrap();
+    }
+    writer.flush().unwrap();
+}
+
+#[test]
+fn damaged_packets_do_no_harm() {
+    let to = folder("exported-damaged");
+    let mut next = random();
+    for capture in
+        ["captures/moul/kind_game.pcap", "captures/ouro/coh_seed_udp.pcapng", "captures/intermud3/i3_edge_small.pcapng"]
+    {
+        let exported = export(capture, &to, &[]);
+        for round in 0..6 {
+            let damaged = to.join("damaged.pcapng");
+            changed(&exported, &damaged, |data| match round {
+                0 => data.truncate(next() % data.len()),
+                1 => (0..4).for_each(|_| {
+                    let at = next() % data.len();
+                    data[at] = 0xff;
+                }),
+                _ => (0..=next() % 8).for_each(|_| {
+                    let at = next() % data.len();
+                    data[at] ^= 1 << (next() % 8);
+                }),
+            });
+            for form in [&["--json", "--spans"][..], &["-x"], &["--oneline"], &["--json"]] {
+                let done = run(&[&[damaged.to_str().unwrap()], form].concat());
+                let said = String::from_utf8_lossy(&done.stderr);
+                assert!(done.status.success() && !said.contains("panicked"), "{capture} {round}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_packet_that_is_none_of_ours_is_said_once() {
+    let to = folder("exported-foreign");
+    let exported = export("captures/moul/kind_gate.pcap", &to, &[]);
+    let foreign = to.join("foreign.pcapng");
+    let mut number = 0;
+    changed(&exported, &foreign, |data| {
+        number += 1;
+        match number {
+            1 => data[4..8].copy_from_slice(b"http"),
+            2 => data.truncate(3),
+            _ => {}
+        }
+    });
+    let done = run(&[foreign.to_str().unwrap(), "--json"]);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(said.contains("2 exported messages left out: of the first one its dissector is none"), "{said}");
+    assert_eq!(done.stdout.split(|byte| *byte == b'\n').count(), 12);
+    assert_eq!(run(&[foreign.to_str().unwrap(), "--json", "--strict"]).status.code(), Some(3));
+}
