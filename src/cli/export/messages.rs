@@ -6,6 +6,7 @@ use super::super::error::{CliError, Status};
 use super::super::plan::Plan;
 use super::args::ExportMessagesArgs;
 use crate::capture::{Frame, PcapngWriter};
+use crate::captured::file_name;
 use crate::facts::{InfoSource, write_info};
 use crate::filter::Filter;
 use crate::out::tree::{AnnotationStore, Annotator};
@@ -21,7 +22,7 @@ const KEEP: usize = 64 << 10;
 
 pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, limit, ending } = Plan::new(&args.read)?;
-    let fail = |e| CliError::File(args.output.display().to_string(), e);
+    let fail = |e| CliError::File(file_name(&args.output), e);
     let file = OutputFile::create(&args.output, Access::Owner, &reading.inputs).map_err(fail)?;
     let capture = PcapngWriter::new(BufWriter::new(file)).map_err(fail)?;
     let mut packets = Packets {
