@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 
 use made::{ACK, Made, end};
 use material::{DIRTSAND, MOSS, Sent};
+use moulsniff::facts::Stats;
 use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::out::stats::Stats;
 use moulsniff::out::tree::{AnnotationStore, Annotator, TreeWriter};
 use moulsniff::out::{Body, Outlined, Record};
 use moulsniff::pipeline::{Output, Pipeline};

@@ -5,9 +5,10 @@ use std::io::Write;
 
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
-use super::plan::{Plan, marks};
+use super::plan::Plan;
+use crate::facts::{Stats, StreamSummary};
 use crate::filter::Filter;
-use crate::out::stats::{Stats, StreamSummary};
+use crate::out::stats::{FrameSpan, stats_json, stats_text};
 use crate::out::{Body, Counts, Outlined, Record};
 use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::run::{Run, RunError};
@@ -24,8 +25,11 @@ struct Counter {
 
 impl Output for Counter {
     fn record(&mut self, record: &Record<'_>) {
-        if self.left == 0 || self.filter.as_ref().is_some_and(|f| !f.keeps(record)) {
+        if self.left == 0 {
             return;
+        }
+        if self.filter.as_ref().is_some_and(|f| !f.keeps(record)) {
+            return self.stats.not_counted(record);
         }
         self.left -= 1;
         self.stats.record(record);
@@ -53,7 +57,7 @@ impl Output for Counter {
             let Some(kept) = self.kept.remove(&over.key) else { return };
             bytes = kept;
         }
-        self.stats.stream(StreamSummary {
+        let summary = StreamSummary {
             transport: over.key.transport,
             stream: over.key.number,
             client: over.ends.client,
@@ -61,8 +65,8 @@ impl Output for Counter {
             protocol: over.protocol.to_string(),
             service: over.service.to_string(),
             bytes,
-        });
-        self.stats.world.learn(over.learned.clone());
+        };
+        self.stats.stream(summary, over.learned.clone());
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {
@@ -79,14 +83,13 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
         // A file could not be written: what was counted is not the whole.
         return Err(error.into());
     }
-    let frames = outcome.pipeline.summary().flow.frames;
+    let flow = outcome.pipeline.summary().flow;
+    let span = FrameSpan { frames: flow.frames, times: flow.times };
     let mut out = Vec::new();
     if args.json {
-        counter.stats.json(frames, &mut out);
+        stats_json(&counter.stats, &span, &mut out);
     } else {
-        out.extend_from_slice(
-            counter.stats.table(frames, marks(std::io::IsTerminal::is_terminal(&std::io::stdout()))).as_bytes(),
-        );
+        out.extend_from_slice(stats_text(&counter.stats, &span).as_bytes());
     }
     std::io::stdout().write_all(&out).map_err(CliError::writing)?;
     if let Some(error) = error {

@@ -3,16 +3,29 @@
 //! Facts come from what tables say of messages and fields and from the trees of records. This module knows no protocol and no
 //! output. Each file holds one kind of fact; what has to remember earlier records does so within a stated bound.
 
+mod bytes;
+mod counters;
 mod info;
 mod latency;
+mod pace;
+mod problems;
 mod refusal;
+mod replies;
 mod requests;
 mod sessions;
+mod stats;
 mod stream_facts;
+mod world;
 
+pub use bytes::{ByteCounts, StreamSummary};
 pub use info::{InfoSource, write_info};
 pub use latency::Latencies;
+pub use pace::Pace;
+pub use problems::{ProblemKind, Problems};
 pub use refusal::{Refused, refused};
+pub use replies::{Replies, RequestKind};
 pub use requests::{RequestCounts, Waiting};
 pub use sessions::{Session, SessionStream, Sessions, StreamId};
+pub use stats::Stats;
 pub use stream_facts::{Identity, IdentityValue, Place, StoryLine, StoryOutcome};
+pub use world::World;

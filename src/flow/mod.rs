@@ -108,6 +108,8 @@ pub struct FlowStats {
     pub frames: u64,
     /// Captured bytes of these frames.
     pub bytes: u64,
+    /// The times of the earliest and of the latest frame; frames without a time do not count.
+    pub times: Option<(Time, Time)>,
     /// Frames of an unsupported link type.
     pub unsupported: u64,
     /// The first unsupported link type.
@@ -225,6 +227,7 @@ impl Flow {
         stats.frames += 1;
         stats.bytes += frame.data.len() as u64;
         stats.cut += u64::from(cut > 0);
+        stats.count_time(frame.time);
         self.fragments.age(nanos(frame.time));
         self.deliver_incomplete(sink);
         match link::ip(frame.link, frame.data) {
@@ -383,6 +386,19 @@ impl IpPacket<'_> {
 }
 
 impl FlowStats {
+    #[inline]
+    fn count_time(&mut self, time: Time) {
+        if time.seconds == 0 && time.nanos == 0 {
+            return;
+        }
+        let (first, last) = self.times.get_or_insert((time, time));
+        if time > *last {
+            *last = time;
+        } else if time < *first {
+            *first = time;
+        }
+    }
+
     /// Counts a frame whose headers could not be read: because it was cut, or because they are wrong.
     fn count_unreadable(&mut self, cut: bool) {
         if cut {

@@ -2,7 +2,6 @@
 
 mod batch;
 mod clock;
-mod counters;
 mod csv;
 pub mod follow;
 pub mod json;
@@ -17,7 +16,6 @@ pub mod stats;
 mod table_cache;
 pub mod tree;
 mod value_texts;
-pub mod world;
 
 pub use crate::record::{Body, Counts, EVENTS, Outlined, Record, event_word};
 pub use batch::{Batch, OutlineReader};

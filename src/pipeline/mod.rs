@@ -13,7 +13,6 @@ mod shared;
 mod stream_table;
 mod waiting;
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::capture::Frame;
@@ -21,7 +20,7 @@ use crate::flow::{Flow, FlowLimits, FlowStats};
 use crate::pdu;
 use crate::proto::{AllSettings, LazyTables, Options, Transport};
 use crate::session::Counts;
-use crate::tree::{Problem, Severity};
+use crate::tree::ProblemCounts;
 use exported::ExportedMessages;
 pub use output::{Output, StreamKey, StreamOver};
 pub use passed_over::{PassedOver, PassedOverPort};
@@ -54,43 +53,6 @@ pub struct DecodeAs {
     pub port: u16,
     /// The protocol's name.
     pub protocol: String,
-}
-
-/// Problems of messages by their severity.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProblemCounts {
-    /// Something could not be read.
-    pub errors: u64,
-    /// Something is not as the protocol asks, and still readable.
-    pub warnings: u64,
-    /// Something is unusual, and fully understood.
-    pub notes: u64,
-}
-
-impl ProblemCounts {
-    /// Counts the problems of one message.
-    pub fn add(&mut self, problems: &[Problem]) {
-        for problem in problems {
-            match problem.severity {
-                Severity::Error => self.errors += 1,
-                Severity::Warning => self.warnings += 1,
-                Severity::Note => self.notes += 1,
-            }
-        }
-    }
-}
-
-impl fmt::Display for ProblemCounts {
-    /// `2 errors, 134 notes`: the worst first, and only what there is; `no problems` where there is nothing.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
-        let mut comma = "";
-        for (n, word) in all.into_iter().filter(|(n, _)| *n > 0) {
-            write!(f, "{comma}{n} {word}{}", if n == 1 { "" } else { "s" })?;
-            comma = ", ";
-        }
-        if comma.is_empty() { f.write_str("no problems") } else { Ok(()) }
-    }
 }
 
 /// The counts of a run.

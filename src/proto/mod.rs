@@ -12,8 +12,8 @@ mod secrets;
 use crate::capture::Moment;
 use crate::remark;
 pub use crate::session::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Learned, Message, Options, Reply, Secret, Session, Settings, Share,
-    Side, Start, Transport,
+    Context, Decoded, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, Options, Reply, Secret, Session,
+    Settings, Share, Side, Start, Transport,
 };
 pub use alone::{Said, read_alone};
 pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};

@@ -22,6 +22,7 @@ pub use settings::{Secret, Settings};
 pub use stream::{PassedBytes, StreamBuffer};
 pub use tabled::{Declaration, Resync, TableSession};
 
+use std::fmt;
 use std::net::SocketAddr;
 
 use crate::capture::Moment;
@@ -173,13 +174,35 @@ pub trait Session: Send {
     }
 }
 
-/// A fact that a connection told, for `stats`. Where several connections tell the same fact, the last one counts.
+/// What a connection told of something in its world, for `stats`. Where several connections tell of the same thing, the last one counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Learned {
     /// What sort of thing it is about (`muds`, `channels`).
     pub group: &'static str,
     /// Its name.
     pub name: String,
+    /// How many bytes of the name are a heading that it shares with other things: tables for people say that part once. 0 for none.
+    pub heading: usize,
     /// What is known of it.
-    pub facts: Vec<(&'static str, String)>,
+    pub facts: Vec<(&'static str, LearnedValue)>,
+}
+
+/// One thing that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LearnedValue {
+    /// A text.
+    Text(String),
+    /// How many.
+    Count(u64),
+    /// A time in microseconds, under a key that ends in `_microseconds`.
+    Microseconds(u64),
+}
+
+impl fmt::Display for LearnedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LearnedValue::Text(text) => f.write_str(text),
+            LearnedValue::Count(n) | LearnedValue::Microseconds(n) => write!(f, "{n}"),
+        }
+    }
 }

@@ -17,7 +17,7 @@ use std::fmt;
 pub use link::{LinkKind, RecordLink};
 pub use outline::Outline;
 pub use parts::TreeParts;
-pub use problem::{Problem, ProblemText, Severity};
+pub use problem::{Problem, ProblemCounts, ProblemText, Severity};
 pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii};
 pub use walk::{Children, Members, Walk};
 

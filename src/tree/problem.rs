@@ -1,9 +1,11 @@
 //! What went wrong inside the traffic, or is worth saying: a note in its place, never an error of the program.
 
+use std::fmt;
+
 use super::{Buffer, Sym};
 
 /// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Unusual, and fully understood.
     Note,
@@ -21,6 +23,47 @@ impl Severity {
             Severity::Warning => "warning",
             Severity::Error => "error",
         }
+    }
+}
+
+/// Problems of messages by their severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProblemCounts {
+    /// Something could not be read.
+    pub errors: u64,
+    /// Something is not as the protocol asks, and still readable.
+    pub warnings: u64,
+    /// Something is unusual, and fully understood.
+    pub notes: u64,
+}
+
+impl ProblemCounts {
+    /// Counts one problem.
+    #[inline]
+    pub fn count(&mut self, severity: Severity) {
+        match severity {
+            Severity::Error => self.errors += 1,
+            Severity::Warning => self.warnings += 1,
+            Severity::Note => self.notes += 1,
+        }
+    }
+
+    /// Counts the problems of one message.
+    pub fn add(&mut self, problems: &[Problem]) {
+        problems.iter().for_each(|problem| self.count(problem.severity));
+    }
+}
+
+impl fmt::Display for ProblemCounts {
+    /// `2 errors, 134 notes`: the worst first, and only what there is; `no problems` where there is nothing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
+        let mut comma = "";
+        for (n, word) in all.into_iter().filter(|(n, _)| *n > 0) {
+            write!(f, "{comma}{n} {word}{}", if n == 1 { "" } else { "s" })?;
+            comma = ", ";
+        }
+        if comma.is_empty() { f.write_str("no problems") } else { Ok(()) }
     }
 }
 

@@ -37,6 +37,7 @@ mod report;
 mod schema;
 mod secondlife;
 mod split;
+mod stats;
 mod table_limits;
 mod tables;
 mod tables_damage;

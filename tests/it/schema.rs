@@ -51,10 +51,15 @@ struct Schema {
 
 impl Schema {
     fn new() -> Schema {
+        Schema::of("json.schema.json")
+    }
+
+    /// The schema, or what a place in it defines.
+    fn of(place: &str) -> Schema {
         let schema: Value = serde_json::from_str(&run(&["schema"])).unwrap();
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         compiler.add_resource("json.schema.json", schema).unwrap();
-        let index = compiler.compile("json.schema.json", &mut schemas).unwrap_or_else(|e| panic!("{e:#}"));
+        let index = compiler.compile(place, &mut schemas).unwrap_or_else(|e| panic!("{e:#}"));
         Schema { schemas, index }
     }
 
@@ -90,6 +95,18 @@ fn every_record_of_every_capture_is_as_the_schema_says() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn statistics_are_as_the_schema_says() {
+    let schema = Schema::of("json.schema.json#/$defs/stats");
+    for (capture, keys) in CAPTURES {
+        let stats: Value = serde_json::from_str(&run(&[&["stats", *capture, "--json", "-q"], *keys].concat())).unwrap();
+        assert_eq!(schema.fault(&stats), None, "{capture}");
+        let mut spoilt = stats;
+        spoilt["bytes"]["payload"] = "1".into();
+        assert!(schema.fault(&spoilt).is_some());
+    }
 }
 
 #[test]

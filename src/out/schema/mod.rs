@@ -1,7 +1,9 @@
-//! The shape of the JSON as JSON Schema (2020-12): of every record by what the writer emits, of every message's fields by its table.
+//! The shape of the JSON as JSON Schema (2020-12): of every record by what the writer emits, of every message's fields by its table, and
+//! under `$defs` of what commands print that print no records.
 //!
 //! It stands beside the writer it describes; a test holds what is printed to it.
 
+mod stats;
 mod types;
 
 use serde_json::{Map, Value, json};
@@ -40,7 +42,7 @@ fn record() -> Value {
         "required": ["record", "time", "frame", "transport", "stream", "src", "dst", "from", "protocol", "service"],
         "properties": {
             "record": { "type": "integer", "minimum": 1 },
-            "time": { "type": "string", "pattern": "^-?[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?Z$" },
+            "time": time(),
             "frame": { "type": "integer", "minimum": 0 },
             "transport": { "enum": ["tcp", "udp"] },
             "stream": { "$ref": "#/$defs/count" },
@@ -51,6 +53,10 @@ fn record() -> Value {
             "service": { "type": "string" }
         }
     })
+}
+
+fn time() -> Value {
+    json!({ "type": "string", "pattern": "^-?[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?Z$" })
 }
 
 fn message(protocols: Vec<Value>) -> Value {
@@ -142,6 +148,11 @@ fn shapes() -> Map<String, Value> {
             "bytes": { "anyOf": [{ "$ref": "#/$defs/hex" }, { "$ref": "#/$defs/redacted" }] } },
             "additionalProperties": false }),
         ),
+        ("time", time()),
+        // What commands print that print no records.
+        ("stats", stats::stats()),
+        ("replies", stats::replies()),
+        ("latencies", stats::latencies()),
         ("spans", json!({ "type": "array", "items": { "$ref": "#/$defs/span" } })),
         ("span", span()),
         ("hex", hex),

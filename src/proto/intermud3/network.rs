@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::captured::Captured;
-use crate::proto::Learned;
+use crate::proto::{Learned, LearnedValue};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
@@ -113,7 +113,8 @@ impl Network {
                     Group::Channels => "channels",
                 },
                 name: name.clone(),
-                facts: facts.clone(),
+                heading: 0,
+                facts: facts.iter().map(|(key, text)| (*key, LearnedValue::Text(text.clone()))).collect(),
             })
             .collect()
     }

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::proto::LearnedValue;
+
 /// How many datagrams of a direction are remembered.
 pub const WINDOW: usize = 2048;
 /// Datagrams that there is room for at first.
@@ -58,8 +60,8 @@ pub struct Counters {
 
 impl Counters {
     /// All counts with their names, and the mean time to an acknowledgement in microseconds.
-    pub fn named(&self) -> Vec<(&'static str, u64)> {
-        vec![
+    pub fn named(&self) -> Vec<(&'static str, LearnedValue)> {
+        let counts = [
             ("datagrams", self.datagrams),
             ("reliable", self.reliable),
             ("acknowledged", self.acknowledged),
@@ -69,8 +71,10 @@ impl Counters {
             ("lost", self.lost),
             ("late", self.late),
             ("strange_acks", self.strange_acks),
-            ("mean_ack_microseconds", self.ack_nanos.checked_div(self.acknowledged).unwrap_or(0) / 1000),
-        ]
+        ];
+        let mean = self.ack_nanos.checked_div(self.acknowledged).unwrap_or(0) / 1000;
+        let counts = counts.into_iter().map(|(key, n)| (key, LearnedValue::Count(n)));
+        counts.chain([("mean_ack_microseconds", LearnedValue::Microseconds(mean))]).collect()
     }
 }
 
@@ -93,7 +97,7 @@ pub struct Tally {
 
 impl Tally {
     /// The counts that are not 0 with their names, and the mean time to an acknowledgement in microseconds.
-    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub fn named(&self) -> Vec<(&'static str, LearnedValue)> {
         let mean = self.ack_nanos.checked_div(self.acknowledged).unwrap_or(0) / 1000;
         let all = [
             ("reliable", self.reliable),
@@ -101,9 +105,10 @@ impl Tally {
             ("unacknowledged", self.unacknowledged),
             ("resends", self.resends),
             ("duplicates", self.duplicates),
-            ("mean_ack_microseconds", mean),
         ];
-        all.into_iter().filter(|(_, n)| *n > 0)
+        let counts = all.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key, LearnedValue::Count(n)));
+        let mean = (mean > 0).then_some(("mean_ack_microseconds", LearnedValue::Microseconds(mean)));
+        counts.chain(mean).collect()
     }
 }
 

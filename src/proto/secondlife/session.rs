@@ -337,19 +337,19 @@ impl Session for CircuitSession {
     }
 
     fn learned(&self) -> Vec<Learned> {
-        let (client, server) = (self.ends.client, self.ends.server);
-        let circuit = |from: Side| format!("{client} and {server}, from the {}", from.word());
-        let side = |from: Side| {
-            let facts = self.counters(from).named().into_iter().map(|(key, n)| (key, n.to_string()));
-            Learned { group: "circuits", name: circuit(from), facts: facts.collect() }
-        };
-        let mut all = vec![side(Side::Client), side(Side::Server)];
+        let circuit = format!("{} and {}", self.ends.client, self.ends.server);
+        let side = |from: Side| format!("{circuit}, from the {}", from.word());
+        let mut all = Vec::new();
+        for from in [Side::Client, Side::Server] {
+            let facts = self.counters(from).named();
+            all.push(Learned { group: "circuits", name: side(from), heading: circuit.len(), facts });
+        }
         for (from, direction) in [(Side::Client, &self.client), (Side::Server, &self.server)] {
+            let side = side(from);
             for (number, tally) in &direction.tallies {
                 let message = self.counted.get(number).map_or("?", String::as_str);
-                let name = format!("{}: {message}", circuit(from));
-                let facts = tally.named().map(|(key, n)| (key, n.to_string())).collect();
-                all.push(Learned { group: "reliable_messages", name, facts });
+                let (name, facts) = (format!("{side}: {message}"), tally.named());
+                all.push(Learned { group: "reliable_messages", name, heading: side.len(), facts });
             }
         }
         all

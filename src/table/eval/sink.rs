@@ -4,7 +4,7 @@
 //! captured game traffic takes 18,500 instructions into a tree and 14,500 into an outline.
 
 use super::super::cursor::Cursor;
-use super::super::program::{FixedRun, MessageDef};
+use super::super::program::{FixedRun, MessageDef, Refusal};
 use super::{Call, Run, Stop};
 use crate::tree::{Buffer, BufferOrigin, Checkpoint, Node, Outline, Problem, Tree};
 
@@ -224,10 +224,12 @@ impl TreeSink for Outline {
     }
 
     fn takes(&mut self, def: &MessageDef) -> bool {
-        if def.tied {
+        // Which request it belongs to, and what it refuses, is in its fields.
+        let asked = def.tied || def.refusal != Refusal::Never;
+        if asked {
             self.set_partial();
         }
-        !def.tied
+        !asked
     }
 
     fn is_partial(&self) -> bool {

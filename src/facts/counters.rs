@@ -19,20 +19,22 @@ impl NameCounter {
     /// How many different names are counted separately.
     pub(super) const LIMIT: usize = 10_000;
 
-    /// Counts a name by its number in the tables at the address `tables`.
-    pub(super) fn count(&mut self, tables: usize, number: u32, name: &str) {
+    /// Counts a name by its number in the tables at the address `tables`. Returns its index in the list.
+    #[inline]
+    pub(super) fn count(&mut self, tables: usize, number: u32, name: &str) -> usize {
         if let Some((_, places)) = self.by_number.iter().find(|(at, _)| *at == tables)
             && let Some(place) = places.get(number as usize).and_then(|place| place.checked_sub(1))
             && let Some((known, n)) = self.list.get_mut(place as usize)
             && known == name
         {
             *n += 1;
-            return;
+            return place as usize;
         }
         let place = self.count_text(name);
         if self.list.get(place).is_some_and(|(known, _)| known == name) {
             self.remember(tables, number, place);
         }
+        place
     }
 
     /// Counts a name by its text; returns its index in the list.
@@ -65,6 +67,11 @@ impl NameCounter {
         if let Some(at) = places.get_mut(number as usize) {
             *at = place as u32 + 1;
         }
+    }
+
+    /// The name at an index; `None` where names are counted together.
+    pub(super) fn name(&self, place: usize) -> Option<&str> {
+        self.list.get(place).map(|(name, _)| name.as_str()).filter(|name| *name != OTHERS)
     }
 
     /// All names with their counts.

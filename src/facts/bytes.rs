@@ -1,0 +1,92 @@
+//! What became of the bytes: of the whole, by protocol, by service and by stream.
+//!
+//! At most [`STREAMS`] streams are listed; further ones are counted.
+
+use std::net::SocketAddr;
+
+use crate::session::{Counts, Transport};
+
+/// Streams that are listed one by one, and services.
+const STREAMS: usize = 10_000;
+
+/// A stream that is over.
+#[derive(Clone, Debug)]
+pub struct StreamSummary {
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// Its number.
+    pub stream: u32,
+    /// The client's end.
+    pub client: SocketAddr,
+    /// The server's end.
+    pub server: SocketAddr,
+    /// The protocol's name.
+    pub protocol: String,
+    /// The service's name.
+    pub service: String,
+    /// The bytes of both directions.
+    pub bytes: Counts,
+}
+
+/// Bytes, counted when their stream is over.
+#[derive(Debug, Default)]
+pub struct ByteCounts {
+    all: Counts,
+    protocols: Vec<(String, Counts)>,
+    services: Vec<(String, Counts)>,
+    listed: Vec<StreamSummary>,
+    streams: u64,
+}
+
+impl ByteCounts {
+    /// Counts a stream that is over, and its bytes.
+    pub fn stream(&mut self, stream: StreamSummary) {
+        self.streams += 1;
+        self.all.add(stream.bytes);
+        add_to(&mut self.protocols, &stream.protocol, stream.bytes);
+        add_to(&mut self.services, &stream.service, stream.bytes);
+        if self.listed.len() < STREAMS {
+            self.listed.push(stream);
+        }
+    }
+
+    /// All bytes.
+    pub fn all(&self) -> Counts {
+        self.all
+    }
+
+    /// By protocol, in the order in which they were met.
+    pub fn protocols(&self) -> &[(String, Counts)] {
+        &self.protocols
+    }
+
+    /// By service, in the order in which they were met.
+    pub fn services(&self) -> &[(String, Counts)] {
+        &self.services
+    }
+
+    /// How many streams were counted.
+    pub fn streams(&self) -> u64 {
+        self.streams
+    }
+
+    /// The streams that are listed, by transport and number.
+    pub fn listed(&self) -> Vec<&StreamSummary> {
+        let mut all: Vec<&StreamSummary> = self.listed.iter().collect();
+        all.sort_by_key(|stream| (stream.transport.word(), stream.stream));
+        all
+    }
+
+    /// How many streams are not listed.
+    pub fn unlisted(&self) -> u64 {
+        self.streams.saturating_sub(self.listed.len() as u64)
+    }
+}
+
+fn add_to(list: &mut Vec<(String, Counts)>, name: &str, bytes: Counts) {
+    if let Some((_, known)) = list.iter_mut().find(|(known, _)| known == name) {
+        known.add(bytes);
+    } else if list.len() < STREAMS {
+        list.push((name.to_string(), bytes));
+    }
+}

@@ -1,0 +1,145 @@
+//! Requests by their message: how many were sent, answered, refused and never answered, and how long their replies took; and what was refused.
+//!
+//! It keeps the requests that wait ([`Waiting`] says how many) and at most [`KINDS`] messages and refusals; further ones are counted together.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::counters::OTHERS;
+use super::{RequestCounts, Waiting, refused};
+use crate::record::Record;
+use crate::session::Message;
+use crate::table::{MessageDef, MessageId, Refusal, Tables};
+use crate::tree::{Tree, mark};
+
+/// Messages that are told apart, and refusals.
+const KINDS: usize = 2_000;
+
+/// What became of the requests of one message.
+#[derive(Clone, Debug)]
+pub struct RequestKind {
+    /// The request's message.
+    pub message: String,
+    /// What became of the requests.
+    pub counts: RequestCounts,
+}
+
+/// What became of all requests.
+#[derive(Debug, Default)]
+pub struct Replies {
+    kinds: Vec<RequestKind>,
+    by_name: HashMap<String, u32>,
+    waiting: Waiting<(MessageId, u32)>,
+    /// By message and reason.
+    refusals: BTreeMap<(String, String), u64>,
+}
+
+/// A message as the tables know it.
+#[derive(Clone, Copy)]
+pub(super) struct KnownMessage<'a> {
+    pub(super) message: &'a Message<'a>,
+    pub(super) tables: &'a Tables,
+    pub(super) id: MessageId,
+    pub(super) def: &'a MessageDef,
+    /// Its record's number.
+    pub(super) record: u64,
+    /// Its fields; `None` where only its outline was read, so that it neither refuses nor is part of a reply.
+    pub(super) tree: Option<&'a Tree>,
+}
+
+impl<'a> KnownMessage<'a> {
+    pub(super) fn new<B>(record: &Record<'a, B>, message: &'a Message<'a>, tables: &'a Tables, id: MessageId) -> Option<Self> {
+        Some(KnownMessage { message, tables, id, def: tables.message(id)?, record: record.number, tree: None })
+    }
+}
+
+impl Replies {
+    /// Takes the next message. Where it is not `counted`, it counts as the reply to a request that is, and as nothing else.
+    #[inline]
+    pub(super) fn message(&mut self, known: KnownMessage<'_>, counted: bool) {
+        let KnownMessage { message, def, .. } = known;
+        if message.reply.is_some() || def.refusal != Refusal::Never {
+            self.reply(known, counted);
+        }
+        if def.expects_reply && counted {
+            self.request(known);
+        }
+    }
+
+    fn request(&mut self, known: KnownMessage<'_>) {
+        let place = self.kind(known.message.name.raw());
+        if let Some(kind) = self.kinds.get_mut(place as usize) {
+            kind.counts.sent += 1;
+            self.waiting.ask(known.record, (known.id, place));
+        }
+    }
+
+    /// The place of a request's message in the list.
+    fn kind(&mut self, name: &str) -> u32 {
+        if let Some(place) = self.by_name.get(name) {
+            return *place;
+        }
+        let name = if self.kinds.len() < KINDS { name } else { OTHERS };
+        *self.by_name.entry(name.to_string()).or_insert_with(|| {
+            self.kinds.push(RequestKind { message: name.to_string(), counts: RequestCounts::default() });
+            self.kinds.len() as u32 - 1
+        })
+    }
+
+    fn reply(&mut self, known: KnownMessage<'_>, counted: bool) {
+        let KnownMessage { message, tables, def, tree, .. } = known;
+        let refusal = tree.and_then(|tree| refused(def, tables, tree));
+        let partial = refusal.is_none() && tree.and_then(|tree| tree.get(0)).is_some_and(|root| root.has(mark::PARTIAL));
+        if let Some(reply) = message.reply.filter(|_| !partial) {
+            // A message that only acknowledges the request's datagram names it, too, but is no reply to it.
+            let answers = |(request, _): &(MessageId, u32)| def.answers.contains(request) || refusal.is_some();
+            if self.waiting.get(reply.record).is_some_and(answers)
+                && let Some((_, place)) = self.waiting.take(reply.record)
+                && let Some(kind) = self.kinds.get_mut(place as usize)
+            {
+                kind.counts.reply(reply.record, reply.nanos, refusal.is_some());
+            }
+        }
+        if let Some(refusal) = refusal.filter(|_| counted) {
+            let key = (message.name.raw().to_string(), refusal.reason(message.name.raw()));
+            let full = self.refusals.len() >= KINDS && !self.refusals.contains_key(&key);
+            let key = if full { (OTHERS.to_string(), OTHERS.to_string()) } else { key };
+            *self.refusals.entry(key).or_default() += 1;
+        }
+    }
+
+    /// A request will never be answered.
+    pub(super) fn unanswered(&mut self, request: u64) {
+        if let Some((_, place)) = self.waiting.take(request)
+            && let Some(kind) = self.kinds.get_mut(place as usize)
+        {
+            kind.counts.unanswered += 1;
+        }
+    }
+
+    /// The requests by message: those that were never answered first, then those that were refused, then the most frequent.
+    pub fn kinds(&self) -> Vec<&RequestKind> {
+        let mut all: Vec<&RequestKind> = self.kinds.iter().collect();
+        let order = |kind: &RequestKind| (kind.counts.unanswered, kind.counts.refused, kind.counts.sent);
+        all.sort_by(|a, b| order(b).cmp(&order(a)).then_with(|| a.message.cmp(&b.message)));
+        all
+    }
+
+    /// What became of the requests of all messages.
+    pub fn all(&self) -> RequestCounts {
+        let mut all = RequestCounts::default();
+        self.kinds.iter().for_each(|kind| all.add(&kind.counts));
+        all
+    }
+
+    /// What was refused: message, reason and how often, the most frequent first.
+    pub fn refusals(&self) -> Vec<(&str, &str, u64)> {
+        let mut all: Vec<_> = self.refusals.iter().map(|((m, reason), n)| (m.as_str(), reason.as_str(), *n)).collect();
+        all.sort_by_key(|(_, _, n)| std::cmp::Reverse(*n));
+        all
+    }
+
+    /// How many requests were forgotten because too many waited: whether they were answered is not known.
+    pub fn forgotten(&self) -> u64 {
+        self.waiting.forgotten()
+    }
+}

@@ -1,0 +1,165 @@
+//! What was in a capture, counted: messages by name, problems by text, requests with their replies, bytes by protocol, service and stream.
+//!
+//! Counting is all it does while records come. Its memory has bounds: names, texts and streams beyond them are counted together.
+
+use std::collections::HashMap;
+
+use super::bytes::{ByteCounts, StreamSummary};
+use super::counters::NameCounter;
+use super::pace::Pace;
+use super::problems::Problems;
+use super::replies::{KnownMessage, Replies};
+use super::world::World;
+use crate::record::{Body, Outlined, Record, event_word};
+use crate::session::{EventKind, Learned, Message};
+use crate::table::{MessageId, Tables};
+
+/// The counts.
+#[derive(Default)]
+pub struct Stats {
+    records: u64,
+    messages: NameCounter,
+    /// For each name of `messages` the message that it names, with the address of the tables that have it.
+    ids: Vec<Option<(usize, Option<MessageId>)>>,
+    events: HashMap<&'static str, u64>,
+    problems: Problems,
+    replies: Replies,
+    pace: Pace,
+    bytes: ByteCounts,
+    world: World,
+}
+
+impl Stats {
+    /// Counts a record, not its bytes.
+    pub fn record(&mut self, record: &Record<'_>) {
+        self.records += 1;
+        match &record.body {
+            Body::Message { message, tables, tree } => {
+                let number = tree.get(0).map_or(u32::MAX, |root| root.name.0);
+                let place = self.message(record, message, number, tables);
+                for problem in tree.problems() {
+                    self.problems.add(problem, tables, Some(tree));
+                }
+                let id = self.id(place, message, tables);
+                let known = id.and_then(|id| KnownMessage::new(record, message, tables, id));
+                if let Some(known) = known {
+                    self.replies.message(KnownMessage { tree: Some(tree), ..known }, true);
+                }
+            }
+            body => *self.events.entry(event_word(body)).or_default() += 1,
+        }
+        self.unanswered(record);
+    }
+
+    /// Takes note of a record that is not counted itself: it may answer a request that is.
+    pub fn not_counted(&mut self, record: &Record<'_>) {
+        if let Body::Message { message, tables, tree } = &record.body
+            && let Some(id) = tables.message_named(message.name.raw())
+            && let Some(known) = KnownMessage::new(record, message, tables, id)
+        {
+            self.replies.message(KnownMessage { tree: Some(tree), ..known }, false);
+        }
+        self.unanswered(record);
+    }
+
+    /// Counts a message in outline, not its bytes.
+    pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        self.records += 1;
+        let Outlined { message, id, tables, outline } = record.body;
+        let number = tables.message(id).map_or(u32::MAX, |def| def.name.0);
+        self.message(record, message, number, tables);
+        for problem in outline.problems() {
+            self.problems.add(problem, tables, None);
+        }
+        if let Some(known) = KnownMessage::new(record, message, tables, id) {
+            self.replies.message(known, true);
+        }
+    }
+
+    /// Counts a message; returns the place of its name.
+    fn message<B>(&mut self, record: &Record<'_, B>, message: &Message<'_>, number: u32, tables: &Tables) -> usize {
+        self.pace.message(record.at.time);
+        self.messages.count(std::ptr::from_ref(tables).addr(), number, message.name.raw())
+    }
+
+    /// The message that tables have under a name. It is looked up once for each name.
+    #[inline]
+    fn id(&mut self, place: usize, message: &Message<'_>, tables: &Tables) -> Option<MessageId> {
+        let at = std::ptr::from_ref(tables).addr();
+        if let Some(Some((known, id))) = self.ids.get(place)
+            && *known == at
+        {
+            return *id;
+        }
+        let name = message.name.raw();
+        let id = tables.message_named(name);
+        if self.messages.name(place) == Some(name) {
+            if self.ids.len() <= place {
+                self.ids.resize(place + 1, None);
+            }
+            self.ids.iter_mut().skip(place).take(1).for_each(|known| *known = Some((at, id)));
+        }
+        id
+    }
+
+    fn unanswered(&mut self, record: &Record<'_>) {
+        if let Body::Event(event) = &record.body
+            && let EventKind::Unanswered { request, .. } = &event.kind
+        {
+            self.replies.unanswered(*request);
+        }
+    }
+
+    /// Counts a stream that is over, and its bytes.
+    pub fn stream(&mut self, stream: StreamSummary, learned: Vec<Learned>) {
+        self.bytes.stream(stream);
+        self.world.learn(learned);
+    }
+
+    /// How many records were counted.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// How many messages of each name, the most frequent first.
+    pub fn messages(&self) -> Vec<(&str, u64)> {
+        sorted(self.messages.all())
+    }
+
+    /// How many events of each name, the most frequent first.
+    pub fn events(&self) -> Vec<(&str, u64)> {
+        sorted(self.events.iter().map(|(name, n)| (*name, *n)))
+    }
+
+    /// The problems of messages.
+    pub fn problems(&self) -> &Problems {
+        &self.problems
+    }
+
+    /// The requests and their replies.
+    pub fn replies(&self) -> &Replies {
+        &self.replies
+    }
+
+    /// Messages over time.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// What became of the bytes.
+    pub fn bytes(&self) -> &ByteCounts {
+        &self.bytes
+    }
+
+    /// What streams told of the world they belong to.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+}
+
+/// The most frequent first, then by name.
+fn sorted<'a>(list: impl Iterator<Item = (&'a str, u64)>) -> Vec<(&'a str, u64)> {
+    let mut all: Vec<(&str, u64)> = list.collect();
+    all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    all
+}

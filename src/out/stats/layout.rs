@@ -1,0 +1,207 @@
+//! Tables and lists in lines of at most [`WIDTH`] characters.
+//!
+//! Columns in which every cell is 0 or empty are left out. Columns that do not fit beside each other go into a further table below.
+
+use std::fmt::Write;
+
+use crate::captured::escape;
+
+/// Characters of a line.
+pub(super) const WIDTH: usize = 80;
+/// At least so many characters are left for names, before columns go into a further table.
+const NAME: usize = 24;
+
+/// A table: rows of numbers, each with a name.
+pub(super) struct Table {
+    title: String,
+    heads: Vec<String>,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    /// A line above the row, where it differs from that of the row before.
+    heading: String,
+    name: String,
+    cells: Vec<String>,
+}
+
+impl Table {
+    /// A table without rows, with the heads of its columns.
+    pub(super) fn new(title: &str, heads: &[&str]) -> Table {
+        let heads = heads.iter().map(ToString::to_string).collect();
+        Table { title: title.to_string(), heads, rows: Vec::new() }
+    }
+
+    /// Adds a row, with one cell for each head.
+    pub(super) fn row(&mut self, name: String, cells: Vec<String>) {
+        self.row_below(String::new(), name, cells);
+    }
+
+    /// Adds a row that stands with others below a heading.
+    pub(super) fn row_below(&mut self, heading: String, name: String, cells: Vec<String>) {
+        let name = if heading.is_empty() { name } else { format!("  {name}") };
+        self.rows.push(Row { heading, name, cells });
+    }
+
+    /// Appends the table, with an empty line before it; nothing where it has no rows.
+    pub(super) fn write(&self, out: &mut String) {
+        let mut columns: Vec<usize> = (0..self.heads.len()).filter(|column| self.has_content(*column)).collect();
+        if self.rows.is_empty() {
+            return;
+        }
+        let mut further = false;
+        let names = self.rows.iter().map(|row| width(&row.name)).chain([width(&self.title)]).max().unwrap_or(0);
+        loop {
+            let most = WIDTH - names.min(NAME);
+            let mut taken = 0;
+            let fits = |column: &&usize| {
+                taken += self.width(**column);
+                taken <= most
+            };
+            let fitting = columns.iter().take_while(fits).count().max(1).min(columns.len());
+            let rest = columns.split_off(fitting);
+            self.part(&columns, names, further, out);
+            further = true;
+            if rest.is_empty() {
+                return;
+            }
+            columns = rest;
+        }
+    }
+
+    /// Appends a table of some of the columns. A further one below has only the rows with something in these columns.
+    fn part(&self, columns: &[usize], names: usize, further: bool, out: &mut String) {
+        let taken: usize = columns.iter().map(|column| self.width(*column)).sum();
+        let names = names.min(WIDTH.saturating_sub(taken));
+        out.push('\n');
+        self.line(&self.title, names, columns, |column| self.heads.get(column), out);
+        let mut heading = "";
+        let used = |row: &&Row| !further || columns.iter().any(|column| row.cells.get(*column).is_some_and(|c| is_used(c)));
+        for row in self.rows.iter().filter(used) {
+            if row.heading != heading {
+                heading = &row.heading;
+                wrapped("", heading, out);
+            }
+            self.line(&row.name, names, columns, |column| row.cells.get(column), out);
+        }
+    }
+
+    fn line<'a>(
+        &self,
+        name: &str,
+        names: usize,
+        columns: &[usize],
+        cell: impl Fn(usize) -> Option<&'a String>,
+        out: &mut String,
+    ) {
+        let mut line = format!("{name:<names$}");
+        if width(name) > names {
+            // A long name has a line of its own.
+            wrapped("", name, out);
+            line = " ".repeat(names);
+        }
+        for column in columns {
+            let all = self.width(*column);
+            let _ = write!(line, "{:>all$}", cell(*column).map_or("", String::as_str));
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+
+    fn has_content(&self, column: usize) -> bool {
+        self.rows.iter().filter_map(|row| row.cells.get(column)).any(|cell| is_used(cell))
+    }
+
+    /// The characters of a column with the space before it.
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.cells.get(column));
+        cells.chain(self.heads.get(column)).map(|cell| width(cell)).max().unwrap_or(0) + 2
+    }
+}
+
+/// A list of counts, each with the name behind it, which may be text from outside.
+pub(super) fn counted<'a>(title: &str, list: impl IntoIterator<Item = (&'a str, u64)>, out: &mut String) {
+    let mut list = list.into_iter().peekable();
+    if list.peek().is_some() {
+        let _ = writeln!(out, "\n{title}");
+    }
+    for (name, n) in list {
+        wrapped(&format!("{n:>10}  "), &escape(name), out);
+    }
+}
+
+/// Appends a text behind `before`, broken between words into as many lines as it takes; the further ones are indented as the first.
+pub(super) fn wrapped(before: &str, text: &str, out: &mut String) {
+    let indent = width(before).min(WIDTH / 2);
+    let room = WIDTH - width(before).min(WIDTH / 2);
+    out.push_str(before);
+    let mut used = 0;
+    for word in text.split_inclusive(' ') {
+        let mut rest = word;
+        while !rest.is_empty() {
+            if used > 0 && used + width(rest.trim_end()) > room {
+                line_end(out);
+                out.push_str(&" ".repeat(indent));
+                used = 0;
+            }
+            // A word that is longer than a line is cut.
+            let end = rest.char_indices().nth(room - used).map_or(rest.len(), |(at, _)| at);
+            let (now, later) = if width(rest.trim_end()) <= room - used { (rest, "") } else { rest.split_at(end) };
+            out.push_str(now);
+            used += width(now);
+            rest = later;
+        }
+    }
+    line_end(out);
+}
+
+/// Ends a line, without spaces before its end.
+fn line_end(out: &mut String) {
+    out.truncate(out.trim_end_matches(' ').len());
+    out.push('\n');
+}
+
+fn is_used(cell: &str) -> bool {
+    !cell.is_empty() && cell != "0"
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(list: &[u64]) -> Vec<String> {
+        list.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn columns_of_zeros_are_left_out() {
+        let mut table = Table::new("bytes", &["payload", "lost", "opaque"]);
+        table.row("all".into(), cells(&[10, 0, 3]));
+        table.row_below("game".into(), "tcp 4".into(), cells(&[7, 0, 0]));
+        let mut out = String::new();
+        table.write(&mut out);
+        assert_eq!(out, "\nbytes    payload  opaque\nall           10       3\ngame\n  tcp 4        7       0\n");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_a_terminal() {
+        let mut out = String::new();
+        let heads: Vec<String> = (0..20).map(|n| format!("a long head {n}")).collect();
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        let mut table = Table::new("table", &heads);
+        let name = "a name of several words that is longer than what is left beside the columns, and longer than a line";
+        table.row(name.into(), cells(&[u64::MAX; 20]));
+        table.row("x".repeat(200), cells(&[1; 20]));
+        table.write(&mut out);
+        wrapped("        12  ", name, &mut out);
+        wrapped("        12  ", &"y".repeat(300), &mut out);
+        assert!(out.lines().all(|line| width(line) <= WIDTH), "{out}");
+        assert_eq!(out.matches("18446744073709551615").count(), 20);
+        assert_eq!(out.matches('y').count(), 300);
+        assert!(out.ends_with(&format!("{}{}\n", " ".repeat(12), "y".repeat(28))), "{out}");
+    }
+}

@@ -1,0 +1,35 @@
+//! What was in a capture, as tables for people and as one JSON object.
+//!
+//! What is written here was counted by `facts`. This folder knows no capture and no protocol.
+
+mod json;
+mod layout;
+mod text;
+
+use crate::capture::Time;
+pub use json::stats_json;
+pub use text::stats_text;
+
+/// The frames that were read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameSpan {
+    /// How many.
+    pub frames: u64,
+    /// The times of the earliest and of the latest one; `None` where no frame has a time.
+    pub times: Option<(Time, Time)>,
+}
+
+impl FrameSpan {
+    /// From the earliest to the latest frame, in nanoseconds; `None` where that is no time at all.
+    pub fn nanos(&self) -> Option<i64> {
+        let (first, last) = self.times?;
+        let seconds = last.seconds.saturating_sub(first.seconds);
+        let nanos = seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(last.nanos) - i64::from(first.nanos));
+        (nanos > 0).then_some(nanos)
+    }
+
+    /// How many of something there were in a second, on average.
+    fn rate(&self, count: u64) -> Option<f64> {
+        Some(count as f64 * 1e9 / self.nanos()? as f64)
+    }
+}
