@@ -158,7 +158,11 @@ mod tests {
     fn merged_latencies_are_all_of_them() {
         let [mut one, mut other, mut both] = [(); 3].map(|()| Latencies::default());
         for nanos in 1..2000 {
-            if nanos % 7 == 0 { one.add(nanos * 1000) } else { other.add(nanos * 1000) };
+            if nanos % 7 == 0 {
+                one.add(nanos * 1000)
+            } else {
+                other.add(nanos * 1000)
+            };
             both.add(nanos * 1000);
         }
         one.merge(&other);

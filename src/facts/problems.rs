@@ -80,9 +80,7 @@ impl Problems {
         }
         let kind = |((severity, text), count)| ProblemKind { severity, text, count };
         let mut all: Vec<ProblemKind> = texts.into_iter().map(kind).collect();
-        all.sort_by(|a, b| {
-            (b.severity, b.count).cmp(&(a.severity, a.count)).then_with(|| a.text.cmp(&b.text))
-        });
+        all.sort_by(|a, b| (b.severity, b.count).cmp(&(a.severity, a.count)).then_with(|| a.text.cmp(&b.text)));
         all
     }
 }

@@ -47,7 +47,12 @@ pub(super) struct KnownMessage<'a> {
 }
 
 impl<'a> KnownMessage<'a> {
-    pub(super) fn new<B>(record: &Record<'a, B>, message: &'a Message<'a>, tables: &'a Tables, id: MessageId) -> Option<Self> {
+    pub(super) fn new<B>(
+        record: &Record<'a, B>,
+        message: &'a Message<'a>,
+        tables: &'a Tables,
+        id: MessageId,
+    ) -> Option<Self> {
         Some(KnownMessage { message, tables, id, def: tables.message(id)?, record: record.number, tree: None })
     }
 }
@@ -88,7 +93,8 @@ impl Replies {
     fn reply(&mut self, known: KnownMessage<'_>, counted: bool) {
         let KnownMessage { message, tables, def, tree, .. } = known;
         let refusal = tree.and_then(|tree| refused(def, tables, tree));
-        let partial = refusal.is_none() && tree.and_then(|tree| tree.get(0)).is_some_and(|root| root.has(mark::PARTIAL));
+        let partial =
+            refusal.is_none() && tree.and_then(|tree| tree.get(0)).is_some_and(|root| root.has(mark::PARTIAL));
         if let Some(reply) = message.reply.filter(|_| !partial) {
             // A message that only acknowledges the request's datagram names it, too, but is no reply to it.
             let answers = |(request, _): &(MessageId, u32)| def.answers.contains(request) || refusal.is_some();

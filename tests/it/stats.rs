@@ -62,7 +62,8 @@ fn replies_are_those_of_the_records() {
         compared += 1;
     }
     assert!(compared > 25, "{compared}");
-    let refused: u64 = found["refused"]["Auth2Cli_AcctLoginReply"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    let refused: u64 =
+        found["refused"]["Auth2Cli_AcctLoginReply"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!(refused, 1);
     assert_eq!(found["replies"]["Cli2Auth_AcctLoginRequest"]["refused"], 1);
 }

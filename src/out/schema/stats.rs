@@ -76,8 +76,10 @@ pub(super) fn latencies() -> Value {
 fn bytes() -> Value {
     let own = ["payload", "explained", "opaque", "undecoded", "closed", "lost"];
     let each = json!({ "type": "object", "additionalProperties": { "$ref": "#/$defs/bytes" } });
-    let mut stream: serde_json::Map<String, Value> =
-        ["protocol", "service", "client", "server"].map(|key| (key.to_string(), json!({ "type": "string" }))).into_iter().collect();
+    let mut stream: serde_json::Map<String, Value> = ["protocol", "service", "client", "server"]
+        .map(|key| (key.to_string(), json!({ "type": "string" })))
+        .into_iter()
+        .collect();
     stream.extend(own.map(|key| (key.to_string(), json!({ "$ref": "#/$defs/count" }))));
     let keys: Vec<String> = stream.keys().cloned().collect();
     let streams = json!({

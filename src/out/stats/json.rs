@@ -187,7 +187,9 @@ fn json_bytes(bytes: &ByteCounts, out: &mut Vec<u8>) {
         o.bytes(bytes.all());
         for (key, list) in [("by_protocol", bytes.protocols()), ("by_service", bytes.services())] {
             o.member(key, |out| {
-                object(out, |o| list.iter().for_each(|(name, own)| o.member(name, |out| object(out, |o| o.bytes(*own)))));
+                object(out, |o| {
+                    list.iter().for_each(|(name, own)| o.member(name, |out| object(out, |o| o.bytes(*own))))
+                });
             });
         }
         o.member("by_stream", |out| object(out, |o| json_streams(bytes, o)));

@@ -76,7 +76,8 @@ impl Table {
         out.push('\n');
         self.line(&self.title, names, columns, |column| self.heads.get(column), out);
         let mut heading = "";
-        let used = |row: &&Row| !further || columns.iter().any(|column| row.cells.get(*column).is_some_and(|c| is_used(c)));
+        let used =
+            |row: &&Row| !further || columns.iter().any(|column| row.cells.get(*column).is_some_and(|c| is_used(c)));
         for row in self.rows.iter().filter(used) {
             if row.heading != heading {
                 heading = &row.heading;
@@ -193,7 +194,8 @@ mod tests {
         let heads: Vec<String> = (0..20).map(|n| format!("a long head {n}")).collect();
         let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
         let mut table = Table::new("table", &heads);
-        let name = "a name of several words that is longer than what is left beside the columns, and longer than a line";
+        let name =
+            "a name of several words that is longer than what is left beside the columns, and longer than a line";
         table.row(name.into(), cells(&[u64::MAX; 20]));
         table.row("x".repeat(200), cells(&[1; 20]));
         table.write(&mut out);
