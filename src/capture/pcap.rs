@@ -145,7 +145,7 @@ impl Pcap {
             variant: Variant::Plain,
             lengths: lengths_of(major, minor),
         };
-        pcap.choose_variant(input, plain, magic.variants, (major, minor), network);
+        pcap.choose_variant(input, plain, magic.variants, (major, minor) == AIX_VERSION, network);
         Ok(pcap)
     }
 
@@ -154,14 +154,14 @@ impl Pcap {
         input: &mut Input,
         plain: bool,
         variants: &[Variant],
-        version: (u16, u16),
+        is_aix_version: bool,
         network: u32,
     ) {
         if self.lengths != Lengths::CapturedFirst {
             // The file is older than every variant but AIX's. AIX shares its version with others; its link types
             // give it away.
             let aix = AIX_LINK_TYPES.iter().find(|(number, _)| *number == network);
-            if let (Some((_, link)), AIX_VERSION, pcap_variant::STANDARD) = (aix, version, variants) {
+            if let (Some((_, link)), true, pcap_variant::STANDARD) = (aix, is_aix_version, variants) {
                 self.link = *link;
                 self.clock = TickClock::NANOS;
                 if *link == LINKTYPE_FDDI {

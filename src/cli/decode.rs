@@ -18,7 +18,7 @@ use crate::proto::{
     protocol_named,
 };
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
-use crate::tree::{Kind, Sym, Tree, mark};
+use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
 
 pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliError> {
     let all = load(&args.tables)?;
@@ -211,7 +211,7 @@ fn value(
         let found = crate::proto::load_tables(lazy.protocol(), &further).and_then(|t| t.with_type(&root(ty)));
         match found {
             Ok((tables, type_ref)) => {
-                return print_value(&tables, type_ref, (ty, bit), bytes, args, out);
+                return print_value(&tables, Typed { name: ty, ty: type_ref, bit }, bytes, args, out);
             }
             Err(error) => failed = failed.or(Some(error)),
         }
@@ -225,14 +225,21 @@ fn root(ty: &str) -> String {
     ty.replace('.', "_")
 }
 
+/// A type as it was asked for, and the bit that the value begins at.
+struct Typed<'a> {
+    name: &'a str,
+    ty: TypeRef,
+    bit: usize,
+}
+
 fn print_value(
     tables: &Tables,
-    ty: crate::tree::TypeRef,
-    (text, bit): (&str, usize),
+    typed: Typed<'_>,
     bytes: &[u8],
     args: &ReadArgs,
     out: &mut Vec<u8>,
 ) -> Result<(), CliError> {
+    let Typed { name: text, ty, bit } = typed;
     let mut evaluator = ready(tables, args)?;
     let mut tree = Tree::new();
     let name = tables.sym("value").unwrap_or(Sym::ELEMENT);

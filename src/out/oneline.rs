@@ -58,7 +58,7 @@ impl OneLineWriter {
         let info_width = left.saturating_sub(message_width + 1);
         let info = cut(&self.rest, info_width);
         let Paint { dim, name: colour, .. } = &self.options.paint;
-        let _ = write!(out, "{}{}{} {}{name}{}", dim.0, self.head, dim.1, colour.0, colour.1);
+        let _ = write!(out, "{}{}{} {}{name}{}", dim.on, self.head, dim.off, colour.on, colour.off);
         if !info.is_empty() {
             let _ = write!(out, "{:padding$} {info}", "");
         }

@@ -2,21 +2,30 @@
 
 use colored::Colorize;
 
-/// The codes before and after each kind of text; all empty without colour.
+/// The codes before and after a text.
+#[derive(Clone, Debug, Default)]
+pub struct Style {
+    /// Switches the colour on.
+    pub on: String,
+    /// Switches it off.
+    pub off: String,
+}
+
+/// The style of each kind of text; all codes are empty without colour.
 #[derive(Clone, Debug, Default)]
 pub struct Paint {
     /// A message's name.
-    pub name: (String, String),
+    pub name: Style,
     /// What is not looked at first: numbers, times, directions.
-    pub dim: (String, String),
+    pub dim: Style,
     /// A field's name.
-    pub field: (String, String),
+    pub field: Style,
     /// What a value means.
-    pub meaning: (String, String),
+    pub meaning: Style,
     /// A warning, an error, an event that reports a fault.
-    pub bad: (String, String),
+    pub bad: Style,
     /// The colours in which `-x` shows a field's name and its bytes.
-    pub ties: Vec<(String, String)>,
+    pub ties: Vec<Style>,
     /// Arrow, rule and dot.
     pub marks: Marks,
 }
@@ -80,7 +89,7 @@ impl Paint {
     }
 
     /// The colour of field `n`; colours repeat.
-    pub fn tie(&self, n: usize) -> &(String, String) {
+    pub fn tie(&self, n: usize) -> &Style {
         let plain = &self.dim;
         self.ties.get(n % self.ties.len().max(1)).unwrap_or(plain)
     }
@@ -88,9 +97,9 @@ impl Paint {
 
 const MARK: &str = "\u{0}";
 
-fn split(painted: &str) -> (String, String) {
+fn split(painted: &str) -> Style {
     match painted.split_once('\u{0}') {
-        Some((before, after)) => (before.to_string(), after.to_string()),
+        Some((on, off)) => Style { on: on.to_string(), off: off.to_string() },
         None => Default::default(),
     }
 }

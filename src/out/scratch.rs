@@ -42,13 +42,10 @@ pub(super) struct TextWriter<'a> {
     out: &'a mut Vec<u8>,
 }
 
-/// The parts of a writer: the scratch buffer, how many of its bytes are written, and the vector.
-pub(super) type WriterParts<'a> = (&'a mut [u8; SCRATCH_BYTES], usize, &'a mut Vec<u8>);
-
 impl<'a> TextWriter<'a> {
-    /// A writer of these parts.
+    /// A writer that goes on at position `at` of a scratch buffer, before which lies what belongs behind `out`.
     #[inline(always)]
-    pub(super) fn at((scratch, at, out): WriterParts<'a>) -> TextWriter<'a> {
+    pub(super) fn new(scratch: &'a mut [u8; SCRATCH_BYTES], at: usize, out: &'a mut Vec<u8>) -> TextWriter<'a> {
         TextWriter { scratch, at, out }
     }
 

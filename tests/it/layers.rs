@@ -240,7 +240,7 @@ fn names_of_files_and_lines_on_standard_error_are_escaped_in_one_place() {
 }
 
 /// Every Rust file below `src`, its path relative to the repository.
-fn sources() -> Vec<(PathBuf, String)> {
+pub fn sources() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut open = vec![root.join("src")];
     let mut found = Vec::new();
@@ -278,6 +278,20 @@ fn program_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let end = tests.iter().filter_map(|begin| text.find(begin)).min().unwrap_or(text.len());
     let lines = text[..end].lines().enumerate().map(|(i, line)| (i + 1, line));
     lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// The text of the program, line by line where it was, without comments and tests.
+pub fn program(text: &str) -> String {
+    let mut all = String::new();
+    let mut at = 1;
+    for (number, line) in program_lines(text) {
+        while at < number {
+            all.push('\n');
+            at += 1;
+        }
+        all.push_str(line.split(" // ").next().unwrap_or(line));
+    }
+    all
 }
 
 /// The modules that a line reaches by `crate::`.

@@ -20,6 +20,8 @@ mod keys;
 mod keys_damage;
 mod late_join;
 mod layers;
+mod layers_names;
+mod layers_signatures;
 mod limits;
 mod live;
 mod made;

@@ -1,7 +1,7 @@
 //! JSON: one object a line. The format is promised in `docs/json.md`.
 //!
-//! Written by formatter into one buffer that is used again, since this is where most of the time goes: `serde_json` would build
-//! a tree of its own for each message.
+//! Most of a run's time is spent here. So the text is appended to a buffer that is used again; `serde_json` would build a tree of its own for each
+//! message.
 
 mod named;
 mod spans;
@@ -19,8 +19,8 @@ use crate::record::{Body, Counts, Record, event_word};
 use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Problem, RecordLink, Tree};
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
-use value::View;
 pub(super) use value::text;
+use value::{TooDeep, View};
 
 /// What the JSON writer was asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -202,9 +202,9 @@ impl Formatter {
     }
 
     /// Appends the array of problems. `too_deep`, where something was too deep for JSON, is one more.
-    fn problems(&mut self, view: &View<'_>, too_deep: Option<(u32, u32)>, w: &mut TextWriter<'_>) {
+    fn problems(&mut self, view: &View<'_>, too_deep: Option<TooDeep>, w: &mut TextWriter<'_>) {
         w.byte(b'[');
-        if let Some((first, count)) = too_deep {
+        if let Some(TooDeep { first, count }) = too_deep {
             w.fixed(b"{\"severity\":\"note\",\"field\":\"");
             self.path(view, first, w);
             w.fixed(b"\",\"text\":\"deeper than ");

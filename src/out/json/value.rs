@@ -21,14 +21,23 @@ pub(super) struct View<'a> {
     pub(super) redact: bool,
 }
 
+/// The parts of a message that lie too deep for JSON.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooDeep {
+    /// The first of them.
+    pub(super) first: u32,
+    /// How many there are.
+    pub(super) count: u32,
+}
+
 /// What is remembered from one value to the next.
 #[derive(Clone, Default)]
 pub(super) struct ValueState {
     pub(super) caches: TableCaches,
     /// What is open around the structure or list that is being written.
     open: Vec<Open>,
-    /// The first part of this message that lies too deep for JSON, and how many there are.
-    pub(super) too_deep: Option<(u32, u32)>,
+    /// What of this message lies too deep for JSON, if anything does.
+    pub(super) too_deep: Option<TooDeep>,
 }
 
 /// Objects and lists within each other in a line of JSON; jq 1.6 reads 256. What lies deeper is written as text.
@@ -109,9 +118,9 @@ pub(super) fn value(view: &View<'_>, state: &mut ValueState, index: u32, w: &mut
 /// Appends the bytes of a part that lies too deep, as a string: text where they are printable ASCII, else hex.
 #[cold]
 #[inline(never)]
-pub(super) fn too_deep_text(view: &View<'_>, too_deep: &mut Option<(u32, u32)>, index: u32, w: &mut TextWriter<'_>) {
+pub(super) fn too_deep_text(view: &View<'_>, too_deep: &mut Option<TooDeep>, index: u32, w: &mut TextWriter<'_>) {
     let Some(node) = view.tree.get(index) else { return };
-    too_deep.get_or_insert((index, 0)).1 += 1;
+    too_deep.get_or_insert(TooDeep { first: index, count: 0 }).count += 1;
     let (from, to) = (node.start as usize / 8, (node.start as usize + node.bits as usize).div_ceil(8));
     if view.redact && view.tree.secrets(node.buffer).any(|secret| secret.0 < to && from < secret.1) {
         return hidden(node, w);
@@ -128,23 +137,22 @@ pub(super) fn too_deep_text(view: &View<'_>, too_deep: &mut Option<(u32, u32)>, 
 
 /// A structure as an object, a list as an array; what is only a span is passed over.
 pub(super) fn inside(view: &View<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
-    if let Some(node) = view.tree.get(index) {
-        w.by_parts(|scratch, at, out| all_inside(view, state, (index, node), scratch, at, out));
-    }
+    w.by_parts(|scratch, at, out| all_inside(view, state, index, scratch, at, out));
 }
 
-/// Every part begins with what stands before it, which is the bracket for the first one: so the opening bracket is not written by who
-/// opens, but is the lead of the first part, or comes with the closing one.
+/// Each part is written together with the byte before it: a comma, or for the first part the opening bracket. Where a structure or list has no
+/// parts, the opening bracket is written with the closing one. Returns the writer's new position.
 #[inline(never)]
 fn all_inside(
     view: &View<'_>,
     state: &mut ValueState,
-    (index, node): (u32, &Node),
+    index: u32,
     scratch: &mut [u8; SCRATCH_BYTES],
     at: usize,
     out: &mut Vec<u8>,
 ) -> usize {
-    let mut w = TextWriter::at((scratch, at, out));
+    let Some(node) = view.tree.get(index) else { return at };
+    let mut w = TextWriter::new(scratch, at, out);
     let nodes = view.tree.nodes();
     let (open, too_deep) = (&mut state.open, &mut state.too_deep);
     let cache = cache(&mut state.caches, view.tables);

@@ -1,6 +1,7 @@
 //! The lines of a message's fields: names under each other, values beside them, and what these mean.
 
 use super::super::json;
+use super::super::paint::Style;
 use super::super::problem::any_name;
 use super::super::scratch::{SCRATCH_BYTES, TextWriter};
 use super::super::table_cache::{Label, TableCache, TableCaches};
@@ -48,19 +49,20 @@ pub(super) fn lines(
 ) {
     let LineState { caches, open } = state;
     let TableCache { labels, meanings, value_texts, .. } = caches.of(view.tables, label, meaning_of);
-    let labels = if options.paint.field.0.is_empty() { labels.as_slice() } else { &[] };
+    let labels = if options.paint.field.on.is_empty() { labels.as_slice() } else { &[] };
     let lines = Lines { view, labels, meanings, options };
     match view.tree.get(0) {
         // One value that was asked for by its type.
         Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
             w.fixed(b"    value  ");
-            lines.value((0, value), value_texts, w);
-            lines.inferred((0, value), &mut { annotations }, w);
+            lines.value(0, value, value_texts, w);
+            lines.inferred(0, value, &mut { annotations }, w);
             w.byte(b'\n');
         }
-        Some(root) => {
-            w.by_parts(|scratch, at, out| lines.inside(root, annotations, (value_texts, open), scratch, at, out))
-        }
+        Some(root) => w.by_parts(|scratch, at, out| {
+            let buffers = LineBuffers { value_texts, open };
+            lines.inside(root, annotations, buffers, scratch, at, out)
+        }),
         None => {}
     }
 }
@@ -71,10 +73,17 @@ fn label(name: &str, out: &mut Vec<u8>) -> bool {
     name.is_ascii()
 }
 
-/// What there is to say of a type's numbers is value_texts by the type's number, from 1.
+/// By which number the texts of a type's values are cached: 0 where there is nothing to say about them.
 fn meaning_of(tables: &Tables, ty: TypeRef) -> u32 {
     let op = tables.type_op(ty);
     if op.symbols.is_some() || op.shown { ty.0 + 1 } else { 0 }
+}
+
+/// What is lent to the writing of one message's lines.
+struct LineBuffers<'a> {
+    value_texts: &'a mut ValueTexts,
+    /// The structures and lists that are open around the line.
+    open: &'a mut Vec<Open>,
 }
 
 /// How lines are written.
@@ -94,12 +103,13 @@ impl Lines<'_> {
         &self,
         root: &Node,
         mut annotations: Annotations<'_>,
-        (value_texts, open): (&mut ValueTexts, &mut Vec<Open>),
+        buffers: LineBuffers<'_>,
         scratch: &mut [u8; SCRATCH_BYTES],
         at: usize,
         out: &mut Vec<u8>,
     ) -> usize {
-        let mut w = TextWriter::at((scratch, at, out));
+        let LineBuffers { value_texts, open } = buffers;
+        let mut w = TextWriter::new(scratch, at, out);
         let nodes = self.view.tree.nodes();
         // Fields so far: each has a colour that ties it to its bytes.
         let mut tie = 0;
@@ -133,10 +143,10 @@ impl Lines<'_> {
                 if here.container == Container::List {
                     w.fixed(b"  ");
                 }
-                w.by_copy(|w| self.value((index, node), value_texts, w));
+                w.by_copy(|w| self.value(index, node, value_texts, w));
             }
             if next <= index {
-                w.by_copy(|w| self.inferred((index, node), &mut annotations, w));
+                w.by_copy(|w| self.inferred(index, node, &mut annotations, w));
                 next = annotations.next();
             }
             w.byte(b'\n');
@@ -229,9 +239,9 @@ impl Lines<'_> {
     #[inline(never)]
     fn any_name(&self, name: Sym, width: usize, tie: usize, w: &mut TextWriter<'_>) {
         let paint = self.paint(tie);
-        w.raw(paint.0.as_bytes());
+        w.raw(paint.on.as_bytes());
         w.captured(any_name(self.view.tree, self.view.tables, name));
-        w.raw(paint.1.as_bytes());
+        w.raw(paint.off.as_bytes());
         spaces(width.saturating_sub(self.any_width(name)), w);
     }
 
@@ -240,24 +250,24 @@ impl Lines<'_> {
     fn element(&self, name: Sym, number: u32, tie: usize, w: &mut TextWriter<'_>) {
         if name == Sym::ELEMENT {
             let paint = self.paint(tie);
-            w.raw(paint.0.as_bytes());
+            w.raw(paint.on.as_bytes());
             w.byte(b'[');
             w.number(number.into());
             w.byte(b']');
-            w.raw(paint.1.as_bytes());
+            w.raw(paint.off.as_bytes());
         } else {
             self.any_name(name, 0, tie, w);
         }
     }
 
     /// The colour of a name.
-    fn paint(&self, tie: usize) -> &(String, String) {
+    fn paint(&self, tie: usize) -> &Style {
         if self.options.bytes { self.options.paint.tie(tie) } else { &self.options.paint.field }
     }
 
     /// Any value on the line of its name, with what it means.
     #[inline(never)]
-    fn value(&self, (index, node): (u32, &Node), value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
+    fn value(&self, index: u32, node: &Node, value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
         let integer = matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
         match self.meaning(node) {
             _ if self.is_hidden(node) => value::hidden(node, w),
@@ -283,7 +293,7 @@ impl Lines<'_> {
 
     /// What a node's number is called elsewhere.
     #[inline(never)]
-    fn inferred(&self, (index, node): (u32, &Node), annotations: &mut Annotations<'_>, w: &mut TextWriter<'_>) {
+    fn inferred(&self, index: u32, node: &Node, annotations: &mut Annotations<'_>, w: &mut TextWriter<'_>) {
         if let Some((name, record)) = annotations.take(index).filter(|_| !self.is_hidden(node)) {
             w.fixed(b"  \"");
             json::write_escaped(w, name.as_bytes());
@@ -312,13 +322,13 @@ impl Lines<'_> {
         }
         let at = out.len();
         out.extend_from_slice(b"  ");
-        out.extend_from_slice(paint.0.as_bytes());
+        out.extend_from_slice(paint.on.as_bytes());
         let said = out.len();
         meaning(self.view.tables, node, out);
         if out.len() == said {
             out.truncate(at);
         } else {
-            out.extend_from_slice(paint.1.as_bytes());
+            out.extend_from_slice(paint.off.as_bytes());
         }
     }
 }

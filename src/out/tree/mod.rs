@@ -12,7 +12,7 @@ use std::io::Write;
 
 use super::clock::Clock;
 use super::json;
-use super::paint::Paint;
+use super::paint::{Paint, Style};
 use super::problem::{any_name, problem_text_into, write_path};
 use super::scratch::{Scratch, TextWriter};
 use crate::capture::Time;
@@ -181,9 +181,9 @@ impl Formatter {
 
     fn day_line(&mut self, time: Time, w: &mut TextWriter<'_>) {
         let dim = &self.options.paint.dim;
-        w.raw(dim.0.as_bytes());
+        w.raw(dim.on.as_bytes());
         self.clock.append_date(time, w);
-        w.raw(dim.1.as_bytes());
+        w.raw(dim.off.as_bytes());
         painted(w, dim, " (UTC)");
         w.byte(b'\n');
     }
@@ -191,7 +191,7 @@ impl Formatter {
     /// `#12  frame 57  09:30:27.123456  tcp 3  auth  client ▸ server  `
     fn head(&mut self, record: &Record<'_>, annotations: Annotations<'_>, w: &mut TextWriter<'_>) {
         let dim = &self.options.paint.dim;
-        w.raw(dim.0.as_bytes());
+        w.raw(dim.on.as_bytes());
         w.byte(b'#');
         w.number(record.number);
         w.fixed(b"  frame ");
@@ -212,7 +212,7 @@ impl Formatter {
         w.word(record.from.word());
         w.word(self.options.paint.marks.arrow);
         w.word(record.from.other().word());
-        w.raw(dim.1.as_bytes());
+        w.raw(dim.off.as_bytes());
         w.fixed(b"  ");
     }
 
@@ -248,14 +248,14 @@ fn seconds(w: &mut TextWriter<'_>, nanos: i64) {
     w.raw(format!("{sign}{}.{:06} s", micros / 1_000_000, micros % 1_000_000).as_bytes());
 }
 
-fn painted(w: &mut TextWriter<'_>, paint: &(String, String), text: &'static str) {
-    w.raw(paint.0.as_bytes());
+fn painted(w: &mut TextWriter<'_>, paint: &Style, text: &'static str) {
+    w.raw(paint.on.as_bytes());
     w.word(text);
-    w.raw(paint.1.as_bytes());
+    w.raw(paint.off.as_bytes());
 }
 
-fn painted_captured(w: &mut TextWriter<'_>, paint: &(String, String), text: Captured<'_>) {
-    w.raw(paint.0.as_bytes());
+fn painted_captured(w: &mut TextWriter<'_>, paint: &Style, text: Captured<'_>) {
+    w.raw(paint.on.as_bytes());
     w.captured(text);
-    w.raw(paint.1.as_bytes());
+    w.raw(paint.off.as_bytes());
 }

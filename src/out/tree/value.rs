@@ -146,11 +146,11 @@ fn dump_bytes(all: &[u8], ties: &[(usize, bool)], paint: &Paint, out: &mut Vec<u
             let (tie, hidden) = ties.get(row * 16 + i).copied().unwrap_or((usize::MAX, false));
             let colour = if tie == usize::MAX { &paint.dim } else { paint.tie(tie) };
             let shown = if hidden { "**".to_string() } else { format!("{byte:02x}") };
-            let _ = write!(out, " {}{shown}{}", colour.0, colour.1);
+            let _ = write!(out, " {}{shown}{}", colour.on, colour.off);
             let printable = !hidden && (0x20..0x7f).contains(byte);
-            text.push_str(&colour.0);
+            text.push_str(&colour.on);
             text.push(if printable { char::from(*byte) } else { '.' });
-            text.push_str(&colour.1);
+            text.push_str(&colour.off);
         }
         let _ = writeln!(out, "  {text}");
     }

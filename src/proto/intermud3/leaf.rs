@@ -155,7 +155,7 @@ impl PacketRun<'_> {
         let integer = matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
         let own = if found.form == Form::Float { self.types.float } else { self.types.int };
         let marks = self.marks(ty);
-        let fits = ty == self.types.any || self.check_number(ty, found.form, bytes, (value, kind));
+        let fits = ty == self.types.any || self.check_number(ty, found.form, bytes, value, kind);
         let named = self.tables.symbols(ty).is_some();
         let ty = if ty == self.types.any || !fits || named && !integer { own } else { ty };
         let mut leaf = node(name, ty, kind, self.claimed, found.end);
@@ -203,29 +203,29 @@ impl PacketRun<'_> {
     }
 
     /// Whether a number is what the tables expect. 0 may stand for anything that is absent, and is noted nowhere.
-    fn check_number(&mut self, ty: TypeRef, form: Form, bytes: &[u8], value: (u64, Kind)) -> bool {
+    fn check_number(&mut self, ty: TypeRef, form: Form, bytes: &[u8], value: u64, kind: Kind) -> bool {
         let tables = self.tables;
         let Some(def) = tables.type_def(ty) else { return false };
         let fits = match (&def.read, form) {
             (ReadAs::Value(ValueRead::Any | ValueRead::Float), _) => true,
             (ReadAs::Value(ValueRead::Int), Form::Int) => true,
             (ReadAs::Value(ValueRead::Uint), Form::Int) => {
-                if bytes.first() == Some(&b'-') && value.0 != 0 {
+                if bytes.first() == Some(&b'-') && value != 0 {
                     self.say_here(Severity::Note, "a negative number at byte {a}, where 0 or more is expected");
                 }
                 true
             }
-            (_, Form::Int) if matches!(value, (0, Kind::Unsigned | Kind::Signed)) => false,
+            (_, Form::Int) if value == 0 && matches!(kind, Kind::Unsigned | Kind::Signed) => false,
             (read, form) => {
                 self.expect(Some(read), if form == Form::Float { "a float" } else { "a number" });
                 false
             }
         };
-        if let (Some(max), (n, Kind::Unsigned)) = (def.max, value)
-            && n > max
+        if let (Some(max), Kind::Unsigned) = (def.max, kind)
+            && value > max
         {
             let (index, text) = (self.tree.len(), "{a}, where the documents say {b} at most");
-            self.tree.problem(Problem::new(Severity::Note, index, text, n as i64, max as i64));
+            self.tree.problem(Problem::new(Severity::Note, index, text, value as i64, max as i64));
         }
         fits
     }

@@ -5,16 +5,16 @@
 use super::framing::{self, Step};
 use super::network::Network;
 use super::replies::{Packet, Replies};
-use super::value::{Found, ValueBuffers};
+use super::value::{Found, LengthPrefix, ValueBuffers};
 use crate::captured::Captured;
 use crate::proto::{Context, Decoded, Event, EventKind, Learned, Message, Moment, Session, Side};
 use crate::session::{Request, StreamBuffer};
 use crate::table::{LayoutId, Tables};
-use crate::tree::{Kind, Problem, Severity, Sym, TextKind, TypeRef, decode_text};
+use crate::tree::{Kind, Problem, Severity, TextKind, decode_text};
 
 /// One connection between muds and routers, or between two muds.
 pub(super) struct I3Session {
-    prefix: (Sym, TypeRef, usize),
+    prefix: LengthPrefix,
     header: Option<LayoutId>,
     directions: [Direction; 2],
     service: &'static str,
@@ -42,7 +42,7 @@ impl I3Session {
         let types = tables.value_types();
         let (name, ty) = length.map_or((types.open_name, types.int), |(_, name, ty)| (*name, *ty));
         I3Session {
-            prefix: (name, ty, framing::PREFIX),
+            prefix: LengthPrefix { name, ty, size: framing::PREFIX },
             header: super::header(tables),
             directions: Default::default(),
             service: if service == Some("oob") { "oob" } else { "router" },

@@ -116,12 +116,21 @@ pub(super) struct PacketRun<'a> {
     pub(super) mappings: u64,
 }
 
+/// The length field before a packet.
+#[derive(Clone, Copy)]
+pub(super) struct LengthPrefix {
+    pub(super) name: Sym,
+    pub(super) ty: TypeRef,
+    /// In bytes.
+    pub(super) size: usize,
+}
+
 impl ValueBuffers {
-    /// Reads a packet, its length field (of `prefix` bytes) first, into a tree.
+    /// Reads a packet, its length field first, into a tree.
     pub(super) fn read(
         &mut self,
         bytes: &[u8],
-        prefix: (Sym, TypeRef, usize),
+        prefix: LengthPrefix,
         header: Option<LayoutId>,
         tables: &Tables,
         tree: &mut Tree,
@@ -131,7 +140,7 @@ impl ValueBuffers {
         self.pairs_at.clear();
         self.seen.clear();
         let types = *tables.value_types();
-        let (name, ty, size) = prefix;
+        let LengthPrefix { name, ty, size } = prefix;
         let size = size.min(bytes.len());
         let root = tree.leaf(node(Sym::ELEMENT, types.array, Kind::Struct, 0, 0));
         let length = bytes.iter().take(size).fold(0, |n, b| n << 8 | u64::from(*b));

@@ -35,7 +35,7 @@ fn safe_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call:
         run.problem(Severity::Note, node, "a count as it was written before 2003", 0, 0);
     }
     if let Some(note) = note {
-        say(run, cursor, node, note, (at, len));
+        say(run, cursor, node, note, at, len);
     }
     Ok(0)
 }
@@ -46,7 +46,8 @@ fn say<T: TreeSink>(
     cursor: &Cursor<'_>,
     node: u32,
     note: &'static str,
-    (at, len): (usize, usize),
+    at: usize,
+    len: usize,
 ) {
     let bytes = Some((cursor.buffer(), at as u32, len as u32));
     let (severity, text) = (Severity::Note, ProblemText::Fixed(note));
@@ -65,7 +66,7 @@ fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &C
     let place = Node::place(at, len);
     let node = Spans { start, count, pad: 0, place, len, tail: 0, kind }.add(run, cursor, call);
     if !valid {
-        say(run, cursor, node, LATIN_1, (at, len));
+        say(run, cursor, node, LATIN_1, at, len);
     }
     Ok(0)
 }

@@ -47,6 +47,13 @@ pub struct Read {
     pub number: u32,
 }
 
+/// The message of a zero-coded datagram, expanded.
+struct Expanded<'a> {
+    /// At its first byte.
+    cursor: Cursor<'a>,
+    how: Expansion,
+}
+
 #[derive(Clone, Copy)]
 struct Found {
     id: MessageId,
@@ -102,7 +109,7 @@ impl DatagramLayouts {
         let found = self.find(&expanded, sender, tables);
         if let Ok(found) = found {
             let inside = Cursor::new(&expanded, buffer);
-            self.fill(&mut run, datagram, &packet, found, Some((inside, how)));
+            self.fill(&mut run, datagram, &packet, found, Some(Expanded { cursor: inside, how }));
         }
         run.tree.put_buffer(buffer, expanded);
         found.map(|f| f.read(packet)).map_err(|e| (e, Some(packet)))
@@ -140,7 +147,7 @@ impl DatagramLayouts {
         datagram: &[u8],
         packet: &Packet,
         found: Found,
-        inside: Option<(Cursor<'_>, Expansion)>,
+        inside: Option<Expanded<'_>>,
     ) {
         let tables = run.tables;
         let def = tables.message(found.id);
@@ -151,7 +158,7 @@ impl DatagramLayouts {
         self.header(run, root, packet, &mut cursor);
         let args = [found.width as u64, u64::from(packet.extra)];
         match inside {
-            Some((mut inside, how)) => {
+            Some(Expanded { cursor: mut inside, how }) => {
                 let region = self.region(run, &cursor);
                 say_expansion(run, region, how);
                 self.message(run, region, args, layout, &mut inside);

@@ -1,0 +1,1 @@
+//! Which names of types may be used more than once.
