@@ -41,14 +41,7 @@ fn safe_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call:
 }
 
 /// Notes what is particular about a text, with its bytes.
-fn say<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &Cursor<'_>,
-    node: u32,
-    note: &'static str,
-    at: usize,
-    len: usize,
-) {
+fn say<T: TreeSink>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, node: u32, note: &'static str, at: usize, len: usize) {
     let bytes = Some((cursor.buffer(), at as u32, len as u32));
     let (severity, text) = (Severity::Note, ProblemText::Fixed(note));
     run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes });
