@@ -11,30 +11,79 @@ use super::error::CliError;
 use crate::proto::{AllSettings, LazyTables, PROTOCOLS, protocol_named};
 use crate::table::{MAX_TABLE_BYTES, TableError, TableSource, Tables};
 
-/// The tables of all protocols, with those that were given on top.
+/// The tables of all protocols, with those that were given on top, and behind them the protocols that given files declare.
 pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
     let mut further: Vec<(String, TableSource)> = Vec::new();
-    for path in files {
+    for path in &table_files(files)? {
         let name = file_name(path);
         let text = table_text(path).map_err(|e| CliError::File(name.clone(), e))?;
         let foreign = PROTOCOLS.iter().find_map(|p| p.foreign_tables(&name, &text));
         let source = foreign.unwrap_or(Ok(TableSource { name, text }))?;
-        let protocol = Tables::protocol_of(&source)?;
-        if protocol_named(&protocol).is_none() {
-            let known: Vec<&str> = PROTOCOLS.iter().map(|p| p.name()).collect();
-            let message = format!("there is no protocol `{protocol}`; there are {}", known.join(", "));
-            let at = source.text.find(&format!("protocol {protocol}")).map_or(0, |at| at + "protocol ".len());
-            return Err(TableError::at(&source.name, &source.text, at, message).into());
-        }
-        further.push((protocol, source));
+        further.push((Tables::protocol_of(&source)?, source));
     }
+    let mut declared: Vec<&str> = Vec::new();
+    for (protocol, source) in further.iter().filter(|(_, source)| Tables::declares_protocol(source)) {
+        if protocol_named(protocol).is_some() {
+            let message = format!("`{protocol}` is built in: a file of it begins with `protocol {protocol}` alone");
+            return Err(at_protocol(source, protocol, message).into());
+        }
+        if !declared.contains(&protocol.as_str()) {
+            declared.push(protocol);
+        }
+    }
+    let of = |name: &str| further.iter().filter(|f| f.0 == name).map(|f| f.1.clone()).collect::<Vec<_>>();
     let mut all = Vec::new();
     for protocol in PROTOCOLS {
-        let own = further.iter().filter(|f| f.0 == protocol.name()).map(|f| f.1.clone()).collect();
-        all.push(LazyTables::new(*protocol, own)?);
+        all.push(LazyTables::new(*protocol, of(protocol.name()))?);
+    }
+    for name in &declared {
+        all.push(LazyTables::declared(name, of(name))?);
+    }
+    let known = |name: &str| LazyTables::of(&all, name).is_some();
+    if let Some((protocol, source)) = further.iter().find(|(protocol, _)| !known(protocol)) {
+        let names: Vec<&str> = all.iter().map(|lazy| lazy.protocol().name()).collect();
+        let message = format!(
+            "there is no protocol `{protocol}`; there are {}; `protocol {protocol} {{ … }}` declares one",
+            names.join(", ")
+        );
+        return Err(at_protocol(source, protocol, message).into());
     }
     Ok(all)
 }
+
+/// A mistake at the protocol's name in a file's first line.
+fn at_protocol(source: &TableSource, protocol: &str, message: String) -> TableError {
+    let at = source.text.find(&format!("protocol {protocol}")).map_or(0, |at| at + "protocol ".len());
+    TableError::at(&source.name, &source.text, at, message)
+}
+
+/// The files that were given, in order; of a folder, those in it whose names end in `.table`, by name.
+fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let mut files = Vec::new();
+    for path in given {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let failed = |e: io::Error| CliError::File(path.display().to_string(), e);
+        let mut within = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(failed)? {
+            let file = entry.map_err(failed)?.path();
+            if file.extension().is_some_and(|e| e == "table") && within.len() < MOST_FILES {
+                within.push(file);
+            }
+        }
+        if within.is_empty() {
+            return Err(CliError::Typed(format!("{}: no file in this folder ends in .table", path.display())));
+        }
+        within.sort();
+        files.extend(within);
+    }
+    Ok(files)
+}
+
+/// Table files of one folder that are read.
+const MOST_FILES: usize = 1024;
 
 /// What was given to each protocol. With `no_capture`, what only a capture could open is a mistake.
 pub(super) fn settings(args: &ReadArgs, no_capture: bool) -> Result<AllSettings, CliError> {

@@ -21,7 +21,7 @@ use crate::out::oneline::{OneLineOptions, OneLineWriter};
 use crate::out::tree::{TreeOptions, TreeWriter};
 use crate::out::{Marks, Paint};
 use crate::pipeline::{DecodeAs, Setup};
-use crate::proto::{Options, PROTOCOLS, Transport, protocol_named};
+use crate::proto::{Options, Transport};
 use crate::run::{Columns, Input, Reading, RecordWriter};
 
 /// The columns of `--csv` alone.
@@ -109,15 +109,18 @@ fn threads(args: &ReadArgs) -> usize {
 }
 
 fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
+    let tables = load::tables(&args.tables)?;
+    let names: Vec<&str> = tables.iter().map(|lazy| lazy.protocol().name()).collect();
+    let decode_as = args.decode_as.iter().map(|d| decode_as(d, &names)).collect::<Result<_, _>>()?;
     Ok(Setup {
-        tables: load::tables(&args.tables)?.into(),
+        tables: tables.into(),
         settings: load::settings(args, false)?,
         options: Options {
             max_message: args.max_message,
             max_decompressed: args.max_decompressed,
             max_undecoded: args.max_undecoded,
         },
-        decode_as: args.decode_as.iter().map(|d| decode_as(d)).collect::<Result<_, _>>()?,
+        decode_as,
         limits: FlowLimits {
             stream_buffer: args.max_stream,
             total_buffer: args.max_total,
@@ -154,7 +157,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Paths, CliError> {
 }
 
 /// `tcp:14000=moul`, or `14000=moul`.
-fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
+fn decode_as(text: &str, protocols: &[&str]) -> Result<DecodeAs, CliError> {
     let wrong = |why: &str| {
         let protocol = example_protocol();
         CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000={protocol}"))
@@ -167,8 +170,8 @@ fn decode_as(text: &str) -> Result<DecodeAs, CliError> {
         other => return Err(wrong(&format!("`{other}` is neither tcp nor udp"))),
     };
     let port = port.parse().map_err(|_| wrong(&format!("`{port}` is no port")))?;
-    if protocol_named(protocol).is_none() {
-        let near = crate::suggest::suggestion(protocol, PROTOCOLS.iter().map(|p| p.name()));
+    if !protocols.contains(&protocol) {
+        let near = crate::suggest::suggestion(protocol, protocols.iter().copied());
         return Err(wrong(&format!("there is no protocol `{protocol}`{near}")));
     }
     Ok(DecodeAs { transport, port, protocol: protocol.to_string() })

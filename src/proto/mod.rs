@@ -4,6 +4,7 @@
 //! types with code, meanings of numbers. This module knows nothing of packets or outputs, and of captures only what a time is.
 
 mod alone;
+mod declared;
 mod options;
 #[macro_use]
 mod registry;
@@ -16,6 +17,7 @@ pub use crate::session::{
     Settings, Share, Side, Start, Transport,
 };
 pub use alone::{Said, read_alone};
+pub use declared::DeclaredProtocol;
 pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
 pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
 
@@ -116,7 +118,7 @@ pub struct RecordNames {
 /// comes once. Everything else may be asked at any time, and must be cheap.
 pub trait Protocol: Sync {
     /// The name, as in the JSON: lower-case letters and digits.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     /// The embedded tables.
     fn sources(&self) -> Vec<TableSource>;
     /// The types of the tables that need code.
@@ -128,7 +130,7 @@ pub trait Protocol: Sync {
         &[]
     }
     /// The ports where its servers usually are. They recognise nothing; where nothing was recognised, they tell which protocol to suggest.
-    fn usual_ports(&self) -> &'static [(Transport, u16)] {
+    fn usual_ports(&self) -> &[(Transport, u16)] {
         &[]
     }
     /// What the connections run over, for bytes that are decoded without a capture.
@@ -247,6 +249,19 @@ impl LazyTables {
             let tables = load_tables(protocol, &lazy.further)?;
             let _ = lazy.compiled.set(tables);
         }
+        Ok(lazy)
+    }
+
+    /// The tables of a protocol that some files declare as a whole. It is known from then on until the program ends: the protocols that a user declares
+    /// are a handful, and every output refers to them by reference.
+    pub fn declared(name: &str, sources: Vec<TableSource>) -> Result<LazyTables, TableError> {
+        let tables = Tables::load(name, sources.clone(), DeclaredProtocol::NATIVES)?;
+        let first = sources.first().map_or("", |source| source.name.as_str());
+        let protocol = DeclaredProtocol::of(&tables)
+            .ok_or_else(|| TableError::unquoted(first, format!("no file declares the protocol `{name}`")))?;
+        let protocol: &'static DeclaredProtocol = Box::leak(Box::new(protocol));
+        let lazy = LazyTables { protocol, place: usize::MAX, further: sources, compiled: OnceLock::new() };
+        let _ = lazy.compiled.set(tables);
         Ok(lazy)
     }
 

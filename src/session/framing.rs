@@ -2,6 +2,8 @@
 //!
 //! It knows positions and lengths, nothing of what is in a message, and keeps nothing between calls.
 
+use crate::table::{Service, ServiceFrame};
+
 /// How messages follow each other in a stream or in a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Framing {
@@ -109,6 +111,24 @@ impl LengthField {
 }
 
 impl Framing {
+    /// As the tables declare it of a service.
+    pub fn of(service: &Service) -> Framing {
+        match &service.framing.frame {
+            ServiceFrame::Layout => Framing::Layout,
+            ServiceFrame::Ends(end) => Framing::Delimiter(end.clone()),
+            ServiceFrame::Fixed(bytes) => Framing::Fixed(*bytes as usize),
+            ServiceFrame::Whole => Framing::Whole,
+        }
+    }
+
+    /// How many bytes at a message's end belong to no field: those of a delimiter.
+    pub fn behind(&self) -> usize {
+        match self {
+            Framing::Delimiter(end) => end.len(),
+            _ => 0,
+        }
+    }
+
     /// Where the message that `bytes` begin with ends. The first `searched` of them are known to hold no end, from an earlier call.
     ///
     /// ```

@@ -1,7 +1,7 @@
 //! What a session is lent for the time of one call.
 
 use super::{Emit, Settings, Side};
-use crate::table::{Evaluator, MessageLimits, Outcome, ServiceId, Tables};
+use crate::table::{Evaluator, MessageLimits, Outcome, ServiceId, Tables, WholeMessage};
 use crate::tree::{Outline, Tree};
 
 /// What the user asked of all protocols.
@@ -59,5 +59,17 @@ impl Context<'_> {
             }
         }
         (self.evaluator.message(self.tables, service, from.index(), bytes, self.tree), false)
+    }
+
+    /// The same of a message that has all of `bytes`, of which the last `behind` only say that it ends.
+    pub fn framed(&mut self, service: ServiceId, from: Side, bytes: &[u8], behind: usize) -> (Outcome, bool) {
+        let whole = WholeMessage { bytes, behind };
+        if let Some(outline) = &mut self.outline {
+            let outcome = self.evaluator.framed(self.tables, service, from.index(), whole, *outline);
+            if outline.is_whole() {
+                return (outcome, true);
+            }
+        }
+        (self.evaluator.framed(self.tables, service, from.index(), whole, self.tree), false)
     }
 }

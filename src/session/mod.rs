@@ -4,20 +4,24 @@
 //! A session sees both directions of one connection in capture order. It does no I/O and reads no clock: bytes in, messages and events out.
 //! This module knows tables and trees. It knows no protocol, no capture file, no packet and no output.
 
+mod chosen;
 mod count;
 mod emit;
 mod framing;
 mod lent;
 mod requests;
+mod rules;
 mod settings;
 mod stream;
 mod tabled;
 
+pub use chosen::ChosenSession;
 pub use count::Counts;
 pub use emit::{Decoded, Emit, Event, EventKind, Message, Reply, Share};
 pub use framing::{ByteOrder, CountsFrom, Extent, Framing, LengthField, Unit};
 pub use lent::{Context, Options};
 pub use requests::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
+pub use rules::{Held, Look, holds};
 pub use settings::{Secret, Settings};
 pub use stream::{PassedBytes, StreamBuffer};
 pub use tabled::{Declaration, Resync, TableSession};

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::capture::Moment;
 use crate::captured::Captured;
-use crate::table::{MessageId, Outcome, ServiceId, Tables};
+use crate::table::{MessageId, Outcome, ServiceId, Tables, WholeMessage};
 
 /// Requests of a connection that are remembered.
 const REQUESTS: usize = 1024;
@@ -43,6 +43,8 @@ pub struct TableSession {
     directions: [Direction; 2],
     requests: Requests,
     heard: bool,
+    /// What the messages so far set, by the states' places.
+    states: Vec<u64>,
 }
 
 /// One direction of it.
@@ -78,7 +80,8 @@ impl TableSession {
     /// A connection of a service that is declared, of which nothing was seen yet.
     pub fn new(declared: Declaration, tables: &Tables) -> TableSession {
         let requests = Requests::new(tables, REQUESTS);
-        TableSession { declared, directions: Default::default(), requests, heard: false }
+        let states = tables.declared().map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
+        TableSession { declared, directions: Default::default(), requests, heard: false, states }
     }
 
     fn event(&self, kind: EventKind, from: Side, text: impl Into<String>) -> Event {
@@ -183,6 +186,7 @@ impl TableSession {
     fn by_layout(&mut self, piece: Part<'_>, context: &mut Context<'_>) -> Step {
         let most = context.options.max_message;
         let Some(service) = self.declared.service else { return Step::Used(piece.bytes.len()) };
+        self.lend_states(context);
         match context.message(service, piece.from, piece.bytes) {
             (Outcome::Message(id, length), outlined) => {
                 let bytes = piece.bytes.get(..length).unwrap_or(piece.bytes);
@@ -194,6 +198,15 @@ impl TableSession {
                 Step::Lost(EventKind::Limit { limit: "max-message" }, text)
             }
             (Outcome::Need(length), _) => Step::Need(length),
+            (outcome @ (Outcome::Unknown(_, Some(length)) | Outcome::NoLayout(_, Some(length))), _)
+                if (1..=most).contains(&length) =>
+            {
+                let Some(bytes) = piece.bytes.get(..length) else { return Step::Need(length) };
+                let text = no_message(&outcome, context.tables);
+                self.requests.lose_replies(piece.from, piece.at);
+                self.undecoded(Part { bytes, ..piece }, text, context);
+                Step::Used(length)
+            }
             (other, _) => Step::Lost(EventKind::Remark, no_message(&other, context.tables)),
         }
     }
@@ -204,7 +217,8 @@ impl TableSession {
             context.emit.account(piece.from, Share::Opaque, piece.bytes.len() as u64);
             return;
         };
-        let outcome = context.message(service, piece.from, piece.bytes);
+        self.lend_states(context);
+        let outcome = context.framed(service, piece.from, piece.bytes, self.declared.framing.behind());
         let (Outcome::Message(id, length), outlined) = outcome else {
             let text = no_message(&outcome.0, context.tables);
             return self.undecoded(piece, text, context);
@@ -224,9 +238,31 @@ impl TableSession {
 
     /// Reads a message whose outline is known into the tree, too; whether that gave the message again.
     fn reread(&self, service: ServiceId, piece: Part<'_>, context: &mut Context<'_>) -> bool {
+        self.lend_states(context);
         let Context { tables, evaluator, tree, .. } = context;
-        let outcome = evaluator.message(tables, service, piece.from.index(), piece.bytes, *tree);
+        let (from, bytes) = (piece.from.index(), piece.bytes);
+        let outcome = match self.declared.framing {
+            Framing::Layout => evaluator.message(tables, service, from, bytes, *tree),
+            _ => {
+                let whole = WholeMessage { bytes, behind: self.declared.framing.behind() };
+                evaluator.framed(tables, service, from, whole, *tree)
+            }
+        };
         matches!(outcome, Outcome::Message(..))
+    }
+
+    /// Puts the states of the connection where the evaluator finds them.
+    fn lend_states(&self, context: &mut Context<'_>) {
+        if !self.states.is_empty() {
+            context.evaluator.states.clone_from(&self.states);
+        }
+    }
+
+    /// Takes over the states that the message set which was read last.
+    fn take_states(&mut self, context: &Context<'_>) {
+        for (place, value) in &context.evaluator.set_states {
+            self.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);
+        }
     }
 
     /// Hands a message on, and ties it to the one it answers.
@@ -236,6 +272,7 @@ impl TableSession {
         let ties = self.requests.is_request(id) || !def.answers.is_empty();
         // What ties a message to others is only in its tree.
         let outlined = outlined && !(ties && self.reread(def.service, piece, context));
+        self.take_states(context);
         let name = context.tables.name(def.name);
         let mut message = Message {
             name: Captured::new(name),

@@ -154,6 +154,11 @@ impl<'a> Cursor<'a> {
         self.data.get(self.pos.div_ceil(8)..self.limit >> 3).unwrap_or(&[])
     }
 
+    /// Bytes of the buffer before the cursor or behind it, wherever the region ends.
+    pub fn behind(&self, at: usize, n: usize) -> &'a [u8] {
+        self.data.get(at..at.saturating_add(n)).unwrap_or(&[])
+    }
+
     /// Moves `n` bytes on; returns the first byte's offset in the buffer.
     #[inline]
     pub fn skip(&mut self, n: usize) -> Result<usize, Short> {

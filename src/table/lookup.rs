@@ -15,6 +15,11 @@ impl Tables {
         &self.protocol
     }
 
+    /// What the tables declare of the protocol as a whole.
+    pub fn declared(&self) -> Option<&ProtocolDef> {
+        self.program.protocol.as_ref()
+    }
+
     /// The texts the tables were made of.
     pub fn sources(&self) -> &[TableSource] {
         &self.sources

@@ -19,7 +19,7 @@ pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource};
 pub use eval::{
     BITSTREAM, Call, Evaluator, MessageLimits, Native, NoPackint, Outcome, Remembered, Run, Slots, Stop, TreeSink,
-    read_packint,
+    WholeMessage, read_packint,
 };
 pub use hex::parse_hex;
 pub use program::*;
@@ -81,6 +81,11 @@ impl Tables {
     /// The protocol that a table file's first line names.
     pub fn protocol_of(source: &TableSource) -> Result<String, TableError> {
         text::parse_protocol(&source.name, &source.text)
+    }
+
+    /// Whether a table file declares a whole protocol, and not only more of one.
+    pub fn declares_protocol(source: &TableSource) -> bool {
+        text::declares_protocol(&source.name, &source.text)
     }
 
     /// Any type as the language writes it (`packint(1)`, `u32[4]`, `plUoid`), compiled on request into tables of its own.

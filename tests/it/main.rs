@@ -33,6 +33,7 @@ mod oneline;
 mod ouro;
 mod outlines;
 mod outputs;
+mod own_protocols;
 mod plasma;
 mod progress;
 mod report;

@@ -189,7 +189,12 @@ fn steps(tables: &Tables, layout: &Layout) -> Vec<(u32, Sym, TypeRef, bool)> {
             }
             LayoutStep::Field { name, ty, marks, .. } if marks & mark::SPAN == 0 => found.push((at, *name, *ty, false)),
             LayoutStep::Empty { name, ty } => found.push((at, *name, *ty, true)),
-            LayoutStep::Field { .. } | LayoutStep::Say { .. } | LayoutStep::Partial | LayoutStep::Remember { .. } => {}
+            LayoutStep::Field { .. }
+            | LayoutStep::Say { .. }
+            | LayoutStep::Partial
+            | LayoutStep::Remember { .. }
+            | LayoutStep::Set { .. }
+            | LayoutStep::Chosen { .. } => {}
         }
         ways.push(at + 1);
     }

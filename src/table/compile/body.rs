@@ -41,11 +41,7 @@ impl Compiler<'_> {
     /// Compiles a declared structure: its ancestors' entries first.
     pub(super) fn fill_layout(&mut self, id: LayoutId, body: &StructAst) -> Result<(), TableError> {
         let ancestors = self.ancestors(body)?;
-        let bodies = ancestors.iter().filter_map(|(item, file)| match &item.kind {
-            ItemKind::Struct(s) => Some((s, *file)),
-            _ => None,
-        });
-        let chain: Vec<(&StructAst, usize)> = bodies.chain([(body, self.file)]).collect();
+        let chain: Vec<(&StructAst, usize)> = bodies(&ancestors).chain([(body, self.file)]).collect();
         let outer = std::mem::replace(&mut self.positional, body.positions);
         if body.positions {
             self.fill_positions(id, chain.iter().flat_map(|(s, _)| &s.entries))?;
@@ -79,8 +75,40 @@ impl Compiler<'_> {
         }
     }
 
-    /// The structures a structure extends, the most distant first.
+    /// Compiles the entries of all that a structure extends, the most distant first.
+    pub(super) fn chain_entries(
+        &mut self,
+        body: &StructAst,
+        scope: &mut FieldScope,
+        ops: &mut Vec<LayoutStep>,
+    ) -> Result<(), TableError> {
+        let own_file = self.file;
+        let ancestors = self.ancestors(body)?;
+        bodies(&ancestors).for_each(|(s, _)| refs_of_entries(&s.entries, &mut scope.wanted));
+        for (s, file) in bodies(&ancestors) {
+            self.file = file;
+            self.entries(&s.entries, scope, ops)?;
+        }
+        self.file = own_file;
+        Ok(())
+    }
+
+    /// The structures whose fields come before those of a structure: what it extends, and before that what all messages of its service begin with.
     fn ancestors(&mut self, body: &StructAst) -> Result<Vec<(Rc<ItemAst>, usize)>, TableError> {
+        let mut found = self.extended(body)?;
+        if let Some(first) = &body.begins
+            && !found.iter().any(|(item, _)| item.name == first.name)
+        {
+            let first = StructAst { parent: body.begins.clone(), ..StructAst::default() };
+            let mut all = self.extended(&first)?;
+            all.append(&mut found);
+            found = all;
+        }
+        Ok(found)
+    }
+
+    /// The structures a structure extends, the most distant first.
+    fn extended(&mut self, body: &StructAst) -> Result<Vec<(Rc<ItemAst>, usize)>, TableError> {
         let own_file = self.file;
         let mut found: Vec<(Rc<ItemAst>, usize)> = Vec::new();
         let mut parent = body.parent.clone();
@@ -125,7 +153,7 @@ impl Compiler<'_> {
     }
 
     /// Jumps were compiled relative to the structure's first step; here they get their final places.
-    fn store(&mut self, id: LayoutId, mut ops: Vec<LayoutStep>, scope: &FieldScope, params: usize) {
+    pub(super) fn store(&mut self, id: LayoutId, mut ops: Vec<LayoutStep>, scope: &FieldScope, params: usize) {
         ops.push(LayoutStep::End);
         let base = self.out.steps.len() as u32;
         for op in &mut ops {
@@ -175,6 +203,11 @@ impl Compiler<'_> {
                 let key = self.expr(key, scope, None)?;
                 let value = self.expr(value, scope, None)?;
                 ops.push(LayoutStep::Remember { kind, key, value });
+            }
+            Entry::Set { state, at, value } => {
+                let state = self.state(state, *at)?;
+                let value = self.expr(value, scope, None)?;
+                ops.push(LayoutStep::Set { state, value });
             }
         }
         Ok(())
@@ -285,6 +318,14 @@ impl Compiler<'_> {
         }
         Ok(())
     }
+}
+
+/// The bodies of structures, with their files.
+fn bodies(items: &[(Rc<ItemAst>, usize)]) -> impl Iterator<Item = (&StructAst, usize)> {
+    items.iter().filter_map(|(item, file)| match &item.kind {
+        ItemKind::Struct(s) => Some((s, *file)),
+        _ => None,
+    })
 }
 
 fn land(jumps: &[usize], ops: &mut [LayoutStep]) {

@@ -18,8 +18,11 @@ impl Compiler<'_> {
             ExprKind::Int(n) => Ex::Const(*n),
             ExprKind::Name(name) => match scope.vars.get(name) {
                 Some(var) => Ex::Slot { slot: var.slot, signed: var.signed },
+                None if name == "here" && !self.value_owners.contains_key(name) => Ex::Here,
+                None if name == "next" && !self.value_owners.contains_key(name) => Ex::Next,
                 None => Ex::Const(self.constant(e.at, name, symbols, scope)?),
             },
+            ExprKind::State(name) => Ex::State(self.state(name, e.at)?),
             ExprKind::Path(of, name) => match self.enum_ids.get(of).copied() {
                 Some(id) => Ex::Const(self.constant(e.at, name, Some(id), scope)?),
                 None => {

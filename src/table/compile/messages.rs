@@ -1,4 +1,4 @@
-//! Services and messages, and which of them answer each other.
+//! Messages, and which of them answer each other.
 
 use super::super::error::TableError;
 use super::super::program::*;
@@ -6,46 +6,6 @@ use super::super::text::*;
 use super::Compiler;
 
 impl Compiler<'_> {
-    pub(super) fn services(&mut self) -> Result<(), TableError> {
-        for place in self.places() {
-            let Some(item) = self.item(place) else { continue };
-            let ItemKind::Service(s) = &item.kind else { continue };
-            let (name, doc) = (item.name.clone(), item.doc.clone());
-            self.file = place.0;
-            let mut header = Vec::new();
-            for field in &s.header {
-                let ty = self.plain_type(&field.of)?;
-                let name = match field.role {
-                    HeaderRole::Number => "type",
-                    HeaderRole::LengthWhole | HeaderRole::LengthAfter => "length",
-                    HeaderRole::Other => &field.name,
-                };
-                if !matches!(self.out.types.get(ty.0 as usize).map(|t| &t.read), Some(ReadAs::Int { .. })) {
-                    return self.error(field.at, "the fields of a message's header are integers");
-                }
-                header.push((field.role, self.name(name), ty));
-            }
-            let service = Service {
-                name: name.clone(),
-                number: s.number,
-                positional: s.positional,
-                optional: s.optional,
-                header,
-                messages: Default::default(),
-                doc,
-            };
-            if let Some(id) = self.service_ids.get(&name) {
-                if let Some(slot) = self.out.services.get_mut(id.0 as usize) {
-                    *slot = service;
-                }
-                continue;
-            }
-            self.service_ids.insert(name, ServiceId(self.out.services.len() as u32));
-            self.out.services.push(service);
-        }
-        Ok(())
-    }
-
     pub(super) fn messages(&mut self) -> Result<(), TableError> {
         let mut all = Vec::new();
         for place in self.places() {
@@ -89,7 +49,8 @@ impl Compiler<'_> {
                 let layout = self.new_layout(name);
                 let service = self.out.services.get(service.0 as usize);
                 let (positions, optional) = service.map_or((false, false), |s| (s.positional, s.optional));
-                let body = StructAst { positions, optional, ..body.clone() };
+                let begins = self.begins.get(&m.service).cloned().flatten();
+                let body = StructAst { positions, optional, begins, ..body.clone() };
                 self.fill_layout(layout, &body)?;
                 Some(layout)
             }
@@ -116,10 +77,12 @@ impl Compiler<'_> {
             doc,
         };
         self.out.messages.push(def);
-        let Some(number) = number else { return Ok(id) };
         for (sender, side) in [Sender::Client, Sender::Server].into_iter().enumerate() {
             if m.direction == Sender::Both || m.direction == side {
-                self.place_message(service, sender, number, id, at);
+                match number {
+                    Some(number) => self.place_message(service, sender, number, id, at),
+                    None => self.place_word(service, sender, &m.number, id),
+                }
             }
         }
         Ok(id)
@@ -133,5 +96,20 @@ impl Compiler<'_> {
         let Some(slot) = list.get_mut(place) else { return list.push((number, id)) };
         let old = std::mem::replace(&mut slot.1, id);
         self.out.replaced.push(ReplacedMessage { old, new: id, file: self.file as u32, at });
+    }
+
+    /// Puts a message that a text selects, or no number, in its place.
+    fn place_word(&mut self, service: ServiceId, sender: usize, number: &NumberAst, id: MessageId) {
+        let Some(service) = self.out.services.get_mut(service.0 as usize) else { return };
+        match (number, service.framing.word) {
+            (NumberAst::Any, _) => service.others.get_mut(sender).into_iter().for_each(|other| *other = Some(id)),
+            (NumberAst::Text(word), Some((_, any_case))) => {
+                let word = if any_case { word.to_ascii_lowercase() } else { word.clone() };
+                service.words.get_mut(sender).into_iter().for_each(|words| {
+                    words.insert(word.clone().into(), id);
+                });
+            }
+            _ => {}
+        }
     }
 }

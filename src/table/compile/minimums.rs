@@ -37,7 +37,7 @@ fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
             LayoutStep::Field { ty, .. } => {
                 bits = bits.saturating_add(p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits))
             }
-            LayoutStep::Say { .. } | LayoutStep::Partial | LayoutStep::Remember { .. } => {}
+            LayoutStep::Say { .. } | LayoutStep::Partial | LayoutStep::Remember { .. } | LayoutStep::Set { .. } => {}
             // What comes behind a choice is counted too late to matter.
             _ => return bits,
         }

@@ -9,9 +9,11 @@ mod messages;
 mod minimums;
 mod optional;
 mod positions;
+mod protocol;
 mod ranges;
 mod runs;
 mod scope;
+mod services;
 mod strict;
 mod tied;
 mod type_ops;
@@ -44,6 +46,10 @@ pub(super) struct Compiler<'s> {
     pub(super) native_ids: HashMap<String, u32>,
     pub(super) dialect_ids: HashMap<String, u32>,
     service_ids: HashMap<String, ServiceId>,
+    /// By service: the structure that its messages begin with.
+    begins: HashMap<String, Option<NameAst>>,
+    /// The states of a connection, by name.
+    state_ids: HashMap<String, u32>,
     /// Ranges of numbers by name: what is added, and the largest number.
     ranges: HashMap<String, (u64, Option<u64>)>,
     /// Names of enum values with all enums that have them, in their order, and the value there.
@@ -85,11 +91,13 @@ pub(super) fn compile(
     c.out.builtins = c.builtins();
     c.native_ids = natives.iter().zip(0..).map(|(name, id)| (name.to_string(), id)).collect();
     c.declare()?;
+    c.states()?;
     c.strict()?;
     c.enums()?;
     c.layouts_and_families()?;
     c.services()?;
     c.messages()?;
+    c.protocol()?;
     c.check_info_names()?;
     c.out.types_by_name = c.named_types()?;
     c.finish();

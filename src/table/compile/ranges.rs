@@ -18,7 +18,7 @@ impl Compiler<'_> {
     pub(super) fn number(&self, number: &NumberAst) -> Result<Option<u64>, TableError> {
         let (range, at, number) = match number {
             NumberAst::Int(number) => return Ok(Some(*number)),
-            NumberAst::Text(_) => return Ok(None),
+            NumberAst::Text(_) | NumberAst::Any => return Ok(None),
             NumberAst::Within { range, at, number } => (range, *at, *number),
         };
         let Some((base, max)) = self.ranges.get(range).copied() else {

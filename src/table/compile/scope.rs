@@ -99,6 +99,7 @@ pub(super) fn refs_of_entries(entries: &[Entry], out: &mut HashSet<String>) {
                 refs_of_expr(key, out);
                 refs_of_expr(value, out);
             }
+            Entry::Set { value, .. } => refs_of_expr(value, out),
             Entry::Say { .. } | Entry::Undecoded | Entry::Partial => {}
         }
     }
@@ -133,7 +134,7 @@ fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
     }
 }
 
-fn refs_of_expr(e: &ExprAst, out: &mut HashSet<String>) {
+pub(super) fn refs_of_expr(e: &ExprAst, out: &mut HashSet<String>) {
     match &e.kind {
         ExprKind::Name(name) => {
             out.insert(name.clone());

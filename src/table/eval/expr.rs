@@ -98,6 +98,12 @@ impl<T: TreeSink> Run<'_, T> {
             Ex::Remaining => Some(cursor.left() as i128),
             Ex::More => Some(i128::from(cursor.left_bits() > 0)),
             Ex::Dialect(n) => Some(i128::from(self.speaks(*n))),
+            Ex::Here => Some((cursor.pos() / 8) as i128),
+            Ex::Next => cursor.rest().first().map(|byte| i128::from(*byte)),
+            Ex::State(place) => {
+                T::whole(self)?;
+                self.state.states.get(*place as usize).map(|value| i128::from(*value))
+            }
             Ex::Recall(kind, key) => {
                 let key = self.expr(*key, frame, cursor)?;
                 T::whole(self)?;

@@ -9,6 +9,7 @@ mod inflate;
 mod leaf;
 mod many;
 mod memory;
+mod message;
 mod native;
 mod region;
 mod sink;
@@ -22,8 +23,7 @@ pub use sink::TreeSink;
 use super::Tables;
 use super::cursor::{Cursor, Short};
 use super::program::*;
-use super::text::HeaderRole;
-use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, Tree, TypeRef, mark};
+use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, Tree, TypeRef};
 
 /// Why reading stopped before a layout's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,15 @@ pub enum Outcome {
     NoLayout(MessageId, Option<usize>),
     /// The bytes cannot be this message.
     Malformed(MessageId),
+}
+
+/// A message of which all bytes are known.
+#[derive(Debug, Clone, Copy)]
+pub struct WholeMessage<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// How many of the last ones only say that it ends, and belong to no field.
+    pub behind: usize,
 }
 
 /// Bounds of one message.
@@ -95,6 +104,12 @@ pub struct Evaluator {
     inflate: inflate::Inflater,
     /// Bounds.
     pub limits: MessageLimits,
+    /// Which message the bytes begin with and how long it is, once what it begins with was read.
+    chosen: message::Chosen,
+    /// The states of the connection whose message is read, which its session puts here.
+    pub states: Vec<u64>,
+    /// The states that the message sets, by place and value: its session takes them over, once the message is accepted.
+    pub set_states: Vec<(u32, u64)>,
     /// What tables asked to remember.
     pub memory: Remembered,
     /// What a protocol's types with code look things up in; put there by the protocol.
@@ -174,7 +189,22 @@ impl Evaluator {
         tree.clear();
         self.begin();
         let mut run = Run { tables, tree, state: self };
-        run.message(service, sender, bytes)
+        run.message(service, sender, bytes, None)
+    }
+
+    /// The same of a message of which all bytes are known. What its layout does not use of them is undecoded.
+    pub fn framed<T: TreeSink>(
+        &mut self,
+        tables: &Tables,
+        service: ServiceId,
+        sender: usize,
+        whole: WholeMessage<'_>,
+        tree: &mut T,
+    ) -> Outcome {
+        tree.clear();
+        self.begin();
+        let mut run = Run { tables, tree, state: self };
+        run.message(service, sender, whole.bytes, Some(whole.behind))
     }
 
     /// Reads a type over all of `bytes`, from a bit on, into a cleared tree; what is left over is undecoded. Returns the bit it ended at.
@@ -228,94 +258,11 @@ impl Evaluator {
         self.regions = 0;
         self.depth = 0;
         self.inflated = 0;
+        self.set_states.clear();
     }
 }
 
 impl<T: TreeSink> Run<'_, T> {
-    fn message(&mut self, service: ServiceId, sender: usize, bytes: &[u8]) -> Outcome {
-        let tables = self.tables;
-        let Some(service) = tables.service(service) else {
-            return Outcome::Unknown(0, None);
-        };
-        let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
-        let root = self.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
-        let (mut number, mut length) = (0, None);
-        for (role, name, ty) in &service.header {
-            let field = Field { name: *name, ty: *ty, marks: mark::SPAN };
-            let value = match self.number(&mut cursor, field, Slots::default()) {
-                Ok(value) => value,
-                Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
-                Err(_) => return Outcome::Unknown(0, None),
-            };
-            match role {
-                HeaderRole::Number => number = value,
-                HeaderRole::LengthWhole => length = Some(value),
-                HeaderRole::LengthAfter => length = Some(value.saturating_add(cursor.pos() as u64 / 8)),
-                HeaderRole::Other => {}
-            }
-        }
-        let whole = length.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-        let Some(id) = tables.message_id(service, sender, number) else {
-            return Outcome::Unknown(number, whole);
-        };
-        let Some(def) = tables.message(id) else {
-            return Outcome::Unknown(number, whole);
-        };
-        if !self.tree.takes(def) {
-            return Outcome::Unknown(number, whole);
-        }
-        self.tree.amend(root, |node| node.name = def.name);
-        let Some(layout) = def.layout.and_then(|l| tables.layout(l)) else {
-            if let Some(rest) = whole.and_then(|w| w.checked_sub(cursor.pos() / 8))
-                && cursor.narrow(rest).is_ok()
-            {
-                self.say_stop(Some(Stop::Unknown), root, &cursor);
-                self.undecoded(&mut cursor);
-                self.tree.close(root, cursor.pos());
-            }
-            return Outcome::NoLayout(id, whole);
-        };
-        self.tree.amend(root, |node| node.ty = layout.ty);
-        match whole {
-            None => self.stream_message(id, layout, root, &mut cursor),
-            Some(whole) => self.framed_message(id, layout, root, whole, &mut cursor),
-        }
-    }
-
-    fn stream_message(&mut self, id: MessageId, layout: &Layout, root: u32, cursor: &mut Cursor<'_>) -> Outcome {
-        match self.steps(layout, &[], root, cursor) {
-            Ok(()) => {
-                self.tree.close(root, cursor.pos());
-                Outcome::Message(id, cursor.pos().div_ceil(8))
-            }
-            Err(Stop::Short(bits)) => Outcome::Need(bits.div_ceil(8)),
-            Err(_) => Outcome::Malformed(id),
-        }
-    }
-
-    fn framed_message(
-        &mut self,
-        id: MessageId,
-        layout: &Layout,
-        root: u32,
-        whole: usize,
-        cursor: &mut Cursor<'_>,
-    ) -> Outcome {
-        let header = cursor.pos() / 8;
-        let Some(rest) = whole.checked_sub(header) else {
-            return Outcome::Malformed(id);
-        };
-        if cursor.narrow(rest).is_err() {
-            return Outcome::Need(whole);
-        }
-        self.state.regions += 1;
-        let result = self.steps(layout, &[], root, cursor);
-        self.say_stop(result.err(), root, cursor);
-        self.undecoded(cursor);
-        self.tree.close(root, cursor.pos());
-        Outcome::Message(id, whole)
-    }
-
     /// Opens a structure's node at the cursor.
     #[inline]
     pub fn open(&mut self, cursor: &Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> u32 {

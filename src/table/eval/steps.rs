@@ -3,6 +3,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
+use super::message::Chosen;
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Problem, ProblemText, Severity, TypeRef, mark};
 
@@ -115,6 +116,17 @@ impl<'t, T: TreeSink> Run<'t, T> {
                 if let (Some(key), Some(value)) = pair {
                     self.state.memory.learn(*kind, key as u64, value as u64);
                 }
+            }
+            LayoutStep::Set { state, value } => {
+                T::whole(self).ok_or(Stop::Unknown)?;
+                if let Some(value) = self.expr(*value, at.frame, cursor) {
+                    self.state.set_states.push((*state, value as u64));
+                }
+            }
+            LayoutStep::Chosen { number, length } => {
+                let number = number.and_then(|id| self.expr(id, at.frame, cursor)).map(|n| n as u64);
+                let length = length.and_then(|id| self.expr(id, at.frame, cursor)).map(|n| usize::try_from(n).ok());
+                self.state.chosen = Chosen { number, length };
             }
             LayoutStep::Field { .. } | LayoutStep::Branch { .. } | LayoutStep::Jump(_) | LayoutStep::End => {}
         }

@@ -1,6 +1,8 @@
 //! What has a name of its own: enums, families, services, messages.
 
-use super::super::text::{HeaderRole, Sender};
+use std::collections::HashMap;
+
+use super::super::text::{HeaderRole, Sender, ServiceFrame};
 use super::facts::Refusal;
 use super::ids::{LayoutId, MessageId, ServiceId};
 use super::numbers::Numbers;
@@ -75,8 +77,29 @@ pub struct Service {
     pub header: Vec<(HeaderRole, Sym, TypeRef)>,
     /// Messages by number and sender: `[client, server]`, sorted by number.
     pub messages: [Vec<(u64, MessageId)>; 2],
+    /// How the messages follow each other, where the tables say so.
+    pub framing: ServiceFraming,
+    /// The messages of any number that no other one has, by sender.
+    pub others: [Option<MessageId>; 2],
+    /// Where a text selects: the messages by that text and sender, letters in lower case where their case has no meaning.
+    pub words: [HashMap<Vec<u8>, MessageId>; 2],
     /// Its explanation.
     pub doc: String,
+}
+
+/// How the messages of a service follow each other, where the tables say so.
+#[derive(Debug, Clone, Default)]
+pub struct ServiceFraming {
+    /// What every message begins with, and which message that makes it.
+    pub begins: Option<LayoutId>,
+    /// The field whose text selects the message, and whether the case of letters has no meaning.
+    pub word: Option<(Sym, bool)>,
+    /// Where a message ends.
+    pub frame: ServiceFrame,
+    /// No message has more bytes; 0 where the tables say nothing.
+    pub max: u64,
+    /// What every message begins with, to find the next one behind damage.
+    pub resync: Option<Vec<u8>>,
 }
 
 /// A message.

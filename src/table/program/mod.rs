@@ -7,6 +7,7 @@ mod ids;
 mod listed;
 mod numbers;
 mod positions;
+mod protocol;
 mod runs;
 mod steps;
 mod type_op;
@@ -20,12 +21,14 @@ pub use ids::*;
 pub use listed::{Declaration, Example, ExampleOf, ReplacedMessage};
 pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
+pub use protocol::{Offer, ProtocolDef, Rule};
 pub(in crate::table) use runs::{FixedRun, NodeTemplate, RunValue};
 pub use steps::*;
 pub use type_op::TypeOp;
 pub(in crate::table) use type_op::{Bits, TypeOpKind};
 pub use types::*;
 
+pub use super::text::{Condition, RuleSide, ServiceFrame};
 use crate::tree::{Sym, TypeRef};
 
 /// All compiled parts.
@@ -48,6 +51,8 @@ pub struct Program {
     pub(in crate::table) examples: Vec<Example>,
     pub(in crate::table) declarations: Vec<Declaration>,
     pub(in crate::table) dialects: Vec<Sym>,
+    /// What the tables declare of the protocol as a whole.
+    pub(in crate::table) protocol: Option<ProtocolDef>,
     /// Types that can be asked for by name: all that need no parameters.
     pub(in crate::table) types_by_name: HashMap<String, TypeRef>,
     pub(in crate::table) messages_by_name: HashMap<String, MessageId>,

@@ -95,6 +95,20 @@ pub enum LayoutStep {
         /// What is known of it.
         value: ExprId,
     },
+    /// Sets a state of the connection for later messages.
+    Set {
+        /// The state's place.
+        state: u32,
+        /// Its new value.
+        value: ExprId,
+    },
+    /// What a service's messages begin with was read: which message it is, and how long.
+    Chosen {
+        /// What the numbers of messages are compared with.
+        number: Option<ExprId>,
+        /// How many bytes the message has.
+        length: Option<ExprId>,
+    },
     /// The layout's end.
     End,
 }
@@ -144,6 +158,12 @@ pub enum Ex {
     Dialect(u32),
     /// What was remembered.
     Recall(Sym, ExprId),
+    /// A state of the connection, by its place.
+    State(u32),
+    /// Bytes of the message, or of the buffer that is read, before the next one.
+    Here,
+    /// The next byte, which stays where it is.
+    Next,
 }
 
 /// The result of a binary operation on numbers; `None` where the result is no number of 64 bits.
@@ -154,6 +174,7 @@ pub(in crate::table) fn apply(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
         BinaryOp::Sub => a.checked_sub(b)?,
         BinaryOp::Mul => a.checked_mul(b)?,
         BinaryOp::Div => a.checked_div(b)?,
+        BinaryOp::Rem => a.checked_rem(b)?,
         BinaryOp::BitAnd => a & b,
         BinaryOp::Shl => a.checked_shl(shift?)?,
         BinaryOp::Shr => a >> shift?,

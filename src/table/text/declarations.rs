@@ -4,12 +4,15 @@ use std::rc::Rc;
 
 use super::super::error::TableError;
 use super::lex::{Lexer, PlacedToken, Tok};
+use super::protocol::ProtocolAst;
 use super::syntax::*;
 use crate::tree::Severity;
 
 /// A parsed file: the protocol it speaks of and its declarations.
 pub(in crate::table) struct ParsedFile {
     pub(in crate::table) protocol: String,
+    /// What `protocol NAME { … }` declares.
+    pub(in crate::table) declared: Option<ProtocolAst>,
     pub(in crate::table) items: Vec<Rc<ItemAst>>,
 }
 
@@ -30,11 +33,12 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
     p.word("protocol", "`protocol NAME`")?;
     p.docs()?;
     p.name("the protocol's name")?;
+    let declared = if p.is_sign("{") { Some(p.protocol()?) } else { None };
     let mut items = Vec::new();
     loop {
         let doc = p.docs()?;
         if p.now.tok == Tok::End {
-            return Ok(ParsedFile { protocol, items });
+            return Ok(ParsedFile { protocol, declared, items });
         }
         items.push(Rc::new(p.item(doc)?));
     }
@@ -53,6 +57,20 @@ pub(in crate::table) fn parse_protocol(file: &str, text: &str) -> Result<String,
     };
     let found = word().filter(|word| word == "protocol").and_then(|_| word());
     found.ok_or_else(|| TableError::unquoted(file, "this is no table file: those begin with `protocol NAME`"))
+}
+
+/// Whether a file declares a whole protocol (`protocol NAME { … }`) and not only more of one.
+pub(in crate::table) fn declares_protocol(file: &str, text: &str) -> bool {
+    let mut lexer = Lexer::new(file, text);
+    let mut words = 0;
+    loop {
+        match lexer.token().map(|token| token.tok) {
+            Ok(Tok::Doc(_)) => {}
+            Ok(Tok::Ident(_)) if words < 2 => words += 1,
+            Ok(Tok::Sign("{")) => return words == 2,
+            _ => return false,
+        }
+    }
 }
 
 /// Parses a type alone (`packint(1)`, `plUoid`), for types asked for by name.
@@ -226,34 +244,6 @@ impl<'a> TableParser<'a> {
         Ok(ItemAst { name, at, start, end: self.now.at, doc, kind })
     }
 
-    fn service(&mut self) -> Result<(NameAst, ItemKind), TableError> {
-        let name = self.name("the service's name")?;
-        let number = if self.eat("=")? { Some(self.int("the service's number")?) } else { None };
-        let positional = self.eat_word("positional")?;
-        let optional = self.eat_word("optional")?;
-        let mut header = Vec::new();
-        if self.eat("{")? {
-            while !self.eat("}")? {
-                let NameAst { name: field, at } = self.name("`number`, `length` or another field's name")?;
-                self.need(":")?;
-                let of = self.type_()?;
-                let role = match field.as_str() {
-                    "number" => HeaderRole::Number,
-                    "length" if self.eat_word("whole")? => HeaderRole::LengthWhole,
-                    "length" if self.eat_word("after")? => HeaderRole::LengthAfter,
-                    "length" => {
-                        return Err(self.wrong("`whole` or `after` behind the length's type"));
-                    }
-                    _ => HeaderRole::Other,
-                };
-                header.push(HeaderField { name: field, at, role, of });
-                self.eat(",")?;
-            }
-        }
-        let service = ServiceAst { number, positional, optional, header };
-        Ok((name, ItemKind::Service(service)))
-    }
-
     fn message(&mut self) -> Result<(NameAst, ItemKind), TableError> {
         let service = self.name("the message's service")?.name;
         let NameAst { name: word, at } = self.name("`client`, `server` or `both`")?;
@@ -306,6 +296,7 @@ impl<'a> TableParser<'a> {
         let number = match self.now.tok.clone() {
             Tok::Int(n) => NumberAst::Int(n),
             Tok::Str(s) => NumberAst::Text(s),
+            Tok::Ident(word) if word == "any" => NumberAst::Any,
             Tok::Ident(range) if matches!(self.next.tok, Tok::Int(_)) => {
                 self.advance()?;
                 let number = self.int("the message's number within the range")?;

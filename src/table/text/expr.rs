@@ -97,6 +97,7 @@ impl TableParser<'_> {
         let ops = [
             ("*", BinaryOp::Mul),
             ("/", BinaryOp::Div),
+            ("%", BinaryOp::Rem),
             ("&", BinaryOp::BitAnd),
             ("<<", BinaryOp::Shl),
             (">>", BinaryOp::Shr),
@@ -132,6 +133,7 @@ impl TableParser<'_> {
         let kind = match name.as_str() {
             "remaining" => ExprKind::Remaining,
             "more" => ExprKind::More,
+            "state" if self.eat(".")? => ExprKind::State(self.name("the name of a state")?.name),
             "dialect" => ExprKind::Dialect(self.name("the dialect's name")?.name),
             "recall" if self.is_sign("(") => {
                 self.need("(")?;

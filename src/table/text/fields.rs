@@ -63,6 +63,12 @@ impl TableParser<'_> {
             self.need("=")?;
             return Ok(Entry::Remember { kind, key, value: self.expr()? });
         }
+        if self.is_word("set") {
+            self.advance()?;
+            let NameAst { name: state, at } = self.name("the state that is set")?;
+            self.need("=")?;
+            return Ok(Entry::Set { state, at, value: self.expr()? });
+        }
         if let Some(severity) = self.severity() {
             self.advance()?;
             return Ok(Entry::Say { severity, text: self.string("what there is to say, quoted")? });

@@ -91,6 +91,9 @@ impl<'a> Lexer<'a> {
         if first.is_ascii_digit() {
             return self.integer();
         }
+        if first == '\'' {
+            return self.character();
+        }
         if first.is_alphabetic() || first == '_' {
             let word: &str = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(rest);
             if word.len() > MAX_NAME {
@@ -161,15 +164,29 @@ impl<'a> Lexer<'a> {
                 '\n' => break,
                 '\\' => match chars.next() {
                     Some((_, 'n')) => out.push('\n'),
+                    Some((_, 'r')) => out.push('\r'),
+                    Some((_, 't')) => out.push('\t'),
+                    Some((_, '0')) => out.push('\0'),
                     Some((_, c @ ('"' | '\\'))) => out.push(c),
                     _ => {
-                        return Err(self.error(at + i, "only \\n, \\\" and \\\\ may follow a backslash"));
+                        return Err(self.error(at + i, "only \\n, \\r, \\t, \\0, \\\" and \\\\ may follow a backslash"));
                     }
                 },
                 c => out.push(c),
             }
         }
         Err(self.error(at, "this text has no closing quote on its line"))
+    }
+
+    /// A character in single quotes stands for its number.
+    fn character(&mut self) -> Result<PlacedToken, TableError> {
+        let at = self.at;
+        let mut chars = self.rest().chars().skip(1);
+        if let (Some(c @ ' '..='~'), Some('\'')) = (chars.next(), chars.next()) {
+            self.at += 3;
+            return Ok(PlacedToken { tok: Tok::Int(u64::from(c)), at });
+        }
+        Err(self.error(at, "single quotes hold one ASCII character: '+'"))
     }
 
     fn integer(&mut self) -> Result<PlacedToken, TableError> {

@@ -4,11 +4,17 @@ mod declarations;
 mod expr;
 mod fields;
 mod lex;
+mod protocol;
+mod services;
 mod syntax;
 mod types;
 
 pub use declarations::MAX_TABLE_BYTES;
-pub(in crate::table) use declarations::{ParsedFile, parse_file, parse_protocol, parse_type};
+pub(in crate::table) use declarations::{ParsedFile, declares_protocol, parse_file, parse_protocol, parse_type};
+pub use protocol::{Condition, RuleSide};
+pub(in crate::table) use protocol::{ProtocolAst, RuleAst};
+pub(in crate::table) use services::FramingAst;
+pub use services::ServiceFrame;
 pub(in crate::table) use syntax::*;
 pub use syntax::{BinaryOp, HeaderRole, Sender};
 pub(in crate::table) use types::INTEGER_TYPES;

@@ -1,5 +1,6 @@
 //! What a table file says, as it was written: names not yet resolved. Each part keeps its byte offset for errors.
 
+use super::services::FramingAst;
 use crate::tree::Severity;
 
 /// The side that sends a message.
@@ -33,7 +34,7 @@ pub(in crate::table) struct ItemAst {
 
 #[derive(Debug, Clone)]
 pub(in crate::table) enum ItemKind {
-    Service(ServiceAst),
+    Service(Box<ServiceAst>),
     Message(MessageAst),
     Struct(StructAst),
     Enum {
@@ -69,6 +70,7 @@ pub(in crate::table) struct ServiceAst {
     pub(in crate::table) optional: bool,
     /// The header's fields in wire order.
     pub(in crate::table) header: Vec<HeaderField>,
+    pub(in crate::table) framing: FramingAst,
 }
 
 #[derive(Debug, Clone)]
@@ -112,6 +114,8 @@ pub(in crate::table) struct MessageAst {
 pub(in crate::table) enum NumberAst {
     Int(u64),
     Text(String),
+    /// `any`: every number that no other message has.
+    Any,
     /// `low 51`: counted within a declared range.
     Within {
         range: String,
@@ -128,6 +132,8 @@ pub(in crate::table) struct StructAst {
     pub(in crate::table) optional: bool,
     pub(in crate::table) family: Option<NameAst>,
     pub(in crate::table) parent: Option<NameAst>,
+    /// The structure that all messages of its service begin with: its fields come before those of the parent.
+    pub(in crate::table) begins: Option<NameAst>,
     pub(in crate::table) params: Vec<String>,
     pub(in crate::table) entries: Vec<Entry>,
     pub(in crate::table) info: Option<InfoAst>,
@@ -201,6 +207,12 @@ pub(in crate::table) enum Entry {
     Remember {
         kind: String,
         key: ExprAst,
+        value: ExprAst,
+    },
+    /// `set version = protocol_level`: a state of the connection, for later messages.
+    Set {
+        state: String,
+        at: usize,
         value: ExprAst,
     },
 }
@@ -326,6 +338,8 @@ pub(in crate::table) enum ExprKind {
     More,
     Dialect(String),
     Recall(String, Box<ExprAst>),
+    /// `state.version`
+    State(String),
 }
 
 /// Operators of expressions.
@@ -339,6 +353,8 @@ pub enum BinaryOp {
     Mul,
     /// `/`
     Div,
+    /// `%`
+    Rem,
     /// `&`
     BitAnd,
     /// `<<`

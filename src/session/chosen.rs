@@ -1,0 +1,140 @@
+//! A connection of a protocol that tables declare: its first bytes, or its port, tell which of the protocol's services it offers; then that service's
+//! own session has it. It knows no protocol.
+
+use super::{
+    Context, Declaration, Ends, Framing, Held, Look, Resync, Session, Side, Start, TableSession, Transport, holds,
+};
+use crate::capture::Moment;
+use crate::table::{ServiceId, Tables};
+
+/// Bytes that wait until the service is known.
+const MOST_WAITING: usize = 4096;
+
+/// A connection whose service is told by its port or its first bytes.
+pub struct ChosenSession {
+    ends: Ends,
+    transport: Transport,
+    inner: Option<TableSession>,
+    waiting: Vec<Piece>,
+    held: usize,
+}
+
+/// Bytes that came before the service was known.
+struct Piece {
+    from: Side,
+    offset: u64,
+    bytes: Vec<u8>,
+    at: Moment,
+}
+
+impl ChosenSession {
+    /// A connection of which nothing was seen yet. Where `start` names a service, it has that one.
+    pub fn new(start: &Start<'_>, tables: &Tables) -> ChosenSession {
+        let named = start.service.and_then(|name| tables.service_named(name));
+        let only = || match tables.declared().map(|declared| declared.offers.as_slice()) {
+            Some([offer, ..]) if offer.when.is_none() => Some(offer.service),
+            Some([]) | None => Some(ServiceId(0)),
+            _ => None,
+        };
+        let inner = named.or_else(only).map(|service| session_of(service, tables));
+        ChosenSession { ends: start.ends, transport: start.transport, inner, waiting: Vec::new(), held: 0 }
+    }
+
+    /// Keeps a piece until the service is known, and chooses it as soon as it is. With `last`, no more may come before it has to be chosen.
+    fn choose(&mut self, last: bool, context: &mut Context<'_>) {
+        if self.inner.is_some() {
+            return;
+        }
+        let last = last || self.held >= MOST_WAITING;
+        let Some(service) = self.chosen(last, context.tables) else { return };
+        let mut inner = session_of(service, context.tables);
+        for piece in self.waiting.drain(..) {
+            match self.transport {
+                Transport::Tcp => inner.data(piece.from, piece.offset, &piece.bytes, piece.at, context),
+                Transport::Udp => inner.datagram(piece.from, &piece.bytes, 0, piece.at, context),
+            }
+        }
+        self.held = 0;
+        self.inner = Some(inner);
+    }
+
+    /// The service, as far as the rules can tell.
+    fn chosen(&self, last: bool, tables: &Tables) -> Option<ServiceId> {
+        let offers = tables.declared().map_or(&[][..], |declared| &declared.offers);
+        let sent = |side: Side| {
+            let pieces = self.waiting.iter().filter(|piece| piece.from == side);
+            pieces.flat_map(|piece| piece.bytes.iter().copied()).collect::<Vec<u8>>()
+        };
+        let (client, server) = (sent(Side::Client), sent(Side::Server));
+        let look = Look { client: &client, server: &server, ends: self.ends, transport: self.transport };
+        for offer in offers {
+            match offer.when.as_ref().map_or(Held::Yes, |rule| holds(rule, &look, &[offer.service], tables)) {
+                Held::Yes => return Some(offer.service),
+                Held::Maybe if !last => return None,
+                _ => {}
+            }
+        }
+        Some(offers.last().map_or(ServiceId(0), |offer| offer.service))
+    }
+
+    fn keep(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment) {
+        self.held += bytes.len() + size_of::<Piece>();
+        self.waiting.push(Piece { from, offset, bytes: bytes.to_vec(), at });
+    }
+}
+
+/// The session of a service, as its tables declare it.
+fn session_of(service: ServiceId, tables: &Tables) -> TableSession {
+    let def = tables.service(service);
+    let resync = def.and_then(|def| def.framing.resync.clone()).map_or(Resync::NextPiece, Resync::Magic);
+    let framing = def.map_or(Framing::Layout, Framing::of);
+    let name = def.map_or(String::new(), |def| def.name.clone());
+    TableSession::new(Declaration { name, service: Some(service), framing, resync, remark: None }, tables)
+}
+
+impl Session for ChosenSession {
+    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+        if let Some(inner) = &mut self.inner {
+            return inner.data(from, offset, bytes, at, context);
+        }
+        self.keep(from, offset, bytes, at);
+        self.choose(false, context);
+    }
+
+    fn datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
+        if let Some(inner) = &mut self.inner {
+            return inner.datagram(from, bytes, missing, at, context);
+        }
+        self.keep(from, 0, bytes, at);
+        self.choose(false, context);
+    }
+
+    fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
+        self.choose(true, context);
+        if let Some(inner) = &mut self.inner {
+            inner.gap(from, offset, length, at, context);
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.held + self.inner.as_ref().map_or(0, TableSession::held)
+    }
+
+    fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
+        self.choose(true, context);
+        if let Some(inner) = &mut self.inner {
+            inner.relieve(at, context);
+        }
+    }
+
+    fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
+        self.choose(true, context);
+        if let Some(inner) = &mut self.inner {
+            inner.end(from, at, context);
+        }
+    }
+
+    fn service(&self) -> &str {
+        self.inner.as_ref().map_or("unknown", Session::service)
+    }
+}

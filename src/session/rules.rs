@@ -1,0 +1,154 @@
+//! Whether the first bytes of a connection satisfy what tables say of them: bytes at places, lengths, ports, a message that fits.
+//!
+//! It reads and keeps nothing. It knows no protocol.
+
+use super::{Ends, Extent, Framing, Side, Transport};
+use crate::table::{Condition, Evaluator, Outcome, Rule, RuleSide, ServiceId, Tables, WholeMessage};
+use crate::tree::{Kind, Severity, Tree};
+
+/// Whether something is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Held {
+    /// It is not.
+    No,
+    /// More bytes are needed to tell.
+    Maybe,
+    /// It is.
+    Yes,
+}
+
+/// What is known of a connection: its first bytes, or the latest datagram of each side.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// What the client sent.
+    pub client: &'a [u8],
+    /// What the server sent.
+    pub server: &'a [u8],
+    /// Both ends.
+    pub ends: Ends,
+    /// Bytes of a stream, or datagrams.
+    pub transport: Transport,
+}
+
+impl<'a> Look<'a> {
+    /// What one side sent.
+    fn of(&self, side: Side) -> &'a [u8] {
+        match side {
+            Side::Client => self.client,
+            Side::Server => self.server,
+        }
+    }
+
+    /// The same connection where the client is taken for the server.
+    #[must_use]
+    pub fn swapped(self) -> Look<'a> {
+        let ends = Ends { client: self.ends.server, server: self.ends.client };
+        Look { client: self.server, server: self.client, ends, ..self }
+    }
+}
+
+/// Whether all conditions of a rule hold. `services` are those whose messages may fit.
+pub fn holds(rule: &Rule, look: &Look<'_>, services: &[ServiceId], tables: &Tables) -> Held {
+    let side = |side: Side| {
+        let conditions = rule.conditions.iter();
+        conditions.map(|condition| condition_holds(condition, look, side, services, tables)).min().unwrap_or(Held::No)
+    };
+    match rule.side {
+        RuleSide::Client => side(Side::Client),
+        RuleSide::Server => side(Side::Server),
+        RuleSide::Both => side(Side::Client).min(side(Side::Server)),
+        RuleSide::Either => side(Side::Client).max(side(Side::Server)),
+    }
+}
+
+fn condition_holds(
+    condition: &Condition,
+    look: &Look<'_>,
+    side: Side,
+    services: &[ServiceId],
+    tables: &Tables,
+) -> Held {
+    let bytes = look.of(side);
+    // Of a datagram there is no more to come; but a side may not have spoken yet.
+    let short = if look.transport == Transport::Tcp || bytes.is_empty() { Held::Maybe } else { Held::No };
+    let told = |yes: bool| if yes { Held::Yes } else { short };
+    match condition {
+        Condition::At { place, values, mask } => {
+            let all = values.iter().map(|value| stands_at(bytes, *place as usize, value, mask));
+            all.max().unwrap_or(Held::No).max(Held::No).min_or(short)
+        }
+        Condition::Least(least) => told(bytes.len() >= *least as usize),
+        Condition::Most(_) if bytes.is_empty() => Held::Maybe,
+        Condition::Most(most) => told(look.transport == Transport::Tcp || bytes.len() <= *most as usize),
+        Condition::Port(listed) => {
+            let own = tables.declared().map_or(&[][..], |declared| &declared.ports);
+            let ports = if listed.is_empty() { own } else { listed };
+            if ports.contains(&look.ends.server.port()) { Held::Yes } else { Held::No }
+        }
+        Condition::Fits if bytes.is_empty() => Held::Maybe,
+        Condition::Fits => {
+            let fit = |service: &ServiceId| fits(*service, side, bytes, look.transport, tables);
+            services.iter().map(fit).max().unwrap_or(Held::No)
+        }
+    }
+}
+
+impl Held {
+    /// `Maybe` becomes what is said of bytes that are too few.
+    fn min_or(self, short: Held) -> Held {
+        if self == Held::Maybe { short } else { self }
+    }
+}
+
+/// Whether a value stands at a place; `Maybe` where the bytes end before it does.
+fn stands_at(bytes: &[u8], place: usize, value: &[u8], mask: &[u8]) -> Held {
+    let there = bytes.get(place..).unwrap_or(&[]);
+    let bits = |at: usize| mask.get(at).copied().unwrap_or(0xff);
+    let differs = there.iter().zip(value).enumerate().any(|(at, (a, b))| (a ^ b) & bits(at) != 0);
+    match (differs, there.len() >= value.len()) {
+        (true, _) => Held::No,
+        (false, true) => Held::Yes,
+        (false, false) => Held::Maybe,
+    }
+}
+
+/// Whether bytes begin with a message of a service that is without fault; a datagram has to hold nothing else.
+fn fits(service: ServiceId, side: Side, bytes: &[u8], transport: Transport, tables: &Tables) -> Held {
+    let Some(def) = tables.service(service) else { return Held::No };
+    let framing = Framing::of(def);
+    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
+    evaluator.memory.frozen = true;
+    evaluator.states = tables.declared().map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
+    let mut done = 0;
+    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        let outcome = match framing.extent(rest, 0) {
+            Extent::ByLayout => evaluator.message(tables, service, side.index(), rest, &mut tree),
+            Extent::Bytes(length) => match rest.get(..length) {
+                Some(bytes) => {
+                    let whole = WholeMessage { bytes, behind: framing.behind() };
+                    evaluator.framed(tables, service, side.index(), whole, &mut tree)
+                }
+                None => Outcome::Need(length),
+            },
+            Extent::Need(length) => Outcome::Need(length),
+            Extent::Impossible(_) => return Held::No,
+        };
+        match outcome {
+            Outcome::Message(_, length) if is_sound(&tree) => {
+                if transport == Transport::Tcp {
+                    return Held::Yes;
+                }
+                done += length.max(1);
+            }
+            Outcome::Need(_) if transport == Transport::Tcp => return Held::Maybe,
+            _ => return Held::No,
+        }
+    }
+    Held::Yes
+}
+
+/// Whether a message was read without a fault.
+fn is_sound(tree: &Tree) -> bool {
+    tree.problems().iter().all(|problem| problem.severity == Severity::Note)
+        && tree.nodes().iter().all(|node| node.kind != Kind::Undecoded)
+}

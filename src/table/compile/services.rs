@@ -1,0 +1,142 @@
+//! Services: their headers, what their messages begin with, and how they follow each other.
+
+use super::super::error::TableError;
+use super::super::program::*;
+use super::super::text::*;
+use super::Compiler;
+use super::scope::{FieldScope, refs_of_expr};
+
+impl Compiler<'_> {
+    pub(super) fn services(&mut self) -> Result<(), TableError> {
+        for place in self.places() {
+            let Some(item) = self.item(place) else { continue };
+            let ItemKind::Service(s) = &item.kind else { continue };
+            let (name, doc) = (item.name.clone(), item.doc.clone());
+            self.file = place.0;
+            let framing = self.framing(item.at, &name, s)?;
+            let service = Service {
+                name: name.clone(),
+                number: s.number,
+                positional: s.positional,
+                optional: s.optional,
+                header: self.header(s)?,
+                messages: Default::default(),
+                framing,
+                others: [None; 2],
+                words: Default::default(),
+                doc,
+            };
+            self.begins.insert(name.clone(), s.framing.begins.clone());
+            if let Some(id) = self.service_ids.get(&name) {
+                if let Some(slot) = self.out.services.get_mut(id.0 as usize) {
+                    *slot = service;
+                }
+                continue;
+            }
+            self.service_ids.insert(name, ServiceId(self.out.services.len() as u32));
+            self.out.services.push(service);
+        }
+        Ok(())
+    }
+
+    fn header(
+        &mut self,
+        s: &ServiceAst,
+    ) -> Result<Vec<(HeaderRole, crate::tree::Sym, crate::tree::TypeRef)>, TableError> {
+        let mut header = Vec::new();
+        for field in &s.header {
+            let ty = self.plain_type(&field.of)?;
+            let name = match field.role {
+                HeaderRole::Number => "type",
+                HeaderRole::LengthWhole | HeaderRole::LengthAfter => "length",
+                HeaderRole::Other => &field.name,
+            };
+            if !matches!(self.out.types.get(ty.0 as usize).map(|t| &t.read), Some(ReadAs::Int { .. })) {
+                return self.error(field.at, "the fields of a message's header are integers");
+            }
+            header.push((field.role, self.name(name), ty));
+        }
+        Ok(header)
+    }
+
+    /// How the messages of a service follow each other.
+    fn framing(&mut self, at: usize, name: &str, s: &ServiceAst) -> Result<ServiceFraming, TableError> {
+        let FramingAst { begins, selects, any_case, length, max, frame, resync } = &s.framing;
+        if begins.is_some() && !s.header.is_empty() {
+            return self.error(at, "a service `begins` with a structure, or has a header of its own: not both");
+        }
+        if begins.is_none() && (selects.is_some() || length.is_some()) {
+            let text = "`selects` and `length` use fields of the structure that messages begin with: `begins STRUCT`";
+            return self.error(at, text);
+        }
+        let mut framing = ServiceFraming {
+            frame: frame.clone(),
+            max: max.unwrap_or(0),
+            resync: resync.clone(),
+            ..ServiceFraming::default()
+        };
+        let Some(parent) = begins else { return Ok(framing) };
+        let body = self.beginning(&parent.name, parent.at)?;
+        if let Some(ExprAst { kind: ExprKind::Name(field), .. }) = selects
+            && self.is_text(&body, field)
+        {
+            framing.word = Some((self.name(field), *any_case));
+        } else if *any_case {
+            return self.error(at, "`anycase` is for a text that selects");
+        }
+        let number = if framing.word.is_some() { None } else { selects.as_ref() };
+        framing.begins = Some(self.chooser(name, parent, number, length.as_ref())?);
+        Ok(framing)
+    }
+
+    /// The structure that messages begin with.
+    fn beginning(&self, name: &str, at: usize) -> Result<StructAst, TableError> {
+        match self.item_named(name).map(|(item, _)| item.kind.clone()) {
+            Some(ItemKind::Struct(body)) if body.params.is_empty() && !body.positions && body.family.is_none() => {
+                Ok(body)
+            }
+            Some(_) => self.error(at, format!("`{name}` is no structure without parameters")),
+            None => {
+                let near = crate::suggest::suggestion(name, self.layout_ids.keys().map(String::as_str));
+                self.error(at, format!("there is no structure `{name}`{near}"))
+            }
+        }
+    }
+
+    /// Whether a field of a structure is a text.
+    fn is_text(&self, body: &StructAst, field: &str) -> bool {
+        let found = body.entries.iter().find_map(|entry| match entry {
+            Entry::Field(found) if found.name == field => Some(&found.of),
+            _ => None,
+        });
+        let Some(TypeAst { kind: TypeKind::Many { of, .. }, .. }) = found else { return false };
+        matches!(&of.kind, TypeKind::Named { name, .. } if matches!(name.as_str(), "utf8" | "latin1" | "bytes"))
+    }
+
+    /// The layout that reads what messages begin with, and then says which message it is and how long.
+    fn chooser(
+        &mut self,
+        service: &str,
+        parent: &NameAst,
+        number: Option<&ExprAst>,
+        length: Option<&ExprAst>,
+    ) -> Result<LayoutId, TableError> {
+        let id = self.new_layout("");
+        let body = StructAst { parent: Some(parent.clone()), ..StructAst::default() };
+        let mut scope = FieldScope::default();
+        number.into_iter().chain(length).for_each(|e| refs_of_expr(e, &mut scope.wanted));
+        let mut ops = Vec::new();
+        self.chain_entries(&body, &mut scope, &mut ops)?;
+        let number = number.map(|e| self.expr(e, &scope, None)).transpose()?;
+        let length = length.map(|e| self.expr(e, &scope, None)).transpose()?;
+        ops.push(LayoutStep::Chosen { number, length });
+        self.store(id, ops, &scope, 0);
+        let text = format!("what messages of {service} begin with");
+        if let Some(ty) = self.out.layouts.get(id.0 as usize).map(|l| l.ty)
+            && let Some(def) = self.out.types.get_mut(ty.0 as usize)
+        {
+            def.text = text;
+        }
+        Ok(id)
+    }
+}

@@ -1,0 +1,226 @@
+//! Messages: what a message begins with says which one it is and how long; then its layout is read.
+
+use super::super::cursor::Cursor;
+use super::super::program::*;
+use super::super::text::HeaderRole;
+use super::{Field, Outcome, Run, Slots, Stop, TreeSink};
+use crate::tree::{Buffer, Kind, Node, Sym, TypeRef, mark};
+
+/// What the structure that messages begin with says of one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Chosen {
+    /// What the numbers of messages are compared with.
+    pub(super) number: Option<u64>,
+    /// How many bytes the message has; `Some(None)` where it cannot have so many.
+    pub(super) length: Option<Option<usize>>,
+}
+
+impl<T: TreeSink> Run<'_, T> {
+    /// Reads a message. `behind`: its bytes are these, and the last ones of them, as many as this says, only end it.
+    pub(super) fn message(
+        &mut self,
+        service: ServiceId,
+        sender: usize,
+        bytes: &[u8],
+        behind: Option<usize>,
+    ) -> Outcome {
+        let tables = self.tables;
+        let Some(service) = tables.service(service) else {
+            return Outcome::Unknown(0, None);
+        };
+        let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
+        let root = self.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
+        if service.framing.begins.is_some() || service.header.is_empty() {
+            return self.chosen_message(service, sender, behind, &mut cursor);
+        }
+        let (mut number, mut length) = (0, None);
+        for (role, name, ty) in &service.header {
+            let field = Field { name: *name, ty: *ty, marks: mark::SPAN };
+            let value = match self.number(&mut cursor, field, Slots::default()) {
+                Ok(value) => value,
+                Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
+                Err(_) => return Outcome::Unknown(0, None),
+            };
+            match role {
+                HeaderRole::Number => number = value,
+                HeaderRole::LengthWhole => length = Some(value),
+                HeaderRole::LengthAfter => length = Some(value.saturating_add(cursor.pos() as u64 / 8)),
+                HeaderRole::Other => {}
+            }
+        }
+        let whole = length.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        let Some(id) = tables.message_id(service, sender, number) else {
+            return Outcome::Unknown(number, whole);
+        };
+        let Some(def) = tables.message(id) else {
+            return Outcome::Unknown(number, whole);
+        };
+        if !self.tree.takes(def) {
+            return Outcome::Unknown(number, whole);
+        }
+        self.tree.amend(root, |node| node.name = def.name);
+        let Some(layout) = def.layout.and_then(|l| tables.layout(l)) else {
+            if let Some(rest) = whole.and_then(|w| w.checked_sub(cursor.pos() / 8))
+                && cursor.narrow(rest).is_ok()
+            {
+                self.say_stop(Some(Stop::Unknown), root, &cursor);
+                self.undecoded(&mut cursor);
+                self.tree.close(root, cursor.pos());
+            }
+            return Outcome::NoLayout(id, whole);
+        };
+        self.tree.amend(root, |node| node.ty = layout.ty);
+        match whole.or(behind.map(|_| bytes.len())) {
+            None => self.stream_message(id, layout, root, &mut cursor),
+            Some(whole) => self.ended_message(id, layout, whole, behind.unwrap_or(0), &mut cursor),
+        }
+    }
+
+    /// A message of `whole` bytes, of which the last `behind` only say that it ends.
+    fn ended_message(
+        &mut self,
+        id: MessageId,
+        layout: &Layout,
+        whole: usize,
+        behind: usize,
+        cursor: &mut Cursor<'_>,
+    ) -> Outcome {
+        let (root, limit) = (0, cursor.limit());
+        let outcome = self.framed_message(id, layout, root, whole.saturating_sub(behind), cursor);
+        if behind == 0 || !matches!(outcome, Outcome::Message(..)) {
+            return outcome;
+        }
+        cursor.restore(limit);
+        self.end_of_message(behind, cursor);
+        self.tree.close(root, cursor.pos());
+        Outcome::Message(id, cursor.pos() / 8)
+    }
+
+    fn stream_message(&mut self, id: MessageId, layout: &Layout, root: u32, cursor: &mut Cursor<'_>) -> Outcome {
+        match self.steps(layout, &[], root, cursor) {
+            Ok(()) => {
+                self.tree.close(root, cursor.pos());
+                Outcome::Message(id, cursor.pos().div_ceil(8))
+            }
+            Err(Stop::Short(bits)) => Outcome::Need(bits.div_ceil(8)),
+            Err(_) => Outcome::Malformed(id),
+        }
+    }
+
+    fn framed_message(
+        &mut self,
+        id: MessageId,
+        layout: &Layout,
+        root: u32,
+        whole: usize,
+        cursor: &mut Cursor<'_>,
+    ) -> Outcome {
+        let header = cursor.pos() / 8;
+        let Some(rest) = whole.checked_sub(header) else {
+            return Outcome::Malformed(id);
+        };
+        if cursor.narrow(rest).is_err() {
+            return Outcome::Need(whole);
+        }
+        self.state.regions += 1;
+        let result = self.steps(layout, &[], root, cursor);
+        self.say_stop(result.err(), root, cursor);
+        self.undecoded(cursor);
+        self.tree.close(root, cursor.pos());
+        Outcome::Message(id, whole)
+    }
+
+    /// A message of a service whose tables say what messages begin with and where they end.
+    fn chosen_message(
+        &mut self,
+        service: &Service,
+        sender: usize,
+        behind: Option<usize>,
+        cursor: &mut Cursor<'_>,
+    ) -> Outcome {
+        let (tables, root) = (self.tables, 0);
+        let (start, all) = (*cursor, cursor.left());
+        let (chosen, id) = match self.choose(service, sender, cursor) {
+            Ok(found) => found,
+            Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
+            Err(_) => return Outcome::Unknown(0, None),
+        };
+        let read = cursor.pos() / 8;
+        *cursor = start;
+        let number = chosen.number.unwrap_or(0);
+        let whole = match chosen.length {
+            Some(None) => return id.map_or(Outcome::Unknown(number, None), Outcome::Malformed),
+            Some(length) => length,
+            None => behind.map(|_| all),
+        };
+        let short = |whole: usize| whole < read || service.framing.max != 0 && whole as u64 > service.framing.max;
+        let Some(id) = id else { return Outcome::Unknown(number, whole.filter(|whole| !short(*whole))) };
+        if whole.is_some_and(short) {
+            return Outcome::Malformed(id);
+        }
+        let Some(def) = tables.message(id).filter(|def| self.tree.takes(def)) else {
+            return Outcome::Unknown(number, whole);
+        };
+        self.tree.amend(root, |node| node.name = def.name);
+        let Some(layout) = def.layout.and_then(|l| tables.layout(l)) else { return Outcome::NoLayout(id, whole) };
+        self.tree.amend(root, |node| node.ty = layout.ty);
+        let Some(whole) = whole else { return self.stream_message(id, layout, root, cursor) };
+        self.ended_message(id, layout, whole, behind.unwrap_or(0), cursor)
+    }
+
+    /// Reads what the message begins with, and forgets it again: which message it is, and how long. The cursor stays behind what was read.
+    fn choose(
+        &mut self,
+        service: &Service,
+        sender: usize,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(Chosen, Option<MessageId>), Stop> {
+        let other = service.others.get(sender).copied().flatten();
+        let Some(layout) = service.framing.begins.and_then(|l| self.tables.layout(l)) else {
+            return Ok((Chosen::default(), self.tables.message_id(service, sender, 0).or(other)));
+        };
+        let before = self.tree.checkpoint();
+        self.state.chosen = Chosen::default();
+        self.steps(layout, &[], 0, cursor)?;
+        let chosen = self.state.chosen;
+        let found = match (service.framing.word, chosen.number) {
+            (Some(_), _) => self.by_word(service, sender, cursor)?,
+            (None, Some(number)) => self.tables.message_id(service, sender, number),
+            (None, None) => None,
+        };
+        self.tree.back_to(before);
+        self.state.set_states.clear();
+        Ok((chosen, found.or(other)))
+    }
+
+    /// The message that the text of a field selects.
+    fn by_word(&mut self, service: &Service, sender: usize, cursor: &Cursor<'_>) -> Result<Option<MessageId>, Stop> {
+        let Some((field, any_case)) = service.framing.word else { return Ok(None) };
+        let run = T::whole(self).ok_or(Stop::Unknown)?;
+        let node = run.tree.nodes().iter().skip(1).find(|node| node.name == field);
+        let Some((at, length)) = node.map(Node::content) else { return Ok(None) };
+        let word = cursor.behind(at, length);
+        let words = service.words.get(sender);
+        Ok(words.and_then(|words| match any_case {
+            true => words.get(&word.to_ascii_lowercase()).copied(),
+            false => words.get(word).copied(),
+        }))
+    }
+
+    /// The bytes that end a message and are in no field of it: a span.
+    fn end_of_message(&mut self, bytes: usize, cursor: &mut Cursor<'_>) {
+        let (start, buffer) = (cursor.pos(), cursor.buffer());
+        let Ok(at) = cursor.skip(bytes) else { return };
+        self.tree.leaf(Node {
+            value: Node::place(at, bytes),
+            name: self.tables.end_name(),
+            ty: self.tables.padding_type(),
+            start: start as u32,
+            bits: (bytes * 8) as u32,
+            end: 0,
+            buffer,
+            kind: Kind::Bytes,
+            marks: mark::SPAN,
+        });
+    }
+}
