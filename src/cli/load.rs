@@ -65,7 +65,7 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             files.push(path.clone());
             continue;
         }
-        let failed = |e: io::Error| CliError::File(path.display().to_string(), e);
+        let failed = |e: io::Error| CliError::File(file_name(path), e);
         let mut within = Vec::new();
         for entry in std::fs::read_dir(path).map_err(failed)? {
             let file = entry.map_err(failed)?.path();
@@ -74,7 +74,7 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             }
         }
         if within.is_empty() {
-            return Err(CliError::Typed(format!("{}: no file in this folder ends in .table", path.display())));
+            return Err(CliError::Typed(format!("{}: no file in this folder ends in .table", file_name(path))));
         }
         within.sort();
         files.extend(within);
