@@ -170,7 +170,7 @@ pub enum When {
 /// What to do instead of reading captures.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// The message tables: list them, show one, check a file
+    /// The message tables: list them, show one, check a file, make a script for Wireshark
     #[command(subcommand, arg_required_else_help = true)]
     Tables(TablesCommand),
     /// Decode bytes from a log or a debugger
@@ -219,6 +219,8 @@ pub enum TablesCommand {
         /// Its name
         name: String,
     },
+    /// Print a Lua script with which Wireshark shows exported messages (`export messages`)
+    Lua,
     /// Check table files and run their examples
     Check {
         /// The files; together they are read on top of the embedded tables

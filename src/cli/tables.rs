@@ -7,6 +7,7 @@ use super::args::{ReadArgs, TablesCommand};
 use super::error::{CliError, Status};
 use super::load::tables as load;
 use crate::examples::run_examples;
+use crate::out::lua_script;
 use crate::proto::LazyTables;
 use crate::table::{Declaration, Sender, Tables};
 
@@ -15,6 +16,10 @@ pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, Cl
     let status = match command {
         TablesCommand::List { word } => list(&load(&args.tables)?, word.as_deref(), args.json, &mut out),
         TablesCommand::Show { name } => show(&load(&args.tables)?, name, &mut out)?,
+        TablesCommand::Lua => {
+            out = lua_script(load(&args.tables)?.iter().map(LazyTables::get));
+            Status::Good
+        }
         TablesCommand::Check { files } => check(files, &mut out)?,
     };
     std::io::stdout().write_all(out.as_bytes()).map_err(CliError::writing)?;

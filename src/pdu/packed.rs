@@ -4,7 +4,7 @@
 //!
 //! - the bytes `MSn1`, and 8 bytes, little-endian: the [fingerprint](super::fingerprint) of the tables;
 //! - flags: 1 sent by the server, 2 UDP, 4 a number follows, 8 a reply follows;
-//! - the stream, the record's number, the offset in the stream, the service, the message's name, its number, the record that it answers and
+//! - the stream, the record's number, the offset in the stream, the service, the message's name, a line that says what it is about, its number, the record that it answers and
 //!   the nanoseconds since (signed);
 //! - the number of names and labels, each: 0, or the name's number in the tables plus 1; the text;
 //! - the number of nodes, each: its name (1 is the first in the list), type, kind, marks, buffer, the distance of its first bit from the one of the node before it
@@ -95,6 +95,8 @@ pub(super) struct PackSource<'a> {
     pub(super) message: &'a Message<'a>,
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
+    /// What it is about.
+    pub(super) info: &'a str,
     /// The tables' [fingerprint](super::fingerprint).
     pub(super) fingerprint: u64,
 }
@@ -102,7 +104,7 @@ pub(super) struct PackSource<'a> {
 impl Packer {
     /// Appends the packed form of a message.
     pub(super) fn pack(&mut self, record: &Record<'_>, source: PackSource<'_>, out: &mut Vec<u8>) {
-        let PackSource { message, tables, tree, fingerprint } = source;
+        let PackSource { message, tables, tree, info, fingerprint } = source;
         (self.count, self.text) = (0, String::new());
         [&mut self.texts, &mut self.nodes].into_iter().for_each(Vec::clear);
         self.names.clear();
@@ -110,7 +112,7 @@ impl Packer {
         self.parts.copy_of(tree);
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&fingerprint.to_le_bytes());
-        head(record, message, out);
+        head(record, message, info, out);
         let mut before = 0;
         for (index, node) in (1..).zip(tree.nodes()) {
             self.node(index, before, node, tables, tree);
@@ -225,7 +227,7 @@ impl Packer {
 }
 
 /// What there is to say of the message as a whole.
-fn head(record: &Record<'_>, message: &Message<'_>, out: &mut Vec<u8>) {
+fn head(record: &Record<'_>, message: &Message<'_>, info: &str, out: &mut Vec<u8>) {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     out.push(
         flag(record.from == Side::Server, FROM_SERVER)
@@ -238,6 +240,7 @@ fn head(record: &Record<'_>, message: &Message<'_>, out: &mut Vec<u8>) {
     put(out, message.offset);
     put_text(out, record.service);
     put_text(out, message.name.raw());
+    put_text(out, info);
     message.number.into_iter().for_each(|number| put(out, number));
     if let Some(reply) = message.reply {
         put(out, reply.record);

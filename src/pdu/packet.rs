@@ -46,9 +46,9 @@ impl PduWriter {
         let ends = info.char_indices().map(|(at, c)| at + c.len_utf8());
         let info = info.get(..ends.take_while(|end| *end <= MOST_INFO).last().unwrap_or(0)).unwrap_or(info);
         let name = message.name.escaped();
-        let info = if info.is_empty() { name.to_string() } else { format!("{name} {info}") };
-        tags::put(packet, tags::INFO_COLUMN, info.as_bytes());
-        self.packer.pack(record, PackSource { message, tables, tree, fingerprint }, packed);
+        let column = if info.is_empty() { name.to_string() } else { format!("{name} {info}") };
+        tags::put(packet, tags::INFO_COLUMN, column.as_bytes());
+        self.packer.pack(record, PackSource { message, tables, tree, info, fingerprint }, packed);
         // Each piece of the tree takes at most 8 bytes beside its own.
         let without = packet.len() + message.bytes.len() + 4;
         let with = without + packed.len() + 8 * (packed.len() / 65_532 + 1);

@@ -64,6 +64,8 @@ impl<'a> Unpacked<'a> {
         let has = |flag: u8| flags & flag != 0;
         let (stream, record, offset) = (reader.number32()?, reader.number()?, reader.number()?);
         let (service, name) = (reader.text()?, reader.text()?);
+        // What it is about is told anew.
+        reader.counted()?;
         let number = if has(HAS_NUMBER) { Some(reader.number()?) } else { None };
         let reply = match has(HAS_REPLY) {
             true => Some(Reply { record: reader.number()?, nanos: unzigzag(reader.number()?) }),

@@ -20,7 +20,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("facts", &["tree", "table", "capture", "session", "record"]),
     ("proto", &["suggest", "tree", "table", "capture", "session"]),
     ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),
-    ("out", &["leb128", "facts", "record", "tree", "table", "capture", "session", "proto"]),
+    ("out", &["leb128", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
     ("filter", &["suggest", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),

@@ -24,6 +24,7 @@ mod layers_names;
 mod layers_signatures;
 mod limits;
 mod live;
+mod lua_tshark;
 mod made;
 #[path = "../../benches/material/mod.rs"]
 mod material;
