@@ -192,7 +192,7 @@ pub enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Keys(KeysCommand),
     /// Print the JSON Schema of the JSON output
-    Schema,
+    Schema(SchemaArgs),
     /// Print the manual page, or that of a command
     Man {
         /// The command, such as `keys inject`
@@ -227,6 +227,25 @@ pub enum TablesCommand {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
+}
+
+/// What to print of the shape of the JSON.
+#[derive(Args, Debug)]
+pub struct SchemaArgs {
+    /// Print the definition of a database table that takes the lines of --json with the same types for every capture
+    #[arg(long, value_name = "ENGINE")]
+    pub sql: Option<SqlName>,
+}
+
+/// An engine that reads JSON lines.
+#[derive(ValueEnum, Debug, Clone, Copy)]
+pub enum SqlName {
+    /// DuckDB
+    Duckdb,
+    /// ClickHouse
+    Clickhouse,
+    /// Apache Spark
+    Spark,
 }
 
 /// Bytes from a log or a debugger.

@@ -104,7 +104,7 @@ fn command_name(command: Option<&Command>) -> &'static str {
         Some(Command::Keys(KeysCommand::Check { .. })) => "keys check",
         Some(Command::Keys(KeysCommand::Inject { .. })) => "keys inject",
         Some(Command::Keys(KeysCommand::Strip { .. })) => "keys strip",
-        Some(Command::Schema) => "schema",
+        Some(Command::Schema(_)) => "schema",
         Some(Command::Man { .. }) => "man",
         Some(Command::Completions { .. }) => "completions",
     }

@@ -105,7 +105,7 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
             print(list.as_bytes())
         }
         None => read::run(&cli.read),
-        Some(Command::Schema) => schema::run(&cli.read),
+        Some(Command::Schema(args)) => schema::run(args, &cli.read),
         Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
         Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
         Some(Command::Stats(args)) => stats::run(args),

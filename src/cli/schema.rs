@@ -4,21 +4,33 @@ use std::io::Write;
 
 use serde_json::Value;
 
-use super::args::ReadArgs;
+use super::args::{ReadArgs, SchemaArgs, SqlName};
 use super::error::{CliError, Status};
 use super::load::tables as load;
-use crate::out::schema::schema;
+use crate::out::schema::{SqlEngine, schema, sql};
 use crate::proto::LazyTables;
 use crate::table::Tables;
 
-pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
-    let all = load(&args.tables)?;
-    let tables: Vec<&Tables> = all.iter().map(LazyTables::get).collect();
-    let schema = schema(&tables);
+pub(super) fn run(args: &SchemaArgs, read: &ReadArgs) -> Result<Status, CliError> {
     let mut out = Vec::new();
-    write(&schema, &mut out);
+    match args.sql {
+        Some(name) => out.extend_from_slice(sql(engine(name)).as_bytes()),
+        None => {
+            let all = load(&read.tables)?;
+            let tables: Vec<&Tables> = all.iter().map(LazyTables::get).collect();
+            write(&schema(&tables), &mut out);
+        }
+    }
     std::io::stdout().write_all(&out).map_err(CliError::writing)?;
     Ok(Status::Good)
+}
+
+fn engine(name: SqlName) -> SqlEngine {
+    match name {
+        SqlName::Duckdb => SqlEngine::DuckDb,
+        SqlName::Clickhouse => SqlEngine::ClickHouse,
+        SqlName::Spark => SqlEngine::Spark,
+    }
 }
 
 /// One definition a line, and within a protocol one message a line: a table's change shows as the lines it concerns.

@@ -3,6 +3,7 @@
 //!
 //! It stands beside the writer it describes; a test holds what is printed to it.
 
+mod sql;
 mod stats;
 mod types;
 
@@ -10,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::record::EVENTS;
 use crate::table::Tables;
+pub use sql::{SqlEngine, sql};
 use types::ProtocolSchema;
 
 /// The schema of one line of `--json`, with the messages of some tables.
@@ -56,7 +58,7 @@ fn record() -> Value {
 }
 
 fn time() -> Value {
-    json!({ "type": "string", "pattern": "^-?[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?Z$" })
+    json!({ "type": "string", "format": "date-time", "pattern": "^-?[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?Z$" })
 }
 
 fn message(protocols: Vec<Value>) -> Value {
