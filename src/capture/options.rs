@@ -4,6 +4,8 @@ use super::bytes::Endianness;
 
 /// `opt_endofopt`.
 pub(super) const OPTION_END: u16 = 0;
+/// `opt_comment`: text.
+pub(super) const OPTION_COMMENT: u16 = 1;
 /// `shb_userappl`: the program that wrote a section.
 pub(super) const OPTION_PROGRAM: u16 = 4;
 /// `epb_packetid`: a number of 8 bytes.

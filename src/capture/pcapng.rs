@@ -11,7 +11,7 @@ use super::error::{CaptureProblem, Fault, ReadResult};
 use super::input::{BufferRange, Input};
 use super::options::{OPTION_OFFSET, OPTION_PACKET_ID, OPTION_PROGRAM, OPTION_RESOLUTION, options};
 use super::pcap::{FoundFrame, MAX_FRAME};
-use super::split::is_split;
+use super::split::{is_split, split_total};
 
 /// Section Header Block: its type is the same in both byte orders, so that it can be read before the order is known.
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;
@@ -82,6 +82,8 @@ pub(super) struct Pcapng {
     interfaces: Vec<SectionInterface>,
     /// The section is part of a split capture: packet identifiers are frame numbers of the whole.
     split: bool,
+    /// How many frames that capture has, once the file has stated it.
+    split_total: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +103,7 @@ pub(super) enum Block {
 impl Pcapng {
     /// A file from which nothing was read yet. Its first block must be a section header.
     pub(super) fn new() -> Self {
-        Self { order: Endianness::Little, interfaces: Vec::new(), split: false }
+        Self { order: Endianness::Little, interfaces: Vec::new(), split: false, split_total: None }
     }
 
     /// Whether `bytes` begin with a whole packet block. For other blocks the answer is no, because `next` would read on
@@ -130,6 +132,11 @@ impl Pcapng {
         }
     }
 
+    /// How many frames the capture has that this file is a part of, where the file has stated it.
+    pub(super) fn split_total(&self) -> Option<u64> {
+        self.split_total
+    }
+
     fn begin_section(&mut self, input: &mut Input, head: BlockHeader) -> ReadResult<()> {
         head.hold(input, SMALLEST_SECTION)?;
         head.check_version(input)?;
@@ -137,6 +144,9 @@ impl Pcapng {
         self.interfaces.clear();
         let header = head.body(input.bytes()).get(SECTION_OPTIONS..).unwrap_or_default();
         self.split = options(head.order, header).any(|o| o.code == OPTION_PROGRAM && is_split(o.value));
+        if self.split {
+            self.split_total = split_total(head.order, header).or(self.split_total);
+        }
         input.take(head.total as usize, 0, 0);
         Ok(())
     }

@@ -53,6 +53,14 @@ impl CaptureReader {
         &self.name
     }
 
+    /// How many frames the capture has that this file is a part of. Files state it at their end.
+    pub(super) fn split_total(&self) -> Option<u64> {
+        match &self.format {
+            FileFormat::Pcapng(pcapng) => pcapng.split_total(),
+            FileFormat::Unknown | FileFormat::Pcap(_) => None,
+        }
+    }
+
     /// Whether it is a plain file, so that reading never waits for a writer.
     pub(super) fn is_plain(&self) -> bool {
         self.plain

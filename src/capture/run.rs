@@ -27,6 +27,8 @@ pub struct Capture {
     number: u64,
     /// What the numbers of the present file's frames count from, once its first frame was numbered.
     base: Option<u64>,
+    /// A part of a split capture was read to its end.
+    split_ended: bool,
     bytes: Arc<AtomicU64>,
     ahead: bool,
 }
@@ -40,6 +42,7 @@ impl Capture {
             frames: 0,
             number: 0,
             base: None,
+            split_ended: false,
             bytes: Arc::default(),
             ahead: false,
         }
@@ -157,7 +160,11 @@ impl Capture {
                     }
                     return Ok(Some(block));
                 }
-                Ok(None) => self.current = None,
+                Ok(None) => {
+                    let total = reader.split_total();
+                    self.current = None;
+                    self.end_file(total);
+                }
                 Err(error) => {
                     self.current = None;
                     return Err(error);
@@ -166,14 +173,24 @@ impl Capture {
         }
     }
 
-    /// The number of the next frame, which is the `stated`-th of the capture it was split from where the file says so. Parts
-    /// of one split state numbers that go on from file to file. Where a file's first number goes back, the capture was split
-    /// file by file, and the file's numbers continue after the last one.
+    /// Ends a file. `total`, where it is a part of a split, is the number of frames of the capture it was split from: the next file's
+    /// frames come behind all of these.
+    fn end_file(&mut self, total: Option<u64>) {
+        if let Some(total) = total {
+            self.number = self.base.unwrap_or(self.number).saturating_add(total).max(self.number);
+            self.split_ended = true;
+        }
+    }
+
+    /// The number of the next frame, which is the `stated`-th of the capture it was split from where the file says so. After a file
+    /// that stated the size of that capture, and where a file's first number goes back, captures were split one by one, and the file's
+    /// numbers continue after the last one.
     #[inline]
     fn next_number(&mut self, stated: Option<u64>) -> u64 {
         let last = self.number;
         let Some(stated) = stated else { return last.wrapping_add(1) };
-        let base = *self.base.get_or_insert(if stated > last { 0 } else { last });
+        let goes_on = stated > last && !self.split_ended;
+        let base = *self.base.get_or_insert(if goes_on { 0 } else { last });
         base.saturating_add(stated)
     }
 

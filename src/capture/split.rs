@@ -4,7 +4,9 @@
 //! It repeats the section headers and the interface descriptions of the frames it holds, in the byte order they had, so
 //! times, link types, comments and the other options of a frame stay as they were. A pcap is written as one section with
 //! one interface. The number of a frame travels in its `epb_packetid` (draft-ietf-opsawg-pcapng, section 4.3); readers
-//! take it for the frame's number where the section header says that this program split a capture.
+//! take it for the frame's number where the section header says that this program split a capture. A last section without
+//! frames says in its comment how many frames the original had: when rotated files are split one by one, the frame numbers
+//! of the next file begin behind it.
 //!
 //! Decryption secrets and name resolutions are written to every part. Interface statistics and blocks of other types
 //! describe the whole capture and are left out.
@@ -13,7 +15,7 @@ use super::bytes::Endianness;
 use super::error::{CaptureError, CaptureProblem, Fault, ReadResult};
 use super::input::Input;
 use super::options::{
-    OPTION_END, OPTION_FCS, OPTION_PACKET_ID, OPTION_PROGRAM, OPTION_RESOLUTION, options as options_of,
+    OPTION_COMMENT, OPTION_END, OPTION_FCS, OPTION_PACKET_ID, OPTION_PROGRAM, OPTION_RESOLUTION, options as options_of,
 };
 use super::pcap::Pcap;
 use super::pcapng::{
@@ -32,6 +34,15 @@ pub(super) fn is_split(program: &[u8]) -> bool {
     program.starts_with(b"moulsniff ") && program.ends_with(b" split")
 }
 
+/// What stands behind the number of frames in the comment of a part's last section.
+const TOTAL_WORDS: &str = " frames in the capture that was split";
+
+/// The number of frames of the capture that was split, where the options of a section header state it.
+pub(super) fn split_total(order: Endianness, header: &[u8]) -> Option<u64> {
+    let comment = options_of(order, header).find(|option| option.code == OPTION_COMMENT)?;
+    std::str::from_utf8(comment.value).ok()?.strip_suffix(TOTAL_WORDS)?.parse().ok()
+}
+
 /// Secrets and names of one section that are kept for parts which have not begun it, in bytes. Beyond this, splitting stops
 /// with an error rather than leave a part without them.
 const MAX_SHARED: usize = 16 << 20;
@@ -47,6 +58,8 @@ pub struct Splitter<W: Write> {
     section: u64,
     shape: Section,
     frames: u64,
+    /// What the inputs state to be the number of frames of the capture that they are parts of.
+    stated_total: Option<u64>,
     left_out: u64,
     block: Vec<u8>,
 }
@@ -100,7 +113,7 @@ impl<W: Write> Splitter<W> {
             split: false,
         };
         let parts = outputs.into_iter().map(part).collect();
-        Splitter { parts, section: 0, shape, frames: 0, left_out: 0, block: Vec::new() }
+        Splitter { parts, section: 0, shape, frames: 0, stated_total: None, left_out: 0, block: Vec::new() }
     }
 
     /// Splits one more capture; frame numbers go on from the capture before it.
@@ -112,13 +125,16 @@ impl<W: Write> Splitter<W> {
         self.read(&mut reader, choose).map_err(|fault| reader.error(fault))
     }
 
-    /// Ends every part; a part without frames is an empty capture. Returns the outputs with the number of frames in each.
+    /// Ends every part with the section that states the number of frames; a part without frames has nothing else. Returns the outputs with the number of frames in each.
     ///
     /// # Errors
     /// What writing gives.
     pub fn finish(mut self) -> io::Result<Vec<(W, u64)>> {
-        for part in self.parts.iter_mut().filter(|part| part.section == 0) {
-            write_section(&mut part.out, &mut self.block, Endianness::Little, &[])?;
+        let comment = format!("{}{TOTAL_WORDS}", self.stated_total.unwrap_or(self.frames));
+        let mut options = Vec::new();
+        option(&mut options, Endianness::Little, OPTION_COMMENT, comment.as_bytes());
+        for part in &mut self.parts {
+            write_section(&mut part.out, &mut self.block, Endianness::Little, &options)?;
         }
         let mut done = Vec::new();
         for mut part in self.parts {
@@ -156,6 +172,9 @@ impl<W: Write> Splitter<W> {
                     order = head.order;
                     let header = head.body(input.bytes()).get(SECTION_OPTIONS..).unwrap_or_default();
                     let split = options_of(order, header).any(|o| o.code == OPTION_PROGRAM && is_split(o.value));
+                    if split {
+                        self.stated_total = split_total(order, header).or(self.stated_total);
+                    }
                     self.begin_section(order, without(header, order, OPTION_PROGRAM), split);
                 }
                 INTERFACE => {

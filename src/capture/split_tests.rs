@@ -73,6 +73,20 @@ fn numbers_go_on_over_parts_of_files_that_were_split_one_by_one() {
 }
 
 #[test]
+fn numbers_of_the_next_file_begin_behind_all_frames_of_the_file_that_was_split() {
+    let early = NgFile::new(Little).interface(1, 0).packet(0, 5, &[1]).packet(0, 6, &[0]).packet(0, 7, &[0]);
+    let late = NgFile::new(Little).interface(1, 0).packet(0, 8, &[0]).packet(0, 9, &[1]);
+    let parts = [&early, &late, &early].map(|file| split(&[&file.bytes], 3));
+    let numbers = |part: usize| -> Vec<u64> {
+        let source = |files: &Vec<Vec<u8>>| Source::reader("part", Box::new(std::io::Cursor::new(files[part].clone())));
+        drain(&mut Capture::new(parts.iter().map(source))).frames.iter().map(|frame| frame.0).collect()
+    };
+    assert_eq!(numbers(0), [2, 3, 4, 7, 8]);
+    assert_eq!(numbers(1), [1, 5, 6]);
+    assert!(numbers(2).is_empty());
+}
+
+#[test]
 fn parts_of_a_part_keep_the_first_captures_numbers() {
     let file = NgFile::new(Little).interface(1, 0).packet(0, 5, &[0]).packet(0, 6, &[1]).packet(0, 7, &[0]);
     let part = split(&[&file.bytes], 2).remove(0);
