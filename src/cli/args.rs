@@ -138,6 +138,8 @@ pub enum TimeWord {
     /// The time of day in UTC.
     #[default]
     Absolute,
+    /// The time of day in the zone of this machine, or in the one that TZ names.
+    Local,
     /// Seconds since the first record.
     Relative,
     /// Seconds since the record before.
@@ -148,7 +150,7 @@ impl TimeWord {
     /// The form that the word stands for.
     pub fn form(self) -> TimeForm {
         match self {
-            TimeWord::Absolute => TimeForm::Absolute,
+            TimeWord::Absolute | TimeWord::Local => TimeForm::Absolute,
             TimeWord::Relative => TimeForm::Relative,
             TimeWord::Delta => TimeForm::Delta,
         }

@@ -3,7 +3,7 @@
 use crate::captured::file_name;
 use std::path::Path;
 
-use super::args::{Cli, Command, KeysCommand, ReadArgs, TablesCommand};
+use super::args::{Cli, Command, KeysCommand, ReadArgs, TablesCommand, TimeWord};
 use super::error::CliError;
 use crate::suggest::suggestion;
 
@@ -33,6 +33,7 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
         ("--csv", read.csv, matches!(cli.command, None | Some(Command::Sessions(_)))),
         ("--bytes", read.bytes, cli.command.is_none()),
         ("--oneline", read.oneline, cli.command.is_none()),
+        ("--time", read.time != TimeWord::Absolute, cli.command.is_none()),
     ] {
         if typed && !works {
             return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));
@@ -51,6 +52,11 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
     if read.bytes && (read.json || columns) {
         return Err(CliError::Typed(
             "-x shows bytes below trees: it does nothing with --json, --columns and --csv".into(),
+        ));
+    }
+    if read.time != TimeWord::Absolute && (read.json || columns) {
+        return Err(CliError::Typed(
+            "-t chooses the time in trees and lines: with --json, --columns and --csv times are always whole, in UTC".into(),
         ));
     }
     if read.oneline && (read.json || columns || read.bytes) {

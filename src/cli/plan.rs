@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-use super::args::{ReadArgs, When};
+use super::args::{ReadArgs, TimeWord, When};
 use super::ending::Ending;
 use super::error::CliError;
 use super::given::example_protocol;
@@ -19,7 +19,7 @@ use crate::flow::FlowLimits;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::oneline::{OneLineOptions, OneLineWriter};
 use crate::out::tree::{TreeOptions, TreeWriter};
-use crate::out::{Marks, Paint};
+use crate::out::{Marks, Paint, Zone};
 use crate::pipeline::{DecodeAs, Setup};
 use crate::proto::{Options, Transport};
 use crate::run::{Columns, Input, Reading, RecordWriter};
@@ -70,12 +70,13 @@ impl Plan {
         }
         let paint = Paint::new(coloured(args.color, terminal), marks(terminal));
         let time = args.time.form();
+        let zone = if args.time == TimeWord::Local { Zone::local().map_err(CliError::Typed)? } else { Zone::default() };
         if args.oneline {
             let width = terminal.then(width);
-            let options = OneLineOptions { paint, redact: args.redact, time, width };
+            let options = OneLineOptions { paint, redact: args.redact, time, zone, width };
             return Ok(RecordWriter::OneLine(Box::new(OneLineWriter::new(options))));
         }
-        let options = TreeOptions { paint, redact: args.redact, bytes: args.bytes, time };
+        let options = TreeOptions { paint, redact: args.redact, bytes: args.bytes, time, zone };
         Ok(RecordWriter::Tree(Box::new(TreeWriter::new(options))))
     }
 }

@@ -1,9 +1,13 @@
-//! Times as text: RFC 3339 in UTC, with the capture's own number of decimals.
+//! Times as text: RFC 3339 in UTC, with the capture's own number of decimals; or the time of day in a zone.
 
 use std::fmt::Write;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
 use super::scratch::TextWriter;
 use crate::capture::Time;
+use crate::captured::escape;
 
 /// Appends a time as RFC 3339 in UTC, with the capture's own number of decimals.
 pub fn format_time(time: Time, out: &mut String) {
@@ -18,6 +22,44 @@ pub fn format_time(time: Time, out: &mut String) {
         out.push_str(fraction.get(..digits).unwrap_or(&fraction));
     }
     out.push('Z');
+}
+
+/// The time zone in which times are shown: UTC, or the one of this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Zone(Option<TimeZone>);
+
+impl Zone {
+    /// The zone of this machine: what `TZ` names, or else what the system is set to; UTC where it is set to none.
+    ///
+    /// # Errors
+    /// `TZ` names no zone that this machine knows.
+    pub fn local() -> Result<Zone, String> {
+        match (TimeZone::try_system(), std::env::var_os("TZ")) {
+            (Ok(zone), _) => Ok(Zone(Some(zone))),
+            (Err(_), None) => Ok(Zone(None)),
+            (Err(_), Some(name)) => Err(format!("this machine knows no time zone `{}` (TZ)", escape(&name.to_string_lossy()))),
+        }
+    }
+
+    /// Seconds that the zone is ahead of UTC at a time in seconds since 1970.
+    pub(super) fn offset(&self, seconds: i64) -> i64 {
+        let Some(zone) = &self.0 else { return 0 };
+        Timestamp::from_second(seconds).map_or(0, |at| zone.to_offset(at).seconds().into())
+    }
+
+    /// What the zone is called at a time in seconds since 1970: `UTC`, `CET, UTC+01:00`.
+    fn name(&self, seconds: i64) -> String {
+        let (Some(zone), Ok(at)) = (&self.0, Timestamp::from_second(seconds)) else { return "UTC".into() };
+        let offset = self.offset(seconds);
+        let sign = if offset < 0 { '-' } else { '+' };
+        let (hours, minutes) = (offset.abs() / 3600, offset.abs() / 60 % 60);
+        match zone.to_offset_info(at).abbreviation() {
+            "UTC" => "UTC".into(),
+            // A zone without an abbreviation of its own has its offset there.
+            name if name.starts_with(['+', '-']) => format!("UTC{sign}{hours:02}:{minutes:02}"),
+            name => format!("{name}, UTC{sign}{hours:02}:{minutes:02}"),
+        }
+    }
 }
 
 /// Year, month and day of a day counted from 1970-01-01 (Gregorian calendar).
@@ -35,18 +77,24 @@ fn civil(day: i64) -> (i64, i64, i64) {
 /// Formats times. Most records fall into the same second as the one before, so that second's text is cached.
 #[derive(Clone)]
 pub(super) struct Clock {
+    zone: Zone,
     second: i64,
     text: String,
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        Clock { second: i64::MIN, text: String::new() }
+        Clock { zone: Zone::default(), second: i64::MIN, text: String::new() }
     }
 }
 
 impl Clock {
-    /// Appends a time with its date.
+    /// A clock that shows the times of a zone.
+    pub(super) fn in_zone(zone: Zone) -> Clock {
+        Clock { zone, ..Clock::default() }
+    }
+
+    /// Appends a time with its date, as a time in UTC.
     #[inline]
     pub(super) fn append(&mut self, time: Time, w: &mut TextWriter<'_>) {
         w.raw(self.second(time).as_bytes());
@@ -61,9 +109,23 @@ impl Clock {
         fraction(time, w);
     }
 
-    /// Appends the date.
+    /// Appends the date, with the zone that all times below it are in: `2026-11-20 (UTC)`.
     pub(super) fn append_date(&mut self, time: Time, w: &mut TextWriter<'_>) {
+        let zone = self.zone.name(time.seconds);
         w.raw(self.parts(time).0);
+        w.fixed(b" (");
+        w.raw(zone.as_bytes());
+        w.byte(b')');
+    }
+
+    /// The time of day with at most `digits` decimals.
+    pub(super) fn clock_text(&mut self, time: Time, digits: usize) -> String {
+        let decimals = usize::from(time.digits).min(digits).min(9);
+        let mut text = String::from_utf8_lossy(self.parts(time).1).into_owned();
+        if decimals > 0 {
+            let _ = write!(text, ".{}", format!("{:09}", time.nanos).get(..decimals).unwrap_or(""));
+        }
+        text
     }
 
     /// The date and the time of day: what is before and after the `T`.
@@ -78,7 +140,8 @@ impl Clock {
         if self.second != time.seconds || self.text.is_empty() {
             self.second = time.seconds;
             self.text.clear();
-            format_time(Time { digits: 0, ..time }, &mut self.text);
+            let seconds = time.seconds.saturating_add(self.zone.offset(time.seconds));
+            format_time(Time { digits: 0, seconds, ..time }, &mut self.text);
             self.text.pop();
         }
         &self.text
@@ -101,6 +164,7 @@ fn fraction(time: Time, w: &mut TextWriter<'_>) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
     use crate::out::scratch::Scratch;
 
@@ -130,7 +194,27 @@ mod tests {
             clock.append_clock(time, &mut w);
             w.finish();
             let (date, rest) = whole.split_at(10);
-            assert_eq!(String::from_utf8_lossy(&said), format!("{whole}{date}{}", rest[1..].trim_end_matches('Z')));
+            let rest = rest[1..].trim_end_matches('Z');
+            assert_eq!(String::from_utf8_lossy(&said), format!("{whole}{date} (UTC){rest}"));
+            assert_eq!(clock.clock_text(time, 9), rest);
         }
+    }
+
+    #[test]
+    fn a_zone_changes_date_and_offset() {
+        let mut clock = Clock::in_zone(Zone(Some(TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap())));
+        let mut said = |seconds| {
+            let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+            let time = Time { seconds, nanos: 120_000_000, digits: 6 };
+            let mut w = scratch.writer(&mut out);
+            clock.append_date(time, &mut w);
+            w.finish();
+            format!("{} {}", String::from_utf8(out).unwrap(), clock.clock_text(time, 3))
+        };
+        // 2026-03-29T00:59:59Z and the second after it, when clocks are put forward.
+        assert_eq!(said(1_774_745_999), "2026-03-29 (CET, UTC+01:00) 01:59:59.120");
+        assert_eq!(said(1_774_746_000), "2026-03-29 (CEST, UTC+02:00) 03:00:00.120");
+        // 2026-11-20T23:30:00Z is the next day there.
+        assert_eq!(said(1_795_217_400), "2026-11-21 (CET, UTC+01:00) 00:30:00.120");
     }
 }

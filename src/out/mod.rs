@@ -20,7 +20,7 @@ mod value_texts;
 
 pub use crate::record::{Body, Counts, EVENTS, Outlined, Record, event_word};
 pub use batch::{Batch, OutlineReader};
-pub use clock::format_time;
+pub use clock::{Zone, format_time};
 pub use csv::csv_cell;
 pub use lua::lua_script;
 pub use paint::{Marks, Paint};

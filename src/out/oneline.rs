@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use super::clock::format_time;
+use super::clock::{Clock, Zone};
 use super::paint::Paint;
 use super::tree::{Annotations, TimeForm};
 use crate::captured::{Captured, escape};
@@ -21,20 +21,49 @@ pub struct OneLineOptions {
     pub redact: bool,
     /// Which time a line has.
     pub time: TimeForm,
+    /// The zone of times of day.
+    pub zone: Zone,
     /// Characters of a line; `None` for whole lines.
     pub width: Option<usize>,
 }
 
-/// Characters of the columns before the message, in a line of words for the direction and in a narrow one.
-const STREAM: usize = 8;
-const SERVICE: usize = 10;
-/// Lines narrower than this have milliseconds, and letters instead of words for the direction.
-const WORDS_FROM: usize = 110;
+/// How the columns of a line are laid out.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    /// Characters of the record's number.
+    number: usize,
+    /// Decimals of the second.
+    decimals: usize,
+    /// Characters of the stream.
+    stream: usize,
+    /// Characters of the service; `None` where there is no room for it: a message's name mostly tells.
+    service: Option<usize>,
+    /// Words for the direction, not letters.
+    words: bool,
+    /// Characters of the message's name.
+    message: usize,
+}
+
+impl Layout {
+    /// For lines that are whole, and for terminals with this room at least.
+    const WIDE: (usize, Layout) =
+        (160, Layout { number: 6, decimals: 9, stream: 8, service: Some(10), words: true, message: 40 });
+    const MEDIUM: (usize, Layout) =
+        (100, Layout { number: 6, decimals: 6, stream: 7, service: Some(10), words: false, message: 30 });
+    const NARROW: Layout = Layout { number: 5, decimals: 3, stream: 6, service: None, words: false, message: 22 };
+
+    fn of(width: Option<usize>) -> Layout {
+        let width = width.unwrap_or(usize::MAX);
+        let roomy = [Layout::WIDE, Layout::MEDIUM].into_iter().find(|(from, _)| width >= *from);
+        roomy.map_or(Layout::NARROW, |(_, layout)| layout)
+    }
+}
 
 /// Writes records as lines.
 #[derive(Clone, Default)]
 pub struct OneLineWriter {
     options: OneLineOptions,
+    clock: Clock,
     /// The text being put together: the columns before the message, and what is behind them.
     head: String,
     rest: String,
@@ -43,20 +72,27 @@ pub struct OneLineWriter {
 impl OneLineWriter {
     /// Writes lines as `options` say.
     pub fn new(options: OneLineOptions) -> OneLineWriter {
-        OneLineWriter { options, ..OneLineWriter::default() }
+        let clock = Clock::in_zone(options.zone.clone());
+        OneLineWriter { options, clock, ..OneLineWriter::default() }
+    }
+
+    /// The zone of its times.
+    pub fn zone(&self) -> Zone {
+        self.options.zone.clone()
     }
 
     /// Appends a record's line; `annotations` are what earlier records add to it.
     pub fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
-        self.write_head(record, annotations);
+        let layout = Layout::of(self.options.width);
+        self.write_head(record, annotations, &layout);
         let message = self.write_rest(record, annotations);
-        let message_width = self.message_width();
         let taken = self.head.chars().count() + 1;
         let left = self.options.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
-        let name = cut(&message, if left == usize::MAX { left } else { message_width.min(left) });
-        let padding = message_width.saturating_sub(name.chars().count());
-        let info_width = left.saturating_sub(message_width + 1);
-        let info = cut(&self.rest, info_width);
+        // A line that is not cut has whole names, too.
+        let most = if left == usize::MAX { left } else { layout.message.min(left) };
+        let name = cut(&message, most);
+        let padding = layout.message.saturating_sub(name.chars().count());
+        let info = cut(&self.rest, left.saturating_sub(layout.message + 1));
         let Paint { dim, name: colour, .. } = &self.options.paint;
         let _ = write!(out, "{}{}{} {}{name}{}", dim.on, self.head, dim.off, colour.on, colour.off);
         if !info.is_empty() {
@@ -65,42 +101,25 @@ impl OneLineWriter {
         out.push(b'\n');
     }
 
-    /// The characters of the message's column.
-    fn message_width(&self) -> usize {
-        match self.options.width {
-            None => 40,
-            Some(width) => (width / 4).clamp(16, 36),
-        }
-    }
-
-    fn write_head(&mut self, record: &Record<'_>, annotations: Annotations<'_>) {
+    fn write_head(&mut self, record: &Record<'_>, annotations: Annotations<'_>, layout: &Layout) {
         use std::fmt::Write;
-        let narrow = self.options.width.is_some_and(|width| width < WORDS_FROM);
         let head = &mut self.head;
         head.clear();
-        let _ = write!(head, "{:>6} ", record.number);
+        let _ = write!(head, "{:>width$} ", record.number, width = layout.number);
         match self.options.time {
-            TimeForm::Absolute => {
-                let from = head.len();
-                format_time(record.at.time, head);
-                // The time of day: what is between `T` and `Z`.
-                let clock =
-                    head.get(from..).and_then(|time| Some(time.split_once('T')?.1.trim_end_matches('Z').to_string()));
-                head.truncate(from);
-                // A narrow line has milliseconds.
-                let digits = if narrow { "00:00:00.000".len() } else { usize::MAX };
-                head.extend(clock.unwrap_or_default().chars().take(digits));
-            }
+            TimeForm::Absolute => head.push_str(&self.clock.clock_text(record.at.time, layout.decimals)),
             TimeForm::Relative => seconds(annotations.since_first, head),
             TimeForm::Delta => seconds(annotations.since_previous, head),
         }
         let stream = format!("{}:{}", record.transport.word(), record.stream);
-        let _ = write!(head, " {stream:STREAM$} {:SERVICE$} ", escape(record.service));
-        let arrow = self.options.paint.marks.arrow;
-        if narrow {
-            head.push_str(if record.from == Side::Client { "c>s" } else { "s>c" });
+        let _ = write!(head, " {stream:width$} ", width = layout.stream);
+        if let Some(width) = layout.service {
+            let _ = write!(head, "{:width$} ", escape(record.service));
+        }
+        if layout.words {
+            let _ = write!(head, "{}{}{}", record.from.word(), self.options.paint.marks.arrow, record.from.other().word());
         } else {
-            let _ = write!(head, "{}{arrow}{}", record.from.word(), record.from.other().word());
+            head.push_str(if record.from == Side::Client { "c>s" } else { "s>c" });
         }
     }
 

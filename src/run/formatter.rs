@@ -31,13 +31,13 @@ impl Formatter {
     /// Formats the records of runs over `setup`.
     pub fn new(writer: RecordWriter, setup: &Setup) -> Formatter {
         let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
-        let annotator = writer.wants_annotations().then(|| Arc::new(Sequencer::new(Annotator::default())));
+        let annotator = writer.annotator().map(|annotator| Arc::new(Sequencer::new(annotator)));
         Formatter { writer, tables, limits, annotator }
     }
 
     /// Leaves annotations to the caller, which finds them before records go into batches; `None` where no annotations are wanted.
     pub(super) fn take_annotator(&mut self) -> Option<Annotator> {
-        self.annotator.take().map(|_| Annotator::default())
+        self.annotator.take().and_then(|_| self.writer.annotator())
     }
 
     /// Reads the messages of a batch that came as outlines.

@@ -162,7 +162,7 @@ struct Direct<W: Write> {
 
 impl<W: Write> Direct<W> {
     fn new(writer: RecordWriter, to: W) -> Self {
-        let annotator = writer.wants_annotations().then(Annotator::default);
+        let annotator = writer.annotator();
         Direct { writer, annotator, annotations: AnnotationStore::default(), buffer: Vec::new(), to, error: None }
     }
 

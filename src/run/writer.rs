@@ -1,10 +1,10 @@
 //! How records are printed: as JSON, as trees, or in columns. Each thread that prints has a copy of the writer.
 
 use super::columns::Columns;
-use crate::out::Record;
+use crate::out::{Record, Zone};
 use crate::out::json::JsonWriter;
 use crate::out::oneline::OneLineWriter;
-use crate::out::tree::{Annotations, TreeWriter};
+use crate::out::tree::{Annotations, Annotator, TreeWriter};
 
 /// Writes single records. What earlier records add to a record's text is passed as annotations.
 #[derive(Clone)]
@@ -23,6 +23,16 @@ impl RecordWriter {
     /// Whether [`record`](RecordWriter::record) needs annotations.
     pub(super) fn wants_annotations(&self) -> bool {
         matches!(self, RecordWriter::Tree(_) | RecordWriter::OneLine(_))
+    }
+
+    /// What makes these annotations, where they are needed.
+    pub(super) fn annotator(&self) -> Option<Annotator> {
+        let zone = match self {
+            RecordWriter::Tree(writer) => writer.zone(),
+            RecordWriter::OneLine(writer) => writer.zone(),
+            RecordWriter::Json(_) | RecordWriter::Columns(_) => Zone::default(),
+        };
+        self.wants_annotations().then(|| Annotator::in_zone(zone))
     }
 
     /// Appends a record.

@@ -68,3 +68,14 @@ pub fn random() -> impl FnMut() -> usize {
         usize::try_from(seed >> 16).unwrap()
     }
 }
+
+/// What a command writes to a terminal; nothing where no terminal can be had.
+pub fn on_a_terminal(command: &str) -> Option<String> {
+    let output = Command::new("script").args(["-q", "-e", "-c", command, "/dev/null"]).output();
+    let Ok(output) = output else {
+        eprintln!("not run, there is no `script` to make a terminal: {command}");
+        return None;
+    };
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stdout));
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}

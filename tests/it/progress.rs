@@ -1,7 +1,7 @@
 //! Progress is shown on a terminal, beside output that it does not touch, and nowhere else.
 #![cfg(unix)]
 
-use crate::common;
+use crate::common::{self, on_a_terminal};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -11,17 +11,6 @@ fn large(name: &str) -> PathBuf {
     let section = std::fs::read(common::file("captures/moul/full_dirtsand.pcapng")).unwrap();
     std::fs::write(&path, section.repeat((5 << 20) / section.len() + 1)).unwrap();
     path
-}
-
-/// What a command writes to a terminal; nothing where no terminal can be had.
-fn on_a_terminal(command: &str) -> Option<String> {
-    let output = Command::new("script").args(["-q", "-e", "-c", command, "/dev/null"]).output();
-    let Ok(output) = output else {
-        eprintln!("not run, there is no `script` to make a terminal: {command}");
-        return None;
-    };
-    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stdout));
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[test]

@@ -34,6 +34,8 @@ fn an_option_that_does_nothing_where_it_was_typed_is_a_mistake() {
     mistake(&[GATE, "--spans"], "--spans belongs to --json");
     mistake(&[GATE, "--json", "--columns", "record"], "different outputs");
     mistake(&[GATE, "--json", "-x"], "-x shows bytes below trees");
+    mistake(&["stats", GATE, "-t", "local"], "--time does nothing with `stats`");
+    mistake(&[GATE, "--json", "-t", "relative"], "-t chooses the time in trees and lines");
     mistake(&["stats", GATE, "--csv"], "--csv does nothing with `stats`");
     mistake(&["stats", GATE, "--json", "--spans"], "--spans does nothing with `stats`");
     mistake(&["follow", "tcp:0", GATE, "--json"], "--json does nothing with `follow`");

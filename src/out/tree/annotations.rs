@@ -2,12 +2,12 @@
 //! once; a tree can then be written by any thread, at any time, without state of its own.
 
 use super::inferred::{InferenceMessage, NameInference};
-use crate::out::{Body, Record};
+use crate::out::{Body, Record, Zone};
 
 /// What earlier records add to one record's tree.
 #[derive(Clone, Copy, Default)]
 pub struct Annotations<'a> {
-    /// The record is the first of its day (UTC).
+    /// The record is the first of its day, or the first after clocks were changed.
     pub new_day: bool,
     /// The bound on names was reached with this record: from here on the oldest are forgotten.
     pub forgotten: bool,
@@ -118,7 +118,7 @@ fn nanoseconds(record: &Record<'_>) -> i64 {
 /// Which time of a record is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeForm {
-    /// The time of day in UTC.
+    /// The time of day.
     #[default]
     Absolute,
     /// Seconds since the capture's first record.
@@ -131,8 +131,11 @@ pub enum TimeForm {
 const UNUSED: usize = 16 << 10;
 
 /// Reads records in capture order and finds what to show beside later ones.
+#[derive(Default)]
 pub struct Annotator {
-    day: i64,
+    zone: Zone,
+    /// The day of the record before, counted from 1970, and how far its clocks were ahead of UTC.
+    day: Option<(i64, i64)>,
     names: NameInference,
     /// The times of the first record, and of the last one that was printed, in nanoseconds.
     first: Option<i64>,
@@ -143,23 +146,17 @@ pub struct Annotator {
     unused: AnnotationStore,
 }
 
-impl Default for Annotator {
-    fn default() -> Self {
-        Annotator {
-            day: i64::MIN,
-            names: NameInference::default(),
-            first: None,
-            previous: None,
-            forgotten: false,
-            unused: AnnotationStore::default(),
-        }
-    }
-}
-
 impl Annotator {
+    /// An annotator for which days begin as in a zone.
+    pub fn in_zone(zone: Zone) -> Annotator {
+        Annotator { zone, ..Annotator::default() }
+    }
+
     /// Learns from the next record. What earlier records add to its tree goes into `annotation_store`; the range returned finds it there.
     pub fn next(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> AnnotationRange {
-        let day = record.at.time.seconds.div_euclid(86_400);
+        let seconds = record.at.time.seconds;
+        let offset = self.zone.offset(seconds);
+        let day = Some((seconds.saturating_add(offset).div_euclid(86_400), offset));
         let mut annotations = AnnotationRange {
             new_day: day != self.day,
             first: annotation_store.named.len(),

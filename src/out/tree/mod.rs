@@ -6,24 +6,25 @@ mod inferred;
 mod lines;
 mod links;
 mod meaning;
+mod problems;
 mod value;
 
 use std::io::Write;
 
-use super::clock::Clock;
+use super::clock::{Clock, Zone};
 use super::json;
 use super::paint::{Paint, Style};
-use super::problem::{any_name, problem_text_into, write_path};
 use super::scratch::{Scratch, TextWriter};
 use crate::capture::Time;
 use crate::captured::{Captured, Escaped};
 use crate::proto::{Event, EventKind, Message};
 use crate::record::{Body, Record};
 use crate::table::Tables;
-use crate::tree::{Severity, Tree};
+use crate::tree::Tree;
 pub use annotations::{AnnotationRange, AnnotationStore, Annotations, Annotator, TimeForm};
 use lines::{LineState, lines};
 pub use meaning::meaning;
+use problems::problem_lines;
 use value::View;
 
 /// What the tree writer was asked for.
@@ -37,6 +38,8 @@ pub struct TreeOptions {
     pub bytes: bool,
     /// Which time stands before each record.
     pub time: TimeForm,
+    /// The zone of times of day.
+    pub zone: Zone,
 }
 
 /// Writes records as trees into a buffer.
@@ -58,7 +61,13 @@ struct Formatter {
 impl TreeWriter {
     /// A writer of a options.
     pub fn new(options: TreeOptions) -> Self {
-        TreeWriter { formatter: Formatter { options, ..Formatter::default() }, scratch: Scratch::default() }
+        let clock = Clock::in_zone(options.zone.clone());
+        TreeWriter { formatter: Formatter { options, clock, ..Formatter::default() }, scratch: Scratch::default() }
+    }
+
+    /// The zone of its times.
+    pub fn zone(&self) -> Zone {
+        self.formatter.options.zone.clone()
     }
 
     /// Appends a record; `annotations` is what those before it have to do with it.
@@ -157,23 +166,7 @@ impl Formatter {
     ) {
         let view = View { tables, tree, bytes, redact: self.options.redact };
         lines(&view, annotations, &self.options, &mut self.state, w);
-        for problem in tree.problems() {
-            w.fixed(b"  ");
-            let paint =
-                if problem.severity == Severity::Note { &self.options.paint.dim } else { &self.options.paint.bad };
-            painted(w, paint, self.options.paint.marks.dot);
-            painted(w, paint, problem.severity.word());
-            w.fixed(b": ");
-            if write_path(tree, problem.node, w, |name, w| {
-                let name = any_name(tree, tables, name);
-                w.captured(name);
-                !name.raw().is_empty()
-            }) {
-                w.fixed(b": ");
-            }
-            w.captured(problem_text_into(problem, tables, tree, &mut self.text));
-            w.byte(b'\n');
-        }
+        problem_lines(tree, tables, &self.options.paint, &mut self.text, w);
         if self.options.bytes {
             value::dump(&view, &self.options.paint, w.vec());
         }
@@ -184,7 +177,6 @@ impl Formatter {
         w.raw(dim.on.as_bytes());
         self.clock.append_date(time, w);
         w.raw(dim.off.as_bytes());
-        painted(w, dim, " (UTC)");
         w.byte(b'\n');
     }
 
