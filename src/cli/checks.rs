@@ -56,7 +56,8 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
     }
     if read.time != TimeWord::Absolute && (read.json || columns) {
         return Err(CliError::Typed(
-            "-t chooses the time in trees and lines: with --json, --columns and --csv times are always whole, in UTC".into(),
+            "-t chooses the time in trees and lines: with --json, --columns and --csv times are always whole, in UTC"
+                .into(),
         ));
     }
     if read.oneline && (read.json || columns || read.bytes) {

@@ -37,7 +37,9 @@ impl Zone {
         match (TimeZone::try_system(), std::env::var_os("TZ")) {
             (Ok(zone), _) => Ok(Zone(Some(zone))),
             (Err(_), None) => Ok(Zone(None)),
-            (Err(_), Some(name)) => Err(format!("this machine knows no time zone `{}` (TZ)", escape(&name.to_string_lossy()))),
+            (Err(_), Some(name)) => {
+                Err(format!("this machine knows no time zone `{}` (TZ)", escape(&name.to_string_lossy())))
+            }
         }
     }
 

@@ -117,7 +117,8 @@ impl OneLineWriter {
             let _ = write!(head, "{:width$} ", escape(record.service));
         }
         if layout.words {
-            let _ = write!(head, "{}{}{}", record.from.word(), self.options.paint.marks.arrow, record.from.other().word());
+            let _ =
+                write!(head, "{}{}{}", record.from.word(), self.options.paint.marks.arrow, record.from.other().word());
         } else {
             head.push_str(if record.from == Side::Client { "c>s" } else { "s>c" });
         }

@@ -1,10 +1,10 @@
 //! How records are printed: as JSON, as trees, or in columns. Each thread that prints has a copy of the writer.
 
 use super::columns::Columns;
-use crate::out::{Record, Zone};
 use crate::out::json::JsonWriter;
 use crate::out::oneline::OneLineWriter;
 use crate::out::tree::{Annotations, Annotator, TreeWriter};
+use crate::out::{Record, Zone};
 
 /// Writes single records. What earlier records add to a record's text is passed as annotations.
 #[derive(Clone)]

@@ -79,13 +79,16 @@ fn columns_stay_under_each_other_at_every_width() {
     let (program, [capture, _, keys]) = (env!("CARGO_BIN_EXE_moulsniff"), CAPTURE);
     let folder = env!("CARGO_MANIFEST_DIR");
     for (width, least) in [(80, 26), (100, 20), (120, 40), (200, 90)] {
-        let command =
-            format!("cd {folder}; LC_ALL=C.UTF-8 COLUMNS={width} {program} {capture} --keys {keys} --oneline -q --color never");
+        let command = format!(
+            "cd {folder}; LC_ALL=C.UTF-8 COLUMNS={width} {program} {capture} --keys {keys} --oneline -q --color never"
+        );
         let Some(text) = on_a_terminal(&command) else { return };
         let lines: Vec<Vec<char>> = text.lines().map(|line| line.trim_end().chars().collect()).collect();
         assert_eq!(lines.len(), printed(&["--oneline"], &[]).lines().count());
         // Where the message's name begins, and what it is about.
-        let place = |line: &[char], word: &str| line.iter().collect::<String>().find(word).map(|at| line.iter().collect::<String>()[..at].chars().count());
+        let place = |line: &[char], word: &str| {
+            line.iter().collect::<String>().find(word).map(|at| line.iter().collect::<String>()[..at].chars().count())
+        };
         let name = lines.iter().find_map(|line| place(line, "ConnectPacket")).unwrap();
         let info = lines.iter().find_map(|line| place(line, "key agreement")).unwrap();
         for line in &lines {
@@ -102,7 +105,10 @@ fn columns_stay_under_each_other_at_every_width() {
 #[test]
 fn lines_in_a_pipe_are_whole() {
     let text = printed(&["--oneline"], &[("COLUMNS", "40")]);
-    assert!(!text.lines().any(|line| line.ends_with('~')) && text.lines().any(|line| line.chars().count() > 150), "{text}");
+    assert!(
+        !text.lines().any(|line| line.ends_with('~')) && text.lines().any(|line| line.chars().count() > 150),
+        "{text}"
+    );
 }
 
 #[test]
@@ -116,7 +122,8 @@ fn local_times_are_those_of_the_zone() {
     let lines = printed(&["-t", "local", "-c", "1", "--oneline"], &[("TZ", "XXX-14")]);
     assert!(lines.contains(&format!(" {:02}:", hour(&far))), "{lines}");
     let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
-    let output = program.current_dir(env!("CARGO_MANIFEST_DIR")).args(CAPTURE).args(["-t", "local"]).env("TZ", "No/Where");
+    let output =
+        program.current_dir(env!("CARGO_MANIFEST_DIR")).args(CAPTURE).args(["-t", "local"]).env("TZ", "No/Where");
     let output = output.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("`No/Where`"));
@@ -126,7 +133,8 @@ fn local_times_are_those_of_the_zone() {
 fn what_is_said_of_many_fields_is_said_once() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
     let program = program.current_dir(env!("CARGO_MANIFEST_DIR")).args(["captures/moul/moss_full.pcapng", "-q"]);
-    let output = program.args(["--keys", "keys/moss_auth_key.der", "--keys", "keys/moss_game_key.der"]).output().unwrap();
+    let output =
+        program.args(["--keys", "keys/moss_auth_key.der", "--keys", "keys/moss_game_key.der"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let note = "  · note, 48 times: a boolean of 204: in refs[0].seen, refs[1].seen, refs[2].seen and others\n";
     assert_eq!(text.matches(note).count(), 1, "{text}");
