@@ -10,6 +10,7 @@
 pub mod capture;
 pub mod captured;
 pub mod cli;
+pub mod diff;
 pub mod examples;
 pub mod facts;
 pub mod filter;

@@ -22,7 +22,7 @@ use crate::out::tree::TimeForm;
     subcommand_negates_reqs = true
 )]
 #[command(
-    after_help = "Exit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost, cut or not opened by any key, or nothing was recognised; 130 Ctrl-C before a capture file was read to its end."
+    after_help = "Exit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost, cut or not opened by any key, or nothing was recognised; 4 with diff, the captures differ; 130 Ctrl-C before a capture file was read to its end."
 )]
 pub struct Cli {
     /// What to do instead of reading captures.
@@ -185,6 +185,8 @@ pub enum Command {
     Split(SplitArgs),
     /// Who was there: what each client did over all its connections, and what became of it
     Sessions(SessionsArgs),
+    /// Compare two captures: which messages, fields, orders and refusals differ
+    Diff(DiffArgs),
     /// The plaintext of a stream, handshake included
     Follow(FollowArgs),
     /// What was transferred, stored or said, taken out of captures
@@ -346,6 +348,33 @@ pub struct SessionsArgs {
     /// The session (where only one is wanted), the captures, and how to read them.
     #[command(flatten)]
     pub read: ReadArgs,
+}
+
+/// Two captures side by side.
+#[derive(Args, Debug)]
+#[command(override_usage = "moulsniff diff [OPTIONS] A B")]
+pub struct DiffArgs {
+    /// What is not compared: a path such as 'fields.buffer.time_sent' or '*.time_sent', or a message's name, in which * stands for
+    /// anything; may be given several times
+    #[arg(long, value_name = "PATH|MESSAGE")]
+    pub ignore: Vec<String>,
+    /// A file with one such entry a line; # begins a comment
+    #[arg(long = "ignore-file", value_name = "FILE")]
+    pub ignore_files: Vec<PathBuf>,
+    /// Replies that take this many times as long in B, and 5 ms longer, are differences
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    pub latency: Option<f64>,
+    /// The two captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// How many times as long.
+fn factor(text: &str) -> Result<f64, String> {
+    let factor: Option<f64> = text.trim_end_matches('x').parse().ok();
+    factor
+        .filter(|factor| factor.is_finite() && *factor >= 1.0)
+        .ok_or_else(|| "expected a number from 1 on, such as 3".into())
 }
 
 /// Dividing captures.

@@ -8,11 +8,12 @@ use super::error::CliError;
 use crate::suggest::suggestion;
 
 /// The names of all commands.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "tables",
     "decode",
     "stats",
     "sessions",
+    "diff",
     "follow",
     "export",
     "report",
@@ -32,14 +33,16 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
         ("--columns", read.columns.is_some(), cli.command.is_none()),
         ("--csv", read.csv, matches!(cli.command, None | Some(Command::Sessions(_)))),
         ("--bytes", read.bytes, cli.command.is_none()),
-        ("--oneline", read.oneline, cli.command.is_none()),
+        ("--oneline", read.oneline, matches!(cli.command, None | Some(Command::Diff(_)))),
         ("--time", read.time != TimeWord::Absolute, cli.command.is_none()),
     ] {
         if typed && !works {
             return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));
         }
     }
-    if read.spans && matches!(cli.command, Some(Command::Stats(_) | Command::Sessions(_) | Command::Export(_))) {
+    if read.spans
+        && matches!(cli.command, Some(Command::Stats(_) | Command::Sessions(_) | Command::Diff(_) | Command::Export(_)))
+    {
         return Err(CliError::Typed(format!("--spans does nothing with `{name}`")));
     }
     if read.spans && !read.json {
@@ -79,6 +82,7 @@ impl Cli {
             Some(Command::Follow(follow)) => &follow.read,
             Some(Command::Sessions(sessions)) => &sessions.read,
             Some(Command::Report(report)) => &report.read,
+            Some(Command::Diff(diff)) => &diff.read,
             Some(Command::Export(export)) => export.read(),
             _ => &self.read,
         }
@@ -87,7 +91,7 @@ impl Cli {
 
 fn has_json(command: Option<&Command>) -> bool {
     match command {
-        None | Some(Command::Stats(_) | Command::Sessions(_) | Command::Decode(_)) => true,
+        None | Some(Command::Stats(_) | Command::Sessions(_) | Command::Diff(_) | Command::Decode(_)) => true,
         Some(Command::Tables(tables)) => matches!(tables, TablesCommand::List { .. }),
         Some(Command::Export(export)) => export.has_json(),
         _ => false,
@@ -107,6 +111,7 @@ fn command_name(command: Option<&Command>) -> &'static str {
         Some(Command::Follow(_)) => "follow",
         Some(Command::Export(export)) => export.name(),
         Some(Command::Report(_)) => "report",
+        Some(Command::Diff(_)) => "diff",
         Some(Command::Split(_)) => "split",
         Some(Command::Keys(KeysCommand::Check { .. })) => "keys check",
         Some(Command::Keys(KeysCommand::Inject { .. })) => "keys inject",

@@ -25,6 +25,14 @@ impl Ending {
         }
     }
 
+    /// The same for one of several runs, which `name` names.
+    pub(super) fn say_summary_of(self, name: &str, outcome: &RunOutcome) {
+        if !self.quiet {
+            remark::say(format_args!("{name}: {}", summary_line(&outcome.pipeline.summary())));
+            self.explain_nothing(outcome);
+        }
+    }
+
     /// Says why nothing was recognised, where nothing was.
     pub(super) fn explain_nothing(self, outcome: &RunOutcome) {
         let summary = outcome.pipeline.summary();

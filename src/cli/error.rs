@@ -20,6 +20,8 @@ pub enum Status {
     Typed = 2,
     /// With `--strict`: something was undecoded, lost or closed.
     Strict = 3,
+    /// `diff` alone: the captures differ.
+    Different = 4,
     /// A signal ended the run before a capture file was read to its end.
     Interrupted = 130,
 }

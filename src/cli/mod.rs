@@ -3,6 +3,7 @@
 mod args;
 mod checks;
 mod decode;
+mod diff;
 mod ending;
 mod error;
 mod export;
@@ -111,6 +112,7 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Stats(args)) => stats::run(args),
         Some(Command::Sessions(args)) => sessions::run(args),
         Some(Command::Split(args)) => split::run(args),
+        Some(Command::Diff(args)) => diff::run(args),
         Some(Command::Report(args)) => report::run(args),
         Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Export(export)) => export::run(export),

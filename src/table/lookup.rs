@@ -196,6 +196,11 @@ impl Tables {
         self.program.dialects.get(id as usize).copied()
     }
 
+    /// Whether a text of the tables is that of a dialect: a note with it says that a region was read in this dialect.
+    pub fn is_dialect(&self, text: Sym) -> bool {
+        self.program.dialects.contains(&text)
+    }
+
     pub(crate) fn count_name(&self) -> Sym {
         self.program.builtins.count
     }

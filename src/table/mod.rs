@@ -18,8 +18,8 @@ mod text;
 pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource};
 pub use eval::{
-    BITSTREAM, Call, Evaluator, MessageLimits, Native, NoPackint, Outcome, Remembered, Run, Slots, Stop, TreeSink,
-    WholeMessage, read_packint,
+    BITSTREAM, Call, Evaluator, MessageLimits, Native, NoPackint, OTHER_FORM, Outcome, Remembered, Run, Slots, Stop,
+    TreeSink, WholeMessage, read_packint,
 };
 pub use hex::parse_hex;
 pub use program::*;

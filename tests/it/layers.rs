@@ -25,6 +25,8 @@ const MODULES: &[(&str, &[&str])] = &[
     ("filter", &["suggest", "tree", "table", "capture", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["pdu", "tree", "table", "capture", "flow", "session", "proto", "out"]),
+    // Two captures side by side.
+    ("diff", &["tree", "table", "capture", "facts", "record", "session", "proto", "out", "filter", "pipeline"]),
     // Captures read, decoded and handed to an output; no option of the command line.
     (
         "run",
@@ -60,6 +62,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "filter",
             "examples",
             "pipeline",
+            "diff",
             "run",
         ],
     ),

@@ -18,6 +18,7 @@ mod steps;
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
 pub use memory::Remembered;
 pub use native::Native;
+pub use region::OTHER_FORM;
 pub use sink::TreeSink;
 
 use super::Tables;

@@ -6,6 +6,9 @@ use super::inflate::{Inflated, PackedSizes};
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark};
 
+/// The note of a region that was not read as the first of its types.
+pub const OTHER_FORM: &str = "read in its form number {a}, which fits the bytes";
+
 impl<T: TreeSink> Run<'_, T> {
     pub(super) fn region(
         &mut self,
@@ -67,13 +70,7 @@ impl<T: TreeSink> Run<'_, T> {
             self.state.consulted |= outer_asked;
             if fits {
                 if i > 0 {
-                    self.problem(
-                        Severity::Note,
-                        before_node(before),
-                        "read in its form number {a}, which fits the bytes",
-                        i as i64 + 1,
-                        0,
-                    );
+                    self.problem(Severity::Note, before_node(before), OTHER_FORM, i as i64 + 1, 0);
                 }
                 return cursor.pos();
             }

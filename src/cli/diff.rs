@@ -1,0 +1,238 @@
+//! `moulsniff diff`: two captures side by side.
+//!
+//! Both are read at the same time, on a thread each; the messages that differ are read a second time, for their fields.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use super::args::{DiffArgs, ReadArgs};
+use super::ending::Ending;
+use super::error::{CliError, Status};
+use super::plan::{Plan, coloured, marks};
+use crate::captured::file_name;
+use crate::diff::{
+    CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffStyle, DifferenceSum, Digester,
+    IgnoreList, Section, difference_json, difference_line, differences, section_text, sum_json, summary_text,
+};
+use crate::filter::Filter;
+use crate::out::Paint;
+use crate::pipeline::Output;
+use crate::run::{Run, RunOutcome};
+
+/// Bytes of a file of entries for `--ignore`.
+const MAX_IGNORE_FILE: u64 = 1 << 20;
+/// Bytes of output that are written at once.
+const GATHER: usize = 64 << 10;
+
+pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
+    let files = captures(args)?;
+    let [first, second] = [plan(args, &files, 0)?, plan(args, &files, 1)?];
+    let ignore = ignore_list(args, &first)?;
+    let ending = first.ending;
+    let strict = args.read.strict;
+    let (a, b) = both(|| digest(first, &ignore, strict), || digest(second, &ignore, strict));
+    let [mut a, mut b] = [a?, b?];
+    if a.outcome.interrupted || b.outcome.interrupted {
+        return Ok(Status::Interrupted);
+    }
+    let error = a.outcome.error.take().or(b.outcome.error.take());
+    if let Some(error) = error {
+        if [&a, &b].iter().any(|side| side.outcome.pipeline.summary().flow.frames == 0) {
+            return Err(error.into());
+        }
+        // What came before the cut is compared all the same.
+        compare(args, &files, [&a, &b], &ignore)?;
+        return Err(error.into());
+    }
+    let differ = compare(args, &files, [&a, &b], &ignore)?;
+    ending.say_summary_of("A", &a.outcome);
+    ending.say_summary_of("B", &b.outcome);
+    status(ending, differ, [&a, &b])
+}
+
+/// What was read of one capture.
+struct Side {
+    digest: CaptureDigest,
+    outcome: RunOutcome,
+}
+
+fn status(ending: Ending, differ: bool, sides: [&Side; 2]) -> Result<Status, CliError> {
+    if differ {
+        return Ok(Status::Different);
+    }
+    let [a, b] = sides;
+    match ending.status(&a.outcome, None)? {
+        Status::Good => ending.status(&b.outcome, None),
+        other => Ok(other),
+    }
+}
+
+/// The two captures. Both are read twice, so they have to be files.
+fn captures(args: &DiffArgs) -> Result<[PathBuf; 2], CliError> {
+    let read = &args.read;
+    if read.interface.is_some() || read.tail.is_some() {
+        return Err(CliError::Typed("diff compares two capture files: -i and --tail do nothing with it".into()));
+    }
+    let all: Vec<&PathBuf> = read.captures.iter().chain(&read.read_files).collect();
+    let [a, b] = all.as_slice() else {
+        return Err(CliError::Typed(format!("diff compares two captures, and here are {}", all.len())));
+    };
+    for path in [a, b] {
+        let pipe = path.metadata().is_ok_and(|about| !about.is_file() && !about.is_dir());
+        if path.as_os_str() == "-" || pipe {
+            let text = format!(
+                "{}: diff reads a capture twice where something differs, so it has to be a file",
+                file_name(path)
+            );
+            return Err(CliError::Typed(text));
+        }
+    }
+    Ok([(*a).clone(), (*b).clone()])
+}
+
+/// How one of the captures is read.
+fn plan(args: &DiffArgs, files: &[PathBuf; 2], side: usize) -> Result<Plan, CliError> {
+    let captures = files.get(side).cloned().into_iter().collect();
+    // Remarks on the filter are made once.
+    let quiet = args.read.quiet || side > 0;
+    let read = ReadArgs { captures, read_files: Vec::new(), quiet, strict: args.read.strict, ..args.read.clone() };
+    let mut plan = Plan::new(&read)?;
+    // Two lines of progress would write over each other.
+    plan.reading.quiet = true;
+    plan.ending.quiet = args.read.quiet;
+    Ok(plan)
+}
+
+fn ignore_list(args: &DiffArgs, plan: &Plan) -> Result<IgnoreList, CliError> {
+    let mut list = IgnoreList::default();
+    let tables = &plan.setup.tables;
+    for entry in &args.ignore {
+        list.add(entry, tables).map_err(|error| CliError::Expression(format!("--ignore: {error}")))?;
+    }
+    for path in &args.ignore_files {
+        let name = file_name(path);
+        let text = ignore_text(path).map_err(|error| CliError::File(name.clone(), error))?;
+        for (number, line) in text.lines().enumerate() {
+            list.add(line, tables)
+                .map_err(|error| CliError::Expression(format!("{name}, line {}: {error}", number + 1)))?;
+        }
+    }
+    Ok(list)
+}
+
+fn ignore_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_IGNORE_FILE + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > MAX_IGNORE_FILE {
+        true => Err(io::Error::other("no list of what is ignored: it has more than 1 MiB")),
+        false => Ok(text),
+    }
+}
+
+/// Does two things at the same time.
+fn both<T: Send>(first: impl FnOnce() -> T + Send, second: impl FnOnce() -> T + Send) -> (T, T) {
+    thread::scope(|scope| {
+        let other = scope.spawn(second);
+        let mine = first();
+        match other.join() {
+            Ok(theirs) => (mine, theirs),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn digest(plan: Plan, ignore: &IgnoreList, strict: bool) -> Result<Side, CliError> {
+    let Plan { reading, setup, filter, .. } = plan;
+    let mut digester = Digester::new(ignore, filter.as_ref(), strict);
+    let outcome = Run::new(&reading, setup)?.into_output(&mut digester);
+    filter_verdict(filter.as_ref())?;
+    Ok(Side { digest: digester.finish(), outcome })
+}
+
+/// A doubtful name that no record had was a mistake.
+fn filter_verdict(filter: Option<&Filter>) -> Result<(), CliError> {
+    match filter.map(Filter::verdict) {
+        Some(Err(doubt)) => Err(CliError::Expression(format!("filter: {doubt}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Compares what was read, and prints it. Returns whether anything differs.
+fn compare(args: &DiffArgs, files: &[PathBuf; 2], sides: [&Side; 2], ignore: &IgnoreList) -> Result<bool, CliError> {
+    let [a, b] = sides;
+    let comparison = Comparison::new(&a.digest, &b.digest, CompareOptions { latency: args.latency });
+    let [in_a, in_b] = comparison.wanted();
+    let collect = |side: usize, wanted: Vec<u64>| -> Result<DetailStore, CliError> {
+        let mut collector = DetailCollector::new(wanted, ignore, args.read.strict, args.read.redact);
+        if collector.wants_more(false) {
+            let Plan { reading, setup, .. } = plan(args, files, side)?;
+            Run::new(&reading, setup)?.into_output(&mut collector);
+        }
+        Ok(collector.finish())
+    };
+    let (of_a, of_b) = both(|| collect(0, in_a), || collect(1, in_b));
+    let (of_a, of_b) = (of_a?, of_b?);
+    let sections = differences(&comparison, [&of_a, &of_b]);
+    let sum = DifferenceSum::new(&sections, &comparison);
+    let mut to = Gathered { out: String::new() };
+    to.print(args, files, &sections, &sum)?;
+    to.flush()?;
+    Ok(sum.differences() > 0)
+}
+
+/// Text on its way to standard output.
+struct Gathered {
+    out: String,
+}
+
+impl Gathered {
+    fn print(
+        &mut self,
+        args: &DiffArgs,
+        files: &[PathBuf; 2],
+        sections: &[Section],
+        sum: &DifferenceSum,
+    ) -> Result<(), CliError> {
+        let terminal = io::stdout().is_terminal();
+        let style = DiffStyle {
+            paint: Paint::new(coloured(args.read.color, terminal), marks(terminal)),
+            names: files.each_ref().map(|path| file_name(path)),
+        };
+        let text = !args.read.json && !args.read.oneline;
+        if text {
+            summary_text(sum, &style, &mut self.out);
+        }
+        let mut session = String::new();
+        for section in sections {
+            if text {
+                section_text(section, &mut session, &style, &mut self.out);
+                self.flush_full()?;
+                continue;
+            }
+            for difference in &section.differences {
+                match args.read.json {
+                    true => difference_json(section, difference, &mut self.out),
+                    false => difference_line(section, difference, &style, &mut self.out),
+                }
+                self.flush_full()?;
+            }
+        }
+        if args.read.json {
+            self.out.push_str(&sum_json(sum));
+        }
+        Ok(())
+    }
+
+    fn flush_full(&mut self) -> Result<(), CliError> {
+        if self.out.len() >= GATHER { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), CliError> {
+        let mut to = io::stdout();
+        to.write_all(self.out.as_bytes()).and_then(|()| to.flush()).map_err(CliError::writing)?;
+        self.out.clear();
+        Ok(())
+    }
+}

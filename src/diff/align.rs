@@ -1,0 +1,202 @@
+//! Which message of a direction is which message of the other capture's direction.
+//!
+//! Messages are paired in rounds, each between the pairs of the rounds before: first those that agree in everything that is known,
+//! then those with the same content whose requests or replies agree, then those with the same content, and at last those that
+//! only have the same name. Before that last round, what is left with the same content but in another place is taken for moved.
+
+use std::collections::HashMap;
+
+use super::content::{IdentityMark, TRANSACTION};
+use super::digest::{CaptureDigest, LaneDigest, MessageDigest};
+use super::hash::{hash_text, mix};
+use super::lcs::{Hole, Match, common, holes};
+use super::renaming::{Renaming, Scope};
+use super::slide::slide_to_losses;
+
+/// How one direction of a pair of streams was paired. Numbers are places in the two directions' lists of messages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LaneMatches {
+    /// In order.
+    pub(super) in_order: Vec<Match>,
+    /// Messages with the same content in another order.
+    pub(super) moved: Vec<Match>,
+}
+
+/// The kinds of identities within a pair of streams: transactions are numbered anew in each.
+#[derive(Clone, Copy)]
+pub(super) struct StreamScope {
+    pub(super) pair: u64,
+}
+
+impl Scope for StreamScope {
+    fn kind(&self, kind: u64) -> u64 {
+        if kind == hash_text(TRANSACTION) { mix(kind, self.pair) } else { kind }
+    }
+}
+
+/// One direction of a capture with its messages.
+#[derive(Clone, Copy)]
+pub(super) struct LaneView<'d> {
+    pub(super) digest: &'d CaptureDigest,
+    pub(super) lane: &'d LaneDigest,
+}
+
+impl<'d> LaneView<'d> {
+    pub(super) fn get(&self, at: u32) -> Option<&'d MessageDigest> {
+        self.digest.message(*self.lane.messages.get(at as usize)?)
+    }
+
+    fn keys(&self, key: impl Fn(&MessageDigest) -> u64) -> Vec<u64> {
+        self.lane.messages.iter().map(|index| self.digest.message(*index).map_or(0, &key)).collect()
+    }
+
+    /// A hash of each message, and all identities as the second capture has them; those that are not known are all alike.
+    fn named(&self, first: impl Fn(&MessageDigest) -> u64, known: impl Fn(u64, u64) -> Option<u64>) -> Vec<u64> {
+        self.keys(|message| {
+            let mut all = MarkFold::new(first(message));
+            for mark in self.digest.marks_of(message) {
+                all.add(mark, known(mark.kind, mark.value));
+            }
+            all.end()
+        })
+    }
+}
+
+/// The hash of identities; those of a set in any order.
+struct MarkFold {
+    all: u64,
+    element: Option<u64>,
+    set: u64,
+}
+
+impl MarkFold {
+    fn new(first: u64) -> MarkFold {
+        MarkFold { all: first, element: None, set: 0 }
+    }
+
+    fn add(&mut self, mark: &IdentityMark, value: Option<u64>) {
+        match (mark.kind, &mut self.element) {
+            (IdentityMark::ELEMENT | IdentityMark::END, element) => {
+                self.set = self.set.wrapping_add(element.take().map_or(0, |element| mix(element, 3)));
+                if mark.kind == IdentityMark::END {
+                    self.all = mix(self.all, std::mem::take(&mut self.set));
+                } else {
+                    *element = Some(mark.value);
+                }
+            }
+            (kind, Some(element)) => *element = mix(mix(*element, kind), value.unwrap_or(1)),
+            (kind, None) => self.all = mix(mix(self.all, kind), value.unwrap_or(1)),
+        }
+    }
+
+    fn end(self) -> u64 {
+        self.all
+    }
+}
+
+/// The hash of a message with its identities as they are.
+pub(super) fn exact_key(digest: &CaptureDigest, message: &MessageDigest) -> u64 {
+    let mut all = MarkFold::new(message.content);
+    digest.marks_of(message).iter().for_each(|mark| all.add(mark, Some(mark.value)));
+    all.end()
+}
+
+/// What is known before a direction is paired.
+#[derive(Clone, Copy)]
+pub(super) struct Hints<'r> {
+    pub(super) renaming: Option<&'r Renaming>,
+    pub(super) scope: StreamScope,
+    /// Numbers mostly are the same in both captures.
+    pub(super) copies: bool,
+}
+
+/// Pairs the messages of a direction.
+pub(super) fn align(a: &LaneView<'_>, b: &LaneView<'_>, hints: Hints<'_>) -> LaneMatches {
+    let mut found = Aligner { lengths: [a.lane.messages.len(), b.lane.messages.len()], matches: Vec::new() };
+    if hints.copies {
+        found.round(&a.keys(|m| exact_key(a.digest, m)), &b.keys(|m| exact_key(b.digest, m)));
+    }
+    if let Some(renaming) = hints.renaming {
+        let scope = hints.scope;
+        let left = a.named(|m| m.talk, |kind, value| renaming.of_a(scope.kind(kind), value));
+        let right = b.named(|m| m.talk, |kind, value| renaming.of_b(scope.kind(kind), value));
+        found.round(&left, &right);
+    }
+    found.round(&a.keys(|m| m.talk), &b.keys(|m| m.talk));
+    let [in_a, in_b] = [a, b].map(|lane| lane.keys(|m| m.content));
+    found.round(&in_a, &in_b);
+    slide_to_losses(&mut found.matches, [a, b], [&in_a, &in_b]);
+    let moved = hints.renaming.map_or(Vec::new(), |renaming| {
+        // Another transaction is no reason to take a message for another one; another thing is.
+        let transaction = hash_text(TRANSACTION);
+        let left = a.named(|m| m.content, |kind, value| renaming.of_a(kind, value).filter(|_| kind != transaction));
+        let right = b.named(|m| m.content, |kind, value| renaming.of_b(kind, value).filter(|_| kind != transaction));
+        found.moved(&left, &right)
+    });
+    let (mut left, mut right) = (a.keys(|m| m.sort), b.keys(|m| m.sort));
+    for (n, one) in (0_u64..).zip(&moved) {
+        // Moved messages have their partners: they pair with nothing else.
+        left.get_mut(one.a as usize).into_iter().for_each(|key| *key = mix(u64::MAX, n * 2));
+        right.get_mut(one.b as usize).into_iter().for_each(|key| *key = mix(u64::MAX, n * 2 + 1));
+    }
+    found.round(&left, &right);
+    LaneMatches { in_order: found.matches, moved }
+}
+
+struct Aligner {
+    lengths: [usize; 2],
+    matches: Vec<Match>,
+}
+
+impl Aligner {
+    fn holes(&self) -> Vec<Hole> {
+        holes(&self.matches, self.lengths)
+    }
+
+    /// Pairs equal keys between the pairs that there are.
+    fn round(&mut self, a: &[u64], b: &[u64]) {
+        let before = self.matches.len();
+        for hole in self.holes() {
+            common(a, b, hole, &mut self.matches);
+        }
+        if self.matches.len() > before {
+            self.matches.sort_unstable();
+        }
+    }
+
+    /// Pairs what is left with equal keys in another order.
+    fn moved(&self, a: &[u64], b: &[u64]) -> Vec<Match> {
+        let all = self.holes();
+        let mut free: HashMap<u64, Vec<u32>> = HashMap::new();
+        for [from, to] in all.iter().rev().map(|hole| hole.b) {
+            for at in (from..to).rev() {
+                free.entry(b.get(at).copied().unwrap_or(0)).or_default().push(at as u32);
+            }
+        }
+        let left = all.iter().flat_map(|hole| hole.a[0]..hole.a[1]);
+        let moved = left.filter_map(|at| Some(Match { a: at as u32, b: free.get_mut(a.get(at)?)?.pop()? }));
+        moved.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn elements_of_a_set_hash_alike_in_any_order() {
+        let element = |value| IdentityMark { kind: IdentityMark::ELEMENT, value };
+        let id = |value| IdentityMark { kind: 77, value };
+        let end = IdentityMark { kind: IdentityMark::END, value: 0 };
+        let hash = |marks: &[IdentityMark]| {
+            let mut fold = MarkFold::new(0);
+            marks.iter().for_each(|mark| fold.add(mark, Some(mark.value)));
+            fold.end()
+        };
+        let one = hash(&[id(1), element(5), id(2), element(5), id(3), end]);
+        assert_eq!(one, hash(&[id(1), element(5), id(3), element(5), id(2), end]));
+        assert_ne!(one, hash(&[id(2), element(5), id(3), element(5), id(1), end]));
+        assert_ne!(one, hash(&[id(1), element(5), id(2), element(5), id(2), end]));
+    }
+}

@@ -1,0 +1,467 @@
+//! What is the same in two digests, and what is different: the part of the work that needs no fields.
+
+use std::collections::HashMap;
+
+use super::align::{Hints, LaneMatches, LaneView, StreamScope, align, exact_key};
+use super::digest::{CaptureDigest, LaneDigest, Loss, MessageDigest, NO_PEER};
+use super::lcs::{Match, holes};
+use super::pairing::{StreamPair, pair_streams};
+use super::renaming::{Ballot, MarkParts, Naming, Renaming, Said, Scope, Verdict, match_sets};
+
+/// A reply that is later by less than this is never called slower, in nanoseconds.
+const SLOWER_BY: i64 = 5_000_000;
+/// Of a hundred messages, so many have the same numbers in both captures where these are copies of one.
+const COPIES: usize = 80;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CompareOptions {
+    /// Replies that take this many times as long in the second capture are differences.
+    pub latency: Option<f64>,
+}
+
+/// Something that differs. Messages are named by their places in the digests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Finding {
+    /// A message of the first capture alone.
+    OnlyA(u32),
+    /// A message of the second capture alone.
+    OnlyB(u32),
+    /// The same message in another place.
+    Moved(Said),
+    /// Fields differ.
+    Changed(Said),
+    /// One capture has a refusal and the other one has none.
+    Refused(Said),
+    /// Numbers that stand for something else than they did elsewhere.
+    Renamed {
+        /// The messages.
+        at: Said,
+        /// The numbers in them.
+        naming: Naming,
+        /// What one of them stands for elsewhere.
+        known: Naming,
+        /// The messages that say so.
+        by: Said,
+        /// How many messages more say what these say.
+        more: u32,
+    },
+    /// A reply came later.
+    Slower(Said),
+}
+
+/// Messages that fell into gaps of the other capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LostMessages {
+    /// 0 where the first capture has the gap.
+    pub(super) side: usize,
+    pub(super) messages: u64,
+    /// The record that says what was lost, and its bytes.
+    pub(super) record: u64,
+    pub(super) bytes: u64,
+}
+
+/// Two streams, and what differs in them.
+#[derive(Clone, Debug)]
+pub(super) struct PairFindings {
+    pub(super) pair: StreamPair,
+    pub(super) findings: Vec<Finding>,
+    pub(super) lost: Vec<LostMessages>,
+    pub(super) same: u64,
+}
+
+/// Two digests side by side.
+pub struct Comparison<'d> {
+    pub(super) a: &'d CaptureDigest,
+    pub(super) b: &'d CaptureDigest,
+    pub(super) pairs: Vec<PairFindings>,
+    pub(super) renaming: Renaming,
+}
+
+impl<'d> Comparison<'d> {
+    /// Compares two digests.
+    pub fn new(a: &'d CaptureDigest, b: &'d CaptureDigest, options: CompareOptions) -> Comparison<'d> {
+        let pairs = pair_streams(a, b);
+        let mut work = Work { a, b, copies: are_copies(a, b), renaming: Renaming::default() };
+        let first = work.align(&pairs, false);
+        work.renaming = work.vote(&pairs, &first);
+        drop(first);
+        let lanes = work.align(&pairs, true);
+        work.renaming = work.vote(&pairs, &lanes);
+        let odd_sets = work.settle_sets(&pairs, &lanes);
+        let partners = work.partners(&pairs, &lanes);
+        let mut said = HashMap::new();
+        let mut out = Vec::new();
+        for (number, (pair, lanes)) in pairs.iter().zip(&lanes).enumerate() {
+            let (work, odd_sets, partners) = (&work, &odd_sets, &partners);
+            let mut judge = Judge { work, scope: scope(number), options, odd_sets, partners, said: &mut said };
+            out.push(judge.pair(*pair, lanes));
+        }
+        for finding in out.iter_mut().flat_map(|pair| &mut pair.findings) {
+            if let Finding::Renamed { naming, more, .. } = finding {
+                *more = said.get(naming).copied().unwrap_or(0);
+            }
+        }
+        Comparison { a, b, pairs: out, renaming: work.renaming }
+    }
+
+    /// The records of each capture whose fields have to be looked at, in ascending order.
+    pub fn wanted(&self) -> [Vec<u64>; 2] {
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        let record = |digest: &CaptureDigest, index: u32| digest.message(index).map(|message| message.record);
+        for finding in self.pairs.iter().flat_map(|pair| &pair.findings) {
+            let (left, right) = match finding {
+                Finding::OnlyA(index) => (Some(*index), None),
+                Finding::OnlyB(index) => (None, Some(*index)),
+                Finding::Moved(at)
+                | Finding::Changed(at)
+                | Finding::Refused(at)
+                | Finding::Slower(at)
+                | Finding::Renamed { at, .. } => (Some(at.a), Some(at.b)),
+            };
+            a.extend(left.and_then(|index| record(self.a, index)));
+            b.extend(right.and_then(|index| record(self.b, index)));
+        }
+        for records in [&mut a, &mut b] {
+            records.sort_unstable();
+            records.dedup();
+        }
+        [a, b]
+    }
+
+    /// Whether anything differs.
+    pub fn differs(&self) -> bool {
+        self.pairs.iter().any(|pair| !pair.findings.is_empty())
+    }
+
+    /// The name of a kind of identities by its hash.
+    pub(super) fn kind_name(&self, kind: u64) -> &str {
+        let known = self.a.kinds.get(&kind).or_else(|| self.b.kinds.get(&kind));
+        known.map_or(super::content::TRANSACTION, String::as_str)
+    }
+}
+
+pub(super) fn scope(pair: usize) -> StreamScope {
+    StreamScope { pair: pair as u64 + 1 }
+}
+
+/// Whether most messages have the same numbers on both sides.
+fn are_copies(a: &CaptureDigest, b: &CaptureDigest) -> bool {
+    let mut counts: HashMap<u64, u32> = HashMap::new();
+    for message in &a.messages {
+        *counts.entry(exact_key(a, message)).or_insert(0) += 1;
+    }
+    let mut same = 0;
+    for message in &b.messages {
+        if let Some(left) = counts.get_mut(&exact_key(b, message)).filter(|left| **left > 0) {
+            *left -= 1;
+            same += 1;
+        }
+    }
+    same * 100 >= a.messages.len().min(b.messages.len()) * COPIES
+}
+
+/// Both directions of a pair of streams.
+type PairMatches = [LaneMatches; 2];
+
+struct Work<'d> {
+    a: &'d CaptureDigest,
+    b: &'d CaptureDigest,
+    copies: bool,
+    renaming: Renaming,
+}
+
+static NO_LANE: LaneDigest = LaneDigest { messages: Vec::new(), losses: Vec::new(), joined_late: false };
+
+impl<'d> Work<'d> {
+    /// A direction of a pair of streams, in both captures; an empty one where there is no stream.
+    fn lanes(&self, pair: StreamPair, side: usize) -> [LaneView<'d>; 2] {
+        let view = |digest: &'d CaptureDigest, stream: Option<u32>| {
+            let stream = stream.and_then(|place| digest.streams.get(place as usize));
+            LaneView { digest, lane: stream.and_then(|stream| stream.lanes.get(side)).unwrap_or(&NO_LANE) }
+        };
+        [view(self.a, pair.a), view(self.b, pair.b)]
+    }
+
+    fn align(&self, pairs: &[StreamPair], named: bool) -> Vec<PairMatches> {
+        let renaming = named.then_some(&self.renaming);
+        let one = |number: usize, pair: StreamPair, side: usize| {
+            let [a, b] = self.lanes(pair, side);
+            align(&a, &b, Hints { renaming, scope: scope(number), copies: self.copies })
+        };
+        pairs.iter().enumerate().map(|(number, pair)| [one(number, *pair, 0), one(number, *pair, 1)]).collect()
+    }
+
+    /// The partner of each message of the first capture, or [`NO_PEER`].
+    fn partners(&self, pairs: &[StreamPair], lanes: &[PairMatches]) -> Vec<u32> {
+        let mut out = vec![NO_PEER; self.a.messages.len()];
+        for (pair, lanes) in pairs.iter().zip(lanes) {
+            for (side, matches) in lanes.iter().enumerate() {
+                let [a, b] = self.lanes(*pair, side);
+                for at in matches.in_order.iter().chain(&matches.moved).filter_map(|one| said(&a, &b, *one)) {
+                    out.get_mut(at.0.a as usize).into_iter().for_each(|partner| *partner = at.0.b);
+                }
+            }
+        }
+        out
+    }
+
+    /// The messages with the same content, in pairs.
+    fn same_content(
+        &self,
+        pairs: &[StreamPair],
+        lanes: &[PairMatches],
+        mut each: impl FnMut(usize, Said, &MessageDigest, &MessageDigest),
+    ) {
+        for (number, (pair, lanes)) in pairs.iter().zip(lanes).enumerate() {
+            for (side, matches) in lanes.iter().enumerate() {
+                let [a, b] = self.lanes(*pair, side);
+                for one in matches.in_order.iter().chain(&matches.moved) {
+                    let Some((at, left, right)) = said(&a, &b, *one) else { continue };
+                    if left.content == right.content {
+                        each(number, at, left, right);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The renaming that the pairs of messages with the same content are for. Sets count only where they leave no choice.
+    fn vote(&self, pairs: &[StreamPair], lanes: &[PairMatches]) -> Renaming {
+        let mut ballot = Ballot::default();
+        let mut with_sets = Vec::new();
+        self.same_content(pairs, lanes, |number, at, left, right| {
+            let (x, y) = (MarkParts::new(self.a.marks_of(left)), MarkParts::new(self.b.marks_of(right)));
+            for (a, b) in x.plain.iter().zip(&y.plain).filter(|(a, b)| a.kind == b.kind) {
+                ballot.vote(Naming { kind: scope(number).kind(a.kind), a: a.value, b: b.value }, at);
+            }
+            if !x.sets.is_empty() {
+                with_sets.push((number, at));
+            }
+        });
+        let mut renaming = ballot.close();
+        for (number, at) in with_sets {
+            self.settle_set(number, at, &mut renaming, false);
+        }
+        renaming
+    }
+
+    /// Pairs what sets left open, and returns the messages whose sets do not fit.
+    fn settle_sets(&mut self, pairs: &[StreamPair], lanes: &[PairMatches]) -> Vec<Said> {
+        let mut with_sets = Vec::new();
+        self.same_content(pairs, lanes, |number, at, left, _| {
+            if self.a.marks_of(left).iter().any(|mark| mark.kind == super::content::IdentityMark::END) {
+                with_sets.push((number, at));
+            }
+        });
+        let mut renaming = std::mem::take(&mut self.renaming);
+        let odd = with_sets.into_iter().filter(|(number, at)| !self.settle_set(*number, *at, &mut renaming, true));
+        let odd = odd.map(|(_, at)| at).collect();
+        self.renaming = renaming;
+        odd
+    }
+
+    /// Pairs the elements of a message's sets; whether all have partners.
+    fn settle_set(&self, number: usize, at: Said, renaming: &mut Renaming, guess: bool) -> bool {
+        let (Some(left), Some(right)) = (self.a.message(at.a), self.b.message(at.b)) else { return true };
+        let (x, y) = (MarkParts::new(self.a.marks_of(left)), MarkParts::new(self.b.marks_of(right)));
+        let mut all = x.sets.len() == y.sets.len();
+        for (a, b) in x.sets.iter().zip(&y.sets) {
+            let mut found = Vec::new();
+            all &= match_sets([a, b], renaming, &scope(number), guess, &mut |left, right| {
+                found.extend(left.iter().zip(right).map(|(a, b)| {
+                    let kind = scope(number).kind(a.kind);
+                    Naming { kind, a: a.value, b: b.value }
+                }));
+            });
+            found.into_iter().for_each(|naming| renaming.fix(naming, at));
+        }
+        all
+    }
+}
+
+fn said<'d>(a: &LaneView<'d>, b: &LaneView<'d>, one: Match) -> Option<(Said, &'d MessageDigest, &'d MessageDigest)> {
+    let at = Said { a: *a.lane.messages.get(one.a as usize)?, b: *b.lane.messages.get(one.b as usize)? };
+    Some((at, a.get(one.a)?, b.get(one.b)?))
+}
+
+/// Contradictions that were found, and how many messages more say the same.
+type SaidNames = HashMap<Naming, u32>;
+
+/// Says what differs in a pair of streams.
+struct Judge<'w, 'd> {
+    work: &'w Work<'d>,
+    scope: StreamScope,
+    options: CompareOptions,
+    odd_sets: &'w [Said],
+    partners: &'w [u32],
+    said: &'w mut SaidNames,
+}
+
+impl Judge<'_, '_> {
+    fn pair(&mut self, pair: StreamPair, lanes: &PairMatches) -> PairFindings {
+        let mut out = PairFindings { pair, findings: Vec::new(), lost: Vec::new(), same: 0 };
+        for (side, matches) in lanes.iter().enumerate() {
+            let views = self.work.lanes(pair, side);
+            self.lane(&views, matches, &mut out);
+        }
+        self.sort(&mut out.findings);
+        out
+    }
+
+    /// Puts the findings of both directions in the order of the first capture. What only the second one has comes behind what is
+    /// before it in its direction.
+    fn sort(&self, findings: &mut Vec<Finding>) {
+        let mut last = 0;
+        let mut keyed: Vec<(u32, Finding)> = Vec::new();
+        for finding in findings.drain(..) {
+            last = match finding {
+                Finding::OnlyB(_) => last,
+                Finding::OnlyA(a) => a,
+                Finding::Moved(at)
+                | Finding::Changed(at)
+                | Finding::Refused(at)
+                | Finding::Slower(at)
+                | Finding::Renamed { at, .. } => at.a,
+            };
+            keyed.push((last, finding));
+        }
+        keyed.sort_by_key(|(key, _)| *key);
+        findings.extend(keyed.into_iter().map(|(_, finding)| finding));
+    }
+
+    fn lane(&mut self, views: &[LaneView<'_>; 2], matches: &LaneMatches, out: &mut PairFindings) {
+        let [a, b] = views;
+        let moved_a: HashMap<u32, Match> = matches.moved.iter().map(|one| (one.a, *one)).collect();
+        let moved_b: HashMap<u32, Match> = matches.moved.iter().map(|one| (one.b, *one)).collect();
+        let lengths = [a.lane.messages.len(), b.lane.messages.len()];
+        let mut next = matches.in_order.iter().peekable();
+        for hole in holes(&matches.in_order, lengths) {
+            while let Some(one) = next.next_if(|one| (one.a as usize) < hole.a[0]) {
+                self.both(views, *one, out);
+            }
+            let left: Vec<u32> = (hole.a[0] as u32..hole.a[1] as u32).filter(|at| !moved_a.contains_key(at)).collect();
+            let right: Vec<u32> = (hole.b[0] as u32..hole.b[1] as u32).filter(|at| !moved_b.contains_key(at)).collect();
+            let left = self.not_lost(a, &left, b, hole.b, out);
+            let right = self.not_lost(b, &right, a, hole.a, out);
+            let index = |view: &LaneView<'_>, at: u32| view.lane.messages.get(at as usize).copied();
+            out.findings.extend(left.into_iter().filter_map(|at| index(a, at)).map(Finding::OnlyA));
+            out.findings.extend(right.into_iter().filter_map(|at| index(b, at)).map(Finding::OnlyB));
+            for one in (hole.a[0] as u32..hole.a[1] as u32).filter_map(|at| moved_a.get(&at)) {
+                if let Some((at, ..)) = said(a, b, *one) {
+                    out.findings.push(Finding::Moved(at));
+                }
+            }
+        }
+        for one in next {
+            self.both(views, *one, out);
+        }
+    }
+
+    /// Those of the messages `only` that no loss in the other capture explains. Bytes are counted: a loss explains as many.
+    fn not_lost(
+        &self,
+        own: &LaneView<'_>,
+        only: &[u32],
+        other: &LaneView<'_>,
+        hole: [usize; 2],
+        out: &mut PairFindings,
+    ) -> Vec<u32> {
+        let [from, to] = hole;
+        let in_hole = |loss: &&Loss| (from..=to).contains(&(loss.before as usize));
+        let losses: Vec<&Loss> = other.lane.losses.iter().filter(in_hole).collect();
+        let late = other.lane.joined_late && from == 0;
+        let bytes: u64 = losses.iter().map(|loss| loss.bytes).sum();
+        if only.is_empty() || bytes == 0 && !late {
+            return only.to_vec();
+        }
+        // Another run has messages of nearly the same length.
+        let mut left = if late { u64::MAX } else { bytes + bytes / 8 + 16 };
+        let length = |at: u32| own.get(at).map_or(0, |message| u64::from(message.length));
+        let mut kept = Vec::new();
+        for at in only {
+            match left.checked_sub(length(*at)) {
+                Some(rest) => left = rest,
+                None => kept.push(*at),
+            }
+        }
+        let record = losses.first().map_or(0, |loss| loss.record);
+        let side = usize::from(!std::ptr::eq(other.digest, self.work.a));
+        let messages = (only.len() - kept.len()) as u64;
+        out.lost.push(LostMessages { side, messages, record, bytes });
+        kept
+    }
+
+    /// Two messages that belong together.
+    fn both(&mut self, views: &[LaneView<'_>; 2], one: Match, out: &mut PairFindings) {
+        let [a, b] = views;
+        let Some((at, left, right)) = said(a, b, one) else { return };
+        let before = out.findings.len();
+        let mut fits = true;
+        if (left.refused == 0) != (right.refused == 0) {
+            out.findings.push(Finding::Refused(at));
+        } else if left.content != right.content || left.form != right.form || self.odd_sets.contains(&at) {
+            out.findings.push(Finding::Changed(at));
+        } else {
+            fits = self.names(at, left, right, out);
+        }
+        if self.is_slower(left, right) {
+            out.findings.push(Finding::Slower(at));
+        }
+        out.same += u64::from(fits && out.findings.len() == before);
+    }
+
+    /// Says which identities contradict what is known of them, each contradiction once. Returns whether none does.
+    fn names(&mut self, at: Said, left: &MessageDigest, right: &MessageDigest, out: &mut PairFindings) -> bool {
+        let (x, y) = (self.work.a.marks_of(left), self.work.b.marks_of(right));
+        if x.iter().any(|mark| mark.kind == super::content::IdentityMark::END) {
+            let (x, y) = (MarkParts::new(x), MarkParts::new(y));
+            return self.plain_names(at, &x.plain, &y.plain, out);
+        }
+        self.plain_names(at, x, y, out)
+    }
+
+    fn plain_names(
+        &mut self,
+        at: Said,
+        x: &[super::content::IdentityMark],
+        y: &[super::content::IdentityMark],
+        out: &mut PairFindings,
+    ) -> bool {
+        let (mut fits, mut last) = (true, None);
+        for (a, b) in x.iter().zip(y) {
+            let naming = Naming { kind: self.scope.kind(a.kind), a: a.value, b: b.value };
+            let Verdict::Contradicts(known, by) = self.work.renaming.verdict(naming) else { continue };
+            if naming.kind != a.kind && self.is_answered_alike(at) {
+                continue;
+            }
+            fits = false;
+            // One number may stand for things of several kinds: that is said once.
+            let again = last.replace((naming.a, naming.b)) == Some((naming.a, naming.b));
+            if let Some(more) = self.said.get_mut(&naming) {
+                *more += 1;
+            } else if !again {
+                self.said.insert(naming, 0);
+                out.findings.push(Finding::Renamed { at, naming, known, by, more: 0 });
+            }
+        }
+        fits
+    }
+
+    /// Whether a request's reply, or a reply's request, has the partner that it should have: then the number of the transaction
+    /// says nothing that is not known.
+    fn is_answered_alike(&self, at: Said) -> bool {
+        let peer = |message: Option<&MessageDigest>| message.map(|m| m.peer).filter(|peer| *peer != NO_PEER);
+        let (Some(a), Some(b)) = (peer(self.work.a.message(at.a)), peer(self.work.b.message(at.b))) else {
+            return false;
+        };
+        self.partners.get(a as usize) == Some(&b)
+    }
+
+    fn is_slower(&self, left: &MessageDigest, right: &MessageDigest) -> bool {
+        let Some(factor) = self.options.latency else { return false };
+        let both = left.reply_to != 0 && right.reply_to != 0;
+        both && right.elapsed as f64 > left.elapsed as f64 * factor
+            && right.elapsed.saturating_sub(left.elapsed) > SLOWER_BY
+    }
+}

@@ -1,0 +1,256 @@
+//! What a message says, in one hash: without what differs each time, and without the numbers that only stand for things. These
+//! numbers come beside it, in the order of the fields.
+//!
+//! The elements of a list whose order means nothing are hashed in the order of their own hashes.
+
+use super::hash::{hash_bytes, hash_text, mix};
+use crate::table::{ReadAs, Tables, TypeDef};
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text};
+
+/// A number or UUID that stands for a thing of a kind; or, in the marks of a set, where its elements begin and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IdentityMark {
+    /// The hash of the kind's name, or [`IdentityMark::ELEMENT`] or [`IdentityMark::END`].
+    pub(super) kind: u64,
+    /// The number, or the hash of the UUID or text; of an element its content.
+    pub(super) value: u64,
+}
+
+impl IdentityMark {
+    /// The next element of a set; `value` is its content.
+    pub(super) const ELEMENT: u64 = 1;
+    /// The end of a set.
+    pub(super) const END: u64 = 2;
+}
+
+/// The kind whose values stand for a request within one connection.
+pub(super) const TRANSACTION: &str = "transaction";
+
+/// What a type says about comparing its values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct CompareRole {
+    /// It is not compared.
+    pub(super) volatile: bool,
+    /// The order of its elements means nothing.
+    pub(super) unordered: bool,
+    /// The hashes of the kinds of things that it identifies.
+    pub(super) kinds: Vec<u64>,
+}
+
+/// What is known of the tables of one protocol.
+#[derive(Default)]
+struct TableRoles {
+    tables: usize,
+    roles: Vec<Option<Box<CompareRole>>>,
+    names: Vec<u64>,
+}
+
+/// Classes of objects told by number that count for what sort of message something is.
+const CLASSES: usize = 2;
+
+/// What a message says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct HashedMessage {
+    /// The hash of its fields.
+    pub(super) content: u64,
+    /// The hash of the classes of the first objects in it that are told by number.
+    pub(super) sort: u64,
+}
+
+/// A message as it is hashed.
+#[derive(Clone, Copy)]
+pub(super) struct ContentView<'a> {
+    pub(super) tables: &'a Tables,
+    pub(super) tree: &'a Tree,
+    pub(super) bytes: &'a [u8],
+    /// Nodes that are left out, in ascending order.
+    pub(super) ignored: &'a [u32],
+}
+
+/// Hashes messages. It keeps what it knows of the tables.
+#[derive(Default)]
+pub(super) struct ContentHasher {
+    /// Volatile fields are compared, too.
+    strict: bool,
+    known: Vec<TableRoles>,
+    text: String,
+}
+
+impl ContentHasher {
+    pub(super) fn new(strict: bool) -> ContentHasher {
+        ContentHasher { strict, ..ContentHasher::default() }
+    }
+
+    /// Hashes a message. What its fields identify is appended to `marks`.
+    pub(super) fn message(&mut self, view: &ContentView<'_>, marks: &mut Vec<IdentityMark>) -> HashedMessage {
+        let at = self.known(view.tables);
+        let text = std::mem::take(&mut self.text);
+        let Some(roles) = self.known.get(at) else { return HashedMessage::default() };
+        let mut walk = Walker { view, roles, text, classes: 0, sort: 0 };
+        let content = view.tree.get(0).map_or(0, |root| walk.value(0, root, marks));
+        let sort = walk.sort;
+        self.text = walk.text;
+        HashedMessage { content, sort }
+    }
+
+    /// The hash of one node's value.
+    pub(super) fn node(&mut self, view: &ContentView<'_>, index: u32, marks: &mut Vec<IdentityMark>) -> u64 {
+        let at = self.known(view.tables);
+        let Some(roles) = self.known.get(at) else { return 0 };
+        let mut walk = Walker { view, roles, text: String::new(), classes: 0, sort: 0 };
+        view.tree.get(index).map_or(0, |node| walk.value(index, node, marks))
+    }
+
+    /// What a type says about comparing its values; nothing for most.
+    pub(super) fn role(&mut self, tables: &Tables, ty: TypeRef) -> Option<&CompareRole> {
+        let at = self.known(tables);
+        self.known.get(at)?.roles.get(ty.0 as usize)?.as_deref()
+    }
+
+    fn known(&mut self, tables: &Tables) -> usize {
+        let id = std::ptr::from_ref(tables).addr();
+        if let Some(at) = self.known.iter().position(|known| known.tables == id) {
+            return at;
+        }
+        let strict = self.strict;
+        let roles = (0..).map_while(|ty| tables.type_def(TypeRef(ty)).map(|_| role(tables, TypeRef(ty), strict)));
+        let names = tables.names().iter().map(|name| hash_text(name)).collect();
+        self.known.push(TableRoles { tables: id, roles: roles.collect(), names });
+        self.known.len() - 1
+    }
+}
+
+fn role(tables: &Tables, ty: TypeRef, strict: bool) -> Option<Box<CompareRole>> {
+    let facts = tables.type_def(ty)?.facts.as_deref();
+    let role = CompareRole {
+        volatile: !strict && facts.is_some_and(|facts| facts.volatile),
+        unordered: facts.is_some_and(|facts| facts.unordered),
+        kinds: tables.identities(ty).map(|kind| hash_text(tables.name(kind))).collect(),
+    };
+    (role != CompareRole::default()).then(|| Box::new(role))
+}
+
+/// An element of a set while it is put in order.
+struct SetElement {
+    content: u64,
+    marks: Vec<IdentityMark>,
+}
+
+struct Walker<'a, 'v> {
+    view: &'a ContentView<'v>,
+    roles: &'a TableRoles,
+    text: String,
+    classes: usize,
+    sort: u64,
+}
+
+impl Walker<'_, '_> {
+    fn role(&self, ty: TypeRef) -> Option<&CompareRole> {
+        self.roles.roles.get(ty.0 as usize)?.as_deref()
+    }
+
+    fn is_left_out(&self, index: u32, node: &Node) -> bool {
+        self.role(node.ty).is_some_and(|role| role.volatile)
+            || !self.view.ignored.is_empty() && self.view.ignored.binary_search(&index).is_ok()
+    }
+
+    fn name(&self, name: Sym) -> u64 {
+        match self.roles.names.get(name.0 as usize) {
+            Some(hash) => *hash,
+            None => self.view.tree.dynamic(name).map_or(0, |text| hash_text(text.raw())),
+        }
+    }
+
+    fn value(&mut self, index: u32, node: &Node, marks: &mut Vec<IdentityMark>) -> u64 {
+        let role = self.role(node.ty);
+        if role.is_some_and(|role| role.unordered) {
+            return self.set(index, marks);
+        }
+        match node.kind {
+            Kind::Struct => {
+                self.class(index, node);
+                self.parts(index, 3, marks, |walk, node| walk.name(node.name))
+            }
+            Kind::List => self.parts(index, 5, marks, |_, _| 7),
+            _ => {
+                let kinds = role.filter(|role| !role.kinds.is_empty()).map(|role| role.kinds.clone());
+                let (value, nothing) = self.leaf(node);
+                let Some(kinds) = kinds.filter(|_| !nothing) else { return value };
+                marks.extend(kinds.iter().map(|kind| IdentityMark { kind: *kind, value }));
+                11
+            }
+        }
+    }
+
+    /// Notes the class of an object that is told by number.
+    fn class(&mut self, index: u32, node: &Node) {
+        let told = |def: &TypeDef| matches!(def.read, ReadAs::Family(_));
+        if self.classes < CLASSES && self.view.tables.type_def(node.ty).is_some_and(told) {
+            self.classes += 1;
+            let class = self.view.tree.members(index).next().map_or(0, |(_, class)| class.value);
+            self.sort = mix(self.sort, class);
+        }
+    }
+
+    fn parts(
+        &mut self,
+        index: u32,
+        first: u64,
+        marks: &mut Vec<IdentityMark>,
+        key: impl Fn(&Self, &Node) -> u64,
+    ) -> u64 {
+        let tree = self.view.tree;
+        let mut hash = first;
+        for (at, node) in tree.members(index) {
+            if !self.is_left_out(at, node) {
+                hash = mix(mix(hash, key(self, node)), self.value(at, node, marks));
+            }
+        }
+        hash
+    }
+
+    /// A list whose order means nothing.
+    fn set(&mut self, index: u32, marks: &mut Vec<IdentityMark>) -> u64 {
+        let tree = self.view.tree;
+        let mut elements = Vec::new();
+        for (at, node) in tree.members(index) {
+            let mut own = Vec::new();
+            let content = self.value(at, node, &mut own);
+            own.retain(|mark| mark.kind != IdentityMark::ELEMENT && mark.kind != IdentityMark::END);
+            elements.push(SetElement { content, marks: own });
+        }
+        elements.sort_by_key(|element| element.content);
+        if elements.iter().any(|element| !element.marks.is_empty()) {
+            for element in &elements {
+                marks.push(IdentityMark { kind: IdentityMark::ELEMENT, value: element.content });
+                marks.extend(&element.marks);
+            }
+            marks.push(IdentityMark { kind: IdentityMark::END, value: 0 });
+        }
+        elements.iter().fold(13, |hash, element| mix(hash, element.content))
+    }
+
+    /// The hash of a value without parts, or the value itself where it is a number; and whether it is zero or empty.
+    fn leaf(&mut self, node: &Node) -> (u64, bool) {
+        let (tree, bytes) = (self.view.tree, self.view.bytes);
+        match node.kind {
+            Kind::Text(TextKind::Owned) | Kind::Number => {
+                let text = tree.owned(node.value).raw();
+                (hash_text(text), text.is_empty())
+            }
+            Kind::Text(kind) => {
+                self.text.clear();
+                decode_text(kind, &tree.content(node, bytes), &mut self.text);
+                (hash_text(&self.text), self.text.is_empty())
+            }
+            Kind::Bytes | Kind::Undecoded => (hash_bytes(&tree.content(node, bytes)), false),
+            Kind::Uuid | Kind::UuidBe => {
+                let (start, _) = node.content();
+                let all = tree.bytes(node.buffer, bytes).get(start..start.saturating_add(16)).unwrap_or_default();
+                (hash_bytes(all), all.iter().all(|byte| *byte == 0))
+            }
+            Kind::Null => (17, true),
+            _ => (node.value, node.value == 0),
+        }
+    }
+}

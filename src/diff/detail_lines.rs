@@ -1,0 +1,157 @@
+//! Two messages field by field: which fields are the same, and which differ.
+
+use super::align::StreamScope;
+use super::detail::{DetailContent, DetailValue};
+use super::lcs::{Hole, Match, common, holes};
+use super::renaming::{Naming, Renaming, Said, Scope, Verdict};
+
+/// Pairs of elements of two sets that are tried.
+const MOST_TRIES: usize = 1 << 20;
+
+/// A field of two messages.
+#[derive(Clone, Debug)]
+pub(super) struct FieldLine {
+    /// Its path, as filters have it.
+    pub(super) path: String,
+    /// Its value as JSON, on the side that has it.
+    pub(super) values: [Option<String>; 2],
+    pub(super) same: bool,
+    /// What contradicts it: two numbers that are known to stand for the same thing, and who said so.
+    pub(super) against: Option<(Naming, Naming, Said)>,
+}
+
+/// Compares the fields of two messages.
+pub(super) struct FieldComparer<'r> {
+    pub(super) renaming: &'r Renaming,
+    pub(super) scope: StreamScope,
+    pub(super) lines: Vec<FieldLine>,
+}
+
+impl FieldComparer<'_> {
+    /// Appends a line for each value without parts in `a` and `b`, in the order of `a`.
+    pub(super) fn compare(&mut self, path: &str, a: &DetailValue, b: &DetailValue) {
+        if a.left_out || b.left_out {
+            return;
+        }
+        match (&a.content, &b.content) {
+            (DetailContent::Struct(x), DetailContent::Struct(y)) => self.fields(path, x, y),
+            (DetailContent::List(x), DetailContent::List(y)) if a.unordered => self.set(path, x, y),
+            (DetailContent::List(x), DetailContent::List(y)) => self.list(path, x, y),
+            (DetailContent::Leaf(x), DetailContent::Leaf(y)) => {
+                let against = self.contradiction(a, b);
+                let same = a.hash == b.hash && a.marks.len() == b.marks.len() && against.is_none();
+                self.lines.push(FieldLine {
+                    path: path.to_string(),
+                    values: [Some(x.clone()), Some(y.clone())],
+                    same,
+                    against,
+                });
+            }
+            _ => self.push(path, Some(a), Some(b)),
+        }
+    }
+
+    /// What is known against two values standing for the same thing.
+    fn contradiction(&self, a: &DetailValue, b: &DetailValue) -> Option<(Naming, Naming, Said)> {
+        // The hash of a value that identifies something says nothing of the value; the marks do.
+        a.marks.iter().zip(&b.marks).find_map(|(x, y)| {
+            let naming = Naming { kind: self.scope.kind(x.kind), a: x.value, b: y.value };
+            match self.renaming.verdict(naming) {
+                Verdict::Contradicts(known, said) => Some((naming, known, said)),
+                _ => None,
+            }
+        })
+    }
+
+    fn push(&mut self, path: &str, a: Option<&DetailValue>, b: Option<&DetailValue>) {
+        if a.or(b).is_some_and(|value| value.left_out) {
+            return;
+        }
+        let values = [a.map(DetailValue::json), b.map(DetailValue::json)];
+        self.lines.push(FieldLine { path: path.to_string(), values, same: false, against: None });
+    }
+
+    /// Fields by their names; those that only one side has come where they stand.
+    fn fields(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue]) {
+        let mut next = 0;
+        for one in a {
+            let rest = b.get(next..).unwrap_or_default();
+            match rest.iter().position(|other| other.name == one.name) {
+                Some(ahead) => {
+                    for other in rest.get(..ahead).unwrap_or_default() {
+                        self.push(&format!("{path}.{}", other.name), None, Some(other));
+                    }
+                    if let Some(other) = rest.get(ahead) {
+                        self.compare(&format!("{path}.{}", one.name), one, other);
+                    }
+                    next += ahead + 1;
+                }
+                None => self.push(&format!("{path}.{}", one.name), Some(one), None),
+            }
+        }
+        for other in b.get(next..).unwrap_or_default() {
+            self.push(&format!("{path}.{}", other.name), None, Some(other));
+        }
+    }
+
+    fn list(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue]) {
+        let keys = |values: &[DetailValue]| values.iter().map(|value| value.hash).collect::<Vec<_>>();
+        let mut matches: Vec<Match> = Vec::new();
+        let all = Hole { a: [0, a.len()], b: [0, b.len()] };
+        if a.len() != b.len() {
+            common(&keys(a), &keys(b), all, &mut matches);
+        }
+        let mut equal = matches.iter().peekable();
+        for hole in holes(&matches, [a.len(), b.len()]) {
+            while let Some(one) = equal.next_if(|one| (one.a as usize) < hole.a[0]) {
+                self.element(path, a, b, *one);
+            }
+            let part = |values: &[DetailValue], at: usize, end: usize| values.get(at..end).map(<[_]>::len).unwrap_or(0);
+            let both = part(a, hole.a[0], hole.a[1]).min(part(b, hole.b[0], hole.b[1]));
+            for at in 0..both {
+                self.element(path, a, b, Match { a: (hole.a[0] + at) as u32, b: (hole.b[0] + at) as u32 });
+            }
+            for at in hole.a[0] + both..hole.a[1] {
+                self.push(&format!("{path}[{at}]"), a.get(at), None);
+            }
+            for at in hole.b[0] + both..hole.b[1] {
+                self.push(&format!("{path}[{at}]"), None, b.get(at));
+            }
+        }
+        for one in equal {
+            self.element(path, a, b, *one);
+        }
+    }
+
+    fn element(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue], one: Match) {
+        if let (Some(left), Some(right)) = (a.get(one.a as usize), b.get(one.b as usize)) {
+            self.compare(&format!("{path}[{}]", one.a), left, right);
+        }
+    }
+
+    /// Elements in any order: those with a partner say nothing, the others are shown.
+    fn set(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue]) {
+        if a.len().saturating_mul(b.len()) > MOST_TRIES {
+            return self.list(path, a, b);
+        }
+        let mut free: Vec<usize> = (0..b.len()).collect();
+        let mut rest = Vec::new();
+        for (at, one) in a.iter().enumerate() {
+            let same = |place: &usize| b.get(*place).is_some_and(|other| self.is_same(one, other));
+            match free.iter().position(same) {
+                Some(found) => drop(free.remove(found)),
+                None => rest.push(at),
+            }
+        }
+        for at in rest {
+            self.push(&format!("{path}[{at}]"), a.get(at), None);
+        }
+        for at in free {
+            self.push(&format!("{path}[{at}]"), None, b.get(at));
+        }
+    }
+
+    fn is_same(&self, a: &DetailValue, b: &DetailValue) -> bool {
+        a.hash == b.hash && a.marks.len() == b.marks.len() && self.contradiction(a, b).is_none()
+    }
+}

@@ -1,0 +1,393 @@
+//! One capture as it is compared: sessions, streams, and for each message a few words.
+//!
+//! Memory is bounded by [`MAX_BYTES`] for each capture. What comes after that is counted and not compared.
+
+use std::collections::HashMap;
+
+use super::content::{ContentHasher, ContentView, HashedMessage, IdentityMark};
+use super::hash::{hash_text, mix};
+use super::ignore::IgnoreList;
+use crate::facts::{Session, Sessions, refused};
+use crate::filter::Filter;
+use crate::pipeline::Output;
+use crate::record::{Body, Counts, Record};
+use crate::session::{Event, EventKind, Message, Side, Transport};
+use crate::table::{Refusal, Tables};
+use crate::tree::{LinkKind, ProblemText, Tree};
+
+/// Bytes that the digest of one capture may take.
+pub const MAX_BYTES: usize = 768 << 20;
+
+/// What is kept of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MessageDigest {
+    pub(super) record: u64,
+    /// Its place among [`CaptureDigest::names`].
+    pub(super) name: u32,
+    /// Its length in bytes.
+    pub(super) length: u32,
+    /// Its name, with the classes of objects in it that are told by number.
+    pub(super) sort: u64,
+    /// Name and fields, without what is volatile and without identities.
+    pub(super) content: u64,
+    /// The same with the content of the request that it answers, or of the replies to it.
+    pub(super) talk: u64,
+    /// Where its identities begin, among [`CaptureDigest::marks`], and where they end.
+    pub(super) marks: [u32; 2],
+    /// The hash of why it refuses; 0 where it does not.
+    pub(super) refused: u64,
+    /// The hash of the forms and dialects in which parts of it were read; 0 for the usual ones.
+    pub(super) form: u64,
+    /// The record that it answers, or 0, and the nanoseconds since then.
+    pub(super) reply_to: u64,
+    pub(super) elapsed: i64,
+    /// The place of the request that it answers, or of the first reply to it; [`NO_PEER`] where there is none.
+    pub(super) peer: u32,
+}
+
+/// The place of a message that there is not.
+pub(super) const NO_PEER: u32 = u32::MAX;
+
+/// Bytes of a direction that are in no message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
+    /// How many messages of the direction came before.
+    pub(super) before: u32,
+    /// Bytes that were lost, not understood or not opened.
+    pub(super) bytes: u64,
+    /// The record that says so.
+    pub(super) record: u64,
+}
+
+/// One direction of a stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LaneDigest {
+    /// Its messages, by their places among [`CaptureDigest::messages`].
+    pub(super) messages: Vec<u32>,
+    pub(super) losses: Vec<Loss>,
+    /// Its beginning was not captured.
+    pub(super) joined_late: bool,
+}
+
+/// One stream.
+#[derive(Clone, Debug)]
+pub(super) struct StreamDigest {
+    pub(super) transport: Transport,
+    pub(super) number: u32,
+    pub(super) protocol: &'static str,
+    pub(super) service: String,
+    pub(super) first_record: u64,
+    /// The client's direction and the server's.
+    pub(super) lanes: [LaneDigest; 2],
+}
+
+impl StreamDigest {
+    pub(super) fn messages(&self) -> impl Iterator<Item = u32> + '_ {
+        self.lanes.iter().flat_map(|lane| lane.messages.iter().copied())
+    }
+}
+
+/// What one client did.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SessionDigest {
+    pub(super) protocol: String,
+    /// What the client called itself; empty where it did not say.
+    pub(super) who: String,
+    pub(super) first_record: u64,
+    /// Its streams, by their places among [`CaptureDigest::streams`], in order of appearance.
+    pub(super) streams: Vec<u32>,
+}
+
+/// A capture as it is compared.
+#[derive(Default)]
+pub struct CaptureDigest {
+    pub(super) messages: Vec<MessageDigest>,
+    pub(super) marks: Vec<IdentityMark>,
+    pub(super) names: Vec<String>,
+    pub(super) streams: Vec<StreamDigest>,
+    pub(super) sessions: Vec<SessionDigest>,
+    /// Names of kinds of identities, by their hashes.
+    pub(super) kinds: HashMap<u64, String>,
+    /// Messages that came after the memory for digests was used up.
+    pub(super) beyond: u64,
+    /// Messages that were sent again, and are not compared.
+    pub(super) sent_again: u64,
+}
+
+impl CaptureDigest {
+    pub(super) fn message(&self, index: u32) -> Option<&MessageDigest> {
+        self.messages.get(index as usize)
+    }
+
+    pub(super) fn name(&self, message: &MessageDigest) -> &str {
+        self.names.get(message.name as usize).map_or("", String::as_str)
+    }
+
+    pub(super) fn marks_of(&self, message: &MessageDigest) -> &[IdentityMark] {
+        let [from, to] = message.marks;
+        self.marks.get(from as usize..to as usize).unwrap_or_default()
+    }
+
+    fn bytes(&self) -> usize {
+        self.messages.len() * (size_of::<MessageDigest>() + size_of::<u32>())
+            + self.marks.len() * size_of::<IdentityMark>()
+            + self.streams.len() * (size_of::<StreamDigest>() + 64)
+    }
+
+    /// Messages beyond the bound, which are not compared.
+    pub fn not_compared(&self) -> u64 {
+        self.beyond
+    }
+}
+
+/// What is known of a message's name.
+struct NameFacts {
+    place: u32,
+    hash: u64,
+    may_refuse: bool,
+    ignored: bool,
+}
+
+/// Makes a digest of the records of one capture.
+pub struct Digester<'f> {
+    digest: CaptureDigest,
+    hasher: ContentHasher,
+    sessions: Sessions,
+    over: Vec<Session>,
+    streams: HashMap<u64, u32>,
+    names: HashMap<String, NameFacts>,
+    ignore: &'f IgnoreList,
+    filter: Option<&'f Filter>,
+    ignored: Vec<u32>,
+    protocols: Vec<&'static str>,
+}
+
+impl<'f> Digester<'f> {
+    /// Compares what `filter` keeps and `ignore` does not leave out. With `strict` also what is volatile.
+    pub fn new(ignore: &'f IgnoreList, filter: Option<&'f Filter>, strict: bool) -> Digester<'f> {
+        Digester {
+            digest: CaptureDigest::default(),
+            hasher: ContentHasher::new(strict),
+            sessions: Sessions::default(),
+            over: Vec::new(),
+            streams: HashMap::new(),
+            names: HashMap::new(),
+            ignore,
+            filter,
+            ignored: Vec::new(),
+            protocols: Vec::new(),
+        }
+    }
+
+    /// The digest, once every record was seen.
+    pub fn finish(mut self) -> CaptureDigest {
+        self.over.extend(self.sessions.finish());
+        let mut digest = self.digest;
+        tie_replies(&mut digest.messages);
+        let place = |id: &(Transport, u32)| self.streams.get(&stream_key(id.0, id.1)).copied();
+        for session in &self.over {
+            let streams: Vec<u32> = session.streams.iter().filter_map(|stream| place(&stream.id)).collect();
+            digest.sessions.push(SessionDigest {
+                protocol: session.protocol.clone(),
+                who: who(session),
+                first_record: session.first_record,
+                streams,
+            });
+        }
+        digest.sessions.sort_by_key(|session| session.first_record);
+        digest
+    }
+
+    fn stream(&mut self, record: &Record<'_>) -> u32 {
+        let key = stream_key(record.transport, record.stream);
+        if let Some(place) = self.streams.get(&key) {
+            return *place;
+        }
+        let place = self.digest.streams.len() as u32;
+        self.streams.insert(key, place);
+        self.digest.streams.push(StreamDigest {
+            transport: record.transport,
+            number: record.stream,
+            protocol: record.protocol,
+            service: record.service.to_string(),
+            first_record: record.number,
+            lanes: Default::default(),
+        });
+        place
+    }
+
+    fn lane(&mut self, stream: u32, from: Side) -> Option<&mut LaneDigest> {
+        self.digest.streams.get_mut(stream as usize)?.lanes.get_mut(from.index())
+    }
+
+    fn name(&mut self, name: &str, tables: &Tables) -> &NameFacts {
+        if !self.names.contains_key(name) {
+            let def = tables.message_named(name).and_then(|id| tables.message(id));
+            let facts = NameFacts {
+                place: self.digest.names.len() as u32,
+                hash: hash_text(name),
+                may_refuse: def.is_some_and(|def| def.refusal != Refusal::Never),
+                ignored: self.ignore.ignores(name),
+            };
+            self.digest.names.push(name.to_string());
+            self.names.insert(name.to_string(), facts);
+        }
+        static UNKNOWN: NameFacts = NameFacts { place: 0, hash: 0, may_refuse: false, ignored: false };
+        self.names.get(name).unwrap_or(&UNKNOWN)
+    }
+
+    fn message(&mut self, record: &Record<'_>, stream: u32, view: &ContentView<'_>, message: &Message<'_>) {
+        let &NameFacts { place, hash, may_refuse, ignored } = self.name(message.name.raw(), view.tables);
+        if ignored || self.filter.is_some_and(|filter| !filter.keeps(record)) {
+            return;
+        }
+        if view.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain && link.node == 0) {
+            self.digest.sent_again += 1;
+            return;
+        }
+        if self.digest.bytes() > MAX_BYTES {
+            self.digest.beyond += 1;
+            return;
+        }
+        self.learn_kinds(record.protocol, view.tables);
+        let mut nodes = std::mem::take(&mut self.ignored);
+        self.ignore.nodes(record, &mut nodes);
+        let from = self.digest.marks.len() as u32;
+        let said = self.hasher.message(&ContentView { ignored: &nodes, ..*view }, &mut self.digest.marks);
+        self.ignored = nodes;
+        let HashedMessage { content, sort } = said;
+        let content = mix(hash, content);
+        let (reply_to, elapsed) = message.reply.map_or((0, 0), |reply| (reply.record, reply.nanos));
+        let refused = if may_refuse { refusal(view, message) } else { 0 };
+        let digest = MessageDigest {
+            record: record.number,
+            name: place,
+            length: message.bytes.len() as u32,
+            sort: mix(hash, sort),
+            content,
+            talk: content,
+            marks: [from, self.digest.marks.len() as u32],
+            refused,
+            form: form(view.tables, view.tree),
+            reply_to,
+            elapsed,
+            peer: NO_PEER,
+        };
+        let index = self.digest.messages.len() as u32;
+        self.digest.messages.push(digest);
+        if let Some(lane) = self.lane(stream, record.from) {
+            lane.messages.push(index);
+        }
+    }
+
+    fn learn_kinds(&mut self, protocol: &'static str, tables: &Tables) {
+        if self.protocols.contains(&protocol) {
+            return;
+        }
+        self.protocols.push(protocol);
+        let all = (0..).map(crate::tree::TypeRef).take_while(|ty| tables.type_def(*ty).is_some());
+        for kind in all.flat_map(|ty| tables.identities(ty)) {
+            let name = tables.name(kind);
+            self.digest.kinds.entry(hash_text(name)).or_insert_with(|| name.to_string());
+        }
+    }
+
+    fn event(&mut self, record: &Record<'_>, stream: u32, event: &Event) {
+        let counts = Counts::of_event(event);
+        let bytes = counts.lost + counts.undecoded;
+        let begins = matches!(event.kind, EventKind::Resync { passed_over } if event.offset == Some(passed_over));
+        let Some(lane) = self.lane(stream, record.from) else { return };
+        if begins && lane.messages.is_empty() && lane.losses.is_empty() {
+            lane.joined_late = true;
+        }
+        if bytes > 0 {
+            lane.losses.push(Loss { before: lane.messages.len() as u32, bytes, record: record.number });
+        }
+    }
+}
+
+impl Output for Digester<'_> {
+    fn record(&mut self, record: &Record<'_>) {
+        self.sessions.record(record, &|_| None);
+        self.over.append(&mut self.sessions.take_finished());
+        let stream = self.stream(record);
+        if let Some(known) = self.digest.streams.get_mut(stream as usize)
+            && known.service != record.service
+        {
+            known.service = record.service.to_string();
+        }
+        match &record.body {
+            Body::Message { message, tables, tree } => {
+                let view = ContentView { tables, tree, bytes: message.bytes, ignored: &[] };
+                self.message(record, stream, &view, message);
+            }
+            Body::Event(event) => self.event(record, stream, event),
+            Body::StreamEnd { counts, .. } => {
+                let (closed, number) = (counts.closed, record.number);
+                if let Some(lane) = self.lane(stream, record.from).filter(|_| closed > 0) {
+                    lane.losses.push(Loss { before: lane.messages.len() as u32, bytes: closed, record: number });
+                }
+            }
+        }
+    }
+}
+
+fn stream_key(transport: Transport, number: u32) -> u64 {
+    u64::from(number) | u64::from(transport == Transport::Udp) << 32
+}
+
+fn refusal(view: &ContentView<'_>, message: &Message<'_>) -> u64 {
+    let def = view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
+    let refused = def.and_then(|def| refused(def, view.tables, view.tree));
+    refused.map_or(0, |refused| hash_text(&refused.reason(message.name.raw())) | 1)
+}
+
+/// The text that says of a problem in which form something was read; `None` where it says something else.
+pub(super) fn form_text(problem: &ProblemText, tables: &Tables) -> Option<u64> {
+    match problem {
+        ProblemText::Table(sym) if tables.is_dialect(*sym) => Some(u64::from(sym.0)),
+        ProblemText::Fixed(text) if *text == crate::table::OTHER_FORM => Some(u64::MAX),
+        _ => None,
+    }
+}
+
+fn form(tables: &Tables, tree: &Tree) -> u64 {
+    let mut forms: Vec<u64> = tree
+        .problems()
+        .iter()
+        .filter_map(|problem| Some(mix(form_text(&problem.text, tables)?, problem.a as u64)))
+        .collect();
+    forms.sort_unstable();
+    forms.dedup();
+    forms.into_iter().fold(0, mix)
+}
+
+/// What a client called itself, in words.
+fn who(session: &Session) -> String {
+    let words = session.latest().into_iter().filter_map(|identity| {
+        let name = identity.name.clone().map(|name| format!("\"{name}\""));
+        let text = name.or_else(|| identity.id.as_ref().map(ToString::to_string))?;
+        Some(format!("{} {text}", identity.kind))
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Adds to the `talk` of requests what their replies say, and to that of replies what their requests say.
+fn tie_replies(messages: &mut [MessageDigest]) {
+    for at in 0..messages.len() {
+        let Some((record, content)) = messages.get(at).map(|m| (m.reply_to, m.content)) else { continue };
+        if record == 0 {
+            continue;
+        }
+        let Ok(request) = messages.binary_search_by_key(&record, |message| message.record) else { continue };
+        let asked = messages.get(request).map_or(0, |message| message.content);
+        if let Some(reply) = messages.get_mut(at) {
+            reply.talk = mix(reply.talk, asked);
+            reply.peer = request as u32;
+        }
+        if let Some(request) = messages.get_mut(request) {
+            request.peer = request.peer.min(at as u32);
+            request.talk = mix(request.talk, content);
+        }
+    }
+}

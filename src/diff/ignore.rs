@@ -1,0 +1,154 @@
+//! What is not compared: fields by their paths (`fields.buffer.time_sent`, `*.time_sent`), and messages by their names (`Cli2Auth_PingRequest`,
+//! `*PingRequest`).
+//!
+//! A path has the form that filters have. An entry may be both: the name of a message, a blank, and a path within it.
+
+use std::fmt;
+
+use crate::captured::Captured;
+use crate::filter::{FilterError, Paths, RecordValue};
+use crate::proto::LazyTables;
+use crate::record::{Body, Record};
+
+/// Entries of a list. Each costs time for every message.
+const MOST: usize = 1000;
+
+/// What is not compared.
+#[derive(Default)]
+pub struct IgnoreList {
+    messages: Vec<NamePattern>,
+    fields: Vec<IgnoredFields>,
+}
+
+/// Fields of all messages, or of some.
+struct IgnoredFields {
+    of: Option<NamePattern>,
+    paths: Paths,
+}
+
+/// A message's name; `*` stands for any characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct NamePattern(String);
+
+/// An entry that is wrong.
+#[derive(Debug)]
+pub struct IgnoreError {
+    entry: String,
+    why: Why,
+}
+
+#[derive(Debug)]
+enum Why {
+    Path(FilterError),
+    TooMany,
+}
+
+impl fmt::Display for IgnoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.why {
+            Why::Path(error) => error.fmt(f),
+            Why::TooMany => {
+                write!(f, "`{}` is one entry too many: there may be {MOST}", Captured::new(&self.entry).escaped())
+            }
+        }
+    }
+}
+
+impl std::error::Error for IgnoreError {}
+
+impl NamePattern {
+    fn fits(&self, name: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = name.strip_prefix(first) else { return false };
+        let mut parts: Vec<&str> = parts.collect();
+        let Some(last) = parts.pop() else { return rest.is_empty() };
+        for part in parts {
+            let Some(at) = rest.find(part) else { return false };
+            rest = rest.get(at + part.len()..).unwrap_or_default();
+        }
+        rest.ends_with(last)
+    }
+}
+
+/// Whether an entry, or its first word, is a path: it begins with a key that only paths have.
+fn is_path(word: &str) -> bool {
+    let word = word.trim_start_matches('.');
+    word == "fields" || word.starts_with("fields.") || word.starts_with("*.")
+}
+
+impl IgnoreList {
+    /// Adds an entry. Empty ones, and those that begin with `#`, are comments.
+    ///
+    /// # Errors
+    /// A path that names no field of `tables`, and more than a thousand entries.
+    pub fn add(&mut self, entry: &str, tables: &[LazyTables]) -> Result<(), IgnoreError> {
+        let text = entry.split(" #").next().unwrap_or_default().trim();
+        if text.is_empty() || text.starts_with('#') {
+            return Ok(());
+        }
+        let fail = |why| IgnoreError { entry: text.to_string(), why };
+        if self.messages.len() + self.fields.len() >= MOST {
+            return Err(fail(Why::TooMany));
+        }
+        let (name, path) = match text.split_once(char::is_whitespace) {
+            Some((name, path)) if !is_path(name) => (Some(name), Some(path.trim())),
+            _ if is_path(text) => (None, Some(text)),
+            _ => (Some(text), None),
+        };
+        let of = name.map(|name| NamePattern(name.to_string()));
+        match (of, path) {
+            (of, Some(path)) => {
+                let paths = Paths::compile(path, tables, false).map_err(|error| fail(Why::Path(error)))?;
+                self.fields.push(IgnoredFields { of, paths });
+            }
+            (Some(of), None) => self.messages.push(of),
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a message is not compared at all.
+    pub fn ignores(&self, message: &str) -> bool {
+        self.messages.iter().any(|pattern| pattern.fits(message))
+    }
+
+    /// Puts the nodes of a record's tree that are not compared into `nodes`, in ascending order.
+    pub(super) fn nodes(&self, record: &Record<'_>, nodes: &mut Vec<u32>) {
+        nodes.clear();
+        let Body::Message { message, .. } = &record.body else { return };
+        let name = message.name.raw();
+        for fields in self.fields.iter().filter(|fields| fields.of.as_ref().is_none_or(|of| of.fits(name))) {
+            let scope = fields.paths.scope(record);
+            for path in fields.paths.paths() {
+                scope.any(path, &mut |value| {
+                    if let RecordValue::Node(node) = value {
+                        nodes.push(node);
+                    }
+                    false
+                });
+            }
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        let fits = |pattern: &str, name| NamePattern(pattern.into()).fits(name);
+        assert!(fits("Ping", "Ping") && !fits("Ping", "PingReply") && !fits("Ping", "APing"));
+        assert!(fits("*Ping*", "Cli2Auth_PingRequest") && fits("Cli2*Request", "Cli2Auth_PingRequest"));
+        assert!(!fits("Cli2*Reply", "Cli2Auth_PingRequest") && fits("*", ""));
+    }
+
+    #[test]
+    fn a_path_is_told_from_a_name() {
+        assert!(is_path("fields.a") && is_path("*.time_sent") && is_path(".fields.a") && is_path("fields"));
+        assert!(!is_path("*PingRequest") && !is_path("channel-m") && !is_path("Fields.a"));
+    }
+}

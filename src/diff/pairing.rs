@@ -1,0 +1,213 @@
+//! Which session of one capture is which of the other one, and which stream is which.
+//!
+//! Sessions belong together by what was said in them, and where that does not decide, in the order in which they began. The same
+//! goes for the streams of a service in two sessions that belong together, and then for streams that are left over.
+
+use std::collections::HashMap;
+
+use super::digest::{CaptureDigest, StreamDigest};
+
+/// Of more sessions or streams than this, only those are held against each other whose order differs by less than [`NEAR`].
+const MANY: usize = 4096;
+const NEAR: usize = 48;
+
+/// Two streams that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StreamPair {
+    /// The stream of the first capture; `None` where only the second one has it.
+    pub(super) a: Option<u32>,
+    pub(super) b: Option<u32>,
+    /// The sessions that they belong to.
+    pub(super) sessions: [Option<u32>; 2],
+}
+
+/// How often each content comes up.
+type Contents = HashMap<u64, u32>;
+
+/// Something that is paired: a session, or a stream.
+struct Candidate {
+    /// Its place in its capture's list.
+    place: u32,
+    /// Only candidates with the same one belong together.
+    sort: String,
+    contents: Contents,
+    size: u64,
+}
+
+/// Pairs the streams of two captures. Every stream is in exactly one pair.
+pub(super) fn pair_streams(a: &CaptureDigest, b: &CaptureDigest) -> Vec<StreamPair> {
+    let sessions = pair(&session_candidates(a), &session_candidates(b), true);
+    let mut found = Found { a, b, pairs: Vec::new() };
+    for [in_a, in_b] in sessions {
+        let of = |digest: &CaptureDigest, place: u32| digest.sessions.get(place as usize).map(|s| s.streams.clone());
+        let (left, right) = (of(a, in_a).unwrap_or_default(), of(b, in_b).unwrap_or_default());
+        found.pair(&left, &right, true);
+    }
+    let [left, right] = found.left_over();
+    found.pair(&left, &right, false);
+    let [left, right] = found.left_over();
+    found.pairs.extend(left.into_iter().map(|place| [Some(place), None]));
+    found.pairs.extend(right.into_iter().map(|place| [None, Some(place)]));
+    in_order(a, b, found.pairs)
+}
+
+struct Found<'c> {
+    a: &'c CaptureDigest,
+    b: &'c CaptureDigest,
+    pairs: Vec<[Option<u32>; 2]>,
+}
+
+impl Found<'_> {
+    /// Pairs streams of these two lists. With `unlike` also such that have nothing in common but their service.
+    fn pair(&mut self, left: &[u32], right: &[u32], unlike: bool) {
+        let paired = pair(&stream_candidates(self.a, left), &stream_candidates(self.b, right), unlike);
+        self.pairs.extend(paired.into_iter().map(|[a, b]| [Some(a), Some(b)]));
+    }
+
+    fn left_over(&self) -> [Vec<u32>; 2] {
+        let rest = |side: usize, digest: &CaptureDigest| {
+            let mut known = vec![false; digest.streams.len()];
+            for place in self.pairs.iter().filter_map(|pair| *pair.get(side)?) {
+                known.get_mut(place as usize).into_iter().for_each(|known| *known = true);
+            }
+            (0..).zip(known).filter(|(_, known)| !known).map(|(place, _)| place).collect()
+        };
+        [rest(0, self.a), rest(1, self.b)]
+    }
+}
+
+/// The pairs with their sessions, in the order of the sessions and of the streams in the first capture; those of the second
+/// one alone come where their sessions are.
+fn in_order(a: &CaptureDigest, b: &CaptureDigest, pairs: Vec<[Option<u32>; 2]>) -> Vec<StreamPair> {
+    let sessions = [sessions_of(a), sessions_of(b)];
+    let of = |side: usize, stream: Option<u32>| sessions.get(side)?.get(stream? as usize).copied().flatten();
+    let mut out: Vec<StreamPair> =
+        pairs.into_iter().map(|[x, y]| StreamPair { a: x, b: y, sessions: [of(0, x), of(1, y)] }).collect();
+    let mut partner: HashMap<u32, u32> = HashMap::new();
+    for pair in &out {
+        if let [Some(in_a), Some(in_b)] = pair.sessions {
+            partner.entry(in_b).or_insert(in_a);
+        }
+    }
+    let first = |digest: &CaptureDigest, stream: Option<u32>| {
+        stream.and_then(|place| digest.streams.get(place as usize)).map_or(0, |stream| stream.first_record)
+    };
+    out.sort_by_key(|pair| {
+        let [in_a, in_b] = pair.sessions;
+        let session = in_a.or_else(|| partner.get(&in_b?).copied()).unwrap_or(u32::MAX);
+        let alone = u8::from(pair.a.is_none());
+        (session, alone, if alone == 0 { first(a, pair.a) } else { first(b, pair.b) })
+    });
+    out
+}
+
+/// The session of each stream.
+fn sessions_of(digest: &CaptureDigest) -> Vec<Option<u32>> {
+    let mut out = vec![None; digest.streams.len()];
+    for (number, session) in (0..).zip(&digest.sessions) {
+        for stream in &session.streams {
+            out.get_mut(*stream as usize).into_iter().for_each(|place| *place = Some(number));
+        }
+    }
+    out
+}
+
+fn session_candidates(digest: &CaptureDigest) -> Vec<Candidate> {
+    let sessions = (0..).zip(&digest.sessions);
+    sessions
+        .map(|(place, session)| {
+            let streams = session.streams.iter().filter_map(|stream| digest.streams.get(*stream as usize));
+            candidate(digest, place, session.protocol.clone(), streams)
+        })
+        .collect()
+}
+
+fn stream_candidates(digest: &CaptureDigest, streams: &[u32]) -> Vec<Candidate> {
+    let all = streams.iter().filter_map(|place| Some((*place, digest.streams.get(*place as usize)?)));
+    all.map(|(place, stream)| {
+        let sort = format!("{} {} {}", stream.protocol, stream.transport.word(), stream.service);
+        candidate(digest, place, sort, [stream].into_iter())
+    })
+    .collect()
+}
+
+fn candidate<'d>(
+    digest: &'d CaptureDigest,
+    place: u32,
+    sort: String,
+    streams: impl Iterator<Item = &'d StreamDigest>,
+) -> Candidate {
+    let mut contents = Contents::new();
+    let mut size = 0;
+    for message in streams.flat_map(StreamDigest::messages).filter_map(|index| digest.message(index)) {
+        *contents.entry(message.content).or_insert(0) += 1;
+        size += 1;
+    }
+    Candidate { place, sort, contents, size }
+}
+
+/// How much two candidates have in common, from 0 to 1000.
+fn likeness(a: &Candidate, b: &Candidate) -> u64 {
+    let (small, large) = if a.contents.len() < b.contents.len() { (a, b) } else { (b, a) };
+    let common =
+        small.contents.iter().map(|(key, n)| u64::from(*large.contents.get(key).unwrap_or(&0).min(n))).sum::<u64>();
+    common * 2000 / (a.size + b.size).max(1)
+}
+
+/// Pairs candidates, the most alike first and then those whose places in the order are nearest. With `unlike` also such that have
+/// nothing in common.
+fn pair(a: &[Candidate], b: &[Candidate], unlike: bool) -> Vec<[u32; 2]> {
+    let far = if a.len().saturating_mul(b.len()) > MANY { NEAR } else { usize::MAX };
+    let mut ranks: HashMap<&str, usize> = HashMap::new();
+    let b_ranks: Vec<usize> = b.iter().map(|other| rank(&mut ranks, &other.sort)).collect();
+    ranks.clear();
+    let mut tries = Vec::new();
+    for (at_a, one) in a.iter().enumerate() {
+        let rank_a = rank(&mut ranks, &one.sort);
+        let same = b.iter().zip(&b_ranks).enumerate().filter(|(_, (other, _))| one.sort == other.sort);
+        for (at_b, (other, rank_b)) in same.filter(|(_, (_, rank_b))| rank_a.abs_diff(**rank_b) <= far) {
+            let alike = likeness(one, other);
+            if alike > 0 || unlike {
+                tries.push((std::cmp::Reverse(alike), rank_a.abs_diff(*rank_b), at_a, at_b));
+            }
+        }
+    }
+    tries.sort_unstable();
+    let (mut used_a, mut used_b) = (vec![false; a.len()], vec![false; b.len()]);
+    let mut out = Vec::new();
+    for (.., at_a, at_b) in tries {
+        let (Some(one), Some(other)) = (used_a.get_mut(at_a), used_b.get_mut(at_b)) else { continue };
+        if !*one && !*other {
+            (*one, *other) = (true, true);
+            out.extend(a.get(at_a).zip(b.get(at_b)).map(|(one, other)| [one.place, other.place]));
+        }
+    }
+    out
+}
+
+/// How many of this sort came before.
+fn rank<'s>(ranks: &mut HashMap<&'s str, usize>, sort: &'s str) -> usize {
+    let count = ranks.entry(sort).or_insert(0);
+    *count += 1;
+    *count - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(place: u32, sort: &str, contents: &[u64]) -> Candidate {
+        let contents: Contents = contents.iter().map(|key| (*key, 1)).collect();
+        Candidate { place, sort: sort.into(), size: contents.len() as u64, contents }
+    }
+
+    #[test]
+    fn content_decides_before_order_and_order_where_there_is_none() {
+        let a = [of(0, "auth", &[1, 2, 3]), of(1, "auth", &[7, 8]), of(2, "game", &[1])];
+        let b = [of(5, "auth", &[7, 9]), of(6, "auth", &[1, 2, 4]), of(7, "file", &[1])];
+        assert_eq!(pair(&a, &b, true), [[0, 6], [1, 5]]);
+        let (a, b) = ([of(0, "file", &[]), of(1, "file", &[])], [of(3, "file", &[]), of(4, "file", &[])]);
+        assert_eq!(pair(&a, &b, true), [[0, 3], [1, 4]]);
+        assert_eq!(pair(&a, &b, false), [[0_u32; 2]; 0]);
+    }
+}

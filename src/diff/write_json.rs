@@ -1,0 +1,62 @@
+//! Differences as JSON: one object for each, and the sum as the last one.
+
+use serde_json::{Map, Value, json};
+
+use super::difference::{Difference, DifferenceKind, DifferenceSum, FieldDifference, RecordOf, Section};
+
+/// The objects of a message's differences, one a line.
+pub fn difference_json(section: &Section, difference: &Difference, out: &mut String) {
+    for field in &difference.fields {
+        out.push_str(&field_json(section, difference, field).to_string());
+        out.push('\n');
+    }
+}
+
+fn field_json(section: &Section, difference: &Difference, field: &FieldDifference) -> Value {
+    let mut object = Map::new();
+    let mut set = |key: &str, value: Value| drop(object.insert(key.to_string(), value));
+    set("kind", field.kind.word().into());
+    set("a", difference.a.map_or(Value::Null, record));
+    set("b", difference.b.map_or(Value::Null, record));
+    set("protocol", section.protocol.into());
+    set("service", section.service.as_str().into());
+    set("message", difference.message.as_str().into());
+    if let Some(path) = &field.path {
+        set("path", path.as_str().into());
+        set("values", Value::Array(field.values.iter().map(|value| parsed(value.as_deref())).collect()));
+    }
+    if let Some(identity) = &field.identity {
+        set("identity", identity.kind.as_str().into());
+        set("elsewhere", Value::Array(identity.elsewhere.iter().map(|of| of.map_or(Value::Null, record)).collect()));
+        set("more", identity.more.into());
+    }
+    if !difference.info.is_empty() {
+        set("info", difference.info.as_str().into());
+    }
+    Value::Object(object)
+}
+
+fn record(of: RecordOf) -> Value {
+    json!({"record": of.record, "transport": of.transport, "stream": of.stream})
+}
+
+/// A value's JSON; one that was cut off stays a text.
+fn parsed(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+}
+
+/// The last line.
+pub fn sum_json(sum: &DifferenceSum) -> String {
+    let kinds: Map<String, Value> = DifferenceKind::ALL
+        .iter()
+        .zip(sum.kinds)
+        .map(|(kind, count)| (kind.word().to_string(), count.into()))
+        .collect();
+    let [lost_a, lost_b] = sum.lost;
+    let mut all = json!({"same": sum.same, "differences": kinds, "lost": {"a": lost_a, "b": lost_b}});
+    let [beyond_a, beyond_b] = sum.not_compared;
+    if let Some(all) = all.as_object_mut().filter(|_| beyond_a + beyond_b > 0) {
+        all.insert("not_compared".into(), json!({"a": beyond_a, "b": beyond_b}));
+    }
+    format!("{all}\n")
+}
