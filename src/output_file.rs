@@ -4,12 +4,16 @@
 //! It knows paths and bytes, and nothing of what is in them.
 
 use crate::captured::file_name;
+mod spool;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+pub use spool::Spool;
 
 /// Paths under which a file is being written: a signal handler removes them before it exits.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());

@@ -166,6 +166,11 @@ pub trait Protocol: Sync {
     fn expects(&self, _ends: Ends, _settings: &Settings) -> Option<Expected> {
         None
     }
+    /// The content of a file that travelled encrypted, or why it cannot be opened; `None` for a file that is not encrypted. `keys` are the numbers that
+    /// messages of the capture brought (`file key` in tables), the likeliest first.
+    fn open_file(&self, _bytes: &[u8], _keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
+        None
+    }
     /// Makes an evaluator ready for this protocol's types with code.
     fn prepare(&self, _evaluator: &mut Evaluator, _settings: &Settings) {}
 

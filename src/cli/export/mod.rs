@@ -4,6 +4,9 @@
 
 mod args;
 mod chat;
+mod file_index;
+mod file_name;
+mod file_writer;
 mod files;
 mod messages;
 mod vault;

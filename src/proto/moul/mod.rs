@@ -135,6 +135,10 @@ impl Protocol for Moul {
         }
     }
 
+    fn open_file(&self, bytes: &[u8], keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
+        sdl::decrypt::open(bytes, keys)
+    }
+
     fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
         recognise::tcp(opening, tables)
     }

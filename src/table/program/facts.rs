@@ -23,6 +23,8 @@ pub struct FieldFacts {
     pub person: Option<Person>,
     /// What it is in a conversation (`chat WORD`).
     pub chat: Option<ChatRole>,
+    /// What it is of a transferred file (`file WORD`).
+    pub file: Option<FileRole>,
     /// Where not empty, any other value says no (`refuses unless A, B`).
     pub refuses_unless: Vec<u64>,
 }
@@ -73,6 +75,68 @@ impl ChatRole {
     /// All of them, by the word that tables use.
     pub const WORDS: [(&str, ChatRole); 4] =
         [("from", ChatRole::From), ("to", ChatRole::To), ("channel", ChatRole::Channel), ("text", ChatRole::Text)];
+}
+
+/// What a field is of a file that is transferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileRole {
+    /// The name, number or UUID by which the file is asked for.
+    Name,
+    /// The file's name in a message that brings the file itself.
+    Title,
+    /// What kind of file it is.
+    Kind,
+    /// What the parts of a file have in common, where no transaction ties them.
+    Id,
+    /// Bytes of the whole file.
+    Size,
+    /// Some of its bytes. Where no offset and no number stands beside them, they follow those that came before.
+    Part,
+    /// The same; the part with number 0 begins with the size of the whole file, 4 bytes, little-endian.
+    CountedPart,
+    /// All of its bytes.
+    Whole,
+    /// The place of a part's first byte in the file.
+    Offset,
+    /// A part's number, from 0.
+    Number,
+    /// How many parts the file has.
+    Parts,
+    /// The name of a list of files.
+    List,
+    /// In a list: the name under which the receiver keeps the file.
+    Listed,
+    /// In a list: the size of what is transferred.
+    PackedSize,
+    /// In a list: the MD5 of the file as the receiver keeps it, in hex.
+    Md5,
+    /// In a list: the MD5 of what is transferred, in hex.
+    PackedMd5,
+    /// Numbers with which encrypted files are opened.
+    Key,
+}
+
+impl FileRole {
+    /// All of them, by the word that tables use.
+    pub const WORDS: [(&str, FileRole); 17] = [
+        ("name", FileRole::Name),
+        ("title", FileRole::Title),
+        ("kind", FileRole::Kind),
+        ("id", FileRole::Id),
+        ("size", FileRole::Size),
+        ("part", FileRole::Part),
+        ("counted_part", FileRole::CountedPart),
+        ("whole", FileRole::Whole),
+        ("offset", FileRole::Offset),
+        ("number", FileRole::Number),
+        ("parts", FileRole::Parts),
+        ("list", FileRole::List),
+        ("listed", FileRole::Listed),
+        ("packed_size", FileRole::PackedSize),
+        ("md5", FileRole::Md5),
+        ("packed_md5", FileRole::PackedMd5),
+        ("key", FileRole::Key),
+    ];
 }
 
 /// How a message says no.

@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::syntax::*;
 
 /// What may stand behind a type; for suggestions only.
-const MODIFIERS: [&str; 22] = [
+const MODIFIERS: [&str; 23] = [
     "max",
     "shown",
     "id",
@@ -28,6 +28,7 @@ const MODIFIERS: [&str; 22] = [
     "continues",
     "person",
     "chat",
+    "file",
     "refuses",
 ];
 
@@ -207,6 +208,8 @@ impl TableParser<'_> {
             facts.person = Some(self.name("what the field tells about a person (`name`, `number`, `text`, …)")?);
         } else if self.eat_word("chat")? {
             facts.chat = Some(self.name("what the field is in a conversation (`from`, `to`, `channel`, `text`)")?);
+        } else if self.eat_word("file")? {
+            facts.file = Some(self.name("what the field is of a transferred file (`name`, `part`, `size`, …)")?);
         } else if self.eat_word("refuses")? {
             if !self.eat_word("unless")? {
                 return Err(self.wrong("`unless` and the values that are no refusal"));

@@ -246,6 +246,7 @@ pub(in crate::table) struct FactMods {
     pub(in crate::table) continues: bool,
     pub(in crate::table) person: Option<NameAst>,
     pub(in crate::table) chat: Option<NameAst>,
+    pub(in crate::table) file: Option<NameAst>,
     pub(in crate::table) refuses_unless: Vec<ExprAst>,
     pub(in crate::table) identity: Vec<String>,
 }
@@ -274,6 +275,7 @@ pub(in crate::table) static NO_MODS: Mods = Mods {
         continues: false,
         person: None,
         chat: None,
+        file: None,
         refuses_unless: Vec::new(),
         identity: Vec::new(),
     },

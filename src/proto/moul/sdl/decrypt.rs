@@ -89,6 +89,20 @@ pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, Decr
     Ok(Some(plain))
 }
 
+/// Opens a file, with the likeliest of the keys that logins brought where it needs one; `None` where it is not encrypted.
+pub fn open(bytes: &[u8], keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
+    let of_login = || keys.iter().find_map(|key| <[u32; 4]>::try_from(key.as_slice()).ok());
+    let key = match cipher(bytes)? {
+        Cipher::Xtea => Some(CLIENT_KEY),
+        Cipher::Xxtea => of_login(),
+    };
+    match key.map(|key| decrypt_file(key, bytes)) {
+        Some(Ok(plain)) => Some(Ok(plain?)),
+        Some(Err(error)) => Some(Err(error.to_string())),
+        None => Some(Err("no login of the capture brought the key that opens it".into())),
+    }
+}
+
 /// One of four words: `index` counts modulo 4.
 fn word(key: [u32; 4], index: u32) -> u32 {
     let [first, second, third, fourth] = key;

@@ -1,0 +1,96 @@
+//! What a message says of transferred files: the nodes that its tables mark with `file`, sorted by what they are.
+
+use crate::facts::MessageValues;
+use crate::table::FileRole;
+use crate::tree::{Kind, Node, mark};
+
+/// Characters of a name.
+pub(super) const MAX_NAME: usize = 1024;
+
+/// A marked node.
+#[derive(Clone, Copy)]
+pub(super) struct Marked<'a> {
+    pub(super) role: FileRole,
+    pub(super) index: u32,
+    pub(super) node: &'a Node,
+    /// The structure or list that it stands in.
+    pub(super) parent: u32,
+}
+
+/// The marked nodes of a message.
+pub(super) struct FileMarks<'a> {
+    pub(super) values: MessageValues<'a>,
+    pub(super) all: Vec<Marked<'a>>,
+}
+
+impl<'a> FileMarks<'a> {
+    /// Finds them. With `redact`, what is a secret is passed over.
+    pub(super) fn of(values: MessageValues<'a>, redact: bool) -> FileMarks<'a> {
+        let mut all: Vec<Marked<'a>> = Vec::new();
+        let mut open: Vec<(u32, u32)> = Vec::new();
+        for (index, node) in (0..).zip(values.tree.nodes()) {
+            while open.last().is_some_and(|(_, end)| *end <= index) {
+                open.pop();
+            }
+            let role =
+                values.tables.type_def(node.ty).and_then(|def| def.facts.as_deref()).and_then(|facts| facts.file);
+            let hidden = redact && node.has(mark::SECRET);
+            if let Some(role) = role.filter(|_| !hidden) {
+                // An alias marks the node around a region and the one inside it: the inner one has the value.
+                let parent = open.last().map_or(0, |(index, _)| *index);
+                if !matches!(node.kind, Kind::Struct | Kind::Null) {
+                    all.push(Marked { role, index, node, parent });
+                }
+            }
+            if matches!(node.kind, Kind::Struct | Kind::List) {
+                open.push((index, node.end));
+            }
+        }
+        FileMarks { values, all }
+    }
+
+    /// The first node with a role, outside of list entries.
+    pub(super) fn first(&self, role: FileRole) -> Option<&Marked<'a>> {
+        self.all.iter().find(|marked| marked.role == role && !self.is_listed(marked.parent))
+    }
+
+    /// The nodes with a role in a structure.
+    pub(super) fn within(&self, parent: u32, role: FileRole) -> Option<&Marked<'a>> {
+        self.all.iter().find(|marked| marked.role == role && marked.parent == parent)
+    }
+
+    /// The first node with a role that says something, in words.
+    pub(super) fn word(&self, role: FileRole) -> Option<String> {
+        let with = self.all.iter().filter(|marked| marked.role == role && !self.is_listed(marked.parent));
+        with.filter_map(|marked| self.values.word(marked.node, MAX_NAME)).next()
+    }
+
+    /// The first node with a role, as a number that is not negative.
+    pub(super) fn number(&self, role: FileRole) -> Option<u64> {
+        let marked = self.first(role)?;
+        self.values.number(marked.node).filter(|number| i64::try_from(*number).is_ok())
+    }
+
+    /// The number of a part: bits that have names of their own are none of it.
+    pub(super) fn part_number(&self) -> Option<u64> {
+        let marked = self.first(FileRole::Number)?;
+        let number = self.values.number(marked.node)?;
+        let flags = self.values.tables.symbols(marked.node.ty).filter(|symbols| symbols.flags);
+        let named = flags.map_or(0, |symbols| symbols.values.iter().fold(0, |all, value| all | value.value));
+        Some(number & !named).filter(|number| u32::try_from(*number).is_ok())
+    }
+
+    fn is_listed(&self, parent: u32) -> bool {
+        self.all.iter().any(|marked| marked.role == FileRole::Listed && marked.parent == parent)
+    }
+
+    /// What the parts of a file have in common: the node that is marked so, or else the transaction.
+    pub(super) fn key(&self) -> Option<String> {
+        if let Some(id) = self.first(FileRole::Id) {
+            return self.values.word(id.node, MAX_NAME);
+        }
+        let tables = self.values.tables;
+        let tied = |node: &&Node| tables.type_def(node.ty).is_some_and(|def| def.transaction);
+        self.values.word(self.values.tree.nodes().iter().find(tied)?, MAX_NAME)
+    }
+}
