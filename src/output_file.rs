@@ -142,12 +142,23 @@ impl OutputFile {
         if replaces {
             written.get_ref().sync_all()?;
         }
+        let target = self.target.clone();
+        self.commit_unsynced()?;
+        sync_folder(&target);
+        Ok(())
+    }
+
+    /// The same without waiting for the disk: one of thousands of files, which a power failure may leave empty.
+    ///
+    /// # Errors
+    /// As for [`commit`](OutputFile::commit).
+    pub fn commit_unsynced(mut self) -> io::Result<()> {
+        self.file()?.flush()?;
         let Some((path, _)) = &self.beside else { return Ok(()) };
         // Windows renames no open file.
         self.file = None;
         fs::rename(path, &self.target)?;
         unfinished(|all| all.remove(path));
-        sync_folder(&self.target);
         self.beside = None;
         Ok(())
     }

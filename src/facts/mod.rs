@@ -5,12 +5,12 @@
 
 mod bytes;
 mod counters;
+mod files;
 mod info;
 mod latency;
+mod message_values;
 mod pace;
 mod problems;
-mod files;
-mod message_values;
 mod refusal;
 mod replies;
 mod requests;
@@ -20,12 +20,12 @@ mod stream_facts;
 mod world;
 
 pub use bytes::{ByteCounts, StreamSummary};
+pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
 pub use info::{InfoSource, write_info};
 pub use latency::Latencies;
+pub use message_values::MessageValues;
 pub use pace::Pace;
 pub use problems::{ProblemKind, Problems};
-pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
-pub use message_values::MessageValues;
 pub use refusal::{Refused, refused};
 pub use replies::{Replies, RequestKind};
 pub use requests::{RequestCounts, Waiting};

@@ -19,12 +19,13 @@ const NUMBERS_TRIED: u32 = 100_000;
 /// Which names are taken in a folder.
 pub(super) struct FileNames {
     folder: PathBuf,
-    /// By a path as file systems without case compare it: whether it is a folder, and the last number that was tried.
+    /// By a path as file systems without case compare it.
     taken: HashMap<String, Taken>,
 }
 
 struct Taken {
-    folder: bool,
+    /// The folder's own path, where it is one: case may differ.
+    folder: Option<String>,
     last: u32,
 }
 
@@ -50,7 +51,7 @@ impl FileNames {
 
     /// Keeps a name for a file of the program's own.
     pub(super) fn reserve(&mut self, name: &str) {
-        self.taken.insert(folded(name), Taken { folder: false, last: 1 });
+        self.taken.insert(folded(name), Taken { folder: None, last: 1 });
     }
 
     /// Gives a path back: no file was made there.
@@ -66,8 +67,11 @@ impl FileNames {
     /// A folder below another one: one that was made before, one that is there, or a new one.
     fn folder_for(&mut self, above: &str, part: &str) -> io::Result<String> {
         let wanted = joined(above, part);
-        if self.taken.get(&folded(&wanted)).is_some_and(|taken| taken.folder) || self.is_folder(&wanted) {
-            self.taken.insert(folded(&wanted), Taken { folder: true, last: 1 });
+        if let Some(made) = self.taken.get(&folded(&wanted)).and_then(|taken| taken.folder.clone()) {
+            return Ok(made);
+        }
+        if self.is_folder(&wanted) {
+            self.taken.insert(folded(&wanted), Taken { folder: Some(wanted.clone()), last: 1 });
             return Ok(wanted);
         }
         let path = self.free(above, part, "", true)?;
@@ -87,8 +91,8 @@ impl FileNames {
         for number in (first..).take(NUMBERS_TRIED as usize) {
             let path = if number == 1 { plain.clone() } else { joined(above, &numbered(name, end, number)) };
             if !self.taken.contains_key(&folded(&path)) && self.on_disk(&path).symlink_metadata().is_err() {
-                self.taken.insert(folded(&path), Taken { folder, last: 1 });
-                self.taken.entry(folded(&plain)).or_insert(Taken { folder: false, last: 1 }).last = number;
+                self.taken.insert(folded(&path), Taken { folder: folder.then(|| path.clone()), last: 1 });
+                self.taken.entry(folded(&plain)).or_insert(Taken { folder: None, last: 1 }).last = number;
                 return Ok(path);
             }
         }

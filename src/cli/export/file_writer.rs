@@ -224,7 +224,7 @@ impl FileWriter {
             written.remarks.push("the same as before".into());
             return Ok(());
         }
-        output.commit()?;
+        output.commit_unsynced()?;
         if file.complete && self.known.len() < MAX_KNOWN {
             self.known.insert(key, path.clone());
         }

@@ -160,8 +160,11 @@ impl Lists {
         write(&mut self.line);
         self.index.write_all(&self.line)?;
         if self.json {
-            let mut out = io::stdout().lock();
-            writeln!(out, "{}", json())?;
+            // Whoever reads the lines may have read enough (`| head`); the files are wanted all the same.
+            match writeln!(io::stdout().lock(), "{}", json()) {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.json = false,
+                written => written?,
+            }
         }
         Ok(())
     }

@@ -6,6 +6,8 @@ mod args;
 mod chat;
 mod file_index;
 mod file_name;
+#[cfg(test)]
+mod file_name_tests;
 mod file_writer;
 mod files;
 mod messages;
