@@ -9,11 +9,8 @@ mod capture_tshark;
 mod checksums;
 mod common;
 mod damaged;
-<<<<<<< HEAD
 mod exported_messages;
-=======
 mod export_files;
->>>>>>> 154557d (export files: tests, hostile names, docs of the marks)
 mod filters;
 mod flow_tshark;
 mod follow;
