@@ -144,10 +144,8 @@ impl Files {
         }
         let Some(own) = marks.key() else { return };
         let key = (stream, own);
-        if let Some(list) = marks.word(FileRole::List) {
-            if self.asked_lists.len() < MAX_ASKED {
-                self.asked_lists.insert(key.clone(), list);
-            }
+        if let Some(list) = marks.word(FileRole::List).filter(|_| self.asked_lists.len() < MAX_ASKED) {
+            self.asked_lists.insert(key.clone(), list);
         }
         let list = self.asked_lists.get(&key).cloned();
         let found = self.listed.learn(record.protocol, marks);
@@ -221,11 +219,10 @@ impl Files {
         file.kept = true;
         let number = seen.marks.part_number();
         let mut bytes = bytes;
-        if role == FileRole::CountedPart && number == Some(0) {
-            if let Some((size, rest)) = bytes.split_first_chunk::<4>() {
-                file.size = Some(u64::from(u32::from_le_bytes(*size)));
-                bytes = rest;
-            }
+        let counted = role == FileRole::CountedPart && number == Some(0);
+        if let Some((size, rest)) = bytes.split_first_chunk::<4>().filter(|_| counted) {
+            file.size = Some(u64::from(u32::from_le_bytes(*size)));
+            bytes = rest;
         }
         if let Some(parts) = seen.marks.number(FileRole::Parts).filter(|parts| *parts > 0) {
             file.last_number = Some(parts - 1);
