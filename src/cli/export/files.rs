@@ -9,16 +9,18 @@ use super::args::ExportFilesArgs;
 use super::file_index::{INDEX_COLUMNS, LISTED_COLUMNS, index_json, index_line, listed_line};
 use super::file_name::FileNames;
 use super::file_writer::FileWriter;
+use crate::captured::file_name;
 use crate::facts::Files;
 use crate::filter::Filter;
 use crate::out::Record;
 use crate::output_file::{Access, Inputs, OutputFile, Spool};
 use crate::pipeline::{Output, StreamOver};
+use crate::remark::say;
 use crate::run::Run;
 
 pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
-    let fail = |error| CliError::File(args.output.display().to_string(), error);
+    let fail = |error| CliError::File(file_name(&args.output), error);
     let run = Run::new(&reading, setup)?;
     std::fs::create_dir_all(&args.output).map_err(fail)?;
     let max_file = args.max_file_size as u64;
@@ -50,13 +52,12 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     }
     if !ending.quiet {
         let Found { files, incomplete, absent } = found;
-        let dir = crate::captured::file_name(&args.output);
-        let _ = writeln!(
-            io::stderr(),
+        let dir = file_name(&args.output);
+        say(format_args!(
             "{files} files in {dir}, {incomplete} of them incomplete; {absent} were asked for and not sent"
-        );
+        ));
         if too_many {
-            let _ = writeln!(io::stderr(), "lists have more entries than are compared with files");
+            say(format_args!("lists have more entries than are compared with files"));
         }
     }
     ending.say_summary(&outcome);
