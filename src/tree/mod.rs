@@ -313,6 +313,11 @@ impl Tree {
         &self.problems
     }
 
+    /// Takes out the problems for which `keep` is false.
+    pub fn retain_problems(&mut self, keep: impl FnMut(&Problem) -> bool) {
+        self.problems.retain(keep);
+    }
+
     /// Adds a problem. A message keeps at most [`Tree::MAX_PROBLEMS`].
     pub fn problem(&mut self, problem: Problem) {
         if self.problems.len() < Self::MAX_PROBLEMS {

@@ -144,3 +144,19 @@ fn an_encrypted_descriptor_file_is_refused_where_no_login_can_come() {
         "{said}"
     );
 }
+
+#[test]
+fn that_a_server_writes_latin_1_is_said_once_a_stream_and_the_rest_counted() {
+    let keys = ["keys/moss_auth_key.der", "keys/moss_game_key.der"];
+    let all = crate::common::records("captures/moul/moss_full.pcapng", &keys, &[]);
+    let (mut said, mut counted) = (std::collections::BTreeMap::new(), 0);
+    for record in &all {
+        let problems = record["problems"].as_array().into_iter().flatten();
+        let here = problems.filter(|p| p["text"] == "not UTF-8: read as Latin-1").count();
+        *said.entry(record["stream"].as_u64().unwrap()).or_insert(0) += here;
+        let text = record["text"].as_str().filter(|text| text.ends_with("not UTF-8: read as Latin-1"));
+        counted += text.map_or(0, |text| text.split_once(' ').unwrap().0.parse().unwrap());
+    }
+    assert!(said.values().all(|n| *n <= 1), "{said:?}");
+    assert_eq!((said.values().sum::<usize>(), counted), (4, 120));
+}

@@ -2,6 +2,7 @@
 
 use super::super::{Context, Event, EventKind, Moment, Side};
 use super::half::Stage;
+use super::latin::ReadMessage;
 use super::search::{Bench, Found, Search, search};
 use super::session::{MoulSession, Whole, message_name};
 use crate::table::Outcome;
@@ -20,11 +21,13 @@ impl MoulSession {
             half.stream.set_need(half.stream.waiting().len() + 1);
             return false;
         };
-        let half = self.half(side);
+        let half = side.of(&mut self.halves);
         let bytes = half.stream.waiting().get(..sight).unwrap_or(&[]);
         let (outcome, outlined) = context.message(service, side, bytes);
         match outcome {
             Outcome::Message(id, length) => {
+                let read = ReadMessage { service, from: side, bytes, outlined };
+                let outlined = self.latin.say_once(&read, context);
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
                 self.emit(side, Whole { name, number, id: Some(id), length, outlined }, at, context);

@@ -10,6 +10,7 @@ mod gamemgr;
 mod half;
 pub mod keys;
 mod keystream;
+mod latin;
 mod meanings;
 mod natives;
 mod opening;

@@ -3,6 +3,7 @@
 //! Each becomes one text, with its count and its bytes among the spans. What a text means, and where it stands, is no business
 //! of this file.
 
+use super::latin::LATIN_1;
 use crate::table::{Call, Cursor, Native, Run, Stop, TreeSink};
 use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TextKind, decode_pieces, is_inverted_ascii, mark};
 
@@ -63,8 +64,6 @@ fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &C
     }
     Ok(0)
 }
-
-const LATIN_1: &str = "not UTF-8: read as Latin-1";
 
 /// How the bytes of a SafeString are to be read that are no inverted ASCII. Every known program inverts what it writes, and readers take a first byte
 /// without its highest bit for a text that is not inverted: so a name that begins with a letter beyond ASCII is sent right

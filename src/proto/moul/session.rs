@@ -3,6 +3,7 @@
 //! It knows the order in which these come. What is in a message is in the tables.
 
 use super::super::{Context, Decoded, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
+use super::latin::LatinTexts;
 use super::half::{Half, Stage};
 use super::keys::Deriver;
 use super::recognise::begins;
@@ -36,6 +37,8 @@ pub(super) struct MoulSession {
     pub(super) alone: bool,
     /// A session key that opened one direction of a connection joined late, while the other waits for more bytes.
     pub(super) joined_by: Option<JoinedKey>,
+    /// Texts of which is said that they are Latin-1.
+    pub(super) latin: LatinTexts,
     /// The service that an earlier connection made known for this server.
     pub(super) known: Option<(ServiceId, String)>,
 }
@@ -66,6 +69,7 @@ impl MoulSession {
             joined: false,
             alone: false,
             joined_by: None,
+            latin: LatinTexts::default(),
             known: None,
         }
     }
@@ -295,6 +299,7 @@ impl Session for MoulSession {
             self.requests.lose_replies(from, at);
         }
         self.give_up(from, text, at, context);
+        self.count_latin_texts(from, at, context);
         self.requests.report_unanswered(from, &self.service_name, at, context);
     }
 

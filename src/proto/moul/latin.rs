@@ -1,0 +1,68 @@
+//! Texts of 8 bits that are not UTF-8. A server that writes Latin-1 does so in every such text: that is said of the first one of a connection. Further ones are
+//! counted, and their number is said where their direction ends.
+
+use super::super::{Context, EventKind, Moment, Side};
+use super::session::MoulSession;
+use crate::table::ServiceId;
+use crate::tree::{Problem, ProblemText};
+
+/// The note of such a text.
+pub(super) const LATIN_1: &str = "not UTF-8: read as Latin-1";
+
+/// Texts in Latin-1 of one connection.
+#[derive(Debug, Default)]
+pub(super) struct LatinTexts {
+    said: bool,
+    /// Those of which nothing was said, of the client and of the server.
+    unsaid: [u64; 2],
+}
+
+/// A message that was read.
+pub(super) struct ReadMessage<'a> {
+    pub(super) service: ServiceId,
+    pub(super) from: Side,
+    pub(super) bytes: &'a [u8],
+    /// It was read into the outline, and not into the tree.
+    pub(super) outlined: bool,
+}
+
+impl LatinTexts {
+    /// Takes notes of what was said before out of a message. Returns whether the message is still in the outline: one whose notes are not those of
+    /// its bytes alone has to be in the tree.
+    pub(super) fn say_once(&mut self, read: &ReadMessage<'_>, context: &mut Context<'_>) -> bool {
+        if read.outlined {
+            let outline = context.outline.as_ref();
+            if !outline.is_some_and(|outline| outline.problems().iter().any(is_latin)) {
+                return true;
+            }
+            let Context { tables, evaluator, tree, .. } = context;
+            evaluator.message(tables, read.service, read.from.index(), read.bytes, *tree);
+        }
+        if context.tree.problems().iter().any(is_latin) {
+            let unsaid = read.from.of(&mut self.unsaid);
+            let said = &mut self.said;
+            context.tree.retain_problems(|problem| {
+                let keep = !is_latin(problem) || !std::mem::replace(said, true);
+                *unsaid += u64::from(!keep);
+                keep
+            });
+        }
+        false
+    }
+}
+
+fn is_latin(problem: &Problem) -> bool {
+    matches!(problem.text, ProblemText::Fixed(text) if text == LATIN_1)
+}
+
+impl MoulSession {
+    /// A direction is over: says how many of its texts were in Latin-1, beyond the one of which that was said.
+    pub(super) fn count_latin_texts(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
+        let text = match std::mem::take(from.of(&mut self.latin.unsaid)) {
+            0 => return,
+            1 => "1 more text is not UTF-8: read as Latin-1".to_string(),
+            n => format!("{n} more texts are not UTF-8: read as Latin-1"),
+        };
+        self.say(from, EventKind::Remark, text, at, context);
+    }
+}
