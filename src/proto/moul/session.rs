@@ -3,9 +3,9 @@
 //! It knows the order in which these come. What is in a message is in the tables.
 
 use super::super::{Context, Decoded, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
-use super::latin::LatinTexts;
 use super::half::{Half, Stage};
 use super::keys::Deriver;
+use super::latin::LatinTexts;
 use super::recognise::begins;
 use super::rejoin::JoinedKey;
 use super::sdl::downloads::Downloads;
