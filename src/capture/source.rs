@@ -10,10 +10,10 @@ use std::path::PathBuf;
 /// A capture file or reader that is not opened yet.
 pub struct Source {
     name: String,
-    origin: Origin,
+    origin: SourceOrigin,
 }
 
-enum Origin {
+enum SourceOrigin {
     Path(PathBuf),
     Reader(Box<dyn Read + Send>),
 }
@@ -30,12 +30,12 @@ impl Source {
     /// A file (or a named pipe) by its path.
     pub fn path(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self { name: path.to_string_lossy().into_owned(), origin: Origin::Path(path) }
+        Self { name: path.to_string_lossy().into_owned(), origin: SourceOrigin::Path(path) }
     }
 
     /// A reader, such as standard input; `name` is its name in errors.
     pub fn reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
-        Self { name: name.into(), origin: Origin::Reader(reader) }
+        Self { name: name.into(), origin: SourceOrigin::Reader(reader) }
     }
 
     /// Its name in errors.
@@ -48,11 +48,11 @@ impl Source {
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         match &self.origin {
-            Origin::Path(path) => {
+            SourceOrigin::Path(path) => {
                 let facts = std::fs::metadata(path).ok()?;
                 facts.is_file().then_some(facts.len())
             }
-            Origin::Reader(_) => None,
+            SourceOrigin::Reader(_) => None,
         }
     }
 
@@ -63,10 +63,10 @@ impl Source {
     pub(super) fn open(self) -> Result<Opened, CaptureError> {
         let name = self.name;
         let path = match self.origin {
-            Origin::Reader(reader) => {
+            SourceOrigin::Reader(reader) => {
                 return Ok(Opened { name, reader, plain: false });
             }
-            Origin::Path(path) => path,
+            SourceOrigin::Path(path) => path,
         };
         let fail = |problem| CaptureError::new(&name, None, 0, problem);
         let file = File::open(path).map_err(|e| fail(CaptureProblem::Open(e)))?;

@@ -91,7 +91,7 @@ struct Part<W> {
 }
 
 /// A frame as a block of the input describes it.
-struct Packet<'a> {
+struct SplitPacket<'a> {
     interface: usize,
     /// The timestamp's upper and lower 32 bits, in the interface's own units.
     ticks: [u32; 2],
@@ -228,7 +228,7 @@ impl<W: Write> Splitter<W> {
             let ticks = ticks(found.time, digits).map_err(write_fault)?;
             let ticks = [(ticks >> 32) as u32, (ticks & 0xffff_ffff) as u32];
             let data = input.at(found.place);
-            let packet = Packet { interface: 0, ticks, data, wire_len: found.wire_len, options: &[] };
+            let packet = SplitPacket { interface: 0, ticks, data, wire_len: found.wire_len, options: &[] };
             self.frame(&packet, choose)?;
         }
         Ok(())
@@ -239,7 +239,7 @@ impl<W: Write> Splitter<W> {
         self.shape = Section { order, options, interfaces: Vec::new(), shared: Vec::new(), split };
     }
 
-    fn frame(&mut self, packet: &Packet<'_>, choose: ChoosePart<'_>) -> ReadResult<()> {
+    fn frame(&mut self, packet: &SplitPacket<'_>, choose: ChoosePart<'_>) -> ReadResult<()> {
         self.frames += 1;
         let order = self.shape.order;
         let link = self.shape.interfaces.get(packet.interface).and_then(|body| order.u16_at(body, 0));
@@ -304,13 +304,13 @@ impl<W: Write> Part<W> {
 }
 
 /// What a packet block of any of the three kinds says; nothing where it contradicts itself or its section.
-fn packet<'a>(head: &BlockHeader, body: &'a [u8], section: &Section) -> Option<Packet<'a>> {
+fn packet<'a>(head: &BlockHeader, body: &'a [u8], section: &Section) -> Option<SplitPacket<'a>> {
     let order = head.order;
     if head.kind == SIMPLE_PACKET {
         let (data, wire_len) = (body.get(4..)?, order.u32_at(body, 0)?);
         let snap_len = order.u32_at(section.interfaces.first()?, 4).filter(|limit| *limit > 0);
         let captured = wire_len.min(snap_len.unwrap_or(u32::MAX)) as usize;
-        return Some(Packet { interface: 0, ticks: [0; 2], data: data.get(..captured)?, wire_len, options: &[] });
+        return Some(SplitPacket { interface: 0, ticks: [0; 2], data: data.get(..captured)?, wire_len, options: &[] });
     }
     let [first, high, low, captured, wire_len] = order.words::<5>(body)?;
     // The obsolete block has two fields of 16 bits here: the interface, and a count of drops.
@@ -320,7 +320,7 @@ fn packet<'a>(head: &BlockHeader, body: &'a [u8], section: &Section) -> Option<P
     let rest = body.get(20..)?;
     let data = rest.get(..captured as usize)?;
     let options = rest.get((captured as usize).next_multiple_of(4)..).unwrap_or_default();
-    Some(Packet { interface, ticks: [high, low], data, wire_len, options })
+    Some(SplitPacket { interface, ticks: [high, low], data, wire_len, options })
 }
 
 /// Writes a section header of unknown length.

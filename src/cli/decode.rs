@@ -68,7 +68,7 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
     }
     let mut evaluator = ready(tables, args)?;
     let mut tree = Tree::new();
-    let mut printer = Printer::new(args);
+    let mut printer = DecodePrinter::new(args);
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         match evaluator.message(tables, service, side.index(), rest, &mut tree) {
@@ -112,7 +112,7 @@ fn framed(lazy: &LazyTables, side: Side, bytes: &[u8], args: &ReadArgs, out: &mu
     let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service: None };
     let settings = settings(args, true)?;
     let mut session = lazy.protocol().session(&start, lazy.get());
-    let mut printer = Printer::new(args);
+    let mut printer = DecodePrinter::new(args);
     let mut emit = Printed { printer: &mut printer, out, count: 0, refused: None };
     let mut context = Context {
         tables: lazy.get(),
@@ -138,7 +138,7 @@ fn framed(lazy: &LazyTables, side: Side, bytes: &[u8], args: &ReadArgs, out: &mu
 
 /// Prints messages; the first event about bytes that were not understood is kept.
 struct Printed<'a> {
-    printer: &'a mut Printer,
+    printer: &'a mut DecodePrinter,
     out: &'a mut Vec<u8>,
     count: u64,
     refused: Option<String>,
@@ -211,7 +211,7 @@ fn value(
         let found = crate::proto::load_tables(lazy.protocol(), &further).and_then(|t| t.with_type(&root(ty)));
         match found {
             Ok((tables, type_ref)) => {
-                return print_value(&tables, Typed { name: ty, ty: type_ref, bit }, bytes, args, out);
+                return print_value(&tables, AskedValue { name: ty, ty: type_ref, bit }, bytes, args, out);
             }
             Err(error) => failed = failed.or(Some(error)),
         }
@@ -226,7 +226,7 @@ fn root(ty: &str) -> String {
 }
 
 /// A type as it was asked for, and the bit that the value begins at.
-struct Typed<'a> {
+struct AskedValue<'a> {
     name: &'a str,
     ty: TypeRef,
     bit: usize,
@@ -234,17 +234,17 @@ struct Typed<'a> {
 
 fn print_value(
     tables: &Tables,
-    typed: Typed<'_>,
+    typed: AskedValue<'_>,
     bytes: &[u8],
     args: &ReadArgs,
     out: &mut Vec<u8>,
 ) -> Result<(), CliError> {
-    let Typed { name: text, ty, bit } = typed;
+    let AskedValue { name: text, ty, bit } = typed;
     let mut evaluator = ready(tables, args)?;
     let mut tree = Tree::new();
     let name = tables.sym("value").unwrap_or(Sym::ELEMENT);
     let end = evaluator.value(tables, ty, name, bytes, bit, &mut tree);
-    let mut printer = Printer::new(args);
+    let mut printer = DecodePrinter::new(args);
     let rest = tree.nodes().iter().position(|n| n.kind == Kind::Undecoded && n.start as usize >= end);
     let padding = bytes.len() * 8 - end.min(bytes.len() * 8) < 8 && last_bits_zero(bytes, end);
     // Where a type could not be read at all, the tree is a structure that holds only the undecoded rest.
@@ -288,19 +288,19 @@ fn last_bits_zero(bytes: &[u8], bit: usize) -> bool {
     bytes.get(bit / 8).is_none_or(|b| bit.is_multiple_of(8) || b >> (bit % 8) == 0)
 }
 
-struct Printer {
+struct DecodePrinter {
     json: JsonWriter,
     tree: Option<TreeWriter>,
 }
 
-impl Printer {
+impl DecodePrinter {
     fn new(args: &ReadArgs) -> Self {
         let paint = {
             let terminal = std::io::stdout().is_terminal();
             Paint::new(coloured(args.color, terminal), marks(terminal))
         };
         let style = TreeOptions { paint, redact: args.redact, bytes: args.bytes, ..TreeOptions::default() };
-        Printer {
+        DecodePrinter {
             json: JsonWriter::new(JsonOptions { spans: args.spans, redact: args.redact }),
             tree: (!args.json).then(|| TreeWriter::new(style)),
         }

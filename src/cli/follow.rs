@@ -211,7 +211,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
 }
 
 /// A direction on its way into its file.
-struct Direction {
+struct FollowedDirection {
     follow: Follow,
     buffer: Vec<u8>,
     /// Made with the first bytes.
@@ -227,7 +227,7 @@ struct All {
     side: Option<Side>,
     redact: bool,
     filter: Option<Filter>,
-    open: HashMap<(StreamKey, Side), Direction>,
+    open: HashMap<(StreamKey, Side), FollowedDirection>,
     /// Files whose streams are over, to be completed.
     done: Vec<(PathBuf, OutputFile)>,
     held: usize,
@@ -241,7 +241,7 @@ impl All {
             return;
         }
         let (form, filtered, redact) = (self.form, self.filter.is_some(), self.redact);
-        let direction = self.open.entry((key, side)).or_insert_with(|| Direction {
+        let direction = self.open.entry((key, side)).or_insert_with(|| FollowedDirection {
             follow: Follow::new(form, Some(side), filtered)
                 .redacted(redact)
                 .marked(marks(io::IsTerminal::is_terminal(&io::stdout()))),

@@ -16,12 +16,12 @@ use crate::proto::{FileRule, Given, GivenFile, OptionKind, OptionSpec, PROTOCOLS
 /// What was typed for the options of all protocols.
 #[derive(Clone, Debug, Default)]
 pub struct ProtocolArgs {
-    options: Vec<Typed>,
+    options: Vec<TypedOption>,
 }
 
 /// What was typed for one option.
 #[derive(Clone, Debug)]
-struct Typed {
+struct TypedOption {
     spec: OptionSpec,
     values: Vec<OsString>,
 }
@@ -38,7 +38,7 @@ impl Args for ProtocolArgs {
 
 impl FromArgMatches for ProtocolArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let options = specs().map(|spec| Typed { values: values(&spec, matches), spec }).collect();
+        let options = specs().map(|spec| TypedOption { values: values(&spec, matches), spec }).collect();
         Ok(ProtocolArgs { options })
     }
 
@@ -66,7 +66,7 @@ impl ProtocolArgs {
     /// A file that cannot be read.
     pub(super) fn read(&self, no_capture: bool) -> Result<Given, CliError> {
         let mut given = Given::new(no_capture);
-        for Typed { spec, values } in &self.options {
+        for TypedOption { spec, values } in &self.options {
             for value in values {
                 match spec.kind {
                     OptionKind::Word(_) => given.set_word(spec.name, value.to_string_lossy().into_owned()),

@@ -22,7 +22,7 @@ use crate::out::tree::{TreeOptions, TreeWriter};
 use crate::out::{Marks, Paint, Zone};
 use crate::pipeline::{DecodeAs, Setup};
 use crate::proto::{Options, Transport};
-use crate::run::{Columns, Input, Reading, RecordWriter};
+use crate::run::{Columns, FrameInput, Reading, RecordWriter};
 
 /// The columns of `--csv` alone.
 const DEFAULT_COLUMNS: &str = "record,time,frame,transport,stream,src,dst,from,protocol,service,message,event";
@@ -84,10 +84,10 @@ impl Plan {
 fn reading(args: &ReadArgs) -> Result<Reading, CliError> {
     let no_files = args.captures.is_empty() && args.read_files.is_empty();
     let input = match (&args.interface, &args.tail) {
-        (None, None) => Input::Files(args.captures.iter().chain(&args.read_files).cloned().collect()),
-        (None, Some(file)) if no_files => Input::Growing(file.clone()),
+        (None, None) => FrameInput::Files(args.captures.iter().chain(&args.read_files).cloned().collect()),
+        (None, Some(file)) if no_files => FrameInput::Growing(file.clone()),
         (Some(name), None) if no_files => {
-            Input::Interface(name.clone(), args.capture_filter.clone().unwrap_or_default())
+            FrameInput::Interface(name.clone(), args.capture_filter.clone().unwrap_or_default())
         }
         _ => return Err(CliError::Typed("captures, --tail and -i exclude each other".into())),
     };

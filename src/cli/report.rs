@@ -15,7 +15,7 @@ use crate::out::tree::{AnnotationStore, Annotator};
 use crate::out::{Body, Record};
 use crate::output_file::{Access, Inputs, OutputFile};
 use crate::pipeline::Output;
-use crate::run::{Input, Run};
+use crate::run::{FrameInput, Run};
 use crate::session::EventKind;
 
 /// Bytes of names that are kept from record to record.
@@ -26,7 +26,7 @@ type Page = ReportWriter<BufWriter<OutputFile>>;
 pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
     let captures = match &reading.input {
-        Input::Files(paths) => paths.clone(),
+        FrameInput::Files(paths) => paths.clone(),
         _ => return Err(CliError::Typed("a report is made of capture files".into())),
     };
     let name = |path: &PathBuf| path.file_name().map_or("capture".into(), |name| name.to_string_lossy().into_owned());
@@ -44,7 +44,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     let fail = |e| CliError::File(file_name(&args.output), e);
     let file = OutputFile::create(&args.output, Access::Owner, &inputs).map_err(fail)?;
     let page = ReportWriter::new(BufWriter::new(file), options).map_err(fail)?;
-    let mut collector = Collector {
+    let mut collector = ReportOutput {
         page,
         filter,
         sessions: Sessions::default(),
@@ -88,7 +88,7 @@ fn described(session: &Session) -> ReportSession {
 }
 
 /// Writes each record into the page, and hands it to the collector of sessions.
-struct Collector {
+struct ReportOutput {
     page: Page,
     filter: Option<Filter>,
     sessions: Sessions,
@@ -101,7 +101,7 @@ struct Collector {
     error: Option<io::Error>,
 }
 
-impl Output for Collector {
+impl Output for ReportOutput {
     fn record(&mut self, record: &Record<'_>) {
         self.store.clear(KEEP);
         let range = self.names.next(record, &mut self.store);

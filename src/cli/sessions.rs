@@ -19,13 +19,13 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     let (only, read) = args.resolved();
     let Plan { reading, setup, ending, .. } = Plan::new(&read)?;
     let printing = Printing { form: args.form(&read), story: args.story, only, out: Vec::new(), error: None };
-    let mut collector = Collector {
+    let mut collector = SessionsOutput {
         printing,
         sessions: Sessions::default(),
         names: Annotator::default(),
         store: AnnotationStore::default(),
     };
-    if matches!(collector.printing.form, Form::Csv) {
+    if matches!(collector.printing.form, SessionsForm::Csv) {
         collector.printing.out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
     }
     let mut outcome = Run::new(&reading, setup)?.into_output(&mut collector);
@@ -55,18 +55,18 @@ impl SessionsArgs {
         (self.session.or(number), read)
     }
 
-    fn form(&self, read: &ReadArgs) -> Form {
+    fn form(&self, read: &ReadArgs) -> SessionsForm {
         match (read.json, read.csv) {
-            (true, _) => Form::Json,
-            (false, true) => Form::Csv,
-            (false, false) => Form::Text,
+            (true, _) => SessionsForm::Json,
+            (false, true) => SessionsForm::Csv,
+            (false, false) => SessionsForm::Text,
         }
     }
 }
 
 /// How sessions are printed.
 #[derive(Clone, Copy)]
-pub(super) enum Form {
+pub(super) enum SessionsForm {
     /// Blocks of text.
     Text,
     /// One JSON object a line.
@@ -76,14 +76,14 @@ pub(super) enum Form {
 }
 
 /// Hands records to the collector, and prints the sessions that are over.
-struct Collector {
+struct SessionsOutput {
     sessions: Sessions,
     names: Annotator,
     store: AnnotationStore,
     printing: Printing,
 }
 
-impl Output for Collector {
+impl Output for SessionsOutput {
     fn record(&mut self, record: &Record<'_>) {
         self.store.clear(KEEP);
         let range = self.names.next(record, &mut self.store);
@@ -102,7 +102,7 @@ impl Output for Collector {
 }
 
 struct Printing {
-    form: Form,
+    form: SessionsForm,
     story: bool,
     /// The only session that is printed, by its number.
     only: Option<u64>,
@@ -114,13 +114,13 @@ impl Printing {
     fn sessions(&mut self, sessions: &[Session]) {
         for session in sessions.iter().filter(|session| self.only.is_none_or(|only| session.number == only)) {
             match self.form {
-                Form::Json => {
+                SessionsForm::Json => {
                     let text = session_json(session, self.story).to_string();
                     self.out.extend_from_slice(text.as_bytes());
                     self.out.push(b'\n');
                 }
-                Form::Csv => session_csv(session, &mut self.out),
-                Form::Text => {
+                SessionsForm::Csv => session_csv(session, &mut self.out),
+                SessionsForm::Text => {
                     let mut text = String::new();
                     session_text(session, self.story, &mut text);
                     self.out.extend_from_slice(text.as_bytes());

@@ -20,8 +20,8 @@ pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
     let servers = networks(&args.servers)?;
     let inputs = Inputs::of(args.captures.iter().map(PathBuf::as_path));
     std::fs::create_dir_all(&args.output).map_err(|e| CliError::File(file_name(&args.output), e))?;
-    let parts: Vec<Part> =
-        (0..args.into).map(|number| Part::create(args, number, &inputs)).collect::<Result<_, _>>()?;
+    let parts: Vec<PartFile> =
+        (0..args.into).map(|number| PartFile::create(args, number, &inputs)).collect::<Result<_, _>>()?;
     let names: Vec<PathBuf> = parts.iter().map(|part| part.path.clone()).collect();
     let mut splitter = Splitter::new(parts.into_iter().map(|part| BufWriter::with_capacity(BUFFER, part.file)));
     let count = u64::from(args.into);
@@ -59,17 +59,17 @@ pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
     Ok(status)
 }
 
-struct Part {
+struct PartFile {
     path: PathBuf,
     file: OutputFile,
 }
 
-impl Part {
-    fn create(args: &SplitArgs, number: u16, inputs: &Inputs) -> Result<Part, CliError> {
+impl PartFile {
+    fn create(args: &SplitArgs, number: u16, inputs: &Inputs) -> Result<PartFile, CliError> {
         let width = args.into.saturating_sub(1).to_string().len().max(2);
         let path = args.output.join(format!("part-{number:0width$}.pcapng"));
         let file = OutputFile::create(&path, Access::Usual, inputs);
-        Ok(Part { file: file.map_err(|e| CliError::File(file_name(&path), e))?, path })
+        Ok(PartFile { file: file.map_err(|e| CliError::File(file_name(&path), e))?, path })
     }
 }
 

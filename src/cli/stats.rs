@@ -14,7 +14,7 @@ use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::run::{Run, RunError};
 
 /// Counts records as they come.
-struct Counter {
+struct StatsOutput {
     stats: Stats,
     /// With a filter, streams are those with a record that it keeps, and their bytes are those of these records.
     filter: Option<Filter>,
@@ -23,7 +23,7 @@ struct Counter {
     left: u64,
 }
 
-impl Output for Counter {
+impl Output for StatsOutput {
     fn record(&mut self, record: &Record<'_>) {
         if self.left == 0 {
             return;
@@ -76,7 +76,7 @@ impl Output for Counter {
 
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
-    let mut counter = Counter { stats: Stats::default(), filter, kept: HashMap::new(), left: limit };
+    let mut counter = StatsOutput { stats: Stats::default(), filter, kept: HashMap::new(), left: limit };
     let mut outcome = Run::new(&reading, setup)?.into_output(&mut counter);
     let mut error = outcome.error.take();
     if let Some(error) = error.take_if(|error| !matches!(error, RunError::Capture(_))) {

@@ -9,7 +9,7 @@ use super::load::tables as load;
 use crate::examples::run_examples;
 use crate::out::lua_script;
 use crate::proto::LazyTables;
-use crate::table::{Declaration, Sender, Tables};
+use crate::table::{ListedDeclaration, Sender, Tables};
 
 pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, CliError> {
     let mut out = String::new();
@@ -87,7 +87,7 @@ fn show(all: &[LazyTables], name: &str, out: &mut String) -> Result<Status, CliE
     Err(CliError::Typed(format!("the tables have nothing named `{name}`{near}")))
 }
 
-fn source_of(tables: &Tables, d: &Declaration) -> String {
+fn source_of(tables: &Tables, d: &ListedDeclaration) -> String {
     let Some(source) = tables.sources().get(d.file as usize) else { return String::new() };
     let line = source.text.get(..d.range.0).unwrap_or("").matches('\n').count() + 1;
     let mut out = format!("// {} {}, {}:{line}\n", tables.protocol(), d.kind, source.name);

@@ -49,7 +49,7 @@ use regex_lite::Regex;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Filter {
-    condition: Condition,
+    condition: BooleanExpr,
     protocols: Vec<String>,
     redact: bool,
     notes: Vec<String>,
@@ -67,10 +67,10 @@ pub struct FilterError {
 }
 
 /// A condition.
-enum Condition {
-    And(Vec<Condition>),
-    Or(Vec<Condition>),
-    Not(Box<Condition>),
+enum BooleanExpr {
+    And(Vec<BooleanExpr>),
+    Or(Vec<BooleanExpr>),
+    Not(Box<BooleanExpr>),
     Test(Path, Check),
 }
 
@@ -186,34 +186,34 @@ fn protocols(tables: &[LazyTables]) -> Vec<String> {
     tables.iter().map(|t| t.protocol().name().to_string()).collect()
 }
 
-impl Condition {
+impl BooleanExpr {
     fn holds(&self, scope: &RecordScope<'_>) -> bool {
         match self {
-            Condition::And(all) => all.iter().all(|c| c.holds(scope)),
-            Condition::Or(any) => any.iter().any(|c| c.holds(scope)),
-            Condition::Not(c) => !c.holds(scope),
-            Condition::Test(path, check) => scope.any(path, &mut |value| check.holds(scope, value)),
+            BooleanExpr::And(all) => all.iter().all(|c| c.holds(scope)),
+            BooleanExpr::Or(any) => any.iter().any(|c| c.holds(scope)),
+            BooleanExpr::Not(c) => !c.holds(scope),
+            BooleanExpr::Test(path, check) => scope.any(path, &mut |value| check.holds(scope, value)),
         }
     }
 
     /// How expensive testing it is.
     fn cost(&self) -> u32 {
         match self {
-            Condition::And(list) | Condition::Or(list) => list.iter().map(Condition::cost).max().unwrap_or(0),
-            Condition::Not(c) => c.cost(),
-            Condition::Test(path, check) => path.cost() + u32::from(matches!(check, Check::Matches(_))),
+            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().map(BooleanExpr::cost).max().unwrap_or(0),
+            BooleanExpr::Not(c) => c.cost(),
+            BooleanExpr::Test(path, check) => path.cost() + u32::from(matches!(check, Check::Matches(_))),
         }
     }
 
     /// Moves cheap conditions before expensive ones, which does not change the result.
     fn order_by_cost(&mut self) {
         match self {
-            Condition::And(list) | Condition::Or(list) => {
-                list.iter_mut().for_each(Condition::order_by_cost);
-                list.sort_by_key(Condition::cost);
+            BooleanExpr::And(list) | BooleanExpr::Or(list) => {
+                list.iter_mut().for_each(BooleanExpr::order_by_cost);
+                list.sort_by_key(BooleanExpr::cost);
             }
-            Condition::Not(c) => c.order_by_cost(),
-            Condition::Test(..) => {}
+            BooleanExpr::Not(c) => c.order_by_cost(),
+            BooleanExpr::Test(..) => {}
         }
     }
 }

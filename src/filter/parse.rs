@@ -7,7 +7,7 @@ use super::keys::RecordKey;
 use super::names::FilterNames;
 use super::parse_value::Asked;
 use super::path::Path;
-use super::{Check, Comparison, Condition, FilterError};
+use super::{BooleanExpr, Check, Comparison, FilterError};
 use crate::suggest::suggestion;
 
 /// The most parentheses and `not`s within each other.
@@ -38,7 +38,7 @@ pub(super) enum PathTarget {
 }
 
 /// Parses an expression.
-pub(super) fn expression(text: &str, names: &FilterNames<'_>) -> ParseResult<(Condition, Remarks)> {
+pub(super) fn expression(text: &str, names: &FilterNames<'_>) -> ParseResult<(BooleanExpr, Remarks)> {
     let mut parser = FilterParser { text, at: 0, names, remarks: Remarks::default() };
     parser.skip_blanks();
     if parser.rest().is_empty() {
@@ -114,30 +114,30 @@ impl<'a> FilterParser<'a> {
         found
     }
 
-    fn or(&mut self, depth: usize) -> ParseResult<Condition> {
+    fn or(&mut self, depth: usize) -> ParseResult<BooleanExpr> {
         let mut list = vec![self.and(depth)?];
         while self.take("||") || self.take_word(&["or", "OR"]) {
             list.push(self.and(depth)?);
         }
-        Ok(if list.len() == 1 { list.swap_remove(0) } else { Condition::Or(list) })
+        Ok(if list.len() == 1 { list.swap_remove(0) } else { BooleanExpr::Or(list) })
     }
 
-    fn and(&mut self, depth: usize) -> ParseResult<Condition> {
+    fn and(&mut self, depth: usize) -> ParseResult<BooleanExpr> {
         let mut list = vec![self.not(depth)?];
         while self.take("&&") || self.take_word(&["and", "AND"]) {
             list.push(self.not(depth)?);
         }
-        Ok(if list.len() == 1 { list.swap_remove(0) } else { Condition::And(list) })
+        Ok(if list.len() == 1 { list.swap_remove(0) } else { BooleanExpr::And(list) })
     }
 
-    fn not(&mut self, depth: usize) -> ParseResult<Condition> {
+    fn not(&mut self, depth: usize) -> ParseResult<BooleanExpr> {
         self.skip_blanks();
         if depth > DEPTH {
             return Err(self.wrong(self.at..self.at + 1, "too many parentheses within each other"));
         }
         let bang = self.rest().starts_with('!') && !self.rest().starts_with("!=");
         if (bang && self.take("!")) || self.take_word(&["not", "NOT"]) {
-            return Ok(Condition::Not(Box::new(self.not(depth + 1)?)));
+            return Ok(BooleanExpr::Not(Box::new(self.not(depth + 1)?)));
         }
         let open = self.at;
         if self.take("(") {
@@ -157,7 +157,7 @@ impl<'a> FilterParser<'a> {
         Ok(test)
     }
 
-    fn test(&mut self) -> ParseResult<Condition> {
+    fn test(&mut self) -> ParseResult<BooleanExpr> {
         let (path, target) = self.path()?;
         self.skip_blanks();
         let at = self.at;
@@ -177,7 +177,7 @@ impl<'a> FilterParser<'a> {
         } else {
             Check::Present
         };
-        Ok(Condition::Test(path, check))
+        Ok(BooleanExpr::Test(path, check))
     }
 
     fn comparison(&mut self) -> ParseResult<Option<Comparison>> {

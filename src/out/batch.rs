@@ -48,18 +48,18 @@ struct Head {
     protocol: &'static str,
     service: Range,
     annotations: AnnotationRange,
-    what: What,
+    what: BatchedBody,
 }
 
-enum What {
-    Message { name: Range, number: Option<u64>, offset: u64, bytes: Range, reply: Option<Reply>, fields: Fields },
+enum BatchedBody {
+    Message { name: Range, number: Option<u64>, offset: u64, bytes: Range, reply: Option<Reply>, fields: FieldsAt },
     Event(usize),
     StreamEnd { text: Range, counts: Counts },
 }
 
 /// Where a message's fields are.
 #[derive(Clone, Copy)]
-enum Fields {
+enum FieldsAt {
     /// In a tree, by its place.
     Tree(usize),
     /// Only in its bytes.
@@ -116,16 +116,16 @@ impl Batch {
     pub fn push(&mut self, record: &Record<'_>) {
         let what = match &record.body {
             Body::Message { message, tree, .. } => {
-                let fields = Fields::Tree(self.expected);
+                let fields = FieldsAt::Tree(self.expected);
                 self.expected += 1;
                 self.tree_bytes += tree.size();
                 self.message(message, fields)
             }
             Body::Event(event) => {
                 self.events.push((*event).clone());
-                What::Event(self.events.len() - 1)
+                BatchedBody::Event(self.events.len() - 1)
             }
-            Body::StreamEnd { text, counts } => What::StreamEnd { text: self.keep(text), counts: *counts },
+            Body::StreamEnd { text, counts } => BatchedBody::StreamEnd { text: self.keep(text), counts: *counts },
         };
         self.head(record, what);
     }
@@ -142,19 +142,19 @@ impl Batch {
     pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         let Outlined { message, id, outline, .. } = record.body;
         self.tree_bytes += outline.len() as usize * size_of::<Node>();
-        let what = self.message(message, Fields::Unread(id));
+        let what = self.message(message, FieldsAt::Unread(id));
         self.head(record, what);
     }
 
-    fn message(&mut self, message: &Message<'_>, fields: Fields) -> What {
+    fn message(&mut self, message: &Message<'_>, fields: FieldsAt) -> BatchedBody {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(message.bytes);
         let Message { number, offset, reply, .. } = *message;
         let (name, bytes) = (self.keep(message.name.raw()), (start, self.bytes.len()));
-        What::Message { name, number, offset, bytes, reply, fields }
+        BatchedBody::Message { name, number, offset, bytes, reply, fields }
     }
 
-    fn head<B>(&mut self, record: &Record<'_, B>, what: What) {
+    fn head<B>(&mut self, record: &Record<'_, B>, what: BatchedBody) {
         let service = self.keep(record.service);
         let Record { number, at, transport, stream, src, dst, from, protocol, .. } = *record;
         let annotations = AnnotationRange::default();
@@ -173,11 +173,11 @@ impl Batch {
     pub fn read(&mut self, tables: &[LazyTables], reader: &mut OutlineReader) {
         let mut tables = TablesByName::new(tables);
         for head in &mut self.heads {
-            let What::Message { bytes, fields, .. } = &mut head.what else { continue };
-            let Fields::Unread(id) = *fields else { continue };
+            let BatchedBody::Message { bytes, fields, .. } = &mut head.what else { continue };
+            let FieldsAt::Unread(id) = *fields else { continue };
             let Some(tables) = tables.of(head.protocol) else { continue };
             reader.read(tables, id, head.from, self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
-            *fields = Fields::Tree(self.trees.len());
+            *fields = FieldsAt::Tree(self.trees.len());
             let another = self.spare.pop().unwrap_or_default();
             self.trees.push(std::mem::replace(&mut reader.tree, another));
         }
@@ -221,12 +221,12 @@ impl Batch {
         let service = self.text(head.service);
         let message;
         let body = match head.what {
-            What::Message { name, number, offset, bytes, reply, fields } => {
+            BatchedBody::Message { name, number, offset, bytes, reply, fields } => {
                 let Some(tables) = tables.of(protocol) else { return };
                 let (name, bytes) = (self.text(name), self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
                 let tree = match fields {
-                    Fields::Tree(at) => self.trees.get(at),
-                    Fields::Unread(id) => {
+                    FieldsAt::Tree(at) => self.trees.get(at),
+                    FieldsAt::Unread(id) => {
                         reader.read(tables, id, from, bytes);
                         Some(&reader.tree)
                     }
@@ -235,11 +235,11 @@ impl Batch {
                 message = Message { name: Captured::new(name), number, service, from, offset, bytes, reply };
                 Body::Message { message: &message, tables, tree }
             }
-            What::Event(at) => {
+            BatchedBody::Event(at) => {
                 let Some(event) = self.events.get(at) else { return };
                 Body::Event(event)
             }
-            What::StreamEnd { text, counts } => Body::StreamEnd { text: self.text(text), counts },
+            BatchedBody::StreamEnd { text, counts } => Body::StreamEnd { text: self.text(text), counts },
         };
         to(&Record { number, at, transport, stream, src, dst, from, protocol, service, body });
     }

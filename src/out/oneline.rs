@@ -29,7 +29,7 @@ pub struct OneLineOptions {
 
 /// How the columns of a line are laid out.
 #[derive(Clone, Copy, Debug)]
-struct Layout {
+struct LineLayout {
     /// Characters of the record's number.
     number: usize,
     /// Decimals of the second.
@@ -44,18 +44,19 @@ struct Layout {
     message: usize,
 }
 
-impl Layout {
+impl LineLayout {
     /// For lines that are whole, and for terminals with this room at least.
-    const WIDE: (usize, Layout) =
-        (160, Layout { number: 6, decimals: 9, stream: 8, service: Some(10), words: true, message: 40 });
-    const MEDIUM: (usize, Layout) =
-        (100, Layout { number: 6, decimals: 6, stream: 7, service: Some(10), words: false, message: 30 });
-    const NARROW: Layout = Layout { number: 5, decimals: 3, stream: 6, service: None, words: false, message: 22 };
+    const WIDE: (usize, LineLayout) =
+        (160, LineLayout { number: 6, decimals: 9, stream: 8, service: Some(10), words: true, message: 40 });
+    const MEDIUM: (usize, LineLayout) =
+        (100, LineLayout { number: 6, decimals: 6, stream: 7, service: Some(10), words: false, message: 30 });
+    const NARROW: LineLayout =
+        LineLayout { number: 5, decimals: 3, stream: 6, service: None, words: false, message: 22 };
 
-    fn of(width: Option<usize>) -> Layout {
+    fn of(width: Option<usize>) -> LineLayout {
         let width = width.unwrap_or(usize::MAX);
-        let roomy = [Layout::WIDE, Layout::MEDIUM].into_iter().find(|(from, _)| width >= *from);
-        roomy.map_or(Layout::NARROW, |(_, layout)| layout)
+        let roomy = [LineLayout::WIDE, LineLayout::MEDIUM].into_iter().find(|(from, _)| width >= *from);
+        roomy.map_or(LineLayout::NARROW, |(_, layout)| layout)
     }
 }
 
@@ -83,7 +84,7 @@ impl OneLineWriter {
 
     /// Appends a record's line; `annotations` are what earlier records add to it.
     pub fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
-        let layout = Layout::of(self.options.width);
+        let layout = LineLayout::of(self.options.width);
         self.write_head(record, annotations, &layout);
         let message = self.write_rest(record, annotations);
         let taken = self.head.chars().count() + 1;
@@ -101,7 +102,7 @@ impl OneLineWriter {
         out.push(b'\n');
     }
 
-    fn write_head(&mut self, record: &Record<'_>, annotations: Annotations<'_>, layout: &Layout) {
+    fn write_head(&mut self, record: &Record<'_>, annotations: Annotations<'_>, layout: &LineLayout) {
         use std::fmt::Write;
         let head = &mut self.head;
         head.clear();

@@ -5,7 +5,7 @@
 use super::emitter::RecordEmitter;
 use super::passed_over::Foreign;
 use super::shared::Shared;
-use super::waiting::{Kept, KeptWhat, Waiting};
+use super::waiting::{Kept, KeptWhat, WaitingPieces};
 use super::{Output, StreamKey, StreamOver};
 use crate::capture::Moment;
 use crate::flow::{Dir, End, Note, Stream};
@@ -25,7 +25,7 @@ pub(super) struct Connection {
     /// Its beginning was captured, so that the sides are certain.
     whole: bool,
     client_is_forward: bool,
-    state: State,
+    state: ConnectionState,
     counts: [Counts; 2],
     ended: [bool; 2],
     /// The TCP sequence numbers of offset 0, forward and backward.
@@ -39,9 +39,9 @@ pub(super) struct Connection {
     held: usize,
 }
 
-enum State {
+enum ConnectionState {
     /// The protocol is not known yet.
-    Unknown(Waiting),
+    Unknown(WaitingPieces),
     /// A protocol, by its place in the tables, and its session.
     Known(usize, Box<dyn Session>),
     /// None of the protocols.
@@ -58,7 +58,7 @@ impl Connection {
             stream,
             whole,
             client_is_forward: whole || guess,
-            state: State::Unknown(Waiting::default()),
+            state: ConnectionState::Unknown(WaitingPieces::default()),
             counts: [Counts::default(); 2],
             ended: [false; 2],
             starts: [None; 2],
@@ -86,7 +86,7 @@ impl Connection {
 
     /// The next bytes of a TCP stream.
     pub(super) fn data(&mut self, dir: Dir, offset: u64, bytes: &[u8], at: Moment, lent: &mut Lent<'_>) {
-        if !matches!(self.state, State::Known(..)) {
+        if !matches!(self.state, ConnectionState::Known(..)) {
             *of(&mut self.unclaimed, dir) += bytes.len() as u64;
             return self.keep(dir, at, || KeptWhat::Bytes(offset, bytes.to_vec()), lent);
         }
@@ -98,7 +98,7 @@ impl Connection {
 
     /// The next datagram, of which the last `missing` bytes were not captured.
     pub(super) fn datagram(&mut self, dir: Dir, bytes: &[u8], missing: u64, at: Moment, lent: &mut Lent<'_>) {
-        if !matches!(self.state, State::Known(..)) {
+        if !matches!(self.state, ConnectionState::Known(..)) {
             *of(&mut self.unclaimed, dir) += bytes.len() as u64;
             return self.keep(dir, at, || KeptWhat::Datagram(bytes.to_vec(), missing), lent);
         }
@@ -113,7 +113,7 @@ impl Connection {
 
     /// Bytes of a TCP stream that were never captured.
     pub(super) fn gap(&mut self, dir: Dir, offset: u64, length: u64, at: Moment, lent: &mut Lent<'_>) {
-        if !matches!(self.state, State::Known(..)) {
+        if !matches!(self.state, ConnectionState::Known(..)) {
             self.lost += length;
             return self.keep(dir, at, || KeptWhat::Gap(offset, length), lent);
         }
@@ -123,7 +123,7 @@ impl Connection {
 
     /// Something odd about a direction.
     pub(super) fn note(&mut self, dir: Dir, note: Note, at: Moment, lent: &mut Lent<'_>) {
-        if !matches!(self.state, State::Known(..)) {
+        if !matches!(self.state, ConnectionState::Known(..)) {
             return self.keep(dir, at, || KeptWhat::Note(note), lent);
         }
         let side = self.side(dir);
@@ -133,7 +133,7 @@ impl Connection {
     /// The end of a direction.
     pub(super) fn end(&mut self, dir: Dir, how: End, at: Moment, lent: &mut Lent<'_>) {
         *of(&mut self.ended, dir) = true;
-        if !matches!(self.state, State::Known(..)) {
+        if !matches!(self.state, ConnectionState::Known(..)) {
             return self.keep(dir, at, || KeptWhat::End(how), lent);
         }
         let (side, transport) = (self.side(dir), self.key.transport);
@@ -147,7 +147,7 @@ impl Connection {
 
     /// Gives up what waits, because all streams together hold too much.
     pub(super) fn relieve(&mut self, at: Moment, lent: &mut Lent<'_>) {
-        if let State::Unknown(_) = &self.state {
+        if let ConnectionState::Unknown(_) = &self.state {
             self.recognise(true, lent);
         }
         self.call(lent, |session, context| session.relieve(at, context));
@@ -155,7 +155,7 @@ impl Connection {
 
     /// Reports a stream of which both directions ended: to the output, or as passed over.
     pub(super) fn report_over(&self, lent: &mut Lent<'_>) {
-        let State::Known(protocol, session) = &self.state else {
+        let ConnectionState::Known(protocol, session) = &self.state else {
             return lent.shared.passed_over.add(self.as_foreign());
         };
         let Some(tables) = lent.shared.setup.tables.get(*protocol) else { return };
@@ -195,7 +195,7 @@ impl Connection {
 
     /// Keeps a piece, and asks the protocols again. A foreign stream's pieces are dropped.
     fn keep(&mut self, dir: Dir, at: Moment, what: impl FnOnce() -> KeptWhat, lent: &mut Lent<'_>) {
-        let State::Unknown(waiting) = &mut self.state else { return };
+        let ConnectionState::Unknown(waiting) = &mut self.state else { return };
         self.held += waiting.keep(dir, at, what());
         self.recognise(self.is_over(), lent);
     }
@@ -203,7 +203,7 @@ impl Connection {
     /// Asks the protocols whose stream this is. Once it is known, everything that was kept goes to its session. With `over`, no more will
     /// come and the protocols have to decide.
     fn recognise(&mut self, over: bool, lent: &mut Lent<'_>) {
-        let State::Unknown(waiting) = &self.state else { return };
+        let ConnectionState::Unknown(waiting) = &self.state else { return };
         let [forward, backward] = waiting.looks();
         let (client, server) = if self.client_is_forward { (forward, backward) } else { (backward, forward) };
         let last = over || waiting.is_full(self.key.transport);
@@ -215,7 +215,7 @@ impl Connection {
             (Verdict::Maybe, _) if !last => {}
             _ if nothing && !over => {}
             _ => {
-                self.state = State::Foreign;
+                self.state = ConnectionState::Foreign;
                 self.held = 0;
             }
         }
@@ -231,8 +231,8 @@ impl Connection {
         let start = Start { ends, transport: self.key.transport, whole: self.whole, service };
         let session = tables.protocol().session(&start, tables.get());
         shared.summary.streams += 1;
-        let before = std::mem::replace(&mut self.state, State::Known(protocol, session));
-        let State::Unknown(waiting) = before else { return };
+        let before = std::mem::replace(&mut self.state, ConnectionState::Known(protocol, session));
+        let ConnectionState::Unknown(waiting) = before else { return };
         for Kept { dir, at, what } in waiting.into_pieces() {
             match what {
                 KeptWhat::Bytes(offset, bytes) => self.data(dir, offset, &bytes, at, lent),
@@ -246,7 +246,7 @@ impl Connection {
 
     /// Counts payload, and hands it on as plaintext where it is.
     fn payload(&mut self, side: Side, offset: u64, bytes: &[u8], lent: &mut Lent<'_>) {
-        let State::Known(_, session) = &self.state else { return };
+        let ConnectionState::Known(_, session) = &self.state else { return };
         let clear = session.is_clear();
         let length = bytes.len() as u64;
         self.counts.get_mut(side.index()).into_iter().for_each(|counts| counts.payload += length);
@@ -258,7 +258,7 @@ impl Connection {
 
     /// Adds the server to the known servers, once its session says which service it is.
     fn remember_server(&mut self, lent: &mut Lent<'_>) {
-        let State::Known(protocol, session) = &self.state else { return };
+        let ConnectionState::Known(protocol, session) = &self.state else { return };
         if self.server_remembered || !self.whole || session.service() == "unknown" {
             return;
         }
@@ -272,7 +272,7 @@ impl Connection {
         let ends = self.ends();
         let [forward, backward] = self.starts;
         let sequences = if self.client_is_forward { [forward, backward] } else { [backward, forward] };
-        let State::Known(protocol, session) = &mut self.state else { return };
+        let ConnectionState::Known(protocol, session) = &mut self.state else { return };
         let shared = &mut *lent.shared;
         let (tables, evaluator) = (shared.setup.tables.get(*protocol), shared.evaluators.get_mut(*protocol));
         let (Some(tables), Some(evaluator)) = (tables, evaluator) else { return };
@@ -302,7 +302,7 @@ impl Connection {
     /// Emits a record that comes from the stream itself and not from its session. `emit` is given the session's service.
     fn emit(&mut self, lent: &mut Lent<'_>, emit: impl FnOnce(&mut RecordEmitter<'_>, &str)) {
         let ends = self.ends();
-        let State::Known(protocol, session) = &self.state else { return };
+        let ConnectionState::Known(protocol, session) = &self.state else { return };
         let protocol = lent.shared.setup.tables.get(*protocol).map_or("", |tables| tables.protocol().name());
         let (out, summary) = (&mut *lent.out, &mut lent.shared.summary);
         let mut emitter = RecordEmitter { out, summary, key: self.key, ends, protocol, counts: &mut self.counts };

@@ -34,14 +34,14 @@ pub(super) enum KeptWhat {
 
 /// Everything that came of a stream so far.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingPieces {
     pieces: Vec<Kept>,
     /// What the protocols look at, forward and backward.
     looks: [Vec<u8>; 2],
     bytes: usize,
 }
 
-impl Waiting {
+impl WaitingPieces {
     /// Keeps a piece; returns what that costs, in bytes and roughly.
     pub(super) fn keep(&mut self, dir: Dir, at: Moment, what: KeptWhat) -> usize {
         let [forward, backward] = &mut self.looks;

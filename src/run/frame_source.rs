@@ -14,7 +14,7 @@ use crate::capture::{Capture, CaptureItem, CaptureProblem, Live, Source, Tail, i
 
 /// Where frames come from, not opened yet.
 #[derive(Clone, Debug)]
-pub enum Input {
+pub enum FrameInput {
     /// Captures, read as one in this order; `-` is standard input.
     Files(Vec<PathBuf>),
     /// A capture that another program still appends to, until a signal.
@@ -23,10 +23,10 @@ pub enum Input {
     Interface(String, String),
 }
 
-impl Input {
+impl FrameInput {
     /// Whether standard input is one of the captures.
     fn reads_stdin(&self) -> bool {
-        matches!(self, Input::Files(files) if files.iter().any(|file| is_stdin(file)))
+        matches!(self, FrameInput::Files(files) if files.iter().any(|file| is_stdin(file)))
     }
 }
 
@@ -46,15 +46,15 @@ enum From {
 
 impl FrameSource {
     /// Opens a source. `ahead`: compressed captures are unpacked on a thread of their own.
-    pub(super) fn new(input: &Input, ahead: bool, quiet: bool) -> Result<FrameSource, RunError> {
+    pub(super) fn new(input: &FrameInput, ahead: bool, quiet: bool) -> Result<FrameSource, RunError> {
         let interrupt = Interrupt::watch();
         let from = match input {
-            Input::Files(paths) => {
+            FrameInput::Files(paths) => {
                 let sources: Result<Vec<Source>, RunError> =
                     paths.iter().map(|path| source(path, &interrupt)).collect();
                 From::Files(Capture::new(sources?).unpacking_ahead(ahead))
             }
-            Input::Growing(path) => {
+            FrameInput::Growing(path) => {
                 let requested = interrupt.clone();
                 let tail = Tail::new(path, Arc::new(move || requested.is_requested()));
                 if tail.waits() && !quiet {
@@ -62,7 +62,7 @@ impl FrameSource {
                 }
                 From::Growing(Capture::new([]), tail)
             }
-            Input::Interface(name, filter) => {
+            FrameInput::Interface(name, filter) => {
                 let live = Live::open(name, filter)?;
                 if !quiet {
                     remark::say(format_args!("capturing on {name}; Ctrl-C ends"));
@@ -75,10 +75,10 @@ impl FrameSource {
     }
 
     /// How far reading has come, where the length of the input is known.
-    pub(super) fn progress(input: &Input, quiet: bool) -> Progress {
+    pub(super) fn progress(input: &FrameInput, quiet: bool) -> Progress {
         match input {
-            Input::Files(files) => Progress::of(files, quiet),
-            Input::Growing(_) | Input::Interface(..) => Progress::none(),
+            FrameInput::Files(files) => Progress::of(files, quiet),
+            FrameInput::Growing(_) | FrameInput::Interface(..) => Progress::none(),
         }
     }
 

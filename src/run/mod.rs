@@ -28,7 +28,7 @@ use std::path::PathBuf;
 pub use columns::Columns;
 pub use error::RunError;
 pub use formatter::Formatter;
-pub use frame_source::{Input, list_interfaces};
+pub use frame_source::{FrameInput, list_interfaces};
 pub use interrupt::exit_on_signal;
 pub use printer::Printer;
 pub use progress::{Beside, Progress};
@@ -42,7 +42,7 @@ use read_loop::ReadLoop;
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// Where frames come from.
-    pub input: Input,
+    pub input: FrameInput,
     /// All files that are read, keys and tables included: none is written over.
     pub inputs: Inputs,
     /// A file that keeps the frames that were read, as pcapng.

@@ -17,13 +17,13 @@ const SPARE: usize = 4;
 
 /// A stream, and the texts on their way to it.
 pub(super) struct OrderedWriter<W> {
-    state: Mutex<State<W>>,
+    state: Mutex<OrderedState<W>>,
     /// A text was written, or writing failed.
     moved: Condvar,
     failed: AtomicBool,
 }
 
-struct State<W> {
+struct OrderedState<W> {
     /// Where texts go. A thread takes it out while it writes.
     to: Option<W>,
     /// The texts from `first` on; `None` for those that did not come yet.
@@ -39,7 +39,7 @@ impl<W: Write> OrderedWriter<W> {
     /// Writes onto `to`. The first text is number 0.
     pub(super) fn new(to: W) -> Self {
         let texts = VecDeque::new();
-        let state = State { to: Some(to), texts, first: 0, bytes: 0, spare: Vec::new(), error: None };
+        let state = OrderedState { to: Some(to), texts, first: 0, bytes: 0, spare: Vec::new(), error: None };
         OrderedWriter { state: Mutex::new(state), moved: Condvar::new(), failed: AtomicBool::new(false) }
     }
 
@@ -78,7 +78,7 @@ impl<W: Write> OrderedWriter<W> {
     }
 
     /// Writes the texts that are next, unless another thread is writing: that one goes on with them.
-    fn write<'a>(&'a self, mut state: MutexGuard<'a, State<W>>) -> MutexGuard<'a, State<W>> {
+    fn write<'a>(&'a self, mut state: MutexGuard<'a, OrderedState<W>>) -> MutexGuard<'a, OrderedState<W>> {
         while let Some(mut to) = state.to.take() {
             let Some(mut text) = state.next() else {
                 state.to = Some(to);
@@ -102,12 +102,12 @@ impl<W: Write> OrderedWriter<W> {
         state
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<W>> {
+    fn lock(&self) -> MutexGuard<'_, OrderedState<W>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<W> State<W> {
+impl<W> OrderedState<W> {
     fn is_too_early(&self, number: u64, length: usize) -> bool {
         let before = number.saturating_sub(self.first);
         before > WAITING || before > 0 && self.bytes + length > WAITING_BYTES

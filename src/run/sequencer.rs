@@ -4,11 +4,11 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The value, and the number of the thread that may use it next.
 pub(super) struct Sequencer<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<SequencerState<T>>,
     moved: Condvar,
 }
 
-struct State<T> {
+struct SequencerState<T> {
     next: u64,
     /// A number will never come. No thread waits any more.
     over: bool,
@@ -18,7 +18,7 @@ struct State<T> {
 impl<T> Sequencer<T> {
     /// The first number is 0.
     pub(super) fn new(value: T) -> Self {
-        Sequencer { state: Mutex::new(State { next: 0, over: false, value }), moved: Condvar::new() }
+        Sequencer { state: Mutex::new(SequencerState { next: 0, over: false, value }), moved: Condvar::new() }
     }
 
     /// Waits until all smaller numbers have worked, and runs `work`. Each number works once. Returns without running `work` after

@@ -15,12 +15,12 @@ pub struct ChosenSession {
     ends: Ends,
     transport: Transport,
     inner: Option<TableSession>,
-    waiting: Vec<Piece>,
+    waiting: Vec<EarlyPiece>,
     held: usize,
 }
 
 /// Bytes that came before the service was known.
-struct Piece {
+struct EarlyPiece {
     from: Side,
     offset: u64,
     bytes: Vec<u8>,
@@ -78,8 +78,8 @@ impl ChosenSession {
     }
 
     fn keep(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment) {
-        self.held += bytes.len() + size_of::<Piece>();
-        self.waiting.push(Piece { from, offset, bytes: bytes.to_vec(), at });
+        self.held += bytes.len() + size_of::<EarlyPiece>();
+        self.waiting.push(EarlyPiece { from, offset, bytes: bytes.to_vec(), at });
     }
 }
 

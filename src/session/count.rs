@@ -67,7 +67,7 @@ fn opaque_and_undecoded(tree: &Tree) -> (u64, u64) {
         at += 1;
         let bits = u64::from(node.bits);
         if node.has(mark::OWN_BUFFER) {
-            let content = Content::of(tree, at as u32, node.end);
+            let content = ContentBits::of(tree, at as u32, node.end);
             let part = |n: u64| (bits * n).div_ceil(content.all.max(1));
             opaque += part(content.opaque);
             // Where the region has no content, because it could not be decompressed, nothing of it is explained.
@@ -87,17 +87,17 @@ fn opaque_and_undecoded(tree: &Tree) -> (u64, u64) {
 
 /// The bits of the nodes that read a region's own buffer.
 #[derive(Default)]
-struct Content {
+struct ContentBits {
     opaque: u64,
     undecoded: u64,
     all: u64,
 }
 
-impl Content {
+impl ContentBits {
     /// Sums up the nodes from `first` to before `end`.
-    fn of(tree: &Tree, first: u32, end: u32) -> Content {
+    fn of(tree: &Tree, first: u32, end: u32) -> ContentBits {
         let nodes = tree.nodes().get(first as usize..end as usize).unwrap_or(&[]);
-        let mut sums = Content::default();
+        let mut sums = ContentBits::default();
         for node in nodes.iter().filter(|n| !matches!(n.kind, Kind::Struct | Kind::List)) {
             let bits = u64::from(node.bits);
             sums.all += bits;

@@ -29,7 +29,7 @@ pub struct LengthField {
     /// Its own bytes, 8 at most.
     pub size: usize,
     /// Its byte order.
-    pub order: ByteOrder,
+    pub order: LengthOrder,
     /// What it counts in.
     pub unit: Unit,
     /// From where it counts.
@@ -38,7 +38,7 @@ pub struct LengthField {
 
 /// The order of a number's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByteOrder {
+pub enum LengthOrder {
     /// The most significant byte first.
     Big,
     /// The least significant byte first.
@@ -82,8 +82,8 @@ impl LengthField {
         let field = bytes.get(self.at..self.at.checked_add(self.size)?)?;
         let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
         Some(match self.order {
-            ByteOrder::Big => field.iter().fold(0, add),
-            ByteOrder::Little => field.iter().rev().fold(0, add),
+            LengthOrder::Big => field.iter().fold(0, add),
+            LengthOrder::Little => field.iter().rev().fold(0, add),
         })
     }
 
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     const FIELD: LengthField =
-        LengthField { at: 1, size: 3, order: ByteOrder::Little, unit: Unit::Bits, counts: CountsFrom::Start };
+        LengthField { at: 1, size: 3, order: LengthOrder::Little, unit: Unit::Bits, counts: CountsFrom::Start };
 
     #[test]
     fn a_length_in_bits_takes_whole_bytes() {

@@ -18,7 +18,7 @@ mod tabled;
 pub use chosen::ChosenSession;
 pub use count::Counts;
 pub use emit::{Decoded, Emit, Event, EventKind, Message, Reply, Share};
-pub use framing::{ByteOrder, CountsFrom, Extent, Framing, LengthField, Unit};
+pub use framing::{CountsFrom, Extent, Framing, LengthField, LengthOrder, Unit};
 pub use lent::{Context, Options};
 pub use requests::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 pub use rules::{Held, Look, holds};

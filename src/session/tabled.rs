@@ -59,7 +59,7 @@ struct Direction {
 
 /// A message's bytes and where they stand.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct MessageBytes<'a> {
     from: Side,
     offset: u64,
     bytes: &'a [u8],
@@ -105,7 +105,7 @@ impl TableSession {
                 break;
             }
             let bytes = direction.stream.waiting();
-            let piece = Part { from, offset: direction.stream.offset(), bytes, at };
+            let piece = MessageBytes { from, offset: direction.stream.offset(), bytes, at };
             match self.step(piece, direction.searched, last, context) {
                 Step::Used(length) => {
                     direction.stream.advance(length.max(1));
@@ -158,7 +158,7 @@ impl TableSession {
     }
 
     /// Reads the message that some bytes begin with.
-    fn step(&mut self, piece: Part<'_>, searched: usize, last: bool, context: &mut Context<'_>) -> Step {
+    fn step(&mut self, piece: MessageBytes<'_>, searched: usize, last: bool, context: &mut Context<'_>) -> Step {
         let most = context.options.max_message;
         let too_long = |length: usize| {
             let text = format!("a message of {length} bytes is not put together (--max-message)");
@@ -170,7 +170,7 @@ impl TableSession {
             Extent::Bytes(length) if self.declared.framing == Framing::Whole && !last => Step::Need(length + 1),
             Extent::Bytes(length) => match piece.bytes.get(..length) {
                 Some(bytes) => {
-                    self.framed(Part { bytes, ..piece }, context);
+                    self.framed(MessageBytes { bytes, ..piece }, context);
                     Step::Used(length)
                 }
                 None => Step::Need(length),
@@ -183,14 +183,14 @@ impl TableSession {
     }
 
     /// A message whose end the tables tell.
-    fn by_layout(&mut self, piece: Part<'_>, context: &mut Context<'_>) -> Step {
+    fn by_layout(&mut self, piece: MessageBytes<'_>, context: &mut Context<'_>) -> Step {
         let most = context.options.max_message;
         let Some(service) = self.declared.service else { return Step::Used(piece.bytes.len()) };
         self.lend_states(context);
         match context.message(service, piece.from, piece.bytes) {
             (Outcome::Message(id, length), outlined) => {
                 let bytes = piece.bytes.get(..length).unwrap_or(piece.bytes);
-                self.message(id, outlined, Part { bytes, ..piece }, context);
+                self.message(id, outlined, MessageBytes { bytes, ..piece }, context);
                 Step::Used(length)
             }
             (Outcome::Need(length), _) if length > most => {
@@ -204,7 +204,7 @@ impl TableSession {
                 let Some(bytes) = piece.bytes.get(..length) else { return Step::Need(length) };
                 let text = no_message(&outcome, context.tables);
                 self.requests.lose_replies(piece.from, piece.at);
-                self.undecoded(Part { bytes, ..piece }, text, context);
+                self.undecoded(MessageBytes { bytes, ..piece }, text, context);
                 Step::Used(length)
             }
             (other, _) => Step::Lost(EventKind::Remark, no_message(&other, context.tables)),
@@ -212,7 +212,7 @@ impl TableSession {
     }
 
     /// A message whose end is known: its bytes, and nothing else.
-    fn framed(&mut self, piece: Part<'_>, context: &mut Context<'_>) {
+    fn framed(&mut self, piece: MessageBytes<'_>, context: &mut Context<'_>) {
         let Some(service) = self.declared.service else {
             context.emit.account(piece.from, Share::Opaque, piece.bytes.len() as u64);
             return;
@@ -224,20 +224,20 @@ impl TableSession {
             return self.undecoded(piece, text, context);
         };
         let (bytes, rest) = piece.bytes.split_at_checked(length).unwrap_or((piece.bytes, &[]));
-        self.message(id, outlined, Part { bytes, ..piece }, context);
+        self.message(id, outlined, MessageBytes { bytes, ..piece }, context);
         if !rest.is_empty() {
             let text = format!("{} bytes behind the message, in its frame", rest.len());
-            self.undecoded(Part { bytes: rest, offset: piece.offset + length as u64, ..piece }, text, context);
+            self.undecoded(MessageBytes { bytes: rest, offset: piece.offset + length as u64, ..piece }, text, context);
         }
     }
 
-    fn undecoded(&self, piece: Part<'_>, text: String, context: &mut Context<'_>) {
+    fn undecoded(&self, piece: MessageBytes<'_>, text: String, context: &mut Context<'_>) {
         let event = self.event(EventKind::Undecoded, piece.from, text);
         context.emit.event(piece.at, event.showing(piece.offset, piece.bytes, context.options));
     }
 
     /// Reads a message whose outline is known into the tree, too; whether that gave the message again.
-    fn reread(&self, service: ServiceId, piece: Part<'_>, context: &mut Context<'_>) -> bool {
+    fn reread(&self, service: ServiceId, piece: MessageBytes<'_>, context: &mut Context<'_>) -> bool {
         self.lend_states(context);
         let Context { tables, evaluator, tree, .. } = context;
         let (from, bytes) = (piece.from.index(), piece.bytes);
@@ -266,8 +266,8 @@ impl TableSession {
     }
 
     /// Hands a message on, and ties it to the one it answers.
-    fn message(&mut self, id: MessageId, outlined: bool, piece: Part<'_>, context: &mut Context<'_>) {
-        let Part { from, offset, bytes, at } = piece;
+    fn message(&mut self, id: MessageId, outlined: bool, piece: MessageBytes<'_>, context: &mut Context<'_>) {
+        let MessageBytes { from, offset, bytes, at } = piece;
         let Some(def) = context.tables.message(id) else { return };
         let ties = self.requests.is_request(id) || !def.answers.is_empty();
         // What ties a message to others is only in its tree.
@@ -330,7 +330,7 @@ impl Session for TableSession {
         // A datagram may hold several messages; none goes on in the next one.
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            let piece = Part { from, offset: done as u64, bytes: rest, at };
+            let piece = MessageBytes { from, offset: done as u64, bytes: rest, at };
             match self.step(piece, 0, true, context) {
                 Step::Used(length) => done += length.max(1),
                 Step::Need(length) => {

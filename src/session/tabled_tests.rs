@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
-use crate::session::{ByteOrder, Counts, CountsFrom, Decoded, Emit, LengthField, Options, Settings, Unit};
+use crate::session::{Counts, CountsFrom, Decoded, Emit, LengthField, LengthOrder, Options, Settings, Unit};
 use crate::table::{Evaluator, TableSource};
 use crate::tree::Tree;
 
@@ -121,7 +121,7 @@ fn hear(service: &str, framing: Framing, resync: Resync, parts: &[Happening<'_>]
 }
 
 fn field(at: usize, counts: CountsFrom) -> Framing {
-    Framing::Length(LengthField { at, size: 1, order: ByteOrder::Big, unit: Unit::Bytes, counts })
+    Framing::Length(LengthField { at, size: 1, order: LengthOrder::Big, unit: Unit::Bytes, counts })
 }
 
 #[test]

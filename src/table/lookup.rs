@@ -26,7 +26,7 @@ impl Tables {
     }
 
     /// All declarations, in the order of the sources.
-    pub fn declarations(&self) -> &[Declaration] {
+    pub fn declarations(&self) -> &[ListedDeclaration] {
         &self.program.declarations
     }
 

@@ -2,7 +2,7 @@
 //! the keys that are whole and a note about the rest. Never a panic, never a wrong key without a
 //! word.
 
-use moulsniff::proto::moul::keys::{Format, KeyError, KeyFile, PrivateKey, Report, Service};
+use moulsniff::proto::moul::keys::{Format, KeyError, KeyFile, KeyService, PrivateKey, Report};
 use std::path::{Path, PathBuf};
 
 fn samples() -> Vec<PathBuf> {
@@ -220,9 +220,9 @@ fn auth_p() -> Vec<u8> {
 fn moss_keys_of_unusual_lengths() {
     let p = [&[0], &auth_p()[..]].concat();
     let service = |name: &str, bytes: &[u8]| KeyFile::parse(name, bytes).unwrap().keys()[0].service();
-    assert_eq!(service("x", &der(&[&p, &[97], &[5; 61]])), Some(Service::Csr));
+    assert_eq!(service("x", &der(&[&p, &[97], &[5; 61]])), Some(KeyService::Csr));
     assert_eq!(service("x", &der(&[&p, &[2], &[5; 64]])), None);
-    assert_eq!(service("keys/my_game.der", &der(&[&p, &[2], &[5; 64]])), Some(Service::Game));
+    assert_eq!(service("keys/my_game.der", &der(&[&p, &[2], &[5; 64]])), Some(KeyService::Game));
     // make_cyan_dh's own default generator is the gatekeeper's.
     let clash = KeyFile::parse("auth.der", &der(&[&p, &[4], &[5; 64]])).unwrap();
     assert_eq!(clash.keys()[0].service(), None);
@@ -243,7 +243,7 @@ fn a_short_exponent_in_the_wireshark_file_is_taken_with_a_remark() {
     let short = [&auth_p()[..], &[5; 62]].concat();
     let file = KeyFile::parse("game", &short).unwrap();
     assert_eq!(file.format(), Format::MossWireshark);
-    assert_eq!(file.keys()[0].service(), Some(Service::Game));
+    assert_eq!(file.keys()[0].service(), Some(KeyService::Game));
     assert_eq!(
         file.notes(),
         ["a private exponent of 62 bytes: right if the key is so short, wrong if the file was cut"]

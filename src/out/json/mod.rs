@@ -20,7 +20,7 @@ use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Problem, RecordLink, Tree};
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
 pub(super) use value::text;
-use value::{TooDeep, View};
+use value::{JsonView, TooDeep};
 
 /// What the JSON writer was asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,13 +34,13 @@ pub struct JsonOptions {
 /// Writes records as JSON lines into a buffer.
 #[derive(Clone, Default)]
 pub struct JsonWriter {
-    formatter: Formatter,
+    formatter: JsonFormatter,
     scratch: Scratch,
 }
 
 /// What a writer remembers.
 #[derive(Clone, Default)]
-struct Formatter {
+struct JsonFormatter {
     options: JsonOptions,
     clock: Clock,
     /// The last addresses that were written, as text: they come again and again.
@@ -53,7 +53,7 @@ struct Formatter {
 impl JsonWriter {
     /// A writer of a options.
     pub fn new(options: JsonOptions) -> Self {
-        JsonWriter { formatter: Formatter { options, ..Formatter::default() }, scratch: Scratch::default() }
+        JsonWriter { formatter: JsonFormatter { options, ..JsonFormatter::default() }, scratch: Scratch::default() }
     }
 
     /// Appends a record and a line feed.
@@ -123,9 +123,9 @@ impl JsonWriter {
     }
 }
 
-impl Formatter {
-    fn view<'a>(&self, tables: &'a Tables, tree: &'a Tree, bytes: &'a [u8]) -> View<'a> {
-        View { tables, tree, bytes, redact: self.options.redact }
+impl JsonFormatter {
+    fn view<'a>(&self, tables: &'a Tables, tree: &'a Tree, bytes: &'a [u8]) -> JsonView<'a> {
+        JsonView { tables, tree, bytes, redact: self.options.redact }
     }
 
     fn record(&mut self, record: &Record<'_>, w: &mut TextWriter<'_>) {
@@ -160,7 +160,7 @@ impl Formatter {
         w.fixed(b"}\n");
     }
 
-    fn message_body(&mut self, message: &Message<'_>, view: &View<'_>, w: &mut TextWriter<'_>) {
+    fn message_body(&mut self, message: &Message<'_>, view: &JsonView<'_>, w: &mut TextWriter<'_>) {
         w.fixed(b"\"message\":\"");
         strings::escaped(w, message.name.raw().as_bytes());
         w.byte(b'"');
@@ -196,13 +196,13 @@ impl Formatter {
         }
     }
 
-    fn fields(&mut self, view: &View<'_>, w: &mut TextWriter<'_>) {
+    fn fields(&mut self, view: &JsonView<'_>, w: &mut TextWriter<'_>) {
         let state = &mut self.state;
         if self.options.spans { spans::spans_of(view, state, 0, 0, w) } else { value::inside(view, state, 0, w) }
     }
 
     /// Appends the array of problems. `too_deep`, where something was too deep for JSON, is one more.
-    fn problems(&mut self, view: &View<'_>, too_deep: Option<TooDeep>, w: &mut TextWriter<'_>) {
+    fn problems(&mut self, view: &JsonView<'_>, too_deep: Option<TooDeep>, w: &mut TextWriter<'_>) {
         w.byte(b'[');
         if let Some(TooDeep { first, count }) = too_deep {
             w.fixed(b"{\"severity\":\"note\",\"field\":\"");
@@ -225,8 +225,8 @@ impl Formatter {
         w.byte(b']');
     }
 
-    fn problem(&mut self, view: &View<'_>, problem: &Problem, w: &mut TextWriter<'_>) {
-        let View { tables, tree, bytes, redact } = *view;
+    fn problem(&mut self, view: &JsonView<'_>, problem: &Problem, w: &mut TextWriter<'_>) {
+        let JsonView { tables, tree, bytes, redact } = *view;
         w.fixed(b"{\"severity\":\"");
         w.word(problem.severity.word());
         w.fixed(b"\",\"field\":\"");
@@ -248,7 +248,7 @@ impl Formatter {
     }
 
     /// Appends the path of a node as it stands between quotes.
-    fn path(&mut self, view: &View<'_>, node: u32, w: &mut TextWriter<'_>) {
+    fn path(&mut self, view: &JsonView<'_>, node: u32, w: &mut TextWriter<'_>) {
         let cache = value::cache(&mut self.state.caches, view.tables);
         write_path(view.tree, node, w, |name, w| {
             let name = match cache.labels.get(name.0 as usize) {
@@ -304,7 +304,7 @@ fn link(of: &RecordLink, w: &mut TextWriter<'_>) {
 /// Appends a value that is neither a plain number nor a text, without the quotes that JSON would have.
 #[inline]
 pub(super) fn unquoted(tables: &Tables, tree: &Tree, bytes: &[u8], node: &Node, w: &mut TextWriter<'_>) {
-    value::unquoted(&View { tables, tree, bytes, redact: false }, node, w);
+    value::unquoted(&JsonView { tables, tree, bytes, redact: false }, node, w);
 }
 
 fn event_body(event: &Event, redact: bool, w: &mut TextWriter<'_>) {

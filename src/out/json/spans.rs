@@ -3,14 +3,14 @@
 use super::super::problem::any_name;
 use super::super::scratch::TextWriter;
 use super::strings::escaped;
-use super::value::{LEVELS_BESIDE, MAX_DEPTH, ValueState, View, too_deep_text, value};
+use super::value::{JsonView, LEVELS_BESIDE, MAX_DEPTH, ValueState, too_deep_text, value};
 use crate::tree::{Kind, Node, Sym, mark};
 
 /// How deep spans lie within each other at most: each level is an object and an array of JSON.
 const MAX_SPAN_DEPTH: usize = (MAX_DEPTH - LEVELS_BESIDE) / 2;
 
 /// The children of a node, which lies `depth` levels below the message, as an array of spans.
-pub(super) fn spans_of(view: &View<'_>, state: &mut ValueState, node: u32, depth: usize, w: &mut TextWriter<'_>) {
+pub(super) fn spans_of(view: &JsonView<'_>, state: &mut ValueState, node: u32, depth: usize, w: &mut TextWriter<'_>) {
     let list = view.tree.get(node).is_some_and(|n| n.kind == Kind::List);
     let mut element = 0usize;
     w.byte(b'[');
@@ -31,7 +31,14 @@ struct SpanName<'a> {
     element: Option<usize>,
 }
 
-fn span(view: &View<'_>, state: &mut ValueState, index: u32, name: SpanName<'_>, depth: usize, w: &mut TextWriter<'_>) {
+fn span(
+    view: &JsonView<'_>,
+    state: &mut ValueState,
+    index: u32,
+    name: SpanName<'_>,
+    depth: usize,
+    w: &mut TextWriter<'_>,
+) {
     let SpanName { node, element } = name;
     w.fixed(b"{\"name\":");
     match element {

@@ -14,7 +14,7 @@ use crate::tree::{Kind, Node, Sym, TextKind, Tree, Walk, mark};
 
 /// A tree with all that is needed to read it.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct JsonView<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
     pub(super) bytes: &'a [u8],
@@ -35,7 +35,7 @@ pub(super) struct TooDeep {
 pub(super) struct ValueState {
     pub(super) caches: TableCaches,
     /// What is open around the structure or list that is being written.
-    open: Vec<Open>,
+    open: Vec<OpenPart>,
     /// What of this message lies too deep for JSON, if anything does.
     pub(super) too_deep: Option<TooDeep>,
 }
@@ -47,7 +47,7 @@ pub(super) const LEVELS_BESIDE: usize = 4;
 
 /// A structure or a list that is being written.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenPart {
     walk: Walk,
     bracket: Bracket,
 }
@@ -60,10 +60,10 @@ enum Bracket {
     Array = b']' as u32,
 }
 
-impl Open {
+impl OpenPart {
     #[inline(always)]
-    fn new(index: u32, node: &Node) -> Open {
-        Open {
+    fn new(index: u32, node: &Node) -> OpenPart {
+        OpenPart {
             walk: Walk::new(index, node),
             bracket: if node.kind == Kind::List { Bracket::Array } else { Bracket::Object },
         }
@@ -102,7 +102,7 @@ pub(super) fn key_text(label: &Label) -> &[u8] {
 }
 
 /// One value.
-pub(super) fn value(view: &View<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
+pub(super) fn value(view: &JsonView<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
     match view.tree.get(index) {
         Some(node) if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) => {
             inside(view, state, index, w)
@@ -118,7 +118,7 @@ pub(super) fn value(view: &View<'_>, state: &mut ValueState, index: u32, w: &mut
 /// Appends the bytes of a part that lies too deep, as a string: text where they are printable ASCII, else hex.
 #[cold]
 #[inline(never)]
-pub(super) fn too_deep_text(view: &View<'_>, too_deep: &mut Option<TooDeep>, index: u32, w: &mut TextWriter<'_>) {
+pub(super) fn too_deep_text(view: &JsonView<'_>, too_deep: &mut Option<TooDeep>, index: u32, w: &mut TextWriter<'_>) {
     let Some(node) = view.tree.get(index) else { return };
     too_deep.get_or_insert(TooDeep { first: index, count: 0 }).count += 1;
     let (from, to) = (node.start as usize / 8, (node.start as usize + node.bits as usize).div_ceil(8));
@@ -136,7 +136,7 @@ pub(super) fn too_deep_text(view: &View<'_>, too_deep: &mut Option<TooDeep>, ind
 }
 
 /// A structure as an object, a list as an array; what is only a span is passed over.
-pub(super) fn inside(view: &View<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
+pub(super) fn inside(view: &JsonView<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
     w.by_parts(|scratch, at, out| all_inside(view, state, index, scratch, at, out));
 }
 
@@ -144,7 +144,7 @@ pub(super) fn inside(view: &View<'_>, state: &mut ValueState, index: u32, w: &mu
 /// parts, the opening bracket is written with the closing one. Returns the writer's new position.
 #[inline(never)]
 fn all_inside(
-    view: &View<'_>,
+    view: &JsonView<'_>,
     state: &mut ValueState,
     index: u32,
     scratch: &mut [u8; SCRATCH_BYTES],
@@ -159,7 +159,7 @@ fn all_inside(
     let TableCache { labels, meanings, value_texts, .. } = cache;
     let (labels, meanings) = (labels.as_slice(), meanings.as_slice());
     open.clear();
-    let mut here = Open::new(index, node);
+    let mut here = OpenPart::new(index, node);
     let mut lead = here.lead();
     loop {
         let Some((index, node)) = here.walk.next(nodes) else {
@@ -187,7 +187,7 @@ fn all_inside(
                 continue;
             }
             open.push(here);
-            here = Open::new(index, node);
+            here = OpenPart::new(index, node);
             lead = here.lead();
         } else {
             w.by_copy(|w| leaf(view, meaning_of(meanings, node), value_texts, node, w));
@@ -202,7 +202,7 @@ fn meaning_of(meanings: &[u32], node: &Node) -> u32 {
 
 /// The name of a field that is long, or came from the traffic.
 #[inline(never)]
-fn long_key(view: &View<'_>, name: Sym, lead: u8, w: &mut TextWriter<'_>) {
+fn long_key(view: &JsonView<'_>, name: Sym, lead: u8, w: &mut TextWriter<'_>) {
     w.byte(lead);
     w.byte(b'"');
     escaped(w, any_name(view.tree, view.tables, name).raw().as_bytes());
@@ -210,7 +210,7 @@ fn long_key(view: &View<'_>, name: Sym, lead: u8, w: &mut TextWriter<'_>) {
 }
 
 #[inline(always)]
-fn is_hidden(view: &View<'_>, node: &Node) -> bool {
+fn is_hidden(view: &JsonView<'_>, node: &Node) -> bool {
     view.redact && node.has(mark::SECRET)
 }
 
@@ -224,7 +224,7 @@ fn hidden(node: &Node, w: &mut TextWriter<'_>) {
 
 /// A value without children.
 #[inline(never)]
-fn leaf(view: &View<'_>, meaning: u32, value_texts: &mut ValueTexts, node: &Node, w: &mut TextWriter<'_>) {
+fn leaf(view: &JsonView<'_>, meaning: u32, value_texts: &mut ValueTexts, node: &Node, w: &mut TextWriter<'_>) {
     if is_hidden(view, node) {
         hidden(node, w);
     } else if meaning != 0 {
@@ -241,7 +241,7 @@ fn number(tables: &Tables, meaning: u32, value_texts: &mut ValueTexts, node: &No
 }
 
 /// A value without children and without names.
-fn scalar(view: &View<'_>, node: &Node, w: &mut TextWriter<'_>) {
+fn scalar(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
         Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => integer(node, w),
         Kind::Null => w.fixed(b"null"),
@@ -264,7 +264,7 @@ fn scalar(view: &View<'_>, node: &Node, w: &mut TextWriter<'_>) {
 }
 
 /// What is neither a plain number nor a text, as it stands between quotes where JSON has them.
-pub(super) fn unquoted(view: &View<'_>, node: &Node, w: &mut TextWriter<'_>) {
+pub(super) fn unquoted(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
         Kind::Bytes | Kind::Undecoded => hex(w, &content(view, node)),
         Kind::Number => w.raw(view.tree.owned(node.value).raw().as_bytes()),
@@ -297,7 +297,7 @@ pub(in crate::out) fn text(tree: &Tree, bytes: &[u8], node: &Node, kind: TextKin
 }
 
 #[inline]
-fn content<'a>(view: &View<'a>, node: &Node) -> Cow<'a, [u8]> {
+fn content<'a>(view: &JsonView<'a>, node: &Node) -> Cow<'a, [u8]> {
     view.tree.content(node, view.bytes)
 }
 

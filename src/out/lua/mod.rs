@@ -12,11 +12,11 @@ use crate::table::{LayoutStep, ReadAs, Tables};
 use crate::tree::{Sym, TypeRef, mark};
 
 /// Fields by their name, with how often each sort of value stands under it.
-type Fields<'a> = BTreeMap<(bool, &'a str), BTreeMap<Sort, usize>>;
+type LuaFields<'a> = BTreeMap<(bool, &'a str), BTreeMap<FieldSort, usize>>;
 
 /// What a Wireshark field takes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Sort {
+enum FieldSort {
     Number { wide: bool, signed: bool },
     Float,
     Bool,
@@ -26,17 +26,17 @@ enum Sort {
     Bytes,
 }
 
-impl Sort {
+impl FieldSort {
     /// The word that the script has for it: numbers are one sort whatever their size.
     fn word(self) -> &'static str {
         match self {
-            Sort::Number { .. } => "number",
-            Sort::Float => "float",
-            Sort::Bool => "bool",
-            Sort::Uuid => "uuid",
-            Sort::Ipv4 => "ipv4",
-            Sort::Text => "text",
-            Sort::Bytes => "bytes",
+            FieldSort::Number { .. } => "number",
+            FieldSort::Float => "float",
+            FieldSort::Bool => "bool",
+            FieldSort::Uuid => "uuid",
+            FieldSort::Ipv4 => "ipv4",
+            FieldSort::Text => "text",
+            FieldSort::Bytes => "bytes",
         }
     }
 }
@@ -122,8 +122,8 @@ fn protocol(tables: &Tables, out: &mut String) {
 }
 
 /// The fields that tables name.
-fn fields(tables: &Tables) -> Fields<'_> {
-    let mut fields = Fields::new();
+fn fields(tables: &Tables) -> LuaFields<'_> {
+    let mut fields = LuaFields::new();
     let mut add = |span: bool, name: Sym, ty: TypeRef| {
         let name = tables.name(name);
         if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)) {
@@ -150,36 +150,36 @@ fn fields(tables: &Tables) -> Fields<'_> {
 }
 
 /// What values of a type are. Elements of a list stand under the list's name.
-fn sorts(tables: &Tables, ty: TypeRef, depth: usize, add: &mut dyn FnMut(Sort)) {
+fn sorts(tables: &Tables, ty: TypeRef, depth: usize, add: &mut dyn FnMut(FieldSort)) {
     let Some(def) = tables.type_def(ty) else { return };
     if depth > 8 {
         return;
     }
     match &def.read {
-        ReadAs::Int { size, signed, .. } => add(Sort::Number { wide: *size > 4, signed: *signed }),
-        ReadAs::Float { .. } => add(Sort::Float),
-        ReadAs::Bool => add(Sort::Bool),
-        ReadAs::Uuid { .. } => add(Sort::Uuid),
-        ReadAs::Ipv4 { .. } => add(Sort::Ipv4),
-        ReadAs::Bytes(_) => add(Sort::Bytes),
-        ReadAs::Text { .. } => add(Sort::Text),
+        ReadAs::Int { size, signed, .. } => add(FieldSort::Number { wide: *size > 4, signed: *signed }),
+        ReadAs::Float { .. } => add(FieldSort::Float),
+        ReadAs::Bool => add(FieldSort::Bool),
+        ReadAs::Uuid { .. } => add(FieldSort::Uuid),
+        ReadAs::Ipv4 { .. } => add(FieldSort::Ipv4),
+        ReadAs::Bytes(_) => add(FieldSort::Bytes),
+        ReadAs::Text { .. } => add(FieldSort::Text),
         ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => sorts(tables, *of, depth + 1, add),
         ReadAs::Region(region) => region.inner.iter().for_each(|inner| sorts(tables, *inner, depth + 1, add)),
         ReadAs::Layout { .. } | ReadAs::Family(_) => {}
         // Only the code knows what it reads: what its name says comes first, and everything else may be there too.
         ReadAs::Value(_) | ReadAs::Native { .. } => {
-            let number = Sort::Number { wide: true, signed: true };
+            let number = FieldSort::Number { wide: true, signed: true };
             let says = |words: &[&str]| words.iter().any(|word| def.text.contains(word));
-            let first = if says(&["bits", "int"]) { number } else { Sort::Text };
-            [first, first, number, Sort::Text, Sort::Bytes].into_iter().for_each(add);
+            let first = if says(&["bits", "int"]) { number } else { FieldSort::Text };
+            [first, first, number, FieldSort::Text, FieldSort::Bytes].into_iter().for_each(add);
         }
     }
 }
 
 /// How Wireshark keeps each sort: numbers as wide as the widest.
-fn kinds(sorts: &BTreeMap<Sort, usize>) -> Vec<(&'static str, &'static str)> {
+fn kinds(sorts: &BTreeMap<FieldSort, usize>) -> Vec<(&'static str, &'static str)> {
     let mut kinds: Vec<(&str, &str)> = Vec::new();
-    let number = |wide, signed| sorts.contains_key(&Sort::Number { wide, signed });
+    let number = |wide, signed| sorts.contains_key(&FieldSort::Number { wide, signed });
     let all = [number(false, false), number(false, true), number(true, false), number(true, true)];
     let kept = match all {
         [false, false, false, false] => None,

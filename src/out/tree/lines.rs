@@ -9,14 +9,14 @@ use super::super::value_texts::{ValueKey, ValueTexts};
 use super::TreeOptions;
 use super::annotations::Annotations;
 use super::meaning::meaning;
-use super::value::{self, View};
+use super::value::{self, TreeView};
 use crate::captured::is_control;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TypeRef, Walk, mark};
 
 /// A structure or a list whose lines are being written.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenBlock {
     walk: Walk,
     container: Container,
     /// Characters to the column of a structure's values, or the number of a list's next element.
@@ -36,12 +36,12 @@ enum Container {
 pub(super) struct LineState {
     caches: TableCaches,
     /// What is open around the structure or list whose lines are being written.
-    open: Vec<Open>,
+    open: Vec<OpenBlock>,
 }
 
 /// Appends the lines of a tree.
 pub(super) fn lines(
-    view: &View<'_>,
+    view: &TreeView<'_>,
     annotations: Annotations<'_>,
     options: &TreeOptions,
     state: &mut LineState,
@@ -83,12 +83,12 @@ fn meaning_of(tables: &Tables, ty: TypeRef) -> u32 {
 struct LineBuffers<'a> {
     value_texts: &'a mut ValueTexts,
     /// The structures and lists that are open around the line.
-    open: &'a mut Vec<Open>,
+    open: &'a mut Vec<OpenBlock>,
 }
 
 /// How lines are written.
 struct Lines<'a> {
-    view: &'a View<'a>,
+    view: &'a TreeView<'a>,
     /// Names that need nothing but their characters.
     labels: &'a [Label],
     /// What of each type's numbers there is to say: nothing where it is 0.
@@ -156,12 +156,12 @@ impl Lines<'_> {
 
     /// What is to be known of a structure or a list while its lines are written.
     #[inline(always)]
-    fn open(&self, index: u32, node: &Node) -> Open {
+    fn open(&self, index: u32, node: &Node) -> OpenBlock {
         let walk = Walk::new(index, node);
         if node.kind == Kind::List {
-            Open { walk, container: Container::List, count: 0 }
+            OpenBlock { walk, container: Container::List, count: 0 }
         } else {
-            Open { walk, container: Container::Structure, count: self.widest(walk) + 2 }
+            OpenBlock { walk, container: Container::Structure, count: self.widest(walk) + 2 }
         }
     }
 
@@ -188,7 +188,7 @@ impl Lines<'_> {
 
     /// What stands before a value: a field's name and spaces, or what an element of a list has instead.
     #[inline(always)]
-    fn begin(&self, name: Sym, here: &mut Open, width: u32, tie: usize, w: &mut TextWriter<'_>) {
+    fn begin(&self, name: Sym, here: &mut OpenBlock, width: u32, tie: usize, w: &mut TextWriter<'_>) {
         if here.container == Container::List {
             let number = here.count;
             w.by_copy(|w| self.element(name, number, tie, w));

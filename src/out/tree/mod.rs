@@ -25,7 +25,7 @@ pub use annotations::{AnnotationRange, AnnotationStore, Annotations, Annotator, 
 use lines::{LineState, lines};
 pub use meaning::meaning;
 use problems::problem_lines;
-use value::View;
+use value::TreeView;
 
 /// What the tree writer was asked for.
 #[derive(Clone, Debug, Default)]
@@ -45,13 +45,13 @@ pub struct TreeOptions {
 /// Writes records as trees into a buffer.
 #[derive(Clone, Default)]
 pub struct TreeWriter {
-    formatter: Formatter,
+    formatter: TreeFormatter,
     scratch: Scratch,
 }
 
 /// What a writer remembers.
 #[derive(Clone, Default)]
-struct Formatter {
+struct TreeFormatter {
     options: TreeOptions,
     clock: Clock,
     state: LineState,
@@ -62,7 +62,10 @@ impl TreeWriter {
     /// A writer of a options.
     pub fn new(options: TreeOptions) -> Self {
         let clock = Clock::in_zone(options.zone.clone());
-        TreeWriter { formatter: Formatter { options, clock, ..Formatter::default() }, scratch: Scratch::default() }
+        TreeWriter {
+            formatter: TreeFormatter { options, clock, ..TreeFormatter::default() },
+            scratch: Scratch::default(),
+        }
     }
 
     /// The zone of its times.
@@ -99,7 +102,7 @@ impl TreeWriter {
     }
 }
 
-impl Formatter {
+impl TreeFormatter {
     fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, w: &mut TextWriter<'_>) {
         if annotations.new_day {
             self.day_line(record.at.time, w);
@@ -164,7 +167,7 @@ impl Formatter {
         annotations: Annotations<'_>,
         w: &mut TextWriter<'_>,
     ) {
-        let view = View { tables, tree, bytes, redact: self.options.redact };
+        let view = TreeView { tables, tree, bytes, redact: self.options.redact };
         lines(&view, annotations, &self.options, &mut self.state, w);
         problem_lines(tree, tables, &self.options.paint, &mut self.text, w);
         if self.options.bytes {

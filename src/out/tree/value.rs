@@ -10,7 +10,7 @@ use crate::table::Tables;
 use crate::tree::{Buffer, Kind, Node, Tree, mark};
 
 /// A tree with all that is needed to read it.
-pub(super) struct View<'a> {
+pub(super) struct TreeView<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
     pub(super) bytes: &'a [u8],
@@ -29,13 +29,13 @@ pub(super) fn hidden(node: &Node, w: &mut TextWriter<'_>) {
 }
 
 /// Appends a value that stands on one line.
-pub(super) fn other(view: &View<'_>, index: u32, node: &Node, w: &mut TextWriter<'_>) {
+pub(super) fn other(view: &TreeView<'_>, index: u32, node: &Node, w: &mut TextWriter<'_>) {
     if node.kind == Kind::List { short_list(view, index, w) } else { scalar(view, node, w) }
 }
 
 /// Appends a value without children.
 #[inline]
-fn scalar(view: &View<'_>, node: &Node, w: &mut TextWriter<'_>) {
+fn scalar(view: &TreeView<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
         Kind::Unsigned | Kind::Unsigned64 => w.number(node.value),
         Kind::Signed | Kind::Signed64 => w.signed(node.value as i64),
@@ -71,7 +71,7 @@ const LINE: u32 = 256;
 
 /// Whether a list is short and flat enough for one line.
 #[inline(never)]
-pub(super) fn is_short_list(view: &View<'_>, index: u32, node: &Node) -> bool {
+pub(super) fn is_short_list(view: &TreeView<'_>, index: u32, node: &Node) -> bool {
     let numbers = |n: &Node| {
         matches!(n.kind, Kind::Unsigned | Kind::Signed | Kind::F32 | Kind::F64) && view.tables.symbols(n.ty).is_none()
     };
@@ -82,7 +82,7 @@ pub(super) fn is_short_list(view: &View<'_>, index: u32, node: &Node) -> bool {
 }
 
 /// Appends a short list on one line.
-fn short_list(view: &View<'_>, index: u32, w: &mut TextWriter<'_>) {
+fn short_list(view: &TreeView<'_>, index: u32, w: &mut TextWriter<'_>) {
     w.byte(b'[');
     for (i, (_, node)) in view.tree.children(index).enumerate() {
         if i > 0 {
@@ -94,7 +94,7 @@ fn short_list(view: &View<'_>, index: u32, w: &mut TextWriter<'_>) {
 }
 
 /// Appends the message's bytes, 16 a line, each in the colour of its field; made buffers follow.
-pub(super) fn dump(view: &View<'_>, paint: &Paint, out: &mut Vec<u8>) {
+pub(super) fn dump(view: &TreeView<'_>, paint: &Paint, out: &mut Vec<u8>) {
     let mut left = MAX_DUMP;
     dump_buffer(view, Buffer::CAPTURED, paint, &mut left, out);
     let mut buffers: Vec<u16> = view.tree.nodes().iter().map(|n| n.buffer.0).filter(|b| *b > 0).collect();
@@ -120,7 +120,7 @@ pub(super) fn dump_event(event: &Event, redact: bool, paint: &Paint, out: &mut V
 const MAX_DUMP: usize = 64 << 10;
 
 /// Appends the bytes of a buffer, at most `left`, and counts them there; says how many are not shown.
-fn dump_buffer(view: &View<'_>, buffer: Buffer, paint: &Paint, left: &mut usize, out: &mut Vec<u8>) {
+fn dump_buffer(view: &TreeView<'_>, buffer: Buffer, paint: &Paint, left: &mut usize, out: &mut Vec<u8>) {
     let whole = view.tree.bytes(buffer, view.bytes);
     let all = whole.get(..*left).unwrap_or(whole);
     *left -= all.len();
@@ -157,7 +157,7 @@ fn dump_bytes(all: &[u8], ties: &[(usize, bool)], paint: &Paint, out: &mut Vec<u
 }
 
 /// For each byte of a buffer the number of the shown field it belongs to, and whether it is hidden.
-fn ties(view: &View<'_>, buffer: Buffer, len: usize) -> Vec<(usize, bool)> {
+fn ties(view: &TreeView<'_>, buffer: Buffer, len: usize) -> Vec<(usize, bool)> {
     let mut out = vec![(usize::MAX, false); len];
     let mut tie = 0;
     for (index, node) in view.tree.nodes().iter().enumerate().skip(1) {

@@ -4,7 +4,7 @@
 //! to 2 MiB begins with one: by this, framing is found again.
 
 use super::text::begins_value;
-use crate::session::{ByteOrder, CountsFrom, LengthField, Unit};
+use crate::session::{LengthOrder, CountsFrom, LengthField, Unit};
 
 /// The longest text that is put together: "new implementations should make sure to accept packets upto 2mb in size".
 pub(super) const MAX_TEXT: u32 = 2 << 20;
@@ -14,14 +14,14 @@ pub(super) const PREFIX: usize = LENGTH.end();
 
 /// The length of a packet's text, which follows it.
 const LENGTH: LengthField =
-    LengthField { at: 0, size: 4, order: ByteOrder::Big, unit: Unit::Bytes, counts: CountsFrom::BehindLength };
+    LengthField { at: 0, size: 4, order: LengthOrder::Big, unit: Unit::Bytes, counts: CountsFrom::BehindLength };
 
 /// Bytes that show whether a packet begins within the first four.
 const LOOK: usize = 2 * PREFIX + 2;
 
 /// What is found where a packet would begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PacketStep {
     /// A packet: its bytes, those of the length included.
     Packet(usize),
     /// More bytes are needed: that many from here.
@@ -40,36 +40,36 @@ pub(super) fn length(bytes: &[u8]) -> Option<u32> {
 }
 
 /// What `rest` begins with. Texts longer than `most` are not put together; `last` says that no more bytes follow `rest`.
-pub(super) fn step(rest: &[u8], most: usize, last: bool) -> Step {
+pub(super) fn step(rest: &[u8], most: usize, last: bool) -> PacketStep {
     let Some(length) = length(rest) else {
-        return Step::Need(PREFIX);
+        return PacketStep::Need(PREFIX);
     };
     let first = rest.get(PREFIX).copied();
     let plain = first.is_some_and(begins_value);
     if !plain || length > MAX_TEXT {
         let look = if length > MAX_TEXT { LOOK } else { 8 };
         if rest.len() < look && !last && !(4..=MAX_TEXT).contains(&length) {
-            return Step::Need(look);
+            return PacketStep::Need(look);
         }
         if rest.first() == Some(&0) && opens(rest.get(1..).unwrap_or(&[])) {
-            return Step::StrayNul;
+            return PacketStep::StrayNul;
         }
         if (0..PREFIX).any(|i| rest.get(i..).is_some_and(|r| r.starts_with(b"({\""))) {
-            return Step::Lost(length);
+            return PacketStep::Lost(length);
         }
     }
     if length > MAX_TEXT {
         let text = rest.get(PREFIX..).unwrap_or(&[]);
         return match length < 1 << 28 && text.starts_with(b"({") {
-            true => Step::TooLong(length),
-            false => Step::Lost(length),
+            true => PacketStep::TooLong(length),
+            false => PacketStep::Lost(length),
         };
     }
     if length as usize > most {
-        return if first.is_none() && !last { Step::Need(PREFIX + 1) } else { Step::TooLong(length) };
+        return if first.is_none() && !last { PacketStep::Need(PREFIX + 1) } else { PacketStep::TooLong(length) };
     }
     let whole = PREFIX + length as usize;
-    if rest.len() < whole { Step::Need(whole) } else { Step::Packet(whole) }
+    if rest.len() < whole { PacketStep::Need(whole) } else { PacketStep::Packet(whole) }
 }
 
 /// Whether a packet with an array that begins with a text plainly begins here.
@@ -102,32 +102,32 @@ mod tests {
 
     #[test]
     fn a_length_says_where_a_packet_ends() {
-        assert_eq!(step(b"\0\0", usize::MAX, false), Step::Need(4));
-        assert_eq!(step(b"\0\0\0\x05({", usize::MAX, false), Step::Need(9));
-        assert_eq!(step(b"\0\0\0\x05({})\0more", usize::MAX, false), Step::Packet(9));
-        assert_eq!(step(b"\0\0\0\x04123\0", usize::MAX, false), Step::Packet(8));
+        assert_eq!(step(b"\0\0", usize::MAX, false), PacketStep::Need(4));
+        assert_eq!(step(b"\0\0\0\x05({", usize::MAX, false), PacketStep::Need(9));
+        assert_eq!(step(b"\0\0\0\x05({})\0more", usize::MAX, false), PacketStep::Packet(9));
+        assert_eq!(step(b"\0\0\0\x04123\0", usize::MAX, false), PacketStep::Packet(8));
     }
 
     #[test]
     fn two_mebibytes_are_the_most() {
-        assert_eq!(step(b"\0\x20\0\0({\"x", usize::MAX, false), Step::Need(PREFIX + (2 << 20)));
-        assert_eq!(step(b"\0\x20\0\x01({\"xyz", usize::MAX, false), Step::TooLong((2 << 20) + 1));
-        assert_eq!(step(b"GET / HTTP", usize::MAX, false), Step::Lost(u32::from_be_bytes(*b"GET ")));
+        assert_eq!(step(b"\0\x20\0\0({\"x", usize::MAX, false), PacketStep::Need(PREFIX + (2 << 20)));
+        assert_eq!(step(b"\0\x20\0\x01({\"xyz", usize::MAX, false), PacketStep::TooLong((2 << 20) + 1));
+        assert_eq!(step(b"GET / HTTP", usize::MAX, false), PacketStep::Lost(u32::from_be_bytes(*b"GET ")));
     }
 
     #[test]
     fn a_nul_that_was_not_counted_is_told_from_an_empty_packet() {
-        assert_eq!(step(b"\0\0\0\0", usize::MAX, false), Step::Need(8));
-        assert_eq!(step(b"\0\0\0\0\x44({\"tell", usize::MAX, false), Step::StrayNul);
-        assert_eq!(step(b"\0\0\0\x01\x44({\"tell", usize::MAX, false), Step::StrayNul);
-        assert_eq!(step(b"\0\0\0\0\0\0\0\x44({\"", usize::MAX, false), Step::Packet(4));
-        assert_eq!(step(b"\0\0\0\0", usize::MAX, true), Step::Packet(4));
+        assert_eq!(step(b"\0\0\0\0", usize::MAX, false), PacketStep::Need(8));
+        assert_eq!(step(b"\0\0\0\0\x44({\"tell", usize::MAX, false), PacketStep::StrayNul);
+        assert_eq!(step(b"\0\0\0\x01\x44({\"tell", usize::MAX, false), PacketStep::StrayNul);
+        assert_eq!(step(b"\0\0\0\0\0\0\0\x44({\"", usize::MAX, false), PacketStep::Packet(4));
+        assert_eq!(step(b"\0\0\0\0", usize::MAX, true), PacketStep::Packet(4));
     }
 
     #[test]
     fn framing_is_found_again_by_a_length_and_a_bracket() {
         assert_eq!(find(b"ell\",5,({\"a\",})\0\0\0\0\x09({\"tell\",})"), Some(16));
         assert_eq!(find(b"chan({\"tell\",})"), None);
-        assert!(matches!(step(b"\0\0\x44({\"tell\"", usize::MAX, false), Step::Lost(_)));
+        assert!(matches!(step(b"\0\0\x44({\"tell\"", usize::MAX, false), PacketStep::Lost(_)));
     }
 }

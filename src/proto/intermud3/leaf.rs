@@ -4,7 +4,7 @@
 
 use std::hash::BuildHasher;
 
-use super::number::{self, Form, odd};
+use super::number::{self, NumberForm, odd};
 use super::text::{self, Quoted, TextPlace};
 use super::value::{Inside, PacketRun, Sort, node};
 use crate::captured::Captured;
@@ -139,7 +139,7 @@ impl PacketRun<'_> {
     /// A number.
     pub(super) fn number(&mut self, name: Sym, ty: TypeRef) {
         let found = number::scan(self.bytes, self.pos, self.end);
-        if found.form == Form::Bad {
+        if found.form == NumberForm::Bad {
             return self.garbage();
         }
         if found.odd != 0 {
@@ -149,11 +149,11 @@ impl PacketRun<'_> {
         }
         let bytes = self.bytes.get(self.pos..found.end).unwrap_or(&[]);
         let (value, kind) = match found.form {
-            Form::Float => self.float(bytes),
+            NumberForm::Float => self.float(bytes),
             _ => self.integer(bytes),
         };
         let integer = matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
-        let own = if found.form == Form::Float { self.types.float } else { self.types.int };
+        let own = if found.form == NumberForm::Float { self.types.float } else { self.types.int };
         let marks = self.marks(ty);
         let fits = ty == self.types.any || self.check_number(ty, found.form, bytes, value, kind);
         let named = self.tables.symbols(ty).is_some();
@@ -203,21 +203,21 @@ impl PacketRun<'_> {
     }
 
     /// Whether a number is what the tables expect. 0 may stand for anything that is absent, and is noted nowhere.
-    fn check_number(&mut self, ty: TypeRef, form: Form, bytes: &[u8], value: u64, kind: Kind) -> bool {
+    fn check_number(&mut self, ty: TypeRef, form: NumberForm, bytes: &[u8], value: u64, kind: Kind) -> bool {
         let tables = self.tables;
         let Some(def) = tables.type_def(ty) else { return false };
         let fits = match (&def.read, form) {
             (ReadAs::Value(ValueRead::Any | ValueRead::Float), _) => true,
-            (ReadAs::Value(ValueRead::Int), Form::Int) => true,
-            (ReadAs::Value(ValueRead::Uint), Form::Int) => {
+            (ReadAs::Value(ValueRead::Int), NumberForm::Int) => true,
+            (ReadAs::Value(ValueRead::Uint), NumberForm::Int) => {
                 if bytes.first() == Some(&b'-') && value != 0 {
                     self.say_here(Severity::Note, "a negative number at byte {a}, where 0 or more is expected");
                 }
                 true
             }
-            (_, Form::Int) if value == 0 && matches!(kind, Kind::Unsigned | Kind::Signed) => false,
+            (_, NumberForm::Int) if value == 0 && matches!(kind, Kind::Unsigned | Kind::Signed) => false,
             (read, form) => {
-                self.expect(Some(read), if form == Form::Float { "a float" } else { "a number" });
+                self.expect(Some(read), if form == NumberForm::Float { "a float" } else { "a number" });
                 false
             }
         };

@@ -71,7 +71,7 @@ impl Network {
     /// Takes in what a packet says.
     pub(super) fn learn(&mut self, id: MessageId, bytes: &[u8], tables: &Tables, tree: &Tree) {
         let lesson = self.lessons.get(id.0 as usize).copied().unwrap_or_default();
-        let view = View { tables, tree, bytes };
+        let view = PacketView { tables, tree, bytes };
         match lesson {
             Lesson::Nothing => {}
             Lesson::Startup => {
@@ -119,14 +119,14 @@ impl Network {
             .collect()
     }
 
-    fn each(&mut self, list: Sym, group: Group, view: &View<'_>) {
+    fn each(&mut self, list: Sym, group: Group, view: &PacketView<'_>) {
         for (node, index) in view.elements(view.child(0, list)) {
             self.entry(group, node, index, view);
         }
     }
 
     /// One entry of a mud or channel list; 0 instead of an array means that it is gone.
-    fn entry(&mut self, group: Group, node: &Node, index: u32, view: &View<'_>) {
+    fn entry(&mut self, group: Group, node: &Node, index: u32, view: &PacketView<'_>) {
         let Some(name) = view.tree.dynamic(node.name) else {
             return;
         };
@@ -190,13 +190,13 @@ fn size_of_entry(name: &str, facts: &Facts) -> usize {
 }
 
 /// A packet's tree, with what is needed to read it.
-struct View<'a> {
+struct PacketView<'a> {
     tables: &'a Tables,
     tree: &'a Tree,
     bytes: &'a [u8],
 }
 
-impl<'a> View<'a> {
+impl<'a> PacketView<'a> {
     fn child(&self, parent: u32, name: Sym) -> Option<u32> {
         self.tree.children(parent).find(|(_, n)| n.name == name).map(|(i, _)| i)
     }

@@ -4,7 +4,7 @@
 
 /// What a number turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum NumberForm {
     /// Digits, perhaps with a minus sign before them.
     Int,
     /// With a point or an exponent.
@@ -16,7 +16,7 @@ pub(super) enum Form {
 /// A number's form, its end, and its oddities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
-    pub(super) form: Form,
+    pub(super) form: NumberForm,
     /// Offset behind its last byte.
     pub(super) end: usize,
     /// Bits of [`odd`].
@@ -72,10 +72,10 @@ pub(super) fn scan(bytes: &[u8], at: usize, end: usize) -> Number {
     if whole > 1 && byte(first) == b'0' {
         odd |= odd::LEADING_ZERO;
     }
-    let mut form = Form::Int;
+    let mut form = NumberForm::Int;
     let mut fraction = 0;
     if byte(i) == b'.' {
-        form = Form::Float;
+        form = NumberForm::Float;
         let from = i + 1;
         i = digits(from);
         fraction = i - from;
@@ -87,9 +87,9 @@ pub(super) fn scan(bytes: &[u8], at: usize, end: usize) -> Number {
         }
     }
     if whole + fraction == 0 {
-        form = Form::Bad;
+        form = NumberForm::Bad;
     } else if matches!(byte(i), b'e' | b'E') {
-        form = Form::Float;
+        form = NumberForm::Float;
         if byte(i) == b'E' {
             odd |= odd::CAPITAL;
         }
@@ -100,7 +100,7 @@ pub(super) fn scan(bytes: &[u8], at: usize, end: usize) -> Number {
         let from = i + 1 + usize::from(signed);
         i = digits(from);
         if i == from {
-            form = Form::Bad;
+            form = NumberForm::Bad;
         }
     }
     Number { form, end: at + i.min(text.len()), odd }
@@ -120,34 +120,34 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn of(text: &str) -> (Form, usize, u8) {
+    fn of(text: &str) -> (NumberForm, usize, u8) {
         let n = scan(text.as_bytes(), 0, text.len());
         (n.form, n.end, n.odd)
     }
 
     #[test]
     fn integers_and_floats_end_where_they_should() {
-        assert_eq!(of("5,"), (Form::Int, 1, 0));
-        assert_eq!(of("-12})"), (Form::Int, 3, 0));
-        assert_eq!(of("1.5,"), (Form::Float, 3, 0));
-        assert_eq!(of("-1.5e+300:"), (Form::Float, 9, 0));
-        assert_eq!(of("0x10"), (Form::Int, 1, 0));
+        assert_eq!(of("5,"), (NumberForm::Int, 1, 0));
+        assert_eq!(of("-12})"), (NumberForm::Int, 3, 0));
+        assert_eq!(of("1.5,"), (NumberForm::Float, 3, 0));
+        assert_eq!(of("-1.5e+300:"), (NumberForm::Float, 9, 0));
+        assert_eq!(of("0x10"), (NumberForm::Int, 1, 0));
     }
 
     #[test]
     fn oddities_are_told() {
-        assert_eq!(of("007"), (Form::Int, 3, odd::LEADING_ZERO));
-        assert_eq!(of("1e5"), (Form::Float, 3, odd::UNSIGNED_EXPONENT));
-        assert_eq!(of("1E+5"), (Form::Float, 4, odd::CAPITAL));
-        assert_eq!(of("1."), (Form::Float, 2, odd::NO_FRACTION));
-        assert_eq!(of(".5"), (Form::Float, 2, odd::NO_INTEGER));
-        assert_eq!(of("+5"), (Form::Int, 2, odd::PLUS));
+        assert_eq!(of("007"), (NumberForm::Int, 3, odd::LEADING_ZERO));
+        assert_eq!(of("1e5"), (NumberForm::Float, 3, odd::UNSIGNED_EXPONENT));
+        assert_eq!(of("1E+5"), (NumberForm::Float, 4, odd::CAPITAL));
+        assert_eq!(of("1."), (NumberForm::Float, 2, odd::NO_FRACTION));
+        assert_eq!(of(".5"), (NumberForm::Float, 2, odd::NO_INTEGER));
+        assert_eq!(of("+5"), (NumberForm::Int, 2, odd::PLUS));
     }
 
     #[test]
     fn what_is_no_number_is_said() {
         for bad in ["-", "1e", "1e+", "+", ".", "-."] {
-            assert_eq!(of(bad).0, Form::Bad, "{bad}");
+            assert_eq!(of(bad).0, NumberForm::Bad, "{bad}");
         }
     }
 

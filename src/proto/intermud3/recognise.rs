@@ -1,6 +1,6 @@
 //! Whether a connection speaks mudmode, and which of its ends is the client, from the first bytes of either direction.
 
-use super::framing::{self, Step};
+use super::framing::{self, PacketStep};
 use crate::proto::{Opening, Verdict};
 
 /// How sure one direction makes it.
@@ -49,20 +49,20 @@ fn sign(bytes: &[u8], whole: bool) -> Sign {
         return Sign::Plain;
     }
     match framing::step(bytes, usize::MAX, false) {
-        Step::Need(_) if bytes.len() < framing::PREFIX + 3 => match bytes.first() {
+        PacketStep::Need(_) if bytes.len() < framing::PREFIX + 3 => match bytes.first() {
             None | Some(0) => Sign::Open,
             Some(_) if !whole => Sign::Open,
             Some(_) => Sign::Against,
         },
-        Step::Packet(n) => match bytes.get(framing::PREFIX..n) {
+        PacketStep::Packet(n) => match bytes.get(framing::PREFIX..n) {
             Some(text) if mudmode(text) => Sign::Weak,
             _ => Sign::Open,
         },
-        Step::Need(_) if bytes.get(framing::PREFIX..).is_some_and(|t| t.starts_with(b"({") || t.starts_with(b"([")) => {
+        PacketStep::Need(_) if bytes.get(framing::PREFIX..).is_some_and(|t| t.starts_with(b"({") || t.starts_with(b"([")) => {
             Sign::Weak
         }
-        Step::Need(_) if bytes.get(framing::PREFIX) == Some(&b'(') => Sign::Open,
-        Step::StrayNul | Step::TooLong(_) => Sign::Plain,
+        PacketStep::Need(_) if bytes.get(framing::PREFIX) == Some(&b'(') => Sign::Open,
+        PacketStep::StrayNul | PacketStep::TooLong(_) => Sign::Plain,
         _ if !whole => Sign::Open,
         _ => Sign::Against,
     }

@@ -15,7 +15,7 @@ const REQUESTS: usize = 256;
 const OTHERS: usize = 64;
 
 /// What one connection asked, and which packets answer it.
-pub(super) struct Replies {
+pub(super) struct PacketReplies {
     roles: Vec<Role>,
     requests: Requests,
     others: Requests,
@@ -36,7 +36,7 @@ struct Role {
 
 /// A packet that was read, and where it came from.
 #[derive(Clone, Copy)]
-pub(super) struct Packet<'a> {
+pub(super) struct ReadPacket<'a> {
     /// Its message.
     pub(super) id: MessageId,
     /// The side that sent it.
@@ -55,10 +55,10 @@ enum Serial {
     Other(u64),
 }
 
-impl Replies {
+impl PacketReplies {
     /// Nothing asked yet.
     pub(super) fn new(tables: &Tables) -> Self {
-        Replies {
+        PacketReplies {
             roles: tables.messages().iter().map(|def| role(def, tables)).collect(),
             requests: Requests::new(tables, REQUESTS),
             others: Requests::new(tables, OTHERS),
@@ -87,7 +87,7 @@ impl Replies {
     }
 
     /// A packet as the request that it is, if it may be answered. Its record's number is still to be filled in.
-    pub(super) fn as_request(&self, packet: Packet<'_>) -> Option<Request> {
+    pub(super) fn as_request(&self, packet: ReadPacket<'_>) -> Option<Request> {
         let role = self.roles.get(packet.id.0 as usize)?;
         // An error may come back for any packet that has an originator and a target, except a reply or an error.
         if !self.requests.is_request(packet.id) && (role.error || !role.addressed || !role.answers.is_empty()) {
@@ -97,7 +97,7 @@ impl Replies {
         let asker = role.addressed.then(|| elements.who(2, 3)).flatten();
         let asked = role.addressed.then(|| elements.mud(4)).flatten();
         let shared = role.shared.and_then(|name| shared(name, packet.tree, packet.bytes));
-        let Packet { id: message, from, at, .. } = packet;
+        let ReadPacket { id: message, from, at, .. } = packet;
         Some(Request { message, from, key: key(asker, asked, shared), record: 0, at, answered: false })
     }
 
@@ -108,7 +108,7 @@ impl Replies {
     }
 
     /// The request that a packet answers.
-    pub(super) fn answer(&mut self, packet: Packet<'_>, tables: &Tables) -> Option<Reply> {
+    pub(super) fn answer(&mut self, packet: ReadPacket<'_>, tables: &Tables) -> Option<Reply> {
         let role = self.roles.get(packet.id.0 as usize)?;
         if role.answers.is_empty() && !role.error {
             return None;
@@ -139,7 +139,7 @@ impl Replies {
     }
 
     /// The packet an error is about: the one it brings along, else the only one that is open between its receiver and its sender.
-    fn erroneous(&self, packet: Packet<'_>, error: RequestKey, tables: &Tables) -> Option<(Serial, Reply)> {
+    fn erroneous(&self, packet: ReadPacket<'_>, error: RequestKey, tables: &Tables) -> Option<(Serial, Reply)> {
         let enclosed = packet.tree.children(0).find(|(_, n)| n.kind == Kind::Struct && !n.has(mark::SPAN));
         if let Some((index, _)) = enclosed {
             let inner = Elements::of(packet.tree, index, packet.bytes);

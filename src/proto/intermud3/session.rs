@@ -2,10 +2,10 @@
 //!
 //! Reads no clock and does no I/O. Packets are put together only up to [`framing::MAX_TEXT`].
 
-use super::framing::{self, Step};
+use super::framing::{self, PacketStep};
 use super::network::Network;
-use super::replies::{Packet, Replies};
-use super::value::{Found, LengthPrefix, ValueBuffers};
+use super::replies::{ReadPacket, PacketReplies};
+use super::value::{FoundPacket, LengthPrefix, ValueBuffers};
 use crate::captured::Captured;
 use crate::proto::{Context, Decoded, Event, EventKind, Learned, Message, Moment, Session, Side};
 use crate::session::{Request, StreamBuffer};
@@ -16,10 +16,10 @@ use crate::tree::{Kind, Problem, Severity, TextKind, decode_text};
 pub(super) struct I3Session {
     prefix: LengthPrefix,
     header: Option<LayoutId>,
-    directions: [Direction; 2],
+    directions: [PacketStream; 2],
     service: &'static str,
     reader: ValueBuffers,
-    replies: Replies,
+    replies: PacketReplies,
     network: Network,
     /// The name of the packet that is read.
     name: String,
@@ -29,7 +29,7 @@ pub(super) struct I3Session {
 
 /// One direction of it.
 #[derive(Default)]
-struct Direction {
+struct PacketStream {
     stream: StreamBuffer,
     /// Where the next packet begins is not known. Bytes that are passed meanwhile are reported when it is.
     lost: bool,
@@ -47,7 +47,7 @@ impl I3Session {
             directions: Default::default(),
             service: if service == Some("oob") { "oob" } else { "router" },
             reader: ValueBuffers::default(),
-            replies: Replies::new(tables),
+            replies: PacketReplies::new(tables),
             network: Network::new(tables),
             name: String::new(),
             nul_noted: [false; 2],
@@ -72,27 +72,27 @@ impl I3Session {
                 continue;
             }
             match framing::step(bytes, context.options.max_message, last) {
-                Step::Packet(length) => {
+                PacketStep::Packet(length) => {
                     let packet = bytes.get(..length).unwrap_or(bytes);
                     self.packet(from, offset, packet, at, context);
                     direction.stream.advance(length);
                 }
-                Step::Need(length) => {
+                PacketStep::Need(length) => {
                     direction.stream.set_need(length.max(bytes.len() + 1));
                     break;
                 }
-                Step::StrayNul => {
+                PacketStep::StrayNul => {
                     self.stray_nul(from, offset, bytes, at, context);
                     direction.stream.advance(1);
                 }
-                Step::TooLong(length) => {
+                PacketStep::TooLong(length) => {
                     let event = self.too_long(from, length);
                     context.emit.event(at, event.about(offset, framing::PREFIX as u64));
                     self.replies.lose_replies(from, at);
                     direction.lost = true;
                     direction.stream.pass(1, context.options.max_undecoded);
                 }
-                Step::Lost(length) => {
+                PacketStep::Lost(length) => {
                     // What reads as a length is reported by itself, as far as no packet begins within it.
                     let shown = framing::find(bytes).unwrap_or(bytes.len()).min(framing::PREFIX);
                     let text = format!("no packet begins here: a length would be {length}");
@@ -128,7 +128,7 @@ impl I3Session {
             }
             None => self.own_name(found, bytes, context),
         }
-        let packet = found.message.map(|id| Packet { id, from, at, bytes, tree: &*context.tree });
+        let packet = found.message.map(|id| ReadPacket { id, from, at, bytes, tree: &*context.tree });
         let reply = packet.and_then(|packet| self.replies.answer(packet, tables));
         let message = Message {
             name: Captured::new(&self.name),
@@ -151,7 +151,7 @@ impl I3Session {
 
     /// The name of a packet that no table knows: its type, or `value`. Types are words of the protocol and no texts for people: their
     /// bytes are taken one by one, so that other bytes are always another name.
-    fn own_name(&mut self, found: Found, bytes: &[u8], context: &Context<'_>) {
+    fn own_name(&mut self, found: FoundPacket, bytes: &[u8], context: &Context<'_>) {
         self.name.clear();
         let Some(node) = found.packet.and_then(|n| context.tree.get(n)) else {
             self.name.push_str("value");
@@ -169,7 +169,7 @@ impl I3Session {
     }
 
     /// Framing was found again, `place` bytes on.
-    fn found(&mut self, direction: &mut Direction, from: Side, place: usize, at: Moment, context: &mut Context<'_>) {
+    fn found(&mut self, direction: &mut PacketStream, from: Side, place: usize, at: Moment, context: &mut Context<'_>) {
         direction.lost = false;
         self.replies.lose_replies(from, at);
         direction.stream.pass(place, context.options.max_undecoded);

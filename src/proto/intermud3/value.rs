@@ -28,7 +28,7 @@ pub(super) struct ValueBuffers {
 
 /// What was found in a packet's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundPacket {
     /// An array that begins with a text: the node of this text.
     pub(super) packet: Option<u32>,
     /// The message of that name, where the tables know it.
@@ -134,7 +134,7 @@ impl ValueBuffers {
         header: Option<LayoutId>,
         tables: &Tables,
         tree: &mut Tree,
-    ) -> Found {
+    ) -> FoundPacket {
         tree.clear();
         self.stack.clear();
         self.pairs_at.clear();
@@ -173,7 +173,7 @@ impl ValueBuffers {
         };
         let packet = run.whole(root);
         let message = run.message;
-        Found { packet, message, nul }
+        FoundPacket { packet, message, nul }
     }
 }
 

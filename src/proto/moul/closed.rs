@@ -1,12 +1,12 @@
 //! What to say of a connection that stays encrypted: whether the user gave a key for this kind of server at all, so that a wrong file and a missing one are told apart.
 
-use super::keys::{KeyRing, Service};
+use super::keys::{KeyRing, KeyService};
 
 /// How many files or servers a text names.
 const NAMED: usize = 3;
 
 /// Why none of the keys opened a connection to `service`, in words. There is at least one key.
-pub(super) fn why_closed(keys: &KeyRing, service: Option<Service>) -> String {
+pub(super) fn why_closed(keys: &KeyRing, service: Option<KeyService>) -> String {
     if keys.key_count() == 0 {
         return "encrypted, and the session keys that were given belong to other connections".into();
     }
@@ -64,17 +64,17 @@ mod tests {
         let moss: &[u8] = include_bytes!("../../../keys/moss_game_key.der");
         let says = |files: &[(&str, &[u8])], service| why_closed(&ring(files), service);
         assert_eq!(
-            says(&[("dirtsand.ini", dirtsand)], Some(Service::Auth)),
+            says(&[("dirtsand.ini", dirtsand)], Some(KeyService::Auth)),
             "encrypted, and none of the 3 keys that were given opens it, not even the one for auth (dirtsand.ini): \
              this is another shard"
         );
         assert_eq!(
-            says(&[("game_key.der", moss)], Some(Service::Auth)),
+            says(&[("game_key.der", moss)], Some(KeyService::Auth)),
             "encrypted, and no key for auth was given: those that were given are for game, and do not open it"
         );
         assert_eq!(says(&[("game_key.der", moss)], None), "encrypted, and the key that was given does not open it");
         assert_eq!(
-            says(&[("s.keys", b"session rc4=00112233445566\n")], Some(Service::Auth)),
+            says(&[("s.keys", b"session rc4=00112233445566\n")], Some(KeyService::Auth)),
             "encrypted, and the session keys that were given belong to other connections"
         );
     }

@@ -3,7 +3,7 @@
 use super::super::{Context, Event, EventKind, Moment, Side};
 use super::half::Stage;
 use super::latin::ReadMessage;
-use super::search::{Bench, Found, Search, search};
+use super::search::{Bench, SearchResult, Search, search};
 use super::session::{MoulSession, Whole, message_name};
 use crate::table::Outcome;
 
@@ -231,7 +231,7 @@ impl MoulSession {
             last,
         };
         match search(&wanted, &mut Bench::of(context)) {
-            Found::Join { at: place, messages, bits } => {
+            SearchResult::Join { at: place, messages, bits } => {
                 half.follow(side, place, context.emit);
                 half.stream.pass(place, context.options.max_undecoded);
                 half.stage = Stage::Messages;
@@ -249,7 +249,7 @@ impl MoulSession {
                 context.emit.event(at, event.about(passed.offset + passed.length, 0).with_passed(passed));
                 true
             }
-            Found::Nothing { from } => {
+            SearchResult::Nothing { from } => {
                 half.follow(side, from, context.emit);
                 half.stream.pass(from, context.options.max_undecoded);
                 half.wait_for_search(side, context);

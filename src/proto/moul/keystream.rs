@@ -8,7 +8,7 @@
 use super::super::Side;
 use super::evidence::{Against, evidence};
 use super::keys::SessionKey;
-use super::search::{Bench, Found, Search, search};
+use super::search::{Bench, SearchResult, Search, search};
 use crate::session::Requests;
 use crate::table::{Outcome, ServiceId};
 
@@ -210,7 +210,7 @@ fn messages(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>)
         last: true,
     };
     match search(&wanted, bench) {
-        Found::Join { bits, .. } => Some(bits),
-        Found::Nothing { .. } => None,
+        SearchResult::Join { bits, .. } => Some(bits),
+        SearchResult::Nothing { .. } => None,
     }
 }

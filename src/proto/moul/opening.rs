@@ -3,11 +3,11 @@
 use super::super::{Context, EventKind, Moment, Side};
 use super::closed::why_closed;
 use super::half::Stage;
-use super::keys::{Service, SessionKey, SessionLine, session_text};
+use super::keys::{KeyService, SessionKey, SessionLine, session_text};
 use super::recognise::is_http;
 use super::session::{MoulSession, Whole, message_name};
 use super::settings::MoulSettings;
-use super::unlock::{Lock, Mode, Verdict, unlock};
+use super::unlock::{Lock, Encryption, KeyVerdict, unlock};
 use crate::session::Secret;
 use crate::table::{Outcome, ServiceId, Stop};
 use crate::tree::Sym;
@@ -105,7 +105,7 @@ impl MoulSession {
                 let name = message_name(id, context.tables);
                 self.emit(side, Whole { name, number, id: None, length, outlined: false }, at, context);
                 if y_empty && self.agreed {
-                    self.open(Mode::Clear);
+                    self.open(Encryption::Clear);
                 }
                 true
             }
@@ -121,12 +121,12 @@ impl MoulSession {
     }
 
     /// The key, or that there is none, is settled: both directions go on as messages.
-    pub(super) fn open(&mut self, mode: Mode) {
+    pub(super) fn open(&mut self, mode: Encryption) {
         for half in &mut self.halves {
             if half.stage != Stage::Waiting {
                 continue;
             }
-            if let Mode::Encrypted(key, _) = &mode {
+            if let Encryption::Encrypted(key, _) = &mode {
                 half.decrypt_from_here(key.cipher());
             }
             match half.is_aligned() {
@@ -160,14 +160,14 @@ impl MoulSession {
         let verdict = unlock(&lock, &mut self.deriver, context);
         self.report_budget(at, context);
         match verdict {
-            Verdict::Proved(mode) => {
+            KeyVerdict::Proved(mode) => {
                 // The key belongs before the first bytes that it opens, although later ones proved it.
                 let at = self.first_waiting().unwrap_or(at);
                 self.say_mode(&mode, at, context);
                 self.open(mode);
                 true
             }
-            Verdict::Undecided => {
+            KeyVerdict::Undecided => {
                 // Each trial reads all that waits: the more that is, the more has to come before the next one.
                 for half in &mut self.halves {
                     let waiting = half.stream.waiting().len();
@@ -175,7 +175,7 @@ impl MoulSession {
                 }
                 false
             }
-            Verdict::None => {
+            KeyVerdict::None => {
                 self.close(at, context);
                 true
             }
@@ -185,7 +185,7 @@ impl MoulSession {
     /// A session key with what identifies its connection.
     pub(super) fn session_line(&self, key: SessionKey) -> SessionLine {
         SessionLine {
-            service: Service::from_word(&self.service_name),
+            service: KeyService::from_word(&self.service_name),
             client: Some(self.ends.client),
             server: Some(self.ends.server),
             y: self.y.clone(),
@@ -194,18 +194,18 @@ impl MoulSession {
         }
     }
 
-    fn say_mode(&mut self, mode: &Mode, at: Moment, context: &mut Context<'_>) {
+    fn say_mode(&mut self, mode: &Encryption, at: Moment, context: &mut Context<'_>) {
         match mode {
-            Mode::Encrypted(key, file) => {
+            Encryption::Encrypted(key, file) => {
                 let text = format!("a key of {file} opens this connection");
                 let secret = Secret::new(session_text(&self.session_line(*key)));
                 self.say(Side::Server, EventKind::Key { key_file: file.clone(), secret }, text, at, context);
             }
-            Mode::Clear if self.seed.is_some() => {
+            Encryption::Clear if self.seed.is_some() => {
                 let text = "not encrypted, in spite of the handshake".to_string();
                 self.say(Side::Server, EventKind::Remark, text, at, context);
             }
-            Mode::Clear => {}
+            Encryption::Clear => {}
         }
     }
 
@@ -214,7 +214,7 @@ impl MoulSession {
         let (kind, text) = if keys.is_empty() {
             (EventKind::NoKey, "encrypted, and no key was given".to_string())
         } else {
-            (EventKind::WrongKey, why_closed(keys, Service::from_word(&self.service_name)))
+            (EventKind::WrongKey, why_closed(keys, KeyService::from_word(&self.service_name)))
         };
         self.shut(kind, text, at, context);
     }

@@ -4,7 +4,7 @@ use super::super::{Context, EventKind, Moment, Opening, Side};
 use super::half::Stage;
 use super::keys::{KeyRing, KeystreamStart, SEARCH_FAILED, SEARCH_FOUND, SessionHint, SessionLine, session_text};
 use super::keystream::{Keystream, LOOK, Position, WINDOW};
-use super::search::{Bench, Found, Search, search};
+use super::search::{Bench, SearchResult, Search, search};
 use super::session::MoulSession;
 use super::settings::MoulSettings;
 use crate::session::{Requests, Secret};
@@ -56,8 +56,8 @@ fn proved(service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -
     };
     match search(&wanted, bench) {
         // Bytes that had to be passed over are evidence against it.
-        Found::Join { at, bits, .. } => bits - (at as i32 / 64),
-        Found::Nothing { .. } => 0,
+        SearchResult::Join { at, bits, .. } => bits - (at as i32 / 64),
+        SearchResult::Nothing { .. } => 0,
     }
 }
 

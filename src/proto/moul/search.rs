@@ -76,7 +76,7 @@ impl Search<'_> {
 }
 
 /// What a search gave.
-pub(super) enum Found {
+pub(super) enum SearchResult {
     /// A message begins here.
     Join {
         /// Where, in the bytes.
@@ -114,10 +114,10 @@ enum ChainEnd {
 }
 
 /// Looks for the next message.
-pub(super) fn search(search: &Search<'_>, bench: &mut Bench<'_>) -> Found {
+pub(super) fn search(search: &Search<'_>, bench: &mut Bench<'_>) -> SearchResult {
     let tables = bench.tables;
     let Some(service) = tables.service(search.service) else {
-        return Found::Nothing { from: search.bytes.len() };
+        return SearchResult::Nothing { from: search.bytes.len() };
     };
     // What is read on trial must not change what later messages are read by.
     bench.evaluator.memory.frozen = true;
@@ -126,7 +126,7 @@ pub(super) fn search(search: &Search<'_>, bench: &mut Bench<'_>) -> Found {
     found
 }
 
-fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Found {
+fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> SearchResult {
     let mut budget = BUDGET;
     let mut pending = None;
     // The most evidence of an earlier place whose messages go on to the end of the bytes, over the place that is looked at: only one of both can be right.
@@ -146,7 +146,7 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Foun
         }
         budget -= 1;
         if budget == 0 {
-            return Found::Nothing { from: pending.unwrap_or(at) };
+            return SearchResult::Nothing { from: pending.unwrap_or(at) };
         }
         let expected = search.predicted == Some(at);
         let piece = !expected && search.starts.binary_search(&at).is_ok();
@@ -172,7 +172,7 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Foun
         let accepted = accepted && (chain.messages > 1 || alone || fills_pieces || chain.bits >= 2 * enough);
         let unrivalled = fills_pieces || rival < PROOF_FIRST || chain.bits >= rival + PROOF_RIVAL;
         if accepted && chain.messages > 0 && unrivalled {
-            return Found::Join { at, messages: chain.messages, bits: chain.bits };
+            return SearchResult::Join { at, messages: chain.messages, bits: chain.bits };
         }
         if matches!(chain.end, ChainEnd::Pending | ChainEnd::Exact) {
             if chain.messages > 0 {
@@ -183,7 +183,7 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Foun
             }
         }
     }
-    Found::Nothing { from: pending.unwrap_or(search.bytes.len()) }
+    SearchResult::Nothing { from: pending.unwrap_or(search.bytes.len()) }
 }
 
 fn header_length(service: &Service) -> usize {

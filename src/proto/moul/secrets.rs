@@ -1,6 +1,6 @@
 //! MOUL's keys for the commands about key files, and in captures.
 
-use super::keys::{CarriedBounds, KeyError, KeyFile, Report, Service, shard_keys};
+use super::keys::{CarriedBounds, KeyError, KeyFile, Report, KeyService, shard_keys};
 use super::settings::MoulSettings;
 use crate::proto::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
 use crate::session::{Secret, Settings};
@@ -88,8 +88,8 @@ fn entries(report: &Report) -> Vec<SecretsEntry> {
     entries
 }
 
-fn server(service: Option<Service>) -> Fact {
-    text("service", service.map_or("any", Service::name).to_owned())
+fn server(service: Option<KeyService>) -> Fact {
+    text("service", service.map_or("any", KeyService::name).to_owned())
 }
 
 fn text(name: &'static str, value: String) -> Fact {

@@ -5,7 +5,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::Moul;
-use super::keys::{KeyFile, KeyRing, Rc4, Service, session_key};
+use super::keys::{KeyFile, KeyRing, Rc4, KeyService, session_key};
 use super::settings::MoulSettings;
 use crate::proto::{
     Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Protocol, Session, Share,
@@ -73,7 +73,7 @@ impl Heard {
 /// lines are encrypted; without it, they are in clear.
 fn hear(agreed: bool, lines: &[(Side, &str)]) -> Heard {
     let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
-    let key = file.keys().iter().find(|key| key.service() == Some(Service::Game)).unwrap();
+    let key = file.keys().iter().find(|key| key.service() == Some(KeyService::Game)).unwrap();
     let key = session_key(key, &Y, &SEED).unwrap();
     let mut ciphers: [Rc4; 2] = [key.cipher(), key.cipher()];
     let mut keys = KeyRing::default();

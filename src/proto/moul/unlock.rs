@@ -3,7 +3,7 @@
 
 use super::super::{Context, Ends};
 use super::evidence::{Against, evidence};
-use super::keys::{Candidate, Deriver, KeyRing, Service as KeyService, SessionCandidate, SessionHint, SessionKey};
+use super::keys::{Candidate, Deriver, KeyRing, KeyService, SessionCandidate, SessionHint, SessionKey};
 use super::settings::MoulSettings;
 use crate::table::{Outcome, ServiceId};
 
@@ -17,7 +17,7 @@ const LOOK: usize = 4096;
 
 /// Whether a connection's messages are encrypted.
 #[derive(Clone, PartialEq)]
-pub(super) enum Mode {
+pub(super) enum Encryption {
     /// In clear.
     Clear,
     /// Encrypted with this key, from this file.
@@ -25,9 +25,9 @@ pub(super) enum Mode {
 }
 
 /// What a trial of all candidates gave.
-pub(super) enum Verdict {
+pub(super) enum KeyVerdict {
     /// This is it.
-    Proved(Mode),
+    Proved(Encryption),
     /// More bytes are needed.
     Undecided,
     /// None of them.
@@ -47,9 +47,9 @@ pub(super) struct Lock<'a> {
 }
 
 /// Tries all that might open a connection, one after the other. A key is derived only when it is tried, since that costs a modular power.
-pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Context<'_>) -> Verdict {
+pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Context<'_>) -> KeyVerdict {
     if !lock.last && lock.bytes.iter().all(|bytes| bytes.is_empty()) {
-        return Verdict::Undecided;
+        return KeyVerdict::Undecided;
     }
     let mut undecided = false;
     let mut best: Option<(i32, Attempt)> = None;
@@ -58,7 +58,7 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
     let keys = &MoulSettings::of(context.settings).keys;
     for candidate in candidates(lock, service, keys) {
         let Some(attempt) = candidate.attempt(lock, keys, deriver) else { continue };
-        if let Mode::Encrypted(key, _) = &attempt.mode {
+        if let Encryption::Encrypted(key, _) = &attempt.mode {
             // Two services may share a key, and a session's own key may be given beside the long-term one: each is tried once.
             if tried.contains(key) {
                 continue;
@@ -72,7 +72,7 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
         }
         match trial(lock, &attempt.mode, context) {
             Trial::Fits(bits) if bits >= PROOF => return attempt.proved(cost, keys),
-            Trial::Fits(bits) if bits >= LIKELY && !lock.last => return Verdict::Undecided,
+            Trial::Fits(bits) if bits >= LIKELY && !lock.last => return KeyVerdict::Undecided,
             Trial::Fits(bits) => {
                 undecided = true;
                 if best.as_ref().is_none_or(|b| bits > b.0) {
@@ -86,14 +86,14 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
     match best {
         // At the end a single whole message without a flaw is enough if it is hardly chance.
         Some((bits, attempt)) if lock.last && bits >= 12 => attempt.proved(0, keys),
-        _ if undecided && !lock.last => Verdict::Undecided,
-        _ => Verdict::None,
+        _ if undecided && !lock.last => KeyVerdict::Undecided,
+        _ => KeyVerdict::None,
     }
 }
 
 /// One way to open a connection, to be tried.
 struct Attempt {
-    mode: Mode,
+    mode: Encryption,
     /// The capture carries the key: the work is taken from the budget.
     carried: bool,
     /// A power was taken from the budget for it.
@@ -102,14 +102,14 @@ struct Attempt {
 
 impl Attempt {
     /// This opens the connection; what it took from the budget goes back.
-    fn proved(self, keystream: u64, keys: &KeyRing) -> Verdict {
+    fn proved(self, keystream: u64, keys: &KeyRing) -> KeyVerdict {
         if self.carried {
             keys.budget.return_keystream(keystream);
         }
         if self.power {
             keys.budget.return_power();
         }
-        Verdict::Proved(self.mode)
+        KeyVerdict::Proved(self.mode)
     }
 }
 
@@ -126,7 +126,7 @@ enum Candidacy<'a> {
 impl Candidacy<'_> {
     /// The attempt with this candidate; nothing where no key comes of it, or where the budget has no power left for it.
     fn attempt(self, lock: &Lock<'_>, keys: &KeyRing, deriver: &mut Deriver) -> Option<Attempt> {
-        let encrypted = |key, file: &str| Mode::Encrypted(key, file.to_string());
+        let encrypted = |key, file: &str| Encryption::Encrypted(key, file.to_string());
         Some(match self {
             Candidacy::Session(found) => {
                 Attempt { mode: encrypted(found.line.key, found.file), carried: found.carried, power: false }
@@ -140,7 +140,7 @@ impl Candidacy<'_> {
                 let key = deriver.session_key(found.key, y, &seed)?;
                 Attempt { mode: encrypted(key, found.file), carried: found.carried, power }
             }
-            Candidacy::Clear => Attempt { mode: Mode::Clear, carried: false, power: false },
+            Candidacy::Clear => Attempt { mode: Encryption::Clear, carried: false, power: false },
         })
     }
 }
@@ -174,12 +174,12 @@ enum Trial {
 }
 
 /// Reads the first messages of both directions as a mode would have them.
-fn trial(lock: &Lock<'_>, mode: &Mode, context: &mut Context<'_>) -> Trial {
+fn trial(lock: &Lock<'_>, mode: &Encryption, context: &mut Context<'_>) -> Trial {
     let mut total = 0;
     let mut pending = false;
     for (sender, bytes) in lock.bytes.iter().enumerate() {
         let mut plain = bytes.get(..LOOK).unwrap_or(bytes).to_vec();
-        if let Mode::Encrypted(key, _) = mode {
+        if let Encryption::Encrypted(key, _) = mode {
             key.cipher().apply(&mut plain);
         }
         match direction(lock.service, sender, &plain, context) {
@@ -263,14 +263,14 @@ mod tests {
     }
 
     /// What comes of a client's first bytes to a game server, encrypted with a service's key; and how many powers that took.
-    fn try_keys(of: KeyService, plain: &[u8], last: bool) -> (Verdict, String) {
+    fn try_keys(of: KeyService, plain: &[u8], last: bool) -> (KeyVerdict, String) {
         let mut keys = KeyRing::default();
         keys.add(KeyFile::parse("dirtsand.ini", KEYS).unwrap());
         try_ring(keys, of, plain, last)
     }
 
     /// The same with other keys on the ring.
-    fn try_ring(keys: KeyRing, of: KeyService, plain: &[u8], last: bool) -> (Verdict, String) {
+    fn try_ring(keys: KeyRing, of: KeyService, plain: &[u8], last: bool) -> (KeyVerdict, String) {
         let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
         let mut bytes = plain.to_vec();
         match file.keys().iter().find(|key| key.service() == Some(of)) {
@@ -305,14 +305,14 @@ mod tests {
     #[test]
     fn a_likely_key_is_waited_for_and_no_other_one_derived() {
         let (verdict, powers) = try_keys(KeyService::Game, PING, false);
-        assert!(matches!(verdict, Verdict::Undecided));
+        assert!(matches!(verdict, KeyVerdict::Undecided));
         assert_eq!(powers, "Deriver { 1 remembered }");
     }
 
     #[test]
     fn several_pings_prove_a_key_and_at_the_end_all_are_tried() {
         let (verdict, powers) = try_keys(KeyService::Game, &PING.repeat(3), false);
-        assert!(matches!(verdict, Verdict::Proved(Mode::Encrypted(..))));
+        assert!(matches!(verdict, KeyVerdict::Proved(Encryption::Encrypted(..))));
         assert_eq!(powers, "Deriver { 1 remembered }");
         let (_, powers) = try_keys(KeyService::Game, PING, true);
         assert_eq!(powers, "Deriver { 3 remembered }");
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn the_key_of_another_service_is_found_after_the_own_one_failed() {
         let (verdict, _) = try_keys(KeyService::Auth, &PING.repeat(3), false);
-        assert!(matches!(verdict, Verdict::Proved(Mode::Encrypted(..))));
+        assert!(matches!(verdict, KeyVerdict::Proved(Encryption::Encrypted(..))));
     }
 
     #[test]
@@ -338,19 +338,19 @@ mod tests {
         };
         // The user's key for another service is tried before the capture's for this one.
         let (verdict, powers) = try_ring(ring(9, Some(wrong()), vec![right()]), KeyService::Game, &pings, false);
-        assert!(matches!(verdict, Verdict::Proved(Mode::Encrypted(_, file)) if file == "carried"));
+        assert!(matches!(verdict, KeyVerdict::Proved(Encryption::Encrypted(_, file)) if file == "carried"));
         assert_eq!(powers, "Deriver { 2 remembered }");
         // A key that opens the connection costs nothing.
         let keys = ring(1, None, vec![right()]);
         for _ in 0..3 {
             let (verdict, _) = try_ring(keys.clone(), KeyService::Game, &pings, false);
-            assert!(matches!(verdict, Verdict::Proved(Mode::Encrypted(..))));
+            assert!(matches!(verdict, KeyVerdict::Proved(Encryption::Encrypted(..))));
         }
         assert!(!keys.budget.is_to_be_reported());
         // Those that open nothing use it up, and then not one more power is computed.
         let keys = ring(2, None, vec![right()]);
         let (verdict, powers) = try_ring(keys.clone(), KeyService::Csr, &pings, true);
-        assert!(matches!(verdict, Verdict::None));
+        assert!(matches!(verdict, KeyVerdict::None));
         assert_eq!(powers, "Deriver { 2 remembered }");
         assert!(keys.budget.is_to_be_reported());
         let (_, powers) = try_ring(keys, KeyService::Csr, &pings, true);

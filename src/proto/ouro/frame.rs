@@ -8,7 +8,7 @@ use crate::tree::{Buffer, BufferOrigin, Kind, Node, Severity, Sym, Tree, TypeRef
 
 /// The parts of the tables that frame a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Parts {
+pub struct FrameTables {
     link_service: ServiceId,
     user_service: ServiceId,
     header: LayoutId,
@@ -24,11 +24,11 @@ pub struct Parts {
 
 /// What a packet's bytes are taken for.
 #[derive(Clone, Copy, Debug)]
-pub enum Content<'a> {
+pub enum PacketContent<'a> {
     /// A control or user command.
-    Command(Layout),
+    Command(CommandLayout),
     /// The same, in several datagrams of which this one is the last to come.
-    Whole(Layout, Pieces<'a>),
+    Whole(CommandLayout, Pieces<'a>),
     /// One of several datagrams that are a packet together.
     Fragment(Piece),
     /// Everything behind the length.
@@ -70,7 +70,7 @@ impl Piece {
 
 /// What is known of a command before it is laid out.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+pub struct CommandLayout {
     /// How its number is to be read.
     pub numbering: Numbering,
     /// Its message in the tables.
@@ -94,7 +94,7 @@ pub struct Pieces<'a> {
 
 /// A packet and what was found out about it.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet<'a> {
+pub struct LinkPacket<'a> {
     /// All bytes, trailing ones included.
     pub bytes: &'a [u8],
     /// Its header.
@@ -106,7 +106,7 @@ pub struct Packet<'a> {
     /// Its link header.
     pub link: Option<LinkHeader>,
     /// What it is.
-    pub content: Content<'a>,
+    pub content: PacketContent<'a>,
 }
 
 /// What a node is, apart from its place.
@@ -124,22 +124,22 @@ impl NodeShape {
     }
 }
 
-impl Layout {
+impl CommandLayout {
     /// The layout of a command that cannot be read at all.
-    pub fn unread() -> Layout {
-        Layout { numbering: Numbering::New, message: None, user: true, cookies: false }
+    pub fn unread() -> CommandLayout {
+        CommandLayout { numbering: Numbering::New, message: None, user: true, cookies: false }
     }
 }
 
-impl Parts {
+impl FrameTables {
     /// Finds the parts in the tables.
-    pub fn new(tables: &Tables) -> Option<Parts> {
+    pub fn new(tables: &Tables) -> Option<FrameTables> {
         let layout = |name: &str| {
             let sym = tables.sym(name)?;
             let at = tables.layouts().iter().position(|l| l.name == sym)?;
             Some(LayoutId(at as u32))
         };
-        Some(Parts {
+        Some(FrameTables {
             link_service: tables.service_named("link")?,
             user_service: tables.service_named("user")?,
             header: layout("PacketHeader")?,
@@ -161,12 +161,12 @@ impl Parts {
     }
 
     /// Reads a packet into a cleared tree.
-    pub fn read(&self, packet: &Packet<'_>, tables: &Tables, evaluator: &mut Evaluator, tree: &mut Tree) {
+    pub fn read(&self, packet: &LinkPacket<'_>, tables: &Tables, evaluator: &mut Evaluator, tree: &mut Tree) {
         let mut run = evaluator.run(tables, tree);
         let mut cursor = Cursor::new(packet.bytes, Buffer::CAPTURED);
         let root = run.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
         match packet.content {
-            Content::Encrypted => self.encrypted(&mut run, root, packet, &mut cursor),
+            PacketContent::Encrypted => self.encrypted(&mut run, root, packet, &mut cursor),
             _ => self.open(&mut run, root, packet, &mut cursor),
         }
         if cursor.left_bits() > 0 {
@@ -179,7 +179,7 @@ impl Parts {
     }
 
     /// A packet in clear: header, link header, content, padding.
-    fn open(&self, run: &mut Run<'_>, root: u32, packet: &Packet<'_>, cursor: &mut Cursor<'_>) {
+    fn open(&self, run: &mut Run<'_>, root: u32, packet: &LinkPacket<'_>, cursor: &mut Cursor<'_>) {
         self.part(run, self.header, &[], root, cursor);
         if !packet.right {
             let sum = packet.bytes.get(HEADER..packet.end).map_or(0, adler2::adler32_slice);
@@ -198,14 +198,14 @@ impl Parts {
         self.padding(run, packet, cursor);
     }
 
-    fn content(&self, run: &mut Run<'_>, root: u32, packet: &Packet<'_>, cursor: &mut Cursor<'_>) {
+    fn content(&self, run: &mut Run<'_>, root: u32, packet: &LinkPacket<'_>, cursor: &mut Cursor<'_>) {
         match packet.content {
-            Content::Command(layout) => self.command(run, root, layout, cursor),
-            Content::Whole(layout, pieces) => {
+            PacketContent::Command(layout) => self.command(run, root, layout, cursor),
+            PacketContent::Whole(layout, pieces) => {
                 self.whole(run, layout, pieces, cursor);
                 root
             }
-            Content::Fragment(piece) => {
+            PacketContent::Fragment(piece) => {
                 let node = self.rest(run, cursor, NodeShape::new(self.payload, Kind::Bytes));
                 if let Some((severity, text)) = piece.problem() {
                     let (a, b) = packet.link.map_or((0, 0), |l| (i64::from(l.position), i64::from(l.siblings)));
@@ -213,23 +213,23 @@ impl Parts {
                 }
                 node
             }
-            Content::Compressed => {
+            PacketContent::Compressed => {
                 let node = self.rest(run, cursor, NodeShape::new(self.body, Kind::Undecoded));
                 run.problem(Severity::Note, node, "compressed; how is not published", 0, 0);
                 node
             }
-            Content::Undescribed(version) => {
+            PacketContent::Undescribed(version) => {
                 let node = self.rest(run, cursor, NodeShape::new(self.body, Kind::Undecoded));
                 let text = "the encoding of protocol version {a} is not published";
                 run.problem(Severity::Note, node, text, i64::from(version), 0);
                 node
             }
-            Content::Encrypted => root,
+            PacketContent::Encrypted => root,
         };
     }
 
     /// The command that begins at the cursor, to the end of its region.
-    fn command(&self, run: &mut Run<'_>, node: u32, layout: Layout, cursor: &mut Cursor<'_>) -> u32 {
+    fn command(&self, run: &mut Run<'_>, node: u32, layout: CommandLayout, cursor: &mut Cursor<'_>) -> u32 {
         let old = u64::from(layout.numbering == Numbering::Old);
         if !self.part(run, self.command, &[old], node, cursor) {
             run.undecoded(cursor);
@@ -274,7 +274,7 @@ impl Parts {
     }
 
     /// A command in several datagrams: the others' records, then all payloads in a buffer of their own.
-    fn whole(&self, run: &mut Run<'_>, layout: Layout, pieces: Pieces<'_>, cursor: &mut Cursor<'_>) {
+    fn whole(&self, run: &mut Run<'_>, layout: CommandLayout, pieces: Pieces<'_>, cursor: &mut Cursor<'_>) {
         let list = self.node(run, cursor, NodeShape::new(self.fragments, Kind::List), 0);
         for record in pieces.records {
             let kind = if u32::try_from(*record).is_ok() { Kind::Unsigned } else { Kind::Unsigned64 };
@@ -297,7 +297,7 @@ impl Parts {
     }
 
     /// An encrypted packet: its length, and everything else as it is.
-    fn encrypted(&self, run: &mut Run<'_>, root: u32, packet: &Packet<'_>, cursor: &mut Cursor<'_>) {
+    fn encrypted(&self, run: &mut Run<'_>, root: u32, packet: &LinkPacket<'_>, cursor: &mut Cursor<'_>) {
         self.part(run, self.encrypted, &[], root, cursor);
         cursor.restore(packet.end * 8);
         let node = self.rest(run, cursor, NodeShape { name: self.ciphertext, kind: Kind::Bytes, marks: mark::OPAQUE });
@@ -310,7 +310,7 @@ impl Parts {
     }
 
     /// What is between the packet's last bit and its last byte.
-    fn padding(&self, run: &mut Run<'_>, packet: &Packet<'_>, cursor: &mut Cursor<'_>) {
+    fn padding(&self, run: &mut Run<'_>, packet: &LinkPacket<'_>, cursor: &mut Cursor<'_>) {
         cursor.restore(packet.end * 8);
         if cursor.left_bits() > 0 {
             let name = run.tables.padding_name();

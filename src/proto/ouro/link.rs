@@ -3,7 +3,7 @@
 //!
 //! It knows packets as values; neither trees nor tables.
 
-use super::packet::{Command, HEADER, LinkHeader, Numbering, control, cursor};
+use super::packet::{CommandNumbers, HEADER, LinkHeader, Numbering, control, cursor};
 
 /// How well a datagram fits with a link header if it cannot have one.
 const IMPOSSIBLE: i32 = -8;
@@ -76,9 +76,9 @@ impl Link {
     }
 
     /// The command at a bit of a packet, and how it is numbered.
-    pub fn command(&mut self, bytes: &[u8], bits: usize, from: usize, client: bool) -> Option<(Command, Numbering)> {
+    pub fn command(&mut self, bytes: &[u8], bits: usize, from: usize, client: bool) -> Option<(CommandNumbers, Numbering)> {
         let at = cursor(bytes, bits, from);
-        let old = Command::parse(at, Numbering::Old);
+        let old = CommandNumbers::parse(at, Numbering::Old);
         if client
             && self.may_connect()
             && let Some(connect) = old.filter(|c| c.exact && c.control == Some(control::CONNECT))
@@ -86,10 +86,10 @@ impl Link {
             return Some((connect, Numbering::Old));
         }
         if self.version.is_none() && self.guessed.is_none() {
-            self.guessed = guess(old, Command::parse(at, Numbering::New));
+            self.guessed = guess(old, CommandNumbers::parse(at, Numbering::New));
         }
         let numbering = self.numbering()?;
-        Command::parse(at, numbering).map(|c| (c, numbering))
+        CommandNumbers::parse(at, numbering).map(|c| (c, numbering))
     }
 
     /// The link header of a datagram, where it has one. Either all datagrams of a link have one or none has: each of the first ones tells how well
@@ -121,11 +121,11 @@ impl Link {
     /// How well a command fits at a bit: a control command that ends with the packet is hardly ever there by chance.
     fn score(&self, bytes: &[u8], bits: usize, from: usize, client: bool) -> i32 {
         let at = cursor(bytes, bits, from);
-        let fit = |numbering, connects: bool| match Command::parse(at, numbering) {
+        let fit = |numbering, connects: bool| match CommandNumbers::parse(at, numbering) {
             None => -8,
-            Some(Command { exact: true, control, .. }) if control == Some(control::CONNECT) && !connects => 1,
-            Some(Command { exact: true, .. }) => 8,
-            Some(Command { control: Some(_), .. }) => -4,
+            Some(CommandNumbers { exact: true, control, .. }) if control == Some(control::CONNECT) && !connects => 1,
+            Some(CommandNumbers { exact: true, .. }) => 8,
+            Some(CommandNumbers { control: Some(_), .. }) => -4,
             Some(_) => 2,
         };
         let unknown = self.version.is_none() && self.guessed.is_none();
@@ -140,7 +140,7 @@ impl Link {
     }
 
     /// Takes in what a control command changes.
-    pub fn learn(&mut self, command: Command, client: bool) {
+    pub fn learn(&mut self, command: CommandNumbers, client: bool) {
         let side = usize::from(!client);
         let wants = |link: &mut Link, side: usize| {
             if let Some(place) = link.wants.get_mut(side) {
@@ -171,13 +171,13 @@ impl Link {
 }
 
 /// The numbering of a link whose CONNECT was not captured, where a packet tells it.
-fn guess(old: Option<Command>, new: Option<Command>) -> Option<Numbering> {
-    let fits = |c: Option<Command>| c.is_some_and(|c| c.exact);
+fn guess(old: Option<CommandNumbers>, new: Option<CommandNumbers>) -> Option<Numbering> {
+    let fits = |c: Option<CommandNumbers>| c.is_some_and(|c| c.exact);
     match (old, fits(old), fits(new)) {
         (_, false, true) => Some(Numbering::New),
         (_, true, false) => Some(Numbering::Old),
         // One bit of 0 is an IDLE in both numberings.
-        (Some(Command { cmd: 0, .. }), ..) => None,
+        (Some(CommandNumbers { cmd: 0, .. }), ..) => None,
         (_, true, true) => None,
         _ => Some(Numbering::New),
     }

@@ -152,7 +152,7 @@ impl LinkHeader {
 
 /// A packet's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct CommandNumbers {
     /// The number on the wire.
     pub cmd: u32,
     /// The control command, or `None` for a user command.
@@ -175,9 +175,9 @@ pub mod control {
     pub const DISCONNECT_ACK: u32 = 6;
 }
 
-impl Command {
+impl CommandNumbers {
     /// Reads the command that begins at the cursor.
-    pub fn parse(mut c: Cursor<'_>, numbering: Numbering) -> Option<Command> {
+    pub fn parse(mut c: Cursor<'_>, numbering: Numbering) -> Option<CommandNumbers> {
         let cmd = read_packint(&mut c, 1).ok()?;
         let control = match numbering {
             Numbering::Old => (cmd <= 6).then_some(cmd),
@@ -187,7 +187,7 @@ impl Command {
         };
         let body = c.pos();
         let value = control.and_then(|n| body_of(&mut c, n));
-        Some(Command { cmd, control, body, exact: value.is_some() && c.left_bits() == 0, value: value.unwrap_or(0) })
+        Some(CommandNumbers { cmd, control, body, exact: value.is_some() && c.left_bits() == 0, value: value.unwrap_or(0) })
     }
 
     /// The number of a user command.

@@ -2,7 +2,7 @@
 //!
 //! The checksum is proof enough: its 32 bits agree by chance once in four thousand million datagrams.
 
-use super::packet::{Command, HEADER, Header, LinkHeader, Numbering, control, cursor};
+use super::packet::{CommandNumbers, HEADER, Header, LinkHeader, Numbering, control, cursor};
 use crate::proto::{Opening, Transport, Verdict};
 
 /// Ports on which servers are usually found.
@@ -89,7 +89,7 @@ fn role(bytes: &[u8], transport: Transport) -> Option<bool> {
     let places = [Some(HEADER * 8), linked.map(|l| l.end)];
     places.into_iter().flatten().find_map(|from| {
         let at = cursor(bytes, bits, from);
-        let exact = |numbering| Command::parse(at, numbering).filter(|c| c.exact)?.control;
+        let exact = |numbering| CommandNumbers::parse(at, numbering).filter(|c| c.exact)?.control;
         match (exact(Numbering::Old), exact(Numbering::New)) {
             (Some(control::CONNECT | control::CLIENT_ACK), _) | (_, Some(control::CLIENT_ACK)) => Some(true),
             (Some(control::SERVER_ACK | control::SERVER_ACK_ACK), _)

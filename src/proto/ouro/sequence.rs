@@ -6,12 +6,12 @@ use crate::tree::{LinkKind, Tree};
 /// What one side sent, as far as it may still be acknowledged or sent again: each datagram at the place that the low bits of its number say.
 #[derive(Debug, Default)]
 pub struct Sequences {
-    sent: Vec<Option<Sent>>,
+    sent: Vec<Option<SentPacket>>,
 }
 
 /// A datagram of one side.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentPacket {
     sequence: u32,
     record: u64,
     nanos: i64,
@@ -42,7 +42,7 @@ impl Sequences {
 
     /// Memory that the remembered datagrams take, in bytes.
     pub fn held(&self) -> usize {
-        self.sent.capacity() * size_of::<Option<Sent>>()
+        self.sent.capacity() * size_of::<Option<SentPacket>>()
     }
 
     /// Remembers a datagram and its record. Of one that is sent again, the first sending stays.
@@ -60,11 +60,11 @@ impl Sequences {
             self.sent.resize(slot + 1, None);
         }
         if let Some(place) = self.sent.get_mut(slot) {
-            *place = Some(Sent { sequence, record, nanos, acknowledged: false });
+            *place = Some(SentPacket { sequence, record, nanos, acknowledged: false });
         }
     }
 
-    fn get(&self, sequence: u32) -> Option<&Sent> {
+    fn get(&self, sequence: u32) -> Option<&SentPacket> {
         self.sent.get(slot(sequence))?.as_ref().filter(|sent| sent.sequence == sequence)
     }
 }

@@ -3,12 +3,12 @@
 //! It knows the order of a link's life. `packet` says what a packet's bits mean, `link` what both sides agreed on, `frame` lays a packet out as a
 //! tree, and `stream` finds packets in a TCP stream.
 
-use super::frame::{Content, Layout, Packet, Parts, Piece, Pieces};
+use super::frame::{PacketContent, CommandLayout, LinkPacket, FrameTables, Piece, Pieces};
 use super::link::Link;
 use super::options::OuroSettings;
 use super::packet::{Header, LinkHeader, control, padded};
 use super::sequence::Sequences;
-use super::siblings::{Joined, Kept, PiecePayload, Set, Siblings, Why};
+use super::siblings::{Joined, PieceFate, PiecePayload, Set, Siblings, Why};
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::proto::{Context, Decoded, Event, EventKind, Message, Moment, Session, Side, Start, Transport};
@@ -19,7 +19,7 @@ const SERVICE: &str = "link";
 
 /// A link between a client and a server, or two servers.
 pub struct LinkSession {
-    parts: Option<Parts>,
+    parts: Option<FrameTables>,
     transport: Transport,
     link: Link,
     siblings: [Siblings; 2],
@@ -69,7 +69,7 @@ impl LinkSession {
     /// A link of which nothing was seen yet.
     pub fn new(start: &Start<'_>, tables: &Tables) -> Self {
         LinkSession {
-            parts: Parts::new(tables),
+            parts: FrameTables::new(tables),
             transport: start.transport,
             link: Link::default(),
             siblings: Default::default(),
@@ -139,13 +139,13 @@ impl LinkSession {
     fn packet(&mut self, received: Received<'_>, context: &mut Context<'_>) {
         let Some(parts) = self.parts else { return };
         let client = received.from == Side::Client;
-        let mut packet = Packet {
+        let mut packet = LinkPacket {
             bytes: received.bytes,
             header: received.header,
             end: received.end,
             right: received.right,
             link: None,
-            content: Content::Encrypted,
+            content: PacketContent::Encrypted,
         };
         if !received.right && self.link.may_be_encrypted() {
             if padded(received.header.bytes()) == received.bytes.len() {
@@ -160,7 +160,7 @@ impl LinkSession {
         }
         match packet.link {
             Some(link) if link.compressed && link.siblings == 0 => {
-                packet.content = Content::Compressed;
+                packet.content = PacketContent::Compressed;
                 let name = Name { fixed: Some("Compressed"), number: None };
                 self.emit(&parts, &packet, received, name, context);
             }
@@ -178,11 +178,11 @@ impl LinkSession {
     /// What a command says, and takes in what the link changes by it.
     fn content<'a>(
         &mut self,
-        parts: &Parts,
+        parts: &FrameTables,
         command_bits: CommandBits<'_>,
         received: Received<'_>,
         context: &mut Context<'_>,
-    ) -> (Content<'a>, Name) {
+    ) -> (PacketContent<'a>, Name) {
         let CommandBits { bytes, bits, from } = command_bits;
         let client = received.from == Side::Client;
         let guessed = self.link.guessed;
@@ -190,15 +190,15 @@ impl LinkSession {
             let version = self.link.version.filter(|_| self.link.numbering().is_none());
             let fixed = Some("Undescribed");
             return match version {
-                Some(version) => (Content::Undescribed(version), Name { fixed, number: None }),
-                None => (Content::Command(Layout::unread()), Name { fixed, number: None }),
+                Some(version) => (PacketContent::Undescribed(version), Name { fixed, number: None }),
+                None => (PacketContent::Command(CommandLayout::unread()), Name { fixed, number: None }),
             };
         };
         if self.link.version.is_none() && guessed != self.link.guessed {
             let text = format!("the link's CONNECT was not captured; commands are taken to be {}", describe(numbering));
             event(EventKind::Remark, received, text, context);
         }
-        let mut layout = Layout { numbering, message: None, user: command.control.is_none(), cookies: false };
+        let mut layout = CommandLayout { numbering, message: None, user: command.control.is_none(), cookies: false };
         let number = match command.control {
             Some(number) => {
                 if number == control::CONNECT && command.exact {
@@ -226,14 +226,14 @@ impl LinkSession {
             (None, true) => Some("UserCommand"),
             (None, false) => Some("ControlCommand"),
         };
-        (Content::Command(layout), Name { fixed, number: Some(u64::from(command.cmd)) })
+        (PacketContent::Command(layout), Name { fixed, number: Some(u64::from(command.cmd)) })
     }
 
     /// One of several datagrams: it waits, or it completes its packet.
     fn sibling(
         &mut self,
-        parts: &Parts,
-        mut packet: Packet<'_>,
+        parts: &FrameTables,
+        mut packet: LinkPacket<'_>,
         link: LinkHeader,
         received: Received<'_>,
         context: &mut Context<'_>,
@@ -252,15 +252,15 @@ impl LinkSession {
         for (set, why) in &lost {
             given_up(set, *why, received, context);
         }
-        let waits = matches!(kept, Some(Kept::Waits));
+        let waits = matches!(kept, Some(PieceFate::Waits));
         let piece = match kept {
-            Some(Kept::Whole(joined)) => return self.joined(parts, packet, &joined, received, context),
-            Some(Kept::Again) => Piece::Again,
-            Some(Kept::Differs) => Piece::Differs,
+            Some(PieceFate::Whole(joined)) => return self.joined(parts, packet, &joined, received, context),
+            Some(PieceFate::Again) => Piece::Again,
+            Some(PieceFate::Differs) => Piece::Differs,
             None if !link.is_piece() => Piece::Impossible,
-            Some(Kept::Waits) | None => Piece::Waits,
+            Some(PieceFate::Waits) | None => Piece::Waits,
         };
-        packet.content = Content::Fragment(piece);
+        packet.content = PacketContent::Fragment(piece);
         let name = Name { fixed: Some("Fragment"), number: None };
         let record = self.emit(parts, &packet, received, name, context);
         if let Some(record) = record.filter(|_| waits) {
@@ -270,8 +270,8 @@ impl LinkSession {
 
     fn joined<'a>(
         &mut self,
-        parts: &Parts,
-        mut packet: Packet<'a>,
+        parts: &FrameTables,
+        mut packet: LinkPacket<'a>,
         joined: &'a Joined,
         received: Received<'_>,
         context: &mut Context<'_>,
@@ -279,13 +279,13 @@ impl LinkSession {
         let bits = CommandBits { bytes: &joined.bytes, bits: joined.bits, from: 0 };
         let (content, name) = self.content(parts, bits, received, context);
         let layout = match content {
-            Content::Command(layout) => layout,
-            _ => Layout::unread(),
+            PacketContent::Command(layout) => layout,
+            _ => CommandLayout::unread(),
         };
         let pieces = Pieces { bytes: &joined.bytes, bits: joined.bits, records: &joined.records };
         packet.content = match content {
-            Content::Undescribed(version) => Content::Undescribed(version),
-            _ => Content::Whole(layout, pieces),
+            PacketContent::Undescribed(version) => PacketContent::Undescribed(version),
+            _ => PacketContent::Whole(layout, pieces),
         };
         self.emit(parts, &packet, received, name, context);
     }
@@ -301,8 +301,8 @@ impl LinkSession {
     /// Lays the packet out and hands it on; returns its record number.
     fn emit(
         &mut self,
-        parts: &Parts,
-        packet: &Packet<'_>,
+        parts: &FrameTables,
+        packet: &LinkPacket<'_>,
         received: Received<'_>,
         name: Name,
         context: &mut Context<'_>,
@@ -316,7 +316,7 @@ impl LinkSession {
             other.acknowledge(link, packet.bytes, nanos, context.tree);
         }
         let message = match packet.content {
-            Content::Command(layout) | Content::Whole(layout, _) => layout.message,
+            PacketContent::Command(layout) | PacketContent::Whole(layout, _) => layout.message,
             _ => None,
         };
         let named = message.and_then(|m| context.tables.message(m)).map(|m| context.tables.name(m.name));

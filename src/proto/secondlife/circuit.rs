@@ -16,7 +16,7 @@ const JUMP: u32 = 1 << 14;
 
 /// One datagram that was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentDatagram {
     /// Its record number; 0 where nothing is remembered.
     pub record: u64,
     /// Its time in nanoseconds.
@@ -120,21 +120,21 @@ pub enum Arrival {
     /// One that had been missing.
     Late,
     /// Seen before: when first.
-    Again(Sent),
+    Again(SentDatagram),
 }
 
 /// One direction: the datagrams one side sent.
 #[derive(Debug, Default)]
-pub struct Direction {
+pub struct CircuitDirection {
     next: Option<u32>,
-    window: Vec<Sent>,
+    window: Vec<SentDatagram>,
     /// What was counted.
     pub counters: Counters,
     /// The same by message number, for messages that asked for acknowledgements or came more than once.
     pub tallies: BTreeMap<u32, Tally>,
 }
 
-impl Direction {
+impl CircuitDirection {
     /// Counts a sequence number, before its record has a number. `resent`: the sender marked the datagram as sent again.
     pub fn arrive(&mut self, sequence: u32, resent: bool) -> Arrival {
         self.counters.datagrams += 1;
@@ -191,7 +191,7 @@ impl Direction {
     }
 
     /// Remembers a datagram under its record number. Where it is one sent again, the first sending stays.
-    pub fn remember(&mut self, sent: Sent) {
+    pub fn remember(&mut self, sent: SentDatagram) {
         self.make_room(sent.sequence);
         let slot = self.slot(sent.sequence);
         let Some(place) = self.window.get_mut(slot) else {
@@ -213,7 +213,7 @@ impl Direction {
     }
 
     /// Takes an acknowledgement from the other side. Returns the datagram that it acknowledges, if that is remembered.
-    pub fn acknowledge(&mut self, sequence: u32, nanos: i64) -> Option<Sent> {
+    pub fn acknowledge(&mut self, sequence: u32, nanos: i64) -> Option<SentDatagram> {
         let slot = self.slot(sequence);
         let found = self.window.get_mut(slot).filter(|s| s.record != 0 && s.sequence == sequence);
         let Some(sent) = found else {
@@ -233,8 +233,8 @@ impl Direction {
     }
 
     /// The reliable datagrams that are still waiting for an acknowledgement, oldest first; they are counted as unacknowledged.
-    pub fn waiting(&mut self) -> Vec<Sent> {
-        let mut all: Vec<Sent> =
+    pub fn waiting(&mut self) -> Vec<SentDatagram> {
+        let mut all: Vec<SentDatagram> =
             self.window.iter().filter(|s| s.record != 0 && s.reliable && !s.acked).copied().collect();
         all.sort_by_key(|s| s.record);
         self.counters.unacknowledged += all.len() as u64;
@@ -247,7 +247,7 @@ impl Direction {
 
     /// Memory that the remembered datagrams take, in bytes.
     pub fn held(&self) -> usize {
-        self.window.capacity() * size_of::<Sent>()
+        self.window.capacity() * size_of::<SentDatagram>()
     }
 
     /// Forgets the remembered datagrams: later acknowledgements of them count as strange.
@@ -256,7 +256,7 @@ impl Direction {
         self.window = Vec::new();
     }
 
-    fn get(&self, sequence: u32) -> Option<&Sent> {
+    fn get(&self, sequence: u32) -> Option<&SentDatagram> {
         self.window.get(self.slot(sequence)).filter(|s| s.record != 0 && s.sequence == sequence)
     }
 
@@ -267,13 +267,13 @@ impl Direction {
     /// Makes the window large enough for another datagram beside those remembered: most circuits never need all of it.
     fn make_room(&mut self, sequence: u32) {
         if self.window.is_empty() {
-            self.window.resize(FIRST, Sent::default());
+            self.window.resize(FIRST, SentDatagram::default());
         }
         while self.window.len() < WINDOW
             && self.window.get(self.slot(sequence)).is_some_and(|s| s.record != 0 && s.sequence != sequence)
         {
             let size = self.window.len() * 2;
-            let before = std::mem::replace(&mut self.window, vec![Sent::default(); size]);
+            let before = std::mem::replace(&mut self.window, vec![SentDatagram::default(); size]);
             for sent in before.into_iter().filter(|s| s.record != 0) {
                 let slot = self.slot(sent.sequence);
                 if let Some(place) = self.window.get_mut(slot) {
@@ -288,15 +288,15 @@ impl Direction {
 mod tests {
     use super::*;
 
-    fn send(d: &mut Direction, record: u64, sequence: u32, reliable: bool) -> Arrival {
+    fn send(d: &mut CircuitDirection, record: u64, sequence: u32, reliable: bool) -> Arrival {
         let arrival = d.arrive(sequence, false);
-        d.remember(Sent { record, nanos: record as i64 * 1000, sequence, reliable, ..Sent::default() });
+        d.remember(SentDatagram { record, nanos: record as i64 * 1000, sequence, reliable, ..SentDatagram::default() });
         arrival
     }
 
     #[test]
     fn missing_numbers_are_lost_until_they_come_late() {
-        let mut d = Direction::default();
+        let mut d = CircuitDirection::default();
         assert_eq!(send(&mut d, 1, 10, false), Arrival::New);
         assert_eq!(send(&mut d, 2, 13, false), Arrival::New);
         assert_eq!(d.counters.lost, 2);
@@ -306,9 +306,9 @@ mod tests {
 
     #[test]
     fn a_datagram_sent_again_is_tied_to_its_first_sending() {
-        let mut d = Direction::default();
+        let mut d = CircuitDirection::default();
         send(&mut d, 1, 7, true);
-        assert!(matches!(d.arrive(7, true), Arrival::Again(Sent { record: 1, .. })));
+        assert!(matches!(d.arrive(7, true), Arrival::Again(SentDatagram { record: 1, .. })));
         assert_eq!((d.counters.resends, d.counters.duplicates), (1, 0));
         assert!(matches!(d.arrive(7, false), Arrival::Again(_)));
         assert_eq!((d.counters.resends, d.counters.duplicates), (1, 1));
@@ -316,11 +316,11 @@ mod tests {
 
     #[test]
     fn sequence_numbers_wrap_at_24_and_at_32_bits() {
-        let mut d = Direction::default();
+        let mut d = CircuitDirection::default();
         for (record, sequence) in [(1, 0x00ff_fffe), (2, 0x00ff_ffff), (3, 0), (4, 1)] {
             assert_eq!(send(&mut d, record, sequence, false), Arrival::New);
         }
-        let mut d = Direction::default();
+        let mut d = CircuitDirection::default();
         for (record, sequence) in [(1, u32::MAX), (2, 0)] {
             assert_eq!(send(&mut d, record, sequence, false), Arrival::New);
         }
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_take_time_or_never_come() {
-        let mut d = Direction::default();
+        let mut d = CircuitDirection::default();
         send(&mut d, 1, 1, true);
         send(&mut d, 2, 2, true);
         assert_eq!(d.acknowledge(1, 3500).map(|s| s.record), Some(1));
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_leaves_the_window_unacknowledged_is_counted() {
-        let mut d = Direction::default();
+        let mut d = CircuitDirection::default();
         for i in 0..WINDOW as u32 + 3 {
             send(&mut d, u64::from(i) + 1, i, true);
         }

@@ -18,7 +18,7 @@ pub struct DatagramLayouts {
 
 /// What has to be known of a datagram before it is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Framing {
+pub struct DatagramForm {
     /// Whether it begins with a SOCKS header.
     pub socks: bool,
     /// The side that sent it: 0 for the client, 1 for the server.
@@ -55,13 +55,13 @@ struct Expanded<'a> {
 }
 
 #[derive(Clone, Copy)]
-struct Found {
+struct FoundMessage {
     id: MessageId,
     number: u32,
     width: usize,
 }
 
-impl Found {
+impl FoundMessage {
     fn read(self, packet: Packet) -> Read {
         Read { packet, message: self.id, number: self.number }
     }
@@ -91,7 +91,7 @@ impl DatagramLayouts {
     pub fn read(
         &self,
         datagram: &[u8],
-        Framing { socks, sender }: Framing,
+        DatagramForm { socks, sender }: DatagramForm,
         tables: &Tables,
         evaluator: &mut Evaluator,
         tree: &mut Tree,
@@ -130,18 +130,18 @@ impl DatagramLayouts {
         packet.flags & 0x0f == 0 && packet.extra == 0 && self.find(&start, 0, tables).is_ok()
     }
 
-    fn find(&self, message: &[u8], sender: usize, tables: &Tables) -> Result<Found, NoMessage> {
+    fn find(&self, message: &[u8], sender: usize, tables: &Tables) -> Result<FoundMessage, NoMessage> {
         let (number, width) = packet::number(message).ok_or(NoMessage::NoNumber)?;
         let service = tables.service(self.circuit);
         let id = service.and_then(|s| tables.message_id(s, sender, u64::from(number)));
         match id {
-            Some(id) => Ok(Found { id, number, width }),
+            Some(id) => Ok(FoundMessage { id, number, width }),
             None => Err(NoMessage::Unknown(number)),
         }
     }
 
     /// Adds all nodes; `inside` is the expanded message where the datagram is zero-coded.
-    fn fill(&self, run: &mut Run<'_>, datagram: &[u8], packet: &Packet, found: Found, inside: Option<Expanded<'_>>) {
+    fn fill(&self, run: &mut Run<'_>, datagram: &[u8], packet: &Packet, found: FoundMessage, inside: Option<Expanded<'_>>) {
         let tables = run.tables;
         let def = tables.message(found.id);
         let layout = def.and_then(|d| tables.layout(d.layout?));

@@ -19,7 +19,7 @@ const LARGE: [u8; 4] = [b'M', b'X', b'9', b':'];
 const MOST: u32 = 1 << 16;
 
 /// Names and types of the parts.
-struct Parts {
+struct LayerParts {
     number: TypeRef,
     float: TypeRef,
     patch: TypeRef,
@@ -35,7 +35,7 @@ struct Parts {
 
 /// What a node is before its place is known.
 #[derive(Clone, Copy)]
-struct What {
+struct NodeHead {
     name: Sym,
     ty: TypeRef,
     kind: Kind,
@@ -46,7 +46,7 @@ struct What {
 /// The stream on its way into the tree.
 struct BitReader<'r, 't, 'd> {
     run: &'r mut Run<'t>,
-    parts: Parts,
+    parts: LayerParts,
     bytes: &'d [u8],
     buffer: Buffer,
     /// The stream's first bit in the buffer.
@@ -85,9 +85,9 @@ pub fn layer(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     Ok(0)
 }
 
-impl Parts {
-    fn new(tables: &Tables) -> Option<Parts> {
-        Some(Parts {
+impl LayerParts {
+    fn new(tables: &Tables) -> Option<LayerParts> {
+        Some(LayerParts {
             number: tables.type_named("LayerNumber")?,
             float: tables.type_named("LayerFloat")?,
             patch: tables.type_named("LayerPatch")?,
@@ -114,7 +114,7 @@ fn group(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Option<()> 
     }
     let root = run.open(cursor, call.name, call.ty, call.marks);
     run.steps(header, &[], root, cursor).ok()?;
-    let parts = Parts::new(tables)?;
+    let parts = LayerParts::new(tables)?;
     let mut stream = BitReader { run, parts, bytes, buffer: cursor.buffer(), origin, pos: cursor.pos() - origin };
     let list = stream.open(stream.parts.patches, Kind::List);
     while stream.patch(LARGE.contains(&layer), usize::from(side) * usize::from(side))? {}
@@ -165,7 +165,7 @@ impl BitReader<'_, '_, '_> {
         let offset = self.take(32)?;
         self.leaf(
             from,
-            What { name: self.parts.offset, ty: self.parts.float, kind: Kind::F32, value: offset, marks: 0 },
+            NodeHead { name: self.parts.offset, ty: self.parts.float, kind: Kind::F32, value: offset, marks: 0 },
         );
         self.number(self.parts.range, 16, 0)?;
         let place = self.number(self.parts.place, if large { 32 } else { 10 }, mark::SPAN)?;
@@ -197,7 +197,7 @@ impl BitReader<'_, '_, '_> {
                 let magnitude = self.take(width)? as i64;
                 value = if negative { -magnitude } else { magnitude };
             }
-            let signed = What { kind: Kind::Signed, ..self.unsigned(Sym::ELEMENT, value as u64, 0) };
+            let signed = NodeHead { kind: Kind::Signed, ..self.unsigned(Sym::ELEMENT, value as u64, 0) };
             self.leaf(from, signed);
         }
         Some(false)
@@ -211,12 +211,12 @@ impl BitReader<'_, '_, '_> {
         Some(value)
     }
 
-    fn unsigned(&self, name: Sym, value: u64, marks: u8) -> What {
-        What { name, ty: self.parts.number, kind: Kind::Unsigned, value, marks }
+    fn unsigned(&self, name: Sym, value: u64, marks: u8) -> NodeHead {
+        NodeHead { name, ty: self.parts.number, kind: Kind::Unsigned, value, marks }
     }
 
     /// Adds a node without children, from the bit `from` up to here.
-    fn leaf(&mut self, from: usize, What { name, ty, kind, value, marks }: What) -> u32 {
+    fn leaf(&mut self, from: usize, NodeHead { name, ty, kind, value, marks }: NodeHead) -> u32 {
         self.run.tree.leaf(Node {
             value,
             name,
@@ -231,7 +231,7 @@ impl BitReader<'_, '_, '_> {
     }
 
     fn open(&mut self, name: Sym, kind: Kind) -> u32 {
-        self.leaf(self.pos, What { name, ty: self.parts.patch, kind, value: 0, marks: 0 })
+        self.leaf(self.pos, NodeHead { name, ty: self.parts.patch, kind, value: 0, marks: 0 })
     }
 
     fn close(&mut self, node: u32) {

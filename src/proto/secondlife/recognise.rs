@@ -4,7 +4,7 @@
 //! exactly, and its sequence number and acknowledgements are those of a circuit. How much that proves depends on the message
 //! number: four bytes of it are proof enough, one byte is not.
 
-use super::datagram::{DatagramLayouts, Framing};
+use super::datagram::{DatagramLayouts, DatagramForm};
 use super::packet::{self, Packet, low, medium};
 use crate::proto::{LazyTables, Opening, Verdict};
 use crate::table::Evaluator;
@@ -146,7 +146,7 @@ fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidenc
         return None;
     }
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
-    let read = frame.read(datagram, Framing { socks, sender: 0 }, tables, &mut evaluator, &mut tree).ok()?;
+    let read = frame.read(datagram, DatagramForm { socks, sender: 0 }, tables, &mut evaluator, &mut tree).ok()?;
     let viewer = VIEWERS.contains(&read.number);
     let simulator = SIMULATORS.contains(&read.number);
     // Text in another character set is no evidence against a circuit; a message that is cut off, or that goes on behind its last field, is.

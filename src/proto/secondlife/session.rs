@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::circuit::{Arrival, Counters, Direction, Sent};
-use super::datagram::{DatagramLayouts, Framing, NoMessage, Read};
+use super::circuit::{Arrival, Counters, CircuitDirection, SentDatagram};
+use super::datagram::{DatagramLayouts, DatagramForm, NoMessage, Read};
 use super::packet::{self, Packet};
 use crate::captured::Captured;
 use crate::proto::{Context, Decoded, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
@@ -36,11 +36,11 @@ const REQUESTS: usize = 256;
 pub struct CircuitSession {
     ends: Ends,
     frame: Option<DatagramLayouts>,
-    names: Names,
+    names: OpeningNames,
     requests: Requests,
     socks: Option<bool>,
-    client: Direction,
-    server: Direction,
+    client: CircuitDirection,
+    server: CircuitDirection,
     opened: bool,
     closed: bool,
     seen: Seen,
@@ -49,7 +49,7 @@ pub struct CircuitSession {
 }
 
 /// Names of fields the session looks at.
-struct Names {
+struct OpeningNames {
     packets: Option<Sym>,
     code: Option<Sym>,
     session: Option<Sym>,
@@ -71,11 +71,11 @@ impl CircuitSession {
         CircuitSession {
             ends,
             frame: DatagramLayouts::new(tables),
-            names: Names { packets: tables.sym("Packets"), code: tables.sym("Code"), session: tables.sym("SessionID") },
+            names: OpeningNames { packets: tables.sym("Packets"), code: tables.sym("Code"), session: tables.sym("SessionID") },
             requests: Requests::new(tables, REQUESTS),
             socks: None,
-            client: Direction::default(),
-            server: Direction::default(),
+            client: CircuitDirection::default(),
+            server: CircuitDirection::default(),
             opened: false,
             closed: false,
             seen: Seen::default(),
@@ -91,7 +91,7 @@ impl CircuitSession {
         }
     }
 
-    fn sent_by(&mut self, side: Side) -> &mut Direction {
+    fn sent_by(&mut self, side: Side) -> &mut CircuitDirection {
         match side {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
@@ -146,7 +146,7 @@ impl CircuitSession {
         if let Some(key) = asked {
             self.requests.remember(Request { message: read.message, from, key, record, at, answered: false });
         }
-        self.sent_by(from).remember(Sent {
+        self.sent_by(from).remember(SentDatagram {
             record,
             nanos,
             sequence: read.packet.sequence,
@@ -293,7 +293,7 @@ impl Session for CircuitSession {
             return undecoded(from, at, bytes, text.into(), context);
         };
         let socks = self.is_socks(bytes, &frame, context.tables);
-        let framing = Framing { socks, sender: from.index() };
+        let framing = DatagramForm { socks, sender: from.index() };
         let read = frame.read(bytes, framing, context.tables, context.evaluator, context.tree);
         let (why, packet) = match read {
             Ok(read) => return self.message(from, bytes, at, read, context),
@@ -379,7 +379,7 @@ fn find(tree: &Tree, name: Option<Sym>) -> Option<&Node> {
 }
 
 /// What a PacketAck acknowledges, as links; the first of them is what it replies to.
-fn packet_acks(tree: &mut Tree, packets: Option<Sym>, other: &mut Direction, nanos: i64) -> Option<Reply> {
+fn packet_acks(tree: &mut Tree, packets: Option<Sym>, other: &mut CircuitDirection, nanos: i64) -> Option<Reply> {
     let list = tree.nodes().iter().position(|n| Some(n.name) == packets && n.kind == Kind::List)?;
     let end = tree.nodes().get(list)?.end;
     let mut reply = None;

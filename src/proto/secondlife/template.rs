@@ -24,7 +24,7 @@ pub fn to_source(name: &str, text: &str) -> Result<TableSource, TableError> {
         text,
         words: words(text),
         at: 0,
-        known: Known::embedded(),
+        known: FieldTypes::embedded(),
         out: String::from("protocol secondlife\n"),
     };
     reader.file()?;
@@ -59,7 +59,7 @@ struct TemplateReader<'a> {
     text: &'a str,
     words: Vec<(usize, &'a str)>,
     at: usize,
-    known: Known,
+    known: FieldTypes,
     out: String,
 }
 
@@ -225,7 +225,7 @@ fn scalar(word: &str) -> Option<&'static str> {
 
 /// What the embedded tables say of fields: `Owner.Block.Field` by message or structure; the fields of a structure itself have no block.
 #[derive(Default)]
-struct Known {
+struct FieldTypes {
     fields: HashMap<String, String>,
     /// Structures that messages extend.
     parents: HashMap<String, String>,
@@ -235,10 +235,10 @@ struct Known {
     marks: HashMap<String, String>,
 }
 
-impl Known {
+impl FieldTypes {
     /// Reads the embedded tables line by line: they keep to one field a line, and to four blanks a level.
-    fn embedded() -> Known {
-        let mut known = Known::default();
+    fn embedded() -> FieldTypes {
+        let mut known = FieldTypes::default();
         for source in SecondLife.sources() {
             let (mut owner, mut block) = ("", "");
             for line in source.text.lines() {
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn fields_are_known_through_shared_structures() {
-        let known = Known::embedded();
+        let known = FieldTypes::embedded();
         let session = known.field("ChatFromViewer", "AgentData", "SessionID", "uuidbe").unwrap();
         assert!(session.contains("secret"), "extended");
         assert_eq!(known.field("RezScript", "InventoryBlock", "Type", "i8"), Some("AssetType(i8)"), "a block's type");

@@ -197,7 +197,7 @@ impl Compiler<'_> {
     }
 
     fn declaration(&mut self, item: &ItemAst, place: ItemId) {
-        self.out.declarations.push(Declaration {
+        self.out.declarations.push(ListedDeclaration {
             name: item.name.clone(),
             kind: kind(item),
             doc: item.doc.clone(),

@@ -53,7 +53,7 @@ impl ExampleOf {
 
 /// A declaration, for lists and references.
 #[derive(Debug, Clone)]
-pub struct Declaration {
+pub struct ListedDeclaration {
     /// Its name.
     pub name: String,
     /// `message`, `struct`, `enum` …

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 pub use declared::*;
 pub use facts::*;
 pub use ids::*;
-pub use listed::{Declaration, Example, ExampleOf, ReplacedMessage};
+pub use listed::{Example, ExampleOf, ListedDeclaration, ReplacedMessage};
 pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
 pub use protocol::{Offer, ProtocolDef, Rule};
@@ -49,7 +49,7 @@ pub struct Program {
     /// Messages that took the number of another one.
     pub(in crate::table) replaced: Vec<ReplacedMessage>,
     pub(in crate::table) examples: Vec<Example>,
-    pub(in crate::table) declarations: Vec<Declaration>,
+    pub(in crate::table) declarations: Vec<ListedDeclaration>,
     pub(in crate::table) dialects: Vec<Sym>,
     /// What the tables declare of the protocol as a whole.
     pub(in crate::table) protocol: Option<ProtocolDef>,

@@ -5,7 +5,7 @@ use super::error::{KeyError, printable};
 use super::file::{Format, opens_nothing, read_any};
 use super::prime::{is_probable_prime, is_safe_prime};
 use super::private::{PrivateKey, PublicHalf, doubts_about};
-use super::service::Service;
+use super::service::KeyService;
 use super::session::SessionLine;
 use std::fmt;
 use std::net::SocketAddr;
@@ -33,7 +33,7 @@ pub struct Report {
 #[derive(Clone, Debug)]
 pub struct KeyReport {
     /// The server it is for; `None` is tried for every one.
-    pub service: Option<Service>,
+    pub service: Option<KeyService>,
     /// The first eight hex digits of N.
     pub fingerprint: String,
     /// Bits of N.
@@ -54,7 +54,7 @@ pub struct KeyReport {
 #[derive(Clone, Debug)]
 pub struct PublicReport {
     /// The server it is for.
-    pub service: Option<Service>,
+    pub service: Option<KeyService>,
     /// The first eight hex digits of N.
     pub fingerprint: String,
     /// Bits of N.
@@ -65,7 +65,7 @@ pub struct PublicReport {
 #[derive(Clone, Debug)]
 pub struct SessionReport {
     /// The server's kind.
-    pub service: Option<Service>,
+    pub service: Option<KeyService>,
     /// The client's end.
     pub client: Option<SocketAddr>,
     /// The server's end.
@@ -202,6 +202,6 @@ impl fmt::Display for SessionReport {
     }
 }
 
-fn server(service: Option<Service>) -> &'static str {
-    service.map_or("any server", Service::name)
+fn server(service: Option<KeyService>) -> &'static str {
+    service.map_or("any server", KeyService::name)
 }

@@ -55,10 +55,10 @@ pub fn session_key(key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<Session
 /// twice.
 #[derive(Default)]
 pub struct Deriver {
-    remembered: VecDeque<Remembered>,
+    remembered: VecDeque<DerivedKey>,
 }
 
-struct Remembered {
+struct DerivedKey {
     key: PrivateKey,
     y: Vec<u8>,
     shared: [u8; 7],
@@ -70,7 +70,7 @@ impl Deriver {
         self.find(key, y).is_some()
     }
 
-    fn find(&self, key: &PrivateKey, y: &[u8]) -> Option<&Remembered> {
+    fn find(&self, key: &PrivateKey, y: &[u8]) -> Option<&DerivedKey> {
         self.remembered.iter().find(|known| known.y == y && known.key.same_numbers(key))
     }
 
@@ -83,7 +83,7 @@ impl Deriver {
         if self.remembered.len() >= REMEMBERED {
             self.remembered.pop_front();
         }
-        self.remembered.push_back(Remembered { key: key.clone(), y: y.to_vec(), shared });
+        self.remembered.push_back(DerivedKey { key: key.clone(), y: y.to_vec(), shared });
         Some(mix(&shared, seed))
     }
 }

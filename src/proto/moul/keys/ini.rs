@@ -2,11 +2,11 @@
 //! `server.ini` of H'uru clients. It knows neither sections nor multi-line values.
 
 use super::error::KeyError;
-use super::service::Service;
-use super::text::{Contents, Pairs, Part, lines, place_of};
+use super::service::KeyService;
+use super::text::{Contents, Pairs, KeyPart, lines, place_of};
 
 /// Services whose keys DIRTSAND and MOULArs have.
-pub(super) const THREE: [Service; 3] = [Service::GateKeeper, Service::Auth, Service::Game];
+pub(super) const THREE: [KeyService; 3] = [KeyService::GateKeeper, KeyService::Auth, KeyService::Game];
 
 /// Reads `Key.Auth.N = base64` and its like; `#` begins a comment anywhere, unknown lines are
 /// passed over, as DIRTSAND does. Clients' lines among them, as the key generator prints, are held
@@ -16,8 +16,8 @@ pub(super) fn dirtsand(file: &str, text: &str) -> Result<Contents, KeyError> {
     for (at, line) in lines(text) {
         if let Some((service, part, value)) = server_line(line) {
             let part = match part {
-                Part::N | Part::K => part,
-                Part::X | Part::G => continue,
+                KeyPart::N | KeyPart::K => part,
+                KeyPart::X | KeyPart::G => continue,
             };
             pairs.put(service, part, value, place_of(at, line, value.trim_start()))?;
         } else if let Some((service, part, value)) = client_line(line) {
@@ -32,7 +32,7 @@ pub(super) fn client(file: &str, text: &str) -> Result<Contents, KeyError> {
     let mut pairs = Pairs::new(file);
     for (at, line) in lines(text) {
         if let Some((service, part, value)) = client_line(line)
-            && part != Part::G
+            && part != KeyPart::G
         {
             pairs.put(service, part, value, place_of(at, line, value))?;
         }
@@ -41,14 +41,14 @@ pub(super) fn client(file: &str, text: &str) -> Result<Contents, KeyError> {
 }
 
 /// `Key.SERVICE.PART = VALUE`; the value begins behind the `=`.
-pub(super) fn server_line(line: &str) -> Option<(Service, Part, &str)> {
+pub(super) fn server_line(line: &str) -> Option<(KeyService, KeyPart, &str)> {
     let (name, value) = without_comment(line).split_once('=')?;
     let (service, part) = dotted(name.trim(), "key")?;
     Some((service, part, value))
 }
 
 /// `Server.SERVICE.PART "VALUE"`.
-pub(super) fn client_line(line: &str) -> Option<(Service, Part, &str)> {
+pub(super) fn client_line(line: &str) -> Option<(KeyService, KeyPart, &str)> {
     let line = without_comment(line).trim();
     let (name, value) = line.split_once(|c: char| c.is_whitespace() || c == '=')?;
     let (service, part) = dotted(name, "server")?;
@@ -60,13 +60,13 @@ fn without_comment(line: &str) -> &str {
     line.split('#').next().unwrap_or(line)
 }
 
-fn dotted(name: &str, first: &str) -> Option<(Service, Part)> {
+fn dotted(name: &str, first: &str) -> Option<(KeyService, KeyPart)> {
     let mut words = name.split('.');
     if !words.next()?.eq_ignore_ascii_case(first) {
         return None;
     }
-    let service = Service::from_word(words.next()?)?;
-    let part = Part::from_word(words.next()?)?;
+    let service = KeyService::from_word(words.next()?)?;
+    let part = KeyPart::from_word(words.next()?)?;
     words.next().is_none().then_some((service, part))
 }
 
@@ -77,12 +77,12 @@ mod tests {
 
     #[test]
     fn lines_are_taken_apart() {
-        assert_eq!(server_line("Key.Auth.N = ab=="), Some((Service::Auth, Part::N, " ab==")));
-        assert_eq!(server_line("  Key.Gate.K=x # y"), Some((Service::GateKeeper, Part::K, "x ")));
+        assert_eq!(server_line("Key.Auth.N = ab=="), Some((KeyService::Auth, KeyPart::N, " ab==")));
+        assert_eq!(server_line("  Key.Gate.K=x # y"), Some((KeyService::GateKeeper, KeyPart::K, "x ")));
         assert_eq!(server_line("#Key.Auth.N = ab"), None);
         assert_eq!(server_line("Key.Droid = 3141"), None);
         assert_eq!(server_line("Key.Auth.N.Z = 1"), None);
-        assert_eq!(client_line("Server.Game.X \"q==\""), Some((Service::Game, Part::X, "\"q==\"")));
+        assert_eq!(client_line("Server.Game.X \"q==\""), Some((KeyService::Game, KeyPart::X, "\"q==\"")));
         assert_eq!(client_line("Server.Port 14617"), None);
         assert_eq!(client_line("Server.Gate.Host \"127.0.0.1\""), None);
     }

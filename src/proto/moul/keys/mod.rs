@@ -35,6 +35,6 @@ pub use file::{Format, KeyFile, MAX_KEY_FILE};
 pub use private::{PrivateKey, PublicHalf};
 pub use rc4::Rc4;
 pub use ring::{Candidate, CarriedBounds, KeyRing, SearchBounds, SessionCandidate};
-pub use service::Service;
+pub use service::KeyService;
 pub use session::{KeystreamStart, SessionHint, SessionLine};
 pub use write::{session_text, shard_keys};

@@ -5,7 +5,7 @@
 use super::error::{KeyError, KeyPlace};
 use super::prime::{is_probable_prime, is_safe_prime};
 use super::private::{PrivateKey, PublicHalf};
-use super::service::Service;
+use super::service::KeyService;
 use super::text::{Contents, lines};
 use num_bigint::BigUint;
 
@@ -74,7 +74,7 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     let backwards = little_prime && (!big_prime || (is_safe_prime(&little) && !is_safe_prime(&big)));
     if backwards && rest.len() == PRIME {
         let public_key = Some(BigUint::from_bytes_le(rest));
-        let half = PublicHalf { service: Service::from_file_name(file), modulus: little, public_key };
+        let half = PublicHalf { service: KeyService::from_file_name(file), modulus: little, public_key };
         return Ok(Raw::Public(Contents { public: vec![half], ..Contents::default() }));
     }
     if !big_prime {
@@ -87,7 +87,7 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
         return Err(wrong(PRIME, "expected the private exponent after the prime: the file is cut off"));
     }
     let exponent = BigUint::from_bytes_be(rest);
-    let mut contents = contents(file, Service::from_file_name(file), None, big, exponent)?;
+    let mut contents = contents(file, KeyService::from_file_name(file), None, big, exponent)?;
     if rest.len() < PRIME {
         let text = format!(
             "a private exponent of {} bytes: right if the key is so short, wrong if the file was cut",
@@ -139,8 +139,8 @@ pub(super) fn printed(file: &str, text: &str) -> Result<Contents, KeyError> {
 }
 
 fn with_generator(file: &str, p: BigUint, g: Option<u64>, exponent: BigUint) -> Result<Contents, KeyError> {
-    let by_generator = g.and_then(Service::from_generator);
-    let by_name = Service::from_file_name(file);
+    let by_generator = g.and_then(KeyService::from_generator);
+    let by_name = KeyService::from_file_name(file);
     let (service, note) = match (by_generator, by_name) {
         (Some(g), Some(name)) if g != name => {
             (None, Some(format!("the generator is {g}'s, the file's name says {name}: tried for every server")))
@@ -154,7 +154,7 @@ fn with_generator(file: &str, p: BigUint, g: Option<u64>, exponent: BigUint) -> 
 
 fn contents(
     file: &str,
-    service: Option<Service>,
+    service: Option<KeyService>,
     generator: Option<u64>,
     p: BigUint,
     exponent: BigUint,

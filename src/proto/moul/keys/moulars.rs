@@ -3,8 +3,8 @@
 
 use super::error::{KeyError, KeyPlace};
 use super::ini::{THREE, client_line};
-use super::service::Service;
-use super::text::{Contents, Pairs, Part, lines};
+use super::service::KeyService;
+use super::text::{Contents, Pairs, KeyPart, lines};
 use toml::de::{DeTable, DeValue};
 
 /// Reads `auth.n`, `auth.k` and so on of `[crypt_keys]`, however TOML lets them be written.
@@ -65,11 +65,11 @@ fn read_table(file: &str, text: &str, part: &str, base: usize, pairs: &mut Pairs
         return Ok(());
     };
     for (name, pair) in keys.iter() {
-        let (Some(service), Some(pair)) = (Service::from_word(name.get_ref()), pair.get_ref().as_table()) else {
+        let (Some(service), Some(pair)) = (KeyService::from_word(name.get_ref()), pair.get_ref().as_table()) else {
             continue;
         };
         for (name, value) in pair.iter() {
-            let Some(part) = Part::from_word(name.get_ref()) else {
+            let Some(part) = KeyPart::from_word(name.get_ref()) else {
                 continue;
             };
             let place = place(text, base.saturating_add(value.span().start));

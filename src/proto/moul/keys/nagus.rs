@@ -4,8 +4,8 @@
 use super::error::KeyError;
 use super::error::KeyPlace;
 use super::ini::THREE;
-use super::service::Service;
-use super::text::{Contents, Pairs, Part, lines, place_of};
+use super::service::KeyService;
+use super::text::{Contents, Pairs, KeyPart, lines, place_of};
 
 /// Reads `key_g`, `key_n` and `key_a` of `[server.gatekeeper]`, `[server.auth]` and
 /// `[server.game]`.
@@ -17,8 +17,8 @@ pub(super) fn nagus(file: &str, text: &str) -> Result<Contents, KeyError> {
         if option.section == "server" && option.name == "encryption" {
             encryption_off = option.value.trim() == "none";
         }
-        let service = option.section.strip_prefix("server.").and_then(Service::from_word);
-        let part = option.name.strip_prefix("key_").and_then(Part::from_word);
+        let service = option.section.strip_prefix("server.").and_then(KeyService::from_word);
+        let part = option.name.strip_prefix("key_").and_then(KeyPart::from_word);
         match (service, part) {
             (Some(service), Some(part)) => {
                 any_part = true;
@@ -39,7 +39,7 @@ pub(super) fn nagus(file: &str, text: &str) -> Result<Contents, KeyError> {
 /// say that nothing is encrypted.
 pub(super) fn is_section(line: &str) -> bool {
     let name = section(line).and_then(|name| name.strip_prefix("server."));
-    name.is_some_and(|name| name == "status" || Service::from_word(name).is_some())
+    name.is_some_and(|name| name == "status" || KeyService::from_word(name).is_some())
 }
 
 /// Whether a line says how NAGUS's server encrypts.
@@ -55,7 +55,7 @@ struct OptionLine<'a> {
 }
 
 /// An option whose value may continue on the next lines.
-struct Open<'a> {
+struct OpenOption<'a> {
     name: String,
     value: String,
     indent: usize,
@@ -65,10 +65,10 @@ struct Open<'a> {
 
 fn each_option(text: &str, mut take: impl FnMut(OptionLine<'_>) -> Result<(), KeyError>) -> Result<(), KeyError> {
     let mut current = "";
-    let mut open: Option<Open<'_>> = None;
-    let mut close = |open: Option<Open<'_>>| match open {
+    let mut open: Option<OpenOption<'_>> = None;
+    let mut close = |open: Option<OpenOption<'_>>| match open {
         Some(open) => {
-            let Open { name, value, place, section, .. } = open;
+            let OpenOption { name, value, place, section, .. } = open;
             take(OptionLine { section, name: &name, value: &value, place })
         }
         None => Ok(()),
@@ -89,7 +89,7 @@ fn each_option(text: &str, mut take: impl FnMut(OptionLine<'_>) -> Result<(), Ke
             current = name;
         } else {
             close(open.take())?;
-            open = line.split_once('=').map(|(name, value)| Open {
+            open = line.split_once('=').map(|(name, value)| OpenOption {
                 name: name.trim().to_ascii_lowercase(),
                 value: value.trim().to_owned(),
                 indent,

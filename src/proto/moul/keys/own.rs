@@ -4,7 +4,7 @@
 use super::derive::SessionKey;
 use super::error::{KeyError, KeyPlace};
 use super::private::{MAX_KEYS, PrivateKey, check_modulus};
-use super::service::Service;
+use super::service::KeyService;
 use super::session::{KeystreamStart, SessionLine};
 use super::text::{Contents, lines, number, place_of};
 use num_bigint::BigUint;
@@ -30,7 +30,7 @@ pub(super) fn own(file: &str, text: &str) -> Result<Contents, KeyError> {
     for (at, line) in lines(text) {
         let mut words = words(at, line);
         let Some(first) = words.next() else { continue };
-        let line = Line { file, first: first.place };
+        let line = KeyLine { file, first: first.place };
         match first.text {
             HEADER => promised = add(promised, line.header(words)?),
             "private" if contents.keys.len() >= MAX_KEYS => {
@@ -77,17 +77,17 @@ fn words(number: usize, line: &str) -> impl Iterator<Item = Word<'_>> {
 }
 
 /// `Some(None)` for `any`.
-fn service_word(word: &str) -> Option<Option<Service>> {
-    if word == "any" { Some(None) } else { Service::from_word(word).map(Some) }
+fn service_word(word: &str) -> Option<Option<KeyService>> {
+    if word == "any" { Some(None) } else { KeyService::from_word(word).map(Some) }
 }
 
 /// One line being read; its errors point into it.
-struct Line<'a> {
+struct KeyLine<'a> {
     file: &'a str,
     first: KeyPlace,
 }
 
-impl<'a> Line<'a> {
+impl<'a> KeyLine<'a> {
     fn wrong(&self, place: KeyPlace, text: impl Into<String>) -> KeyError {
         KeyError::new(self.file, place, text)
     }
@@ -113,7 +113,7 @@ impl<'a> Line<'a> {
         &self,
         words: impl Iterator<Item = Word<'a>>,
         names: [&str; N],
-    ) -> Result<(Option<Service>, [Option<Word<'a>>; N]), KeyError> {
+    ) -> Result<(Option<KeyService>, [Option<Word<'a>>; N]), KeyError> {
         let mut values = [None; N];
         let mut service = None;
         let known = || format!("expected a server (gatekeeper, auth, game, csr, any) or one of {}=", names.join("=, "));
@@ -226,7 +226,7 @@ mod tests {
         let [bare, any, full] = &contents.sessions[..] else { panic!("three sessions") };
         assert_eq!(bare, any);
         assert_eq!(*bare, SessionLine::new(SessionKey::new([0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66])));
-        assert_eq!(full.service, Some(Service::GateKeeper));
+        assert_eq!(full.service, Some(KeyService::GateKeeper));
         assert_eq!(full.client.unwrap().to_string(), "[::1]:40000");
         assert_eq!(full.server.unwrap().to_string(), "10.0.0.1:14617");
         assert_eq!(full.y, Some(vec![2, 3]));

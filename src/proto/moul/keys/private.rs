@@ -2,7 +2,7 @@
 //! file format.
 
 use super::prime;
-use super::service::Service;
+use super::service::KeyService;
 use num_bigint::BigUint;
 use std::fmt;
 
@@ -20,7 +20,7 @@ const MIN_BITS: u64 = 128;
 /// Both have at most 512 bits, N is odd and has at least 128, K is not 0. K may be larger than N.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateKey {
-    service: Option<Service>,
+    service: Option<KeyService>,
     generator: Option<u64>,
     modulus: BigUint,
     exponent: BigUint,
@@ -29,7 +29,7 @@ pub struct PrivateKey {
 impl PrivateKey {
     /// A key from its numbers. The error says what is wrong with them, without showing either.
     pub(super) fn new(
-        service: Option<Service>,
+        service: Option<KeyService>,
         generator: Option<u64>,
         modulus: BigUint,
         exponent: BigUint,
@@ -45,11 +45,11 @@ impl PrivateKey {
     }
 
     /// The server it belongs to, where the file says so.
-    pub fn service(&self) -> Option<Service> {
+    pub fn service(&self) -> Option<KeyService> {
         self.service
     }
 
-    pub(super) fn set_service(&mut self, service: Option<Service>) {
+    pub(super) fn set_service(&mut self, service: Option<KeyService>) {
         self.service = service;
     }
 
@@ -109,14 +109,14 @@ impl fmt::Debug for PrivateKey {
 /// What a client has of a server's key: N, and mostly X. It opens nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicHalf {
-    pub(super) service: Option<Service>,
+    pub(super) service: Option<KeyService>,
     pub(super) modulus: BigUint,
     pub(super) public_key: Option<BigUint>,
 }
 
 impl PublicHalf {
     /// The server it belongs to, where the file says so.
-    pub fn service(&self) -> Option<Service> {
+    pub fn service(&self) -> Option<KeyService> {
         self.service
     }
 
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn debug_keeps_the_secret() {
         let exponent = BigUint::from(0xdead_beef_u32);
-        let key = PrivateKey::new(Some(Service::Auth), Some(41), number(512, 1), exponent).unwrap();
+        let key = PrivateKey::new(Some(KeyService::Auth), Some(41), number(512, 1), exponent).unwrap();
         let shown = format!("{key:?}");
         assert!(shown.contains("<private exponent>"), "{shown}");
         assert!(!shown.contains("3735928559") && !shown.contains("deadbeef"), "{shown}");

@@ -4,7 +4,7 @@
 use super::budget::Budget;
 use super::file::KeyFile;
 use super::private::PrivateKey;
-use super::service::Service;
+use super::service::KeyService;
 use super::session::{Fit, SessionHint, SessionLine, Y_KEPT};
 use crate::proto::Expected;
 use std::collections::HashMap;
@@ -48,7 +48,7 @@ impl Default for CarriedBounds {
 /// The keys of a run. Keys are added, never removed.
 #[derive(Clone, Debug, Default)]
 pub struct KeyRing {
-    files: Vec<Origin>,
+    files: Vec<KeyOrigin>,
     keys: Vec<RingKey>,
     sessions: Vec<RingSession>,
     by_y: HashMap<Vec<u8>, Vec<usize>>,
@@ -66,7 +66,7 @@ pub struct KeyRing {
 
 /// A file that keys came from.
 #[derive(Clone, Debug)]
-struct Origin {
+struct KeyOrigin {
     name: String,
     /// The capture itself carries these keys; the user did not give them.
     carried: bool,
@@ -113,7 +113,7 @@ impl KeyRing {
     /// credit, and a server named later is learned.
     pub fn add(&mut self, file: KeyFile) {
         let (name, keys, sessions) = file.into_parts();
-        self.add_all(Origin { name, carried: false }, keys, sessions);
+        self.add_all(KeyOrigin { name, carried: false }, keys, sessions);
     }
 
     /// Adds keys that a capture carries, as many as are allowed. Returns whether that was all of them.
@@ -126,12 +126,12 @@ impl KeyRing {
         left.private -= keys.len();
         left.sessions -= sessions.len();
         if !keys.is_empty() || !sessions.is_empty() {
-            self.add_all(Origin { name, carried: true }, keys, sessions);
+            self.add_all(KeyOrigin { name, carried: true }, keys, sessions);
         }
         all
     }
 
-    fn add_all(&mut self, origin: Origin, keys: Vec<PrivateKey>, sessions: Vec<SessionLine>) {
+    fn add_all(&mut self, origin: KeyOrigin, keys: Vec<PrivateKey>, sessions: Vec<SessionLine>) {
         let file = self.files.len();
         self.files.push(origin);
         for key in keys {
@@ -200,13 +200,13 @@ impl KeyRing {
         lines.take(MOST).filter_map(|at| self.sessions.get(*at)).find_map(|RingSession { line, .. }| {
             let ends = (line.client?, line.server?);
             let swapped = ends == (b, a);
-            (swapped || ends == (a, b)).then(|| Expected { service: line.service.map(Service::name), swapped })
+            (swapped || ends == (a, b)).then(|| Expected { service: line.service.map(KeyService::name), swapped })
         })
     }
 
     /// Every private key, in the order in which to try them for a connection to `service`. The user's keys come before those that the capture carries. Within both
     /// groups, keys for the service come first, then keys whose server is not known, then all others; without a `service`, the order is that of the files.
-    pub fn candidates(&self, service: Option<Service>) -> impl Iterator<Item = Candidate<'_>> {
+    pub fn candidates(&self, service: Option<KeyService>) -> impl Iterator<Item = Candidate<'_>> {
         let rank = move |key: &PrivateKey| match (service, key.service()) {
             (None, _) => 0,
             (Some(wanted), Some(found)) if wanted == found => 0,
@@ -286,9 +286,9 @@ mod tests {
         ring
     }
 
-    fn order(ring: &KeyRing, service: Option<Service>) -> Vec<String> {
+    fn order(ring: &KeyRing, service: Option<KeyService>) -> Vec<String> {
         let named = |candidate: Candidate<'_>| {
-            format!("{} {}", candidate.file, candidate.key.service().map_or("any", Service::name))
+            format!("{} {}", candidate.file, candidate.key.service().map_or("any", KeyService::name))
         };
         ring.candidates(service).map(named).collect()
     }
@@ -296,8 +296,8 @@ mod tests {
     #[test]
     fn the_servers_own_keys_come_first_then_unknown_ones_then_the_rest() {
         let ring = ring(vec![file("a", &[("game", 0), ("any", 1)], ""), file("b", &[("auth", 2), ("game", 3)], "")]);
-        assert_eq!(order(&ring, Some(Service::Game)), ["a game", "b game", "a any", "b auth"]);
-        assert_eq!(order(&ring, Some(Service::Csr)), ["a any", "a game", "b auth", "b game"]);
+        assert_eq!(order(&ring, Some(KeyService::Game)), ["a game", "b game", "a any", "b auth"]);
+        assert_eq!(order(&ring, Some(KeyService::Csr)), ["a any", "a game", "b auth", "b game"]);
         assert_eq!(order(&ring, None), ["a game", "a any", "b auth", "b game"]);
     }
 

@@ -3,7 +3,7 @@
 //! could be its.
 
 use super::derive::SessionKey;
-use super::service::Service;
+use super::service::KeyService;
 use std::net::SocketAddr;
 
 /// How many bytes of y identify a session; the files hold no more of it.
@@ -28,7 +28,7 @@ pub struct SessionLine {
     /// The key, for both directions.
     pub key: SessionKey,
     /// The server's kind.
-    pub service: Option<Service>,
+    pub service: Option<KeyService>,
     /// The client's end of the connection.
     pub client: Option<SocketAddr>,
     /// The server's end of the connection.
@@ -95,7 +95,7 @@ impl SessionLine {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionHint<'a> {
     /// The server's kind.
-    pub service: Option<Service>,
+    pub service: Option<KeyService>,
     /// The client's y, whole, as on the wire.
     pub y: Option<&'a [u8]>,
     /// The server's seed, as on the wire.
@@ -136,7 +136,7 @@ mod tests {
 
     fn line() -> SessionLine {
         SessionLine {
-            service: Some(Service::Auth),
+            service: Some(KeyService::Auth),
             client: Some("10.0.0.2:40000".parse().unwrap()),
             server: Some("10.0.0.1:14617".parse().unwrap()),
             y: Some(vec![1, 2, 3, 4, 5, 6, 7, 8]),
@@ -177,9 +177,9 @@ mod tests {
 
     #[test]
     fn a_key_known_by_nothing_is_tried_last_for_its_service() {
-        let bare = SessionLine { service: Some(Service::Game), ..SessionLine::new(SessionKey::new([0; 7])) };
+        let bare = SessionLine { service: Some(KeyService::Game), ..SessionLine::new(SessionKey::new([0; 7])) };
         assert_eq!(bare.fits(&SessionHint::default()), Some(Fit::Anonymous));
-        let auth = SessionHint { service: Some(Service::Auth), y: Some(&WHOLE_Y), ..Default::default() };
+        let auth = SessionHint { service: Some(KeyService::Auth), y: Some(&WHOLE_Y), ..Default::default() };
         assert_eq!(bare.fits(&auth), None);
     }
 

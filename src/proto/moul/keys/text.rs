@@ -3,7 +3,7 @@
 
 use super::error::{KeyError, KeyPlace};
 use super::private::{MAX_KEYS, PrivateKey, PublicHalf, check_modulus};
-use super::service::Service;
+use super::service::KeyService;
 use super::session::SessionLine;
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -83,7 +83,7 @@ pub(super) fn number(value: &str) -> Result<BigUint, String> {
 
 /// Which part of a key a value is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Part {
+pub(super) enum KeyPart {
     /// The modulus.
     N,
     /// The private exponent.
@@ -94,14 +94,14 @@ pub(super) enum Part {
     G,
 }
 
-impl Part {
+impl KeyPart {
     /// The part a one-letter word means; NAGUS says `a` for the exponent.
-    pub(super) fn from_word(word: &str) -> Option<Part> {
+    pub(super) fn from_word(word: &str) -> Option<KeyPart> {
         match word {
-            "N" | "n" => Some(Part::N),
-            "K" | "k" | "A" | "a" => Some(Part::K),
-            "X" | "x" => Some(Part::X),
-            "G" | "g" => Some(Part::G),
+            "N" | "n" => Some(KeyPart::N),
+            "K" | "k" | "A" | "a" => Some(KeyPart::K),
+            "X" | "x" => Some(KeyPart::X),
+            "G" | "g" => Some(KeyPart::G),
             _ => None,
         }
     }
@@ -111,13 +111,13 @@ impl Part {
 /// begins a second key.
 pub(super) struct Pairs<'a> {
     file: &'a str,
-    keys: Vec<Parts>,
+    keys: Vec<PartialKey>,
     notes: Vec<String>,
 }
 
 #[derive(Default)]
-struct Parts {
-    service: Option<Service>,
+struct PartialKey {
+    service: Option<KeyService>,
     n: Option<(BigUint, KeyPlace)>,
     k: Option<(BigUint, KeyPlace)>,
     x: Option<BigUint>,
@@ -130,12 +130,12 @@ impl<'a> Pairs<'a> {
     }
 
     /// Takes one value as it is written in the file, with its quotes. An empty value counts as not given.
-    pub(super) fn put(&mut self, service: Service, part: Part, value: &str, place: KeyPlace) -> Result<(), KeyError> {
+    pub(super) fn put(&mut self, service: KeyService, part: KeyPart, value: &str, place: KeyPlace) -> Result<(), KeyError> {
         let value = bare(value);
         if value.is_empty() {
             return Ok(());
         }
-        if part == Part::G {
+        if part == KeyPart::G {
             let wrong = |_| KeyError::new(self.file, place, "expected the generator as a decimal number");
             let generator = value.parse().map_err(wrong)?;
             self.keep(service, part, |parts| parts.g = Some(generator));
@@ -143,28 +143,28 @@ impl<'a> Pairs<'a> {
         }
         match number(value) {
             Ok(number) => self.keep(service, part, |parts| match part {
-                Part::N => parts.n = Some((number, place)),
-                Part::K => parts.k = Some((number, place)),
+                KeyPart::N => parts.n = Some((number, place)),
+                KeyPart::K => parts.k = Some((number, place)),
                 _ => parts.x = Some(number),
             }),
             // Clients' halves stand beside the servers' in what key generators print; they are not
             // needed.
-            Err(_) if part == Part::X => self.notes.push(format!("{service}: the public key X cannot be read")),
+            Err(_) if part == KeyPart::X => self.notes.push(format!("{service}: the public key X cannot be read")),
             Err(text) => return Err(KeyError::new(self.file, place, text)),
         }
         Ok(())
     }
 
     /// Takes a public half from the client's side of a key generator's output.
-    pub(super) fn put_public(&mut self, service: Service, part: Part, value: &str) {
+    pub(super) fn put_public(&mut self, service: KeyService, part: KeyPart, value: &str) {
         let Ok(number) = number(bare(value)) else {
             self.notes.push(format!("{service}: a client's value cannot be read"));
             return;
         };
         let last = self.keys.iter_mut().rev().find(|key| key.service == Some(service));
         match (part, last) {
-            (Part::X, Some(key)) => key.x = Some(number),
-            (Part::N, Some(key)) if key.n.as_ref().is_some_and(|(n, _)| *n != number) => {
+            (KeyPart::X, Some(key)) => key.x = Some(number),
+            (KeyPart::N, Some(key)) if key.n.as_ref().is_some_and(|(n, _)| *n != number) => {
                 self.notes.push(format!("{service}: the N for clients is another than the server's"));
             }
             _ => {}
@@ -173,10 +173,10 @@ impl<'a> Pairs<'a> {
 
     /// Sets `part` of the service's latest key, or begins a new one if that is whole and has it
     /// already.
-    fn keep(&mut self, service: Service, part: Part, set: impl FnOnce(&mut Parts)) {
+    fn keep(&mut self, service: KeyService, part: KeyPart, set: impl FnOnce(&mut PartialKey)) {
         let latest = self.keys.iter().rev().find(|key| key.service == Some(service));
         if latest.is_none_or(|key| key.has(part) && key.is_whole()) {
-            self.keys.push(Parts { service: Some(service), ..Parts::default() });
+            self.keys.push(PartialKey { service: Some(service), ..PartialKey::default() });
         } else if latest.is_some_and(|key| key.has(part)) {
             self.notes.push(format!("{service}: {part:?} is given twice, the last one counts"));
         }
@@ -187,7 +187,7 @@ impl<'a> Pairs<'a> {
 
     /// The keys that are whole; halves and services without a key are noted. `expected`: services a
     /// file of this format has keys for.
-    pub(super) fn finish(self, expected: &[Service]) -> Result<Contents, KeyError> {
+    pub(super) fn finish(self, expected: &[KeyService]) -> Result<Contents, KeyError> {
         if self.keys.len() > MAX_KEYS {
             let text = format!("expected at most {MAX_KEYS} private keys");
             return Err(KeyError::new(self.file, KeyPlace::Whole, text));
@@ -208,13 +208,13 @@ impl<'a> Pairs<'a> {
     }
 }
 
-impl Parts {
-    fn has(&self, part: Part) -> bool {
+impl PartialKey {
+    fn has(&self, part: KeyPart) -> bool {
         match part {
-            Part::N => self.n.is_some(),
-            Part::K => self.k.is_some(),
-            Part::X => self.x.is_some(),
-            Part::G => self.g.is_some(),
+            KeyPart::N => self.n.is_some(),
+            KeyPart::K => self.k.is_some(),
+            KeyPart::X => self.x.is_some(),
+            KeyPart::G => self.g.is_some(),
         }
     }
 
@@ -223,13 +223,13 @@ impl Parts {
     }
 
     fn finish(self, file: &str, contents: &mut Contents) -> Result<(), KeyError> {
-        let name = self.service.map_or("a key", Service::name);
+        let name = self.service.map_or("a key", KeyService::name);
         match (self.n, self.k) {
             (Some((n, n_place)), Some((k, k_place))) => {
                 check_modulus(&n).map_err(|text| KeyError::new(file, n_place, text))?;
                 let key =
                     PrivateKey::new(self.service, self.g, n, k).map_err(|text| KeyError::new(file, k_place, text))?;
-                let generator = self.g.or(self.service.map(Service::generator));
+                let generator = self.g.or(self.service.map(KeyService::generator));
                 if let (Some(x), Some(generator)) = (&self.x, generator)
                     && key.public_key(generator) != *x
                 {

@@ -3,7 +3,7 @@
 
 use super::own::HEADER;
 use super::private::PrivateKey;
-use super::service::Service;
+use super::service::KeyService;
 use super::session::{KeystreamStart, SessionLine, Y_KEPT};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -33,7 +33,7 @@ pub fn shard_keys(keys: &[PrivateKey], sessions: &[impl AsRef<str>]) -> String {
 /// Appends the line of a private key. It opens every session with its server.
 fn private_line(key: &PrivateKey, text: &mut String) {
     text.push_str("private ");
-    text.push_str(key.service().map_or("any", Service::name));
+    text.push_str(key.service().map_or("any", KeyService::name));
     if let Some(generator) = key.generator() {
         push(text, "g", format_args!("{generator}"));
     }
@@ -44,7 +44,7 @@ fn private_line(key: &PrivateKey, text: &mut String) {
 
 /// The line of a session's key, without its line feed. The key comes last, so that a line that was cut has none.
 pub fn session_text(session: &SessionLine) -> String {
-    let mut text = format!("session {}", session.service.map_or("any", Service::name));
+    let mut text = format!("session {}", session.service.map_or("any", KeyService::name));
     if let Some(client) = session.client {
         push(&mut text, "client", format_args!("{client}"));
     }

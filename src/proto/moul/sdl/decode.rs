@@ -4,8 +4,8 @@
 //! `sdl.table`. The formats are in docs/sdl.md. This file knows regions of bytes and descriptors, no messages.
 
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
-use super::names::Names;
-use super::reading::{Doubts, Long, Reading, readings};
+use super::names::SdlNames;
+use super::reading::{Doubts, Long, SdlReading, readings};
 use super::store::Store;
 use crate::table::{Call, Cursor, Native, Run, Slots, Stop};
 use crate::tree::{Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark};
@@ -24,13 +24,13 @@ const MAX_DEPTH: u32 = 24;
 
 /// The first list of a record: variables with values. Its argument is the version of the descriptor that was named before it.
 fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = Names::of(run) else {
+    let Some(names) = SdlNames::of(run) else {
         return Err(Stop::Unknown);
     };
     let Some(descriptor) = descriptor(run, cursor, names, call) else {
         return Ok(without_descriptor(run, cursor, names, call));
     };
-    let mut reader = StateReader::new(run, names, Reading::default());
+    let mut reader = StateReader::new(run, names, SdlReading::default());
     let node = reader.run.open(cursor, call.name, call.ty, call.marks);
     let result = reader.simple_list(cursor, &descriptor);
     reader.run.tree.close(node, cursor.pos());
@@ -43,7 +43,7 @@ fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 /// The second list: variables with records. Several readings are possible in rare cases; the first that ends where the
 /// region ends is taken.
 fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = Names::of(run) else {
+    let Some(names) = SdlNames::of(run) else {
         return Err(Stop::Unknown);
     };
     let undecoded = run.tree.nodes().last().is_some_and(|node| node.kind == Kind::Undecoded);
@@ -69,7 +69,7 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
         run.tree.back_to(before);
         *cursor = start;
     }
-    let (result, _) = nested_as(run, cursor, names, call, &descriptor, Reading::default());
+    let (result, _) = nested_as(run, cursor, names, call, &descriptor, SdlReading::default());
     if result.is_err() {
         misfit(run, cursor, before.node(), &descriptor);
     }
@@ -88,10 +88,10 @@ fn say_long(run: &mut Run<'_>, node: u32, long: Long) {
 fn nested_as(
     run: &mut Run<'_>,
     cursor: &mut Cursor<'_>,
-    names: Names,
+    names: SdlNames,
     call: &Call,
     descriptor: &Descriptor,
-    reading: Reading,
+    reading: SdlReading,
 ) -> (Result<(), Stop>, Doubts) {
     let mut reader = StateReader::new(run, names, reading);
     let node = reader.run.open(cursor, call.name, call.ty, call.marks);
@@ -105,7 +105,7 @@ const NO_OBJECT: u64 = 0x8000;
 
 /// An object of the class whose number precedes it, or `null`.
 fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = Names::of(run) else {
+    let Some(names) = SdlNames::of(run) else {
         return Err(Stop::Unknown);
     };
     let node = run.open(cursor, call.name, call.ty, call.marks);
@@ -126,7 +126,7 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 }
 
 /// An object of the class `class`, in a region with its length before it.
-fn object(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, class: u64) -> Result<u64, Stop> {
+fn object(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: SdlNames, class: u64) -> Result<u64, Stop> {
     let length = run.field(cursor, run.tables.count_name(), names.size32, mark::SPAN, Slots::default())?;
     let outer = cursor.narrow(usize::try_from(length).unwrap_or(usize::MAX))?;
     let tables = run.tables;
@@ -146,7 +146,7 @@ fn object(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, class: u64) 
 }
 
 /// The descriptor a state names just before its record; looked for in what the protocol put beside the evaluator.
-fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names, call: &Call) -> Option<Arc<Descriptor>> {
+fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames, call: &Call) -> Option<Arc<Descriptor>> {
     let version = u32::try_from(run.arg(call, 0, cursor)).ok()?;
     let name = descriptor_name(run, cursor, names)?;
     let store = Store::of(run.state)?;
@@ -160,7 +160,7 @@ fn store<'a>(run: &'a Run<'_>) -> &'a Store {
     own.unwrap_or_else(|| Store::engine())
 }
 
-fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names) -> Option<String> {
+fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames) -> Option<String> {
     let mut name = Store::of(run.state).map(|store| std::mem::take(&mut store.name)).unwrap_or_default();
     name.clear();
     let mut nodes = run.tree.nodes().iter().rev();
@@ -181,7 +181,7 @@ fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: Names) -> Opti
 
 /// Reads a record whose descriptor is not known. The size of its counts depends on the number of variables, which the descriptor has, so nothing
 /// can be decoded. The one exception is a rest of two zero counts: then both lists are empty.
-fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: Names, call: &Call) -> u64 {
+fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: SdlNames, call: &Call) -> u64 {
     let size = match cursor.rest() {
         [0, 0] => Some(names.size8),
         [0, 0, 0, 0] => Some(names.size16),
@@ -238,14 +238,14 @@ fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: fmt::Arguments<'_
 /// What reading a record needs besides the bytes.
 struct StateReader<'r, 'a> {
     run: &'r mut Run<'a>,
-    names: Names,
-    reading: Reading,
+    names: SdlNames,
+    reading: SdlReading,
     doubts: Doubts,
     depth: u32,
 }
 
 impl<'r, 'a> StateReader<'r, 'a> {
-    fn new(run: &'r mut Run<'a>, names: Names, reading: Reading) -> Self {
+    fn new(run: &'r mut Run<'a>, names: SdlNames, reading: SdlReading) -> Self {
         StateReader { run, names, reading, doubts: Doubts::default(), depth: 0 }
     }
 

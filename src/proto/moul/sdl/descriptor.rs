@@ -24,7 +24,7 @@ impl Descriptor {
     /// A descriptor with its variables in order.
     pub fn new(name: Arc<str>, version: u32, variables: Vec<Variable>) -> Self {
         let (nested, simple) = (0..variables.len())
-            .partition(|at| variables.get(*at).is_some_and(|variable| matches!(variable.kind, Kind::Nested(_))));
+            .partition(|at| variables.get(*at).is_some_and(|variable| matches!(variable.kind, VariableKind::Nested(_))));
         Descriptor { name, version, variables, simple, nested }
     }
 
@@ -47,8 +47,8 @@ impl Descriptor {
     pub fn simple(&self, place: usize) -> Option<(&Variable, SimpleType)> {
         let variable = self.variables.get(*self.simple.get(place)?)?;
         match &variable.kind {
-            Kind::Simple(simple) => Some((variable, *simple)),
-            Kind::Nested(_) => None,
+            VariableKind::Simple(simple) => Some((variable, *simple)),
+            VariableKind::Nested(_) => None,
         }
     }
 
@@ -56,8 +56,8 @@ impl Descriptor {
     pub fn nested(&self, place: usize) -> Option<(&Variable, &NestedType)> {
         let variable = self.variables.get(*self.nested.get(place)?)?;
         match &variable.kind {
-            Kind::Nested(nested) => Some((variable, nested)),
-            Kind::Simple(_) => None,
+            VariableKind::Nested(nested) => Some((variable, nested)),
+            VariableKind::Simple(_) => None,
         }
     }
 }
@@ -68,7 +68,7 @@ pub struct Variable {
     /// The name as the file spells it.
     pub name: Arc<str>,
     /// What its elements are.
-    pub kind: Kind,
+    pub kind: VariableKind,
     /// How many elements it has; `None` if the record contains the length (`[]`, and `[0]`, which clients treat alike).
     pub count: Option<u32>,
     /// The default as written, vectors with commas between their values; `None` where the file gives none.
@@ -79,7 +79,7 @@ pub struct Variable {
 
 /// What the elements of a variable are.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum VariableKind {
     /// Values.
     Simple(SimpleType),
     /// Records of another descriptor.

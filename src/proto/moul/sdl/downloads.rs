@@ -17,7 +17,7 @@ const MAX_SIZE: usize = 4 << 20;
 pub struct Downloads {
     /// What the server sent at login, to open files with.
     key: Option<[u32; 4]>,
-    open: Vec<Open>,
+    open: Vec<OpenDownload>,
 }
 
 /// The key stays in here.
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Downloads {
     }
 }
 
-struct Open {
+struct OpenDownload {
     transaction: u64,
     name: String,
     bytes: Vec<u8>,
@@ -74,7 +74,7 @@ impl Downloads {
         let wanted = name.len() >= 4 && name.get(name.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case(".sdl"));
         self.open.retain(|open| open.transaction != transaction);
         if wanted && self.open.len() < MAX_OPEN {
-            self.open.push(Open { transaction, name, bytes: Vec::new() });
+            self.open.push(OpenDownload { transaction, name, bytes: Vec::new() });
         }
     }
 
@@ -100,7 +100,7 @@ impl Downloads {
     }
 }
 
-impl Open {
+impl OpenDownload {
     /// Adds a chunk; whether the file is complete, `None` where it cannot become so.
     fn take(&mut self, fields: &Fields<'_>) -> Option<bool> {
         let size = usize::try_from(fields.number("file_size")?).ok()?;

@@ -1,14 +1,14 @@
 //! The states of the game's engine: animations, avatars, physics. Every client has them, whatever its shard, so that records of these can be read
 //! without any file. Descriptors from files come before them.
 
-use super::descriptor::{Descriptor, Kind, NestedType, SimpleType, Variable};
+use super::descriptor::{Descriptor, VariableKind, NestedType, SimpleType, Variable};
 use std::sync::Arc;
 
 /// A variable: its name, its type as descriptor files write it, and the number of its elements (0: the record contains the number).
-type Line = (&'static str, &'static str, u32);
+type StateVariable = (&'static str, &'static str, u32);
 
 /// Names, versions and variables. Records refer to variables by their index in this order.
-const STATES: [(&str, u32, &[Line]); 22] = [
+const STATES: [(&str, u32, &[StateVariable]); 22] = [
     (
         "AnimTimeConvert",
         6,
@@ -149,11 +149,11 @@ pub(super) fn descriptors() -> impl Iterator<Item = Descriptor> {
     })
 }
 
-fn variable(line: &Line) -> Option<Variable> {
+fn variable(line: &StateVariable) -> Option<Variable> {
     let (name, of, count) = line;
     let kind = match of.strip_prefix('$') {
-        Some(name) => Kind::Nested(NestedType { name: Arc::from(name), seen: None }),
-        None => Kind::Simple(SimpleType::named(of)?),
+        Some(name) => VariableKind::Nested(NestedType { name: Arc::from(name), seen: None }),
+        None => VariableKind::Simple(SimpleType::named(of)?),
     };
     Some(Variable {
         name: Arc::from(*name),

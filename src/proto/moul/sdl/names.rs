@@ -10,7 +10,7 @@ const TYPES: usize = 18;
 
 /// Names and types of one set of tables.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Names {
+pub(super) struct SdlNames {
     pub(super) descriptor_name: Sym,
     pub(super) index: Sym,
     pub(super) save_flags: Sym,
@@ -41,9 +41,9 @@ pub(super) struct Names {
     values: [Option<TypeRef>; TYPES],
 }
 
-impl Names {
+impl SdlNames {
     /// The names in the tables of this run; `None` if the tables have no `sdl.table`. They are looked up once and kept in the store.
-    pub(super) fn of(run: &mut Run<'_>) -> Option<Names> {
+    pub(super) fn of(run: &mut Run<'_>) -> Option<SdlNames> {
         let tables = run.tables;
         let here = std::ptr::from_ref(tables).addr();
         let store = run.state.context.as_mut().and_then(|context| context.downcast_mut::<Store>());
@@ -60,7 +60,7 @@ impl Names {
         }
     }
 
-    fn look_up(tables: &Tables) -> Option<Names> {
+    fn look_up(tables: &Tables) -> Option<SdlNames> {
         let sym = |name: &str| tables.sym(name);
         let ty = |name: &str| tables.type_named(name);
         let mut values = [None; TYPES];
@@ -69,7 +69,7 @@ impl Names {
                 *place = ty(&format!("SDL_{}", simple.name()));
             }
         }
-        Some(Names {
+        Some(SdlNames {
             descriptor_name: sym("descriptor_name")?,
             index: sym("index")?,
             save_flags: sym("save_flags")?,

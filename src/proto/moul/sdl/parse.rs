@@ -3,7 +3,7 @@
 //! There is no written grammar. Three readers exist (the client's, DIRTSAND's, MOSS's), and each tolerates other mistakes. This
 //! one accepts everything that one of them accepts, and reports the position of everything else. It knows nothing of records.
 
-use super::descriptor::{Descriptor, Kind, NestedType, SimpleType, Variable};
+use super::descriptor::{Descriptor, VariableKind, NestedType, SimpleType, Variable};
 use std::fmt;
 use std::sync::Arc;
 
@@ -62,33 +62,33 @@ pub fn parse(file: &str, text: &str) -> Parsed {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum What<'a> {
+enum TokenText<'a> {
     Word(&'a str),
     Quoted(&'a str),
     Mark(char),
     End,
 }
 
-impl What<'_> {
+impl TokenText<'_> {
     fn is(self, word: &str) -> bool {
-        matches!(self, What::Word(found) if found.eq_ignore_ascii_case(word))
+        matches!(self, TokenText::Word(found) if found.eq_ignore_ascii_case(word))
     }
 }
 
-impl fmt::Display for What<'_> {
+impl fmt::Display for TokenText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            What::Word(word) => write!(f, "`{}`", word.escape_debug()),
-            What::Quoted(text) => write!(f, "\"{}\"", text.escape_debug()),
-            What::Mark(mark) => write!(f, "`{mark}`"),
-            What::End => f.write_str("the end of the file"),
+            TokenText::Word(word) => write!(f, "`{}`", word.escape_debug()),
+            TokenText::Quoted(text) => write!(f, "\"{}\"", text.escape_debug()),
+            TokenText::Mark(mark) => write!(f, "`{mark}`"),
+            TokenText::End => f.write_str("the end of the file"),
         }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Token<'a> {
-    what: What<'a>,
+    what: TokenText<'a>,
     line: u32,
     column: u32,
 }
@@ -109,28 +109,28 @@ impl<'a> Tokens<'a> {
         self.skip();
         let (line, column) = (self.line, self.column);
         let what = match self.rest.chars().next() {
-            None => What::End,
+            None => TokenText::End,
             Some('"') => self.quoted(),
             Some(mark) if is_mark(mark) => {
                 self.take(mark.len_utf8());
-                What::Mark(mark)
+                TokenText::Mark(mark)
             }
             Some(_) => {
                 let end = self.rest.find(|c| is_separator(c) || is_mark(c) || c == '#').unwrap_or(self.rest.len());
-                What::Word(self.take(end))
+                TokenText::Word(self.take(end))
             }
         };
         Token { what, line, column }
     }
 
-    fn quoted(&mut self) -> What<'a> {
+    fn quoted(&mut self) -> TokenText<'a> {
         self.take(1);
         let end = self.rest.find(['"', '\n']).unwrap_or(self.rest.len());
         let text = self.take(end);
         if self.rest.starts_with('"') {
             self.take(1);
         }
-        What::Quoted(text)
+        TokenText::Quoted(text)
     }
 
     fn skip(&mut self) {
@@ -195,13 +195,13 @@ impl<'a> Parser<'a> {
 
     fn mark(&mut self, mark: char) -> Result<(), SdlError> {
         let token = self.next();
-        if token.what == What::Mark(mark) { Ok(()) } else { Err(self.expected(token, &format!("`{mark}`"))) }
+        if token.what == TokenText::Mark(mark) { Ok(()) } else { Err(self.expected(token, &format!("`{mark}`"))) }
     }
 
     fn word(&mut self, what: &str) -> Result<&'a str, SdlError> {
         let token = self.next();
         match token.what {
-            What::Word(word) => Ok(word),
+            TokenText::Word(word) => Ok(word),
             _ => Err(self.expected(token, what)),
         }
     }
@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
     fn number(&mut self, what: &str) -> Result<u32, SdlError> {
         let token = self.next();
         let number = match token.what {
-            What::Word(word) => whole_part(word),
+            TokenText::Word(word) => whole_part(word),
             _ => None,
         };
         number.ok_or_else(|| self.expected(token, what))
@@ -217,11 +217,11 @@ impl<'a> Parser<'a> {
 
     /// `STATEDESC name { VERSION n VAR … }`
     fn descriptor(&mut self, before: &[Descriptor]) -> Result<Option<Descriptor>, SdlError> {
-        while self.peek().what == What::Mark(';') {
+        while self.peek().what == TokenText::Mark(';') {
             self.next();
         }
         let token = self.next();
-        if token.what == What::End {
+        if token.what == TokenText::End {
             return Ok(None);
         }
         if !token.what.is("STATEDESC") {
@@ -250,8 +250,8 @@ impl<'a> Parser<'a> {
         loop {
             let token = self.next();
             match token.what {
-                What::Mark('}') => return Ok(variables),
-                What::Mark(';') => {}
+                TokenText::Mark('}') => return Ok(variables),
+                TokenText::Mark(';') => {}
                 what if what.is("VAR") => {
                     if variables.len() >= MAX_VARIABLES {
                         return Err(self.error(token, format!("more than {MAX_VARIABLES} variables in one descriptor")));
@@ -266,13 +266,13 @@ impl<'a> Parser<'a> {
     /// `type name[count] options`
     fn variable(&mut self, before: &[Descriptor]) -> Result<Variable, SdlError> {
         let token = self.next();
-        let What::Word(word) = token.what else {
+        let TokenText::Word(word) = token.what else {
             return Err(self.expected(token, "a type"));
         };
         let kind = match word.strip_prefix('$') {
-            Some(name) if !name.is_empty() => Kind::Nested(nested(name, before)),
+            Some(name) if !name.is_empty() => VariableKind::Nested(nested(name, before)),
             _ => match SimpleType::named(word) {
-                Some(simple) => Kind::Simple(simple),
+                Some(simple) => VariableKind::Simple(simple),
                 None => {
                     return Err(self.error(token, format!("no type is called `{}`", word.escape_debug())));
                 }
@@ -281,7 +281,7 @@ impl<'a> Parser<'a> {
         let name = Arc::from(self.word("the variable's name")?);
         self.mark('[')?;
         let count = match self.peek().what {
-            What::Mark(']') => 0,
+            TokenText::Mark(']') => 0,
             _ => self.number("the number of elements, or `]`")?,
         };
         self.mark(']')?;
@@ -303,11 +303,11 @@ impl<'a> Parser<'a> {
                     let option = Arc::from(self.word("an option's name")?);
                     variable.options.push(option);
                 }
-                What::Word(word) if ["INTERNAL", "PHASED"].iter().any(|old| word.eq_ignore_ascii_case(old)) => {
+                TokenText::Word(word) if ["INTERNAL", "PHASED"].iter().any(|old| word.eq_ignore_ascii_case(old)) => {
                     self.next();
                     variable.options.push(Arc::from(word));
                 }
-                What::Mark(';') => {
+                TokenText::Mark(';') => {
                     self.next();
                 }
                 _ => return Ok(()),
@@ -318,20 +318,20 @@ impl<'a> Parser<'a> {
     /// A value, or values in parentheses. Clients take a vector's values without parentheses too.
     fn default(&mut self, variable: &Variable) -> Result<Option<Arc<str>>, SdlError> {
         let parts = match &variable.kind {
-            Kind::Simple(simple) => simple.parts().len().max(1),
-            Kind::Nested(_) => 1,
+            VariableKind::Simple(simple) => simple.parts().len().max(1),
+            VariableKind::Nested(_) => 1,
         };
         let mut values: Vec<&str> = Vec::new();
-        let open = self.peek().what == What::Mark('(');
+        let open = self.peek().what == TokenText::Mark('(');
         if open {
             self.next();
         }
         while open || values.len() < parts {
             let token = self.peek();
             match token.what {
-                What::Word(word) if open || values.is_empty() || number_like(word) => values.push(word),
-                What::Quoted(text) if open || values.is_empty() => values.push(text),
-                What::Mark(')') if open => {
+                TokenText::Word(word) if open || values.is_empty() || number_like(word) => values.push(word),
+                TokenText::Quoted(text) if open || values.is_empty() => values.push(text),
+                TokenText::Mark(')') if open => {
                     self.next();
                     break;
                 }

@@ -31,10 +31,10 @@ fn a_file_as_the_game_has_them() {
     let descriptor = one(text);
     assert_eq!((&*descriptor.name, descriptor.version), ("SomeAge", 2));
     let [flag, state, list] = descriptor.variables() else { panic!() };
-    assert_eq!((&*flag.name, flag.kind.clone(), flag.count), ("someFlag", Kind::Simple(SimpleType::Bool), Some(1)));
+    assert_eq!((&*flag.name, flag.kind.clone(), flag.count), ("someFlag", VariableKind::Simple(SimpleType::Bool), Some(1)));
     assert_eq!((flag.default.as_deref(), &flag.options[..]), (Some("false"), &[Arc::from("VAULT")][..]));
     assert_eq!((state.count, state.default.as_deref(), state.options.len()), (Some(2), Some("0"), 2));
-    assert_eq!(list.kind, Kind::Nested(NestedType { name: Arc::from("Inner"), seen: None }));
+    assert_eq!(list.kind, VariableKind::Nested(NestedType { name: Arc::from("Inner"), seen: None }));
     assert_eq!(list.count, None);
 }
 
@@ -66,7 +66,7 @@ fn old_and_odd_spellings_are_taken() {
     assert_eq!(variable("VAR INT a[1] INTERNAL PHASED").options.len(), 2);
     assert_eq!(variable("VAR INT a [ 3 ]").count, Some(3));
     assert_eq!(variable("VAR INT a[0]").count, None);
-    assert_eq!(variable("VAR quat a[1]").kind, Kind::Simple(SimpleType::Quaternion));
+    assert_eq!(variable("VAR quat a[1]").kind, VariableKind::Simple(SimpleType::Quaternion));
     assert_eq!(one("STATEDESC a{VERSION 3}").version, 3);
     assert_eq!(one("STATEDESC a {\nVERSION 1.5\n};").version, 1);
 }
@@ -75,7 +75,7 @@ fn old_and_odd_spellings_are_taken() {
 fn a_nested_variable_remembers_the_newest_version_before_it() {
     let text = "STATEDESC In { VERSION 2 } STATEDESC In { VERSION 1 } STATEDESC Out { VERSION 1 VAR $in a[] }";
     let parsed = parse("a.sdl", text);
-    let Kind::Nested(nested) = &parsed.descriptors[2].variables()[0].kind else { panic!() };
+    let VariableKind::Nested(nested) = &parsed.descriptors[2].variables()[0].kind else { panic!() };
     assert_eq!(nested.seen, Some(2));
 }
 

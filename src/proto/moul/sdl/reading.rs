@@ -2,7 +2,7 @@
 
 /// What is in doubt about a record, decided by what fits the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct SdlReading {
     /// Nested records have the newest version of all, not the newest version that precedes them in their file.
     pub(super) newest: bool,
     /// How lists of more than 255 records are counted.
@@ -31,8 +31,8 @@ pub(super) struct Doubts {
 }
 
 /// All ways of reading, the usual one first.
-pub(super) fn readings() -> impl Iterator<Item = Reading> {
+pub(super) fn readings() -> impl Iterator<Item = SdlReading> {
     [Long::Byte, Long::Wrapped, Long::Wide]
         .into_iter()
-        .flat_map(|long| [false, true].map(|newest| Reading { newest, long }))
+        .flat_map(|long| [false, true].map(|newest| SdlReading { newest, long }))
 }

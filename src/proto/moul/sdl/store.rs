@@ -6,7 +6,7 @@
 use super::decrypt::{CLIENT_KEY, cipher, decrypt_file};
 use super::descriptor::{Descriptor, NestedType};
 use super::engine;
-use super::names::Names;
+use super::names::SdlNames;
 use super::parse::{Parsed, SdlError, parse};
 use crate::table::Evaluator;
 use std::collections::{BTreeMap, HashMap};
@@ -41,7 +41,7 @@ pub struct Store {
     /// Encrypted files whose key has not come yet, with their names.
     closed: Vec<(String, Vec<u8>)>,
     /// The names of the tables that ran last, and where these are.
-    pub(super) names: Option<(usize, Names)>,
+    pub(super) names: Option<(usize, SdlNames)>,
     /// A buffer for the name of the descriptor that a state names.
     pub(super) name: String,
 }
