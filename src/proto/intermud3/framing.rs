@@ -4,7 +4,7 @@
 //! to 2 MiB begins with one: by this, framing is found again.
 
 use super::text::begins_value;
-use crate::session::{LengthOrder, CountsFrom, LengthField, Unit};
+use crate::session::{CountsFrom, LengthField, LengthOrder, Unit};
 
 /// The longest text that is put together: "new implementations should make sure to accept packets upto 2mb in size".
 pub(super) const MAX_TEXT: u32 = 2 << 20;

@@ -58,7 +58,9 @@ fn sign(bytes: &[u8], whole: bool) -> Sign {
             Some(text) if mudmode(text) => Sign::Weak,
             _ => Sign::Open,
         },
-        PacketStep::Need(_) if bytes.get(framing::PREFIX..).is_some_and(|t| t.starts_with(b"({") || t.starts_with(b"([")) => {
+        PacketStep::Need(_)
+            if bytes.get(framing::PREFIX..).is_some_and(|t| t.starts_with(b"({") || t.starts_with(b"([")) =>
+        {
             Sign::Weak
         }
         PacketStep::Need(_) if bytes.get(framing::PREFIX) == Some(&b'(') => Sign::Open,

@@ -4,7 +4,7 @@
 
 use super::framing::{self, PacketStep};
 use super::network::Network;
-use super::replies::{ReadPacket, PacketReplies};
+use super::replies::{PacketReplies, ReadPacket};
 use super::value::{FoundPacket, LengthPrefix, ValueBuffers};
 use crate::captured::Captured;
 use crate::proto::{Context, Decoded, Event, EventKind, Learned, Message, Moment, Session, Side};

@@ -3,7 +3,7 @@
 use super::super::{Context, Event, EventKind, Moment, Side};
 use super::half::Stage;
 use super::latin::ReadMessage;
-use super::search::{Bench, SearchResult, Search, search};
+use super::search::{Bench, Search, SearchResult, search};
 use super::session::{MoulSession, Whole, message_name};
 use crate::table::Outcome;
 

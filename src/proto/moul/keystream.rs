@@ -8,7 +8,7 @@
 use super::super::Side;
 use super::evidence::{Against, evidence};
 use super::keys::SessionKey;
-use super::search::{Bench, SearchResult, Search, search};
+use super::search::{Bench, Search, SearchResult, search};
 use crate::session::Requests;
 use crate::table::{Outcome, ServiceId};
 

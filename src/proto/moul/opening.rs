@@ -7,7 +7,7 @@ use super::keys::{KeyService, SessionKey, SessionLine, session_text};
 use super::recognise::is_http;
 use super::session::{MoulSession, Whole, message_name};
 use super::settings::MoulSettings;
-use super::unlock::{Lock, Encryption, KeyVerdict, unlock};
+use super::unlock::{Encryption, KeyVerdict, Lock, unlock};
 use crate::session::Secret;
 use crate::table::{Outcome, ServiceId, Stop};
 use crate::tree::Sym;

@@ -4,7 +4,7 @@ use super::super::{Context, EventKind, Moment, Opening, Side};
 use super::half::Stage;
 use super::keys::{KeyRing, KeystreamStart, SEARCH_FAILED, SEARCH_FOUND, SessionHint, SessionLine, session_text};
 use super::keystream::{Keystream, LOOK, Position, WINDOW};
-use super::search::{Bench, SearchResult, Search, search};
+use super::search::{Bench, Search, SearchResult, search};
 use super::session::MoulSession;
 use super::settings::MoulSettings;
 use crate::session::{Requests, Secret};

@@ -1,6 +1,6 @@
 //! MOUL's keys for the commands about key files, and in captures.
 
-use super::keys::{CarriedBounds, KeyError, KeyFile, Report, KeyService, shard_keys};
+use super::keys::{CarriedBounds, KeyError, KeyFile, KeyService, Report, shard_keys};
 use super::settings::MoulSettings;
 use crate::proto::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
 use crate::session::{Secret, Settings};

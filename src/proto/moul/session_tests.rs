@@ -5,7 +5,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::Moul;
-use super::keys::{KeyFile, KeyRing, Rc4, KeyService, session_key};
+use super::keys::{KeyFile, KeyRing, KeyService, Rc4, session_key};
 use super::settings::MoulSettings;
 use crate::proto::{
     Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Protocol, Session, Share,

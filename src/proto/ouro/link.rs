@@ -76,7 +76,13 @@ impl Link {
     }
 
     /// The command at a bit of a packet, and how it is numbered.
-    pub fn command(&mut self, bytes: &[u8], bits: usize, from: usize, client: bool) -> Option<(CommandNumbers, Numbering)> {
+    pub fn command(
+        &mut self,
+        bytes: &[u8],
+        bits: usize,
+        from: usize,
+        client: bool,
+    ) -> Option<(CommandNumbers, Numbering)> {
         let at = cursor(bytes, bits, from);
         let old = CommandNumbers::parse(at, Numbering::Old);
         if client

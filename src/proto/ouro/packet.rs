@@ -187,7 +187,13 @@ impl CommandNumbers {
         };
         let body = c.pos();
         let value = control.and_then(|n| body_of(&mut c, n));
-        Some(CommandNumbers { cmd, control, body, exact: value.is_some() && c.left_bits() == 0, value: value.unwrap_or(0) })
+        Some(CommandNumbers {
+            cmd,
+            control,
+            body,
+            exact: value.is_some() && c.left_bits() == 0,
+            value: value.unwrap_or(0),
+        })
     }
 
     /// The number of a user command.

@@ -3,7 +3,7 @@
 //! It knows the order of a link's life. `packet` says what a packet's bits mean, `link` what both sides agreed on, `frame` lays a packet out as a
 //! tree, and `stream` finds packets in a TCP stream.
 
-use super::frame::{PacketContent, CommandLayout, LinkPacket, FrameTables, Piece, Pieces};
+use super::frame::{CommandLayout, FrameTables, LinkPacket, PacketContent, Piece, Pieces};
 use super::link::Link;
 use super::options::OuroSettings;
 use super::packet::{Header, LinkHeader, control, padded};

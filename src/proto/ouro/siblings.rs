@@ -224,7 +224,10 @@ mod tests {
         assert!(matches!(s.take(piece(7, 2, 0, &[2], 8), none), PieceFate::Differs));
         assert!(matches!(s.take(piece(7, 2, 0, &[1], 7), none), PieceFate::Differs));
         let mut given_up = Vec::new();
-        assert!(matches!(s.take(piece(7, 3, 1, &[3], 8), |set, why| given_up.push((set.count, why))), PieceFate::Waits));
+        assert!(matches!(
+            s.take(piece(7, 3, 1, &[3], 8), |set, why| given_up.push((set.count, why))),
+            PieceFate::Waits
+        ));
         assert_eq!(given_up, [(2, Why::Count)]);
     }
 
@@ -232,7 +235,9 @@ mod tests {
     fn pieces_need_not_end_with_a_byte() {
         let mut s = Siblings::default();
         assert!(matches!(s.take(piece(1, 2, 0, &[0xff], 3), none), PieceFate::Waits));
-        let PieceFate::Whole(joined) = s.take(piece(1, 2, 1, &[0x01, 0x80], 16), none) else { panic!("it is complete") };
+        let PieceFate::Whole(joined) = s.take(piece(1, 2, 1, &[0x01, 0x80], 16), none) else {
+            panic!("it is complete")
+        };
         assert_eq!((joined.bytes, joined.bits), (vec![0b0000_1111, 0, 0b100], 19));
     }
 

@@ -141,7 +141,14 @@ impl DatagramLayouts {
     }
 
     /// Adds all nodes; `inside` is the expanded message where the datagram is zero-coded.
-    fn fill(&self, run: &mut Run<'_>, datagram: &[u8], packet: &Packet, found: FoundMessage, inside: Option<Expanded<'_>>) {
+    fn fill(
+        &self,
+        run: &mut Run<'_>,
+        datagram: &[u8],
+        packet: &Packet,
+        found: FoundMessage,
+        inside: Option<Expanded<'_>>,
+    ) {
         let tables = run.tables;
         let def = tables.message(found.id);
         let layout = def.and_then(|d| tables.layout(d.layout?));

@@ -4,7 +4,7 @@
 //! exactly, and its sequence number and acknowledgements are those of a circuit. How much that proves depends on the message
 //! number: four bytes of it are proof enough, one byte is not.
 
-use super::datagram::{DatagramLayouts, DatagramForm};
+use super::datagram::{DatagramForm, DatagramLayouts};
 use super::packet::{self, Packet, low, medium};
 use crate::proto::{LazyTables, Opening, Verdict};
 use crate::table::Evaluator;

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::circuit::{Arrival, Counters, CircuitDirection, SentDatagram};
-use super::datagram::{DatagramLayouts, DatagramForm, NoMessage, Read};
+use super::circuit::{Arrival, CircuitDirection, Counters, SentDatagram};
+use super::datagram::{DatagramForm, DatagramLayouts, NoMessage, Read};
 use super::packet::{self, Packet};
 use crate::captured::Captured;
 use crate::proto::{Context, Decoded, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
@@ -71,7 +71,11 @@ impl CircuitSession {
         CircuitSession {
             ends,
             frame: DatagramLayouts::new(tables),
-            names: OpeningNames { packets: tables.sym("Packets"), code: tables.sym("Code"), session: tables.sym("SessionID") },
+            names: OpeningNames {
+                packets: tables.sym("Packets"),
+                code: tables.sym("Code"),
+                session: tables.sym("SessionID"),
+            },
             requests: Requests::new(tables, REQUESTS),
             socks: None,
             client: CircuitDirection::default(),

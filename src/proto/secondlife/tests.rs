@@ -197,7 +197,13 @@ fn every_message_is_tiled_wherever_it_is_cut_and_whatever_is_changed() {
     let mut read = |datagram: &[u8]| {
         tree.clear();
         if frame
-            .read(datagram, super::datagram::DatagramForm { socks: false, sender: 0 }, tables, &mut evaluator, &mut tree)
+            .read(
+                datagram,
+                super::datagram::DatagramForm { socks: false, sender: 0 },
+                tables,
+                &mut evaluator,
+                &mut tree,
+            )
             .is_ok()
         {
             tiles(&tree, datagram.len());
@@ -232,7 +238,13 @@ fn nothing_is_left_without_a_span_in_the_expanded_part() {
     let datagram = parse_hex("80 00000007 00 01 05 09 0009").unwrap();
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
     frame
-        .read(&datagram, super::datagram::DatagramForm { socks: false, sender: 0 }, lazy.get(), &mut evaluator, &mut tree)
+        .read(
+            &datagram,
+            super::datagram::DatagramForm { socks: false, sender: 0 },
+            lazy.get(),
+            &mut evaluator,
+            &mut tree,
+        )
         .unwrap();
     let (body, _) = tree.children(0).find(|(_, n)| n.kind == Kind::Struct).unwrap();
     let bits: u32 = tree.children(body).map(|(_, n)| n.bits).sum();

@@ -3,7 +3,7 @@
 
 use super::error::KeyError;
 use super::service::KeyService;
-use super::text::{Contents, Pairs, KeyPart, lines, place_of};
+use super::text::{Contents, KeyPart, Pairs, lines, place_of};
 
 /// Services whose keys DIRTSAND and MOULArs have.
 pub(super) const THREE: [KeyService; 3] = [KeyService::GateKeeper, KeyService::Auth, KeyService::Game];

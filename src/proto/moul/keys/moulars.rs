@@ -4,7 +4,7 @@
 use super::error::{KeyError, KeyPlace};
 use super::ini::{THREE, client_line};
 use super::service::KeyService;
-use super::text::{Contents, Pairs, KeyPart, lines};
+use super::text::{Contents, KeyPart, Pairs, lines};
 use toml::de::{DeTable, DeValue};
 
 /// Reads `auth.n`, `auth.k` and so on of `[crypt_keys]`, however TOML lets them be written.

@@ -5,7 +5,7 @@ use super::error::KeyError;
 use super::error::KeyPlace;
 use super::ini::THREE;
 use super::service::KeyService;
-use super::text::{Contents, Pairs, KeyPart, lines, place_of};
+use super::text::{Contents, KeyPart, Pairs, lines, place_of};
 
 /// Reads `key_g`, `key_n` and `key_a` of `[server.gatekeeper]`, `[server.auth]` and
 /// `[server.game]`.

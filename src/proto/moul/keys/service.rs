@@ -57,9 +57,12 @@ impl KeyService {
     pub(super) fn from_file_name(name: &str) -> Option<KeyService> {
         let base = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
         let mut found = None;
-        for (word, service) in
-            [("gate", KeyService::GateKeeper), ("auth", KeyService::Auth), ("game", KeyService::Game), ("csr", KeyService::Csr)]
-        {
+        for (word, service) in [
+            ("gate", KeyService::GateKeeper),
+            ("auth", KeyService::Auth),
+            ("game", KeyService::Game),
+            ("csr", KeyService::Csr),
+        ] {
             if base.contains(word) && found.replace(service).is_some() {
                 return None;
             }

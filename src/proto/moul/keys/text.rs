@@ -130,7 +130,13 @@ impl<'a> Pairs<'a> {
     }
 
     /// Takes one value as it is written in the file, with its quotes. An empty value counts as not given.
-    pub(super) fn put(&mut self, service: KeyService, part: KeyPart, value: &str, place: KeyPlace) -> Result<(), KeyError> {
+    pub(super) fn put(
+        &mut self,
+        service: KeyService,
+        part: KeyPart,
+        value: &str,
+        place: KeyPlace,
+    ) -> Result<(), KeyError> {
         let value = bare(value);
         if value.is_empty() {
             return Ok(());

@@ -23,8 +23,9 @@ pub struct Descriptor {
 impl Descriptor {
     /// A descriptor with its variables in order.
     pub fn new(name: Arc<str>, version: u32, variables: Vec<Variable>) -> Self {
-        let (nested, simple) = (0..variables.len())
-            .partition(|at| variables.get(*at).is_some_and(|variable| matches!(variable.kind, VariableKind::Nested(_))));
+        let (nested, simple) = (0..variables.len()).partition(|at| {
+            variables.get(*at).is_some_and(|variable| matches!(variable.kind, VariableKind::Nested(_)))
+        });
         Descriptor { name, version, variables, simple, nested }
     }
 

@@ -1,7 +1,7 @@
 //! The states of the game's engine: animations, avatars, physics. Every client has them, whatever its shard, so that records of these can be read
 //! without any file. Descriptors from files come before them.
 
-use super::descriptor::{Descriptor, VariableKind, NestedType, SimpleType, Variable};
+use super::descriptor::{Descriptor, NestedType, SimpleType, Variable, VariableKind};
 use std::sync::Arc;
 
 /// A variable: its name, its type as descriptor files write it, and the number of its elements (0: the record contains the number).

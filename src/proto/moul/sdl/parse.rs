@@ -3,7 +3,7 @@
 //! There is no written grammar. Three readers exist (the client's, DIRTSAND's, MOSS's), and each tolerates other mistakes. This
 //! one accepts everything that one of them accepts, and reports the position of everything else. It knows nothing of records.
 
-use super::descriptor::{Descriptor, VariableKind, NestedType, SimpleType, Variable};
+use super::descriptor::{Descriptor, NestedType, SimpleType, Variable, VariableKind};
 use std::fmt;
 use std::sync::Arc;
 

@@ -31,7 +31,10 @@ fn a_file_as_the_game_has_them() {
     let descriptor = one(text);
     assert_eq!((&*descriptor.name, descriptor.version), ("SomeAge", 2));
     let [flag, state, list] = descriptor.variables() else { panic!() };
-    assert_eq!((&*flag.name, flag.kind.clone(), flag.count), ("someFlag", VariableKind::Simple(SimpleType::Bool), Some(1)));
+    assert_eq!(
+        (&*flag.name, flag.kind.clone(), flag.count),
+        ("someFlag", VariableKind::Simple(SimpleType::Bool), Some(1))
+    );
     assert_eq!((flag.default.as_deref(), &flag.options[..]), (Some("false"), &[Arc::from("VAULT")][..]));
     assert_eq!((state.count, state.default.as_deref(), state.options.len()), (Some(2), Some("0"), 2));
     assert_eq!(list.kind, VariableKind::Nested(NestedType { name: Arc::from("Inner"), seen: None }));
