@@ -41,7 +41,7 @@ pub fn moul_messages(mut data: &[u8]) {
                 cipher.skip(length as u64);
                 connection.gap(side, length as u64);
             }
-            // Bytes that nobody sent: from here on the keystream is at another place.
+            // Bytes that were never sent: from here on the keystream is at another place.
             6 => connection.data(side, &[byte(&mut data), byte(&mut data)]),
             7 => connection.relieve(),
             _ => {

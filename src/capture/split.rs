@@ -34,7 +34,7 @@ pub(super) fn is_split(program: &[u8]) -> bool {
     program.starts_with(b"moulsniff ") && program.ends_with(b" split")
 }
 
-/// What stands behind the number of frames in the comment of a part's last section.
+/// What follows the number of frames in the comment of a part's last section.
 const TOTAL_WORDS: &str = " frames in the capture that was split";
 
 /// The number of frames of the capture that was split, where the options of a section header state it.

@@ -1,4 +1,4 @@
-//! Which ends of a connection a literal stands for: an address, a network, a port, or an address with a port.
+//! Which ends of a connection a literal matches: an address, a network, a port, or an address with a port.
 
 use std::cmp::Ordering;
 use std::net::{IpAddr, SocketAddr};
@@ -33,7 +33,7 @@ impl HostPattern {
         Some(HostPattern { network: Some(network), port: None })
     }
 
-    /// Whether it stands for one address or one port, so that `<` and `>` make sense.
+    /// Whether it is one address or one port, so that `<` and `>` make sense.
     pub(super) fn is_single(&self) -> bool {
         self.network.is_none_or(|network| network.prefix == bits(network.address))
     }

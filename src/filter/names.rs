@@ -21,7 +21,7 @@ pub(super) struct Unknown {
     pub(super) near: bool,
 }
 
-/// The set of words that stands on the right of a comparison with a key.
+/// The set of words on the right of a comparison with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vocabulary {
     /// Those of a key with [`KeyKind::Word`].

@@ -166,7 +166,7 @@ impl TcpConnection {
         }
     }
 
-    /// Learns from a segment's numbers where either direction stands.
+    /// Learns from a segment's sequence and acknowledgement numbers how far either direction is.
     fn anchor(&mut self, side: PairSide, segment: &Segment<'_>, base: Option<u32>) {
         let other_seen = match side {
             PairSide::Low => self.seen_high,

@@ -57,7 +57,7 @@ enum BatchedBody {
     StreamEnd { text: Range, counts: Counts },
 }
 
-/// Where a message's fields are.
+/// Where a batch has a message's fields.
 #[derive(Clone, Copy)]
 enum FieldsAt {
     /// In a tree, by its place.

@@ -11,13 +11,13 @@ use crate::proto::{EventKind, Side};
 use crate::record::{Body, Record};
 use crate::tree::{Buffer, Tree};
 
-/// What the plaintext is to look like.
+/// How plaintext is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FollowFormat {
     /// Offsets, bytes and text, with the messages' names.
     #[default]
     Hex,
-    /// Text, with dots for what is none.
+    /// Text, with dots for bytes that are none.
     Text,
     /// The bytes alone.
     Raw,
@@ -39,7 +39,7 @@ pub struct Follow {
     format: FollowFormat,
     /// Only this side.
     side: Option<Side>,
-    /// Plaintext comes with the records that are kept, and not else.
+    /// Plaintext is written only for records that the filter kept.
     filtered: bool,
     /// What the tables mark as a secret is overwritten.
     redact: bool,

@@ -17,7 +17,7 @@ use crate::record::{Body, Record, event_word};
 pub struct OneLineOptions {
     /// Colours and marks.
     pub paint: Paint,
-    /// Secrets hidden.
+    /// Whether secrets are replaced by their length.
     pub redact: bool,
     /// Which time a line has.
     pub time: TimeForm,

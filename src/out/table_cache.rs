@@ -26,13 +26,13 @@ impl Label {
         Label(block)
     }
 
-    /// The characters in a block, whose last byte is none.
+    /// The characters in a block. Its last byte is the length.
     #[inline(always)]
     pub(super) fn block(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// How many characters there are; more than there can be where the name does not fit, or is more than its characters.
+    /// How many characters there are; more than [`Label::MOST`] where the name does not fit or has to be escaped.
     #[inline(always)]
     pub(super) fn length(&self) -> usize {
         let [.., length] = self.0;
@@ -66,7 +66,7 @@ pub(super) struct TableCaches {
 }
 
 impl TableCaches {
-    /// The cache of some tables. When it is made, `label` appends a name as this writer prints it and returns whether that can be a
+    /// The cache of `tables`. When it is made, `label` appends a name as this writer prints it and returns whether that can be a
     /// [`Label`]; `meaning` gives the key of a type's value texts, 0 for none.
     #[inline(always)]
     pub(super) fn of(

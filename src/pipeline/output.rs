@@ -41,7 +41,7 @@ pub trait Output {
     /// The next record: a message with its tree, an event, or the end of a direction.
     fn record(&mut self, record: &Record<'_>);
 
-    /// The tree of the last record, which was a message. Nobody else needs it any more: an output that keeps messages exchanges it for another tree, whose
+    /// The tree of the last record, which was a message. It is not used again: an output that keeps messages exchanges it for another tree, whose
     /// content does not matter, and so copies none.
     fn take_tree(&mut self, _tree: &mut Tree) {}
 

@@ -10,7 +10,7 @@ use crate::table::{ServiceId, Tables};
 /// Bytes that wait until the service is known.
 const MOST_WAITING: usize = 4096;
 
-/// A connection whose service is told by its port or its first bytes.
+/// A connection whose service is decided by its port or its first bytes.
 pub struct ChosenSession {
     ends: Ends,
     transport: Transport,

@@ -315,7 +315,7 @@ impl Requests {
 
     fn forget_oldest(&mut self) {
         if let Some(Some(open)) = self.open.pop_front() {
-            // No request stands before the oldest one in its chain. Later ones that refer to it find nothing there, and stop.
+            // The oldest request of a chain has none before it. Later ones that refer to it find nothing, and stop.
             if self.latest.get(&open.request.key.exact) == Some(&self.first) {
                 self.latest.remove(&open.request.key.exact);
             }

@@ -100,7 +100,7 @@ impl Held {
     }
 }
 
-/// Whether a value stands at a place; `Maybe` where the bytes end before it does.
+/// Whether a value is at a place; `Maybe` where the bytes end before it does.
 fn stands_at(bytes: &[u8], place: usize, value: &[u8], mask: &[u8]) -> Held {
     let there = bytes.get(place..).unwrap_or(&[]);
     let bits = |at: usize| mask.get(at).copied().unwrap_or(0xff);

@@ -176,7 +176,7 @@ fn the_questions_are_telling() {
 
 #[test]
 fn every_number_and_text_of_every_record_is_found_by_a_filter() {
-    // Each value at the top of some messages' fields, asked for as it stands in the JSON.
+    // Each value at the top of some messages' fields, asked for as the JSON shows it.
     let all = json(None);
     for record in all.iter().filter(|r| r.get("fields").is_some()).step_by(7).take(12) {
         for (key, value) in record["fields"].as_object().unwrap() {

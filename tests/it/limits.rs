@@ -168,7 +168,7 @@ fn the_largest_message_is_bounded() {
     assert_eq!(limits(&all), [""; 0]);
 }
 
-/// A City of Heroes packet as it stands in a stream.
+/// A City of Heroes packet as it is in a stream.
 fn link_packet(body: &[u8]) -> Vec<u8> {
     let bits = (8 + body.len() as u32) * 8;
     [&bits.to_le_bytes()[..], &adler2::adler32_slice(body).to_be_bytes(), body].concat()

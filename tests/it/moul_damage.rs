@@ -1,4 +1,4 @@
-//! Damage inside messages: what stands before it is read as if nothing had happened, the rest is shown, and what comes behind the
+//! Damage inside messages: what comes before it is read as if nothing had happened, the rest is shown, and what comes behind the
 //! damaged buffer is not touched.
 
 use crate::common;

@@ -79,7 +79,7 @@ fn every_plasma_message_class_known_by_name_is_there() {
     assert!(missing.is_empty(), "no layout: {}", missing.join(", "));
 }
 
-/// What a class of an object can be told by has an example of its own, also where it adds nothing to its parent.
+/// Every class has an example of its own, also one that adds nothing to its parent.
 #[test]
 fn every_class_with_a_layout_has_an_example() {
     for tables in all() {

@@ -22,12 +22,12 @@ pub(super) use strings::{escaped as write_escaped, hex as write_hex};
 pub(super) use value::text;
 use value::{JsonView, TooDeep};
 
-/// What the JSON writer was asked for.
+/// How JSON is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonOptions {
-    /// `fields` as an array of spans.
+    /// Whether `fields` is an array of spans.
     pub spans: bool,
-    /// Secrets hidden.
+    /// Whether secrets are replaced by their length.
     pub redact: bool,
 }
 
@@ -51,7 +51,7 @@ struct JsonFormatter {
 }
 
 impl JsonWriter {
-    /// A writer of a options.
+    /// A writer with these options.
     pub fn new(options: JsonOptions) -> Self {
         JsonWriter { formatter: JsonFormatter { options, ..JsonFormatter::default() }, scratch: Scratch::default() }
     }
@@ -70,14 +70,14 @@ impl JsonWriter {
         w.finish();
     }
 
-    /// Appends the fields of the tree's first node, as the options asks.
+    /// Appends the fields of the tree's first node, as the options ask.
     pub fn fields(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
         self.formatter.fields(&self.formatter.view(tables, tree, bytes), &mut w);
         w.finish();
     }
 
-    /// Appends one value of the tree, as the options asks.
+    /// Appends one value of the tree, as the options ask.
     pub fn value(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
         value::value(&self.formatter.view(tables, tree, bytes), &mut self.formatter.state, node, &mut w);
@@ -247,7 +247,7 @@ impl JsonFormatter {
         w.byte(b'}');
     }
 
-    /// Appends the path of a node as it stands between quotes.
+    /// Appends the path of a node, escaped for JSON, without quotes.
     fn path(&mut self, view: &JsonView<'_>, node: u32, w: &mut TextWriter<'_>) {
         let cache = value::cache(&mut self.state.caches, view.tables);
         write_path(view.tree, node, w, |name, w| {
@@ -431,7 +431,7 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Appends a text as it stands between the quotes of a JSON string.
+/// Appends a text, escaped for JSON, without its quotes.
 pub fn escaped(out: &mut Vec<u8>, text: &str) {
     escaped_bytes(out, text.as_bytes());
 }

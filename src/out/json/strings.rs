@@ -8,7 +8,7 @@ use crate::tree::{TextKind, decode_pieces};
 /// Bytes that are looked at before they count as written.
 const PART: usize = 256;
 
-/// Appends a text as it stands between quotes.
+/// Appends a text, escaped for JSON, without its quotes.
 pub(in crate::out) fn escaped(w: &mut TextWriter<'_>, text: &[u8]) {
     let mut rest = text;
     while !rest.is_empty() {
@@ -20,7 +20,7 @@ pub(in crate::out) fn escaped(w: &mut TextWriter<'_>, text: &[u8]) {
     }
 }
 
-/// Appends bytes that are a text of some kind, with quotes around it. Most are short and plain.
+/// Appends bytes that are a text of some kind, with its quotes. Most are short and plain.
 pub(super) fn quoted(w: &mut TextWriter<'_>, kind: TextKind, bytes: &[u8]) {
     let flip = match kind {
         TextKind::Utf8 | TextKind::Latin1 => Some(0),
@@ -67,7 +67,7 @@ fn short(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
     true
 }
 
-/// Appends bytes that are a text of some kind, as it stands between quotes.
+/// Appends bytes that are a text of some kind, escaped for JSON, without quotes.
 pub(super) fn decoded(w: &mut TextWriter<'_>, kind: TextKind, bytes: &[u8]) {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -154,7 +154,7 @@ pub(super) fn first_special(bytes: &[u8]) -> Option<usize> {
 #[inline(always)]
 fn padded(bytes: &[u8]) -> u64 {
     match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        // The last four once more, where the first four do not lie.
+        // The last four bytes; they may overlap the first four.
         (Some(first), Some(last)) => {
             let above = u64::from(u32::from_le_bytes(*last)) << (bytes.len() * 8 - 32);
             let spaces = each(b' ') << (bytes.len() * 8);
@@ -189,7 +189,7 @@ fn plain(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
                 put(to, u64::from_le_bytes(*word) ^ flip);
             }
         }
-        // With some of those before them once more.
+        // These overlap the ones before them, so that there is no loop over the rest.
         put(room.get_mut(bytes.len() - 8..).unwrap_or(&mut []), u64::from_le_bytes(*last) ^ flip);
     } else {
         put(room, flipped(bytes, flip));

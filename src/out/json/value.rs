@@ -12,7 +12,7 @@ use super::strings::{escaped, hex, hex_block, quoted};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, Walk, mark};
 
-/// A tree with all that is needed to read it.
+/// A tree with what it refers to.
 #[derive(Clone, Copy)]
 pub(super) struct JsonView<'a> {
     pub(super) tables: &'a Tables,
@@ -69,7 +69,7 @@ impl OpenPart {
         }
     }
 
-    /// The bracket before what is in it: two before the one behind it.
+    /// The opening bracket. The closing one is two code points later, for both `[` and `{`.
     #[inline(always)]
     fn lead(self) -> u8 {
         self.end() - 2
@@ -81,14 +81,14 @@ impl OpenPart {
     }
 }
 
-/// The cache of `tables`.
+/// What is cached for `tables`; made when they are met first.
 #[inline(always)]
 pub(super) fn cache<'a>(caches: &'a mut TableCaches, tables: &Tables) -> &'a mut TableCache {
     let meaning = |tables: &Tables, ty| tables.type_op(ty).symbols.map_or(0, |symbols| symbols.0 + 1);
     caches.of(tables, key, meaning)
 }
 
-/// Appends a field's name as it stands before its value, with the comma before it.
+/// Appends a comma, a field's quoted name and a colon.
 fn key(name: &str, out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(b",\"");
     escaped_bytes(out, name.as_bytes());
@@ -96,7 +96,7 @@ fn key(name: &str, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The name that [`key`] made a label of, as it stands between quotes.
+/// The name that [`key`] made a label of, escaped, without quotes.
 pub(super) fn key_text(label: &Label) -> &[u8] {
     label.block().get(2..label.length().saturating_sub(2)).unwrap_or(&[])
 }
@@ -135,7 +135,7 @@ pub(super) fn too_deep_text(view: &JsonView<'_>, too_deep: &mut Option<TooDeep>,
     w.byte(b'"');
 }
 
-/// A structure as an object, a list as an array; what is only a span is passed over.
+/// A structure as an object, a list as an array. Spans that are no values are left out.
 pub(super) fn inside(view: &JsonView<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
     w.by_parts(|scratch, at, out| all_inside(view, state, index, scratch, at, out));
 }
@@ -178,7 +178,7 @@ fn all_inside(
             _ => w.by_copy(|w| long_key(view, node.name, lead, w)),
         }
         lead = b',';
-        // What is most frequent comes first, and asks least.
+        // The most frequent case comes first and makes the fewest checks.
         if node.kind == Kind::Unsigned && !is_hidden(view, node) {
             number(view.tables, meaning_of(meanings, node), value_texts, node, &mut w);
         } else if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) {
@@ -263,7 +263,7 @@ fn scalar(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
     }
 }
 
-/// What is neither a plain number nor a text, as it stands between quotes where JSON has them.
+/// A value that is neither a plain number nor a text, without the quotes that JSON would have.
 pub(super) fn unquoted(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
         Kind::Bytes | Kind::Undecoded => hex(w, &content(view, node)),

@@ -235,7 +235,7 @@ fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }
 
-/// A text that stands in markup.
+/// A text, escaped for markup.
 fn html(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,7 +1,7 @@
 //! The shape of the JSON as JSON Schema (2020-12): of every record by what the writer emits, of every message's fields by its table, and
 //! under `$defs` of what commands print that print no records.
 //!
-//! It stands beside the writer it describes; a test holds what is printed to it.
+//! It describes the JSON writer; a test checks what is printed against it.
 
 mod sql;
 mod stats;

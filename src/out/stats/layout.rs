@@ -8,7 +8,7 @@ use crate::captured::escape;
 
 /// Characters of a line.
 pub(super) const WIDTH: usize = 80;
-/// At least so many characters are left for names, before columns go into a further table.
+/// The fewest characters left for names; with fewer, further columns go into a table of their own.
 const NAME: usize = 24;
 
 /// A table: rows of numbers, each with a name.

@@ -50,7 +50,7 @@ pub(super) struct NameInference {
 }
 
 impl NameInference {
-    /// Learns from a message, and adds the names of its numbers to `annotation_store`: those given by earlier messages or by the request it
+    /// Learns from a message, and adds the names of its numbers to `store`: those given by earlier messages or by the request it
     /// answers. Returns true when the bound was reached with this message.
     pub(super) fn infer(&mut self, seen: InferenceMessage<'_>, annotation_store: &mut AnnotationStore) -> bool {
         self.look(seen);

@@ -67,7 +67,7 @@ pub(super) fn lines(
     }
 }
 
-/// A name that is not one byte a character takes more than its characters.
+/// Appends a name as it is. Returns whether it has one byte a character, so that its length is its width.
 fn label(name: &str, out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(name.as_bytes());
     name.is_ascii()
@@ -89,9 +89,9 @@ struct LineBuffers<'a> {
 /// How lines are written.
 struct Lines<'a> {
     view: &'a TreeView<'a>,
-    /// Names that need nothing but their characters.
+    /// The names that are written as they are: without colour, in ASCII.
     labels: &'a [Label],
-    /// What of each type's numbers there is to say: nothing where it is 0.
+    /// For each type the key of its values' texts; 0 where there is nothing to say about them.
     meanings: &'a [u32],
     options: &'a TreeOptions,
 }
@@ -123,7 +123,7 @@ impl Lines<'_> {
                 continue;
             };
             spaces(open.len() * 4 + 4, &mut w);
-            // What is most frequent comes first, and asks least.
+            // The most frequent case comes first and makes the fewest checks.
             if node.kind == Kind::Unsigned && here.container == Container::Structure && !self.is_hidden(node) {
                 self.name(node.name, here.count, tie, &mut w);
                 self.number(node, value_texts, &mut w);
@@ -186,7 +186,7 @@ impl Lines<'_> {
         widest as u32
     }
 
-    /// What stands before a value: a field's name and spaces, or what an element of a list has instead.
+    /// Begins a line: a field's name and spaces, or an element's number.
     #[inline(always)]
     fn begin(&self, name: Sym, here: &mut OpenBlock, width: u32, tie: usize, w: &mut TextWriter<'_>) {
         if here.container == Container::List {
@@ -198,7 +198,7 @@ impl Lines<'_> {
         }
     }
 
-    /// A field's name and spaces, so that there are `width` characters, or as many as it has.
+    /// A field's name, padded with spaces to `width` characters; a longer name is not cut.
     #[inline(always)]
     fn name(&self, name: Sym, width: u32, tie: usize, w: &mut TextWriter<'_>) {
         let width = width as usize;
@@ -245,7 +245,7 @@ impl Lines<'_> {
         spaces(width.saturating_sub(self.any_width(name)), w);
     }
 
-    /// What stands before an element of a list: its number, or the name it has.
+    /// An element of a list: its number, or the name it has.
     #[inline(never)]
     fn element(&self, name: Sym, number: u32, tie: usize, w: &mut TextWriter<'_>) {
         if name == Sym::ELEMENT {
@@ -285,13 +285,13 @@ impl Lines<'_> {
         }
     }
 
-    /// What there is to say of a node's number; 0 where that is nothing.
+    /// The key of the texts for a node's number; 0 where there is nothing to say about it.
     #[inline(always)]
     fn meaning(&self, node: &Node) -> u32 {
         self.meanings.get(node.ty.0 as usize).copied().unwrap_or(0)
     }
 
-    /// What a node's number is called elsewhere.
+    /// The name that earlier records give a node's number.
     #[inline(never)]
     fn inferred(&self, index: u32, node: &Node, annotations: &mut Annotations<'_>, w: &mut TextWriter<'_>) {
         if let Some((name, record)) = annotations.take(index).filter(|_| !self.is_hidden(node)) {

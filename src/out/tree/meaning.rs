@@ -1,4 +1,4 @@
-//! What a number means: the name an enum gives it, the time it stands for, what a protocol says of it.
+//! What a number means: its name in an enum, the time it encodes, or what a protocol says about it.
 
 use std::io::Write;
 

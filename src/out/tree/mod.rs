@@ -27,16 +27,16 @@ pub use meaning::meaning;
 use problems::problem_lines;
 use value::TreeView;
 
-/// What the tree writer was asked for.
+/// How trees are written.
 #[derive(Clone, Debug, Default)]
 pub struct TreeOptions {
     /// Colours.
     pub paint: Paint,
-    /// Secrets hidden.
+    /// Whether secrets are replaced by their length.
     pub redact: bool,
     /// The bytes below each message.
     pub bytes: bool,
-    /// Which time stands before each record.
+    /// Which time is shown for each record.
     pub time: TimeForm,
     /// The zone of times of day.
     pub zone: Zone,
@@ -59,7 +59,7 @@ struct TreeFormatter {
 }
 
 impl TreeWriter {
-    /// A writer of a options.
+    /// A writer with these options.
     pub fn new(options: TreeOptions) -> Self {
         let clock = Clock::in_zone(options.zone.clone());
         TreeWriter {
@@ -73,7 +73,7 @@ impl TreeWriter {
         self.formatter.options.zone.clone()
     }
 
-    /// Appends a record; `annotations` is what those before it have to do with it.
+    /// Appends a record, with what earlier records say about it (`annotations`).
     pub fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
         self.formatter.record(record, annotations, &mut w);
@@ -149,7 +149,7 @@ impl TreeFormatter {
         painted_captured(w, paint, Captured::new(&event.text));
         let out = w.vec();
         if let (Some(offset), Some(length)) = (event.offset, event.length) {
-            // The text may have said how many.
+            // The text may have said how many bytes there are.
             let said = length == 0 || event.text.starts_with(&format!("{length} bytes"));
             let _ = if said { write!(out, "  at {offset}") } else { write!(out, "  {length} bytes at {offset}") };
         }

@@ -9,7 +9,7 @@ use crate::proto::Event;
 use crate::table::Tables;
 use crate::tree::{Buffer, Kind, Node, Tree, mark};
 
-/// A tree with all that is needed to read it.
+/// A tree with what it refers to.
 pub(super) struct TreeView<'a> {
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
@@ -20,7 +20,7 @@ pub(super) struct TreeView<'a> {
 /// Bytes that are shown of a long value; the rest is counted.
 const SHOWN_BYTES: usize = 32;
 
-/// Appends what stands for a value that is not shown.
+/// Appends the replacement for a value that is hidden.
 #[inline(never)]
 pub(super) fn hidden(node: &Node, w: &mut TextWriter<'_>) {
     w.fixed(b"<redacted, ");
@@ -28,7 +28,7 @@ pub(super) fn hidden(node: &Node, w: &mut TextWriter<'_>) {
     w.fixed(b" bytes>");
 }
 
-/// Appends a value that stands on one line.
+/// Appends a value that fits on one line.
 pub(super) fn other(view: &TreeView<'_>, index: u32, node: &Node, w: &mut TextWriter<'_>) {
     if node.kind == Kind::List { short_list(view, index, w) } else { scalar(view, node, w) }
 }

@@ -1,6 +1,6 @@
 //! The types of MOUL that need code: Plasma's texts, which are inverted, and in one encoding or another.
 //!
-//! Each becomes one text, with its count and its bytes among the spans. What a text means, and where it stands, is no business
+//! Each becomes one text, with its count and its bytes among the spans. What a text means, and which field it is, is no business
 //! of this file.
 
 use super::latin::LATIN_1;
@@ -117,7 +117,7 @@ struct Spans {
 }
 
 impl Spans {
-    /// Adds the text, and its parts as spans below it; returns the text's node. The cursor stands behind it.
+    /// Adds the text, and its parts as spans below it; returns the text's node. The cursor is behind it.
     fn add<T: TreeSink>(&self, run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> u32 {
         let whole = Node {
             value: self.place,

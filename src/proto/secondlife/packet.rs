@@ -105,7 +105,7 @@ pub const fn medium(number: u8) -> u32 {
 pub enum Expansion {
     /// All of it was expanded.
     Whole,
-    /// The last zero has no count; it stands for itself.
+    /// The last zero has no count; it is one zero.
     NoCount,
     /// The content is longer than allowed; the rest is left out.
     Limit,

@@ -231,7 +231,7 @@ struct FieldTypes {
     parents: HashMap<String, String>,
     /// Integer types of enums and flags.
     bases: HashMap<String, String>,
-    /// What stands behind the names of messages, the structure they extend aside: what they answer, whether they refuse.
+    /// What follows the names of messages beside the structure they extend: what they answer, whether they refuse.
     marks: HashMap<String, String>,
 }
 

@@ -19,7 +19,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.quick_field(cursor, Field { name, ty, marks }, frame)
     }
 
-    /// The same, to stand within the loop over elements.
+    /// The same, inlined into the loop over elements.
     #[inline(always)]
     pub(super) fn quick_field(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
         let op = self.tables.type_op(field.ty);
@@ -32,7 +32,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// The same of what is nearly always a number of the usual order.
+    /// The same for a field that is nearly always a little-endian number.
     #[inline(always)]
     pub(super) fn number(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
         let op = self.tables.type_op(field.ty);
@@ -54,7 +54,7 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(value)
     }
 
-    /// Reads a run of fields at once; whether it could be.
+    /// Reads a run of fields at once. Returns whether it could.
     #[inline(always)]
     pub(super) fn fixed(&mut self, fixed: &FixedRun, frame: &mut Slots, cursor: &mut Cursor<'_>) -> bool {
         let (start, first, buffer) = (cursor.pos() as u32, self.tree.len(), cursor.buffer());
@@ -112,7 +112,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// What is more than a few bytes, and numbers in rare orders of bytes.
+    /// Values of more than a few bytes, and numbers in rare byte orders.
     #[inline(never)]
     pub(super) fn other(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
         let tables = self.tables;

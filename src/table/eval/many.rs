@@ -17,7 +17,7 @@ pub(super) enum Count {
 }
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Evaluates a length. A count before the value is read here and becomes a span.
+    /// Evaluates a length. A count that comes before the value is read here and becomes a span.
     pub(super) fn count(&mut self, cursor: &mut Cursor<'_>, len: Len, frame: Slots) -> Result<Count, Stop> {
         let n = match len.from {
             LenFrom::Const(n) => u64::from(n),

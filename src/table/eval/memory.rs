@@ -17,7 +17,7 @@ impl Remembered {
     /// More things than this are not remembered.
     pub const LIMIT: usize = 4096;
 
-    /// Learns, or learns anew.
+    /// Remembers `value` under `key`; replaces an earlier value.
     pub fn learn(&mut self, kind: Sym, key: u64, value: u64) {
         if self.frozen {
             return;
@@ -33,7 +33,7 @@ impl Remembered {
         }
     }
 
-    /// What is known.
+    /// The remembered value.
     pub fn recall(&self, kind: Sym, key: u64) -> Option<u64> {
         self.known.get(&(kind, key)).copied()
     }

@@ -25,7 +25,7 @@ enum Begun<'a> {
 }
 
 impl<'t, T: TreeSink> Run<'t, T> {
-    /// The fields of a layout with its parameters, into a structure's node that is open.
+    /// Reads the fields of a layout, with its arguments, into the open node of a structure.
     pub fn steps(&mut self, layout: &Layout, args: &[u64], node: u32, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let frame = self.enter(layout, node, cursor)?;
         let mut at = OpenStructure { next: layout.start as usize, node, frame };

@@ -282,7 +282,7 @@ impl<'a> TableParser<'a> {
         Ok((name, ItemKind::Message(message)))
     }
 
-    /// What stands behind `expects`.
+    /// What follows `expects`.
     fn expectation(&mut self) -> Result<bool, TableError> {
         if self.eat_word("reply")? {
             return Ok(true);

@@ -178,7 +178,7 @@ impl<'a> Lexer<'a> {
         Err(self.error(at, "this text has no closing quote on its line"))
     }
 
-    /// A character in single quotes stands for its number.
+    /// A character in single quotes is its number.
     fn character(&mut self) -> Result<PlacedToken, TableError> {
         let at = self.at;
         let mut chars = self.rest().chars().skip(1);
