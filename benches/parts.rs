@@ -158,7 +158,7 @@ fn messages(c: &mut Criterion) {
             b.iter(|| {
                 all.iter().for_each(|read| {
                     out.clear();
-                    with_record(read, tables, |record| json.record(record, &mut out));
+                    with_record(read, tables, |record| json.record(record, Annotations::default(), &mut out));
                 });
             });
         });

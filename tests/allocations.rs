@@ -19,7 +19,7 @@ use made::{ACK, Made, end};
 use material::{DIRTSAND, MOSS, Sent};
 use moulsniff::facts::Stats;
 use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::out::tree::{AnnotationStore, Annotator, TreeWriter};
+use moulsniff::out::tree::{AnnotationStore, Annotator, RecordAnnotator, TreeWriter};
 use moulsniff::out::{Body, Outlined, Record};
 use moulsniff::pipeline::{Output, Pipeline};
 use moulsniff::proto::Side;
@@ -61,8 +61,8 @@ fn allocations() -> usize {
 /// What is done with a record.
 enum Way {
     Stats(Box<Stats>),
-    Json(JsonWriter),
-    Tree(TreeWriter, Box<(Annotator, AnnotationStore)>),
+    Json(Box<(JsonWriter, RecordAnnotator)>),
+    Tree(Box<(TreeWriter, Annotator, AnnotationStore)>),
 }
 
 impl Way {
@@ -70,9 +70,12 @@ impl Way {
         to.clear();
         match self {
             Way::Stats(stats) => stats.record(record),
-            Way::Json(writer) => writer.record(record, to),
-            Way::Tree(writer, known) => {
-                let (history, annotation_store) = &mut **known;
+            Way::Json(both) => {
+                let (writer, known) = &mut **both;
+                writer.record(record, known.next(record), to);
+            }
+            Way::Tree(both) => {
+                let (writer, history, annotation_store) = &mut **both;
                 annotation_store.clear(1 << 16);
                 let annotations = history.next(record, annotation_store);
                 writer.record(record, annotation_store.get(annotations), to);
@@ -244,7 +247,7 @@ fn nothing_is_allocated_for_a_message_once_all_is_warm() {
 fn ways() -> [(&'static str, Way); 3] {
     [
         ("stats", Way::Stats(Box::default())),
-        ("json", Way::Json(JsonWriter::new(JsonOptions::default()))),
-        ("tree", Way::Tree(TreeWriter::default(), Box::default())),
+        ("json", Way::Json(Box::new((JsonWriter::new(JsonOptions::default()), RecordAnnotator::default())))),
+        ("tree", Way::Tree(Box::default())),
     ]
 }

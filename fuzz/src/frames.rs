@@ -157,7 +157,9 @@ impl Output for Lines {
         self.records += 1;
         assert_eq!(record.number, self.records);
         self.line.clear();
-        self.json.record(record, &mut self.line);
+        self.annotation_store.clear(0);
+        let annotations = self.history.next(record, &mut self.annotation_store);
+        self.json.record(record, self.annotation_store.get(annotations), &mut self.line);
         checks::json(&self.line);
         if let Body::Message { message, tables, tree } = &record.body {
             checks::message(tables, tree, message.bytes);
@@ -166,8 +168,6 @@ impl Output for Lines {
             assert_eq!(c.payload, c.explained + c.opaque + c.undecoded + c.closed, "stream {}", record.stream);
         }
         self.line.clear();
-        self.annotation_store.clear(0);
-        let annotations = self.history.next(record, &mut self.annotation_store);
         self.tree.record(record, self.annotation_store.get(annotations), &mut self.line);
     }
 }

@@ -314,7 +314,7 @@ impl DecodePrinter {
                 out.extend_from_slice(b"}\n");
             }
             Some(writer) => {
-                writer.message_line(message, tree, out);
+                writer.message_line(message, tables, tree, out);
                 writer.body(tables, tree, message.bytes, Annotations::default(), out);
             }
         }

@@ -10,7 +10,7 @@ use super::args::{FollowArgs, FromSide, ReadArgs};
 use super::error::{CliError, Status};
 use super::files;
 use super::plan::{Plan, marks};
-use crate::filter::Filter;
+use crate::filter::RecordFilter;
 use crate::out::Record;
 use crate::out::follow::{Follow, FollowFormat};
 use crate::output_file::{Access, Inputs, OutputFile};
@@ -80,7 +80,7 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
         follow: Follow::new(form, side, filter.is_some())
             .redacted(redact)
             .marked(marks(io::IsTerminal::is_terminal(&io::stdout()))),
-        filter,
+        filter: RecordFilter::new(filter),
         side,
         buffer: Vec::new(),
         error: None,
@@ -104,7 +104,7 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
     if !ending.quiet {
         say_left_out(&format!("{name}: "), one.follow.lost, closed);
     }
-    ending.status(&outcome, one.filter.as_ref())
+    ending.status(&outcome, one.filter.filter())
 }
 
 /// Says which bytes are not among the plaintext.
@@ -121,7 +121,7 @@ struct One {
     to: Beside<io::Stdout>,
     key: StreamKey,
     follow: Follow,
-    filter: Option<Filter>,
+    filter: RecordFilter,
     side: Option<Side>,
     buffer: Vec<u8>,
     error: Option<io::Error>,
@@ -142,7 +142,7 @@ impl One {
 impl Output for One {
     fn record(&mut self, record: &Record<'_>) {
         let own = record.transport == self.key.transport && record.stream == self.key.number;
-        if own && self.filter.as_ref().is_none_or(|f| f.keeps(record)) {
+        if self.filter.keeps(record) && own {
             self.follow.record(record, &mut self.buffer);
         }
     }
@@ -183,7 +183,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
         form,
         side,
         redact,
-        filter,
+        filter: RecordFilter::new(filter),
         open: HashMap::new(),
         done: Vec::new(),
         held: 0,
@@ -207,7 +207,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
         let bytes = outcome.pipeline.summary().bytes;
         say_left_out("", bytes.lost, bytes.closed);
     }
-    ending.status(&outcome, all.filter.as_ref())
+    ending.status(&outcome, all.filter.filter())
 }
 
 /// A direction on its way into its file.
@@ -226,7 +226,7 @@ struct All {
     form: FollowFormat,
     side: Option<Side>,
     redact: bool,
-    filter: Option<Filter>,
+    filter: RecordFilter,
     open: HashMap<(StreamKey, Side), FollowedDirection>,
     /// Files whose streams are over, to be completed.
     done: Vec<(PathBuf, OutputFile)>,
@@ -312,7 +312,7 @@ fn stream_file_name(key: StreamKey, side: Side, form: FollowFormat) -> String {
 
 impl Output for All {
     fn record(&mut self, record: &Record<'_>) {
-        if self.filter.as_ref().is_none_or(|f| f.keeps(record)) {
+        if self.filter.keeps(record) {
             let key = StreamKey { transport: record.transport, number: record.stream };
             self.with(key, record.from, |follow, out| follow.record(record, out));
         }

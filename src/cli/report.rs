@@ -109,7 +109,7 @@ impl Output for ReportOutput {
         let called = |node: u32| names.name_of(node).map(|(name, _)| name);
         self.sessions.record(record, &called);
         self.over.extend(self.sessions.take_finished());
-        if self.error.is_some() || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record)) {
+        if self.error.is_some() || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names)) {
             return;
         }
         let info = &mut self.info;

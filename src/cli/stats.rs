@@ -7,7 +7,7 @@ use super::args::ReadArgs;
 use super::error::{CliError, Status};
 use super::plan::Plan;
 use crate::facts::{Stats, StreamSummary};
-use crate::filter::Filter;
+use crate::filter::RecordFilter;
 use crate::out::stats::{FrameSpan, stats_json, stats_text};
 use crate::out::{Body, Counts, Outlined, Record};
 use crate::pipeline::{Output, StreamKey, StreamOver};
@@ -17,7 +17,7 @@ use crate::run::{Run, RunError};
 struct StatsOutput {
     stats: Stats,
     /// With a filter, streams are those with a record that it keeps, and their bytes are those of these records.
-    filter: Option<Filter>,
+    filter: RecordFilter,
     /// With a filter, what it kept of the open streams.
     kept: HashMap<StreamKey, Counts>,
     left: u64,
@@ -25,10 +25,11 @@ struct StatsOutput {
 
 impl Output for StatsOutput {
     fn record(&mut self, record: &Record<'_>) {
+        let kept = self.filter.keeps(record);
         if self.left == 0 {
             return;
         }
-        if self.filter.as_ref().is_some_and(|f| !f.keeps(record)) {
+        if !kept {
             return self.stats.not_counted(record);
         }
         self.left -= 1;
@@ -40,7 +41,7 @@ impl Output for StatsOutput {
     }
 
     fn wants_outlines(&self) -> bool {
-        self.filter.is_none()
+        !self.filter.is_some()
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
@@ -76,6 +77,7 @@ impl Output for StatsOutput {
 
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
+    let filter = RecordFilter::new(filter);
     let mut counter = StatsOutput { stats: Stats::default(), filter, kept: HashMap::new(), left: limit };
     let mut outcome = Run::new(&reading, setup)?.into_output(&mut counter);
     let mut error = outcome.error.take();
@@ -101,7 +103,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     } else {
         ending.explain_nothing(&outcome);
     }
-    ending.status(&outcome, counter.filter.as_ref())
+    ending.status(&outcome, counter.filter.filter())
 }
 
 /// What became of the bytes of one record.

@@ -9,6 +9,7 @@ use super::hash::{hash_text, mix};
 use super::ignore::IgnoreList;
 use crate::facts::{Session, Sessions, refused};
 use crate::filter::Filter;
+use crate::out::tree::{Annotations, RecordAnnotator};
 use crate::pipeline::Output;
 use crate::record::{Body, Counts, Record};
 use crate::session::{Event, EventKind, Message, Side, Transport};
@@ -158,6 +159,8 @@ pub struct Digester<'f> {
     names: HashMap<String, NameFacts>,
     ignore: &'f IgnoreList,
     filter: Option<&'f Filter>,
+    /// For a filter that asks for them, what earlier records call numbers.
+    names_seen: RecordAnnotator,
     ignored: Vec<u32>,
     protocols: Vec<&'static str>,
 }
@@ -174,6 +177,7 @@ impl<'f> Digester<'f> {
             names: HashMap::new(),
             ignore,
             filter,
+            names_seen: RecordAnnotator::default(),
             ignored: Vec::new(),
             protocols: Vec::new(),
         }
@@ -237,8 +241,12 @@ impl<'f> Digester<'f> {
     }
 
     fn message(&mut self, record: &Record<'_>, stream: u32, view: &ContentView<'_>, message: &Message<'_>) {
+        let kept = self.filter.is_none_or(|filter| {
+            let names = if filter.wants_names() { self.names_seen.next(record) } else { Annotations::default() };
+            filter.keeps(record, names)
+        });
         let &NameFacts { place, hash, may_refuse, ignored } = self.name(message.name.raw(), view.tables);
-        if ignored || self.filter.is_some_and(|filter| !filter.keeps(record)) {
+        if ignored || !kept {
             return;
         }
         if view.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain && link.node == 0) {

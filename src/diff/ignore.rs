@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::captured::Captured;
 use crate::filter::{FilterError, Paths, RecordValue};
+use crate::out::tree::Annotations;
 use crate::proto::LazyTables;
 use crate::record::{Body, Record};
 
@@ -119,7 +120,7 @@ impl IgnoreList {
         let Body::Message { message, .. } = &record.body else { return };
         let name = message.name.raw();
         for fields in self.fields.iter().filter(|fields| fields.of.as_ref().is_none_or(|of| of.fits(name))) {
-            let scope = fields.paths.scope(record);
+            let scope = fields.paths.scope(record, Annotations::default());
             for path in fields.paths.paths() {
                 scope.any(path, &mut |value| {
                     if let RecordValue::Node(node) = value {

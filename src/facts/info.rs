@@ -107,7 +107,7 @@ impl InfoWriter<'_, '_, '_> {
             Kind::Struct => return self.structure(index, node, depth, out),
             Kind::List => {
                 let count = tree.members(index).count();
-                let _ = write!(out, "{count}");
+                out.push_str(itoa::Buffer::new().format(count));
                 return count > 0;
             }
             Kind::Null => return false,
@@ -122,7 +122,7 @@ impl InfoWriter<'_, '_, '_> {
             Kind::Bytes | Kind::Undecoded => {
                 let content = tree.content(node, bytes);
                 for byte in content.iter().take(16) {
-                    let _ = write!(out, "{byte:02x}");
+                    write_hex(*byte, out);
                 }
                 if content.len() > 16 {
                     let _ = write!(out, "… ({} bytes)", content.len());
@@ -186,9 +186,16 @@ impl InfoWriter<'_, '_, '_> {
             out.push_str(&value.name);
             return true;
         }
+        let mut digits = itoa::Buffer::new();
         let _ = match node.kind {
-            Kind::Unsigned | Kind::Unsigned64 => write!(out, "{}", node.value),
-            Kind::Signed | Kind::Signed64 => write!(out, "{}", node.value as i64),
+            Kind::Unsigned | Kind::Unsigned64 => {
+                out.push_str(digits.format(node.value));
+                Ok(())
+            }
+            Kind::Signed | Kind::Signed64 => {
+                out.push_str(digits.format(node.value as i64));
+                Ok(())
+            }
             Kind::Bool => write!(out, "{}", node.value != 0),
             Kind::F32 => write!(out, "{}", f32::from_bits(node.value as u32)),
             Kind::F64 => write!(out, "{}", f64::from_bits(node.value)),
@@ -228,13 +235,23 @@ pub(super) fn write_uuid(bytes: &[u8], microsoft: bool, out: &mut String) {
         if matches!(place, 4 | 6 | 8 | 10) {
             out.push('-');
         }
-        let byte = bytes.get(if microsoft { *swapped } else { place }).copied().unwrap_or(0);
-        let _ = write!(out, "{byte:02x}");
+        write_hex(bytes.get(if microsoft { *swapped } else { place }).copied().unwrap_or(0), out);
     }
+}
+
+/// The two hex digits of a byte.
+fn write_hex(byte: u8, out: &mut String) {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+    out.extend([digit(byte >> 4), digit(byte & 15)]);
 }
 
 /// Puts spaces in the place of control characters from a place on.
 fn clean(out: &mut String, from: usize) {
+    // Control characters beyond ASCII begin with the byte 0xc2.
+    let special = |byte: u8| byte < b' ' || byte == 0x7f || byte == 0xc2;
+    if !out.as_bytes().get(from..).is_some_and(|text| text.iter().any(|byte| special(*byte))) {
+        return;
+    }
     if out.get(from..).is_some_and(|text| text.chars().any(char::is_control)) {
         let text: String = out.split_off(from).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         out.push_str(&text);
@@ -243,6 +260,9 @@ fn clean(out: &mut String, from: usize) {
 
 /// Cuts what was written from a place on to a largest number of characters.
 fn shorten(out: &mut String, from: usize, most: usize) {
+    if out.len() <= from + most {
+        return;
+    }
     let end = out.get(from..).and_then(|text| text.char_indices().nth(most)).map(|(at, _)| from + at);
     if let Some(end) = end {
         out.truncate(end);

@@ -26,7 +26,7 @@ pub use latency::Latencies;
 pub use message_values::MessageValues;
 pub use pace::Pace;
 pub use problems::{ProblemKind, Problems};
-pub use refusal::{Refused, refused};
+pub use refusal::{Refused, definition, refused};
 pub use replies::{Replies, RequestKind};
 pub use requests::{RequestCounts, Waiting};
 pub use sessions::{Session, SessionStream, Sessions, StreamId};

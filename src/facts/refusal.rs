@@ -1,5 +1,6 @@
 //! Whether a message says no, and by which field.
 
+use crate::captured::Captured;
 use crate::table::{MessageDef, Refusal, Tables};
 use crate::tree::{Kind, Tree};
 
@@ -23,6 +24,13 @@ impl Refused<'_> {
             (None, None) => message.to_string(),
         }
     }
+}
+
+/// What tables say of a message as a whole; `None` where they do not know it. Its tree mostly knows which message it is, and its name is
+/// looked up only where it does not.
+pub fn definition<'a>(name: Captured<'_>, tables: &'a Tables, tree: &Tree) -> Option<&'a MessageDef> {
+    let by_tree = tree.get(0).and_then(|root| tables.message_called(root.name));
+    tables.message(by_tree.or_else(|| tables.message_named(name.raw()))?)
 }
 
 /// Says whether a message of these tables refuses. A field that refuses may stand at any depth; the first one counts.

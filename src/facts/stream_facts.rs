@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use super::sessions::{SessionStream, StreamId, add_identity};
-use super::{InfoSource, RequestCounts, Waiting, refused, write_info};
+use super::{InfoSource, RequestCounts, Waiting, definition, refused, write_info};
 use crate::capture::Moment;
 use crate::record::{Counts, Record};
 use crate::session::{Message, Side};
@@ -201,7 +201,7 @@ impl StreamFacts {
             self.problems.iter_mut().skip(place).take(1).for_each(|count| *count += 1);
         }
         let mut told = Told::default();
-        let Some(def) = tables.message_named(message.name.raw()).and_then(|id| tables.message(id)) else { return told };
+        let Some(def) = definition(message.name, tables, tree) else { return told };
         let refusal = refused(def, tables, tree).map(|refused| refused.reason(message.name.raw()));
         told.last_reply_to = self.reply(seen, refusal.as_deref());
         if message.reply.is_none() && refusal.is_some() {

@@ -3,8 +3,8 @@
 //! A new key is one row of [`KEYS`]: its name as in the JSON, what its values are, what can be named below it, and how
 //! it is taken from a record.
 
-use super::value::RecordValue;
-use crate::out::{Body, Record, event_word};
+use super::value::{RecordScope, RecordValue};
+use crate::out::{Body, event_word};
 use crate::proto::{Event, EventKind, Message};
 use crate::tree::{LinkKind, Tree};
 
@@ -19,6 +19,8 @@ pub(super) enum KeyKind {
     Time,
     /// An address with a port.
     Host,
+    /// `true` or absent.
+    Truth,
     /// Any text.
     Text,
     /// An object or a list.
@@ -36,6 +38,8 @@ pub(super) enum KeyParts {
     Object(&'static [&'static str]),
     /// A list of objects with these keys.
     List(&'static [&'static str]),
+    /// An object of objects with these keys, under the paths of fields.
+    ByPath(&'static [&'static str]),
 }
 
 /// A key of a record.
@@ -45,75 +49,83 @@ pub(super) struct RecordKey {
     pub(super) name: &'static str,
     pub(super) kind: KeyKind,
     pub(super) parts: KeyParts,
+    /// Its value depends on the names that earlier records give.
+    pub(super) named: bool,
     /// Its value, if the record has one.
     pub(super) get: Getter,
 }
 
 /// Takes a key's value from a record.
-type Getter = for<'a> fn(&'a Record<'a>) -> Option<RecordValue<'a>>;
+type Getter = for<'a> fn(&RecordScope<'a>) -> Option<RecordValue<'a>>;
 
 /// All keys, in the order in which columns list what is found at any depth.
 #[rustfmt::skip]
-pub(super) static KEYS: [RecordKey; 28] = [
-    key("record", KeyKind::Number, |r| int(r.number)),
-    key("time", KeyKind::Time, |r| Some(RecordValue::Time(r.at.time))),
-    key("frame", KeyKind::Number, |r| int(r.at.frame)),
-    key("transport", KeyKind::Word, |r| text(r.transport.word())),
-    key("stream", KeyKind::Number, |r| int(r.stream)),
-    key("src", KeyKind::Host, |r| Some(RecordValue::Address(r.src))),
-    key("dst", KeyKind::Host, |r| Some(RecordValue::Address(r.dst))),
-    key("from", KeyKind::Word, |r| text(r.from.word())),
-    key("protocol", KeyKind::Word, |r| text(r.protocol)),
-    key("service", KeyKind::Word, |r| text(r.service)),
-    key("message", KeyKind::Word, |r| match &r.body {
+pub(super) static KEYS: [RecordKey; 32] = [
+    key("record", KeyKind::Number, |s| int(s.record.number)),
+    key("time", KeyKind::Time, |s| Some(RecordValue::Time(s.record.at.time))),
+    key("frame", KeyKind::Number, |s| int(s.record.at.frame)),
+    key("transport", KeyKind::Word, |s| text(s.record.transport.word())),
+    key("stream", KeyKind::Number, |s| int(s.record.stream)),
+    key("src", KeyKind::Host, |s| Some(RecordValue::Address(s.record.src))),
+    key("dst", KeyKind::Host, |s| Some(RecordValue::Address(s.record.dst))),
+    key("from", KeyKind::Word, |s| text(s.record.from.word())),
+    key("protocol", KeyKind::Word, |s| text(s.record.protocol)),
+    key("service", KeyKind::Word, |s| text(s.record.service)),
+    key("message", KeyKind::Word, |s| match &s.record.body {
         Body::Message { message, .. } => text(message.name.raw()),
         Body::Event(Event { kind: EventKind::Unanswered { message, .. }, .. }) => text(message),
         _ => None,
     }),
-    key("event", KeyKind::Word, |r| text(event_word(&r.body)).filter(|_| message(r).is_none())),
-    key("type", KeyKind::Number, |r| message(r)?.number.and_then(int)),
-    key("offset", KeyKind::Number, |r| match message(r) {
+    key("event", KeyKind::Word, |s| text(event_word(&s.record.body)).filter(|_| message(s).is_none())),
+    key("type", KeyKind::Number, |s| message(s)?.number.and_then(int)),
+    key("offset", KeyKind::Number, |s| match message(s) {
         Some(message) => int(message.offset),
-        None => event(r)?.offset.and_then(int),
+        None => event(s)?.offset.and_then(int),
     }),
-    key("length", KeyKind::Number, |r| match message(r) {
+    key("length", KeyKind::Number, |s| match message(s) {
         Some(message) => int(message.bytes.len() as u64),
-        None => event(r)?.length.and_then(int),
+        None => event(s)?.length.and_then(int),
     }),
-    key("reply_to", KeyKind::Number, |r| message(r)?.reply.and_then(|reply| int(reply.record))),
-    key("elapsed_ms", KeyKind::Number, |r| message(r)?.reply.map(|reply| RecordValue::Float(milliseconds(reply.nanos)))),
-    key("passed_over", KeyKind::Number, |r| match event(r)?.kind {
+    key("reply_to", KeyKind::Number, |s| message(s)?.reply.and_then(|reply| int(reply.record))),
+    key("elapsed_ms", KeyKind::Number, |s| message(s)?.reply.map(|reply| RecordValue::Float(milliseconds(reply.nanos)))),
+    key("passed_over", KeyKind::Number, |s| match event(s)?.kind {
         EventKind::Resync { passed_over } => int(passed_over),
         _ => None,
     }),
-    key("request", KeyKind::Number, |r| match event(r)?.kind {
+    key("request", KeyKind::Number, |s| match event(s)?.kind {
         EventKind::Unanswered { request, .. } => int(request),
         _ => None,
     }),
-    key("waited_ms", KeyKind::Number, |r| match event(r)?.kind {
+    key("waited_ms", KeyKind::Number, |s| match event(s)?.kind {
         EventKind::Unanswered { waited, .. } => Some(RecordValue::Float(milliseconds(waited))),
         _ => None,
     }),
-    key("text", KeyKind::Text, |r| match &r.body {
+    key("text", KeyKind::Text, |s| match &s.record.body {
         Body::Event(event) => text(&event.text),
         Body::StreamEnd { text: end, .. } => text(end),
         Body::Message { .. } => None,
     }),
-    key("key_file", KeyKind::Text, |r| match &event(r)?.kind {
+    key("key_file", KeyKind::Text, |s| match &event(s)?.kind {
         EventKind::Key { key_file, .. } => text(key_file),
         _ => None,
     }),
-    key("limit", KeyKind::Text, |r| match &event(r)?.kind {
+    key("limit", KeyKind::Text, |s| match &event(s)?.kind {
         EventKind::Limit { limit } => text(limit),
         _ => None,
     }),
-    composite("sent_again", KeyParts::List(&["record", "elapsed_ms"]), |r| links(r, LinkKind::SentAgain)),
-    composite("acknowledges", KeyParts::List(&["record", "elapsed_ms"]), |r| links(r, LinkKind::Acknowledges)),
-    composite("fields", KeyParts::Fields, |r| tree(r).map(|_| RecordValue::Node(0))),
-    composite("problems", KeyParts::List(&["severity", "field", "text", "bytes"]), |r| {
-        (!tree(r)?.problems().is_empty()).then_some(RecordValue::Problems)
+    composite("sent_again", KeyParts::List(&["record", "elapsed_ms"]), |s| links(s, LinkKind::SentAgain)),
+    composite("acknowledges", KeyParts::List(&["record", "elapsed_ms"]), |s| links(s, LinkKind::Acknowledges)),
+    key("expects_reply", KeyKind::Truth, |s| s.definition().filter(|def| def.expects_reply).map(|_| RecordValue::Bool(true))),
+    composite("refused", KeyParts::Object(&["field", "value", "name"]), |s| s.refused().map(RecordValue::Refused)),
+    RecordKey { named: true, ..key("info", KeyKind::Text, |s| message(s).map(|_| RecordValue::Info)) },
+    composite("fields", KeyParts::Fields, |s| tree(s).map(|_| RecordValue::Node(0))),
+    RecordKey { named: true, ..composite("names", KeyParts::ByPath(&["name", "record"]), |s| {
+        s.called().next().map(|_| RecordValue::CalledNames)
+    }) },
+    composite("problems", KeyParts::List(&["severity", "field", "text", "bytes"]), |s| {
+        (!tree(s)?.problems().is_empty()).then_some(RecordValue::Problems)
     }),
-    composite("bytes", KeyParts::Object(&["payload", "explained", "opaque", "undecoded", "closed", "lost"]), |r| match r.body {
+    composite("bytes", KeyParts::Object(&["payload", "explained", "opaque", "undecoded", "closed", "lost"]), |s| match s.record.body {
         Body::StreamEnd { counts, .. } => Some(RecordValue::Counts(counts)),
         _ => None,
     }),
@@ -132,7 +144,7 @@ impl RecordKey {
 /// The names of all parts below keys, and of the parts of values with names.
 pub(super) fn part_names() -> impl Iterator<Item = &'static str> + Clone {
     let parts = KEYS.iter().flat_map(|key| match key.parts {
-        KeyParts::Object(names) | KeyParts::List(names) => names,
+        KeyParts::Object(names) | KeyParts::List(names) | KeyParts::ByPath(names) => names,
         KeyParts::None | KeyParts::Fields => &[],
     });
     parts.copied().chain(SYMBOL_KEYS)
@@ -144,11 +156,11 @@ pub(super) fn milliseconds(nanos: i64) -> f64 {
 }
 
 const fn key(name: &'static str, kind: KeyKind, get: Getter) -> RecordKey {
-    RecordKey { name, kind, parts: KeyParts::None, get }
+    RecordKey { name, kind, parts: KeyParts::None, named: false, get }
 }
 
 const fn composite(name: &'static str, parts: KeyParts, get: Getter) -> RecordKey {
-    RecordKey { name, kind: KeyKind::Composite, parts, get }
+    RecordKey { name, kind: KeyKind::Composite, parts, named: false, get }
 }
 
 fn int<'a>(number: impl Into<i128>) -> Option<RecordValue<'a>> {
@@ -159,29 +171,29 @@ fn text(text: &str) -> Option<RecordValue<'_>> {
     Some(RecordValue::Text(text))
 }
 
-fn message<'a>(record: &'a Record<'a>) -> Option<&'a Message<'a>> {
-    match &record.body {
+fn message<'a>(scope: &RecordScope<'a>) -> Option<&'a Message<'a>> {
+    match &scope.record.body {
         Body::Message { message, .. } => Some(message),
         _ => None,
     }
 }
 
-fn tree<'a>(record: &'a Record<'a>) -> Option<&'a Tree> {
-    match &record.body {
+fn tree<'a>(scope: &RecordScope<'a>) -> Option<&'a Tree> {
+    match &scope.record.body {
         Body::Message { tree, .. } => Some(tree),
         _ => None,
     }
 }
 
-fn event<'a>(record: &'a Record<'a>) -> Option<&'a Event> {
-    match &record.body {
+fn event<'a>(scope: &RecordScope<'a>) -> Option<&'a Event> {
+    match &scope.record.body {
         Body::Event(event) => Some(event),
         _ => None,
     }
 }
 
-fn links<'a>(record: &'a Record<'a>, kind: LinkKind) -> Option<RecordValue<'a>> {
-    tree(record)?.links().iter().any(|link| link.kind == kind).then_some(RecordValue::Links(kind))
+fn links<'a>(scope: &RecordScope<'a>, kind: LinkKind) -> Option<RecordValue<'a>> {
+    tree(scope)?.links().iter().any(|link| link.kind == kind).then_some(RecordValue::Links(kind))
 }
 
 #[cfg(test)]

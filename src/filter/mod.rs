@@ -30,6 +30,7 @@ pub use value::{Leaf, RecordScope, RecordValue};
 
 use crate::captured::{Escaped, is_control};
 use crate::out::Record;
+use crate::out::tree::{Annotations, RecordAnnotator};
 use crate::proto::LazyTables;
 use literal::Literal;
 use names::FilterNames;
@@ -115,9 +116,14 @@ impl Filter {
         Ok(Filter { condition, protocols, redact, notes, doubts, kept })
     }
 
-    /// Whether the condition holds for a record.
-    pub fn keeps(&self, record: &Record<'_>) -> bool {
-        let kept = self.condition.holds(&RecordScope::new(record, &self.protocols, self.redact));
+    /// Whether [`keeps`](Filter::keeps) depends on the names that earlier records give. Otherwise it may be called without annotations.
+    pub fn wants_names(&self) -> bool {
+        self.condition.wants_names()
+    }
+
+    /// Whether the condition holds for a record; `annotations` is what earlier records have to do with it.
+    pub fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool {
+        let kept = self.condition.holds(&RecordScope::new(record, annotations, &self.protocols, self.redact));
         if kept && !self.doubts.is_empty() {
             self.kept.store(true, Ordering::Relaxed);
         }
@@ -143,6 +149,37 @@ impl Filter {
             Some(doubt) if !self.kept.load(Ordering::Relaxed) => Err(doubt.clone()),
             _ => Ok(()),
         }
+    }
+}
+
+/// A filter with what it needs to know of earlier records, for an output that sees all of them; without a filter it keeps every record.
+#[derive(Default)]
+pub struct RecordFilter {
+    filter: Option<Filter>,
+    annotator: RecordAnnotator,
+}
+
+impl RecordFilter {
+    /// Keeps the records that `filter` keeps.
+    pub fn new(filter: Option<Filter>) -> RecordFilter {
+        RecordFilter { filter, annotator: RecordAnnotator::default() }
+    }
+
+    /// Whether the next record is kept. Every record of the capture has to be asked about, in order.
+    pub fn keeps(&mut self, record: &Record<'_>) -> bool {
+        let Some(filter) = &self.filter else { return true };
+        let names = if filter.wants_names() { self.annotator.next(record) } else { Annotations::default() };
+        filter.keeps(record, names)
+    }
+
+    /// Whether there is a filter.
+    pub fn is_some(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    /// The filter, which at the end knows whether any of its names was ever met.
+    pub fn filter(&self) -> Option<&Filter> {
+        self.filter.as_ref()
     }
 }
 
@@ -176,9 +213,14 @@ impl Paths {
         &self.paths
     }
 
-    /// A scope in which the paths can be looked up in a record.
-    pub fn scope<'a>(&self, record: &'a Record<'a>) -> RecordScope<'a> {
-        RecordScope::new(record, &self.protocols, self.redact)
+    /// Whether one of the paths leads to names that earlier records give.
+    pub fn wants_names(&self) -> bool {
+        self.paths.iter().any(Path::wants_names)
+    }
+
+    /// A scope in which the paths can be looked up in a record; `annotations` is what earlier records have to do with it.
+    pub fn scope<'a>(&self, record: &'a Record<'a>, annotations: Annotations<'a>) -> RecordScope<'a> {
+        RecordScope::new(record, annotations, &self.protocols, self.redact)
     }
 }
 
@@ -193,6 +235,15 @@ impl BooleanExpr {
             BooleanExpr::Or(any) => any.iter().any(|c| c.holds(scope)),
             BooleanExpr::Not(c) => !c.holds(scope),
             BooleanExpr::Test(path, check) => scope.any(path, &mut |value| check.holds(scope, value)),
+        }
+    }
+
+    /// Whether one of its paths leads to names that earlier records give.
+    fn wants_names(&self) -> bool {
+        match self {
+            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().any(BooleanExpr::wants_names),
+            BooleanExpr::Not(condition) => condition.wants_names(),
+            BooleanExpr::Test(path, _) => path.wants_names(),
         }
     }
 

@@ -223,6 +223,9 @@ fn check_key(literal: &Literal, key: &RecordKey, comparison: Comparison) -> Resu
             let hint = hints::misread_literal(key.name, raw).unwrap_or_default();
             Err(format!("`{}` is a number, not `{raw}`{hint}", key.name))
         }
+        KeyKind::Truth if literal.truth().is_none() => {
+            Err(format!("`{}` is true or absent: it is asked for by its name alone", key.name))
+        }
         KeyKind::Time if literal.time.is_none() => {
             Err(format!("`{raw}` is no time; one is written 2026-11-20T09:30:27Z, or 09:30 for that time of any day"))
         }
@@ -243,6 +246,8 @@ fn composite(key: &RecordKey) -> String {
         "fields" => "fields.trans_id",
         "problems" => "problems[*].text",
         "bytes" => "bytes.payload",
+        "refused" => "refused.name",
+        "names" => "names[*].name",
         _ => return format!("`{0}` is a list; name a part: {0}[*].record", key.name),
     };
     format!("`{}` is no single value; name a part: {example}", key.name)

@@ -58,6 +58,14 @@ impl Path {
         &self.text
     }
 
+    /// Whether what is found there depends on the names that earlier records give.
+    pub(super) fn wants_names(&self) -> bool {
+        match self.steps.first() {
+            Some(PathStep::Key(key)) => key.record.is_some_and(|key| key.named),
+            _ => true,
+        }
+    }
+
     /// How expensive looking it up is, for ordering conditions: a key of the record is cheap, a search at any depth
     /// is expensive.
     pub(super) fn cost(&self) -> u32 {

@@ -4,6 +4,7 @@ use super::keys::{KEYS, KeyKind, SYMBOL_KEYS, milliseconds};
 use super::path::{Path, PathKey, PathStep};
 use super::value::{Leaf, RecordScope, RecordValue};
 use crate::captured::Captured;
+use crate::facts::Refused;
 use crate::tree::{Kind, Node, Sym};
 
 /// Called with each value at a path; returns whether to stop.
@@ -43,12 +44,21 @@ impl<'a> RecordScope<'a> {
     /// The value of a key of an object.
     fn get(&self, value: RecordValue<'a>, key: &PathKey) -> Option<RecordValue<'a>> {
         match value {
-            RecordValue::Record => key.record.and_then(|key| (key.get)(self.record)),
+            RecordValue::Record => key.record.and_then(|key| (key.get)(self)),
             RecordValue::Node(index) => self.member(index, key),
             RecordValue::Problem(i) => self.problem_key(i, &key.text),
             RecordValue::Link(link) => match key.text.as_str() {
                 "record" => Some(RecordValue::Int(link.record.into())),
                 "elapsed_ms" => Some(RecordValue::Float(milliseconds(link.nanos))),
+                _ => None,
+            },
+            RecordValue::Refused(refused) => self.refused_key(refused, &key.text),
+            RecordValue::CalledNames => {
+                self.called().find(|called| self.field_path(called.node) == key.text).map(RecordValue::CalledName)
+            }
+            RecordValue::CalledName(called) => match key.text.as_str() {
+                "name" => Some(RecordValue::Text(called.name)),
+                "record" => Some(RecordValue::Int(called.record.into())),
                 _ => None,
             },
             RecordValue::Counts(c) => {
@@ -63,6 +73,15 @@ impl<'a> RecordScope<'a> {
                 };
                 Some(RecordValue::Int(n.into()))
             }
+            _ => None,
+        }
+    }
+
+    fn refused_key(&self, refused: Refused<'a>, key: &str) -> Option<RecordValue<'a>> {
+        match key {
+            "field" => refused.value.map(|_| RecordValue::FieldPath(refused.node)),
+            "value" => refused.value.map(|_| RecordValue::Number(refused.node)),
+            "name" => refused.name.map(RecordValue::Text),
             _ => None,
         }
     }
@@ -114,6 +133,7 @@ impl<'a> RecordScope<'a> {
                 let list = self.node(index).is_some_and(|n| n.kind == Kind::List && !self.hides(n));
                 list && view.tree.members(index).any(|(i, _)| see(RecordValue::Node(i)))
             }
+            RecordValue::CalledNames => self.called().any(|called| see(RecordValue::CalledName(called))),
             RecordValue::Names(index) => self.flag_names(index).any(|name| see(RecordValue::Text(name))),
             RecordValue::Problems => (0..view.tree.problems().len()).any(|i| see(RecordValue::Problem(i))),
             RecordValue::Links(kind) => {
@@ -128,10 +148,10 @@ impl<'a> RecordScope<'a> {
         match value {
             RecordValue::Record => {
                 let composites = KEYS.iter().filter(|key| key.kind == KeyKind::Composite);
-                let mut parts = composites.filter_map(|key| (key.get)(self.record));
+                let mut parts = composites.filter_map(|key| (key.get)(self));
                 self.get(value, key).is_some_and(&mut *see) || parts.any(|part| self.anywhere(part, key, see))
             }
-            RecordValue::Problems | RecordValue::Links(_) => {
+            RecordValue::Problems | RecordValue::Links(_) | RecordValue::CalledNames => {
                 self.elements(value, &mut |v| self.get(v, key).is_some_and(&mut *see))
             }
             RecordValue::Node(index) => self.has(key) && self.below(index, key, see),

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use crate::capture::Time;
+use crate::facts::{InfoSource, Refused, definition, refused, write_info};
+use crate::out::tree::Annotations;
 use crate::out::{Body, Counts, Record, format_time, problem_path, problem_text};
-use crate::table::{EnumDef, Tables};
+use crate::table::{EnumDef, MessageDef, Tables};
 use crate::tree::{Kind, LinkKind, Node, RecordLink, TextKind, Tree, decode_text, mark};
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
@@ -13,6 +15,8 @@ const NANOS_PER_SECOND: i128 = 1_000_000_000;
 /// A record, and what is needed to look up paths in it.
 pub struct RecordScope<'a> {
     pub(super) record: &'a Record<'a>,
+    /// What earlier records have to do with it.
+    annotations: Annotations<'a>,
     /// Set for messages.
     pub(super) message: Option<MessageView<'a>>,
     /// The index of its protocol among those the filter was compiled for.
@@ -55,6 +59,18 @@ pub enum RecordValue<'a> {
     Link(RecordLink),
     /// Byte counts.
     Counts(Counts),
+    /// What the message says no with.
+    Refused(Refused<'a>),
+    /// The line that says what the message is about.
+    Info,
+    /// What earlier records call numbers of the message.
+    CalledNames,
+    /// What they call one of them.
+    CalledName(CalledName<'a>),
+    /// The path of a field, with `fields.` before it.
+    FieldPath(u32),
+    /// A truth value.
+    Bool(bool),
     /// An integer.
     Int(i128),
     /// A float.
@@ -65,6 +81,17 @@ pub enum RecordValue<'a> {
     Time(Time),
     /// The address of the sender or the receiver.
     Address(SocketAddr),
+}
+
+/// What an earlier record calls a number.
+#[derive(Clone, Copy)]
+pub struct CalledName<'a> {
+    /// The node of the number.
+    pub node: u32,
+    /// The name.
+    pub name: &'a str,
+    /// The record that gave it.
+    pub record: u64,
 }
 
 /// A value in the form in which it is compared.
@@ -100,13 +127,56 @@ pub enum Leaf<'a> {
 }
 
 impl<'a> RecordScope<'a> {
-    pub(super) fn new(record: &'a Record<'a>, protocols: &[String], redact: bool) -> RecordScope<'a> {
+    pub(super) fn new(
+        record: &'a Record<'a>,
+        annotations: Annotations<'a>,
+        protocols: &[String],
+        redact: bool,
+    ) -> RecordScope<'a> {
         let message = match &record.body {
             Body::Message { message, tables, tree } => Some(MessageView { tables, tree, bytes: message.bytes }),
             _ => None,
         };
         let protocol = protocols.iter().position(|p| p == record.protocol).unwrap_or(usize::MAX);
-        RecordScope { record, message, protocol, redact }
+        RecordScope { record, annotations, message, protocol, redact }
+    }
+
+    /// What earlier records have to do with this one.
+    pub fn annotations(&self) -> Annotations<'a> {
+        self.annotations
+    }
+
+    /// What tables say of the message as a whole.
+    pub(super) fn definition(&self) -> Option<&'a MessageDef> {
+        let Body::Message { message, tables, tree } = &self.record.body else { return None };
+        definition(message.name, tables, tree)
+    }
+
+    /// What the message says no with.
+    pub(super) fn refused(&self) -> Option<Refused<'a>> {
+        let view = self.message?;
+        refused(self.definition()?, view.tables, view.tree)
+    }
+
+    /// What earlier records call the message's numbers.
+    pub(super) fn called(&self) -> impl Iterator<Item = CalledName<'a>> {
+        let named = self.annotations.names().map(|(node, name, record)| CalledName { node, name, record });
+        named.filter(|called| self.node(called.node).is_some_and(|node| !self.hides(node)))
+    }
+
+    /// The line that says what the message is about.
+    fn info(&self) -> Option<String> {
+        let MessageView { tables, tree, bytes } = self.message?;
+        let layout = self.definition().and_then(|def| def.layout);
+        let source = InfoSource { tables, tree, bytes, layout, redact: self.redact };
+        let mut text = String::new();
+        write_info(source, &|node| self.annotations.name_of(node).map(|(name, _)| name), &mut text);
+        Some(text)
+    }
+
+    /// The path of a field as the JSON's `names` and `refused` have it.
+    pub(super) fn field_path(&self, node: u32) -> String {
+        self.message.map_or_else(String::new, |v| format!("fields.{}", problem_path(v.tree, v.tables, node)))
     }
 
     pub(super) fn node(&self, index: u32) -> Option<&'a Node> {
@@ -147,6 +217,9 @@ impl<'a> RecordScope<'a> {
             RecordValue::Text(text) => Leaf::Text(Cow::Borrowed(text)),
             RecordValue::Time(time) => Leaf::Time(time),
             RecordValue::Address(at) => Leaf::Address(at),
+            RecordValue::Bool(truth) => Leaf::Bool(truth),
+            RecordValue::FieldPath(node) => Leaf::Text(Cow::Owned(self.field_path(node))),
+            RecordValue::Info => self.info().map_or(Leaf::Null, |text| Leaf::Text(Cow::Owned(text))),
             RecordValue::ProblemText(i) => self.problem(i, |p, v| problem_text(p, v.tables, v.tree)),
             RecordValue::ProblemField(i) => self.problem(i, |p, v| problem_path(v.tree, v.tables, p.node)),
             RecordValue::ProblemBytes(i) => self.problem_bytes(i).map_or(Leaf::Null, |bytes| Leaf::Hex(hex(bytes))),

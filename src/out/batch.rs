@@ -130,11 +130,15 @@ impl Batch {
         self.head(record, what);
     }
 
-    /// Finds the annotations of the record that was added last.
-    pub fn annotate(&mut self, record: &Record<'_>, annotator: &mut Annotator) {
-        let own = annotator.next(record, &mut self.annotation_store);
+    /// Where the annotations of its records are kept.
+    pub fn annotation_store(&mut self) -> &mut AnnotationStore {
+        &mut self.annotation_store
+    }
+
+    /// Sets the annotations of the record that was added last.
+    pub fn annotate(&mut self, annotations: AnnotationRange) {
         if let Some(head) = self.heads.last_mut() {
-            head.annotations = own;
+            head.annotations = annotations;
         }
     }
 

@@ -8,7 +8,7 @@ use super::clock::{Clock, Zone};
 use super::paint::Paint;
 use super::tree::{Annotations, TimeForm};
 use crate::captured::{Captured, escape};
-use crate::facts::{InfoSource, write_info};
+use crate::facts::{InfoSource, definition, write_info};
 use crate::proto::Side;
 use crate::record::{Body, Record, event_word};
 
@@ -130,8 +130,7 @@ impl OneLineWriter {
         self.rest.clear();
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let def = tables.message_named(message.name.raw()).and_then(|id| tables.message(id));
-                let layout = def.and_then(|def| def.layout);
+                let layout = definition(message.name, tables, tree).and_then(|def| def.layout);
                 let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.options.redact };
                 let mut text = String::new();
                 write_info(source, &|node| annotations.name_of(node).map(|(name, _)| name), &mut text);

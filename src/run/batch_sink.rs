@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::formatter::{Formatter, OVERFULL};
 use super::ordered::OrderedWriter;
-use crate::out::tree::Annotator;
+use crate::out::tree::AnnotationRange;
 use crate::out::{Batch, Body, Outlined, Record};
 use crate::tree::Tree;
 
@@ -38,10 +38,10 @@ impl<W: std::io::Write> BatchSink<W> {
     }
 
     /// Adds a record, with its annotations where these are found here and not when the batch is printed.
-    pub(super) fn record(&mut self, record: &Record<'_>, annotator: Option<&mut Annotator>) {
+    pub(super) fn record(&mut self, record: &Record<'_>, annotations: Option<AnnotationRange>) {
         self.batch.push(record);
-        if let Some(annotator) = annotator {
-            self.batch.annotate(record, annotator);
+        if let Some(annotations) = annotations {
+            self.batch.annotate(annotations);
         }
         // A message's tree follows; the batch is not whole before that.
         if !matches!(record.body, Body::Message { .. }) {

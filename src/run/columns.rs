@@ -6,6 +6,7 @@ use crate::captured::Escaped;
 use crate::filter::{Leaf, Paths, RecordScope, RecordValue};
 use crate::out::csv_cell;
 use crate::out::json::{self, JsonOptions, JsonWriter};
+use crate::out::tree::Annotations;
 use crate::out::{Body, Record, format_time};
 
 /// Writes records as lines of values.
@@ -31,21 +32,26 @@ impl Columns {
         columns
     }
 
+    /// Whether [`record`](Columns::record) needs the names that earlier records give.
+    pub(super) fn wants_names(&self) -> bool {
+        self.paths.wants_names()
+    }
+
     /// Appends a record.
-    pub(super) fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+    pub(super) fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
         for i in 0..self.paths.paths().len() {
             self.cell.clear();
-            self.fill(i, record);
+            self.fill(i, record, annotations);
             self.end_cell(i == 0, out);
         }
         out.push(b'\n');
     }
 
     /// Puts the values of a column into the cell: one as it is; several joined by commas, or in CSV as a JSON array.
-    fn fill(&mut self, column: usize, record: &Record<'_>) {
+    fn fill(&mut self, column: usize, record: &Record<'_>, annotations: Annotations<'_>) {
         let Columns { paths, csv, json, cell } = self;
         let Some(path) = paths.paths().get(column) else { return };
-        let scope = paths.scope(record);
+        let scope = paths.scope(record, annotations);
         let mut values = 0;
         scope.any(path, &mut |_| {
             values += 1;
@@ -133,6 +139,13 @@ impl<'a> Cell<'_, 'a> {
                     json::string(out, name);
                 }
                 out.push(b']');
+            }
+            (RecordValue::CalledNames, Body::Message { message, tables, tree }) => {
+                json.names(tables, tree, message.bytes, scope.annotations(), out);
+            }
+            (RecordValue::CalledName(called), _) => json::called(called.name, called.record, out),
+            (RecordValue::Refused(refused), Body::Message { tables, tree, message }) => {
+                json.refusal(tables, tree, message.bytes, &refused, out);
             }
             (RecordValue::Problems, Body::Message { message, tables, tree }) => {
                 json.problem_list(tables, tree, message.bytes, out);

@@ -6,7 +6,7 @@ use super::batch_sink::BatchSink;
 use super::formatter::Formatter;
 use super::writer::RecordWriter;
 use crate::filter::Filter;
-use crate::out::tree::{AnnotationStore, Annotator};
+use crate::out::tree::{AnnotationRange, AnnotationStore, Annotator};
 use crate::out::{Outlined, Record};
 use crate::pipeline::Output;
 use crate::tree::Tree;
@@ -18,7 +18,8 @@ const BUFFER: usize = 64 << 10;
 pub struct Printer<W: Write> {
     mode: Mode<W>,
     filter: Option<Filter>,
-    /// With a filter and batches, finds annotations here: it has to see the records that the filter drops, which no batch has.
+    /// Finds annotations where this is not left to the threads that print batches: with a filter it has to see the records that the
+    /// filter drops, which no batch has.
     annotator: Option<Annotator>,
     /// How many records may still be printed.
     left: u64,
@@ -36,7 +37,9 @@ impl<W: Write> Printer<W> {
     /// Prints the records that `filter` keeps onto `to`, with `threads` threads.
     pub fn new(formatter: Formatter, filter: Option<Filter>, threads: usize, to: W) -> Self {
         let mut formatter = formatter;
-        let annotator = if filter.is_some() && threads > 1 { formatter.take_annotator() } else { None };
+        let here = threads <= 1 || filter.is_some();
+        let names = filter.as_ref().is_some_and(Filter::wants_names).then(Annotator::default);
+        let annotator = if here { formatter.take_annotator().or(names) } else { None };
         let mode = match threads {
             0 | 1 => Mode::Direct(Box::new(Direct::new(formatter.writer, to))),
             _ => Mode::Batched(Box::new(BatchSink::new(formatter, to))),
@@ -98,20 +101,23 @@ impl<W: Write> Output for Printer<W> {
         if self.is_done() {
             return;
         }
-        let annotator = match &mut self.mode {
-            Mode::Direct(direct) => &mut direct.annotator,
-            Mode::Batched(_) => &mut self.annotator,
+        let store = match &mut self.mode {
+            Mode::Direct(direct) => direct.cleared_store(),
+            Mode::Batched(batches) => batches.batch.annotation_store(),
         };
-        if self.filter.as_ref().is_some_and(|f| !f.keeps(record)) {
-            if let Some(annotator) = annotator {
-                annotator.learn(record);
-            }
-            return;
+        let mut own = self.annotator.as_mut().map(|annotator| annotator.see(record, store));
+        if let Some(filter) = &self.filter
+            && !filter.keeps(record, own.map(|own| store.get(own)).unwrap_or_default())
+        {
+            return own.into_iter().for_each(|own| store.drop_last(own));
+        }
+        if let (Some(annotator), Some(own)) = (&mut self.annotator, &mut own) {
+            annotator.print(record, own);
         }
         self.left -= 1;
         match &mut self.mode {
-            Mode::Direct(direct) => direct.record(record),
-            Mode::Batched(batches) => batches.record(record, self.annotator.as_mut()),
+            Mode::Direct(direct) => direct.record(record, own.unwrap_or_default()),
+            Mode::Batched(batches) => batches.record(record, own),
         }
     }
 
@@ -153,7 +159,6 @@ impl<W: Write> Output for Printer<W> {
 /// Prints on the thread that decodes. Nothing is copied.
 struct Direct<W: Write> {
     writer: RecordWriter,
-    annotator: Option<Annotator>,
     annotations: AnnotationStore,
     buffer: Vec<u8>,
     to: W,
@@ -162,14 +167,16 @@ struct Direct<W: Write> {
 
 impl<W: Write> Direct<W> {
     fn new(writer: RecordWriter, to: W) -> Self {
-        let annotator = writer.annotator();
-        Direct { writer, annotator, annotations: AnnotationStore::default(), buffer: Vec::new(), to, error: None }
+        Direct { writer, annotations: AnnotationStore::default(), buffer: Vec::new(), to, error: None }
     }
 
-    fn record(&mut self, record: &Record<'_>) {
+    /// Takes the annotations of the next record.
+    fn cleared_store(&mut self) -> &mut AnnotationStore {
         self.annotations.clear(BUFFER);
-        let store = &mut self.annotations;
-        let own = self.annotator.as_mut().map(|annotator| annotator.next(record, store)).unwrap_or_default();
+        &mut self.annotations
+    }
+
+    fn record(&mut self, record: &Record<'_>, own: AnnotationRange) {
         self.writer.record(record, self.annotations.get(own), &mut self.buffer);
         if self.buffer.len() >= BUFFER {
             self.flush();

@@ -22,7 +22,10 @@ pub enum RecordWriter {
 impl RecordWriter {
     /// Whether [`record`](RecordWriter::record) needs annotations.
     pub(super) fn wants_annotations(&self) -> bool {
-        matches!(self, RecordWriter::Tree(_) | RecordWriter::OneLine(_))
+        match self {
+            RecordWriter::Json(_) | RecordWriter::Tree(_) | RecordWriter::OneLine(_) => true,
+            RecordWriter::Columns(columns) => columns.wants_names(),
+        }
     }
 
     /// What makes these annotations, where they are needed.
@@ -38,10 +41,10 @@ impl RecordWriter {
     /// Appends a record.
     pub(super) fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
         match self {
-            RecordWriter::Json(writer) => writer.record(record, out),
+            RecordWriter::Json(writer) => writer.record(record, annotations, out),
             RecordWriter::Tree(writer) => writer.record(record, annotations, out),
             RecordWriter::OneLine(writer) => writer.record(record, annotations, out),
-            RecordWriter::Columns(columns) => columns.record(record, out),
+            RecordWriter::Columns(columns) => columns.record(record, annotations, out),
         }
     }
 }

@@ -109,6 +109,12 @@ impl Tables {
         self.program.messages_by_name.get(name).copied()
     }
 
+    /// A message by its name among the tables' names.
+    #[inline]
+    pub fn message_called(&self, name: Sym) -> Option<MessageId> {
+        self.program.messages_by_sym.get(name.0 as usize).copied().flatten()
+    }
+
     /// The message of a service with a number (sender 0: client, 1: server).
     #[inline]
     pub fn message_id(&self, service: &Service, sender: usize, number: u64) -> Option<MessageId> {

@@ -53,6 +53,7 @@ fn at<'a>(record: &'a Value, path: &str) -> Vec<&'a Value> {
         for value in now {
             match step {
                 _ if deep => anywhere(value, step, &mut next),
+                "*" if value.is_object() => next.extend(value.as_object().into_iter().flat_map(|map| map.values())),
                 "*" => next.extend(value.as_array().into_iter().flatten()),
                 _ => match step.parse::<usize>() {
                     Ok(n) => next.extend(value.as_array().and_then(|l| l.get(n))),
@@ -111,6 +112,19 @@ const QUESTIONS: &[(&str, Question)] = &[
     ("length > 100", |r| num(r, "length", |n| n > 100.0)),
     ("reply_to", |r| r.get("reply_to").is_some()),
     ("elapsed_ms > 0.5", |r| num(r, "elapsed_ms", |n| n > 0.5)),
+    ("expects_reply", |r| r.get("expects_reply").is_some()),
+    ("expects_reply == true and from == server", |r| r.get("expects_reply").is_some() && is(r, "from", "server")),
+    ("refused", |r| r.get("refused").is_some()),
+    ("refused.name == \"kNetErrAuthenticationFailed\"", |r| is(r, "refused/name", "kNetErrAuthenticationFailed")),
+    ("refused.name == kNetErrPlayerNotFound", |r| is(r, "refused/name", "kNetErrPlayerNotFound")),
+    ("refused.value == 7 and refused.field == \"fields.result\"", |r| num(r, "refused/value", |n| n == 7.0)),
+    ("info contains \"Nexus\"", |r| text(r, "info", |t| t.contains("Nexus"))),
+    ("info matches \"^play as .\"", |r| text(r, "info", |t| t.starts_with("play as ") && t.len() > 8)),
+    ("names", |r| r.get("names").is_some()),
+    ("names[*].name == \"Ávätar Øne\"", |r| is(r, "names/*/name", "Ávätar Øne")),
+    ("names[\"fields.player_id\"].name == \"Ávätar Øne\"", |r| is(r, "names/fields.player_id/name", "Ávätar Øne")),
+    ("names[*].record < 110", |r| num(r, "names/*/record", |n| n < 110.0)),
+    ("*.name == \"Ávätar Øne\"", |r| is(r, "**/name", "Ávätar Øne")),
     ("problems", |r| r.get("problems").is_some()),
     ("problems[*].severity == \"warning\"", |r| is(r, "problems/*/severity", "warning")),
     ("problems[0].text contains \"UTF-8\"", |r| text(r, "problems/0/text", |t| t.contains("UTF-8"))),

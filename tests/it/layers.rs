@@ -22,7 +22,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),
     ("out", &["leb128", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
-    ("filter", &["suggest", "tree", "table", "capture", "proto", "out"]),
+    ("filter", &["suggest", "tree", "table", "capture", "facts", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["pdu", "tree", "table", "capture", "flow", "session", "proto", "out"]),
     // Two captures side by side.

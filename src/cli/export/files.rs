@@ -11,7 +11,7 @@ use super::file_name::FileNames;
 use super::file_writer::FileWriter;
 use crate::captured::file_name;
 use crate::facts::Files;
-use crate::filter::Filter;
+use crate::filter::RecordFilter;
 use crate::out::Record;
 use crate::output_file::{Access, Inputs, OutputFile, Spool};
 use crate::pipeline::{Output, StreamOver};
@@ -34,7 +34,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
         files: Files::new(max_file, redact),
         writer: FileWriter::new(names, spool, reading.inputs.clone(), max_file),
         lists,
-        filter,
+        filter: RecordFilter::new(filter),
         found: Found::default(),
         error: None,
     };
@@ -61,7 +61,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
         }
     }
     ending.say_summary(&outcome);
-    ending.status(&outcome, filter.as_ref())
+    ending.status(&outcome, filter.filter())
 }
 
 /// How many files there are.
@@ -77,7 +77,7 @@ struct Collector {
     files: Files,
     writer: FileWriter,
     lists: Lists,
-    filter: Option<Filter>,
+    filter: RecordFilter,
     found: Found,
     error: Option<io::Error>,
 }
@@ -123,7 +123,7 @@ impl Output for Collector {
         if self.error.is_some() {
             return;
         }
-        let kept = self.filter.as_ref().is_none_or(|filter| filter.keeps(record));
+        let kept = self.filter.keeps(record);
         let (spool, error) = (&mut self.writer.spool, &mut self.error);
         let mut keep = |bytes: &[u8]| spool.append(bytes).map_err(|wrong| error.get_or_insert(wrong).kind()).ok();
         self.files.record(record, kept, &mut keep);

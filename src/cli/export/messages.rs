@@ -76,11 +76,14 @@ impl Output for Packets {
     fn record(&mut self, record: &Record<'_>) {
         self.store.clear(KEEP);
         let range = self.names.next(record, &mut self.store);
-        if self.left == 0 || self.error.is_some() || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record)) {
+        let names = self.store.get(range);
+        if self.left == 0
+            || self.error.is_some()
+            || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names))
+        {
             return;
         }
         let Body::Message { message, tables, tree } = record.body else { return };
-        let names = self.store.get(range);
         let def = tables.message_named(message.name.raw()).and_then(|id| tables.message(id));
         let layout = def.and_then(|def| def.layout);
         let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };

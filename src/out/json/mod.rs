@@ -3,6 +3,8 @@
 //! Most of a run's time is spent here. So the text is appended to a buffer that is used again; `serde_json` would build a tree of its own for each
 //! message.
 
+mod answers;
+mod events;
 mod named;
 mod spans;
 mod strings;
@@ -14,10 +16,13 @@ use super::clock::Clock;
 use super::problem::{any_name, problem_text_into, write_path};
 use super::scratch::{Scratch, TextWriter};
 use super::table_cache::Label;
-use crate::proto::{Event, EventKind, Message};
-use crate::record::{Body, Counts, Record, event_word};
+use super::tree::Annotations;
+use crate::facts::Refused;
+use crate::proto::Message;
+use crate::record::{Body, Counts, Record};
 use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Problem, RecordLink, Tree};
+pub use answers::called;
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
 pub(super) use value::text;
 use value::{JsonView, TooDeep};
@@ -56,17 +61,18 @@ impl JsonWriter {
         JsonWriter { formatter: JsonFormatter { options, ..JsonFormatter::default() }, scratch: Scratch::default() }
     }
 
-    /// Appends a record and a line feed.
-    pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+    /// Appends a record and a line feed; `annotations` is what earlier records have to do with it.
+    pub fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        self.formatter.record(record, &mut w);
+        self.formatter.record(record, annotations, &mut w);
         w.finish();
     }
 
     /// Appends the keys of a message, from `message` on.
     pub fn message_body(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        self.formatter.message_body(message, &self.formatter.view(tables, tree, message.bytes), &mut w);
+        let view = self.formatter.view(tables, tree, message.bytes);
+        self.formatter.message_body(message, &view, Annotations::default(), &mut w);
         w.finish();
     }
 
@@ -108,6 +114,29 @@ impl JsonWriter {
         w.finish();
     }
 
+    /// Appends the object of what earlier records call a message's numbers; nothing where they call none of them anything.
+    pub fn names(
+        &mut self,
+        tables: &Tables,
+        tree: &Tree,
+        bytes: &[u8],
+        annotations: Annotations<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let mut w = self.scratch.writer(out);
+        let view = self.formatter.view(tables, tree, bytes);
+        self.formatter.name_object(annotations, &view, b"{\"", &mut w);
+        w.finish();
+    }
+
+    /// Appends the object of what a message says no with.
+    pub fn refusal(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], refused: &Refused<'_>, out: &mut Vec<u8>) {
+        let mut w = self.scratch.writer(out);
+        let view = self.formatter.view(tables, tree, bytes);
+        self.formatter.refused(refused, &view, &mut w);
+        w.finish();
+    }
+
     /// Appends the array of a message's links of a kind.
     pub fn links(&mut self, tree: &Tree, kind: LinkKind, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
@@ -128,7 +157,7 @@ impl JsonFormatter {
         JsonView { tables, tree, bytes, redact: self.options.redact }
     }
 
-    fn record(&mut self, record: &Record<'_>, w: &mut TextWriter<'_>) {
+    fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, w: &mut TextWriter<'_>) {
         w.fixed(b"{\"record\":");
         w.number(record.number);
         w.fixed(b",\"time\":\"");
@@ -152,15 +181,21 @@ impl JsonFormatter {
         w.fixed(b"\",");
         match &record.body {
             Body::Message { message, tables, tree } => {
-                self.message_body(message, &self.view(tables, tree, message.bytes), w);
+                self.message_body(message, &self.view(tables, tree, message.bytes), annotations, w);
             }
-            Body::Event(event) => event_body(event, self.options.redact, w),
-            Body::StreamEnd { text, counts } => stream_end(text, *counts, w.vec()),
+            Body::Event(event) => events::event_body(event, self.options.redact, w),
+            Body::StreamEnd { text, counts } => events::stream_end(text, *counts, w.vec()),
         }
         w.fixed(b"}\n");
     }
 
-    fn message_body(&mut self, message: &Message<'_>, view: &JsonView<'_>, w: &mut TextWriter<'_>) {
+    fn message_body(
+        &mut self,
+        message: &Message<'_>,
+        view: &JsonView<'_>,
+        annotations: Annotations<'_>,
+        w: &mut TextWriter<'_>,
+    ) {
         w.fixed(b"\"message\":\"");
         strings::escaped(w, message.name.raw().as_bytes());
         w.byte(b'"');
@@ -186,9 +221,11 @@ impl JsonFormatter {
                 links(view.tree, kind, w);
             }
         }
+        self.before_fields(message, view, annotations, w);
         w.fixed(b",\"fields\":");
         self.state.too_deep = None;
         self.fields(view, w);
+        self.name_object(annotations, view, b",\"names\":{\"", w);
         let too_deep = self.state.too_deep.take();
         if !view.tree.problems().is_empty() || too_deep.is_some() {
             w.fixed(b",\"problems\":");
@@ -305,71 +342,6 @@ fn link(of: &RecordLink, w: &mut TextWriter<'_>) {
 #[inline]
 pub(super) fn unquoted(tables: &Tables, tree: &Tree, bytes: &[u8], node: &Node, w: &mut TextWriter<'_>) {
     value::unquoted(&JsonView { tables, tree, bytes, redact: false }, node, w);
-}
-
-fn event_body(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
-    let out = w.vec();
-    let name = event_word(&Body::Event(event));
-    out.extend_from_slice(b"\"event\":\"");
-    out.extend_from_slice(name.as_bytes());
-    out.push(b'"');
-    for (key, value) in [("offset", event.offset), ("length", event.length)] {
-        if let Some(n) = value {
-            out.extend_from_slice(format!(",\"{key}\":").as_bytes());
-            number(out, n);
-        }
-    }
-    match &event.kind {
-        EventKind::Key { key_file, .. } => {
-            out.extend_from_slice(b",\"key_file\":");
-            string(out, key_file);
-        }
-        EventKind::Resync { passed_over } => {
-            out.extend_from_slice(b",\"passed_over\":");
-            number(out, *passed_over);
-        }
-        EventKind::Unanswered { request, message, waited } => {
-            out.extend_from_slice(b",\"request\":");
-            number(out, *request);
-            out.extend_from_slice(b",\"waited_ms\":");
-            out.extend_from_slice(format!("{}", (waited / 1000) as f64 / 1000.0).as_bytes());
-            out.extend_from_slice(b",\"message\":");
-            string(out, message);
-        }
-        EventKind::Limit { limit } => {
-            out.extend_from_slice(b",\"limit\":");
-            string(out, limit);
-        }
-        _ => {}
-    }
-    out.extend_from_slice(b",\"text\":");
-    string(out, &event.text);
-    event_bytes(event, redact, w);
-}
-
-/// The bytes that became no message, as far as the event shows them. What they say is not known, so all of them may be secret.
-fn event_bytes(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
-    if event.bytes.is_empty() {
-        return;
-    }
-    w.fixed(b",\"bytes\":\"");
-    if redact {
-        w.raw(format!("<redacted, {} bytes>", event.bytes.len()).as_bytes());
-    } else {
-        strings::hex(w, &event.bytes);
-    }
-    w.byte(b'"');
-    if event.cut() > 0 {
-        w.fixed(b",\"bytes_cut\":");
-        w.number(event.cut());
-    }
-}
-
-fn stream_end(text: &str, counts: Counts, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"\"event\":\"stream_end\",\"bytes\":");
-    write_counts(counts, out);
-    out.extend_from_slice(b",\"text\":");
-    string(out, text);
 }
 
 /// Appends byte counts as an object.

@@ -75,7 +75,12 @@ fn message(protocols: Vec<Value>) -> Value {
             "elapsed_ms": { "type": "number" },
             "sent_again": links,
             "acknowledges": links,
+            "expects_reply": { "const": true },
+            "refused": { "$ref": "#/$defs/refusal" },
+            "info": { "type": "string", "minLength": 1 },
             "fields": { "type": ["object", "array"] },
+            "names": { "type": "object", "minProperties": 1, "propertyNames": { "pattern": "^fields\\." },
+                       "additionalProperties": { "$ref": "#/$defs/called" } },
             "problems": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/problem" } }
         },
         "dependentRequired": { "reply_to": ["elapsed_ms"], "elapsed_ms": ["reply_to"] },
@@ -139,6 +144,20 @@ fn shapes() -> Map<String, Value> {
             "link",
             json!({ "type": "object", "required": ["record", "elapsed_ms"], "properties": {
             "record": { "type": "integer", "minimum": 1 }, "elapsed_ms": { "type": "number" } },
+            "additionalProperties": false }),
+        ),
+        (
+            // Which field says no; nothing where the message always does.
+            "refusal",
+            json!({ "type": "object", "properties": { "field": { "type": "string" },
+            "value": { "type": ["integer", "string", "boolean"] }, "name": { "type": "string" } },
+            "dependentRequired": { "field": ["value"], "value": ["field"] },
+            "additionalProperties": false }),
+        ),
+        (
+            "called",
+            json!({ "type": "object", "required": ["name", "record"], "properties": {
+            "name": { "type": "string" }, "record": { "type": "integer", "minimum": 1 } },
             "additionalProperties": false }),
         ),
         (

@@ -33,6 +33,12 @@ impl<'a> Annotations<'a> {
         Some((self.text.get(named.start..named.end)?, named.record))
     }
 
+    /// All nodes whose numbers have names, in ascending order, each with its name and the record that gave it.
+    pub fn names(&self) -> impl Iterator<Item = (u32, &'a str, u64)> {
+        let text = self.text;
+        self.named.iter().filter_map(|named| Some((named.node, text.get(named.start..named.end)?, named.record)))
+    }
+
     /// The name of a node's number and the record that gave it. Nodes have to be asked for in ascending order: names of earlier nodes are
     /// dropped.
     #[inline(never)]
@@ -90,6 +96,13 @@ impl AnnotationStore {
         self.text.shrink_to(keep);
     }
 
+    /// Drops the annotations of the record that came last.
+    pub fn drop_last(&mut self, range: AnnotationRange) {
+        let start = self.named.get(range.first).map_or(self.text.len(), |named| named.start);
+        self.named.truncate(range.first);
+        self.text.truncate(start);
+    }
+
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
         size_of_val(self.named.as_slice()) + self.text.len()
@@ -127,9 +140,6 @@ pub enum TimeForm {
     Delta,
 }
 
-/// Bytes that stay allocated for the names in records that are not printed.
-const UNUSED: usize = 16 << 10;
-
 /// Reads records in capture order and finds what to show beside later ones.
 #[derive(Default)]
 pub struct Annotator {
@@ -140,10 +150,8 @@ pub struct Annotator {
     /// The times of the first record, and of the last one that was printed, in nanoseconds.
     first: Option<i64>,
     previous: Option<i64>,
-    /// The bound on names was reached with a record that is not printed: the next one says so.
+    /// The bound on names was reached, and no record that is printed said so yet.
     forgotten: bool,
-    /// Takes the names in records that are not printed.
-    unused: AnnotationStore,
 }
 
 impl Annotator {
@@ -152,33 +160,33 @@ impl Annotator {
         Annotator { zone, ..Annotator::default() }
     }
 
-    /// Learns from the next record. What earlier records add to its tree goes into `annotation_store`; the range returned finds it there.
+    /// Learns from the next record, which is printed. What earlier records add to it goes into `annotation_store`; the range returned finds
+    /// it there.
     pub fn next(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> AnnotationRange {
+        let mut range = self.see(record, annotation_store);
+        self.print(record, &mut range);
+        range
+    }
+
+    /// The same for a record of which it is not known yet whether it is printed. If it is, [`print`](Annotator::print) follows.
+    pub fn see(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> AnnotationRange {
+        let now = nanoseconds(record);
+        let since_first = now.wrapping_sub(*self.first.get_or_insert(now));
+        let first = annotation_store.named.len();
+        self.forgotten |= self.names_in(record, annotation_store);
+        AnnotationRange { since_first, first, end: annotation_store.named.len(), ..AnnotationRange::default() }
+    }
+
+    /// Completes the annotations of a record that is printed: what it owes to the record printed before it.
+    pub fn print(&mut self, record: &Record<'_>, range: &mut AnnotationRange) {
         let seconds = record.at.time.seconds;
         let offset = self.zone.offset(seconds);
         let day = Some((seconds.saturating_add(offset).div_euclid(86_400), offset));
-        let mut annotations = AnnotationRange {
-            new_day: day != self.day,
-            first: annotation_store.named.len(),
-            ..AnnotationRange::default()
-        };
+        range.new_day = day != self.day;
         self.day = day;
         let now = nanoseconds(record);
-        annotations.since_first = now.wrapping_sub(*self.first.get_or_insert(now));
-        annotations.since_previous = now.wrapping_sub(self.previous.replace(now).unwrap_or(now));
-        let full = self.names_in(record, annotation_store);
-        annotations.forgotten = std::mem::take(&mut self.forgotten) | full;
-        annotations.end = annotation_store.named.len();
-        annotations
-    }
-
-    /// Learns from a record that a filter drops: later records show the names in it all the same.
-    pub fn learn(&mut self, record: &Record<'_>) {
-        self.first.get_or_insert_with(|| nanoseconds(record));
-        let mut unused = std::mem::take(&mut self.unused);
-        self.forgotten |= self.names_in(record, &mut unused);
-        unused.clear(UNUSED);
-        self.unused = unused;
+        range.since_previous = now.wrapping_sub(self.previous.replace(now).unwrap_or(now));
+        range.forgotten = std::mem::take(&mut self.forgotten);
     }
 
     fn names_in(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> bool {
@@ -186,5 +194,24 @@ impl Annotator {
         let answers = message.reply.map(|reply| reply.record);
         let seen = InferenceMessage { tables, tree, bytes: message.bytes, record: record.number, answers };
         self.names.infer(seen, annotation_store)
+    }
+}
+
+/// Bytes that stay allocated for the names in one record.
+const KEEP: usize = 64 << 10;
+
+/// Annotates one record at a time, for an output that needs the annotations no longer than the record.
+#[derive(Default)]
+pub struct RecordAnnotator {
+    annotator: Annotator,
+    store: AnnotationStore,
+}
+
+impl RecordAnnotator {
+    /// The annotations of the next record.
+    pub fn next(&mut self, record: &Record<'_>) -> Annotations<'_> {
+        self.store.clear(KEEP);
+        let range = self.annotator.next(record, &mut self.store);
+        self.store.get(range)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::annotations::AnnotationStore;
 use super::hashing::RandomSeed;
-use crate::table::Tables;
+use crate::table::{ReadAs, Tables, TypeDef};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text, mark};
 
 /// How many names are remembered; beyond that the oldest are forgotten.
@@ -19,6 +19,8 @@ const LENGTH: usize = 64;
 /// The roles of a type, as bits: its values identify things, or name them.
 const NUMBER: u8 = 1;
 const NAME: u8 = 2;
+/// There may be such values within its values.
+const WITHIN: u8 = 4;
 
 /// Something that can have a name: the protocol's tables, the kind of thing, its number.
 type Nameable = (usize, Sym, u128);
@@ -78,11 +80,18 @@ impl NameInference {
             self.roles.len() - 1
         });
         let roles = self.roles.get(at).map_or(&[][..], |(_, roles)| roles);
-        for (index, node) in (0..).zip(seen.tree.nodes()) {
+        let nodes = seen.tree.nodes();
+        let mut index = 0u32;
+        while let Some(node) = nodes.get(index as usize) {
             let role = roles.get(node.ty.0 as usize).copied().unwrap_or(0);
-            if role == 0 {
+            let here = index;
+            // Code that frames messages makes regions of its own around their fields.
+            let inside = role & WITHIN != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER);
+            index = if inside { here + 1 } else { node.end.max(here + 1) };
+            if role & (NUMBER | NAME) == 0 || node.has(mark::SPAN) {
                 continue;
             }
+            let index = here;
             if role & NUMBER != 0 {
                 self.numbers.push(index);
             }
@@ -213,8 +222,41 @@ fn tables_id(tables: &Tables) -> usize {
 
 /// The roles of each type of some tables.
 fn roles(tables: &Tables) -> Vec<u8> {
-    let defs = (0..).map_while(|ty| tables.type_def(TypeRef(ty)));
-    defs.map(|def| if def.ids.is_empty() { 0 } else { NUMBER } | if def.names.is_empty() { 0 } else { NAME }).collect()
+    let defs: Vec<&TypeDef> = (0..).map_while(|ty| tables.type_def(TypeRef(ty))).collect();
+    let own = |def: &&TypeDef| {
+        let (number, name) = (u8::from(!def.ids.is_empty()), u8::from(!def.names.is_empty()));
+        (number * NUMBER) | (name * NAME)
+    };
+    let mut roles: Vec<u8> = defs.iter().map(own).collect();
+    // Nodes that code makes may have no type.
+    roles.iter_mut().take(1).for_each(|role| *role |= WITHIN);
+    // Each round finds the types one structure further out.
+    loop {
+        let mut more = false;
+        for (ty, def) in (0..).zip(&defs) {
+            let known = roles.get(ty as usize).is_some_and(|role| role & WITHIN != 0);
+            if !known && has_within(tables, TypeRef(ty), def, &roles) {
+                roles.iter_mut().skip(ty as usize).take(1).for_each(|role| *role |= WITHIN);
+                more = true;
+            }
+        }
+        if !more {
+            return roles;
+        }
+    }
+}
+
+/// Whether names or numbers may lie within a type's values, as far as `roles` say so of the types in it.
+fn has_within(tables: &Tables, ty: TypeRef, def: &TypeDef, roles: &[u8]) -> bool {
+    let any = |ty: TypeRef| roles.get(ty.0 as usize).is_some_and(|role| *role != 0);
+    match &def.read {
+        ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => any(*of),
+        ReadAs::Region(region) => region.inner.iter().any(|ty| any(*ty)),
+        ReadAs::Layout { .. } => tables.fields(ty).any(|(_, ty)| any(ty)),
+        // Which types these have is known only when they are read.
+        ReadAs::Family(_) | ReadAs::Value(_) | ReadAs::Native { .. } => true,
+        _ => false,
+    }
 }
 
 /// Reads the first `LENGTH` characters of a text.

@@ -1,6 +1,7 @@
 //! Annotated trees for the eye: one line for the message, one line a field with its value, its name and what it means.
 
 mod annotations;
+mod answers;
 mod hashing;
 mod inferred;
 mod lines;
@@ -21,7 +22,7 @@ use crate::proto::{Event, EventKind, Message};
 use crate::record::{Body, Record};
 use crate::table::Tables;
 use crate::tree::Tree;
-pub use annotations::{AnnotationRange, AnnotationStore, Annotations, Annotator, TimeForm};
+pub use annotations::{AnnotationRange, AnnotationStore, Annotations, Annotator, RecordAnnotator, TimeForm};
 use lines::{LineState, lines};
 pub use meaning::meaning;
 use problems::problem_lines;
@@ -94,10 +95,11 @@ impl TreeWriter {
         w.finish();
     }
 
-    /// Appends the line of a message alone.
-    pub fn message_line(&mut self, message: &Message<'_>, tree: &Tree, out: &mut Vec<u8>) {
+    /// Appends the line of a message, and the one that says what it is about, without its fields.
+    pub fn message_line(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        self.formatter.message_line(message, tree, &mut w);
+        let view = TreeView { tables, tree, bytes: message.bytes, redact: self.formatter.options.redact };
+        self.formatter.message_line(message, &view, Annotations::default(), &mut w);
         w.finish();
     }
 }
@@ -110,7 +112,8 @@ impl TreeFormatter {
         self.head(record, annotations, w);
         match &record.body {
             Body::Message { message, tables, tree } => {
-                self.message_line(message, tree, w);
+                let view = TreeView { tables, tree, bytes: message.bytes, redact: self.options.redact };
+                self.message_line(message, &view, annotations, w);
                 self.body(tables, tree, message.bytes, annotations, w);
                 if annotations.forgotten {
                     painted(w, &self.options.paint.dim, self.options.paint.marks.rule);
@@ -211,7 +214,14 @@ impl TreeFormatter {
         w.fixed(b"  ");
     }
 
-    fn message_line(&self, message: &Message<'_>, tree: &Tree, w: &mut TextWriter<'_>) {
+    fn message_line(
+        &mut self,
+        message: &Message<'_>,
+        view: &TreeView<'_>,
+        annotations: Annotations<'_>,
+        w: &mut TextWriter<'_>,
+    ) {
+        let tree = view.tree;
         painted_captured(w, &self.options.paint.name, message.name);
         if let Some(n) = message.number {
             w.fixed(b" (");
@@ -232,7 +242,7 @@ impl TreeFormatter {
         if !tree.links().is_empty() {
             links::links(message.reply.map(|r| r.record), tree.links(), w);
         }
-        w.byte(b'\n');
+        answers::answers(message, view, annotations, &self.options.paint, &mut self.text, w);
     }
 }
 

@@ -381,11 +381,23 @@ impl Compiler<'_> {
             list.sort_by_key(|m| m.0);
         }
         self.out.messages_by_name = std::mem::take(&mut self.message_ids);
+        self.messages_by_sym();
         tied::find(&mut self.out);
         facts::find(&mut self.out);
         minimums::fill(&mut self.out);
         type_ops::fill(&mut self.out);
         runs::find(&mut self.out);
+    }
+
+    fn messages_by_sym(&mut self) {
+        let mut by_sym = vec![None; self.out.names.len()];
+        for id in self.out.messages_by_name.values() {
+            let name = self.out.messages.get(id.0 as usize).map_or(0, |message| message.name.0 as usize);
+            if let Some(place) = by_sym.get_mut(name) {
+                *place = Some(*id);
+            }
+        }
+        self.out.messages_by_sym = by_sym;
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Program {
     /// Types that can be asked for by name: all that need no parameters.
     pub(in crate::table) types_by_name: HashMap<String, TypeRef>,
     pub(in crate::table) messages_by_name: HashMap<String, MessageId>,
+    /// For each name, by its number, the message that has it.
+    pub(in crate::table) messages_by_sym: Vec<Option<MessageId>>,
     pub(in crate::table) builtins: Builtins,
 }
 
