@@ -250,6 +250,8 @@ pub enum SqlName {
     Clickhouse,
     /// Apache Spark
     Spark,
+    /// SQLite
+    Sqlite,
 }
 
 /// Bytes from a log or a debugger.

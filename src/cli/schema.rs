@@ -30,6 +30,7 @@ fn engine(name: SqlName) -> SqlEngine {
         SqlName::Duckdb => SqlEngine::DuckDb,
         SqlName::Clickhouse => SqlEngine::ClickHouse,
         SqlName::Spark => SqlEngine::Spark,
+        SqlName::Sqlite => SqlEngine::Sqlite,
     }
 }
 

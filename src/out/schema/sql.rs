@@ -15,6 +15,8 @@ pub enum SqlEngine {
     ClickHouse,
     /// Apache Spark 3.5 and later.
     Spark,
+    /// SQLite 3.38 and later.
+    Sqlite,
 }
 
 /// What a column holds.
@@ -49,7 +51,7 @@ pub fn sql(engine: SqlEngine) -> String {
     let shapes = [super::record(), super::message(Vec::new()), super::event()];
     let columns: Vec<String> = columns(&shapes).iter().map(|column| engine.column(column)).collect();
     let (before, after) = engine.around();
-    format!("{before}CREATE TABLE IF NOT EXISTS records (\n    {}\n){after};\n", columns.join(",\n    "))
+    format!("{before}    {}\n{after};\n", columns.join(",\n    "))
 }
 
 /// The columns, each key once, in the order in which records have them.
@@ -88,57 +90,70 @@ fn column_type(shape: &Value) -> ColumnType {
 }
 
 impl SqlEngine {
-    /// What stands before and after the definition: how to load, and how the table is kept.
+    /// What stands before and after the columns: how to load lines, and how the table is kept.
     fn around(self) -> (&'static str, &'static str) {
         match self {
             SqlEngine::DuckDb => (
                 "-- moulsniff CAPTURE... --json > capture.ndjson, then:\n\
-                 -- INSERT INTO records BY NAME SELECT * FROM read_json('capture.ndjson', format = 'nd', columns = (\n\
-                 --     SELECT map(list(name), list(type)) FROM pragma_table_info('records')));\n",
-                "",
+                 -- COPY records FROM 'capture.ndjson' (FORMAT json);\n\
+                 CREATE TABLE IF NOT EXISTS records (\n",
+                ")",
             ),
             SqlEngine::ClickHouse => (
                 "-- moulsniff CAPTURE... --json > capture.ndjson, then:\n\
-                 -- INSERT INTO records FROM INFILE 'capture.ndjson'\n\
-                 --     SETTINGS date_time_input_format = 'best_effort', input_format_json_read_objects_as_strings = 1 FORMAT JSONEachRow;\n",
-                " ENGINE = MergeTree ORDER BY (protocol, service, time, record)",
+                 -- INSERT INTO records FROM INFILE 'capture.ndjson' SETTINGS date_time_input_format = 'best_effort',\n\
+                 --     input_format_json_read_objects_as_strings = 1 FORMAT JSONEachRow;\n\
+                 CREATE TABLE IF NOT EXISTS records (\n",
+                ") ENGINE = MergeTree ORDER BY (protocol, service, time, record)",
             ),
             SqlEngine::Spark => (
-                "-- moulsniff CAPTURE... --json > capture.ndjson, then put OPTIONS (path 'capture.ndjson') behind USING json.\n",
-                " USING json",
+                "-- moulsniff CAPTURE... --json > capture.ndjson, then put OPTIONS (path 'capture.ndjson') behind USING json.\n\
+                 CREATE TABLE IF NOT EXISTS records (\n",
+                ") USING json",
+            ),
+            SqlEngine::Sqlite => (
+                "-- moulsniff CAPTURE... --json > capture.ndjson, then in the shell of sqlite3:\n\
+                 -- .mode ascii\n\
+                 -- .separator \"\\x1f\" \"\\n\"\n\
+                 -- .import capture.ndjson lines\n\
+                 CREATE TABLE IF NOT EXISTS lines (line TEXT NOT NULL);\n\
+                 CREATE VIEW IF NOT EXISTS records AS SELECT\n",
+                "FROM lines",
             ),
         }
     }
 
+    /// One column as the statement has it.
     fn column(self, column: &Column<'_>) -> String {
-        let (quote, words) = (self.quote(), self.words(column.column_type));
-        let name = column.name;
-        match (self, column.required) {
-            (SqlEngine::ClickHouse, true) => format!("{quote}{name}{quote} {words}"),
-            (SqlEngine::ClickHouse, false) => format!("{quote}{name}{quote} Nullable({words})"),
-            (_, true) => format!("{quote}{name}{quote} {words} NOT NULL"),
-            (_, false) => format!("{quote}{name}{quote} {words}"),
+        let Column { name, column_type, required } = column;
+        let words = self.words(*column_type);
+        match self {
+            SqlEngine::DuckDb if *required => format!("\"{name}\" {words} NOT NULL"),
+            SqlEngine::DuckDb => format!("\"{name}\" {words}"),
+            SqlEngine::ClickHouse if *required => format!("`{name}` {words}"),
+            SqlEngine::ClickHouse => format!("`{name}` Nullable({words})"),
+            SqlEngine::Spark if *required => format!("`{name}` {words} NOT NULL"),
+            SqlEngine::Spark => format!("`{name}` {words}"),
+            SqlEngine::Sqlite => format!("line ->> '$.{name}' AS \"{name}\""),
         }
     }
 
-    fn quote(self) -> char {
-        if self == SqlEngine::DuckDb { '"' } else { '`' }
-    }
-
+    /// The name of a type. SQLite takes each value as JSON has it.
     fn words(self, column_type: ColumnType) -> &'static str {
+        // ClickHouse and Spark keep JSON as text, which a query opens.
         let [duckdb, clickhouse, spark] = match column_type {
             ColumnType::Integer => ["BIGINT", "Int64", "BIGINT"],
             ColumnType::Float => ["DOUBLE", "Float64", "DOUBLE"],
             ColumnType::Boolean => ["BOOLEAN", "Bool", "BOOLEAN"],
             ColumnType::Text => ["VARCHAR", "String", "STRING"],
             ColumnType::Time => ["TIMESTAMP_NS", "DateTime64(9, 'UTC')", "TIMESTAMP"],
-            // ClickHouse and Spark keep the text and open it in a query.
             ColumnType::Json => ["JSON", "String", "STRING"],
         };
         match self {
             SqlEngine::DuckDb => duckdb,
             SqlEngine::ClickHouse => clickhouse,
             SqlEngine::Spark => spark,
+            SqlEngine::Sqlite => "",
         }
     }
 }
