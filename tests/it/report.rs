@@ -53,6 +53,18 @@ fn the_page_counts_what_the_capture_holds() {
 }
 
 #[test]
+fn times_are_those_of_the_records_to_the_microsecond() {
+    let page = page("report-times.html", &["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini"]);
+    let meta: Value = serde_json::from_slice(&block(&page, "data-meta")).unwrap();
+    let records = common::records("captures/moul/full_dirtsand.pcapng", &["keys/dirtsand.ini"], &[]);
+    assert_eq!((meta["start"].as_str(), &meta["columns"][0][0]), (Some("2026-11-20T10:16:21.826Z"), &"time".into()));
+    assert_eq!(records[0]["time"], "2026-11-20T10:16:21.826382215Z");
+    let columns = block(&page, "data-columns");
+    let first = f64::from_le_bytes(*columns.first_chunk().unwrap());
+    assert!((first - 0.382_215).abs() < 1e-6, "{first} ms after the start");
+}
+
+#[test]
 fn the_policy_allows_this_script_and_no_other() {
     let page = page("report-policy.html", &["captures/moul/kind_gate.pcap", "--keys", "keys/dirtsand.ini"]);
     let script = page.rsplit_once("<script>").unwrap().1.split_once("</script>").unwrap().0;

@@ -3,10 +3,21 @@
 // Puts the page together: header, tabs, filter, keyboard, and the address, which holds the record, the filter and the view.
 
 const VIEWS = ['messages', 'findings', 'latency', 'vault'];
-const KEYS_HELP = [['j k ↓ ↑', 'next and previous message'], ['Enter', 'open the message; into its tree'], ['Esc', 'one step back'], ['/', 'filter'], ['n p', 'next and previous finding'], ['r', 'to the reply or the request'], ['1 to 4', 'views'], ['t', 'scale of the timeline'], ['i o 0', 'zoom in, zoom out, whole capture'], ['g G', 'first and last message']];
+const KEYS_HELP = [
+  ['j k ↓ ↑', 'next and previous message'],
+  ['Enter', 'open the message; into its tree'],
+  ['Esc', 'one step back'],
+  ['/', 'filter'],
+  ['n p', 'next and previous finding'],
+  ['r', 'to the reply or the request'],
+  ['1 to 4', 'views'],
+  ['t', 'scale of the timeline'],
+  ['i o 0', 'zoom in, zoom out, whole capture'],
+  ['g G', 'first and last message'],
+];
 
 class App {
-  /** @param {Report} report */
+  /** @param {Capture} report */
   constructor(report) {
     this.report = report;
     this.view = 'messages';
@@ -17,12 +28,19 @@ class App {
     this.header();
     this.tabs();
     this.list = new List(report, (row) => this.open(row));
-    this.detail = new DetailView(report, (row) => this.open(row), () => this.shut());
+    this.detail = new DetailView(
+      report,
+      (row) => this.open(row),
+      () => this.shut(),
+    );
     this.timeline = new Timeline(report, (row) => this.open(row));
     this.help();
     const filter = byId('filter');
     let wait = 0;
-    filter.addEventListener('input', () => { clearTimeout(wait); wait = setTimeout(() => this.filter(filter.value), 120); });
+    filter.addEventListener('input', () => {
+      clearTimeout(wait);
+      wait = setTimeout(() => this.filter(filter.value), 120);
+    });
     document.addEventListener('keydown', (event) => this.key(event));
     window.addEventListener('hashchange', () => this.follow());
     this.counted(report.rows);
@@ -30,69 +48,128 @@ class App {
   }
 
   header() {
-    const { meta } = this.report, { columns, rows } = this.report;
+    const { meta } = this.report,
+      { columns, rows } = this.report;
     byId('title').textContent = meta.captures.join(', ');
     document.title = meta.captures.join(', ') + ' · moulsniff';
-    const length = rows ? columns.time[rows - 1] : 0, start = new Date(meta.start);
+    const length = rows ? columns.time[rows - 1] : 0,
+      start = new Date(meta.start);
     const day = start.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
-    byId('span').textContent = `${day}, ${timeOfDay(this.report, 0).slice(0, 12)} – ${timeOfDay(this.report, length).slice(0, 12)} UTC · ${(length / 1000).toPrecision(4)} s · ${count(meta.frames)} frames`;
-    const who = meta.sessions.filter((session) => session.inferred).map((session) => make('span', 'inferred', session.title));
-    const parts = who.slice(0, 6).flatMap((name, i) => i ? [', ', name] : [name]);
-    if (meta.keys.length) parts.push(make('span', '', `${parts.length ? ' · ' : ''}opened with ${meta.keys.join(', ')}`));
+    byId('span').textContent =
+      `${day}, ${timeOfDay(this.report, 0).slice(0, 12)} – ${timeOfDay(this.report, length).slice(0, 12)} UTC · ${(length / 1000).toPrecision(4)} s · ${count(meta.frames)} frames`;
+    const who = meta.sessions
+      .filter((session) => session.inferred)
+      .map((session) => make('span', 'inferred', session.title));
+    const parts = who.slice(0, 6).flatMap((name, i) => (i ? [', ', name] : [name]));
+    if (meta.keys.length)
+      parts.push(make('span', '', `${parts.length ? ' · ' : ''}opened with ${meta.keys.join(', ')}`));
     byId('who').replaceChildren(...parts);
     for (const text of meta.limits) byId('about').append(make('p', 'warning', text));
-    let messages = 0, events = 0, unanswered = 0, refused = 0;
+    let messages = 0,
+      events = 0,
+      unanswered = 0,
+      refused = 0;
     for (let row = 0; row < rows; row++) {
       const flags = columns.flags[row];
-      if (flags & FLAG.event) events++; else messages++;
+      if (flags & FLAG.event) events++;
+      else messages++;
       if (flags & FLAG.unanswered && !(flags & FLAG.event)) unanswered++;
       if (flags & FLAG.refused) refused++;
     }
-    const figure = (/** @type {string} */ name, /** @type {(Node | string)[]} */ value, /** @type {string} */ small, /** @type {string} */ filter) => {
-      const button = make('button', 'figure', make('span', 'quiet', name), make('b', '', ...value), make('small', 'quiet', small));
-      button.addEventListener('click', () => { this.setFilter(filter); this.show('messages'); });
+    const figure = (
+      /** @type {string} */ name,
+      /** @type {(Node | string)[]} */ value,
+      /** @type {string} */ small,
+      /** @type {string} */ filter,
+    ) => {
+      const button = make(
+        'button',
+        'figure',
+        make('span', 'quiet', name),
+        make('b', '', ...value),
+        make('small', 'quiet', small),
+      );
+      button.addEventListener('click', () => {
+        this.setFilter(filter);
+        this.show('messages');
+      });
       return button;
     };
-    const { error, warning, note } = meta.problems, bytes = meta.bytes;
-    const understood = bytes.payload ? (bytes.explained + bytes.opaque) / bytes.payload * 100 : 100;
+    const { error, warning, note } = meta.problems,
+      bytes = meta.bytes;
+    const understood = bytes.payload ? ((bytes.explained + bytes.opaque) / bytes.payload) * 100 : 100;
     const share = understood === 100 ? '100' : Math.min(99.99, understood).toFixed(2);
     const bar = make('span');
     bar.id = 'share';
-    const whole = Math.max(1, bytes.payload + bytes.lost), words = [];
+    const whole = Math.max(1, bytes.payload + bytes.lost),
+      words = [];
     for (const kind of ['explained', 'opaque', 'undecoded', 'closed', 'lost']) {
       if (!bytes[kind]) continue;
       const part = make('i', kind);
-      part.style.width = `${bytes[kind] / whole * 100}%`;
+      part.style.width = `${(bytes[kind] / whole) * 100}%`;
       bar.append(part);
       words.push(`${count(bytes[kind])} ${kind === 'explained' ? 'in fields' : kind}`);
     }
-    const understanding = make('div', 'figure', make('span', 'quiet', 'Bytes understood'), make('b', '', share + ' %'), bar, make('small', 'quiet', words.join(', ')));
+    const understanding = make(
+      'div',
+      'figure',
+      make('span', 'quiet', 'Bytes understood'),
+      make('b', '', share + ' %'),
+      bar,
+      make('small', 'quiet', words.join(', ')),
+    );
     byId('figures').replaceChildren(
       figure('Messages', [count(messages)], `+ ${count(events)} events`, ''),
       figure('Sessions', [count(meta.sessions.length)], `${count(meta.streams.length)} connections`, ''),
-      figure('Unanswered', [make('span', 'warning shape', '◌'), count(unanswered)], `of ${count(meta.requests)} requests`, 'is:unanswered'),
+      figure(
+        'Unanswered',
+        [make('span', 'warning shape', '◌'), count(unanswered)],
+        `of ${count(meta.requests)} requests`,
+        'is:unanswered',
+      ),
       figure('Refused', [make('span', 'refused shape', '×'), count(refused)], 'by the other side', 'is:refused'),
-      figure('Problems', [make('span', 'error shape', '●'), count(error), ' ', make('span', 'warning shape', '▲'), count(warning), ' ', make('span', 'quiet shape', '∘'), make('span', 'quiet', count(note))], 'errors, warnings, notes', error ? 'is:error' : 'is:warning'),
-      understanding);
+      figure(
+        'Problems',
+        [
+          make('span', 'error shape', '●'),
+          count(error),
+          ' ',
+          make('span', 'warning shape', '▲'),
+          count(warning),
+          ' ',
+          make('span', 'quiet shape', '∘'),
+          make('span', 'quiet', count(note)),
+        ],
+        'errors, warnings, notes',
+        error ? 'is:error' : 'is:warning',
+      ),
+      understanding,
+    );
   }
 
   tabs() {
     const names = { messages: 'Messages', findings: 'Findings', latency: 'Latency', vault: 'Vault' };
-    byId('tabs').replaceChildren(...VIEWS.map((view) => {
-      const tab = make('button', '', names[/** @type {keyof typeof names} */ (view)]);
-      tab.id = 'tab-' + view;
-      tab.setAttribute('role', 'tab');
-      tab.setAttribute('aria-controls', 'view-' + view);
-      tab.setAttribute('aria-selected', String(view === this.view));
-      tab.addEventListener('click', () => this.show(view));
-      return tab;
-    }));
+    byId('tabs').replaceChildren(
+      ...VIEWS.map((view) => {
+        const tab = make('button', '', names[/** @type {keyof typeof names} */ (view)]);
+        tab.id = 'tab-' + view;
+        tab.setAttribute('role', 'tab');
+        tab.setAttribute('aria-controls', 'view-' + view);
+        tab.setAttribute('aria-selected', String(view === this.view));
+        tab.addEventListener('click', () => this.show(view));
+        return tab;
+      }),
+    );
   }
 
   /** @param {string} view */
   show(view) {
     this.view = view;
-    const makers = { findings: () => this.found.element, latency: () => latency(this.report, (row) => this.open(row)), vault: () => vault(this.report, (row) => this.open(row)) };
+    const makers = {
+      findings: () => this.found.element,
+      latency: () => latency(this.report, (row) => this.open(row)),
+      vault: () => vault(this.report, (row) => this.open(row)),
+    };
     if (view in makers && !this.made.has(view)) {
       byId('view-' + view).replaceChildren(makers[/** @type {keyof typeof makers} */ (view)]());
       this.made.add(view);
@@ -110,9 +187,18 @@ class App {
     const close = make('button', '', 'Close');
     const dialog = byId('help');
     close.addEventListener('click', () => dialog.close());
-    dialog.replaceChildren(make('h2', '', 'Keys'), list, make('h2', '', 'Filter'),
-      make('p', '', 'Words that a row must have, -word that it must not have, "exact words", #134, is:refused, is:unanswered, is:warning, service=auth, from=client, bytes>500, elapsed_ms>10, or any field of the trees: node_id=1001.'),
-      make('p', 'quiet', `Made by ${this.report.meta.program}. This file asks nothing of any network.`), close);
+    dialog.replaceChildren(
+      make('h2', '', 'Keys'),
+      list,
+      make('h2', '', 'Filter'),
+      make(
+        'p',
+        '',
+        'Words that a row must have, -word that it must not have, "exact words", #134, is:refused, is:unanswered, is:warning, service=auth, from=client, bytes>500, elapsed_ms>10, or any field of the trees: node_id=1001.',
+      ),
+      make('p', 'quiet', `Made by ${this.report.meta.program}. This file asks nothing of any network.`),
+      close,
+    );
     byId('help-open').addEventListener('click', () => dialog.showModal());
   }
 
@@ -130,7 +216,7 @@ class App {
     this.row = -1;
     this.detail.show(-1);
     this.list.draw();
-    byId('list').focus();
+    byId('list-scroll').focus();
     this.remember();
   }
 
@@ -142,9 +228,17 @@ class App {
 
   /** @param {string} text */
   async filter(text) {
-    const asked = ++this.asked, box = byId('filter');
+    const asked = ++this.asked,
+      box = byId('filter');
     try {
-      const rows = await filterRows(this.report, text, () => this.asked !== asked, (done) => { byId('count').textContent = `looking … ${Math.round(done * 100)} %`; });
+      const rows = await filterRows(
+        this.report,
+        text,
+        () => this.asked !== asked,
+        (done) => {
+          byId('count').textContent = `looking … ${Math.round(done * 100)} %`;
+        },
+      );
       if (!rows || this.asked !== asked) return;
       box.setAttribute('aria-invalid', 'false');
       this.list.show(rows);
@@ -160,7 +254,8 @@ class App {
   counted(shown) {
     const { rows, meta } = this.report;
     const folded = meta.folded ? `, ${count(meta.folded)} more folded away` : '';
-    byId('count').textContent = (shown === rows ? `${count(rows)} records` : `${count(shown)} of ${count(rows)} records`) + folded;
+    byId('count').textContent =
+      (shown === rows ? `${count(rows)} records` : `${count(shown)} of ${count(rows)} records`) + folded;
   }
 
   /** Writes the place into the address, so that a link leads there. */
@@ -180,7 +275,8 @@ class App {
     const wanted = new URLSearchParams(location.hash.slice(1));
     const [from, to] = (wanted.get('t') || '').split(',').map(Number);
     if (to > from) this.timeline.zoom(from, to);
-    const view = wanted.get('view') || '', query = wanted.get('q');
+    const view = wanted.get('view') || '',
+      query = wanted.get('q');
     if (query) this.setFilter(query);
     const row = this.report.rowOf.get(Number(wanted.get('record')));
     if (row !== undefined) this.open(row);
@@ -193,19 +289,37 @@ class App {
     if (event.ctrlKey || event.altKey || event.metaKey || byId('help').open) return;
     if (event.key === 'Escape') {
       if (typing && byId('filter').value) this.setFilter('');
-      else if (typing) byId('list').focus();
+      else if (typing) byId('list-scroll').focus();
       else if (this.row >= 0) this.shut();
       else if (byId('filter').value) this.setFilter('');
       return;
     }
     if (typing && event.key !== 'Enter') return;
     const acts = /** @type {Record<string, () => void>} */ ({
-      j: () => this.step(1), ArrowDown: () => this.step(1), k: () => this.step(-1), ArrowUp: () => this.step(-1),
-      PageDown: () => this.step(20), PageUp: () => this.step(-20), g: () => this.step(-Infinity), G: () => this.step(Infinity), Home: () => this.step(-Infinity), End: () => this.step(Infinity),
-      Enter: () => this.enter(), '/': () => byId('filter').focus(), n: () => this.finding(1), p: () => this.finding(-1),
-      r: () => this.partner(), t: () => this.timeline.setScale({ time: 'idle', idle: 'order', order: 'time' }[this.timeline.scale] ?? 'time'),
-      i: () => this.timeline.zoomBy(0.5), o: () => this.timeline.zoomBy(2), 0: () => this.timeline.zoom(0, 1), '?': () => byId('help').showModal(),
-      1: () => this.show('messages'), 2: () => this.show('findings'), 3: () => this.show('latency'), 4: () => this.show('vault'),
+      j: () => this.step(1),
+      ArrowDown: () => this.step(1),
+      k: () => this.step(-1),
+      ArrowUp: () => this.step(-1),
+      PageDown: () => this.step(20),
+      PageUp: () => this.step(-20),
+      g: () => this.step(-Infinity),
+      G: () => this.step(Infinity),
+      Home: () => this.step(-Infinity),
+      End: () => this.step(Infinity),
+      Enter: () => this.enter(),
+      '/': () => byId('filter').focus(),
+      n: () => this.finding(1),
+      p: () => this.finding(-1),
+      r: () => this.partner(),
+      t: () => this.timeline.setScale({ time: 'idle', idle: 'order', order: 'time' }[this.timeline.scale] ?? 'time'),
+      i: () => this.timeline.zoomBy(0.5),
+      o: () => this.timeline.zoomBy(2),
+      0: () => this.timeline.zoom(0, 1),
+      '?': () => byId('help').showModal(),
+      1: () => this.show('messages'),
+      2: () => this.show('findings'),
+      3: () => this.show('latency'),
+      4: () => this.show('vault'),
     });
     const act = acts[event.key];
     if (!act || (event.target instanceof HTMLButtonElement && event.key === 'Enter')) return;
@@ -228,7 +342,8 @@ class App {
 
   /** To the next finding, or the one before. @param {number} by */
   finding(by) {
-    const rows = this.found.rows, at = this.list.selected;
+    const rows = this.found.rows,
+      at = this.list.selected;
     const next = by > 0 ? rows.find((row) => row > at) : rows.findLast((row) => row < at);
     if (next !== undefined) this.open(next);
   }
@@ -243,6 +358,15 @@ class App {
   }
 }
 
-Report.open().then((report) => new App(report), (error) => {
-  document.body.prepend(make('p', 'plain error', 'This report could not be opened: ' + (error instanceof Error ? error.message : String(error))));
-});
+Capture.open().then(
+  (report) => new App(report),
+  (error) => {
+    document.body.prepend(
+      make(
+        'p',
+        'plain error',
+        'This report could not be opened: ' + (error instanceof Error ? error.message : String(error)),
+      ),
+    );
+  },
+);

@@ -35,10 +35,11 @@ const MAX_REASONS: usize = 1000;
 /// All columns.
 #[derive(Default)]
 pub(super) struct ReportColumns {
+    /// The time of the first record, cut to the milliseconds that JavaScript's dates have.
     start: Option<Time>,
     record: Vec<u32>,
     frame: Vec<u32>,
-    /// Milliseconds since the first record.
+    /// Milliseconds since `start`.
     time: Vec<f64>,
     stream: Vec<u32>,
     flags: Vec<u8>,
@@ -104,7 +105,7 @@ impl ReportColumns {
 
     /// Adds a row.
     pub(super) fn push(&mut self, record: &Record<'_>, mut flags: u8, facts: RowFacts<'_>) {
-        let start = *self.start.get_or_insert(record.at.time);
+        let start = *self.start.get_or_insert_with(|| whole_milliseconds(record.at.time));
         if record.from == Side::Server {
             flags |= flag::SERVER;
         }
@@ -165,12 +166,10 @@ impl ReportColumns {
         number
     }
 
-    /// The time of the first record in RFC 3339, in milliseconds as JavaScript reads it.
+    /// What the column `time` counts from, in RFC 3339.
     pub(super) fn start(&self) -> String {
         let mut text = String::new();
-        let start = self.start.unwrap_or_default();
-        let time = Time { nanos: start.nanos / 1_000_000 * 1_000_000, digits: 3, ..start };
-        super::super::format_time(time, &mut text);
+        super::super::format_time(self.start.unwrap_or_default(), &mut text);
         text
     }
 
@@ -227,6 +226,10 @@ impl ReportColumns {
 
 fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn whole_milliseconds(time: Time) -> Time {
+    Time { nanos: time.nanos / 1_000_000 * 1_000_000, digits: 3, ..time }
 }
 
 fn milliseconds(from: Time, to: Time) -> f64 {

@@ -13,7 +13,25 @@
 /** @typedef {{severity: number, node: number, text: string}} Problem */
 /** @typedef {{nodes: TreeNode[], buffers: {made: string, length: number, bytes: Uint8Array}[], problems: Problem[], doc: string}} Detail */
 
-const KIND = { struct: 0, list: 1, none: 2, unsigned: 3, signed: 4, unsigned64: 5, signed64: 6, f32: 7, f64: 8, bool: 9, uuid: 10, uuidbe: 11, ipv4: 12, text: 13, bytes: 14, number: 15, undecoded: 16 };
+const KIND = {
+  struct: 0,
+  list: 1,
+  none: 2,
+  unsigned: 3,
+  signed: 4,
+  unsigned64: 5,
+  signed64: 6,
+  f32: 7,
+  f64: 8,
+  bool: 9,
+  uuid: 10,
+  uuidbe: 11,
+  ipv4: 12,
+  text: 13,
+  bytes: 14,
+  number: 15,
+  undecoded: 16,
+};
 const MARK = { span: 1, secret: 2, opaque: 4, guess: 8 };
 const MADE = ['captured', 'decompressed', 'decrypted', 'expanded', 'reassembled'];
 const FLAG = { server: 1, event: 2, refused: 4, unanswered: 8, expects: 16, note: 32, warning: 64, error: 128 };
@@ -37,17 +55,21 @@ class ChunkReader {
     this.at = 0;
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
-  byte() { return this.bytes[this.at++] || 0; }
+  byte() {
+    return this.bytes[this.at++] || 0;
+  }
   /** An unsigned LEB128; numbers above 2^53 come as BigInt. @returns {number | bigint} */
   wide() {
-    let value = 0, scale = 1;
+    let value = 0,
+      scale = 1;
     for (let i = 0; i < 7; i++) {
       const byte = this.byte();
       value += (byte & 127) * scale;
       if (byte < 128) return value;
       scale *= 128;
     }
-    let big = BigInt(value), shift = 49n;
+    let big = BigInt(value),
+      shift = 49n;
     for (let i = 0; i < 3; i++) {
       const byte = this.byte();
       big += BigInt(byte & 127) << shift;
@@ -56,13 +78,17 @@ class ChunkReader {
     }
     return big > BigInt(Number.MAX_SAFE_INTEGER) ? big : Number(big);
   }
-  number() { return Number(this.wide()); }
+  number() {
+    return Number(this.wide());
+  }
   take(/** @type {number} */ length) {
     const bytes = this.bytes.subarray(this.at, this.at + length);
     this.at += length;
     return bytes;
   }
-  text() { return new TextDecoder().decode(this.take(this.number())); }
+  text() {
+    return new TextDecoder().decode(this.take(this.number()));
+  }
 }
 
 /** Reads one row's tree. @param {ChunkReader} from @param {string[]} strings @returns {Detail} */
@@ -84,12 +110,15 @@ function readDetail(from, strings) {
     const end = index + 1 + from.number();
     let name = strings[from.number()];
     const type = strings[from.number()];
-    const kind = from.byte(), marks = from.byte(), buffer = from.number();
+    const kind = from.byte(),
+      marks = from.byte(),
+      buffer = from.number();
     const moved = from.number();
     start += moved % 2 ? -(moved + 1) / 2 : moved / 2;
     const bits = from.number();
     const value = readValue(kind, from, strings);
-    const note = strings[from.number()], called = strings[from.number()];
+    const note = strings[from.number()],
+      called = strings[from.number()];
     const by = called ? from.number() : 0;
     while (open.length && nodes[open[open.length - 1]].end <= index) open.pop();
     const parent = open.length ? open[open.length - 1] : -1;
@@ -98,7 +127,22 @@ function readDetail(from, strings) {
       places[parent] = (places[parent] || 0) + 1;
     }
     places[index] = 0;
-    nodes.push({ name, type, kind, marks, buffer, start, bits, value, note, called, by, depth: open.length, end, parent });
+    nodes.push({
+      name,
+      type,
+      kind,
+      marks,
+      buffer,
+      start,
+      bits,
+      value,
+      note,
+      called,
+      by,
+      depth: open.length,
+      end,
+      parent,
+    });
     if (end > index + 1) open.push(index);
   }
   const problems = [];
@@ -111,21 +155,35 @@ function readDetail(from, strings) {
 /** @param {number} kind @param {ChunkReader} from @param {string[]} strings @returns {string | number | bigint} */
 function readValue(kind, from, strings) {
   switch (kind) {
-    case KIND.struct: case KIND.list: case KIND.none: return '';
-    case KIND.unsigned: case KIND.unsigned64: case KIND.bool: return from.wide();
-    case KIND.signed: case KIND.signed64: {
+    case KIND.struct:
+    case KIND.list:
+    case KIND.none:
+      return '';
+    case KIND.unsigned:
+    case KIND.unsigned64:
+    case KIND.bool:
+      return from.wide();
+    case KIND.signed:
+    case KIND.signed64: {
       const coded = BigInt(from.wide());
       const value = coded & 1n ? -((coded + 1n) >> 1n) : coded >> 1n;
       return BigInt.asIntN(53, value) === value ? Number(value) : value;
     }
-    case KIND.f32: case KIND.f64: case KIND.uuid: case KIND.uuidbe: case KIND.ipv4: case KIND.number: case KIND.text:
+    case KIND.f32:
+    case KIND.f64:
+    case KIND.uuid:
+    case KIND.uuidbe:
+    case KIND.ipv4:
+    case KIND.number:
+    case KIND.text:
       return strings[from.number()];
-    default: return from.number();
+    default:
+      return from.number();
   }
 }
 
 /** All that the page shows. */
-class Report {
+class Capture {
   /** @param {Meta} meta @param {Record<string, any>} columns @param {string[]} info */
   constructor(meta, columns, info) {
     this.meta = meta;
@@ -160,15 +218,21 @@ class Report {
       at += count * make.BYTES_PER_ELEMENT;
     }
     const info = new TextDecoder().decode(await openBlock('data-info')).split('\n');
-    return new Report(meta, columns, info);
+    return new Capture(meta, columns, info);
   }
 
   /** The name of a row's message or event. @param {number} row */
-  name(row) { return this.meta.messages[this.columns.name[row]] || ''; }
+  name(row) {
+    return this.meta.messages[this.columns.name[row]] || '';
+  }
   /** @param {number} row */
-  stream(row) { return this.meta.streams[this.columns.stream[row]]; }
+  stream(row) {
+    return this.meta.streams[this.columns.stream[row]];
+  }
   /** @param {number} row @param {number} flag */
-  has(row, flag) { return (this.columns.flags[row] & flag) !== 0; }
+  has(row, flag) {
+    return (this.columns.flags[row] & flag) !== 0;
+  }
 
   /** A row's tree and bytes. @param {number} row @returns {Promise<Detail>} */
   async detail(row) {
@@ -195,24 +259,39 @@ function readChunk(bytes) {
 /** A node's value as a tree shows it. @param {TreeNode} node @param {Detail} detail */
 function valueText(node, detail) {
   switch (node.kind) {
-    case KIND.struct: return '';
-    case KIND.list: return '';
-    case KIND.none: return 'null';
-    case KIND.bool: return node.value === 0 ? 'false' : node.value === 1 ? 'true' : String(node.value);
-    case KIND.text: return JSON.stringify(node.value);
-    case KIND.bytes: case KIND.undecoded: {
+    case KIND.struct:
+      return '';
+    case KIND.list:
+      return '';
+    case KIND.none:
+      return 'null';
+    case KIND.bool:
+      return node.value === 0 ? 'false' : node.value === 1 ? 'true' : String(node.value);
+    case KIND.text:
+      return JSON.stringify(node.value);
+    case KIND.bytes:
+    case KIND.undecoded: {
       const all = detail.buffers[node.buffer]?.bytes ?? new Uint8Array();
       const bytes = all.subarray(Math.floor(node.start / 8), Math.ceil((node.start + node.bits) / 8));
       const hex = Array.from(bytes.subarray(0, 24), (b) => b.toString(16).padStart(2, '0')).join('');
       return bytes.length > 24 ? `${hex}… (${count(bytes.length)} bytes)` : hex;
     }
-    default: return String(node.value);
+    default:
+      return String(node.value);
   }
 }
 
 /** A whole number with its thousands apart. @param {number} value */
-function count(value) { return Math.round(value).toLocaleString('en'); }
+function count(value) {
+  return Math.round(value).toLocaleString('en');
+}
 /** Milliseconds with three digits that mean something. @param {number} value */
 function milliseconds(value) {
-  return value >= 1000 ? count(value) : value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(3);
+  return value >= 1000
+    ? count(value)
+    : value >= 100
+      ? value.toFixed(0)
+      : value >= 10
+        ? value.toFixed(1)
+        : value.toFixed(3);
 }

@@ -3,7 +3,7 @@
 // One message: its annotated tree beside its bytes. Pointing at a field marks its bytes, and the reverse.
 
 class DetailView {
-  /** @param {Report} report @param {(row: number) => void} open @param {() => void} close */
+  /** @param {Capture} report @param {(row: number) => void} open @param {() => void} close */
   constructor(report, open, close) {
     this.report = report;
     this.open = open;
@@ -30,7 +30,7 @@ class DetailView {
     this.detail = detail;
     this.buffer = 0;
     this.pointed = this.focused = -1;
-    this.shut = new Set(detail.nodes.flatMap((node, at) => node.depth >= 7 && node.end > at + 1 ? [at] : []));
+    this.shut = new Set(detail.nodes.flatMap((node, at) => (node.depth >= 7 && node.end > at + 1 ? [at] : [])));
     const body = make('div');
     body.id = 'detail-body';
     this.tree = make('div');
@@ -53,33 +53,74 @@ class DetailView {
     }
     this.tree.addEventListener('click', (event) => {
       const node = this.nodeOf(event);
-      if (node >= 0) { this.focused = node; this.toggle(node); }
+      if (node >= 0) {
+        this.focused = node;
+        this.toggle(node);
+      }
     });
     this.bytes.addEventListener('click', (event) => {
       const node = this.nodeOf(event);
-      if (node >= 0) { this.focused = node; this.unfold(node); this.drawTree(); this.point(node); this.element.querySelector('.node.pointed')?.scrollIntoView({ block: 'nearest' }); }
+      if (node >= 0) {
+        this.focused = node;
+        this.unfold(node);
+        this.drawTree();
+        this.point(node);
+        this.element.querySelector('.node.pointed')?.scrollIntoView({ block: 'nearest' });
+      }
     });
     this.tree.addEventListener('keydown', (event) => this.key(event));
   }
 
   /** @param {Detail} detail */
   head(detail) {
-    const report = this.report, row = this.row, columns = report.columns, stream = report.stream(row);
+    const report = this.report,
+      row = this.row,
+      columns = report.columns,
+      stream = report.stream(row);
     const step = (/** @type {string} */ text, /** @type {string} */ label, /** @type {() => void} */ act) => {
       const button = make('button', '', text);
       button.setAttribute('aria-label', label);
       button.addEventListener('click', act);
       return button;
     };
-    const nav = make('nav', '', step('←', 'Message before', () => this.go(-1)), step('→', 'Next message', () => this.go(1)), step('Close', 'Close', this.close));
-    const title = make('div', 'title', make('span', 'quiet', '#' + columns.record[row]), dot(stream.service), make('b', '', ...nameParts(report.name(row))), nav);
+    const nav = make(
+      'div',
+      'steps',
+      step('←', 'Message before', () => this.go(-1)),
+      step('→', 'Next message', () => this.go(1)),
+      step('Close', 'Close', this.close),
+    );
+    const title = make(
+      'div',
+      'title',
+      make('span', 'quiet', '#' + columns.record[row]),
+      dot(stream.service),
+      make('b', '', ...nameParts(report.name(row))),
+      nav,
+    );
     const side = report.has(row, FLAG.server) ? 'server → client' : 'client → server';
     const place = columns.length[row] ? ` · ${count(columns.length[row])} bytes` : '';
-    const about = make('p', 'quiet', `${stream.service} · ${stream.key} · ${side} · frame ${columns.frame[row]} · `, make('span', 'mono', clock(report, row)), place);
+    const about = make(
+      'p',
+      'quiet',
+      `${stream.service} · ${stream.key} · ${side} · frame ${columns.frame[row]} · `,
+      make('span', 'mono', clock(report, row)),
+      place,
+    );
     const head = make('div', '', title, about);
     head.id = 'detail-head';
-    const request = columns.reply[row], reply = report.replyTo.get(columns.record[row]);
-    if (request) head.append(make('p', '', 'Answers ', this.link(request), columns.elapsed[row] >= 0 ? ` after ${milliseconds(columns.elapsed[row])} ms` : ''));
+    const request = columns.reply[row],
+      reply = report.replyTo.get(columns.record[row]);
+    if (request)
+      head.append(
+        make(
+          'p',
+          '',
+          'Answers ',
+          this.link(request),
+          columns.elapsed[row] >= 0 ? ` after ${milliseconds(columns.elapsed[row])} ms` : '',
+        ),
+      );
     if (reply !== undefined) head.append(make('p', '', 'Answered by ', this.link(columns.record[reply])));
     if (report.info[row]) head.append(make('p', report.has(row, FLAG.refused) ? 'refused' : '', report.info[row]));
     if (detail.doc) head.append(make('p', 'quiet', detail.doc));
@@ -109,18 +150,22 @@ class DetailView {
     const { detail, tree } = this;
     if (!detail || !tree) return;
     const lines = [];
-    for (let at = 0; at < detail.nodes.length;) {
+    for (let at = 0; at < detail.nodes.length; ) {
       const node = detail.nodes[at];
       if (at > 0 || detail.nodes.length === 1) lines.push(this.line(at, node, detail));
       at = this.shut.has(at) ? node.end : at + 1;
-      if (lines.length > 20_000) { lines.push(make('p', 'quiet problem', 'the rest of this tree is not drawn')); break; }
+      if (lines.length > 20_000) {
+        lines.push(make('p', 'quiet problem', 'the rest of this tree is not drawn'));
+        break;
+      }
     }
     tree.replaceChildren(...lines);
   }
 
   /** @param {number} at @param {TreeNode} node @param {Detail} detail */
   line(at, node, detail) {
-    const parent = node.end > at + 1, open = !this.shut.has(at);
+    const parent = node.end > at + 1,
+      open = !this.shut.has(at);
     const line = make('div', node.marks & MARK.span ? 'node span' : 'node');
     line.dataset.n = String(at);
     line.setAttribute('role', 'treeitem');
@@ -133,7 +178,11 @@ class DetailView {
     if (value) line.append(make('span', node.kind === KIND.undecoded ? 'value mono warning' : 'value mono', value));
     if (node.note) line.append(make('span', 'symbol', node.note));
     if (node.marks & MARK.guess) line.append(make('span', 'quiet', '(guess)'));
-    if (node.called) line.append(make('span', 'inferred', JSON.stringify(node.called)), make('span', 'quiet', `inferred, #${node.by}`));
+    if (node.called)
+      line.append(
+        make('span', 'inferred', JSON.stringify(node.called)),
+        make('span', 'quiet', `inferred, #${node.by}`),
+      );
     line.append(make('span', 'type', node.type));
     if (at === this.pointed) line.classList.add('pointed');
     return line;
@@ -142,20 +191,29 @@ class DetailView {
   drawBytes() {
     const { detail, bytes: holder } = this;
     if (!detail || !holder) return;
-    const tabs = make('div', '', ...detail.buffers.map(({ made, length }, buffer) => {
-      const button = make('button', buffer === this.buffer ? '' : 'quiet', `${made} ${count(length)}`);
-      button.addEventListener('click', () => { this.buffer = buffer; this.drawBytes(); });
-      return button;
-    }));
+    const tabs = make(
+      'div',
+      '',
+      ...detail.buffers.map(({ made, length }, buffer) => {
+        const button = make('button', buffer === this.buffer ? '' : 'quiet', `${made} ${count(length)}`);
+        button.addEventListener('click', () => {
+          this.buffer = buffer;
+          this.drawBytes();
+        });
+        return button;
+      }),
+    );
     const bytes = detail.buffers[this.buffer]?.bytes ?? new Uint8Array();
-    const owner = this.owners(bytes.length), wide = holder.clientWidth > 520 ? 16 : 8;
+    const owner = this.owners(bytes.length),
+      wide = holder.clientWidth > 520 ? 16 : 8;
     const hex = make('div', 'hex');
     const shown = Math.min(bytes.length, 16_384);
     for (let line = 0; line < shown; line += wide) {
       const row = make('div', '', make('span', 'place', line.toString(16).padStart(4, '0')));
       const plain = make('span');
       for (let at = line; at < Math.min(line + wide, shown); at++) {
-        const n = owner[at], odd = n >= 0 && n % 2 === 1 ? 'odd' : '';
+        const n = owner[at],
+          odd = n >= 0 && n % 2 === 1 ? 'odd' : '';
         row.append(this.byte(bytes[at].toString(16).padStart(2, '0') + ' ', n, odd));
         const sign = bytes[at] >= 32 && bytes[at] < 127 ? String.fromCharCode(bytes[at]) : '·';
         plain.append(this.byte(sign, n, odd));
@@ -199,7 +257,10 @@ class DetailView {
     if (node < 0) return;
     const buffer = this.detail?.nodes[node]?.buffer ?? 0;
     const inTree = event.currentTarget === this.tree;
-    if (inTree && buffer !== this.buffer) { this.buffer = buffer; this.drawBytes(); }
+    if (inTree && buffer !== this.buffer) {
+      this.buffer = buffer;
+      this.drawBytes();
+    }
     this.point(node);
   }
 
@@ -207,10 +268,14 @@ class DetailView {
   point(node) {
     this.pointed = node;
     this.mark();
-    const detail = this.detail, foot = this.foot;
+    const detail = this.detail,
+      foot = this.foot;
     if (!detail || !foot) return;
     const at = detail.nodes[node];
-    if (!at) { foot.textContent = 'Point at a field or a byte'; return; }
+    if (!at) {
+      foot.textContent = 'Point at a field or a byte';
+      return;
+    }
     const path = [];
     for (let up = node; up > 0; up = detail.nodes[up].parent) path.unshift(detail.nodes[up].name);
     const where = `${Math.floor(at.start / 8)}${at.start % 8 ? ` bit ${at.start % 8}` : ''}`;
@@ -220,7 +285,8 @@ class DetailView {
 
   /** Marks the pointed node's line and bytes. */
   mark() {
-    const node = this.pointed, at = this.detail?.nodes[node];
+    const node = this.pointed,
+      at = this.detail?.nodes[node];
     for (const line of this.tree?.querySelectorAll('.node') ?? []) {
       line.classList.toggle('pointed', line instanceof HTMLElement && line.dataset.n === String(node));
     }
@@ -233,27 +299,47 @@ class DetailView {
   /** @param {number} node */
   toggle(node) {
     const known = this.detail?.nodes[node];
-    if (!known || known.end <= node + 1) { this.drawTree(); return; }
+    if (!known || known.end <= node + 1) {
+      this.drawTree();
+      return;
+    }
     if (!this.shut.delete(node)) this.shut.add(node);
     this.drawTree();
   }
 
   /** Opens all that a node stands in. @param {number} node */
   unfold(node) {
-    for (let up = this.detail?.nodes[node]?.parent ?? -1; up >= 0; up = this.detail?.nodes[up]?.parent ?? -1) this.shut.delete(up);
+    for (let up = this.detail?.nodes[node]?.parent ?? -1; up >= 0; up = this.detail?.nodes[up]?.parent ?? -1)
+      this.shut.delete(up);
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const lines = [...this.tree?.querySelectorAll('.node') ?? []].map((line) => Number(line instanceof HTMLElement ? line.dataset.n : -1));
+    const lines = [...(this.tree?.querySelectorAll('.node') ?? [])].map((line) =>
+      Number(line instanceof HTMLElement ? line.dataset.n : -1),
+    );
     const place = lines.indexOf(this.focused);
     switch (event.key) {
-      case 'ArrowDown': case 'j': this.focused = lines[Math.min(lines.length - 1, place + 1)]; break;
-      case 'ArrowUp': case 'k': this.focused = lines[Math.max(0, place - 1)]; break;
-      case 'ArrowRight': this.shut.delete(this.focused); break;
-      case 'ArrowLeft': if (this.focused >= 0) this.shut.add(this.focused); break;
-      case 'Enter': case ' ': this.toggle(this.focused); break;
-      default: return;
+      case 'ArrowDown':
+      case 'j':
+        this.focused = lines[Math.min(lines.length - 1, place + 1)];
+        break;
+      case 'ArrowUp':
+      case 'k':
+        this.focused = lines[Math.max(0, place - 1)];
+        break;
+      case 'ArrowRight':
+        this.shut.delete(this.focused);
+        break;
+      case 'ArrowLeft':
+        if (this.focused >= 0) this.shut.add(this.focused);
+        break;
+      case 'Enter':
+      case ' ':
+        this.toggle(this.focused);
+        break;
+      default:
+        return;
     }
     event.preventDefault();
     event.stopPropagation();

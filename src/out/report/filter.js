@@ -6,24 +6,32 @@
 
 /** @typedef {{not: boolean, test: (row: number) => boolean} | {not: boolean, field: string, sign: string, value: string}} Term */
 
-const IS = /** @type {Record<string, number>} */ ({ refused: FLAG.refused, unanswered: FLAG.unanswered, event: FLAG.event, request: FLAG.expects, note: FLAG.note, warning: FLAG.warning, error: FLAG.error });
+const IS = /** @type {Record<string, number>} */ ({
+  refused: FLAG.refused,
+  unanswered: FLAG.unanswered,
+  event: FLAG.event,
+  request: FLAG.expects,
+  note: FLAG.note,
+  warning: FLAG.warning,
+  error: FLAG.error,
+});
 
-/** What a row has under a key that needs no tree. @type {Record<string, (report: Report, row: number) => string | number>} */
+/** What a row has under a key that needs no tree. @type {Record<string, (report: Capture, row: number) => string | number>} */
 const KEYS = {
   record: (report, row) => report.columns.record[row],
   frame: (report, row) => report.columns.frame[row],
   message: (report, row) => report.name(row),
-  event: (report, row) => report.has(row, FLAG.event) ? report.name(row) : '',
+  event: (report, row) => (report.has(row, FLAG.event) ? report.name(row) : ''),
   service: (report, row) => report.stream(row).service,
   protocol: (report, row) => report.stream(row).protocol,
   stream: (report, row) => report.stream(row).number,
   session: (report, row) => report.stream(row).session,
-  from: (report, row) => report.has(row, FLAG.server) ? 'server' : 'client',
+  from: (report, row) => (report.has(row, FLAG.server) ? 'server' : 'client'),
   bytes: (report, row) => report.columns.length[row],
   elapsed_ms: (report, row) => report.columns.elapsed[row],
 };
 
-/** Takes a filter apart. @param {string} text @param {Report} report @returns {Term[]} */
+/** Takes a filter apart. @param {string} text @param {Capture} report @returns {Term[]} */
 function parseFilter(text, report) {
   const terms = [];
   for (const match of text.matchAll(/(-?)("[^"]*"?|\S+)/g)) {
@@ -51,7 +59,7 @@ function parseFilter(text, report) {
   return terms;
 }
 
-/** The text that words are looked for in. @param {Report} report @param {number} row */
+/** The text that words are looked for in. @param {Capture} report @param {number} row */
 function haystack(report, row) {
   const stream = report.stream(row);
   return `${report.name(row)} ${report.info[row]} ${stream.service} ${stream.key}`.toLowerCase();
@@ -62,13 +70,20 @@ function compare(have, sign, want) {
   const numbers = want !== '' && !Number.isNaN(Number(want)) && !Number.isNaN(Number(have)) && have !== '';
   const [a, b] = numbers ? [Number(have), Number(want)] : [String(have).toLowerCase(), want.toLowerCase()];
   switch (sign) {
-    case '=': return a === b;
-    case '!=': return a !== b;
-    case '>': return a > b;
-    case '<': return a < b;
-    case '>=': return a >= b;
-    case '<=': return a <= b;
-    default: return String(a).includes(String(b));
+    case '=':
+      return a === b;
+    case '!=':
+      return a !== b;
+    case '>':
+      return a > b;
+    case '<':
+      return a < b;
+    case '>=':
+      return a >= b;
+    case '<=':
+      return a <= b;
+    default:
+      return String(a).includes(String(b));
   }
 }
 
@@ -83,16 +98,18 @@ function treeHas(detail, term) {
       at = detail.nodes[at.parent];
     }
     const symbol = node.note.split(/\s/)[0];
-    return [node.value, symbol, node.called].some((have, i) => (i === 0 || have !== '') && compare(/** @type {any} */ (have), term.sign, term.value));
+    return [node.value, symbol, node.called].some(
+      (have, i) => (i === 0 || have !== '') && compare(/** @type {any} */ (have), term.sign, term.value),
+    );
   });
 }
 
 /** The rows that a filter keeps. Gives way to the page now and then; `stop` says that the result is no longer wanted.
- * @param {Report} report @param {string} text @param {() => boolean} stop @param {(done: number) => void} progress */
+ * @param {Capture} report @param {string} text @param {() => boolean} stop @param {(done: number) => void} progress */
 async function filterRows(report, text, stop, progress) {
   const terms = parseFilter(text, report);
-  const quick = terms.flatMap((term) => 'test' in term ? [term] : []);
-  const deep = terms.flatMap((term) => 'test' in term ? [] : [term]);
+  const quick = terms.flatMap((term) => ('test' in term ? [term] : []));
+  const deep = terms.flatMap((term) => ('test' in term ? [] : [term]));
   let rows = [];
   for (let row = 0; row < report.rows; row++) {
     if (quick.every((term) => term.test(row) !== term.not)) rows.push(row);

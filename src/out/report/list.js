@@ -19,10 +19,14 @@ function byId(id) {
 }
 
 /** The class that gives a service its colour; the square beside it is never alone. @param {string} service */
-function serviceClass(service) { return service === 'link' ? 'link-service' : service.replace(/[^a-z_]/g, ''); }
+function serviceClass(service) {
+  return service === 'link' ? 'link-service' : service.replace(/[^a-z_]/g, '');
+}
 
 /** @param {string} service */
-function dot(service) { return make('span', 'dot ' + serviceClass(service)); }
+function dot(service) {
+  return make('span', 'dot ' + serviceClass(service));
+}
 
 /** Splits `Cli2Auth_VaultNodeFetch` so that the part all messages of a service share can be quiet. @param {string} name */
 function nameParts(name) {
@@ -34,10 +38,11 @@ function nameParts(name) {
 const MAX_HEIGHT = 8_000_000;
 
 class List {
-  /** @param {Report} report @param {(row: number) => void} open */
+  /** @param {Capture} report @param {(row: number) => void} open */
   constructor(report, open) {
     this.report = report;
     this.open = open;
+    /** @type {Uint32Array} The rows that the filter keeps. */
     this.rows = Uint32Array.from({ length: report.rows }, (_, row) => row);
     this.selected = -1;
     this.scroller = byId('list-scroll');
@@ -49,12 +54,25 @@ class List {
       const elapsed = report.columns.elapsed[row];
       if (elapsed > this.slowest) this.slowest = elapsed;
     }
-    const heads = [['number', '#'], ['time', 'time, UTC'], ['', 'connection'], ['', ''], ['', 'message'], ['', 'what it says'], ['size wide', 'bytes'], ['wide', 'reply'], ['wide', 'ms'], ['', '']];
-    byId('list-head').replaceChildren(...heads.map(([classes, text]) => {
-      const cell = make('span', classes, text);
-      cell.setAttribute('role', 'columnheader');
-      return cell;
-    }));
+    const heads = [
+      ['number', '#'],
+      ['time', 'time, UTC'],
+      ['', 'connection'],
+      ['', '⇄'],
+      ['', 'message'],
+      ['', 'what it says'],
+      ['size wide', 'bytes'],
+      ['wide', 'reply'],
+      ['wide', 'ms'],
+      ['', 'worth a look'],
+    ];
+    byId('list-head').replaceChildren(
+      ...heads.map(([classes, text]) => {
+        const cell = make('span', classes, text);
+        cell.setAttribute('role', 'columnheader');
+        return cell;
+      }),
+    );
     this.scroller.addEventListener('scroll', () => this.schedule(), { passive: true });
     new ResizeObserver(() => this.draw()).observe(this.scroller);
     this.holder.addEventListener('click', (/** @type {MouseEvent} */ event) => {
@@ -68,7 +86,7 @@ class List {
   /** Shows some rows, in order. @param {Uint32Array} rows */
   show(rows) {
     this.rows = rows;
-    byId('list').setAttribute('aria-rowcount', String(rows.length + 1));
+    this.scroller.setAttribute('aria-rowcount', String(rows.length + 1));
     this.space.style.height = `${Math.min(MAX_HEIGHT, rows.length * this.height)}px`;
     this.draw();
   }
@@ -76,7 +94,10 @@ class List {
   schedule() {
     if (this.pending) return;
     this.pending = true;
-    requestAnimationFrame(() => { this.pending = false; this.draw(); });
+    requestAnimationFrame(() => {
+      this.pending = false;
+      this.draw();
+    });
   }
 
   /** The first place in sight, with its fraction. */
@@ -84,7 +105,7 @@ class List {
     const full = this.rows.length * this.height;
     if (full <= MAX_HEIGHT) return this.scroller.scrollTop / this.height;
     const room = MAX_HEIGHT - this.scroller.clientHeight;
-    return this.scroller.scrollTop / room * (this.rows.length - this.scroller.clientHeight / this.height);
+    return (this.scroller.scrollTop / room) * (this.rows.length - this.scroller.clientHeight / this.height);
   }
 
   draw() {
@@ -104,8 +125,12 @@ class List {
 
   /** @param {number} place */
   row(place) {
-    const report = this.report, row = this.rows[place], columns = report.columns;
-    const stream = report.stream(row), server = report.has(row, FLAG.server), event = report.has(row, FLAG.event);
+    const report = this.report,
+      row = this.rows[place],
+      columns = report.columns;
+    const stream = report.stream(row),
+      server = report.has(row, FLAG.server),
+      event = report.has(row, FLAG.event);
     const element = make('div', 'row ' + serviceClass(stream.service));
     element.setAttribute('role', 'row');
     element.setAttribute('aria-rowindex', String(place + 2));
@@ -120,18 +145,24 @@ class List {
     };
     cell('number', String(columns.record[row]));
     cell('time mono', clock(report, row));
-    cell('', dot(stream.service), make('span', 'word', stream.service + ' '), make('span', 'quiet', String(stream.number)));
+    cell(
+      '',
+      dot(stream.service),
+      make('span', 'word', stream.service + ' '),
+      make('span', 'quiet', String(stream.number)),
+    );
     cell('quiet', make('span', 'hidden', server ? 'from the server' : 'from the client'), server ? '←' : '→');
     cell(event ? 'event' : '', ...nameParts(report.name(row)));
     const what = cell(event ? 'event' : 'quiet', report.info[row] || '');
     if (report.has(row, FLAG.refused)) what.classList.add('refused');
     cell('size wide', columns.length[row] ? count(columns.length[row]) : '');
-    const request = columns.reply[row], reply = this.report.replyTo.get(columns.record[row]);
+    const request = columns.reply[row],
+      reply = this.report.replyTo.get(columns.record[row]);
     cell('wide quiet', request ? `↰${request}` : reply !== undefined ? `↳${columns.record[reply]}` : '');
     const late = cell('wide late', columns.elapsed[row] >= 0 ? milliseconds(columns.elapsed[row]) : '');
     if (columns.elapsed[row] > 0) {
       const bar = make('i');
-      bar.style.width = `${Math.max(0.1, 3.5 * Math.log1p(columns.elapsed[row]) / Math.log1p(this.slowest))}rem`;
+      bar.style.width = `${Math.max(0.1, (3.5 * Math.log1p(columns.elapsed[row])) / Math.log1p(this.slowest))}rem`;
       late.append(bar);
     }
     cell('', ...badges(report, row));
@@ -144,27 +175,32 @@ class List {
     const place = this.place(row);
     if (place >= 0) this.reveal(place);
     this.draw();
-    byId('list').setAttribute('aria-activedescendant', 'row-' + row);
+    this.scroller.setAttribute('aria-activedescendant', 'row-' + row);
   }
 
   /** Where a row stands in the list, or -1. @param {number} row */
   place(row) {
-    let low = 0, high = this.rows.length;
+    let low = 0,
+      high = this.rows.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.rows[middle] < row) low = middle + 1; else high = middle;
+      if (this.rows[middle] < row) low = middle + 1;
+      else high = middle;
     }
     return this.rows[low] === row ? low : -1;
   }
 
   /** @param {number} place */
   reveal(place) {
-    const seen = this.scroller.clientHeight / this.height, top = this.top();
+    const seen = this.scroller.clientHeight / this.height,
+      top = this.top();
     if (place >= top + 1 && place < top + seen - 2) return;
     const wanted = Math.max(0, place - seen / 2);
     const full = this.rows.length * this.height;
-    const share = full <= MAX_HEIGHT ? wanted * this.height
-      : wanted / (this.rows.length - seen) * (MAX_HEIGHT - this.scroller.clientHeight);
+    const share =
+      full <= MAX_HEIGHT
+        ? wanted * this.height
+        : (wanted / (this.rows.length - seen)) * (MAX_HEIGHT - this.scroller.clientHeight);
     this.scroller.scrollTop = share;
   }
 
@@ -179,9 +215,15 @@ class List {
   }
 }
 
-/** Shapes for what is worth a look in a row. @param {Report} report @param {number} row */
+/** Shapes for what is worth a look in a row. @param {Capture} report @param {number} row */
 function badges(report, row) {
-  const all = [[FLAG.refused, 'refused', '×', 'refused'], [FLAG.unanswered, 'warning', '◌', 'unanswered'], [FLAG.error, 'error', '●', 'an error'], [FLAG.warning, 'warning', '▲', 'a warning'], [FLAG.note, 'quiet', '∘', 'a note']];
+  const all = [
+    [FLAG.refused, 'refused', '×', 'refused'],
+    [FLAG.unanswered, 'warning', '◌', 'unanswered'],
+    [FLAG.error, 'error', '●', 'an error'],
+    [FLAG.warning, 'warning', '▲', 'a warning'],
+    [FLAG.note, 'quiet', '∘', 'a note'],
+  ];
   const first = all.find(([flag]) => report.has(row, Number(flag)));
   if (!first) return [];
   const mark = make('span', String(first[1]), String(first[2]), make('span', 'hidden', String(first[3])));
@@ -189,12 +231,15 @@ function badges(report, row) {
   return [mark];
 }
 
-/** A row's time of day with microseconds. @param {Report} report @param {number} row */
-function clock(report, row) { return timeOfDay(report, report.columns.time[row]); }
+/** A row's time of day with microseconds. @param {Capture} report @param {number} row */
+function clock(report, row) {
+  return timeOfDay(report, report.columns.time[row]);
+}
 
-/** The time of day some milliseconds after the capture's start. @param {Report} report @param {number} at */
+/** The time of day some milliseconds after the capture's start. @param {Capture} report @param {number} at */
 function timeOfDay(report, at) {
-  const start = Date.parse(report.meta.start), whole = start + Math.floor(at);
+  const start = Date.parse(report.meta.start),
+    whole = start + Math.floor(at);
   const micros = Math.round((at - Math.floor(at)) * 1000);
   const text = new Date(whole).toISOString().slice(11, 23);
   return `${text}${String(Math.min(999, micros)).padStart(3, '0')}`;

@@ -8,12 +8,13 @@ const FOLDED = 200;
 const LANE = 17.5;
 
 class Timeline {
-  /** @param {Report} report @param {(row: number) => void} open */
+  /** @param {Capture} report @param {(row: number) => void} open */
   constructor(report, open) {
     this.report = report;
     this.open = open;
     this.scale = 'time';
     this.selected = -1;
+    /** @type {{time: Float64Array, idle: Float64Array, order: Float64Array | null}} Places of all rows, for each scale. */
     this.axes = { time: this.axis((at) => at), idle: this.idleAxis(), order: null };
     this.range = [0, 1];
     this.lanes = this.group();
@@ -32,12 +33,16 @@ class Timeline {
     const { rows, columns } = this.report;
     const all = new Float64Array(rows);
     let last = 1e-9;
-    for (let row = 0; row < rows; row++) { all[row] = place(columns.time[row], row); last = Math.max(last, all[row]); }
+    for (let row = 0; row < rows; row++) {
+      all[row] = place(columns.time[row], row);
+      last = Math.max(last, all[row]);
+    }
     return all.map((at) => at / last);
   }
 
   idleAxis() {
-    let before = 0, sum = 0;
+    let before = 0,
+      sum = 0;
     return this.axis((at) => {
       sum += Math.min(FOLDED, Math.max(0, at - before));
       before = Math.max(before, at);
@@ -46,7 +51,7 @@ class Timeline {
   }
 
   places() {
-    if (this.scale === 'order') return this.axes.order ??= this.axis((_, row) => row);
+    if (this.scale === 'order') return (this.axes.order ??= this.axis((_, row) => row));
     return this.scale === 'idle' ? this.axes.idle : this.axes.time;
   }
 
@@ -55,7 +60,9 @@ class Timeline {
     const { streams, sessions } = this.report.meta;
     const lanes = [];
     for (let session = 0; session <= sessions.length; session++) {
-      const own = streams.map((stream, index) => ({ stream, index })).filter(({ stream }) => stream.session === session);
+      const own = streams
+        .map((stream, index) => ({ stream, index }))
+        .filter(({ stream }) => stream.session === session);
       if (own.length === 0) continue;
       lanes.push({ title: session, stream: null, index: -1 });
       for (const { stream, index } of own) lanes.push({ title: -1, stream, index });
@@ -64,14 +71,20 @@ class Timeline {
   }
 
   buttons() {
-    const scales = [['time', 'Time'], ['idle', 'Idle folded'], ['order', 'Order']];
-    byId('scales').replaceChildren(...scales.map(([scale, label]) => {
-      const button = make('button', '', label);
-      button.setAttribute('aria-pressed', String(scale === this.scale));
-      button.dataset.scale = scale;
-      button.addEventListener('click', () => this.setScale(scale));
-      return button;
-    }));
+    const scales = [
+      ['time', 'Time'],
+      ['idle', 'Idle folded'],
+      ['order', 'Order'],
+    ];
+    byId('scales').replaceChildren(
+      ...scales.map(([scale, label]) => {
+        const button = make('button', '', label);
+        button.setAttribute('aria-pressed', String(scale === this.scale));
+        button.dataset.scale = scale;
+        button.addEventListener('click', () => this.setScale(scale));
+        return button;
+      }),
+    );
     byId('whole').addEventListener('click', () => this.zoom(0, 1));
     byId('lanes-toggle').addEventListener('click', () => {
       const hidden = byId('lanes').toggleAttribute('hidden');
@@ -82,26 +95,47 @@ class Timeline {
       const service = this.report.stream(row).service;
       legend.set(service, (legend.get(service) || 0) + 1);
     }
-    byId('legend').replaceChildren(...[...legend].map(([service, n]) => make('li', '', dot(service), service + ' ', make('span', 'quiet', count(n)))),
-      make('li', 'refused', '× refused'), make('li', 'warning', '◌ unanswered'), make('li', 'error', '// gap'));
+    byId('legend').replaceChildren(
+      ...[...legend].map(([service, n]) =>
+        make('li', '', dot(service), service + ' ', make('span', 'quiet', count(n))),
+      ),
+      make('li', 'refused', '× refused'),
+      make('li', 'warning', '◌ unanswered'),
+      make('li', 'error', '// gap'),
+    );
     const { sessions } = this.report.meta;
-    byId('lane-names').replaceChildren(...this.lanes.map(({ title, stream }) => {
-      if (!stream) {
-        const session = sessions[title - 1];
-        if (!session) return make('div', '', 'outside any session');
-        return make('div', '', make('span', session.inferred ? 'inferred' : '', session.title), ' ', make('span', 'quiet', ' ' + session.detail));
-      }
-      const named = stream.places.map((place) => place.name).join(', ');
-      const lane = make('div', 'lane', dot(stream.service), `${stream.service} ${stream.key}`, named ? make('span', 'inferred', ' · ' + named) : null);
-      lane.title = `${stream.client} → ${stream.server}`;
-      return lane;
-    }));
+    byId('lane-names').replaceChildren(
+      ...this.lanes.map(({ title, stream }) => {
+        if (!stream) {
+          const session = sessions[title - 1];
+          if (!session) return make('div', '', 'outside any session');
+          return make(
+            'div',
+            '',
+            make('span', session.inferred ? 'inferred' : '', session.title),
+            ' ',
+            make('span', 'quiet', ' ' + session.detail),
+          );
+        }
+        const named = stream.places.map((place) => place.name).join(', ');
+        const lane = make(
+          'div',
+          'lane',
+          dot(stream.service),
+          `${stream.service} ${stream.key}`,
+          named ? make('span', 'inferred', ' · ' + named) : null,
+        );
+        lane.title = `${stream.client} → ${stream.server}`;
+        return lane;
+      }),
+    );
   }
 
   /** @param {string} scale */
   setScale(scale) {
     this.scale = scale;
-    for (const button of byId('scales').children) button.setAttribute('aria-pressed', String(button.dataset.scale === scale));
+    for (const button of byId('scales').children)
+      button.setAttribute('aria-pressed', String(button.dataset.scale === scale));
     this.draw();
   }
 
@@ -114,8 +148,9 @@ class Timeline {
 
   /** @param {number} by */
   zoomBy(by) {
-    const [from, to] = this.range, middle = this.selected >= 0 ? this.places()[this.selected] : (from + to) / 2;
-    const half = (to - from) * by / 2;
+    const [from, to] = this.range,
+      middle = this.selected >= 0 ? this.places()[this.selected] : (from + to) / 2;
+    const half = ((to - from) * by) / 2;
     this.zoom(middle - half, middle + half);
   }
 
@@ -123,28 +158,38 @@ class Timeline {
   drag(canvas, whole) {
     let from = -1;
     const place = (/** @type {PointerEvent} */ event) => {
-      const box = canvas.getBoundingClientRect(), share = (event.clientX - box.left) / box.width;
+      const box = canvas.getBoundingClientRect(),
+        share = (event.clientX - box.left) / box.width;
       const [low, high] = whole ? [0, 1] : this.range;
       return low + Math.max(0, Math.min(1, share)) * (high - low);
     };
-    canvas.addEventListener('pointerdown', (event) => { from = place(event); canvas.setPointerCapture(event.pointerId); });
+    canvas.addEventListener('pointerdown', (event) => {
+      from = place(event);
+      canvas.setPointerCapture(event.pointerId);
+    });
     canvas.addEventListener('pointerup', (event) => {
       if (from < 0) return;
-      const to = place(event), width = (whole ? 1 : this.range[1] - this.range[0]) * 6 / canvas.clientWidth;
+      const to = place(event),
+        width = ((whole ? 1 : this.range[1] - this.range[0]) * 6) / canvas.clientWidth;
       if (Math.abs(to - from) > width) this.zoom(Math.min(from, to), Math.max(from, to));
       else this.openNear(to, whole ? -1 : Math.floor(event.offsetY / LANE));
       from = -1;
     });
-    canvas.addEventListener('wheel', (event) => {
-      if (!event.ctrlKey) return;
-      event.preventDefault();
-      this.zoomBy(event.deltaY > 0 ? 1.25 : 0.8);
-    }, { passive: false });
+    canvas.addEventListener(
+      'wheel',
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        this.zoomBy(event.deltaY > 0 ? 1.25 : 0.8);
+      },
+      { passive: false },
+    );
   }
 
   /** Opens the message nearest to a place, of one lane where one is given. @param {number} at @param {number} lane */
   openNear(at, lane) {
-    const index = this.lanes[lane]?.index ?? -1, places = this.places();
+    const index = this.lanes[lane]?.index ?? -1,
+      places = this.places();
     let best = -1;
     for (let row = 0; row < this.report.rows; row++) {
       if (index >= 0 && this.report.columns.stream[row] !== index) continue;
@@ -161,7 +206,8 @@ class Timeline {
 
   /** A canvas made ready for drawing in CSS pixels. @param {HTMLCanvasElement} canvas @param {number} height */
   ready(canvas, height) {
-    const width = canvas.clientWidth || 1, ratio = window.devicePixelRatio || 1;
+    const width = canvas.clientWidth || 1,
+      ratio = window.devicePixelRatio || 1;
     canvas.style.height = `${height}px`;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
@@ -194,12 +240,14 @@ class Timeline {
 
   /** @param {{get: (name: string) => string, services: Map<string, string>}} colours */
   drawStrip({ get, services }) {
-    const height = 36, ready = this.ready(this.strip, height);
+    const height = 36,
+      ready = this.ready(this.strip, height);
     if (!ready) return;
-    const { context, width } = ready, places = this.places();
+    const { context, width } = ready,
+      places = this.places();
     const bins = new Map();
     for (let row = 0; row < this.report.rows; row++) {
-      const bin = Math.min(Math.floor(width / 2) - 1, Math.floor(places[row] * width / 2));
+      const bin = Math.min(Math.floor(width / 2) - 1, Math.floor((places[row] * width) / 2));
       const entry = bins.get(bin) || { n: 0, stream: 0 };
       entry.n++;
       entry.stream = this.report.columns.stream[row];
@@ -213,7 +261,7 @@ class Timeline {
     }
     for (const [bin, { n, stream }] of bins) {
       context.fillStyle = services.get(this.report.meta.streams[stream].service) || get('other');
-      const tall = Math.max(2, Math.sqrt(n) / most * (height - 4));
+      const tall = Math.max(2, (Math.sqrt(n) / most) * (height - 4));
       context.fillRect(bin * 2, height - 1 - tall, 1.5, tall);
     }
     context.fillStyle = get('rule');
@@ -222,19 +270,25 @@ class Timeline {
 
   /** @param {{get: (name: string) => string, services: Map<string, string>}} colours */
   drawLanes({ get, services }) {
-    const height = this.lanes.length * LANE + 18, ready = this.ready(this.canvas, height);
+    const height = this.lanes.length * LANE + 18,
+      ready = this.ready(this.canvas, height);
     if (!ready) return;
-    const { context, width } = ready, places = this.places(), { columns, meta } = this.report;
-    const [from, to] = this.range, x = (/** @type {number} */ place) => (place - from) / (to - from) * width;
+    const { context, width } = ready,
+      places = this.places(),
+      { columns, meta } = this.report;
+    const [from, to] = this.range,
+      x = (/** @type {number} */ place) => ((place - from) / (to - from)) * width;
     const middle = new Map(this.lanes.map((lane, at) => [lane.index, (at + 0.5) * LANE]));
     const ends = new Map();
     for (let row = 0; row < this.report.rows; row++) {
       const known = ends.get(columns.stream[row]);
-      if (known) known[1] = places[row]; else ends.set(columns.stream[row], [places[row], places[row]]);
+      if (known) known[1] = places[row];
+      else ends.set(columns.stream[row], [places[row], places[row]]);
     }
     context.fillStyle = get('rule');
     for (const [stream, [first, last]] of ends) {
-      const left = Math.max(0, x(first)), right = Math.min(width, x(last));
+      const left = Math.max(0, x(first)),
+        right = Math.min(width, x(last));
       if (right >= left) context.fillRect(left, (middle.get(stream) ?? -9) - 0.5, right - left + 1, 1);
     }
     context.font = '11px system-ui, sans-serif';
@@ -242,15 +296,24 @@ class Timeline {
     for (let row = 0; row < this.report.rows; row++) {
       const at = x(places[row]);
       if (at < -4 || at > width + 4) continue;
-      const y = middle.get(columns.stream[row]) ?? -9, flags = columns.flags[row];
+      const y = middle.get(columns.stream[row]) ?? -9,
+        flags = columns.flags[row];
       if (flags & FLAG.event) {
-        if (this.report.name(row) === 'gap') { context.fillStyle = get('error'); context.fillText('//', at, y + 4); }
-        else if (flags & FLAG.unanswered) { context.fillStyle = get('warning'); context.fillText('◌', at, y - 2); }
+        if (this.report.name(row) === 'gap') {
+          context.fillStyle = get('error');
+          context.fillText('//', at, y + 4);
+        } else if (flags & FLAG.unanswered) {
+          context.fillStyle = get('warning');
+          context.fillText('◌', at, y - 2);
+        }
         continue;
       }
       context.fillStyle = services.get(meta.streams[columns.stream[row]].service) || get('other');
       context.fillRect(at - 0.6, flags & FLAG.server ? y : y - 5, 1.3, 5);
-      if (flags & FLAG.refused) { context.fillStyle = get('refused'); context.fillText('×', at, y + 9); }
+      if (flags & FLAG.refused) {
+        context.fillStyle = get('refused');
+        context.fillText('×', at, y + 9);
+      }
     }
     this.drawScale(context, width, height, get);
     if (this.selected >= 0) {
@@ -261,18 +324,27 @@ class Timeline {
 
   /** Times below the lanes. @param {CanvasRenderingContext2D} context @param {number} width @param {number} height @param {(name: string) => string} get */
   drawScale(context, width, height, get) {
-    const places = this.places(), [from, to] = this.range;
+    const places = this.places(),
+      [from, to] = this.range;
     context.fillStyle = get('quiet');
     const marks = Math.max(2, Math.floor(width / 110));
     for (let mark = 0; mark <= marks; mark++) {
-      const place = from + (to - from) * mark / marks;
-      let low = 0, high = places.length - 1;
-      while (low < high) { const half = (low + high) >> 1; if (places[half] < place) low = half + 1; else high = half; }
+      const place = from + ((to - from) * mark) / marks;
+      let low = 0,
+        high = places.length - 1;
+      while (low < high) {
+        const half = (low + high) >> 1;
+        if (places[half] < place) low = half + 1;
+        else high = half;
+      }
       const span = this.report.columns.time[this.report.rows - 1] || 0;
       const at = this.scale === 'time' ? place * span : this.report.columns.time[low] || 0;
-      const text = this.scale === 'order' ? '#' + (this.report.columns.record[low] ?? '') : timeOfDay(this.report, at).slice(0, to - from < 0.02 ? 12 : 10);
+      const text =
+        this.scale === 'order'
+          ? '#' + (this.report.columns.record[low] ?? '')
+          : timeOfDay(this.report, at).slice(0, to - from < 0.02 ? 12 : 10);
       context.textAlign = mark === 0 ? 'left' : mark === marks ? 'right' : 'center';
-      context.fillText(text, mark / marks * width, height - 4);
+      context.fillText(text, (mark / marks) * width, height - 4);
     }
   }
 }

@@ -5,57 +5,88 @@
 /** How many lines of one group are shown before the rest is counted. */
 const SHOWN = 8;
 
-/** A line that leads to a row. @param {Report} report @param {number} row @param {string} end @param {(row: number) => void} open */
+/** A line that leads to a row. @param {Capture} report @param {number} row @param {string} end @param {(row: number) => void} open */
 function findingLine(report, row, end, open) {
-  const button = make('button', 'finding', make('span', 'quiet', '#' + report.columns.record[row]), dot(report.stream(row).service),
-    make('span', 'say', ...nameParts(report.name(row)), ' ', make('span', 'quiet', report.info[row] || '')), make('span', 'quiet', end));
+  const button = make(
+    'button',
+    'finding',
+    make('span', 'quiet', '#' + report.columns.record[row]),
+    dot(report.stream(row).service),
+    make('span', 'say', ...nameParts(report.name(row)), ' ', make('span', 'quiet', report.info[row] || '')),
+    make('span', 'quiet', end),
+  );
   button.addEventListener('click', () => open(row));
   return button;
 }
 
-/** A group of lines under a heading. @param {string} title @param {Report} report @param {number[]} rows @param {(row: number) => string} end @param {(row: number) => void} open */
+/** A group of lines under a heading. @param {string} title @param {Capture} report @param {number[]} rows @param {(row: number) => string} end @param {(row: number) => void} open */
 function group(title, report, rows, end, open) {
   const box = make('div', '', make('h3', '', title + ' ', make('span', 'quiet', count(rows.length))));
   const lines = () => rows.slice(0, SHOWN).map((row) => findingLine(report, row, end(row), open));
   box.append(...lines());
   if (rows.length > SHOWN) {
     const more = make('button', 'link quiet', `and ${count(rows.length - SHOWN)} more`);
-    more.addEventListener('click', () => more.replaceWith(...rows.slice(SHOWN, 2000).map((row) => findingLine(report, row, end(row), open))));
+    more.addEventListener('click', () =>
+      more.replaceWith(...rows.slice(SHOWN, 2000).map((row) => findingLine(report, row, end(row), open))),
+    );
     box.append(more);
   }
   return box;
 }
 
-/** Refused, unanswered, damage and problems. @param {Report} report @param {(row: number) => void} open */
+/** Refused, unanswered, damage and problems. @param {Capture} report @param {(row: number) => void} open */
 function findings(report, open) {
-  const refused = new Map(), unanswered = [], damage = [], errors = [], warnings = [];
+  const refused = new Map(),
+    unanswered = [],
+    damage = [],
+    errors = [],
+    warnings = [];
   for (let row = 0; row < report.rows; row++) {
     if (report.has(row, FLAG.refused)) {
       const why = report.meta.texts[report.columns.why[row]] || report.name(row);
       refused.set(why, [...(refused.get(why) || []), row]);
     }
     if (report.has(row, FLAG.event) && report.has(row, FLAG.unanswered)) unanswered.push(row);
-    else if (report.has(row, FLAG.event) && ['gap', 'undecoded', 'resync', 'limit', 'wrong_key', 'no_key'].includes(report.name(row))) damage.push(row);
+    else if (
+      report.has(row, FLAG.event) &&
+      ['gap', 'undecoded', 'resync', 'limit', 'wrong_key', 'no_key'].includes(report.name(row))
+    )
+      damage.push(row);
     if (report.has(row, FLAG.error)) errors.push(row);
     else if (report.has(row, FLAG.warning)) warnings.push(row);
   }
   const when = (/** @type {number} */ row) => clock(report, row).slice(0, 12);
-  const took = (/** @type {number} */ row) => report.columns.elapsed[row] >= 0 ? `${milliseconds(report.columns.elapsed[row])} ms` : when(row);
+  const took = (/** @type {number} */ row) =>
+    report.columns.elapsed[row] >= 0 ? `${milliseconds(report.columns.elapsed[row])} ms` : when(row);
   const all = make('div', 'columns');
   for (const [why, rows] of refused) all.append(group('× Refused: ' + why, report, rows, took, open));
   const gaps = unanswered.length > 0 && damage.some((row) => report.name(row) === 'gap');
-  if (unanswered.length) all.append(group('◌ Unanswered' + (gaps ? ' (some connections have gaps: perhaps answered and lost)' : ''), report, unanswered, when, open));
+  if (unanswered.length)
+    all.append(
+      group(
+        '◌ Unanswered' + (gaps ? ' (some connections have gaps: perhaps answered and lost)' : ''),
+        report,
+        unanswered,
+        when,
+        open,
+      ),
+    );
   if (damage.length) all.append(group('Damage', report, damage, when, open));
   if (errors.length) all.append(group('● Errors', report, errors, when, open));
   if (warnings.length) all.append(group('▲ Warnings', report, warnings, when, open));
   if (!all.childElementCount) all.append(make('p', 'quiet', 'Nothing was refused, unanswered, lost or in error.'));
-  return { element: all, rows: [...[...refused.values()].flat(), ...unanswered, ...damage, ...errors, ...warnings].sort((a, b) => a - b) };
+  return {
+    element: all,
+    rows: [...[...refused.values()].flat(), ...unanswered, ...damage, ...errors, ...warnings].sort((a, b) => a - b),
+  };
 }
 
 /** The value at a share of sorted values, as `stats` counts it: the smallest that at least this share do not exceed. @param {number[]} sorted @param {number} share */
-function percentile(sorted, share) { return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]; }
+function percentile(sorted, share) {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
+}
 
-/** One row a type of request: a dot a reply on a logarithmic scale. @param {Report} report @param {(row: number) => void} open */
+/** One row a type of request: a dot a reply on a logarithmic scale. @param {Capture} report @param {(row: number) => void} open */
 function latency(report, open) {
   /** @type {Map<string, {service: string, replies: [number, number][], unanswered: number}>} */
   const kinds = new Map();
@@ -67,19 +98,25 @@ function latency(report, open) {
   };
   for (let row = 0; row < report.rows; row++) {
     const request = report.rowOf.get(report.columns.reply[row]);
-    if (request !== undefined && report.columns.elapsed[row] >= 0) kind(request).replies.push([report.columns.elapsed[row], row]);
+    if (request !== undefined && report.columns.elapsed[row] >= 0)
+      kind(request).replies.push([report.columns.elapsed[row], row]);
     if (report.has(row, FLAG.unanswered) && !report.has(row, FLAG.event)) kind(row).unanswered++;
   }
-  const all = [...kinds].map(([name, { service, replies, unanswered }]) => {
-    const sorted = replies.map((reply) => reply[0]).sort((a, b) => a - b);
-    return { name, service, replies, unanswered, sorted, max: sorted[sorted.length - 1] ?? 0 };
-  }).sort((a, b) => b.max - a.max);
+  const all = [...kinds]
+    .map(([name, { service, replies, unanswered }]) => {
+      const sorted = replies.map((reply) => reply[0]).sort((a, b) => a - b);
+      return { name, service, replies, unanswered, sorted, max: sorted[sorted.length - 1] ?? 0 };
+    })
+    .sort((a, b) => b.max - a.max);
   if (!all.length) return make('p', 'quiet', 'No replies were tied to requests.');
-  const low = Math.log10(Math.max(0.001, Math.min(...all.flatMap((one) => one.sorted)))), high = Math.log10(Math.max(...all.map((one) => one.max), 0.01));
-  const x = (/** @type {number} */ ms) => 2 + 96 * (Math.log10(Math.max(0.001, ms)) - low) / Math.max(0.1, high - low);
+  const low = Math.log10(Math.max(0.001, Math.min(...all.flatMap((one) => one.sorted)))),
+    high = Math.log10(Math.max(...all.map((one) => one.max), 0.01));
+  const x = (/** @type {number} */ ms) =>
+    2 + (96 * (Math.log10(Math.max(0.001, ms)) - low)) / Math.max(0.1, high - low);
   const table = make('table', 'latency');
-  const cells = (/** @type {string} */ tag, /** @type {(string | Node)[]} */ ...texts) => make('tr', '', ...texts.map((text) => make(tag, '', text)));
-  const heads = cells('th', 'request', '', 'n', 'p50 ms', 'p95 ms', 'max ms', 'no reply');
+  const cells = (/** @type {string} */ tag, /** @type {(string | Node)[]} */ ...texts) =>
+    make('tr', '', ...texts.map((text) => make(tag, '', text)));
+  const heads = cells('th', 'request', 'each reply', 'n', 'p50 ms', 'p95 ms', 'max ms', 'no reply');
   table.append(make('thead', '', heads));
   const body = make('tbody');
   for (const one of all) {
@@ -101,20 +138,45 @@ function latency(report, open) {
     if (one.sorted.length) {
       const half = x(percentile(one.sorted, 0.5)) + '%';
       draw('line', { x1: half, x2: half, y1: '15%', y2: '85%', stroke: 'currentColor', 'stroke-width': '2' });
-      draw('circle', { cx: x(percentile(one.sorted, 0.95)) + '%', cy: '50%', r: '4.5', fill: 'none', stroke: 'currentColor' });
+      draw('circle', {
+        cx: x(percentile(one.sorted, 0.95)) + '%',
+        cy: '50%',
+        r: '4.5',
+        fill: 'none',
+        stroke: 'currentColor',
+      });
     }
-    const figure = (/** @type {number} */ share) => one.sorted.length ? milliseconds(percentile(one.sorted, share)) : '';
-    const row = cells('td', make('span', '', dot(one.service), ...nameParts(one.name)), plot, count(one.sorted.length), figure(0.5), figure(0.95), one.sorted.length ? milliseconds(one.max) : '', one.unanswered ? count(one.unanswered) : '·');
+    const figure = (/** @type {number} */ share) =>
+      one.sorted.length ? milliseconds(percentile(one.sorted, share)) : '';
+    const row = cells(
+      'td',
+      make('span', '', dot(one.service), ...nameParts(one.name)),
+      plot,
+      count(one.sorted.length),
+      figure(0.5),
+      figure(0.95),
+      one.sorted.length ? milliseconds(one.max) : '',
+      one.unanswered ? count(one.unanswered) : '·',
+    );
     row.children[1].className = 'plot';
     if (one.sorted.length < 20) row.children[4].className = 'few';
     if (one.unanswered) row.children[6].className = 'warning';
     body.append(row);
   }
   table.append(body);
-  return make('div', '', make('p', 'quiet', 'Time from a request to its last reply. One dot a reply, on a logarithmic scale; the bar marks the median, the ring the 95th percentile. Slanted: fewer than 20 replies, where that is hardly more than the maximum.'), table);
+  return make(
+    'div',
+    '',
+    make(
+      'p',
+      'quiet',
+      'Time from a request to its last reply. One dot a reply, on a logarithmic scale; the bar marks the median, the ring the 95th percentile. Slanted: fewer than 20 replies, where that is hardly more than the maximum.',
+    ),
+    table,
+  );
 }
 
-/** The vault as an indented tree. @param {Report} report @param {(row: number) => void} open */
+/** The vault as an indented tree. @param {Capture} report @param {(row: number) => void} open */
 function vault(report, open) {
   const { vault: data } = report.meta;
   if (!data || !data.nodes.length) return make('p', 'quiet', 'This capture holds no vault nodes.');
@@ -126,27 +188,43 @@ function vault(report, open) {
     children.set(link.parent, [...(children.get(link.parent) || []), link]);
     below.add(link.child);
   }
-  const holder = make('div'), said = make('aside'), shown = new Set();
+  const holder = make('div'),
+    said = make('aside'),
+    shown = new Set();
   const select = (/** @type {VaultNode} */ node) => {
     const list = make('dl');
     for (const field of node.also) {
       const at = field.indexOf('=');
       list.append(make('dt', '', field.slice(0, at)), make('dd', '', field.slice(at + 1)));
     }
-    said.replaceChildren(make('h3', '', node.name || '(without a name)', ' ', make('span', 'quiet', `${node.id} · ${node.type}`)), list, make('h3', '', 'What was said of it'),
+    said.replaceChildren(
+      make('h3', '', node.name || '(without a name)', ' ', make('span', 'quiet', `${node.id} · ${node.type}`)),
+      list,
+      make('h3', '', 'What was said of it'),
       ...node.said.map(([record, text]) => {
         const row = report.rowOf.get(record);
         const line = make('button', 'finding', make('span', 'quiet', '#' + record), make('span', 'say', text));
         if (row !== undefined) line.addEventListener('click', () => open(row));
         return line;
-      }));
+      }),
+    );
   };
   const add = (/** @type {string} */ id, /** @type {number} */ depth, /** @type {boolean} */ gone) => {
     const node = nodes.get(id) || { id, type: '', name: '', also: [], made: false, fetched: false, said: [] };
     const again = shown.has(id);
     shown.add(id);
-    const line = make('button', ['finding', node.made ? 'made' : '', node.fetched ? '' : 'missing', gone ? 'gone' : ''].join(' '),
-      make('span', 'say', node.name ? `“${node.name}” ` : '', make('span', 'quiet', node.type || 'never fetched'), again ? make('span', 'quiet', ' · shown above') : null), make('span', 'quiet', id));
+    const line = make(
+      'button',
+      ['finding', node.made ? 'made' : '', node.fetched ? '' : 'missing', gone ? 'gone' : ''].join(' '),
+      make(
+        'span',
+        'say',
+        node.name ? `“${node.name}” ` : '',
+        make('span', 'quiet', node.type || 'never fetched'),
+        again ? make('span', 'quiet', ' · shown above') : null,
+      ),
+      make('span', 'quiet', id),
+    );
     line.style.paddingLeft = `${depth * 1.1}rem`;
     line.addEventListener('click', () => select(node));
     holder.append(line);
@@ -157,5 +235,14 @@ function vault(report, open) {
   for (const node of data.nodes) if (!shown.has(node.id)) add(node.id, 0, false);
   const view = make('div', '', holder, said);
   view.id = 'vault-view';
-  return make('div', '', make('p', 'quiet', `${count(data.nodes.length)} nodes and ${count(data.links.length)} links. Grey: referred to, never fetched. Bold: created here. Struck out: the link was removed again.`), view);
+  return make(
+    'div',
+    '',
+    make(
+      'p',
+      'quiet',
+      `${count(data.nodes.length)} nodes and ${count(data.links.length)} links. Grey: referred to, never fetched. Bold: created here. Struck out: the link was removed again.`,
+    ),
+    view,
+  );
 }

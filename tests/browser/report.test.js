@@ -1,0 +1,240 @@
+// Tests of the page that `moulsniff report` writes, in a real browser.
+//
+//     MOULSNIFF=target/debug/moulsniff CHROMIUM=/usr/bin/chromium npm --prefix tests/browser test
+//
+// Each test opens a page from a file, as a reader would. Network access is refused and counted; every message on the console counts as a fault.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import puppeteer from 'puppeteer-core';
+
+const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const PROGRAM = path.resolve(ROOT, process.env.MOULSNIFF ?? 'target/release/moulsniff');
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const AXE = readFileSync(path.join(ROOT, 'tests/browser/node_modules/axe-core/axe.min.js'), 'utf8');
+const DIRTSAND = ['captures/moul/full_dirtsand.pcapng', '--keys', 'keys/dirtsand.ini'];
+
+let folder = '';
+/** @type {import('puppeteer-core').Browser} */
+let browser;
+
+before(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'report-'));
+  browser = await puppeteer.launch({
+    executablePath: CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb'],
+  });
+});
+
+after(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Writes a report and returns the file's name. @param {string} name @param {string[]} words */
+function report(name, words) {
+  const file = path.join(folder, name + '.html');
+  execFileSync(PROGRAM, ['report', ...words, '--quiet', '-o', file], {
+    cwd: ROOT,
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
+  return file;
+}
+
+/** Opens a report in a page of its own, and fails on anything that goes wrong in it. */
+async function open(file, { hash = '', width = 1440, height = 900, dark = false } = {}) {
+  const page = await browser.newPage();
+  const faults = [];
+  page.on('console', (message) => ['error', 'warn'].includes(message.type()) && faults.push(message.text()));
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('request', (request) => request.url().startsWith('file:') || faults.push('a request: ' + request.url()));
+  await page.setViewport({ width, height });
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }]);
+  await page.goto(pathToFileURL(file) + hash);
+  await page.waitForFunction(
+    () => document.querySelectorAll('#list-rows .row').length > 0 || document.querySelector('p.error'),
+  );
+  const text = (selector) => page.$eval(selector, (element) => element.textContent ?? '');
+  const rows = () => page.$$eval('#list-rows .row', (all) => all.map((row) => row.textContent ?? ''));
+  return { page, faults, text, rows };
+}
+
+/** Types a filter and waits until it is done. */
+async function filter({ page }, words) {
+  await page.$eval('#filter', (box) => (box.value = ''));
+  await page.type('#filter', words);
+  await page.waitForFunction((words) => location.hash.includes('q=' + encodeURIComponent(words)), {}, words);
+}
+
+const PROTOCOLS = {
+  moul: DIRTSAND,
+  damaged: ['captures/moul/mangled_gaps.pcap.gz', '--keys', 'keys/dirtsand.ini'],
+  secondlife: ['captures/secondlife/opensim.pcapng.gz'],
+  intermud3: ['captures/intermud3/i3_edge_small.pcapng'],
+  ouro: ['captures/ouro/coh_segs_udp.pcapng'],
+};
+
+for (const [name, words] of Object.entries(PROTOCOLS)) {
+  test(`${name}: every view opens without a fault`, async () => {
+    const opened = await open(report(name, words));
+    for (const key of ['2', '3', '4', '1']) await opened.page.keyboard.press(key);
+    await opened.page.keyboard.press('j');
+    await opened.page.keyboard.press('Enter');
+    await opened.page.waitForSelector('#tree');
+    assert.deepEqual(opened.faults, []);
+    await opened.page.close();
+  });
+}
+
+test('the figures are those of stats and sessions', async () => {
+  const opened = await open(report('figures', DIRTSAND));
+  const json = (...words) => execFileSync(PROGRAM, [...words, '--quiet'], { cwd: ROOT, encoding: 'utf8' });
+  const stats = JSON.parse(json('stats', ...DIRTSAND, '--json'));
+  const messages = Object.values(stats.messages).reduce((sum, n) => sum + n, 0);
+  const sessions = json('sessions', ...DIRTSAND, '--json')
+    .trim()
+    .split('\n');
+  const figures = await opened.page.$$eval('#figures .figure b', (all) => all.map((one) => one.textContent ?? ''));
+  assert.equal(figures[0], String(messages));
+  assert.equal(figures[1], String(sessions.length));
+  const refused = json(...DIRTSAND, '-Y', 'refused', '--json')
+    .trim()
+    .split('\n').length;
+  assert.equal(figures[3], `×${refused}`);
+  await opened.page.close();
+});
+
+test('a filter finds the rows, and a fault in it is said', async () => {
+  const opened = await open(report('filter', DIRTSAND));
+  await filter(opened, 'VaultNodeFetch');
+  assert.ok((await opened.rows()).every((row) => row.includes('VaultNodeFetch')));
+  await filter(opened, 'is:refused');
+  const refused = await opened.text('#count');
+  assert.match(refused, /^2\d of \d+ records$/);
+  await filter(opened, '#134');
+  assert.equal((await opened.rows()).length, 1);
+  await filter(opened, 'node_id=10001');
+  assert.ok((await opened.rows()).length > 0);
+  assert.deepEqual(opened.faults, []);
+  await opened.page.close();
+});
+
+test('a link leads to a record, its tree and its bytes', async () => {
+  const { page, faults, text } = await open(report('link', DIRTSAND), { hash: '#record=94' });
+  await page.waitForSelector('#tree');
+  assert.match(await text('#detail'), /Auth2Cli_AcctLoginReply/);
+  assert.match(await page.$eval('#list-rows [aria-selected=true]', (row) => row.textContent ?? ''), /^94/);
+  // Pointing at a field marks its bytes, and the reverse.
+  const field = await page.waitForSelector('#tree [role=treeitem]:nth-of-type(3)');
+  await field.hover();
+  assert.ok((await page.$$('#detail .hex .pointed')).length > 0, 'no byte is marked');
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('the keyboard alone reaches everything', async () => {
+  const { page, faults } = await open(report('keys', DIRTSAND));
+  const hash = () => page.evaluate(() => location.hash);
+  await page.keyboard.press('n');
+  await page.waitForFunction(() => location.hash.includes('record='));
+  const first = await hash();
+  await page.keyboard.press('n');
+  assert.notEqual(await hash(), first);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('/');
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'filter');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('?');
+  assert.ok(await page.$eval('#help', (dialog) => dialog.open));
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('3');
+  assert.equal(await page.$eval('#tab-latency', (tab) => tab.getAttribute('aria-selected')), 'true');
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+for (const dark of [false, true]) {
+  for (const [view, key] of Object.entries({ messages: '1', findings: '2', latency: '3', vault: '4' })) {
+    test(`axe finds nothing in the view ${view}, ${dark ? 'dark' : 'light'}`, async () => {
+      const { page } = await open(report('axe', DIRTSAND), { dark });
+      await page.keyboard.press(key);
+      if (view === 'messages') {
+        await page.keyboard.press('j');
+        await page.keyboard.press('Enter');
+        await page.waitForSelector('#tree');
+      }
+      // Through the debugger: the page's policy lets no other script in.
+      await page.evaluate(AXE);
+      const found = await page.evaluate(() => globalThis.axe.run());
+      const violations = found.violations.map(
+        (v) => `${v.id}: ${v.nodes.map((node) => node.html.slice(0, 120)).slice(0, 3)}`,
+      );
+      assert.deepEqual(violations, []);
+      await page.close();
+    });
+  }
+}
+
+for (const width of [360, 768, 2560]) {
+  test(`${width} pixels wide: nothing hangs over the edge`, async () => {
+    const { page, faults } = await open(report('wide', DIRTSAND), { width, height: 800 });
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(over <= 0, `${over} pixels too wide`);
+    assert.ok(await page.$eval('#list-scroll', (list) => list.clientHeight > 150), 'the list has no room');
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+}
+
+test('captured scripts do not run', async () => {
+  const hostile = ['captures/intermud3/i3_edge_small.pcapng'];
+  const { page, faults } = await open(report('hostile', hostile));
+  for (let row = 0; row < 40; row++) await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  assert.equal(
+    await page.evaluate(() => document.querySelectorAll('#main script, #main img, #main iframe, #main a[href]').length),
+    0,
+  );
+  const refused = await page.evaluate(() => {
+    try {
+      document.body.innerHTML = '<b>x</b>';
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  assert.ok(refused, 'the page takes markup');
+  faults.length = 0;
+  await page.close();
+});
+
+test('100,000 records open in two seconds and scroll', async () => {
+  const copies = Array(24).fill('captures/secondlife/opensim.pcapng.gz');
+  const file = report('large', copies);
+  const start = performance.now();
+  const { page, faults, text } = await open(file);
+  const opened = performance.now() - start;
+  console.log(
+    `  ${await text('#count')}, ${(statSync(file).size / 1e6).toFixed(1)} MB, open after ${(opened / 1000).toFixed(2)} s`,
+  );
+  // The frames a browser draws while the list scrolls from end to end.
+  const frames = await page.evaluate(async () => {
+    const list = document.querySelector('#list-scroll');
+    let drawn = 0;
+    const begin = performance.now();
+    while (performance.now() - begin < 1000) {
+      list.scrollTop = ((performance.now() - begin) / 1000) * list.scrollHeight;
+      await new Promise(requestAnimationFrame);
+      drawn++;
+    }
+    return drawn;
+  });
+  console.log(`  ${frames} frames in a second of scrolling`);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
