@@ -3,7 +3,8 @@
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::proto::{Message, Said, Side, protocol_named, read_alone};
 use crate::table::{
-    Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, Sender, TableError, Tables, parse_hex,
+    Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, Sender, ServiceFrame, TableError, Tables,
+    WholeMessage, parse_hex,
 };
 use crate::tree::{Severity, Sym, Tree};
 
@@ -35,6 +36,10 @@ fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut
     };
     let expected: serde_json::Value =
         serde_json::from_str(&example.json).map_err(|e| format!("the example's fields are no JSON: {e}"))?;
+    evaluator.states = tables.declared().map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
+    for (place, value) in &example.states {
+        evaluator.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);
+    }
     match example.of {
         ExampleOf::Message(id)
             if tables.message(id).and_then(|d| tables.service(d.service)).is_some_and(|s| s.positional) =>
@@ -90,13 +95,25 @@ fn read_message(
     bytes: &[u8],
 ) -> Result<(), String> {
     let def = tables.message(id).ok_or("no such message")?;
-    let bare = tables.service(def.service).is_some_and(|s| s.header.is_empty());
+    let service = tables.service(def.service).ok_or("no such service")?;
+    let chosen = service.framing.begins.is_some() || service.framing.frame != ServiceFrame::Layout;
+    let bare = service.header.is_empty() && !chosen;
     if let (true, Some(layout)) = (bare, def.layout) {
         return read_layout(tables, layout, evaluator, tree, bytes);
     }
     let sender = usize::from(def.direction == Sender::Server);
     let n = bytes.len();
-    match evaluator.message(tables, def.service, sender, bytes, tree) {
+    let outcome = match &service.framing.frame {
+        ServiceFrame::Layout => evaluator.message(tables, def.service, sender, bytes, tree),
+        frame => {
+            let behind = match frame {
+                ServiceFrame::Ends(end) if bytes.ends_with(end) => end.len(),
+                _ => 0,
+            };
+            evaluator.framed(tables, def.service, sender, WholeMessage { bytes, behind }, tree)
+        }
+    };
+    match outcome {
         Outcome::Message(found, end) if found == id && end == n => Ok(()),
         Outcome::Message(found, end) if found == id => {
             Err(format!("the example's bytes are {n}, the message ends after {end}"))

@@ -198,6 +198,10 @@ impl Tables {
         self.natives.get(id as usize)
     }
 
+    pub(in crate::table) fn delimiter(&self, place: u32) -> &[u8] {
+        self.program.delimiters.get(place as usize).map_or(&[], Vec::as_slice)
+    }
+
     pub(in crate::table) fn dialect(&self, id: u32) -> Option<Sym> {
         self.program.dialects.get(id as usize).copied()
     }

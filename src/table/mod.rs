@@ -67,6 +67,7 @@ impl Tables {
         natives: &[Native],
         meanings: &[Meaning],
     ) -> Result<Tables, TableError> {
+        let natives: Vec<Native> = natives.iter().chain(&eval::LANGUAGE).copied().collect();
         let names: Vec<&str> = natives.iter().map(|native| native.name).collect();
         let shown: Vec<&str> = SHOWN.into_iter().chain(meanings.iter().map(|meaning| meaning.name)).collect();
         let program = compile::compile(protocol, &sources, &names, &shown)?;
@@ -95,7 +96,8 @@ impl Tables {
         }
         // The type is checked alone first, so that a mistake is shown in what was typed.
         text::parse_type(text)?;
-        let natives: Vec<Native> = self.natives.iter().map(|n| n.native).collect();
+        let own = self.natives.len().saturating_sub(eval::LANGUAGE.len());
+        let natives: Vec<Native> = self.natives.iter().take(own).map(|n| n.native).collect();
         let mut sources = self.sources;
         let text_of_file = format!("protocol {}\ntype asked_for = {text}\n", self.protocol);
         sources.push(TableSource { name: "type".into(), text: text_of_file });

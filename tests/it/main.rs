@@ -36,6 +36,7 @@ mod ouro;
 mod outlines;
 mod outputs;
 mod own_protocols;
+mod own_protocols_tshark;
 mod plasma;
 mod progress;
 mod report;

@@ -119,6 +119,7 @@ impl<'a> ProtocolSchema<'a> {
             ReadAs::Uuid { .. } => named("uuid"),
             ReadAs::Ipv4 { .. } => named("ipv4"),
             ReadAs::Bytes(_) => named("hex"),
+            ReadAs::Digits { .. } => json!({ "type": ["integer", "string"] }),
             ReadAs::Text { .. } => json!({ "type": "string" }),
             ReadAs::List { of, .. } => json!({ "type": "array", "items": self.of(*of) }),
             ReadAs::Layout { layout, .. } => json!({ "$ref": self.place(*layout) }),
@@ -194,6 +195,7 @@ fn steps(tables: &Tables, layout: &Layout) -> Vec<(u32, Sym, TypeRef, bool)> {
             | LayoutStep::Partial
             | LayoutStep::Remember { .. }
             | LayoutStep::Set { .. }
+            | LayoutStep::Checksum { .. }
             | LayoutStep::Chosen { .. } => {}
         }
         ways.push(at + 1);

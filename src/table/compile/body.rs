@@ -221,12 +221,13 @@ impl Compiler<'_> {
         self.check_sort(&field.of, ty)?;
         let def = self.out.types.get(ty.0 as usize);
         let symbols = def.and_then(|d| d.symbols);
-        let signed = matches!(def.map(|d| &d.read), Some(ReadAs::Int { signed: true, .. }));
+        let signed = matches!(def.map(|d| &d.read), Some(ReadAs::Int { signed: true, .. } | ReadAs::Digits { .. }));
         let scalar = matches!(
             def.map(|d| &d.read),
             Some(
                 ReadAs::Int { .. }
                     | ReadAs::Bool
+                    | ReadAs::Digits { .. }
                     | ReadAs::Ipv4 { .. }
                     | ReadAs::Native { .. }
                     | ReadAs::NullOr { .. }
@@ -248,6 +249,34 @@ impl Compiler<'_> {
         } else {
             ops.push(step);
         }
+        match &mods.checksum {
+            Some(checksum) => self.checksum(field, checksum, scope, ops),
+            None => Ok(()),
+        }
+    }
+
+    /// The step behind a field that compares it with a checksum.
+    fn checksum(
+        &mut self,
+        field: &FieldAst,
+        checksum: &ChecksumAst,
+        scope: &mut FieldScope,
+        ops: &mut Vec<LayoutStep>,
+    ) -> Result<(), TableError> {
+        let NameAst { name, at } = &checksum.name;
+        let Some(sum) = Checksum::WORDS.iter().find(|(word, _)| word == name).map(|(_, sum)| *sum) else {
+            let words = Checksum::WORDS.map(|(word, _)| word);
+            let near = crate::suggest::suggestion(name, words.into_iter());
+            return self.error(*at, format!("a checksum is one of {}, not `{name}`{near}", words.join(", ")));
+        };
+        let Some(var) = scope.vars.get(&field.name).copied() else { return Ok(()) };
+        let (from, to) = (self.expr(&checksum.from, scope, None)?, self.expr(&checksum.to, scope, None)?);
+        let last = ops.iter().rev().find_map(|op| if let LayoutStep::Field { ty, .. } = op { Some(*ty) } else { None });
+        let size = match last.and_then(|ty| self.out.types.get(ty.0 as usize)).map(|def| &def.read) {
+            Some(ReadAs::Int { size, .. }) => *size,
+            _ => 0,
+        };
+        ops.push(LayoutStep::Checksum { sum, slot: var.slot, size, from, to });
         Ok(())
     }
 

@@ -58,7 +58,7 @@ impl Compiler<'_> {
         let id = MessageId(self.out.messages.len() as u32);
         let number = self.number(&m.number)?;
         if let Some(body) = &m.body {
-            self.examples(body, ExampleOf::Message(id));
+            self.examples(body, ExampleOf::Message(id))?;
         }
         let name = self.name(name);
         let (direction, answers) = (m.direction, Vec::new());

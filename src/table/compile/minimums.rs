@@ -37,7 +37,11 @@ fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
             LayoutStep::Field { ty, .. } => {
                 bits = bits.saturating_add(p.types.get(ty.0 as usize).map_or(0, |t| t.min_bits))
             }
-            LayoutStep::Say { .. } | LayoutStep::Partial | LayoutStep::Remember { .. } | LayoutStep::Set { .. } => {}
+            LayoutStep::Say { .. }
+            | LayoutStep::Partial
+            | LayoutStep::Remember { .. }
+            | LayoutStep::Set { .. }
+            | LayoutStep::Checksum { .. } => {}
             // What comes behind a choice is counted too late to matter.
             _ => return bits,
         }
@@ -51,7 +55,7 @@ fn minimum(p: &Program, read: &ReadAs) -> u32 {
         LenFrom::Const(n) => n.saturating_mul(if len.bytes { 8 } else { unit }),
         LenFrom::Inline(ty) => of(&ty),
         LenFrom::Zero => unit,
-        LenFrom::Expr(_) | LenFrom::Rest | LenFrom::To(_) => 0,
+        LenFrom::Expr(_) | LenFrom::Rest | LenFrom::Until(_) | LenFrom::To(_) | LenFrom::Blanks => 0,
     };
     match read {
         ReadAs::Int { size, .. } | ReadAs::Float { size, .. } => u32::from(*size) * 8,
@@ -60,7 +64,7 @@ fn minimum(p: &Program, read: &ReadAs) -> u32 {
         ReadAs::Ipv4 { .. } => 32,
         ReadAs::Bytes(l) | ReadAs::Region(RegionType { len: l, .. }) => len(l, 8),
         ReadAs::Text { kind: TextKind::Utf16 | TextKind::Inverted16, len: l, .. } => len(l, 16),
-        ReadAs::Text { len: l, .. } => len(l, 8),
+        ReadAs::Text { len: l, .. } | ReadAs::Digits { len: l, .. } => len(l, 8),
         ReadAs::List { len: Len { from: LenFrom::Zero, .. }, .. } => 0,
         ReadAs::List { of: element, len: l } => len(l, of(element)),
         ReadAs::Layout { layout, .. } => p.layouts.get(layout.0 as usize).map_or(0, |l| l.min_bits),

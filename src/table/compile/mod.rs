@@ -327,7 +327,7 @@ impl Compiler<'_> {
                 self.join_family(name, at, family, *family_at, id)?;
             }
             self.fill_layout(id, body)?;
-            self.examples(body, ExampleOf::Layout(id));
+            self.examples(body, ExampleOf::Layout(id))?;
         }
         Ok(())
     }
@@ -358,17 +358,21 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn examples(&mut self, body: &StructAst, of: ExampleOf) {
+    fn examples(&mut self, body: &StructAst, of: ExampleOf) -> Result<(), TableError> {
         for e in &body.examples {
+            let states = e.with.iter().map(|(state, value)| Ok((self.state(&state.name, state.at)?, *value)));
+            let states = states.collect::<Result<_, TableError>>()?;
             self.out.examples.push(Example {
                 of,
                 bytes: e.bytes.clone(),
                 text: e.text,
+                states,
                 json: e.json.clone(),
                 file: self.file as u32,
                 at: e.at,
             });
         }
+        Ok(())
     }
 
     /// Sorts what is looked up by number, and computes how long everything is at least.

@@ -82,7 +82,14 @@ fn declared(entries: &[Entry], out: &mut HashSet<String>) {
 pub(super) fn refs_of_entries(entries: &[Entry], out: &mut HashSet<String>) {
     for entry in entries {
         match entry {
-            Entry::Field(FieldAst { of, .. }) => refs_of_type(of, out),
+            Entry::Field(FieldAst { name, of, mods, .. }) => {
+                refs_of_type(of, out);
+                if let Some(checksum) = mods.as_ref().and_then(|mods| mods.checksum.as_ref()) {
+                    out.insert(name.clone());
+                    refs_of_expr(&checksum.from, out);
+                    refs_of_expr(&checksum.to, out);
+                }
+            }
             Entry::If { arms, otherwise } => {
                 for (cond, body) in arms {
                     refs_of_expr(cond, out);

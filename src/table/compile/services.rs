@@ -62,12 +62,8 @@ impl Compiler<'_> {
     /// How the messages of a service follow each other.
     fn framing(&mut self, at: usize, name: &str, s: &ServiceAst) -> Result<ServiceFraming, TableError> {
         let FramingAst { begins, selects, any_case, length, max, frame, resync } = &s.framing;
-        if begins.is_some() && !s.header.is_empty() {
-            return self.error(at, "a service `begins` with a structure, or has a header of its own: not both");
-        }
-        if begins.is_none() && (selects.is_some() || length.is_some()) {
-            let text = "`selects` and `length` use fields of the structure that messages begin with: `begins STRUCT`";
-            return self.error(at, text);
+        if (begins.is_some() || selects.is_some() || length.is_some()) && !s.header.is_empty() {
+            return self.error(at, "a service has a header of its own, or says what its messages begin with (`begins`, `selects`, `length`): not both");
         }
         let mut framing = ServiceFraming {
             frame: frame.clone(),
@@ -75,17 +71,22 @@ impl Compiler<'_> {
             resync: resync.clone(),
             ..ServiceFraming::default()
         };
-        let Some(parent) = begins else { return Ok(framing) };
-        let body = self.beginning(&parent.name, parent.at)?;
+        if begins.is_none() && selects.is_none() && length.is_none() {
+            return Ok(framing);
+        }
+        let body = match begins {
+            Some(parent) => self.beginning(&parent.name, parent.at)?,
+            None => StructAst::default(),
+        };
         if let Some(ExprAst { kind: ExprKind::Name(field), .. }) = selects
-            && self.is_text(&body, field)
+            && text_field(&body.entries, field)
         {
             framing.word = Some((self.name(field), *any_case));
         } else if *any_case {
             return self.error(at, "`anycase` is for a text that selects");
         }
         let number = if framing.word.is_some() { None } else { selects.as_ref() };
-        framing.begins = Some(self.chooser(name, parent, number, length.as_ref())?);
+        framing.begins = Some(self.chooser(name, begins.clone(), number, length.as_ref())?);
         Ok(framing)
     }
 
@@ -103,26 +104,16 @@ impl Compiler<'_> {
         }
     }
 
-    /// Whether a field of a structure is a text.
-    fn is_text(&self, body: &StructAst, field: &str) -> bool {
-        let found = body.entries.iter().find_map(|entry| match entry {
-            Entry::Field(found) if found.name == field => Some(&found.of),
-            _ => None,
-        });
-        let Some(TypeAst { kind: TypeKind::Many { of, .. }, .. }) = found else { return false };
-        matches!(&of.kind, TypeKind::Named { name, .. } if matches!(name.as_str(), "utf8" | "latin1" | "bytes"))
-    }
-
     /// The layout that reads what messages begin with, and then says which message it is and how long.
     fn chooser(
         &mut self,
         service: &str,
-        parent: &NameAst,
+        parent: Option<NameAst>,
         number: Option<&ExprAst>,
         length: Option<&ExprAst>,
     ) -> Result<LayoutId, TableError> {
         let id = self.new_layout("");
-        let body = StructAst { parent: Some(parent.clone()), ..StructAst::default() };
+        let body = StructAst { parent, ..StructAst::default() };
         let mut scope = FieldScope::default();
         number.into_iter().chain(length).for_each(|e| refs_of_expr(e, &mut scope.wanted));
         let mut ops = Vec::new();
@@ -139,4 +130,23 @@ impl Compiler<'_> {
         }
         Ok(id)
     }
+}
+
+/// Whether there is a text of this name among some fields, those within choices included.
+fn text_field(entries: &[Entry], field: &str) -> bool {
+    entries.iter().any(|entry| match entry {
+        Entry::Field(found) if found.name == field => match &found.of.kind {
+            TypeKind::Many { of, .. } => {
+                matches!(&of.kind, TypeKind::Named { name, .. } if matches!(name.as_str(), "utf8" | "latin1" | "bytes"))
+            }
+            _ => false,
+        },
+        Entry::If { arms, otherwise } => {
+            arms.iter().any(|arm| text_field(&arm.1, field)) || text_field(otherwise, field)
+        }
+        Entry::Match { arms, otherwise, .. } => {
+            arms.iter().any(|arm| text_field(&arm.1, field)) || text_field(otherwise, field)
+        }
+        _ => false,
+    })
 }

@@ -54,7 +54,7 @@ impl Compiler<'_> {
             let def = TypeDef { read, text: name.to_string(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
-        if matches!(name, "bytes" | "utf8" | "utf16" | "latin1") {
+        if matches!(name, "bytes" | "utf8" | "utf16" | "latin1" | "decimal" | "hexadecimal") {
             return self
                 .error(ast.at, format!("`{name}` needs a length in brackets, such as {name}[u32] or {name}[*]"));
         }
@@ -203,14 +203,16 @@ impl Compiler<'_> {
                 return self.error(of.at, "only text and lists have an end of their own");
             }
             "bytes" => return Ok(ReadAs::Bytes(len)),
-            "utf16" if matches!(len.from, LenFrom::To(_)) => {
+            "decimal" => return Ok(ReadAs::Digits { radix: 10, len }),
+            "hexadecimal" => return Ok(ReadAs::Digits { radix: 16, len }),
+            "utf16" if matches!(len.from, LenFrom::To(_) | LenFrom::Until(_) | LenFrom::Blanks) => {
                 return self.error(of.at, "only text of 8 bits is read up to a unit ([to N])");
             }
             "utf8" => TextKind::Utf8,
             "utf16" => TextKind::Utf16,
             "latin1" => TextKind::Latin1,
             _ => {
-                if matches!(len.from, LenFrom::To(_)) {
+                if matches!(len.from, LenFrom::To(_) | LenFrom::Blanks) {
                     return self.error(of.at, "only text is read up to a unit ([to N])");
                 }
                 return Ok(ReadAs::List { of: self.type_(of, &Mods::default(), scope)?, len });
@@ -235,10 +237,15 @@ impl Compiler<'_> {
                 Ok(unit) => LenFrom::To(unit),
                 Err(_) => return self.error(0, "text is read up to a unit of 8 bits"),
             },
-            LenAst::Inline(name) => {
-                let kind = TypeKind::Named { name: name.clone(), args: vec![] };
-                LenFrom::Inline(self.plain_type(&TypeAst { at: 0, kind })?)
+            LenAst::Until(end) => {
+                let known = self.out.delimiters.iter().position(|d| d == end);
+                if known.is_none() {
+                    self.out.delimiters.push(end.clone());
+                }
+                LenFrom::Until(known.unwrap_or(self.out.delimiters.len() - 1) as u32)
             }
+            LenAst::Blanks => LenFrom::Blanks,
+            LenAst::Inline(ty) => LenFrom::Inline(self.plain_type(ty)?),
             LenAst::Expr(ExprAst { kind: ExprKind::Int(n), at, .. }) => match u32::try_from(*n) {
                 Ok(n) => LenFrom::Const(n),
                 Err(_) => return self.error(*at, "a length has 32 bits at most"),
@@ -373,7 +380,9 @@ impl Compiler<'_> {
                     LenAst::Rest => "*".into(),
                     LenAst::Zero => "z".into(),
                     LenAst::To(unit) => format!("to {unit}"),
-                    LenAst::Inline(name) => name.clone(),
+                    LenAst::Until(end) => format!("to \"{}\"", end.escape_ascii()),
+                    LenAst::Blanks => "to blanks".into(),
+                    LenAst::Inline(ty) => self.type_text(ty),
                     LenAst::Expr(e) => expr_text(e),
                 };
                 format!("{}[{len}{}]", self.type_text(of), if *bytes { " bytes" } else { "" })
@@ -390,8 +399,8 @@ impl Compiler<'_> {
 
     fn near(&self, name: &str) -> String {
         let known = [
-            "u8", "u16", "u32", "u64", "i32", "bool", "uuid", "ipv4", "utf16", "bytes", "f32", "f64", "int", "uint",
-            "float", "text", "value", "mapping",
+            "u8", "u16", "u32", "u64", "i32", "bool", "uuid", "ipv4", "utf8", "utf16", "bytes", "decimal", "f32",
+            "f64", "int", "uint", "float", "text", "value", "mapping",
         ];
         let declared = self
             .layout_ids
@@ -429,6 +438,7 @@ fn merge(own: &Mods, outer: &Mods) -> Mods {
         trimmed: own.trimmed || outer.trimmed,
         optional: own.optional || outer.optional,
         dialects: own.dialects || outer.dialects,
+        checksum: outer.checksum.clone().or_else(|| own.checksum.clone()),
         facts: merge_facts(&own.facts, &outer.facts),
     }
 }
@@ -458,6 +468,7 @@ fn builtin(name: &str) -> Option<ReadAs> {
     Some(match plain {
         "u8" | "i8" if !big => ReadAs::Int { size: 1, signed: plain == "i8", order },
         "u16" | "i16" => ReadAs::Int { size: 2, signed: plain == "i16", order },
+        "u24" => ReadAs::Int { size: 3, signed: false, order },
         "u32" | "i32" => ReadAs::Int { size: 4, signed: plain == "i32", order },
         "u64" | "i64" => ReadAs::Int { size: 8, signed: plain == "i64", order },
         "u32pdp" if !big => ReadAs::Int { size: 4, signed: false, order: ByteOrder::Pdp },

@@ -35,7 +35,7 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// A kept value, or `None` before it was kept: until then the slot holds a value of an earlier structure.
     #[inline]
-    fn slot(&self, frame: Slots, slot: u16) -> Option<u64> {
+    pub(super) fn slot(&self, frame: Slots, slot: u16) -> Option<u64> {
         if frame.present & (1 << (slot & 63)) == 0 {
             return None;
         }

@@ -93,6 +93,11 @@ impl<T: TreeSink> Run<'_, T> {
         if matches!(def.read, ReadAs::Bool) && value > 1 {
             self.problem(Severity::Note, node, "a boolean of {a}", value as i64, 0);
         }
+        self.check_number(def, node, value);
+    }
+
+    /// Notes a number that is not the expected one, or beyond what is allowed.
+    pub(super) fn check_number(&mut self, def: &TypeDef, node: u32, value: u64) {
         if let Some(expect) = def.expect.filter(|e| *e != value) {
             self.problem(Severity::Note, node, "{a}, where {b} is expected", value as i64, expect as i64);
         }
@@ -139,6 +144,7 @@ impl<T: TreeSink> Run<'_, T> {
             ReadAs::Bytes(len) => self.bytes(cursor, field, def, *len, frame),
             ReadAs::Text { .. } => self.text(cursor, field, def, frame),
             ReadAs::List { .. } => self.list(cursor, field, def, frame),
+            ReadAs::Digits { .. } => self.digits(cursor, field, def, frame),
             ReadAs::Region { .. } => self.region(cursor, field, def, frame),
             _ => Err(Stop::Unknown),
         }
@@ -187,6 +193,10 @@ fn number(cursor: &mut Cursor<'_>, read: &ReadAs) -> Result<(u64, Kind), Stop> {
 fn integer(cursor: &mut Cursor<'_>, size: u8, signed: bool, order: ByteOrder) -> Result<(u64, Kind), Stop> {
     let value = match (size, order) {
         (2, _) => u64::from(u16::from_be_bytes(cursor.array()?)),
+        (3, _) => {
+            let [high, middle, low] = cursor.array()?;
+            u64::from(u32::from_be_bytes([0, high, middle, low]))
+        }
         (4, ByteOrder::Pdp) => u64::from(u32::from_le_bytes(cursor.array()?).rotate_right(16)),
         (4, _) => u64::from(u32::from_be_bytes(cursor.array()?)),
         _ => u64::from_be_bytes(cursor.array()?),

@@ -2,6 +2,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
+use super::extent::Extent;
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{
     Buffer, Kind, Node, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
@@ -14,6 +15,10 @@ pub(super) enum Count {
     Rest,
     Zero,
     To(u8),
+    /// To these bytes, by their place in the tables.
+    Until(u32),
+    /// To a blank.
+    Blanks,
 }
 
 impl<T: TreeSink> Run<'_, T> {
@@ -24,6 +29,8 @@ impl<T: TreeSink> Run<'_, T> {
             LenFrom::Rest => return Ok(Count::Rest),
             LenFrom::Zero => return Ok(Count::Zero),
             LenFrom::To(unit) => return Ok(Count::To(unit)),
+            LenFrom::Until(place) => return Ok(Count::Until(place)),
+            LenFrom::Blanks => return Ok(Count::Blanks),
             LenFrom::Inline(ty) => {
                 let field = Field { name: self.tables.count_name(), ty, marks: mark::SPAN };
                 self.number(cursor, field, frame)?
@@ -46,7 +53,7 @@ impl<T: TreeSink> Run<'_, T> {
             Count::Units(n) => usize::try_from(*n).unwrap_or(usize::MAX).saturating_mul(unit),
             Count::Bytes(n) => usize::try_from(*n).unwrap_or(usize::MAX),
             Count::Rest => cursor.left() / unit * unit,
-            Count::Zero | Count::To(_) => 0,
+            Count::Zero | Count::To(_) | Count::Until(_) | Count::Blanks => 0,
         }
     }
 
@@ -59,10 +66,10 @@ impl<T: TreeSink> Run<'_, T> {
         frame: Slots,
     ) -> Result<u64, Stop> {
         let count = self.count(cursor, len, frame)?;
-        let n = self.byte_len(cursor, &count, 1);
+        let Extent { all: n, content } = self.extent(cursor, &count, 1)?;
         let start = cursor.pos();
         let at = cursor.skip(n)?;
-        let (value, start, bits, buffer) = (Node::place(at, n), start as u32, (n * 8) as u32, cursor.buffer());
+        let (value, start, bits, buffer) = (Node::place(at, content), start as u32, (n * 8) as u32, cursor.buffer());
         let node = self.tree.leaf(Node { value, start, bits, buffer, kind: Kind::Bytes, ..field.node() });
         self.check_max(def, node, n as u64);
         Ok(0)
@@ -79,25 +86,7 @@ impl<T: TreeSink> Run<'_, T> {
         let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
         let count = self.count(cursor, len, frame)?;
         let start = cursor.pos();
-        let (n, content) = match count {
-            Count::Zero => {
-                let content = zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
-                (content + unit, content)
-            }
-            Count::To(end) => {
-                let rest = cursor.rest();
-                match memchr::memchr2(end, 0, rest) {
-                    None => (rest.len(), rest.len()),
-                    // A zero ends something larger, and is left to it.
-                    Some(n) if end != 0 && rest.get(n) == Some(&0) => (n, n),
-                    Some(n) => (n + 1, n),
-                }
-            }
-            _ => {
-                let n = self.byte_len(cursor, &count, unit);
-                (n, n)
-            }
-        };
+        let Extent { all: n, content } = self.extent(cursor, &count, unit)?;
         let bytes = cursor.peek(n)?;
         let at = cursor.skip(n)?;
         let bytes = bytes.unwrap_or(&[]);
@@ -203,7 +192,8 @@ impl<T: TreeSink> Run<'_, T> {
                 cursor.pos().saturating_add(usize::try_from(*n).unwrap_or(usize::MAX / 8).saturating_mul(8))
             }
             Count::Zero => return self.ended_elements(cursor, node, of, frame),
-            Count::Rest | Count::To(_) => cursor.limit(),
+            Count::Until(place) => return self.elements_until(cursor, node, of, *place, frame),
+            Count::Rest | Count::To(_) | Count::Blanks => cursor.limit(),
         };
         if end > cursor.limit() {
             return Err(Stop::Short(end));
@@ -258,7 +248,13 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(())
     }
 
-    fn element(&mut self, cursor: &mut Cursor<'_>, node: u32, of: TypeRef, frame: Slots) -> Result<(), Stop> {
+    pub(super) fn element(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        of: TypeRef,
+        frame: Slots,
+    ) -> Result<(), Stop> {
         self.node_limit(node)?;
         let before = cursor.pos();
         self.quick_field(cursor, Field { name: Sym::ELEMENT, ty: of, marks: 0 }, frame)?;
@@ -282,7 +278,7 @@ fn zeros_at_end(bytes: &[u8], unit: usize) -> usize {
 }
 
 /// Where the first zero unit begins.
-fn zero_at(bytes: &[u8], unit: usize) -> Option<usize> {
+pub(super) fn zero_at(bytes: &[u8], unit: usize) -> Option<usize> {
     if unit == 1 {
         return memchr::memchr(0, bytes);
     }

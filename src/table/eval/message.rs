@@ -4,7 +4,7 @@ use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::super::text::HeaderRole;
 use super::{Field, Outcome, Run, Slots, Stop, TreeSink};
-use crate::tree::{Buffer, Kind, Node, Sym, TypeRef, mark};
+use crate::tree::{Buffer, Node, Sym, TypeRef, mark};
 
 /// What the structure that messages begin with says of one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -91,7 +91,7 @@ impl<T: TreeSink> Run<'_, T> {
             return outcome;
         }
         cursor.restore(limit);
-        self.end_of_message(behind, cursor);
+        self.ending(behind, cursor);
         self.tree.close(root, cursor.pos());
         Outcome::Message(id, cursor.pos() / 8)
     }
@@ -140,7 +140,11 @@ impl<T: TreeSink> Run<'_, T> {
     ) -> Outcome {
         let (tables, root) = (self.tables, 0);
         let (start, all) = (*cursor, cursor.left());
-        let (chosen, id) = match self.choose(service, sender, cursor) {
+        // Where the message's end is known, nothing more can come.
+        self.state.regions += u32::from(behind.is_some());
+        let found = self.choose(service, sender, cursor);
+        self.state.regions -= u32::from(behind.is_some());
+        let (chosen, id) = match found {
             Ok(found) => found,
             Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
             Err(_) => return Outcome::Unknown(0, None),
@@ -205,22 +209,5 @@ impl<T: TreeSink> Run<'_, T> {
             true => words.get(&word.to_ascii_lowercase()).copied(),
             false => words.get(word).copied(),
         }))
-    }
-
-    /// The bytes that end a message and are in no field of it: a span.
-    fn end_of_message(&mut self, bytes: usize, cursor: &mut Cursor<'_>) {
-        let (start, buffer) = (cursor.pos(), cursor.buffer());
-        let Ok(at) = cursor.skip(bytes) else { return };
-        self.tree.leaf(Node {
-            value: Node::place(at, bytes),
-            name: self.tables.end_name(),
-            ty: self.tables.padding_type(),
-            start: start as u32,
-            bits: (bytes * 8) as u32,
-            end: 0,
-            buffer,
-            kind: Kind::Bytes,
-            marks: mark::SPAN,
-        });
     }
 }

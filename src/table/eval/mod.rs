@@ -4,13 +4,16 @@
 //! only thing that says how long it is), and a problem in its place where a region ends too early.
 
 mod bitstream;
+mod checksum;
 mod expr;
+mod extent;
 mod inflate;
 mod leaf;
 mod many;
 mod memory;
 mod message;
 mod native;
+mod numbers;
 mod region;
 mod sink;
 mod steps;
@@ -18,6 +21,7 @@ mod steps;
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
 pub use memory::Remembered;
 pub use native::Native;
+pub(super) use numbers::LANGUAGE;
 pub use region::OTHER_FORM;
 pub use sink::TreeSink;
 
@@ -103,6 +107,8 @@ pub struct Evaluator {
     /// Bytes that this message's compressed regions became so far, attempts that did not fit included.
     inflated: usize,
     inflate: inflate::Inflater,
+    /// Bytes that went into checksums of this message so far.
+    summed: usize,
     /// Bounds.
     pub limits: MessageLimits,
     /// Which message the bytes begin with and how long it is, once what it begins with was read.
@@ -259,6 +265,7 @@ impl Evaluator {
         self.regions = 0;
         self.depth = 0;
         self.inflated = 0;
+        self.summed = 0;
         self.set_states.clear();
     }
 }

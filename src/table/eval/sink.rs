@@ -52,6 +52,9 @@ pub trait TreeSink: Sized {
     /// Forgets all that came since a checkpoint.
     fn back_to(&mut self, to: Checkpoint);
 
+    /// Keeps a text that decoding put together; what a node of the kind `Owned` holds.
+    fn own_text(&mut self, text: &str) -> u64;
+
     /// Opens the next buffer that decoding makes: its number, and an empty vector to fill.
     fn open_buffer(&mut self, made: BufferOrigin) -> (Buffer, Vec<u8>);
     /// Takes the buffer that was opened, filled.
@@ -130,6 +133,10 @@ impl TreeSink for Tree {
 
     fn back_to(&mut self, to: Checkpoint) {
         Tree::back_to(self, to);
+    }
+
+    fn own_text(&mut self, text: &str) -> u64 {
+        Tree::own_text(self, text)
     }
 
     fn open_buffer(&mut self, made: BufferOrigin) -> (Buffer, Vec<u8>) {
@@ -213,6 +220,10 @@ impl TreeSink for Outline {
 
     fn back_to(&mut self, to: Checkpoint) {
         Outline::back_to(self, to);
+    }
+
+    fn own_text(&mut self, _: &str) -> u64 {
+        0
     }
 
     fn open_buffer(&mut self, _: BufferOrigin) -> (Buffer, Vec<u8>) {

@@ -3,6 +3,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
+use super::checksum::Summed;
 use super::message::Chosen;
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Problem, ProblemText, Severity, TypeRef, mark};
@@ -115,6 +116,19 @@ impl<'t, T: TreeSink> Run<'t, T> {
                 let pair = (self.expr(*key, at.frame, cursor), self.expr(*value, at.frame, cursor));
                 if let (Some(key), Some(value)) = pair {
                     self.state.memory.learn(*kind, key as u64, value as u64);
+                }
+            }
+            LayoutStep::Checksum { sum, slot, size, from, to } => {
+                let of = (
+                    self.slot(at.frame, *slot),
+                    self.length(*from, at.frame, cursor),
+                    self.length(*to, at.frame, cursor),
+                );
+                if let (Some(value), Some(from), Some(to)) = of {
+                    let end = cursor.pos() / 8;
+                    let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+                    let (own, range) = ((end.saturating_sub(usize::from(*size)), end), (place(from), place(to)));
+                    self.verify(Summed { sum: *sum, value, own, range }, cursor)?;
                 }
             }
             LayoutStep::Set { state, value } => {

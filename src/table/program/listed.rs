@@ -11,6 +11,8 @@ pub struct Example {
     pub bytes: String,
     /// Whether the bytes stand there as they are.
     pub text: bool,
+    /// What earlier messages set: the states' places and their values.
+    pub states: Vec<(u32, u64)>,
     /// The expected fields as JSON, not yet checked.
     pub json: String,
     /// Which file (index into the sources) and byte offset.

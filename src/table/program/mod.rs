@@ -51,6 +51,8 @@ pub struct Program {
     pub(in crate::table) examples: Vec<Example>,
     pub(in crate::table) declarations: Vec<ListedDeclaration>,
     pub(in crate::table) dialects: Vec<Sym>,
+    /// Bytes up to which something is read.
+    pub(in crate::table) delimiters: Vec<Vec<u8>>,
     /// What the tables declare of the protocol as a whole.
     pub(in crate::table) protocol: Option<ProtocolDef>,
     /// Types that can be asked for by name: all that need no parameters.

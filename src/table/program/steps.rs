@@ -95,6 +95,19 @@ pub enum LayoutStep {
         /// What is known of it.
         value: ExprId,
     },
+    /// Compares the field before it with a checksum of the message's bytes.
+    Checksum {
+        /// How it is computed.
+        sum: Checksum,
+        /// Where the field's value is kept.
+        slot: u16,
+        /// How many bytes the field has.
+        size: u8,
+        /// The first byte that counts.
+        from: ExprId,
+        /// The byte behind the last one.
+        to: ExprId,
+    },
     /// Sets a state of the connection for later messages.
     Set {
         /// The state's place.
@@ -111,6 +124,41 @@ pub enum LayoutStep {
     },
     /// The layout's end.
     End,
+}
+
+/// How a checksum is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checksum {
+    /// The sum of all bytes, in 8 bits.
+    Sum8,
+    /// All bytes, one after the other joined by exclusive or.
+    Xor8,
+    /// As in IP: the complement of the sum of all units of 16 bits.
+    Internet,
+    /// Adler-32, as in zlib.
+    Adler32,
+    /// CRC-16/ARC.
+    Crc16,
+    /// CRC-16/CCITT-FALSE.
+    Crc16Ccitt,
+    /// CRC-32, as in Ethernet and gzip.
+    Crc32,
+    /// CRC-32C.
+    Crc32c,
+}
+
+impl Checksum {
+    /// All of them, by the word that tables use.
+    pub const WORDS: [(&str, Checksum); 8] = [
+        ("sum8", Checksum::Sum8),
+        ("xor8", Checksum::Xor8),
+        ("internet", Checksum::Internet),
+        ("adler32", Checksum::Adler32),
+        ("crc16", Checksum::Crc16),
+        ("crc16ccitt", Checksum::Crc16Ccitt),
+        ("crc32", Checksum::Crc32),
+        ("crc32c", Checksum::Crc32c),
+    ];
 }
 
 /// A condition, with short forms for the frequent ones.

@@ -111,6 +111,13 @@ pub enum ReadAs {
         /// Which zero units at the end are no part of the value.
         end: TextEnd,
     },
+    /// A number in digits, as text.
+    Digits {
+        /// The base: 10 or 16.
+        radix: u8,
+        /// How long the text is.
+        len: Len,
+    },
     /// A list.
     List {
         /// The elements.
@@ -204,4 +211,8 @@ pub enum LenFrom {
     Zero,
     /// This unit, or the end of the region.
     To(u8),
+    /// These bytes, by their place in the tables, or the end of the region.
+    Until(u32),
+    /// Blanks, the end of a line, or the end of the region.
+    Blanks,
 }

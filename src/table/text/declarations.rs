@@ -388,6 +388,12 @@ impl<'a> TableParser<'a> {
     fn example(&mut self) -> Result<ExampleAst, TableError> {
         self.part()?;
         let at = self.advance()?.at;
+        let mut with = Vec::new();
+        while self.eat_word(if with.is_empty() { "with" } else { "and" })? {
+            let state = self.name("the state that an earlier message set")?;
+            self.need("=")?;
+            with.push((state, self.int("the state's value")?));
+        }
         let text = self.eat_word("text")?;
         let mut bytes = self.string("the example's bytes, quoted: hex, or behind `text` as they are")?;
         while let Tok::Str(more) = &self.now.tok {
@@ -401,7 +407,7 @@ impl<'a> TableParser<'a> {
         let json = self.lex.json(self.now.at)?.to_string();
         self.now = self.lex.token()?;
         self.next = self.lex.token()?;
-        Ok(ExampleAst { at, bytes, text, json })
+        Ok(ExampleAst { at, with, bytes, text, json })
     }
 
     fn enumeration(&mut self, flags: bool) -> Result<(NameAst, ItemKind), TableError> {

@@ -6,7 +6,8 @@ use super::lex::Tok;
 use super::syntax::*;
 
 /// What may stand behind a type; for suggestions only.
-const MODIFIERS: [&str; 23] = [
+const MODIFIERS: [&str; 24] = [
+    "checksum",
     "max",
     "shown",
     "id",
@@ -184,10 +185,23 @@ impl TableParser<'_> {
                 mods.optional = true;
             } else if self.eat_word("dialects")? {
                 mods.dialects = true;
+            } else if self.eat_word("checksum")? {
+                mods.checksum = Some(Box::new(self.checksum()?));
             } else if !self.fact(&mut mods.facts)? {
                 return Ok(mods);
             }
         }
+    }
+
+    /// What stands behind `checksum`.
+    fn checksum(&mut self) -> Result<ChecksumAst, TableError> {
+        let name = self.name("how the checksum is computed (`crc32`, `adler32`, …)")?;
+        self.need("(")?;
+        let from = self.expr()?;
+        self.need(",")?;
+        let to = self.expr()?;
+        self.need(")")?;
+        Ok(ChecksumAst { name, from, to })
     }
 
     /// A modifier that says nothing about how a field is read; whether there was one.

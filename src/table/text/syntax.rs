@@ -150,6 +150,8 @@ pub(in crate::table) struct InfoAst {
 #[derive(Debug, Clone)]
 pub(in crate::table) struct ExampleAst {
     pub(in crate::table) at: usize,
+    /// What earlier messages set: states with their values.
+    pub(in crate::table) with: Vec<(NameAst, u64)>,
     /// The bytes as hex, or as they are.
     pub(in crate::table) bytes: String,
     /// Whether they stand there as they are.
@@ -233,7 +235,16 @@ pub(in crate::table) struct Mods {
     pub(in crate::table) trimmed: bool,
     pub(in crate::table) optional: bool,
     pub(in crate::table) dialects: bool,
+    pub(in crate::table) checksum: Option<Box<ChecksumAst>>,
     pub(in crate::table) facts: FactMods,
+}
+
+/// `checksum crc32(0, here - 4)`
+#[derive(Debug, Clone)]
+pub(in crate::table) struct ChecksumAst {
+    pub(in crate::table) name: NameAst,
+    pub(in crate::table) from: ExprAst,
+    pub(in crate::table) to: ExprAst,
 }
 
 /// Modifiers that say nothing about how a field is read.
@@ -267,6 +278,7 @@ pub(in crate::table) static NO_MODS: Mods = Mods {
     trimmed: false,
     optional: false,
     dialects: false,
+    checksum: None,
     facts: FactMods {
         own: false,
         place: false,
@@ -306,11 +318,15 @@ pub(in crate::table) enum TypeKind {
 #[derive(Debug, Clone)]
 pub(in crate::table) enum LenAst {
     Expr(ExprAst),
-    Inline(String),
+    Inline(Box<TypeAst>),
     Rest,
     Zero,
     /// Text up to this unit, which may be missing at the region's end.
     To(u64),
+    /// Up to these bytes, which may be missing at the region's end.
+    Until(Vec<u8>),
+    /// Up to a blank.
+    Blanks,
 }
 
 #[derive(Debug, Clone)]

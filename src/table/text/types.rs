@@ -99,17 +99,20 @@ impl TableParser<'_> {
             self.advance()?;
             LenAst::Zero
         } else if self.eat_word("to")? {
-            LenAst::To(self.int("the number of the unit that ends the text")?)
+            if matches!(self.now.tok, Tok::Int(_)) {
+                LenAst::To(self.int("the number of the unit that ends the text")?)
+            } else if self.eat_word("blanks")? {
+                LenAst::Blanks
+            } else {
+                LenAst::Until(self.literal()?)
+            }
         } else {
             let integer = match &self.now.tok {
                 Tok::Ident(w) if is_integer_type(w) => Some(w.clone()),
                 _ => None,
             };
             match integer {
-                Some(ty) => {
-                    self.advance()?;
-                    LenAst::Inline(ty)
-                }
+                Some(_) => LenAst::Inline(Box::new(self.primary()?)),
                 None => LenAst::Expr(self.expr()?),
             }
         };
@@ -119,8 +122,28 @@ impl TableParser<'_> {
 }
 
 /// The integers that may be a count before a list, or be read anywhere.
-pub(in crate::table) const INTEGER_TYPES: [&str; 14] =
-    ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "u16be", "u32be", "u64be", "i16be", "i32be", "i64be"];
+pub(in crate::table) const INTEGER_TYPES: [&str; 20] = [
+    "u8",
+    "u16",
+    "u24",
+    "u32",
+    "u64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "u16be",
+    "u24be",
+    "u32be",
+    "u64be",
+    "i16be",
+    "i32be",
+    "i64be",
+    "leb128",
+    "zigzag",
+    "prefixint",
+    "vlq",
+];
 
 /// Whether a word names an integer type.
 fn is_integer_type(word: &str) -> bool {

@@ -1,0 +1,143 @@
+//! Where bytes and text end that have an end of their own: a zero, a blank, a line's end; and numbers that are written in digits.
+
+use super::super::cursor::Cursor;
+use super::super::program::*;
+use super::many::Count;
+use super::{Field, Run, Slots, Stop, TreeSink};
+use crate::tree::{Kind, Node, Severity, TextKind, TypeRef, mark};
+
+/// How many bytes something has, and how many of them, from the first, are its content. The others end it.
+pub(super) struct Extent {
+    pub(super) all: usize,
+    pub(super) content: usize,
+}
+
+/// Numbers up to this one are written as numbers in JSON, larger ones as text.
+const EXACT: u64 = 1 << 53;
+
+impl<T: TreeSink> Run<'_, T> {
+    /// Where something ends whose units have `unit` bytes.
+    #[inline]
+    pub(super) fn extent(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> Result<Extent, Stop> {
+        let found = match count {
+            Count::Units(_) | Count::Bytes(_) | Count::Rest => {
+                let n = self.byte_len(cursor, count, unit);
+                Extent { all: n, content: n }
+            }
+            Count::Zero => {
+                let content =
+                    super::many::zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
+                Extent { all: content + unit, content }
+            }
+            Count::To(end) => {
+                let rest = cursor.rest();
+                match memchr::memchr2(*end, 0, rest) {
+                    None => Extent { all: rest.len(), content: rest.len() },
+                    // A zero ends something larger, and is left to it.
+                    Some(n) if *end != 0 && rest.get(n) == Some(&0) => Extent { all: n, content: n },
+                    Some(n) => Extent { all: n + 1, content: n },
+                }
+            }
+            Count::Until(place) => {
+                let end = self.tables.delimiter(*place);
+                match memchr::memmem::find(cursor.rest(), end) {
+                    Some(content) => Extent { all: content + end.len(), content },
+                    None => self.to_the_end(cursor)?,
+                }
+            }
+            Count::Blanks => {
+                let rest = cursor.rest();
+                let ends = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0);
+                let Some(content) = rest.iter().position(ends) else { return self.to_the_end(cursor) };
+                let blanks = rest.iter().skip(content).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+                if content + blanks == rest.len() {
+                    // Another blank may follow.
+                    self.to_the_end(cursor)?;
+                }
+                Extent { all: content + blanks, content }
+            }
+        };
+        Ok(found)
+    }
+
+    /// All that is left: in a stream, more may come before its end.
+    fn to_the_end(&self, cursor: &Cursor<'_>) -> Result<Extent, Stop> {
+        if self.state.regions == 0 {
+            return Err(Stop::Short(cursor.limit() + 8));
+        }
+        Ok(Extent { all: cursor.left(), content: cursor.left() })
+    }
+
+    /// Elements up to some bytes, which are a span of their own, or to the region's end.
+    pub(super) fn elements_until(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        of: TypeRef,
+        place: u32,
+        frame: Slots,
+    ) -> Result<(), Stop> {
+        let tables = self.tables;
+        let end = tables.delimiter(place);
+        loop {
+            let rest = cursor.rest();
+            if rest.starts_with(end) {
+                self.ending(end.len(), cursor);
+                return Ok(());
+            }
+            if self.state.regions == 0 && (rest.is_empty() || end.starts_with(rest)) {
+                return Err(Stop::Short(cursor.pos() + end.len() * 8));
+            }
+            if rest.is_empty() {
+                return Ok(());
+            }
+            self.element(cursor, node, of, frame)?;
+        }
+    }
+
+    /// Bytes that end something, as a span.
+    pub(super) fn ending(&mut self, bytes: usize, cursor: &mut Cursor<'_>) {
+        let (start, buffer) = (cursor.pos(), cursor.buffer());
+        let Ok(at) = cursor.skip(bytes) else { return };
+        self.tree.leaf(Node {
+            value: Node::place(at, bytes),
+            name: self.tables.end_name(),
+            ty: self.tables.padding_type(),
+            start: start as u32,
+            bits: (bytes * 8) as u32,
+            end: 0,
+            buffer,
+            kind: Kind::Bytes,
+            marks: mark::SPAN,
+        });
+    }
+
+    /// A number in digits. Where there are other characters, it stays a text, with a problem, and expressions see 0.
+    pub(super) fn digits(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        def: &TypeDef,
+        frame: Slots,
+    ) -> Result<u64, Stop> {
+        let ReadAs::Digits { radix, len } = def.read else { return Err(Stop::Unknown) };
+        let count = self.count(cursor, len, frame)?;
+        let Extent { all, content } = self.extent(cursor, &count, 1)?;
+        let (start, buffer) = (cursor.pos() as u32, cursor.buffer());
+        let bytes = cursor.peek(all)?.unwrap_or(&[]);
+        let at = cursor.skip(all)?;
+        let text = bytes.get(..content).unwrap_or(bytes).trim_ascii();
+        let node = Node { start, bits: (all * 8) as u32, buffer, ..field.node() };
+        let read = std::str::from_utf8(text).ok().and_then(|text| i64::from_str_radix(text, u32::from(radix)).ok());
+        let Some(value) = read else {
+            let (value, kind) = (Node::place(at, content), Kind::Text(TextKind::Latin1));
+            let node = self.tree.leaf(Node { value, kind, ..node });
+            self.problem(Severity::Error, node, "no number, in base {a}", i64::from(radix), 0);
+            return Ok(0);
+        };
+        let kind = if value.unsigned_abs() <= EXACT { Kind::Signed } else { Kind::Signed64 };
+        let node = self.tree.leaf(Node { value: value as u64, kind, ..node });
+        self.check_number(def, node, value as u64);
+        Ok(value as u64)
+    }
+}
