@@ -162,6 +162,10 @@ fn sorts(tables: &Tables, ty: TypeRef, depth: usize, add: &mut dyn FnMut(FieldSo
         ReadAs::Uuid { .. } => add(FieldSort::Uuid),
         ReadAs::Ipv4 { .. } => add(FieldSort::Ipv4),
         ReadAs::Bytes(_) => add(FieldSort::Bytes),
+        ReadAs::Digits { .. } => {
+            add(FieldSort::Number { wide: true, signed: true });
+            add(FieldSort::Text);
+        }
         ReadAs::Text { .. } => add(FieldSort::Text),
         ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => sorts(tables, *of, depth + 1, add),
         ReadAs::Region(region) => region.inner.iter().for_each(|inner| sorts(tables, *inner, depth + 1, add)),
