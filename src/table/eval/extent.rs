@@ -7,7 +7,7 @@ use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Node, Severity, TextKind, TypeRef, mark};
 
 /// How many bytes something has, and how many of them, from the first, are its content. The others end it.
-pub(super) struct Extent {
+pub(super) struct FoundEnd {
     pub(super) all: usize,
     pub(super) content: usize,
 }
@@ -18,30 +18,30 @@ const EXACT: u64 = 1 << 53;
 impl<T: TreeSink> Run<'_, T> {
     /// Where something ends whose units have `unit` bytes.
     #[inline]
-    pub(super) fn extent(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> Result<Extent, Stop> {
+    pub(super) fn extent(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> Result<FoundEnd, Stop> {
         let found = match count {
             Count::Units(_) | Count::Bytes(_) | Count::Rest => {
                 let n = self.byte_len(cursor, count, unit);
-                Extent { all: n, content: n }
+                FoundEnd { all: n, content: n }
             }
             Count::Zero => {
                 let content =
                     super::many::zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
-                Extent { all: content + unit, content }
+                FoundEnd { all: content + unit, content }
             }
             Count::To(end) => {
                 let rest = cursor.rest();
                 match memchr::memchr2(*end, 0, rest) {
-                    None => Extent { all: rest.len(), content: rest.len() },
+                    None => FoundEnd { all: rest.len(), content: rest.len() },
                     // A zero ends something larger, and is left to it.
-                    Some(n) if *end != 0 && rest.get(n) == Some(&0) => Extent { all: n, content: n },
-                    Some(n) => Extent { all: n + 1, content: n },
+                    Some(n) if *end != 0 && rest.get(n) == Some(&0) => FoundEnd { all: n, content: n },
+                    Some(n) => FoundEnd { all: n + 1, content: n },
                 }
             }
             Count::Until(place) => {
                 let end = self.tables.delimiter(*place);
                 match memchr::memmem::find(cursor.rest(), end) {
-                    Some(content) => Extent { all: content + end.len(), content },
+                    Some(content) => FoundEnd { all: content + end.len(), content },
                     None => self.to_the_end(cursor)?,
                 }
             }
@@ -54,18 +54,18 @@ impl<T: TreeSink> Run<'_, T> {
                     // Another blank may follow.
                     self.to_the_end(cursor)?;
                 }
-                Extent { all: content + blanks, content }
+                FoundEnd { all: content + blanks, content }
             }
         };
         Ok(found)
     }
 
     /// All that is left: in a stream, more may come before its end.
-    fn to_the_end(&self, cursor: &Cursor<'_>) -> Result<Extent, Stop> {
+    fn to_the_end(&self, cursor: &Cursor<'_>) -> Result<FoundEnd, Stop> {
         if self.state.regions == 0 {
             return Err(Stop::Short(cursor.limit() + 8));
         }
-        Ok(Extent { all: cursor.left(), content: cursor.left() })
+        Ok(FoundEnd { all: cursor.left(), content: cursor.left() })
     }
 
     /// Elements up to some bytes, which are a span of their own, or to the region's end.
@@ -122,7 +122,7 @@ impl<T: TreeSink> Run<'_, T> {
     ) -> Result<u64, Stop> {
         let ReadAs::Digits { radix, len } = def.read else { return Err(Stop::Unknown) };
         let count = self.count(cursor, len, frame)?;
-        let Extent { all, content } = self.extent(cursor, &count, 1)?;
+        let FoundEnd { all, content } = self.extent(cursor, &count, 1)?;
         let (start, buffer) = (cursor.pos() as u32, cursor.buffer());
         let bytes = cursor.peek(all)?.unwrap_or(&[]);
         let at = cursor.skip(all)?;

@@ -2,7 +2,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::extent::Extent;
+use super::extent::FoundEnd;
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{
     Buffer, Kind, Node, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
@@ -66,7 +66,7 @@ impl<T: TreeSink> Run<'_, T> {
         frame: Slots,
     ) -> Result<u64, Stop> {
         let count = self.count(cursor, len, frame)?;
-        let Extent { all: n, content } = self.extent(cursor, &count, 1)?;
+        let FoundEnd { all: n, content } = self.extent(cursor, &count, 1)?;
         let start = cursor.pos();
         let at = cursor.skip(n)?;
         let (value, start, bits, buffer) = (Node::place(at, content), start as u32, (n * 8) as u32, cursor.buffer());
@@ -86,7 +86,7 @@ impl<T: TreeSink> Run<'_, T> {
         let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
         let count = self.count(cursor, len, frame)?;
         let start = cursor.pos();
-        let Extent { all: n, content } = self.extent(cursor, &count, unit)?;
+        let FoundEnd { all: n, content } = self.extent(cursor, &count, unit)?;
         let bytes = cursor.peek(n)?;
         let at = cursor.skip(n)?;
         let bytes = bytes.unwrap_or(&[]);

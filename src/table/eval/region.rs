@@ -2,7 +2,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::extent::Extent;
+use super::extent::FoundEnd;
 use super::inflate::{Inflated, PackedSizes};
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark};
@@ -22,7 +22,7 @@ impl<T: TreeSink> Run<'_, T> {
             return Err(Stop::Unknown);
         };
         let count = self.count(cursor, region.len, frame)?;
-        let Extent { all, content: n } = self.extent(cursor, &count, 1)?;
+        let FoundEnd { all, content: n } = self.extent(cursor, &count, 1)?;
         // Where nothing more can come, what is there of a region that is cut off is read all the same.
         let missing = if self.state.regions > 0 { n.saturating_sub(cursor.left()) } else { 0 };
         let outer = cursor.narrow(n - missing)?;
