@@ -10,7 +10,7 @@ const MOST: usize = 64 << 20;
 
 /// What a field is compared with.
 #[derive(Clone, Copy)]
-pub(super) struct Summed {
+pub(super) struct SummedField {
     pub(super) sum: Checksum,
     pub(super) value: u64,
     /// The field's own bytes, which count as zero.
@@ -21,7 +21,7 @@ pub(super) struct Summed {
 
 impl<T: TreeSink> Run<'_, T> {
     /// Compares a field that was just read with what the bytes give.
-    pub(super) fn verify(&mut self, of: Summed, cursor: &Cursor<'_>) -> Result<(), Stop> {
+    pub(super) fn verify(&mut self, of: SummedField, cursor: &Cursor<'_>) -> Result<(), Stop> {
         let (from, to) = of.range;
         let bytes = cursor.behind(from, to.saturating_sub(from));
         if bytes.len() < to.saturating_sub(from) {

@@ -3,7 +3,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::checksum::Summed;
+use super::checksum::SummedField;
 use super::message::Chosen;
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Problem, ProblemText, Severity, TypeRef, mark};
@@ -128,7 +128,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
                     let end = cursor.pos() / 8;
                     let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
                     let (own, range) = ((end.saturating_sub(usize::from(*size)), end), (place(from), place(to)));
-                    self.verify(Summed { sum: *sum, value, own, range }, cursor)?;
+                    self.verify(SummedField { sum: *sum, value, own, range }, cursor)?;
                 }
             }
             LayoutStep::Set { state, value } => {
