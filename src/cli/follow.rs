@@ -25,9 +25,14 @@ const GATHER_ALL: usize = 8 << 20;
 
 pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
     let mut read = args.read.clone();
-    let form = match (args.text, args.raw) {
-        (true, _) => FollowFormat::Text,
-        (_, true) => FollowFormat::Raw,
+    let form = match (read.json, args.text, args.raw) {
+        (true, _, true) => {
+            return Err(CliError::Typed("--raw writes the bytes alone: with --json they are hex, or with --text text".into()));
+        }
+        (true, true, _) => FollowFormat::JsonText,
+        (true, ..) => FollowFormat::JsonHex,
+        (_, true, _) => FollowFormat::Text,
+        (_, _, true) => FollowFormat::Raw,
         _ => FollowFormat::Hex,
     };
     let side = args.from.map(|from| match from {
@@ -306,7 +311,11 @@ impl All {
 
 /// `tcp-00003-client.bin`
 fn stream_file_name(key: StreamKey, side: Side, form: FollowFormat) -> String {
-    let end = if form == FollowFormat::Raw { "bin" } else { "txt" };
+    let end = match form {
+        FollowFormat::Raw => "bin",
+        FollowFormat::Hex | FollowFormat::Text => "txt",
+        FollowFormat::JsonHex | FollowFormat::JsonText => "jsonl",
+    };
     format!("{}-{:05}-{}.{end}", key.transport.word(), key.number, side.word())
 }
 

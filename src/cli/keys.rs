@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
+
 use super::args::{KeysCommand, ReadArgs};
 use super::error::{CliError, Status};
 use super::files;
@@ -14,7 +16,7 @@ use crate::capture::{self, Capture, CaptureItem, Source};
 use crate::out::{Body, Record};
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::Output;
-use crate::proto::{EventKind, PROTOCOLS, Protocol, Secret, Secrets, SecretsReport};
+use crate::proto::{EventKind, FactValue, PROTOCOLS, Protocol, Secret, Secrets, SecretsReport};
 use crate::run::{self, Run};
 
 /// No key file is longer, in bytes.
@@ -22,7 +24,7 @@ const MOST_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(command: &KeysCommand, args: &ReadArgs) -> Result<Status, CliError> {
     match command {
-        KeysCommand::Check { files } => check(files),
+        KeysCommand::Check { files } => check(files, args.json),
         KeysCommand::Inject { input, output, private } => inject(input, output, *private, args),
         KeysCommand::Strip { input, output } => strip(input, output, args.quiet),
     }
@@ -33,15 +35,16 @@ fn with_secrets() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn S
     PROTOCOLS.iter().filter_map(|protocol| Some((*protocol, protocol.secrets()?)))
 }
 
-fn check(paths: &[PathBuf]) -> Result<Status, CliError> {
+fn check(paths: &[PathBuf], json: bool) -> Result<Status, CliError> {
     let mut status = Status::Good;
     let mut out = std::io::stdout().lock();
     for path in paths {
-        let checked = check_path(path, &mut |report| {
+        let checked = check_path(path, &mut |file, report| {
             if report.problem.is_some() {
                 status = Status::Unreadable;
             }
-            out.write_all(report.text.as_bytes()).map_err(CliError::writing)
+            let text = if json { format!("{}\n", report_json(file, &report)) } else { report.text };
+            out.write_all(text.as_bytes()).map_err(CliError::writing)
         });
         match checked {
             Ok(()) => {}
@@ -55,8 +58,35 @@ fn check(paths: &[PathBuf]) -> Result<Status, CliError> {
     Ok(status)
 }
 
+/// Takes a report and the file it is about.
+type TakeReport<'a> = dyn FnMut(&Path, SecretsReport) -> Result<(), CliError> + 'a;
+
+/// A report as one JSON object. Like the report itself it holds nothing secret.
+fn report_json(file: &Path, report: &SecretsReport) -> Value {
+    let mut out = json!({ "file": file_name(file), "format": report.format });
+    let entries = report.entries.iter().map(|entry| {
+        let mut object = json!({ "kind": entry.kind });
+        for fact in &entry.facts {
+            object[fact.name] = match &fact.value {
+                FactValue::Text(text) => text.as_str().into(),
+                FactValue::Number(number) => (*number).into(),
+                FactValue::Flag(flag) => (*flag).into(),
+            };
+        }
+        object
+    });
+    out["entries"] = entries.collect();
+    if !report.notes.is_empty() {
+        out["notes"] = report.notes.iter().map(|note| Value::from(note.as_str())).collect();
+    }
+    if let Some(problem) = &report.problem {
+        out["problem"] = problem.as_str().into();
+    }
+    out
+}
+
 /// Hands over the reports on a file, or on the key files in a folder.
-fn check_path(path: &Path, take: &mut dyn FnMut(SecretsReport) -> Result<(), CliError>) -> Result<(), CliError> {
+fn check_path(path: &Path, take: &mut TakeReport<'_>) -> Result<(), CliError> {
     let mut any = false;
     for file in files::within(path, "a key file", None)? {
         let reports = match reports(&file) {
@@ -67,7 +97,7 @@ fn check_path(path: &Path, take: &mut dyn FnMut(SecretsReport) -> Result<(), Cli
             Ok(reports) => reports,
         };
         any = true;
-        reports.into_iter().try_for_each(&mut *take)?;
+        reports.into_iter().try_for_each(|report| take(&file, report))?;
     }
     let none = || format!("{}: none of the files in this folder is a key file", file_name(path));
     if any { Ok(()) } else { Err(CliError::Unreadable(none())) }

@@ -60,7 +60,7 @@ type Getter = for<'a> fn(&RecordScope<'a>) -> Option<RecordValue<'a>>;
 
 /// All keys, in the order in which columns list what is found at any depth.
 #[rustfmt::skip]
-pub(super) static KEYS: [RecordKey; 32] = [
+pub(super) static KEYS: [RecordKey; 33] = [
     key("record", KeyKind::Number, |s| int(s.record.number)),
     key("time", KeyKind::Time, |s| Some(RecordValue::Time(s.record.at.time))),
     key("frame", KeyKind::Number, |s| int(s.record.at.frame)),
@@ -125,10 +125,18 @@ pub(super) static KEYS: [RecordKey; 32] = [
     composite("problems", KeyParts::List(&["severity", "field", "text", "bytes"]), |s| {
         (!tree(s)?.problems().is_empty()).then_some(RecordValue::Problems)
     }),
-    composite("bytes", KeyParts::Object(&["payload", "explained", "opaque", "undecoded", "closed", "lost"]), |s| match s.record.body {
-        Body::StreamEnd { counts, .. } => Some(RecordValue::Counts(counts)),
-        _ => None,
-    }),
+    RecordKey {
+        name: "bytes",
+        kind: KeyKind::Text,
+        parts: KeyParts::Object(&["payload", "explained", "opaque", "undecoded", "closed", "lost"]),
+        named: false,
+        get: |s| match &s.record.body {
+            Body::StreamEnd { counts, .. } => Some(RecordValue::Counts(*counts)),
+            Body::Event(event) if !event.bytes.is_empty() => Some(RecordValue::EventBytes),
+            _ => None,
+        },
+    },
+    key("bytes_cut", KeyKind::Number, |s| event(s).map(Event::cut).filter(|cut| *cut > 0).and_then(int)),
 ];
 
 /// The keys of values that have names, such as those of an enum.
@@ -204,7 +212,7 @@ mod tests {
     fn every_key_has_its_own_name_and_composites_have_parts() {
         for (at, key) in KEYS.iter().enumerate() {
             assert!(KEYS.iter().skip(at + 1).all(|other| other.name != key.name), "{}", key.name);
-            assert_eq!(key.kind == KeyKind::Composite, key.parts != KeyParts::None, "{}", key.name);
+            assert!(key.kind != KeyKind::Composite || key.parts != KeyParts::None, "{}", key.name);
         }
     }
 }

@@ -245,7 +245,6 @@ fn composite(key: &RecordKey) -> String {
     let example = match key.name {
         "fields" => "fields.trans_id",
         "problems" => "problems[*].text",
-        "bytes" => "bytes.payload",
         "refused" => "refused.name",
         "names" => "names[*].name",
         _ => return format!("`{0}` is a list; name a part: {0}[*].record", key.name),

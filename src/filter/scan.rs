@@ -1,6 +1,6 @@
 //! Looks up paths in a record.
 
-use super::keys::{KEYS, KeyKind, SYMBOL_KEYS, milliseconds};
+use super::keys::{KEYS, KeyParts, SYMBOL_KEYS, milliseconds};
 use super::path::{Path, PathKey, PathStep};
 use super::value::{Leaf, RecordScope, RecordValue};
 use crate::captured::Captured;
@@ -147,7 +147,7 @@ impl<'a> RecordScope<'a> {
     fn anywhere(&self, value: RecordValue<'a>, key: &PathKey, see: See<'_, 'a>) -> bool {
         match value {
             RecordValue::Record => {
-                let composites = KEYS.iter().filter(|key| key.kind == KeyKind::Composite);
+                let composites = KEYS.iter().filter(|key| key.parts != KeyParts::None);
                 let mut parts = composites.filter_map(|key| (key.get)(self));
                 self.get(value, key).is_some_and(&mut *see) || parts.any(|part| self.anywhere(part, key, see))
             }

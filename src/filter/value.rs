@@ -71,6 +71,8 @@ pub enum RecordValue<'a> {
     FieldPath(u32),
     /// A truth value.
     Bool(bool),
+    /// The bytes that an event shows.
+    EventBytes,
     /// An integer.
     Int(i128),
     /// A float.
@@ -223,7 +225,19 @@ impl<'a> RecordScope<'a> {
             RecordValue::ProblemText(i) => self.problem(i, |p, v| problem_text(p, v.tables, v.tree)),
             RecordValue::ProblemField(i) => self.problem(i, |p, v| problem_path(v.tree, v.tables, p.node)),
             RecordValue::ProblemBytes(i) => self.problem_bytes(i).map_or(Leaf::Null, |bytes| Leaf::Hex(hex(bytes))),
+            RecordValue::EventBytes => self.event_bytes(),
             _ => Leaf::Composite,
+        }
+    }
+
+    /// The bytes that an event shows; what they say is not known, so that all of them may be secret.
+    fn event_bytes(&self) -> Leaf<'a> {
+        match &self.record.body {
+            Body::Event(event) if self.redact => {
+                Leaf::Text(Cow::Owned(format!("<redacted, {} bytes>", event.bytes.len())))
+            }
+            Body::Event(event) => Leaf::Hex(hex(&event.bytes)),
+            _ => Leaf::Null,
         }
     }
 

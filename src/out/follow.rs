@@ -5,10 +5,13 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use super::clock::format_time;
+use super::json;
 use super::paint::Marks;
-use crate::captured::Escaped;
-use crate::proto::{EventKind, Side};
-use crate::record::{Body, Record};
+use crate::capture::Moment;
+use crate::captured::{Captured, Escaped};
+use crate::proto::{Event, EventKind, Side};
+use crate::record::{Body, Record, event_word};
 use crate::tree::{Buffer, Tree};
 
 /// How plaintext is written.
@@ -21,6 +24,30 @@ pub enum FollowFormat {
     Text,
     /// The bytes alone.
     Raw,
+    /// One JSON object for each piece, its bytes as hex.
+    JsonHex,
+    /// One JSON object for each piece, its bytes as text, with dots for what is none.
+    JsonText,
+}
+
+impl FollowFormat {
+    /// Whether pieces are told apart and named, by the messages they are.
+    fn has_pieces(self) -> bool {
+        !matches!(self, FollowFormat::Text | FollowFormat::Raw)
+    }
+
+    fn is_json(self) -> bool {
+        matches!(self, FollowFormat::JsonHex | FollowFormat::JsonText)
+    }
+}
+
+/// Bytes of one side that belong together.
+struct Piece<'a> {
+    from: Side,
+    offset: u64,
+    bytes: &'a [u8],
+    /// The message that they are, and its record.
+    message: Option<(Captured<'a>, u64)>,
 }
 
 /// Plaintext of one side that waits for the record that names it.
@@ -48,12 +75,14 @@ pub struct Follow {
     /// Bytes that were never captured.
     pub lost: u64,
     marks: Marks,
+    /// The frame of the latest record.
+    at: Moment,
 }
 
 impl Follow {
     /// Nothing followed yet. With `filtered`, only the messages handed on are written, else all plaintext.
     pub fn new(format: FollowFormat, side: Option<Side>, filtered: bool) -> Follow {
-        Follow { format, side, filtered, redact: false, pending: Default::default(), lost: 0, marks: Marks::default() }
+        Follow { format, side, filtered, ..Follow::default() }
     }
 
     /// Writes these marks.
@@ -71,7 +100,7 @@ impl Follow {
         if self.filtered || !self.wants(from) {
             return;
         }
-        if self.format != FollowFormat::Hex {
+        if !self.format.has_pieces() {
             return self.bytes(offset, bytes, out);
         }
         let goes_on = self.pending.get(from.index()).is_some_and(|p| p.end() == offset && p.bytes.len() < MAX_PENDING);
@@ -91,28 +120,19 @@ impl Follow {
         if !self.wants(record.from) {
             return;
         }
+        self.at = record.at;
         match &record.body {
-            Body::Message { message, tree, .. } if self.format == FollowFormat::Hex => {
+            Body::Message { message, tree, .. } if self.format.has_pieces() => {
                 // What came before the message belongs to none.
                 let before = self.take(message.from, message.offset);
                 self.nameless(message.from, before, out);
-                let _ = writeln!(
-                    out,
-                    "{}{}{}{}  {}  record {}, {} bytes at {}",
-                    self.marks.rule,
-                    record.from.word(),
-                    self.marks.arrow,
-                    record.from.other().word(),
-                    message.name.escaped(),
-                    record.number,
-                    message.bytes.len(),
-                    message.offset
-                );
+                let name = Some((message.name, record.number));
                 if self.filtered {
-                    return self.bytes(message.offset, &self.shown(message.bytes, tree), out);
+                    let bytes = &self.shown(message.bytes, tree);
+                    return self.piece(Piece { from: message.from, offset: message.offset, bytes, message: name }, out);
                 }
                 let own = self.take(message.from, message.offset.saturating_add(message.bytes.len() as u64));
-                self.bytes(own.offset, &own.bytes, out);
+                self.piece(Piece { from: message.from, offset: own.offset, bytes: &own.bytes, message: name }, out);
             }
             Body::Message { message, tree, .. } if self.filtered => {
                 self.bytes(message.offset, &self.shown(message.bytes, tree), out);
@@ -121,8 +141,12 @@ impl Follow {
                 if event.kind == EventKind::Gap {
                     self.lost += event.length.unwrap_or(0);
                 }
-                if self.format == FollowFormat::Hex {
+                if self.format.has_pieces() {
                     self.flush(record.from, out);
+                }
+                if self.format.is_json() {
+                    self.event(record, event, out);
+                } else if self.format == FollowFormat::Hex {
                     let _ = writeln!(out, "{}{}  {}", self.marks.rule, record.from.word(), Escaped(&event.text));
                 }
             }
@@ -150,13 +174,66 @@ impl Follow {
         std::mem::replace(pending, rest)
     }
 
-    fn nameless(&self, from: Side, pending: Pending, out: &mut Vec<u8>) {
+    fn nameless(&mut self, from: Side, pending: Pending, out: &mut Vec<u8>) {
         if !pending.bytes.is_empty() {
-            let (from, to, count) = (from.word(), from.other().word(), pending.bytes.len());
-            let Marks { rule, arrow, .. } = self.marks;
-            let _ = writeln!(out, "{rule}{from}{arrow}{to}  {count} bytes at {}", pending.offset);
-            self.bytes(pending.offset, &pending.bytes, out);
+            self.piece(Piece { from, offset: pending.offset, bytes: &pending.bytes, message: None }, out);
         }
+    }
+
+    fn piece(&mut self, piece: Piece<'_>, out: &mut Vec<u8>) {
+        if self.format.is_json() {
+            return self.json_piece(&piece, out);
+        }
+        let Piece { from, offset, bytes, message } = piece;
+        let Marks { rule, arrow, .. } = self.marks;
+        let (count, side, other) = (bytes.len(), from.word(), from.other().word());
+        let _ = write!(out, "{rule}{side}{arrow}{other}  ");
+        let _ = match message {
+            Some((name, record)) => {
+                writeln!(out, "{}  record {record}, {count} bytes at {offset}", name.escaped())
+            }
+            None => writeln!(out, "{count} bytes at {offset}"),
+        };
+        self.bytes(offset, bytes, out);
+    }
+
+    /// `{"from":"client","time":…,"frame":7,"record":2,"message":"ConnectPacket","offset":0,"length":51,"bytes":"16…"}`
+    fn json_piece(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+        self.json_head(piece.from, out);
+        if let Some((name, record)) = piece.message {
+            let _ = write!(out, ",\"record\":{record},\"message\":");
+            json::string(out, name.raw());
+        }
+        let _ = write!(out, ",\"offset\":{},\"length\":{},", piece.offset, piece.bytes.len());
+        if self.format == FollowFormat::JsonHex {
+            out.extend_from_slice(b"\"bytes\":\"");
+            json::hex(out, piece.bytes);
+            out.push(b'"');
+        } else {
+            let mut plain = Vec::new();
+            text(piece.bytes, &mut plain);
+            out.extend_from_slice(b"\"text\":");
+            json::string(out, &String::from_utf8_lossy(&plain));
+        }
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// `{"from":"server","time":…,"frame":9,"record":4,"event":"gap","text":"…"}`
+    fn event(&mut self, record: &Record<'_>, event: &Event, out: &mut Vec<u8>) {
+        self.json_head(record.from, out);
+        let _ = write!(out, ",\"record\":{},\"event\":\"{}\"", record.number, event_word(&record.body));
+        if let (Some(offset), Some(length)) = (event.offset, event.length) {
+            let _ = write!(out, ",\"offset\":{offset},\"length\":{length}");
+        }
+        out.extend_from_slice(b",\"text\":");
+        json::string(out, &event.text);
+        out.extend_from_slice(b"}\n");
+    }
+
+    fn json_head(&mut self, from: Side, out: &mut Vec<u8>) {
+        let mut time = String::new();
+        format_time(self.at.time, &mut time);
+        let _ = write!(out, "{{\"from\":\"{}\",\"time\":\"{time}\",\"frame\":{}", from.word(), self.at.frame);
     }
 
     fn wants(&self, from: Side) -> bool {
@@ -176,8 +253,8 @@ impl Follow {
     fn bytes(&self, offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
         match self.format {
             FollowFormat::Raw => out.extend_from_slice(bytes),
-            FollowFormat::Text => text(bytes, out),
-            FollowFormat::Hex => dump(offset, bytes, out),
+            FollowFormat::Text | FollowFormat::JsonText => text(bytes, out),
+            FollowFormat::Hex | FollowFormat::JsonHex => dump(offset, bytes, out),
         }
     }
 }

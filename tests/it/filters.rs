@@ -481,3 +481,30 @@ fn columns_hold_what_the_json_holds() {
         assert_eq!(cells[3], names.join(","));
     }
 }
+
+#[test]
+fn bytes_of_events_are_filtered_and_columns_as_json_has_them() {
+    let capture = ["captures/moul/mangled_gaps.pcap.gz", "--keys", "keys/dirtsand.ini", "-q", "--max-undecoded", "4"];
+    let all = lines(&run(&[&capture[..], &["--json"]].concat()));
+    let shown = |r: &&Value| r["bytes"].is_string();
+    let wanted: Vec<String> = all
+        .iter()
+        .filter(shown)
+        .map(|r| format!("{}\t{}\t{}", r["record"], r["bytes"].as_str().unwrap(), r.get("bytes_cut").map_or(String::new(), Value::to_string)))
+        .collect();
+    assert!(wanted.len() > 2, "{wanted:?}");
+    let printed = run(&[&capture[..], &["-Y", "bytes and event in {undecoded, resync}", "--columns", "record,bytes,bytes_cut"]].concat());
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    assert_eq!(printed.lines().skip(1).collect::<Vec<_>>(), wanted);
+    let first = all.iter().find(shown).unwrap();
+    let text = format!("bytes contains \"{}\"", first["bytes"].as_str().unwrap());
+    let found = lines(&run(&[&capture[..], &["--json", "-Y", &text]].concat()));
+    assert_eq!(found[0]["record"], first["record"]);
+    let cut = lines(&run(&[&capture[..], &["--json", "-Y", "bytes_cut > 0"]].concat()));
+    assert_eq!(cut.len(), all.iter().filter(|r| r["bytes_cut"].is_number()).count());
+    let hidden = run(&[&capture[..], &["--redact", "-Y", "bytes_cut > 0", "--columns", "bytes"]].concat());
+    let hidden = String::from_utf8(hidden.stdout).unwrap();
+    assert!(hidden.lines().skip(1).all(|line| line == "<redacted, 4 bytes>"), "{hidden}");
+    // The counts of a direction's end keep their parts.
+    assert!(!lines(&run(&[&capture[..], &["--json", "-Y", "bytes.payload > 0"]].concat())).is_empty());
+}

@@ -281,3 +281,32 @@ fn the_dump_shows_every_message_with_its_own_bytes_whatever_the_segments_are() {
         assert!(named > 3, "{dump}");
     }
 }
+
+#[test]
+fn pieces_as_json_are_the_plaintext_in_order() {
+    let all = records(&[CAPTURE, KEYS[0], KEYS[1], "--json", "-q", "-Y", "stream == 0"]);
+    let lines = |more: &[&str]| -> Vec<Value> {
+        let text = String::from_utf8(follow(more)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let pieces = lines(&["--json"]);
+    for side in ["client", "server"] {
+        let own = pieces.iter().filter(|p| p["from"] == side && p["bytes"].is_string());
+        let mut hex = String::new();
+        for piece in own {
+            assert_eq!(piece["offset"].as_u64().unwrap(), hex.len() as u64 / 2, "{piece}");
+            hex.push_str(piece["bytes"].as_str().unwrap());
+            assert_eq!(piece["length"].as_u64().unwrap() * 2, piece["bytes"].as_str().unwrap().len() as u64);
+            let record = all.iter().find(|r| r["record"] == piece["record"]).unwrap();
+            for key in ["time", "frame", "message", "offset", "length"] {
+                assert_eq!(piece[key], record[key], "{piece}");
+            }
+        }
+        let plain: String = follow(&["--raw", "--from", side]).iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(hex, plain, "{side}");
+    }
+    assert_eq!(pieces.iter().filter(|p| p["event"] == "key").count(), 1);
+    let texts = lines(&["--json", "--text"]);
+    assert_eq!(texts.len(), pieces.len());
+    assert!(texts.iter().all(|p| p["text"].is_string() && p.get("bytes").is_none()));
+}

@@ -202,7 +202,12 @@ fn reports_and_debug_show_no_secret() {
         assert!(report.opens(), "{name}");
         let mut ring = KeyRing::default();
         ring.add(file.clone());
-        let shown = format!("{report}{report:?}{file:?}{ring:?}").to_lowercase();
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+        let path = format!("keys/{name}");
+        let json = program.current_dir(env!("CARGO_MANIFEST_DIR")).args(["keys", "check", "--json", &path]).output();
+        let json = String::from_utf8(json.unwrap().stdout).unwrap();
+        assert!(json.contains("\"kind\":\"private\""), "{json}");
+        let shown = format!("{report}{report:?}{file:?}{ring:?}{json}").to_lowercase();
         for line in secrets(name) {
             assert!(!shown.contains(&line.to_lowercase()), "{name} shows a secret");
         }

@@ -38,8 +38,9 @@ fn an_option_that_does_nothing_where_it_was_typed_is_a_mistake() {
     mistake(&[GATE, "--json", "-t", "relative"], "-t chooses the time in trees and lines");
     mistake(&["stats", GATE, "--csv"], "--csv does nothing with `stats`");
     mistake(&["stats", GATE, "--json", "--spans"], "--spans does nothing with `stats`");
-    mistake(&["follow", "tcp:0", GATE, "--json"], "--json does nothing with `follow`");
-    mistake(&["keys", "check", KEYS, "--json"], "--json does nothing with `keys check`");
+    mistake(&["follow", "tcp:0", GATE, "--json", "--raw"], "--raw writes the bytes alone");
+    mistake(&["follow", "tcp:0", GATE, "--json", "--spans"], "--spans does nothing with `follow`");
+    mistake(&["keys", "inject", GATE, "-o", "x.pcapng", "--json"], "--json does nothing with `keys inject`");
     mistake(&["tables", "show", "plUoid", "--json"], "--json does nothing with `tables show`");
 }
 

@@ -4,7 +4,7 @@
 //! It describes the JSON writer; a test checks what is printed against it.
 
 mod sql;
-mod stats;
+mod commands;
 mod types;
 
 use serde_json::{Map, Value, json};
@@ -171,9 +171,11 @@ fn shapes() -> Map<String, Value> {
         ),
         ("time", time()),
         // What commands print that print no records.
-        ("stats", stats::stats()),
-        ("replies", stats::replies()),
-        ("latencies", stats::latencies()),
+        ("stats", commands::stats()),
+        ("replies", commands::replies()),
+        ("latencies", commands::latencies()),
+        ("follow", commands::follow()),
+        ("keys_check", commands::keys_check()),
         ("spans", json!({ "type": "array", "items": { "$ref": "#/$defs/span" } })),
         ("span", span()),
         ("hex", hex),

@@ -1,4 +1,4 @@
-//! The shape of what `stats --json` prints.
+//! The shape of what commands print as JSON that print no records: `stats`, `follow`, `keys check`.
 
 use serde_json::{Value, json};
 
@@ -96,4 +96,50 @@ fn bytes() -> Value {
     properties.insert("streams_not_listed".into(), json!({ "type": "integer", "minimum": 1 }));
     let required = own.into_iter().chain(["by_protocol", "by_service", "by_stream"]);
     json!({ "type": "object", "required": required.collect::<Vec<_>>(), "properties": properties, "additionalProperties": false })
+}
+
+/// One line of `follow --json`: bytes of one side, or an event.
+pub(super) fn follow() -> Value {
+    let count = json!({ "$ref": "#/$defs/count" });
+    json!({
+        "type": "object",
+        "required": ["from", "time", "frame"],
+        "properties": {
+            "from": { "enum": ["client", "server"] },
+            "time": { "$ref": "#/$defs/time" },
+            "frame": count,
+            "record": { "type": "integer", "minimum": 1 },
+            "message": { "type": "string" },
+            "event": { "enum": crate::record::EVENTS },
+            "offset": count,
+            "length": count,
+            "bytes": { "$ref": "#/$defs/hex" },
+            "text": { "type": "string" }
+        },
+        "oneOf": [
+            { "required": ["offset", "length", "bytes"], "not": { "anyOf": [{ "required": ["event"] }, { "required": ["text"] }] } },
+            { "required": ["offset", "length", "text"], "not": { "anyOf": [{ "required": ["event"] }, { "required": ["bytes"] }] } },
+            { "required": ["record", "event", "text"], "not": { "anyOf": [{ "required": ["message"] }, { "required": ["bytes"] }] } }
+        ],
+        "additionalProperties": false
+    })
+}
+
+/// One line of `keys check --json`: a file.
+pub(super) fn keys_check() -> Value {
+    let fact = json!({ "type": ["string", "integer", "boolean"] });
+    json!({
+        "type": "object",
+        "required": ["file", "format", "entries"],
+        "properties": {
+            "file": { "type": "string" },
+            "format": { "type": "string" },
+            "entries": { "type": "array", "items": {
+                "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string" } },
+                "additionalProperties": fact } },
+            "notes": { "type": "array", "minItems": 1, "items": { "type": "string" } },
+            "problem": { "type": "string" }
+        },
+        "additionalProperties": false
+    })
 }
