@@ -40,9 +40,7 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
             return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));
         }
     }
-    if read.spans
-        && !matches!(cli.command, None | Some(Command::Decode(_)))
-    {
+    if read.spans && !matches!(cli.command, None | Some(Command::Decode(_))) {
         return Err(CliError::Typed(format!("--spans does nothing with `{name}`")));
     }
     if read.spans && !read.json {
@@ -91,9 +89,10 @@ impl Cli {
 
 fn has_json(command: Option<&Command>) -> bool {
     match command {
-        None | Some(
-            Command::Stats(_) | Command::Sessions(_) | Command::Diff(_) | Command::Decode(_) | Command::Follow(_),
-        ) => true,
+        None
+        | Some(Command::Stats(_) | Command::Sessions(_) | Command::Diff(_) | Command::Decode(_) | Command::Follow(_)) => {
+            true
+        }
         Some(Command::Keys(keys)) => matches!(keys, KeysCommand::Check { .. }),
         Some(Command::Tables(tables)) => matches!(tables, TablesCommand::List { .. }),
         Some(Command::Export(export)) => export.has_json(),

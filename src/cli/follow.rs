@@ -27,7 +27,9 @@ pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
     let mut read = args.read.clone();
     let form = match (read.json, args.text, args.raw) {
         (true, _, true) => {
-            return Err(CliError::Typed("--raw writes the bytes alone: with --json they are hex, or with --text text".into()));
+            return Err(CliError::Typed(
+                "--raw writes the bytes alone: with --json they are hex, or with --text text".into(),
+            ));
         }
         (true, true, _) => FollowFormat::JsonText,
         (true, ..) => FollowFormat::JsonHex,

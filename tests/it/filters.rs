@@ -490,10 +490,19 @@ fn bytes_of_events_are_filtered_and_columns_as_json_has_them() {
     let wanted: Vec<String> = all
         .iter()
         .filter(shown)
-        .map(|r| format!("{}\t{}\t{}", r["record"], r["bytes"].as_str().unwrap(), r.get("bytes_cut").map_or(String::new(), Value::to_string)))
+        .map(|r| {
+            format!(
+                "{}\t{}\t{}",
+                r["record"],
+                r["bytes"].as_str().unwrap(),
+                r.get("bytes_cut").map_or(String::new(), Value::to_string)
+            )
+        })
         .collect();
     assert!(wanted.len() > 2, "{wanted:?}");
-    let printed = run(&[&capture[..], &["-Y", "bytes and event in {undecoded, resync}", "--columns", "record,bytes,bytes_cut"]].concat());
+    let printed =
+        run(&[&capture[..], &["-Y", "bytes and event in {undecoded, resync}", "--columns", "record,bytes,bytes_cut"]]
+            .concat());
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert_eq!(printed.lines().skip(1).collect::<Vec<_>>(), wanted);
     let first = all.iter().find(shown).unwrap();

@@ -113,13 +113,24 @@ fn statistics_are_as_the_schema_says() {
 fn pieces_of_streams_and_key_files_are_as_the_schema_says() {
     let schema = Schema::of("json.schema.json#/$defs/follow");
     for form in ["--hex", "--text"] {
-        let gaps = ["follow", "tcp:1", "captures/moul/mangled_gaps.pcap.gz", "--keys", "keys/dirtsand.ini", "--json", form, "-q"];
+        let gaps = [
+            "follow",
+            "tcp:1",
+            "captures/moul/mangled_gaps.pcap.gz",
+            "--keys",
+            "keys/dirtsand.ini",
+            "--json",
+            form,
+            "-q",
+        ];
         let pieces: Vec<Value> = run(&gaps).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!(pieces.iter().any(|p| p["event"] == "gap") && pieces.iter().any(|p| p["message"].is_string()));
         let faults: Vec<String> = pieces.iter().filter_map(|piece| schema.fault(piece)).collect();
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
-    assert!(schema.fault(&serde_json::json!({ "from": "client", "time": "1970-01-01T00:00:00Z", "frame": 1 })).is_some());
+    assert!(
+        schema.fault(&serde_json::json!({ "from": "client", "time": "1970-01-01T00:00:00Z", "frame": 1 })).is_some()
+    );
     let schema = Schema::of("json.schema.json#/$defs/keys_check");
     let reports = run(&["keys", "check", "keys/dirtsand.ini", "keys/moss_auth_key.der", "--json"]);
     assert_eq!(reports.lines().count(), 2);

@@ -3,8 +3,8 @@
 //!
 //! It describes the JSON writer; a test checks what is printed against it.
 
-mod sql;
 mod commands;
+mod sql;
 mod types;
 
 use serde_json::{Map, Value, json};
