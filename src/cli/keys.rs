@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::args::{KeysCommand, ReadArgs};
 use super::error::{CliError, Status};
@@ -16,7 +16,7 @@ use crate::capture::{self, Capture, CaptureItem, Source};
 use crate::out::{Body, Record};
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::Output;
-use crate::proto::{EventKind, FactValue, PROTOCOLS, Protocol, Secret, Secrets, SecretsReport};
+use crate::proto::{EventKind, FactValue, PROTOCOLS, Protocol, Secret, Secrets, SecretsEntry, SecretsReport};
 use crate::run::{self, Run};
 
 /// No key file is longer, in bytes.
@@ -63,26 +63,29 @@ type TakeReport<'a> = dyn FnMut(&Path, SecretsReport) -> Result<(), CliError> + 
 
 /// A report as one JSON object. Like the report itself it holds nothing secret.
 fn report_json(file: &Path, report: &SecretsReport) -> Value {
-    let mut out = json!({ "file": file_name(file), "format": report.format });
-    let entries = report.entries.iter().map(|entry| {
-        let mut object = json!({ "kind": entry.kind });
-        for fact in &entry.facts {
-            object[fact.name] = match &fact.value {
-                FactValue::Text(text) => text.as_str().into(),
-                FactValue::Number(number) => (*number).into(),
-                FactValue::Flag(flag) => (*flag).into(),
-            };
-        }
-        object
-    });
-    out["entries"] = entries.collect();
+    let entry = |entry: &SecretsEntry| {
+        let facts = entry.facts.iter().map(|fact| (fact.name.to_string(), fact_json(&fact.value)));
+        Value::Object(std::iter::once(("kind".to_string(), entry.kind.into())).chain(facts).collect())
+    };
+    let entries: Vec<Value> = report.entries.iter().map(entry).collect();
+    let mut members = vec![
+        ("file".to_string(), file_name(file).into()),
+        ("format".to_string(), report.format.as_str().into()),
+        ("entries".to_string(), entries.into()),
+    ];
     if !report.notes.is_empty() {
-        out["notes"] = report.notes.iter().map(|note| Value::from(note.as_str())).collect();
+        members.push(("notes".to_string(), report.notes.clone().into()));
     }
-    if let Some(problem) = &report.problem {
-        out["problem"] = problem.as_str().into();
+    members.extend(report.problem.as_deref().map(|problem| ("problem".to_string(), problem.into())));
+    Value::Object(members.into_iter().collect())
+}
+
+fn fact_json(value: &FactValue) -> Value {
+    match value {
+        FactValue::Text(text) => text.as_str().into(),
+        FactValue::Number(number) => (*number).into(),
+        FactValue::Flag(flag) => (*flag).into(),
     }
-    out
 }
 
 /// Hands over the reports on a file, or on the key files in a folder.
