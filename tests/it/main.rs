@@ -14,6 +14,8 @@ mod exported_messages;
 mod filters;
 mod flow_tshark;
 mod follow;
+mod hostile;
+mod hostile_cases;
 mod hostile_text;
 mod intermud3;
 mod key_options;
