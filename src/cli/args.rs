@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::export::ExportCommand;
 use super::given::ProtocolArgs;
-use super::size;
+use super::size::{self, Bound};
 use crate::out::tree::TimeForm;
 
 /// A passive dissector for the protocols of online worlds.
@@ -130,6 +130,9 @@ pub struct ReadArgs {
     /// How many bytes --json and -x show of each run that became no message
     #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = size::parse)]
     pub max_undecoded: usize,
+    /// Text that may be printed beyond 256 bytes for each byte of a message: then messages with much text lose their fields. `none`: no bound
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size::parse_or_none)]
+    pub max_output: Bound,
 }
 
 /// The values of `-t`.

@@ -5,7 +5,8 @@ use std::io::{self, IsTerminal, Write};
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
 use super::plan::Plan;
-use crate::run::{Formatter, Printer, Run};
+use crate::remark;
+use crate::run::{Formatter, Printer, Printing, Run};
 
 /// Reads captures and prints their records.
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
@@ -17,13 +18,18 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let run = Run::new(&reading, setup)?;
     let mut to = run.stdout();
     to.write_all(&head).map_err(CliError::writing)?;
-    let mut printer = Printer::new(formatter, filter, reading.threads, to).stopping_after(limit);
+    let printing = Printing { threads: reading.threads, max_output: args.max_output.0 };
+    let mut printer = Printer::new(formatter, filter, printing, to).stopping_after(limit);
     let mut outcome = run.into_printer(&mut printer);
     if let Some(error) = printer.take_error() {
         return Err(CliError::writing(error));
     }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
+    }
+    let shortened = printer.shortened();
+    if shortened > 0 && !ending.quiet {
+        remark::say(format_args!("{shortened} messages without fields (--max-output); --max-output none prints them"));
     }
     ending.say_summary(&outcome);
     ending.status(&outcome, printer.filter())

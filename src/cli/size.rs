@@ -20,6 +20,18 @@ pub(super) fn parse(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A size that may be none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bound(pub Option<u64>);
+
+/// Reads a size; `none` and `0` are no bound.
+pub(super) fn parse_or_none(text: &str) -> Result<Bound, String> {
+    match text {
+        "none" | "0" => Ok(Bound(None)),
+        _ => parse(text).map(|bytes| Bound(Some(bytes as u64))).map_err(|error| format!("{error}, or none")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

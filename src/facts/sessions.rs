@@ -20,6 +20,10 @@ use crate::session::{EventKind, Side, Transport};
 const IDLE: i64 = 600 * 1_000_000_000;
 /// Streams that are open at once; beyond, the session that was idle for longest is taken for over.
 const MAX_STREAMS: usize = 65_536;
+/// Identities that sessions are known by, all together; with more, a further one joins no streams.
+const MAX_KNOWN: usize = 65_536;
+/// Identities that are told of one session.
+const MAX_WHO: usize = 256;
 /// How many records pass between two looks for sessions that are over.
 const LOOK_EVERY: u64 = 4096;
 
@@ -87,13 +91,28 @@ pub struct SessionStream {
 /// What a session is known by: the client's address, a kind of identity, and its value.
 type IdentityKey = (IpAddr, String, String);
 
+/// Streams of one session, as far as is known.
+#[derive(Default)]
+struct Group {
+    streams: Vec<StreamId>,
+    /// What leads to this group in [`Sessions::known`].
+    known_by: Vec<IdentityKey>,
+}
+
+impl Group {
+    fn size(&self) -> usize {
+        self.streams.len() + self.known_by.len()
+    }
+}
+
 /// Collects sessions. Records go in in capture order; sessions that are over come out.
 #[derive(Default)]
 pub struct Sessions {
     streams: HashMap<StreamId, StreamFacts>,
     /// The streams of each group, by the group's number, which grows.
-    groups: BTreeMap<u64, Vec<StreamId>>,
+    groups: BTreeMap<u64, Group>,
     next_group: u64,
+    /// The group that has an identity.
     known: HashMap<IdentityKey, u64>,
     waiting: Waiting<StreamId>,
     seen: u64,
@@ -153,7 +172,7 @@ impl Sessions {
         let group = self.next_group;
         self.next_group += 1;
         self.streams.insert(id, StreamFacts::new(group, record));
-        self.groups.insert(group, vec![id]);
+        self.groups.insert(group, Group { streams: vec![id], known_by: Vec::new() });
     }
 
     /// The client of a stream told its identity: the stream joins those with the same identity.
@@ -167,23 +186,31 @@ impl Sessions {
             match self.known.get(&key) {
                 Some(group) if *group != own && self.groups.contains_key(group) => return self.join(own, *group),
                 Some(group) if *group == own => {}
+                _ if self.known.len() >= MAX_KNOWN => {}
                 _ => {
-                    self.known.insert(key, own);
+                    self.known.insert(key.clone(), own);
+                    self.groups.entry(own).or_default().known_by.push(key);
                 }
             }
         }
     }
 
-    /// Moves the streams of a group into another one.
-    fn join(&mut self, from: u64, to: u64) {
-        let moved = self.groups.remove(&from).unwrap_or_default();
-        for id in &moved {
+    /// Makes one group of two: the smaller one moves, so that a stream moves seldom however many groups are joined.
+    fn join(&mut self, one: u64, other: u64) {
+        let size = |group: u64| self.groups.get(&group).map_or(0, Group::size);
+        let (from, to) = if size(one) > size(other) { (other, one) } else { (one, other) };
+        let Some(moved) = self.groups.remove(&from) else { return };
+        for id in &moved.streams {
             if let Some(stream) = self.streams.get_mut(id) {
                 stream.group = to;
             }
         }
-        self.known.values_mut().filter(|group| **group == from).for_each(|group| *group = to);
-        self.groups.entry(to).or_default().extend(moved);
+        for key in &moved.known_by {
+            self.known.insert(key.clone(), to);
+        }
+        let joined = self.groups.entry(to).or_default();
+        joined.streams.extend(moved.streams);
+        joined.known_by.extend(moved.known_by);
     }
 
     /// Ends the sessions that are idle. Where too many streams are open, also the one that is idle for longest.
@@ -191,7 +218,8 @@ impl Sessions {
         let last = |streams: &HashMap<StreamId, StreamFacts>, ids: &[StreamId]| {
             ids.iter().filter_map(|id| streams.get(id)).map(|stream| nanos(stream.last.time)).max().unwrap_or(0)
         };
-        let mut idle: Vec<(i64, u64)> = self.groups.iter().map(|(g, ids)| (last(&self.streams, ids), *g)).collect();
+        let mut idle: Vec<(i64, u64)> =
+            self.groups.iter().map(|(g, own)| (last(&self.streams, &own.streams), *g)).collect();
         idle.sort_unstable();
         let crowded = self.streams.len().saturating_sub(MAX_STREAMS / 4 * 3);
         let many = if self.streams.len() > MAX_STREAMS { crowded } else { 0 };
@@ -204,35 +232,38 @@ impl Sessions {
 
     /// Ends some groups. Streams that did not say whose they are join the only session of their address first.
     fn end(&mut self, groups: &[u64]) {
-        for group in groups {
-            self.join_to_the_only_one(*group);
-        }
+        self.join_to_the_only_ones(groups);
         self.gather_uncertain(groups);
-        let mut over: Vec<(u64, Vec<StreamId>)> =
-            groups.iter().filter_map(|group| Some((*group, self.groups.remove(group)?))).collect();
-        over.sort_by_key(|(_, ids)| ids.iter().filter_map(|id| self.streams.get(id)).map(|s| s.first_record).min());
-        for (group, ids) in over {
-            self.known.retain(|_, known| *known != group);
-            let mut streams: Vec<StreamFacts> = ids.iter().filter_map(|id| self.streams.remove(id)).collect();
+        let mut over: Vec<Group> = groups.iter().filter_map(|group| self.groups.remove(group)).collect();
+        let first = |id: &StreamId| self.streams.get(id).map(|stream| stream.first_record);
+        over.sort_by_cached_key(|group| group.streams.iter().filter_map(first).min());
+        for group in over {
+            for key in &group.known_by {
+                self.known.remove(key);
+            }
+            let mut streams: Vec<StreamFacts> = group.streams.iter().filter_map(|id| self.streams.remove(id)).collect();
             streams.sort_by_key(|stream| stream.first_record);
             self.finished += 1;
             self.out.extend(put_together(self.finished, streams));
         }
     }
 
-    fn join_to_the_only_one(&mut self, group: u64) {
-        let Some(stream) = self.lonely(group) else { return };
-        let (address, protocol) = (stream.client().ip(), stream.protocol.clone());
-        let mut others = self.groups.iter().filter(|(other, ids)| {
-            **other != group
-                && ids
-                    .iter()
-                    .filter_map(|id| self.streams.get(id))
-                    .any(|other| other.certain && other.client().ip() == address && other.protocol == protocol)
-        });
-        if let (Some((only, _)), None) = (others.next(), others.next()) {
-            let only = *only;
-            self.join(group, only);
+    /// Joins lonely streams to the session of their address and protocol, where there is only one.
+    fn join_to_the_only_ones(&mut self, groups: &[u64]) {
+        // `None` where there are several.
+        let mut only: HashMap<(IpAddr, String), Option<u64>> = HashMap::new();
+        for (group, own) in &self.groups {
+            for stream in own.streams.iter().filter_map(|id| self.streams.get(id)).filter(|stream| stream.certain) {
+                let known = only.entry((stream.client().ip(), stream.protocol.clone())).or_insert(Some(*group));
+                *known = known.filter(|known| known == group);
+            }
+        }
+        for group in groups {
+            let Some(stream) = self.lonely(*group) else { continue };
+            let found = only.get(&(stream.client().ip(), stream.protocol.clone()));
+            if let Some(Some(found)) = found {
+                self.join(*group, *found);
+            }
         }
     }
 
@@ -251,7 +282,7 @@ impl Sessions {
 
     /// The only stream of a group, where it does not say whose it is.
     fn lonely(&self, group: u64) -> Option<&StreamFacts> {
-        let [id] = self.groups.get(&group)?.as_slice() else { return None };
+        let [id] = self.groups.get(&group)?.streams.as_slice() else { return None };
         self.streams.get(id).filter(|stream| !stream.certain)
     }
 }
@@ -287,7 +318,9 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Session> {
         }
         session.streams.push(stream.summary());
         for identity in stream.identities {
-            add_identity(&mut session.who, identity);
+            if session.who.len() < MAX_WHO {
+                add_identity(&mut session.who, identity);
+            }
         }
         session.places.extend(stream.places.into_iter().filter(|place| !place.pending));
         session.requests.add(&stream.requests);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::formatter::{Formatter, OVERFULL};
 use super::ordered::OrderedWriter;
+use super::text::{Meter, Text};
 use crate::out::tree::AnnotationRange;
 use crate::out::{Batch, Body, Outlined, Record};
 use crate::tree::Tree;
@@ -27,8 +28,8 @@ pub(super) struct BatchSink<W> {
 }
 
 impl<W: std::io::Write> BatchSink<W> {
-    pub(super) fn new(formatter: Formatter, to: W) -> Self {
-        let ordered = Arc::new(OrderedWriter::new(to));
+    pub(super) fn new(formatter: Formatter, meter: Meter, to: W) -> Self {
+        let ordered = Arc::new(OrderedWriter::new(meter, to));
         BatchSink { batch: Batch::default(), next: 0, ordered, formatter, waiting: Arc::default() }
     }
 
@@ -63,7 +64,7 @@ impl<W: std::io::Write> BatchSink<W> {
 
     fn print_overfull(&mut self) {
         if self.batch.bytes() >= OVERFULL {
-            let mut text = Vec::new();
+            let mut text = Text::default();
             let mut reader = self.formatter.reader();
             self.formatter.format(self.next, &mut self.batch, &mut reader, &mut text);
             self.ordered.put(self.next, text);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::sequencer::Sequencer;
+use super::text::Text;
 use super::writer::RecordWriter;
 use crate::out::tree::Annotator;
 use crate::out::{Batch, OutlineReader};
@@ -46,13 +47,13 @@ impl Formatter {
     }
 
     /// Appends the text of batch `number`, and empties the batch.
-    pub(super) fn format(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader, text: &mut Vec<u8>) {
+    pub(super) fn format(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader, text: &mut Text) {
         if let Some(annotator) = &self.annotator {
             // Messages are read before the wait, so that other threads wait less for this one.
             batch.read(&self.tables, reader);
             annotator.take(number, |annotator| batch.remember(&self.tables, reader, annotator));
         }
-        batch.each(&self.tables, reader, |record, annotations| self.writer.record(record, annotations, text));
+        batch.each(&self.tables, reader, |record, annotations| text.record(&mut self.writer, record, annotations));
         if batch.bytes() > OVERFULL {
             *reader = self.reader();
         }

@@ -19,6 +19,7 @@ mod progress;
 mod read_loop;
 mod sequencer;
 mod stdin;
+mod text;
 mod workers;
 mod writer;
 
@@ -30,7 +31,7 @@ pub use error::RunError;
 pub use formatter::Formatter;
 pub use frame_source::{FrameInput, list_interfaces};
 pub use interrupt::exit_on_signal;
-pub use printer::Printer;
+pub use printer::{Printer, Printing};
 pub use progress::{Beside, Progress};
 pub use writer::RecordWriter;
 

@@ -8,6 +8,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::text::{Meter, Text};
+
 /// How many texts may wait for one that is missing, and how many bytes they may have together. A single text may be larger.
 const WAITING: u64 = 16;
 const WAITING_BYTES: usize = 8 << 20;
@@ -23,35 +25,42 @@ pub(super) struct OrderedWriter<W> {
     failed: AtomicBool,
 }
 
+/// The stream, and how much of it was used.
+struct Metered<W> {
+    meter: Meter,
+    to: W,
+}
+
 struct OrderedState<W> {
     /// Where texts go. A thread takes it out while it writes.
-    to: Option<W>,
+    to: Option<Metered<W>>,
     /// The texts from `first` on; `None` for those that did not come yet.
-    texts: VecDeque<Option<Vec<u8>>>,
+    texts: VecDeque<Option<Text>>,
     /// The number of the next text to be written.
     first: u64,
     bytes: usize,
-    spare: Vec<Vec<u8>>,
+    spare: Vec<Text>,
     error: Option<io::Error>,
 }
 
 impl<W: Write> OrderedWriter<W> {
     /// Writes onto `to`. The first text is number 0.
-    pub(super) fn new(to: W) -> Self {
+    pub(super) fn new(meter: Meter, to: W) -> Self {
         let texts = VecDeque::new();
-        let state = OrderedState { to: Some(to), texts, first: 0, bytes: 0, spare: Vec::new(), error: None };
+        let to = Some(Metered { meter, to });
+        let state = OrderedState { to, texts, first: 0, bytes: 0, spare: Vec::new(), error: None };
         OrderedWriter { state: Mutex::new(state), moved: Condvar::new(), failed: AtomicBool::new(false) }
     }
 
     /// Writes a text after all texts with smaller numbers: now, or on the thread that brings the missing one. Returns an empty buffer for the next
     /// text. Waits where too much is waiting already.
-    pub(super) fn put(&self, number: u64, mut text: Vec<u8>) -> Vec<u8> {
+    pub(super) fn put(&self, number: u64, mut text: Text) -> Text {
         let mut state = self.lock();
         while state.is_too_early(number, text.len()) && !self.has_failed() {
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if self.has_failed() {
-            text.clear();
+            text.clear(KEEP_TEXT);
             return text;
         }
         state.place(number, text);
@@ -72,6 +81,11 @@ impl<W: Write> OrderedWriter<W> {
         self.moved.notify_all();
     }
 
+    /// How many messages were printed without their fields.
+    pub(super) fn shortened(&self) -> u64 {
+        self.lock().to.as_ref().map_or(0, |to| to.meter.shortened())
+    }
+
     /// The first error.
     pub(super) fn take_error(&self) -> Option<io::Error> {
         self.lock().error.take()
@@ -86,11 +100,10 @@ impl<W: Write> OrderedWriter<W> {
             };
             drop(state);
             if !text.is_empty() && !self.has_failed() {
-                to.write_all(&text).and_then(|()| to.flush()).unwrap_or_else(|error| self.fail(error));
+                to.meter.write(&text, &mut to.to).unwrap_or_else(|error| self.fail(error));
             }
             let length = text.len();
-            text.clear();
-            text.shrink_to(KEEP_TEXT);
+            text.clear(KEEP_TEXT);
             state = self.lock();
             state.to = Some(to);
             state.bytes = state.bytes.saturating_sub(length);
@@ -113,7 +126,7 @@ impl<W> OrderedState<W> {
         before > WAITING || before > 0 && self.bytes + length > WAITING_BYTES
     }
 
-    fn place(&mut self, number: u64, text: Vec<u8>) {
+    fn place(&mut self, number: u64, text: Text) {
         let Some(at) = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok()) else { return };
         if self.texts.len() <= at {
             self.texts.resize_with(at + 1, || None);
@@ -125,7 +138,7 @@ impl<W> OrderedState<W> {
     }
 
     /// The next text, if it is there.
-    fn next(&mut self) -> Option<Vec<u8>> {
+    fn next(&mut self) -> Option<Text> {
         let text = self.texts.front_mut()?.take()?;
         self.texts.pop_front();
         self.first += 1;
@@ -162,7 +175,7 @@ mod tests {
     }
 
     fn ordered(room: usize) -> OrderedWriter<Wall> {
-        OrderedWriter::new(Wall { text: Vec::new(), room })
+        OrderedWriter::new(Meter::new(None), Wall { text: Vec::new(), room })
     }
 
     /// Has some threads bring texts. The text of a number is a line with the number and `blanks(number)` blanks.
@@ -171,15 +184,15 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    let mut text = Vec::new();
+                    let mut text = Text::default();
                     loop {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         if number >= texts {
                             break;
                         }
                         assert!(text.is_empty());
-                        writeln!(text, "{number}{}", " ".repeat(blanks(number))).unwrap();
-                        text = ordered.put(number, text);
+                        let line = format!("{number}{}\n", " ".repeat(blanks(number)));
+                        text = ordered.put(number, Text::from(line.into_bytes()));
                     }
                 });
             }
@@ -193,7 +206,7 @@ mod tests {
             bring(&ordered, threads, 2000, |n| if n % 200 == 7 { 3 << 20 } else { n as usize % 97 });
             assert!(ordered.take_error().is_none());
             let state = ordered.lock();
-            let text = String::from_utf8(state.to.as_ref().unwrap().text.clone()).unwrap();
+            let text = String::from_utf8(state.to.as_ref().unwrap().to.text.clone()).unwrap();
             assert!(text.lines().map(|line| line.trim_end().parse::<u64>().unwrap()).eq(0..2000), "{threads} threads");
             assert_eq!((state.bytes, state.texts.len(), state.first), (0, 0, 2000));
             assert!(state.spare.len() <= SPARE);
@@ -209,7 +222,7 @@ mod tests {
                 .map(|(number, length)| {
                     scope.spawn({
                         let ordered = &ordered;
-                        move || ordered.put(number, vec![b'x'; length])
+                        move || ordered.put(number, vec![b'x'; length].into())
                     })
                 })
                 .into();
@@ -217,7 +230,7 @@ mod tests {
             let still: Vec<bool> = ahead.iter().map(|thread| !thread.is_finished()).collect();
             assert_eq!(still, [true, false, true]);
             for number in [0].into_iter().chain(3..=WAITING) {
-                ordered.put(number, Vec::new());
+                ordered.put(number, Text::default());
             }
             ahead.drain(..).for_each(|thread| drop(thread.join().unwrap()));
         });
@@ -233,7 +246,7 @@ mod tests {
             assert_eq!(ordered.take_error().unwrap().kind(), io::ErrorKind::BrokenPipe);
             assert!(ordered.take_error().is_none());
             // A text that will never come is waited for no more.
-            drop(ordered.put(1_000_000, vec![0; WAITING_BYTES + 1]));
+            drop(ordered.put(1_000_000, vec![0; WAITING_BYTES + 1].into()));
             assert!(ordered.lock().texts.len() <= 1 + WAITING as usize);
         }
     }

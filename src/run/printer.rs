@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::batch_sink::BatchSink;
 use super::formatter::Formatter;
+use super::text::{Meter, Text};
 use super::writer::RecordWriter;
 use crate::filter::Filter;
 use crate::out::tree::{AnnotationRange, AnnotationStore, Annotator};
@@ -13,6 +14,19 @@ use crate::tree::Tree;
 
 /// Bytes that are collected before they are written, as long as more input is at hand.
 const BUFFER: usize = 64 << 10;
+
+/// Bytes that an empty buffer keeps allocated.
+const KEEP: usize = 2 << 20;
+
+/// How records are printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Printing {
+    /// How many threads work.
+    pub threads: usize,
+    /// Bytes of text that are allowed beyond those that each byte of a message allows; messages that would be more are printed without their
+    /// fields. `None`: no bound.
+    pub max_output: Option<u64>,
+}
 
 /// Prints records onto a stream.
 pub struct Printer<W: Write> {
@@ -34,15 +48,17 @@ enum Mode<W: Write> {
 }
 
 impl<W: Write> Printer<W> {
-    /// Prints the records that `filter` keeps onto `to`, with `threads` threads.
-    pub fn new(formatter: Formatter, filter: Option<Filter>, threads: usize, to: W) -> Self {
+    /// Prints the records that `filter` keeps onto `to`.
+    pub fn new(formatter: Formatter, filter: Option<Filter>, printing: Printing, to: W) -> Self {
+        let Printing { threads, max_output } = printing;
+        let meter = Meter::new(max_output);
         let mut formatter = formatter;
         let here = threads <= 1 || filter.is_some();
         let names = filter.as_ref().is_some_and(Filter::wants_names).then(Annotator::default);
         let annotator = if here { formatter.take_annotator().or(names) } else { None };
         let mode = match threads {
-            0 | 1 => Mode::Direct(Box::new(Direct::new(formatter.writer, to))),
-            _ => Mode::Batched(Box::new(BatchSink::new(formatter, to))),
+            0 | 1 => Mode::Direct(Box::new(Direct::new(formatter.writer, meter, to))),
+            _ => Mode::Batched(Box::new(BatchSink::new(formatter, meter, to))),
         };
         Printer { mode, filter, annotator, left: u64::MAX }
     }
@@ -56,6 +72,14 @@ impl<W: Write> Printer<W> {
     /// The filter, which at the end knows whether any of its names was ever met.
     pub fn filter(&self) -> Option<&Filter> {
         self.filter.as_ref()
+    }
+
+    /// How many messages were printed without their fields.
+    pub fn shortened(&self) -> u64 {
+        match &self.mode {
+            Mode::Direct(direct) => direct.meter.shortened(),
+            Mode::Batched(batches) => batches.ordered.shortened(),
+        }
     }
 
     /// The first error of writing.
@@ -160,14 +184,16 @@ impl<W: Write> Output for Printer<W> {
 struct Direct<W: Write> {
     writer: RecordWriter,
     annotations: AnnotationStore,
-    buffer: Vec<u8>,
+    buffer: Text,
+    meter: Meter,
     to: W,
     error: Option<io::Error>,
 }
 
 impl<W: Write> Direct<W> {
-    fn new(writer: RecordWriter, to: W) -> Self {
-        Direct { writer, annotations: AnnotationStore::default(), buffer: Vec::new(), to, error: None }
+    fn new(writer: RecordWriter, meter: Meter, to: W) -> Self {
+        let (annotations, buffer) = (AnnotationStore::default(), Text::default());
+        Direct { writer, annotations, buffer, meter, to, error: None }
     }
 
     /// Takes the annotations of the next record.
@@ -177,7 +203,7 @@ impl<W: Write> Direct<W> {
     }
 
     fn record(&mut self, record: &Record<'_>, own: AnnotationRange) {
-        self.writer.record(record, self.annotations.get(own), &mut self.buffer);
+        self.buffer.record(&mut self.writer, record, self.annotations.get(own));
         if self.buffer.len() >= BUFFER {
             self.flush();
         }
@@ -187,8 +213,8 @@ impl<W: Write> Direct<W> {
         if self.buffer.is_empty() {
             return;
         }
-        let written = self.to.write_all(&self.buffer).and_then(|()| self.to.flush());
-        self.buffer.clear();
+        let written = self.meter.write(&self.buffer, &mut self.to);
+        self.buffer.clear(KEEP);
         if let Err(error) = written {
             self.error.get_or_insert(error);
         }

@@ -18,6 +18,7 @@ use super::formatter::Formatter;
 use super::ordered::OrderedWriter;
 use super::printer::Printer;
 use super::read_loop::ReadLoop;
+use super::text::Text;
 use crate::out::Batch;
 use crate::pipeline::Pipeline;
 
@@ -68,7 +69,7 @@ impl<'a, W: Write + Send> Workers<'a, W> {
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let _release = ReleaseOnPanic(self);
         let mut formatter = self.formatter.clone();
-        let (mut batch, mut reader, mut text) = (Batch::default(), self.formatter.reader(), Vec::new());
+        let (mut batch, mut reader, mut text) = (Batch::default(), self.formatter.reader(), Text::default());
         while let Some((number, spawn)) = self.fill(&mut batch) {
             if spawn {
                 // Where the system has no thread to give, there is one fewer.

@@ -4,7 +4,11 @@ use super::columns::Columns;
 use crate::out::json::JsonWriter;
 use crate::out::oneline::OneLineWriter;
 use crate::out::tree::{Annotations, Annotator, TreeWriter};
-use crate::out::{Record, Zone};
+use crate::out::{Body, Record, Zone};
+use crate::tree::{Problem, Severity, Tree};
+
+/// What is said in the place of fields that are left out.
+const LEFT_OUT: &str = "fields are left out: they would be more text than --max-output allows for this capture";
 
 /// Writes single records. What earlier records add to a record's text is passed as annotations.
 #[derive(Clone)]
@@ -46,5 +50,15 @@ impl RecordWriter {
             RecordWriter::OneLine(writer) => writer.record(record, annotations, out),
             RecordWriter::Columns(columns) => columns.record(record, annotations, out),
         }
+    }
+
+    /// Appends a record without its fields, and with a problem that says so.
+    pub(super) fn shortened(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
+        let Body::Message { message, tables, tree: whole } = record.body else { return };
+        let mut tree = Tree::new();
+        whole.nodes().first().map(|message| tree.leaf(*message));
+        tree.problem(Problem::new(Severity::Warning, 0, LEFT_OUT, 0, 0));
+        let body = Body::Message { message, tables, tree: &tree };
+        self.record(&Record { body, ..*record }, annotations, out);
     }
 }

@@ -2,6 +2,7 @@
 //! that must cost nothing.
 
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -285,6 +286,32 @@ fn decompressed_content_is_bounded() {
     };
     assert_eq!(of(&[]), 0);
     assert_eq!(of(&["--max-decompressed", "4"]), 11, "every compressed region of the capture");
+}
+
+#[test]
+fn text_of_a_capture_is_bounded_and_does_not_depend_on_threads() {
+    let bombs = crate::hostile_cases::CASES.iter().find(|case| case.name == "zlib bombs").unwrap();
+    let keys = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("limits.keys");
+    std::fs::write(&keys, crate::hostile_cases::KEY_FILE).unwrap();
+    let capture = (bombs.make)(20);
+    let of = |more: &[&str]| run(&capture, &[&["--keys", keys.to_str().unwrap()], more].concat());
+    let length = |all: &[Value]| all.iter().map(|r| r.to_string().len()).sum::<usize>();
+    let left_out =
+        |r: &&Value| r["problems"].to_string().contains("--max-output") && r["fields"] == serde_json::json!({});
+
+    let (whole, said) = of(&["--max-output", "none"]);
+    assert!(whole.iter().all(|r| !left_out(&r)) && !said.contains("--max-output"));
+    let (cut, said) = of(&["--max-output", "2M"]);
+    let shortened = cut.iter().filter(left_out).count();
+    assert!((5..20).contains(&shortened), "{shortened}");
+    assert!(said.contains(&format!("{shortened} messages without fields (--max-output)")), "{said}");
+    assert!(length(&cut) < (2 << 20) + 256 * capture.len() && length(&whole) > 5 << 20);
+    // Every record is there, and what does not concern fields is the same.
+    let heads = |all: &[Value]| all.iter().map(|r| (r["record"].clone(), r["offset"].clone())).collect::<Vec<_>>();
+    assert_eq!(heads(&whole), heads(&cut));
+    for threads in ["1", "2", "8"] {
+        assert_eq!(of(&["--max-output", "2M", "--threads", threads]).0, cut, "{threads} threads");
+    }
 }
 
 #[test]

@@ -25,6 +25,12 @@ struct Row {
     cells: Vec<String>,
 }
 
+/// A column of a table, and the characters of its widest cell with the space before it.
+struct Placed {
+    column: usize,
+    width: usize,
+}
+
 impl Table {
     /// A table without rows, with the heads of its columns.
     pub(super) fn new(title: &str, heads: &[&str]) -> Table {
@@ -71,10 +77,12 @@ impl Table {
 
     /// Appends a table of some of the columns. A further one below has only the rows with something in these columns.
     fn part(&self, columns: &[usize], names: usize, further: bool, out: &mut String) {
-        let taken: usize = columns.iter().map(|column| self.width(*column)).sum();
+        // Each width is a look at every row, so it is taken once.
+        let placed: Vec<Placed> = columns.iter().map(|c| Placed { column: *c, width: self.width(*c) }).collect();
+        let taken: usize = placed.iter().map(|column| column.width).sum();
         let names = names.min(WIDTH.saturating_sub(taken));
         out.push('\n');
-        self.line(&self.title, names, columns, |column| self.heads.get(column), out);
+        line(&self.title, names, &placed, |column| self.heads.get(column), out);
         let mut heading = "";
         let used =
             |row: &&Row| !further || columns.iter().any(|column| row.cells.get(*column).is_some_and(|c| is_used(c)));
@@ -83,30 +91,8 @@ impl Table {
                 heading = &row.heading;
                 wrapped("", heading, out);
             }
-            self.line(&row.name, names, columns, |column| row.cells.get(column), out);
+            line(&row.name, names, &placed, |column| row.cells.get(column), out);
         }
-    }
-
-    fn line<'a>(
-        &self,
-        name: &str,
-        names: usize,
-        columns: &[usize],
-        cell: impl Fn(usize) -> Option<&'a String>,
-        out: &mut String,
-    ) {
-        let mut line = format!("{name:<names$}");
-        if width(name) > names {
-            // A long name has a line of its own.
-            wrapped("", name, out);
-            line = " ".repeat(names);
-        }
-        for column in columns {
-            let all = self.width(*column);
-            let _ = write!(line, "{:>all$}", cell(*column).map_or("", String::as_str));
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
     }
 
     fn has_content(&self, column: usize) -> bool {
@@ -118,6 +104,27 @@ impl Table {
         let cells = self.rows.iter().filter_map(|row| row.cells.get(column));
         cells.chain(self.heads.get(column)).map(|cell| width(cell)).max().unwrap_or(0) + 2
     }
+}
+
+/// Appends a line of a table: a name, and cells below each other in columns.
+fn line<'a>(
+    name: &str,
+    names: usize,
+    columns: &[Placed],
+    cell: impl Fn(usize) -> Option<&'a String>,
+    out: &mut String,
+) {
+    let mut line = format!("{name:<names$}");
+    if width(name) > names {
+        // A long name has a line of its own.
+        wrapped("", name, out);
+        line = " ".repeat(names);
+    }
+    for Placed { column, width } in columns {
+        let _ = write!(line, "{:>width$}", cell(*column).map_or("", String::as_str));
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
 }
 
 /// A list of counts, each with the name behind it, which may be text from outside.

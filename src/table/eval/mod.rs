@@ -86,7 +86,7 @@ pub struct MessageLimits {
 
 impl Default for MessageLimits {
     fn default() -> Self {
-        MessageLimits { nodes: 400_000, depth: 96, decompressed: 16 << 20 }
+        MessageLimits { nodes: 200_000, depth: 96, decompressed: 16 << 20 }
     }
 }
 

@@ -1,0 +1,180 @@
+//! Texts of records on their way to the output, and how much of them is printed: messages that become very much text are printed without
+//! their fields once a capture has become more text than is allowed.
+//!
+//! What is allowed grows with the bytes of the messages, so a long capture is printed whole, and a message of a few bytes that becomes
+//! megabytes is not. Whether a message is shortened depends on the records before it and on nothing else: neither on threads nor on time. This
+//! file knows lengths, and no format.
+
+use std::io::{self, Write};
+
+use super::writer::RecordWriter;
+use crate::out::tree::Annotations;
+use crate::out::{Body, Record};
+
+/// Bytes of text from which on a record may be shortened. Smaller ones are always printed whole.
+const HEAVY: usize = 16 << 10;
+/// Bytes of text for each byte of a message. Captures of real programs give at most some 60, with spans.
+const RATIO: u64 = 256;
+/// Bytes of text of one message, in any case.
+const LARGEST: u64 = 64 << 20;
+
+/// Text of some records, in order.
+#[derive(Default)]
+pub(super) struct Text {
+    bytes: Vec<u8>,
+    heavy: Vec<Heavy>,
+    /// Bytes of the messages in it.
+    wire: u64,
+}
+
+/// A record that may be printed in another form.
+struct Heavy {
+    /// Where its text begins and ends.
+    start: usize,
+    end: usize,
+    /// Its text without fields.
+    short: Vec<u8>,
+    /// Bytes of the messages up to this one, within the text.
+    wire: u64,
+}
+
+/// How much text is allowed, and how much there was.
+#[derive(Clone, Debug)]
+pub(super) struct Meter {
+    /// Bytes beyond [`RATIO`] for each byte of a message; `None` where everything is printed.
+    allowed: Option<u64>,
+    printed: u64,
+    wire: u64,
+    shortened: u64,
+}
+
+impl Text {
+    /// Appends a record.
+    pub(super) fn record(&mut self, writer: &mut RecordWriter, record: &Record<'_>, annotations: Annotations<'_>) {
+        let start = self.bytes.len();
+        writer.record(record, annotations, &mut self.bytes);
+        let Body::Message { message, .. } = &record.body else { return };
+        self.wire += message.bytes.len() as u64;
+        if self.bytes.len() - start > HEAVY {
+            let mut short = Vec::new();
+            writer.shortened(record, annotations, &mut short);
+            self.heavy.push(Heavy { start, end: self.bytes.len(), short, wire: self.wire });
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes that are allocated for it.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Empties it, and keeps at most some bytes allocated.
+    pub(super) fn clear(&mut self, keep: usize) {
+        self.bytes.clear();
+        self.bytes.shrink_to(keep);
+        self.heavy.clear();
+        self.wire = 0;
+    }
+}
+
+impl From<Vec<u8>> for Text {
+    fn from(bytes: Vec<u8>) -> Text {
+        Text { bytes, ..Text::default() }
+    }
+}
+
+impl Meter {
+    /// With `allowed` bytes of text beyond what the bytes of messages allow; `None` prints everything.
+    pub(super) fn new(allowed: Option<u64>) -> Meter {
+        Meter { allowed, printed: 0, wire: 0, shortened: 0 }
+    }
+
+    /// How many messages were printed without their fields.
+    pub(super) fn shortened(&self) -> u64 {
+        self.shortened
+    }
+
+    /// Writes a text. Texts come in the order of their records.
+    ///
+    /// # Errors
+    /// What was written does not fit, or nobody reads it any more.
+    pub(super) fn write(&mut self, text: &Text, to: &mut impl Write) -> io::Result<()> {
+        let mut from = 0;
+        for heavy in &text.heavy {
+            self.printed += (heavy.start - from) as u64;
+            let whole = (heavy.end - heavy.start) as u64;
+            to.write_all(text.bytes.get(from..heavy.start).unwrap_or_default())?;
+            let part = if self.is_too_much(whole, heavy.wire) {
+                self.shortened += 1;
+                &heavy.short
+            } else {
+                text.bytes.get(heavy.start..heavy.end).unwrap_or_default()
+            };
+            to.write_all(part)?;
+            self.printed += part.len() as u64;
+            from = heavy.end;
+        }
+        let rest = text.bytes.get(from..).unwrap_or_default();
+        self.printed += rest.len() as u64;
+        self.wire += text.wire;
+        to.write_all(rest)?;
+        to.flush()
+    }
+
+    /// Whether a message's text is more than is allowed when `wire` more bytes of messages have come.
+    fn is_too_much(&self, length: u64, wire: u64) -> bool {
+        let within =
+            |allowed: u64| self.printed + length <= allowed.saturating_add((self.wire + wire).saturating_mul(RATIO));
+        self.allowed.is_some_and(|allowed| length > LARGEST || !within(allowed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    /// A text of small records and one large message of `wire` bytes between them.
+    fn text(before: &str, large: usize, wire: u64) -> Text {
+        let mut text = Text::from(before.as_bytes().to_vec());
+        let start = text.len();
+        text.bytes.resize(start + large, b'x');
+        text.wire = wire;
+        text.heavy.push(Heavy { start, end: start + large, short: b"short\n".to_vec(), wire });
+        text.bytes.extend(b"after\n");
+        text
+    }
+
+    fn written(meter: &mut Meter, text: &Text) -> usize {
+        let mut to = Vec::new();
+        meter.write(text, &mut to).unwrap();
+        assert!(to.ends_with(b"after\n"));
+        to.len()
+    }
+
+    #[test]
+    fn a_large_message_is_shortened_where_too_much_was_printed() {
+        let mut meter = Meter::new(Some(100_000));
+        let own = "before\n".len() + "after\n".len();
+        assert_eq!(written(&mut meter, &text("before\n", 60_000, 10)), 60_000 + own);
+        assert_eq!(written(&mut meter, &text("before\n", 60_000, 10)), "short\n".len() + own);
+        // What messages bring allows more.
+        assert_eq!(written(&mut meter, &text("before\n", 60_000, 200)), 60_000 + own);
+        assert_eq!(meter.shortened(), 1);
+    }
+
+    #[test]
+    fn without_a_bound_everything_is_printed() {
+        let mut meter = Meter::new(None);
+        (0..10).for_each(|_| assert_eq!(written(&mut meter, &text("", 1 << 20, 1)), (1 << 20) + 6));
+        assert_eq!(meter.shortened(), 0);
+    }
+}
