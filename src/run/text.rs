@@ -57,7 +57,7 @@ impl Text {
         self.wire += message.bytes.len() as u64;
         if self.bytes.len() - start > HEAVY {
             let mut short = Vec::new();
-            writer.shortened(record, annotations, &mut short);
+            writer.shortened(record, &mut short);
             self.heavy.push(Heavy { start, end: self.bytes.len(), short, wire: self.wire });
         }
     }

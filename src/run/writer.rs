@@ -53,12 +53,13 @@ impl RecordWriter {
     }
 
     /// Appends a record without its fields, and with a problem that says so.
-    pub(super) fn shortened(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
+    pub(super) fn shortened(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         let Body::Message { message, tables, tree: whole } = record.body else { return };
         let mut tree = Tree::new();
         whole.nodes().first().map(|message| tree.leaf(*message));
         tree.problem(Problem::new(Severity::Warning, 0, LEFT_OUT, 0, 0));
         let body = Body::Message { message, tables, tree: &tree };
-        self.record(&Record { body, ..*record }, annotations, out);
+        // Annotations are about fields.
+        self.record(&Record { body, ..*record }, Annotations::default(), out);
     }
 }
