@@ -6,7 +6,7 @@ use super::args::ReadArgs;
 use super::error::{CliError, Status};
 use super::plan::Plan;
 use crate::remark;
-use crate::run::{Formatter, Printer, Printing, Run};
+use crate::run::{Formatter, PrintOptions, Printer, Run};
 
 /// Reads captures and prints their records.
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
@@ -18,7 +18,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let run = Run::new(&reading, setup)?;
     let mut to = run.stdout();
     to.write_all(&head).map_err(CliError::writing)?;
-    let printing = Printing { threads: reading.threads, max_output: args.max_output.0 };
+    let printing = PrintOptions { threads: reading.threads, max_output: args.max_output.0 };
     let mut printer = Printer::new(formatter, filter, printing, to).stopping_after(limit);
     let mut outcome = run.into_printer(&mut printer);
     if let Some(error) = printer.take_error() {

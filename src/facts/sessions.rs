@@ -93,13 +93,13 @@ type IdentityKey = (IpAddr, String, String);
 
 /// Streams of one session, as far as is known.
 #[derive(Default)]
-struct Group {
+struct StreamGroup {
     streams: Vec<StreamId>,
     /// What leads to this group in [`Sessions::known`].
     known_by: Vec<IdentityKey>,
 }
 
-impl Group {
+impl StreamGroup {
     fn size(&self) -> usize {
         self.streams.len() + self.known_by.len()
     }
@@ -110,7 +110,7 @@ impl Group {
 pub struct Sessions {
     streams: HashMap<StreamId, StreamFacts>,
     /// The streams of each group, by the group's number, which grows.
-    groups: BTreeMap<u64, Group>,
+    groups: BTreeMap<u64, StreamGroup>,
     next_group: u64,
     /// The group that has an identity.
     known: HashMap<IdentityKey, u64>,
@@ -172,7 +172,7 @@ impl Sessions {
         let group = self.next_group;
         self.next_group += 1;
         self.streams.insert(id, StreamFacts::new(group, record));
-        self.groups.insert(group, Group { streams: vec![id], known_by: Vec::new() });
+        self.groups.insert(group, StreamGroup { streams: vec![id], known_by: Vec::new() });
     }
 
     /// The client of a stream told its identity: the stream joins those with the same identity.
@@ -197,7 +197,7 @@ impl Sessions {
 
     /// Makes one group of two: the smaller one moves, so that a stream moves seldom however many groups are joined.
     fn join(&mut self, one: u64, other: u64) {
-        let size = |group: u64| self.groups.get(&group).map_or(0, Group::size);
+        let size = |group: u64| self.groups.get(&group).map_or(0, StreamGroup::size);
         let (from, to) = if size(one) > size(other) { (other, one) } else { (one, other) };
         let Some(moved) = self.groups.remove(&from) else { return };
         for id in &moved.streams {
@@ -234,7 +234,7 @@ impl Sessions {
     fn end(&mut self, groups: &[u64]) {
         self.join_to_the_only_ones(groups);
         self.gather_uncertain(groups);
-        let mut over: Vec<Group> = groups.iter().filter_map(|group| self.groups.remove(group)).collect();
+        let mut over: Vec<StreamGroup> = groups.iter().filter_map(|group| self.groups.remove(group)).collect();
         let first = |id: &StreamId| self.streams.get(id).map(|stream| stream.first_record);
         over.sort_by_cached_key(|group| group.streams.iter().filter_map(first).min());
         for group in over {

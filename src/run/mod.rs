@@ -31,7 +31,7 @@ pub use error::RunError;
 pub use formatter::Formatter;
 pub use frame_source::{FrameInput, list_interfaces};
 pub use interrupt::exit_on_signal;
-pub use printer::{Printer, Printing};
+pub use printer::{PrintOptions, Printer};
 pub use progress::{Beside, Progress};
 pub use writer::RecordWriter;
 

@@ -20,7 +20,7 @@ const KEEP: usize = 2 << 20;
 
 /// How records are printed.
 #[derive(Clone, Copy, Debug)]
-pub struct Printing {
+pub struct PrintOptions {
     /// How many threads work.
     pub threads: usize,
     /// Bytes of text that are allowed beyond those that each byte of a message allows; messages that would be more are printed without their
@@ -49,8 +49,8 @@ enum Mode<W: Write> {
 
 impl<W: Write> Printer<W> {
     /// Prints the records that `filter` keeps onto `to`.
-    pub fn new(formatter: Formatter, filter: Option<Filter>, printing: Printing, to: W) -> Self {
-        let Printing { threads, max_output } = printing;
+    pub fn new(formatter: Formatter, filter: Option<Filter>, printing: PrintOptions, to: W) -> Self {
+        let PrintOptions { threads, max_output } = printing;
         let meter = Meter::new(max_output);
         let mut formatter = formatter;
         let here = threads <= 1 || filter.is_some();

@@ -93,7 +93,7 @@ fn the_same_size_gives_the_same_capture() {
     for case in &CASES {
         assert!((case.make)(case.size) == (case.make)(case.size), "{}", case.name);
         let (once, twice) = ((case.make)(case.size).len(), (case.make)(case.size * 2).len());
-        assert!(twice * 2 > once * 3 || case.name == "a gzip bomb", "{}: {once} and {twice} bytes", case.name);
+        assert!(twice > once, "{}: {once} and {twice} bytes", case.name);
     }
 }
 
