@@ -68,7 +68,7 @@ class List {
     ];
     byId('list-head').replaceChildren(
       ...heads.map(([classes, text]) => {
-        const cell = make('span', classes, text);
+        const cell = make('span', classes, text === 'worth a look' ? make('span', 'hidden', text) : text);
         cell.setAttribute('role', 'columnheader');
         return cell;
       }),

@@ -6,6 +6,17 @@
 /** Longer idle stretches than this, in milliseconds, are folded to this length. */
 const FOLDED = 200;
 const LANE = 17.5;
+const DAY = 86_400_000;
+/** Distances between marks of the time scale, in milliseconds. */
+const STEPS = [1, 2, 5]
+  .flatMap((n) => [n, n * 10, n * 100])
+  .sort((a, b) => a - b)
+  .concat(
+    [1, 2, 5, 10, 15, 30].map((s) => s * 1000),
+    [1, 2, 5, 10, 15, 30].map((m) => m * 60_000),
+    [1, 2, 3, 6, 12].map((h) => h * 3_600_000),
+    [DAY],
+  );
 
 class Timeline {
   /** @param {Capture} report @param {(row: number) => void} open */
@@ -55,19 +66,19 @@ class Timeline {
     return this.scale === 'idle' ? this.axes.idle : this.axes.time;
   }
 
-  /** The lanes with their sessions' names between them. */
+  /** The lanes, each session's under its heading; sessions without a name share one heading for each address. */
   group() {
     const { streams, sessions } = this.report.meta;
-    const lanes = [];
-    for (let session = 0; session <= sessions.length; session++) {
-      const own = streams
-        .map((stream, index) => ({ stream, index }))
-        .filter(({ stream }) => stream.session === session);
-      if (own.length === 0) continue;
-      lanes.push({ title: session, stream: null, index: -1 });
-      for (const { stream, index } of own) lanes.push({ title: -1, stream, index });
-    }
-    return lanes;
+    const headings = new Map();
+    streams.forEach((stream, index) => {
+      const session = sessions[stream.session - 1];
+      const key = !session ? '' : session.inferred ? stream.session : session.title;
+      const own = headings.get(key) ?? { session, order: session?.inferred ? stream.session : 0, lanes: [] };
+      own.lanes.push({ session: null, stream, index });
+      headings.set(key, own);
+    });
+    const ordered = [...headings.values()].sort((a, b) => a.order - b.order);
+    return ordered.flatMap(({ session, lanes }) => [{ session, stream: null, index: -1 }, ...lanes]);
   }
 
   buttons() {
@@ -86,10 +97,13 @@ class Timeline {
       }),
     );
     byId('whole').addEventListener('click', () => this.zoom(0, 1));
-    byId('lanes-toggle').addEventListener('click', () => {
+    const fold = () => {
       const hidden = byId('lanes').toggleAttribute('hidden');
       byId('lanes-toggle').setAttribute('aria-expanded', String(!hidden));
-    });
+    };
+    byId('lanes-toggle').addEventListener('click', fold);
+    // A narrow page has no room for lanes beside the list.
+    if (innerWidth < 600) fold();
     const legend = new Map();
     for (let row = 0; row < this.report.rows; row++) {
       const service = this.report.stream(row).service;
@@ -103,32 +117,31 @@ class Timeline {
       make('li', 'warning', '◌ unanswered'),
       make('li', 'error', '// gap'),
     );
-    const { sessions } = this.report.meta;
+    const messages = new Map();
+    for (const stream of this.report.columns.stream) messages.set(stream, (messages.get(stream) || 0) + 1);
     byId('lane-names').replaceChildren(
-      ...this.lanes.map(({ title, stream }) => {
-        if (!stream) {
-          const session = sessions[title - 1];
-          if (!session) return make('div', '', 'outside any session');
-          return make(
-            'div',
-            '',
-            make('span', session.inferred ? 'inferred' : '', session.title),
-            ' ',
-            make('span', 'quiet', ' ' + session.detail),
-          );
-        }
-        const named = stream.places.map((place) => place.name).join(', ');
-        const lane = make(
+      ...this.lanes.map(({ session, stream, index }) => {
+        if (stream) return this.laneName(stream, messages.get(index) || 0);
+        if (!session) return make('div', '', 'outside any session');
+        const detail = session.inferred ? session.detail : 'not named';
+        return make(
           'div',
-          'lane',
-          dot(stream.service),
-          `${stream.service} ${stream.key}`,
-          named ? make('span', 'inferred', ' · ' + named) : null,
+          '',
+          make('span', session.inferred ? 'inferred' : '', session.title),
+          make('span', 'quiet', detail),
         );
-        lane.title = `${stream.client} → ${stream.server}`;
-        return lane;
       }),
     );
+  }
+
+  /** @param {Stream} stream @param {number} records */
+  laneName(stream, records) {
+    const named = stream.places.map((place) => place.name).join(', ');
+    const lane = make('div', 'lane', dot(stream.service), `${stream.service} ${stream.key}`);
+    if (named) lane.append(make('span', 'quiet', '·'), make('span', 'inferred', named));
+    lane.append(make('em', 'quiet', count(records)));
+    lane.title = `${stream.client} → ${stream.server}`;
+    return lane;
   }
 
   /** @param {string} scale */
@@ -322,14 +335,39 @@ class Timeline {
     }
   }
 
-  /** Times below the lanes. @param {CanvasRenderingContext2D} context @param {number} width @param {number} height @param {(name: string) => string} get */
+  /** Times or record numbers below the lanes. @param {CanvasRenderingContext2D} context @param {number} width @param {number} height @param {(name: string) => string} get */
   drawScale(context, width, height, get) {
-    const places = this.places(),
-      [from, to] = this.range;
     context.fillStyle = get('quiet');
-    const marks = Math.max(2, Math.floor(width / 110));
-    for (let mark = 0; mark <= marks; mark++) {
-      const place = from + ((to - from) * mark) / marks;
+    for (const { share, text } of this.scale === 'time' ? this.roundTimes(width) : this.evenMarks(width)) {
+      const at = share * width;
+      context.textAlign = at < 30 ? 'left' : at > width - 30 ? 'right' : 'center';
+      context.fillText(text, at, height - 4);
+      context.fillRect(at, height - 18, 1, 4);
+    }
+  }
+
+  /** Round times of day in the part that is shown. @param {number} width */
+  roundTimes(width) {
+    const span = this.report.columns.time[this.report.rows - 1] || 1,
+      [from, to] = this.range;
+    const begin = new Date(this.report.meta.start).getTime();
+    const wanted = ((to - from) * span * 100) / width;
+    const step = STEPS.find((step) => step >= wanted) ?? Math.ceil(wanted / DAY) * DAY;
+    const marks = [];
+    for (let at = Math.ceil((begin + from * span) / step) * step - begin; at <= to * span; at += step) {
+      const text = timeOfDay(this.report, at).slice(0, step >= 60_000 ? 5 : step >= 1000 ? 8 : 12);
+      marks.push({ share: (at / span - from) / (to - from), text });
+    }
+    return marks;
+  }
+
+  /** Evenly spaced places, with what stands there. @param {number} width */
+  evenMarks(width) {
+    const places = this.places(),
+      [from, to] = this.range,
+      many = Math.max(2, Math.floor(width / 110));
+    return Array.from({ length: many + 1 }, (_, mark) => {
+      const place = from + ((to - from) * mark) / many;
       let low = 0,
         high = places.length - 1;
       while (low < high) {
@@ -337,14 +375,10 @@ class Timeline {
         if (places[half] < place) low = half + 1;
         else high = half;
       }
-      const span = this.report.columns.time[this.report.rows - 1] || 0;
-      const at = this.scale === 'time' ? place * span : this.report.columns.time[low] || 0;
+      const { time, record } = this.report.columns;
       const text =
-        this.scale === 'order'
-          ? '#' + (this.report.columns.record[low] ?? '')
-          : timeOfDay(this.report, at).slice(0, to - from < 0.02 ? 12 : 10);
-      context.textAlign = mark === 0 ? 'left' : mark === marks ? 'right' : 'center';
-      context.fillText(text, (mark / marks) * width, height - 4);
-    }
+        this.scale === 'order' ? '#' + (record[low] ?? '') : timeOfDay(this.report, time[low] || 0).slice(0, 10);
+      return { share: mark / many, text };
+    });
   }
 }
