@@ -142,6 +142,41 @@ fn every_row_fits_80_columns_and_no_column_is_all_zeros() {
             assert!(rows.iter().skip(1).any(|row| row[column] != "0"), "{capture}: {}", rows[0][column]);
         }
     }
+    let closed = printed(&[DIRTSAND, "--keys", "keys/nagus.ini"]);
+    assert!(closed.lines().take(4).any(|line| line.contains("166965 not opened by any key")), "{closed}");
     let circuits = printed(&[OPENSIM]);
     assert!(circuits.contains("mean ack ms") && !circuits.contains("microseconds"), "{circuits}");
+}
+
+#[test]
+fn a_request_that_hangs_stands_first() {
+    // The capture ends behind the client's request to join an age.
+    let all = records(DIRTSAND, KEYS, &[]);
+    let join = all.iter().find(|r| r["message"] == "Cli2Game_JoinAgeRequest").unwrap();
+    let cut = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hangs.pcap");
+    first_frames(join["frame"].as_u64().unwrap(), &cut);
+    let name = cut.to_str().unwrap();
+    let found = stats(&[name, "--keys", KEYS[0]]);
+    let (first, figures) = found["replies"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!((first.as_str(), &figures["unanswered"]), ("Cli2Game_JoinAgeRequest", &1.into()));
+    let text = printed(&[name, "--keys", KEYS[0]]);
+    let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("requests ")).collect();
+    assert!(rows[0].ends_with("unanswered") && rows[2].starts_with("Cli2Game_JoinAgeRequest"), "{text}");
+}
+
+/// Writes the first frames of the capture with a shard as a pcap.
+fn first_frames(count: u64, to: &std::path::Path) {
+    let mut capture = moulsniff::capture::Capture::open(file(DIRTSAND)).unwrap();
+    let mut out = Vec::new();
+    let mut link = None;
+    while let Some(frame) = capture.next_frame().unwrap().filter(|frame| frame.number <= count) {
+        if link.replace(frame.link).is_none() {
+            out.extend([0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 1 << 18, frame.link.into()].map(u32::to_le_bytes).concat());
+            out.splice(4..8, [2, 0, 4, 0]);
+        }
+        let length = frame.data.len() as u32;
+        out.extend([frame.time.seconds as u32, frame.time.nanos, length, frame.wire_len].map(u32::to_le_bytes).concat());
+        out.extend_from_slice(frame.data);
+    }
+    std::fs::write(to, out).unwrap();
 }

@@ -51,6 +51,11 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
             let _ = write!(third, ", {}/s", rounded(rate));
         }
         let _ = write!(third, ", {} understood", share(all.explained + all.opaque, all.payload));
+        for (n, what) in [(all.closed, "not opened by any key"), (all.lost, "more never captured")] {
+            if n > 0 {
+                let _ = write!(third, ", {n} {what}");
+            }
+        }
         wrapped("", &third, out);
     }
     wrapped("", &stats.problems().by_severity().to_string(), out);
