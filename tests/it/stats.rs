@@ -175,7 +175,9 @@ fn first_frames(count: u64, to: &std::path::Path) {
             out.splice(4..8, [2, 0, 4, 0]);
         }
         let length = frame.data.len() as u32;
-        out.extend([frame.time.seconds as u32, frame.time.nanos, length, frame.wire_len].map(u32::to_le_bytes).concat());
+        out.extend(
+            [frame.time.seconds as u32, frame.time.nanos, length, frame.wire_len].map(u32::to_le_bytes).concat(),
+        );
         out.extend_from_slice(frame.data);
     }
     std::fs::write(to, out).unwrap();
