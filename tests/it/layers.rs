@@ -242,6 +242,11 @@ fn names_of_files_and_lines_on_standard_error_are_escaped_in_one_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The names of all modules.
+pub fn modules() -> impl Iterator<Item = &'static str> {
+    MODULES.iter().map(|(module, _)| *module)
+}
+
 /// Every Rust file below `src`, its path relative to the repository.
 pub fn sources() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
