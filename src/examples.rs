@@ -21,11 +21,14 @@ pub fn run_examples(tables: &Tables) -> (usize, Vec<TableError>) {
     (tables.examples().len(), failed)
 }
 
+/// The error at an example's place. The first line of `why` is what is wrong, the others go into detail.
 fn error_at(tables: &Tables, example: &Example, why: String) -> TableError {
-    match tables.sources().get(example.file as usize) {
+    let (why, more) = why.split_once('\n').unwrap_or((&why, ""));
+    let error = match tables.sources().get(example.file as usize) {
         Some(source) => TableError::at(&source.name, &source.text, example.at, why),
         None => TableError::at("", "", 0, why),
-    }
+    };
+    TableError { more: more.lines().map(str::to_string).collect(), ..error }
 }
 
 fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut Tree) -> Result<(), String> {
@@ -58,7 +61,12 @@ fn compare(tables: &Tables, tree: &Tree, bytes: &[u8], expected: &serde_json::Va
     JsonWriter::new(JsonOptions::default()).fields(tables, tree, bytes, &mut out);
     let got: serde_json::Value = serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
     match difference("", expected, &got) {
-        Some(text) => Err(text),
+        Some(text) => {
+            let mut lines = Vec::new();
+            differences("", Some(expected), Some(&got), &mut lines);
+            // One line of difference is what the text says already.
+            Err(if lines.len() > 2 { format!("{text}\n{}", lines.join("\n")) } else { text })
+        }
         None if tree.problems().iter().any(|p| p.severity == Severity::Error) => {
             Err(format!("the example gives its fields, but an error{}", errors(tables, tree)))
         }
@@ -190,6 +198,39 @@ fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value)
         (Value::Number(e), Value::Number(g)) if e.as_f64() == g.as_f64() => None,
         _ if expected == got => None,
         _ => Some(format!("{path}: expected {}, got {}", short(expected), short(got))),
+    }
+}
+
+/// How many differences of an example are shown.
+const MOST_LINES: usize = 20;
+
+/// All differences, a line of `-` for what was expected and one of `+` for what came.
+fn differences(
+    path: &str,
+    expected: Option<&serde_json::Value>,
+    got: Option<&serde_json::Value>,
+    lines: &mut Vec<String>,
+) {
+    use serde_json::Value;
+    if lines.len() >= MOST_LINES {
+        return;
+    }
+    match (expected, got) {
+        (Some(Value::Object(e)), Some(Value::Object(g))) => {
+            for key in e.keys().chain(g.keys().filter(|key| !e.contains_key(*key))) {
+                differences(&format!("{path}.{key}"), e.get(key), g.get(key), lines);
+            }
+        }
+        (Some(Value::Array(e)), Some(Value::Array(g))) => {
+            for at in 0..e.len().max(g.len()) {
+                differences(&format!("{path}[{at}]"), e.get(at), g.get(at), lines);
+            }
+        }
+        (Some(e), Some(g)) if difference(path, e, g).is_none() => {}
+        _ => {
+            lines.extend(expected.map(|value| format!("- {path}: {}", short(value))));
+            lines.extend(got.map(|value| format!("+ {path}: {}", short(value))));
+        }
     }
 }
 

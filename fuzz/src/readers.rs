@@ -9,8 +9,10 @@ use moulsniff::out::tree::Annotations;
 use moulsniff::out::{Body, Record};
 use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
 use moulsniff::proto::moul::sdl::store::Store;
-use moulsniff::proto::{Event, EventKind, Message, Settings, Side, Transport, protocol_named};
-use moulsniff::table::{Evaluator, Outcome, ServiceId, TableSource, Tables};
+use moulsniff::proto::{
+    DeclaredProtocol, Event, EventKind, Message, Settings, Side, Transport, protocol_named, read_alone,
+};
+use moulsniff::table::{BITSTREAM, Evaluator, Outcome, ServiceId, TableSource, Tables};
 use moulsniff::tree::{Outline, Sym, Tree};
 
 use crate::{byte, bytes, checks, number, tables, tables_of};
@@ -107,11 +109,21 @@ pub fn table_bytes(mut data: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes(&mut data, count)) else { return };
     let source = TableSource { name: "x".into(), text: text.into() };
     let Ok(name) = Tables::protocol_of(&source) else { return };
-    let Some(protocol) = protocol_named(&name) else { return };
-    let Ok(tables) = Tables::load(&name, vec![source], protocol.natives()) else { return };
+    let built_in = protocol_named(&name);
+    let natives = built_in.map_or(&BITSTREAM[..], |protocol| protocol.natives());
+    let Ok(tables) = Tables::load(&name, vec![source], natives) else { return };
     let mut evaluator = Evaluator::default();
     evaluator.limits.decompressed = 1 << 20;
-    protocol.prepare(&mut evaluator, &Settings::default());
+    match built_in {
+        Some(protocol) => protocol.prepare(&mut evaluator, &Settings::default()),
+        None => {
+            let Some(protocol) = DeclaredProtocol::of(&tables) else { return };
+            evaluator.states = vec![1; 64];
+            for side in [Side::Client, Side::Server] {
+                read_alone(&protocol, &tables, side, data, &mut |_| {});
+            }
+        }
+    }
     let mut tree = Tree::new();
     for service in 0..tables.services().len().min(4) {
         for sender in [0, 1] {

@@ -228,12 +228,29 @@ pub enum TablesCommand {
     },
     /// Print a Lua script with which Wireshark shows exported messages (`export messages`)
     Lua,
+    /// Print a table that declares a protocol of your own, every line explained, to begin with
+    New {
+        /// The protocol's name: lower-case letters and digits
+        name: String,
+        /// What it runs over
+        #[arg(long, value_name = "TRANSPORT", default_value = "tcp")]
+        transport: TransportWord,
+    },
     /// Check table files and run their examples
     Check {
-        /// The files; together they are read on top of the embedded tables
+        /// The files, or folders with files that end in .table; together they are read on top of the embedded tables
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
+}
+
+/// What a protocol runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TransportWord {
+    /// A stream of bytes.
+    Tcp,
+    /// Datagrams.
+    Udp,
 }
 
 /// What to print of the shape of the JSON.

@@ -106,6 +106,7 @@ fn command_name(command: Option<&Command>) -> &'static str {
         Some(Command::Tables(TablesCommand::List { .. })) => "tables list",
         Some(Command::Tables(TablesCommand::Show { .. })) => "tables show",
         Some(Command::Tables(TablesCommand::Lua)) => "tables lua",
+        Some(Command::Tables(TablesCommand::New { .. })) => "tables new",
         Some(Command::Tables(TablesCommand::Check { .. })) => "tables check",
         Some(Command::Decode(_)) => "decode",
         Some(Command::Stats(_)) => "stats",

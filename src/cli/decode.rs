@@ -64,7 +64,8 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
     let (lazy, service, side) = find(all, name)?;
     let tables = lazy.get();
     if tables.service(service).is_some_and(|s| s.positional || s.header.is_empty()) {
-        return framed(lazy, side, bytes, args, out);
+        let name = tables.declared().and(tables.service(service)).map(|service| service.name.as_str());
+        return framed(lazy, name, side, bytes, args, out);
     }
     let mut evaluator = ready(tables, args)?;
     let mut tree = Tree::new();
@@ -105,11 +106,18 @@ fn ready(tables: &Tables, args: &ReadArgs) -> Result<Evaluator, CliError> {
     Ok(evaluator)
 }
 
-/// Bytes that only the protocol's own code can frame: they go through a session of it, as one datagram or a stream's beginning.
-fn framed(lazy: &LazyTables, side: Side, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
+/// Bytes that only the protocol's own session can frame, of a service where it is named: they go through a session of it, as one datagram or a stream's beginning.
+fn framed(
+    lazy: &LazyTables,
+    service: Option<&str>,
+    side: Side,
+    bytes: &[u8],
+    args: &ReadArgs,
+    out: &mut Vec<u8>,
+) -> Result<(), CliError> {
     let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
     let ends = Ends { client: nowhere, server: nowhere };
-    let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service: None };
+    let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service };
     let settings = settings(args, true)?;
     let mut session = lazy.protocol().session(&start, lazy.get());
     let mut printer = DecodePrinter::new(args);

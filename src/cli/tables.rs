@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use super::args::{ReadArgs, TablesCommand};
+use super::args::{ReadArgs, TablesCommand, TransportWord};
 use super::error::{CliError, Status};
 use super::load::tables as load;
 use crate::examples::run_examples;
 use crate::out::lua_script;
-use crate::proto::LazyTables;
+use crate::proto::{LazyTables, protocol_named};
 use crate::table::{ListedDeclaration, Sender, Tables};
 
 pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, CliError> {
@@ -20,10 +20,32 @@ pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, Cl
             out = lua_script(load(&args.tables)?.iter().map(LazyTables::get));
             Status::Good
         }
+        TablesCommand::New { name, transport } => skeleton(name, *transport, &mut out)?,
         TablesCommand::Check { files } => check(files, &mut out)?,
     };
     std::io::stdout().write_all(out.as_bytes()).map_err(CliError::writing)?;
     Ok(status)
+}
+
+/// A table to begin a protocol with.
+fn skeleton(name: &str, transport: TransportWord, out: &mut String) -> Result<Status, CliError> {
+    let letters = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    if !letters || !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.len() > 64 {
+        let text =
+            format!("`{name}` is no name for a protocol: those have lower-case letters and digits, such as `chat2`");
+        return Err(CliError::Typed(text));
+    }
+    if protocol_named(name).is_some() {
+        return Err(CliError::Typed(format!(
+            "`{name}` is built in: a table of it begins with `protocol {name}` alone"
+        )));
+    }
+    let transport = match transport {
+        TransportWord::Tcp => "tcp",
+        TransportWord::Udp => "udp",
+    };
+    out.push_str(&include_str!("skeleton.table").replace("NAME", name).replace("TRANSPORT", transport));
+    Ok(Status::Good)
 }
 
 /// One line for each message and each other declaration: as text, or as a JSON object.

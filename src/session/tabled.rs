@@ -188,6 +188,9 @@ impl TableSession {
         let Some(service) = self.declared.service else { return Step::Used(piece.bytes.len()) };
         self.lend_states(context);
         match context.message(service, piece.from, piece.bytes) {
+            (Outcome::Message(_, 0), _) => {
+                Step::Lost(EventKind::Remark, "a message without any byte would never end".to_string())
+            }
             (Outcome::Message(id, length), outlined) => {
                 let bytes = piece.bytes.get(..length).unwrap_or(piece.bytes);
                 self.message(id, outlined, MessageBytes { bytes, ..piece }, context);

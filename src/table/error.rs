@@ -26,6 +26,8 @@ pub struct TableError {
     pub text: String,
     /// What is wrong, and what would be right.
     pub message: String,
+    /// Further lines about it: a difference.
+    pub more: Vec<String>,
 }
 
 impl TableError {
@@ -38,7 +40,7 @@ impl TableError {
         let line_text = source.get(start..).unwrap_or("").lines().next().unwrap_or("");
         let text = line_text.chars().take(MAX_LINE).collect();
         let column = before.get(start..).map_or(1, |s| s.chars().count() + 1);
-        TableError { file: file.to_string(), line, column, text, message: message.into() }
+        TableError { file: file.to_string(), line, column, text, message: message.into(), more: Vec::new() }
     }
 }
 
@@ -48,7 +50,14 @@ const MAX_LINE: usize = 240;
 impl TableError {
     /// An error about a whole file, which quotes nothing from it.
     pub fn unquoted(file: &str, message: impl Into<String>) -> Self {
-        TableError { file: file.to_string(), line: 1, column: 1, text: String::new(), message: message.into() }
+        TableError {
+            file: file.to_string(),
+            line: 1,
+            column: 1,
+            text: String::new(),
+            message: message.into(),
+            more: Vec::new(),
+        }
     }
 }
 
@@ -60,7 +69,7 @@ impl fmt::Display for TableError {
             let before: String = shown.chars().take(self.column.saturating_sub(1)).collect();
             write!(f, "\n  {}\n  {:2$}^", Escaped(&shown), "", escape(&before).chars().count())?;
         }
-        Ok(())
+        self.more.iter().try_for_each(|line| write!(f, "\n    {}", Escaped(line)))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::error::TableError;
 use super::program::*;
+use super::text::HeaderRole;
 use super::{TableSource, Tables};
 
 impl Tables {
@@ -27,6 +28,7 @@ impl Tables {
                 found.push((taken.file, taken.at, message));
             }
         }
+        found.extend(self.unreachable(from));
         found.sort();
         found.dedup();
         let place = |(file, at, message): (u32, usize, String)| {
@@ -34,5 +36,85 @@ impl Tables {
             Some(TableError::at(name, text, at, message))
         };
         found.into_iter().filter_map(place).collect()
+    }
+
+    /// Messages and services of a declared protocol that no bytes can give: each with its file and place.
+    fn unreachable(&self, from: usize) -> Vec<(u32, usize, String)> {
+        let Some(protocol) = self.declared() else { return Vec::new() };
+        let mut found = Vec::new();
+        let always = protocol.offers.iter().position(|offer| offer.when.is_none());
+        for d in self.declarations().iter().filter(|d| d.file as usize >= from) {
+            let mut say = |message: String| found.push((d.file, d.range.0, message));
+            if d.kind == "service" {
+                let Some(id) = self.service_named(&d.name) else { continue };
+                let offered = protocol.offers.iter().position(|offer| offer.service == id);
+                match (offered, always) {
+                    (None, _) if !protocol.offers.is_empty() || id.0 > 0 => {
+                        say(format!(
+                            "no connection offers the service `{}`: `service {}` in the protocol does",
+                            d.name, d.name
+                        ));
+                    }
+                    (Some(own), Some(before)) if own > before => {
+                        say(format!("no connection offers the service `{}`: one before it is always taken", d.name));
+                    }
+                    _ => {}
+                }
+            }
+            let def = self.message_named(&d.name).filter(|_| d.kind == "message").and_then(|id| self.message(id));
+            let Some((def, service)) = def.and_then(|def| Some((def, self.service(def.service)?))) else { continue };
+            if let Some(why) = self.never_selected(def, service) {
+                say(format!("no bytes can give `{}`: {why}", d.name));
+            }
+        }
+        found
+    }
+
+    /// Why no bytes select a message.
+    fn never_selected(&self, def: &MessageDef, service: &Service) -> Option<String> {
+        let number = def.number?;
+        let by_header = service.header.iter().any(|(role, ..)| *role == HeaderRole::Number);
+        let name = &service.name;
+        if service.framing.word.is_some() {
+            return Some(format!("its number is {number}, and a text selects the messages of `{name}`"));
+        }
+        let selects = self.selected_bits(service)?;
+        match selects {
+            None if number != 0 && !by_header => {
+                Some(format!("nothing selects the messages of `{name}` (`selects FIELD`), so only number 0 can come"))
+            }
+            Some(bits) if bits < 64 && number >> bits != 0 => {
+                Some(format!("its number is {number}, and what selects the messages of `{name}` has {bits} bits"))
+            }
+            _ => None,
+        }
+    }
+
+    /// How many bits the field has that selects the messages of a service; `Some(None)` where nothing does, `None` where it is more than a field.
+    fn selected_bits(&self, service: &Service) -> Option<Option<u32>> {
+        let Some(layout) = service.framing.begins.and_then(|id| self.layout(id)) else { return Some(None) };
+        let steps = self.steps().get(layout.start as usize..).unwrap_or(&[]);
+        let number = steps.iter().find_map(|step| match step {
+            LayoutStep::Chosen { number, .. } => Some(*number),
+            _ => None,
+        })?;
+        let Some(number) = number else { return Some(None) };
+        match self.ex(number)? {
+            Ex::Next => Some(Some(8)),
+            Ex::Slot { slot: wanted, .. } => steps.iter().find_map(|step| match step {
+                LayoutStep::Field { slot, ty, .. } if slot == wanted => match self.type_def(*ty).map(|def| &def.read) {
+                    Some(ReadAs::Int { size, .. }) => Some(Some(u32::from(*size) * 8)),
+                    Some(ReadAs::Native { args, .. }) => match args.first().and_then(|arg| self.ex(*arg)) {
+                        Some(Ex::Const(bits)) if self.type_def(*ty).is_some_and(|def| def.text.starts_with("bits")) => {
+                            Some(u32::try_from(*bits).ok())
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                },
+                _ => None,
+            }),
+            _ => None,
+        }
     }
 }

@@ -1,8 +1,13 @@
 //! Protocols that table files declare as a whole: each works in every command as if it were built in.
 
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
-use crate::common::{file, records};
+use moulsniff::examples::run_examples;
+use moulsniff::proto::{DeclaredProtocol, Side, read_alone};
+use moulsniff::table::{BITSTREAM, TableSource, Tables};
+
+use crate::common::{file, random, records};
 
 const TINY: [&str; 2] = ["--tables", "tests/data/tinychat.table"];
 const CAPTURE: &str = "tests/data/tinychat.pcap";
@@ -28,13 +33,19 @@ fn mistake(words: &[&str]) -> String {
 #[test]
 fn bytes_of_a_declared_protocol_are_decoded_by_its_own_name() {
     let words = ["--json", "decode", "tinychat.chat.client", "5443010004", "02626f62", "544309000102"];
-    assert_eq!(
-        printed(&[&TINY[..], &words].concat()).lines().collect::<Vec<_>>(),
-        [
-            r#"{"message":"Hello","type":1,"offset":0,"length":9,"fields":{"magic":"5443","kind":1,"version":2,"name":"bob"}}"#,
-            r#"{"message":"Other","offset":9,"length":6,"fields":{"magic":"5443","kind":9,"data":"02"}}"#,
-        ]
-    );
+    let out = printed(&[&TINY[..], &words].concat());
+    let said: Vec<(String, String)> = out
+        .lines()
+        .map(|line| {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            (record["message"].to_string(), record["fields"].to_string())
+        })
+        .collect();
+    let want = [
+        (r#""Hello""#, r#"{"magic":"5443","kind":1,"version":2,"name":"bob"}"#),
+        (r#""Other""#, r#"{"magic":"5443","kind":9,"data":"02"}"#),
+    ];
+    assert_eq!(said, want.map(|(message, fields)| (message.to_string(), fields.to_string())));
 }
 
 #[test]
@@ -72,4 +83,195 @@ fn every_command_knows_the_protocol() {
     assert!(with(&["--decode-as", "tcp:7777=tinychat", CAPTURE]).contains("Welcome"));
     let wrong = mistake(&[&TINY[..], &["--decode-as", "tcp:7777=tinychut", CAPTURE]].concat());
     assert!(wrong.contains("did you mean `tinychat`"), "{wrong}");
+}
+
+/// What `tables check` says of a table, which is written into a file of this name.
+fn checked(name: &str, text: &str) -> String {
+    let path = format!("{}/{name}.table", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&path, text).unwrap();
+    let out = moulsniff(&["tables", "check", &path]);
+    let said = [out.stdout, out.stderr].concat();
+    String::from_utf8(said).unwrap().replace(&path, name)
+}
+
+#[test]
+fn a_new_table_is_one_that_works_and_its_name_is_a_name() {
+    for transport in ["tcp", "udp"] {
+        let text = printed(&["tables", "new", "weather", "--transport", transport]);
+        assert!(text.contains("protocol weather {") && text.contains(&format!("transport {transport}")), "{text}");
+        assert_eq!(checked(&format!("weather_{transport}"), &text), "3 examples, 0 failed\n");
+    }
+    assert!(mistake(&["tables", "new", "Weather"]).contains("is no name for a protocol"));
+    assert!(mistake(&["tables", "new", "moul"]).contains("is built in"));
+}
+
+#[test]
+fn mistakes_of_a_declaration_are_shown_with_their_place_and_what_was_meant() {
+    let table = std::fs::read_to_string(file(TINY[1])).unwrap();
+    for (from, to, said) in [
+        (
+            "transport tcp",
+            "transprot tcp",
+            "wrong:2:5: a protocol has transport, ports, recognise, service, state, but no `transprot`; did you mean `transport`?",
+        ),
+        ("transport tcp", "transport sctp", "wrong:2:15: expected `tcp` or `udp`, found `sctp`"),
+        ("transport tcp", "", "a protocol has a transport: `transport tcp`, `transport udp`, or both"),
+        ("ports 7777", "ports 77777", "wrong:3:11: a port is 65535 at most"),
+        ("\"TC\" |", "\"TCP\" |", "the values that may stand here are equally long"),
+        ("service chat\n", "service chut\n", "there is no service `chut`; did you mean `chat`?"),
+        ("begins Header", "begins Haeder", "there is no structure `Haeder`; did you mean `Header`?"),
+        (
+            "selects kind",
+            "selects knd",
+            "`knd` is no field before this place, and no value of an enum; did you mean `kind`?",
+        ),
+        ("selects kind", "select kind", "`select` says nothing of a service"),
+        ("set version =", "set verison =", "there is no state `verison`"),
+        ("state.version", "state.verson", "there is no state `verson`"),
+        (
+            "both any Other",
+            "both any Other { }\nmessage chat client any Another",
+            "`Other` is selected by any other number already",
+        ),
+        ("protocol tinychat {", "protocol moul {", "`moul` is built in"),
+    ] {
+        let text = table.replacen(from, to, 1);
+        assert_ne!(text, table, "{from}");
+        let found = checked("wrong", &text);
+        assert!(found.contains(said), "{to}: {found}");
+    }
+}
+
+#[test]
+fn what_no_bytes_can_give_is_pointed_out() {
+    let table = std::fs::read_to_string(file(TINY[1])).unwrap();
+    let found = checked("far", &table.replace("server 2 Welcome", "server 300 Welcome"));
+    assert!(
+        found.contains(
+            "no bytes can give `Welcome`: its number is 300, and what selects the messages of `chat` has 8 bits"
+        ),
+        "{found}"
+    );
+    let found = checked("none", &table.replace("    selects kind\n", ""));
+    assert!(found.contains("no bytes can give `Hello`: nothing selects the messages of `chat`"), "{found}");
+    let found = checked(
+        "late",
+        &table
+            .replace("    service chat\n", "    service chat\n    service late\n")
+            .replace("service chat {", "service late { whole }\nservice chat {"),
+    );
+    assert!(found.contains("no connection offers the service `late`: one before it is always taken"), "{found}");
+}
+
+#[test]
+fn an_example_that_fails_shows_all_that_differs() {
+    let table = std::fs::read_to_string(file(TINY[1])).unwrap();
+    let found =
+        checked("differs", &table.replace("\"version\": 2, \"name\": \"bob\"", "\"version\": 3, \"nome\": \"bob\""));
+    for line in ["- .version: 3", "+ .version: 2", "- .nome: \"bob\"", "+ .name: \"bob\"", "1 examples, 1 failed"] {
+        assert!(found.contains(line), "{line}: {found}");
+    }
+}
+
+/// Every type and length that the language has for own protocols.
+const TYPES: &str = r#"protocol types { transport udp }
+service s { whole }
+message s both 0 Never {}
+struct Bits { a: bitsbe(1), b: bitsbe(12), c: bitsbe(3)
+    example "9234" { "a": 1, "b": 582, "c": 4 } }
+struct Numbers { a: leb128(4), b: leb128, c: sleb128(4), d: zigzag(4), e: vlq(4), f: prefixint, g: u24be, h: u24
+    example "e58e26 01 7f 03 8100 4025 010203 010203" { "a": 624485, "b": "1", "c": -1, "d": -2, "e": 128, "f": "37", "g": 66051, "h": 197121 } }
+struct Digits { a: decimal[to " "], b: hexadecimal[4], c: decimal[*]
+    example text "-12 00ff9007199254740993" { "a": -12, "b": 255, "c": "9007199254740993" } }
+struct Words { a: utf8[to blanks], b: utf8[to blanks], lines: utf8[to "\r\n"][to "\r\n"], rest: bytes[*]
+    example text "GET   /\r\n" { "a": "GET", "b": "/", "lines": [], "rest": "" }
+    example text "a b one\r\ntwo\r\n\r\nxy" { "a": "a", "b": "b", "lines": ["one", "two"], "rest": "7879" } }
+struct Pairs { list: { key: utf8[to "="], value: utf8[to ";"] }[*]
+    example text "a=1;b=2" { "list": [{ "key": "a", "value": "1" }, { "key": "b", "value": "2" }] } }
+struct Part { line: bytes[to "\n"] as { number: decimal[to " "], text: utf8[*] }, left: u8
+    example text "7 ab\n!" { "line": { "number": 7, "text": "ab" }, "left": 33 } }
+struct Names { a: labels, b: labels, c: labels
+    example "02 6162 01 63 00  c003  00" { "a": "ab.c", "b": "c", "c": "." } }
+struct Addresses { a: ipv6, b: mac
+    example "20010db8000000000000000000000001 001122aabbcc" { "a": "2001:db8::1", "b": "00:11:22:aa:bb:cc" } }
+struct Sums { data: bytes[9], crc: u32be checksum crc32(0, here - 4), sum: u8 checksum sum8(0, 9), adler: u32be checksum adler32(0, 9)
+    example "313233343536373839 cbf43926 dd 091e01de" { "data": "313233343536373839", "crc": 3421780262, "sum": 221, "adler": 152961502 } }
+struct Ahead { kind: u8, if next == '+' { plus: u8 } else { other: u8 }, rest: bytes[remaining % 4]
+    example "07 2b 01" { "kind": 7, "plus": 43, "rest": "01" }
+    example "07 2c" { "kind": 7, "other": 44, "rest": "" } }
+"#;
+
+fn load(text: &str) -> Result<Tables, moulsniff::table::TableError> {
+    let name = Tables::protocol_of(&TableSource { name: "t".into(), text: text.into() })?;
+    Tables::load(&name, vec![TableSource { name: "t".into(), text: text.into() }], &BITSTREAM)
+}
+
+#[test]
+fn every_type_for_own_protocols_reads_what_its_example_says() {
+    let (count, failed) = run_examples(&load(TYPES).unwrap_or_else(|error| panic!("{error}")));
+    assert!(failed.is_empty(), "{}", failed.iter().map(|e| format!("{e}\n")).collect::<String>());
+    assert_eq!(count, 12);
+}
+
+#[test]
+fn a_name_that_leads_to_itself_and_an_endless_integer_are_errors_and_no_loop() {
+    let tables = load(TYPES).unwrap();
+    for (ty, bytes) in [
+        ("Names", &b"\xc0\x00"[..]),
+        ("Names", b"\x01a\xc0\x00\xc0\x02"),
+        ("Numbers", &[0xff; 40]),
+        ("Names", &[0x3f; 20]),
+    ] {
+        let (mut evaluator, mut tree) = (moulsniff::table::Evaluator::default(), moulsniff::tree::Tree::new());
+        let ty = tables.type_named(ty).unwrap();
+        evaluator.value(&tables, ty, moulsniff::tree::Sym::ELEMENT, bytes, 0, &mut tree);
+        assert!(!tree.problems().is_empty());
+    }
+}
+
+/// Any text of a table is an error or a table that works, in bounded time, whatever bytes come.
+#[test]
+fn a_thousand_changed_tables_are_errors_or_work() {
+    let mut random = random();
+    let names = [
+        "examples/protocols/dns.table",
+        "examples/protocols/mqtt.table",
+        "examples/protocols/redis.table",
+        "examples/protocols/quake3.table",
+        TINY[1],
+    ];
+    let tables = names.map(|name| std::fs::read_to_string(file(name)).unwrap());
+    let capture = std::fs::read(file("examples/protocols/dns.pcap")).unwrap();
+    let (mut good, begun) = (0, Instant::now());
+    for round in 0..1000 {
+        let mut words: Vec<&str> =
+            tables[round % tables.len()].split_inclusive([' ', '\n', '(', ')', ':', ',', '.']).collect();
+        for _ in 0..1 + random() % 3 {
+            let (at, other) = (random() % words.len(), random() % words.len());
+            match random() % 4 {
+                0 => drop(words.remove(at)),
+                1 => words.insert(at, words[other]),
+                2 => words[at] = words[other],
+                _ => {
+                    words[at] =
+                        ["0 ", "18446744073709551615 ", "state.", "remaining ", "{ ", "any ", "-1 "][random() % 7]
+                }
+            }
+        }
+        let text = words.concat();
+        match load(&text) {
+            Err(error) => assert!(error.line > 0 && !error.message.is_empty(), "{error}"),
+            Ok(tables) => {
+                good += 1;
+                run_examples(&tables);
+                let Some(protocol) = DeclaredProtocol::of(&tables) else { continue };
+                let from = random() % capture.len();
+                let bytes = &capture[from..(from + 300).min(capture.len())];
+                read_alone(&protocol, &tables, Side::Client, bytes, &mut |_| {});
+                read_alone(&protocol, &tables, Side::Server, b"*2\r\n$2\r\nab\r\n:7\r\n", &mut |_| {});
+            }
+        }
+    }
+    assert!(good > 50, "only {good} of the changed tables are tables");
+    assert!(begun.elapsed() < Duration::from_secs(300), "{:?}", begun.elapsed());
 }

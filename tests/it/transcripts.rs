@@ -1,4 +1,4 @@
-//! What the program prints, byte for byte: every `console` block of `tests/transcripts/*.md` and of the README is run.
+//! What the program prints, byte for byte: every `console` block of `tests/transcripts/*.md`, of the README and of `docs/your-protocol.md` is run.
 //!
 //! A block reads like a terminal: `$ ` and a command for the shell, then its standard output, then its standard error, then
 //! `[exit N]` where the status is not 0. `TRANSCRIPTS=write cargo test --test it transcripts` rewrites the
@@ -28,6 +28,11 @@ transcripts! { help intermud3 json keys mistakes ouro secondlife tables trees }
 #[test]
 fn readme() {
     check("README.md");
+}
+
+#[test]
+fn your_protocol() {
+    check("docs/your-protocol.md");
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Services: their headers, what their messages begin with, and how they follow each other.
 
+use std::collections::HashSet;
+
 use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
-use super::scope::{FieldScope, refs_of_expr};
+use super::scope::{FieldScope, field_names, refs_of_expr};
 
 impl Compiler<'_> {
     pub(super) fn services(&mut self) -> Result<(), TableError> {
@@ -86,7 +88,9 @@ impl Compiler<'_> {
             return self.error(at, "`anycase` is for a text that selects");
         }
         let number = if framing.word.is_some() { None } else { selects.as_ref() };
-        framing.begins = Some(self.chooser(name, begins.clone(), number, length.as_ref())?);
+        let fields = field_names(&body.entries);
+        let chooser = self.chooser(name, begins.clone(), number, length.as_ref());
+        framing.begins = Some(chooser.map_err(|error| with_near(error, &fields))?);
         Ok(framing)
     }
 
@@ -149,4 +153,13 @@ fn text_field(entries: &[Entry], field: &str) -> bool {
         }
         _ => false,
     })
+}
+
+/// An error about a word that is no field, with the field that was probably meant.
+fn with_near(mut error: TableError, fields: &HashSet<String>) -> TableError {
+    let word = error.message.split('`').nth(1).unwrap_or("").to_string();
+    if error.message.contains("is no field") && !error.message.contains("did you mean") {
+        error.message.push_str(&crate::suggest::suggestion(&word, fields.iter().map(String::as_str)));
+    }
+    error
 }

@@ -34,8 +34,10 @@ impl Compiler<'_> {
     /// A number means one message of a service and sender.
     fn numbers(&self, items: &[Rc<ItemAst>]) -> Result<(), TableError> {
         let mut taken: HashMap<(&str, u64, Sender), &str> = HashMap::new();
+        let mut words = HashMap::new();
         for item in items {
             let ItemKind::Message(m) = &item.kind else { continue };
+            self.words_once(item, m, &mut words)?;
             let Some(number) = self.number(&m.number)? else { continue };
             for side in [Sender::Client, Sender::Server] {
                 if m.direction != side && m.direction != Sender::Both {
@@ -44,6 +46,31 @@ impl Compiler<'_> {
                 if let Some(other) = taken.insert((&m.service, number, side), &item.name) {
                     return self.error(item.at, format!("`{other}` has the number {number} already"));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// A text, or `any`, stands for one message of a service and sender.
+    fn words_once<'a>(
+        &self,
+        item: &'a ItemAst,
+        m: &'a MessageAst,
+        taken: &mut HashMap<(&'a str, &'a str, Sender), &'a str>,
+    ) -> Result<(), TableError> {
+        let (word, shown) = match &m.number {
+            NumberAst::Text(word) => (word.as_str(), format!("\"{word}\"")),
+            NumberAst::Any => ("", "any other number".to_string()),
+            _ => return Ok(()),
+        };
+        for side in
+            [Sender::Client, Sender::Server].into_iter().filter(|s| m.direction == *s || m.direction == Sender::Both)
+        {
+            match taken.insert((&m.service, word, side), &item.name) {
+                Some(other) if other != item.name => {
+                    return self.error(item.at, format!("`{other}` is selected by {shown} already"));
+                }
+                _ => {}
             }
         }
         Ok(())

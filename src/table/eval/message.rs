@@ -157,7 +157,8 @@ impl<T: TreeSink> Run<'_, T> {
             Some(length) => length,
             None => behind.map(|_| all),
         };
-        let short = |whole: usize| whole < read || service.framing.max != 0 && whole as u64 > service.framing.max;
+        let short =
+            |whole: usize| whole == 0 || whole < read || service.framing.max != 0 && whole as u64 > service.framing.max;
         let Some(id) = id else { return Outcome::Unknown(number, whole.filter(|whole| !short(*whole))) };
         if whole.is_some_and(short) {
             return Outcome::Malformed(id);
