@@ -4,6 +4,7 @@
 //! output. Each file holds one kind of fact; what has to remember earlier records does so within a stated bound.
 
 mod bytes;
+mod chat;
 mod counters;
 mod files;
 mod info;
@@ -20,6 +21,7 @@ mod stream_facts;
 mod world;
 
 pub use bytes::{ByteCounts, StreamSummary};
+pub use chat::{Chat, ChatLine, Speaker};
 pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
 pub use info::{InfoSource, write_info};
 pub use latency::Latencies;

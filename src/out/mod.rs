@@ -1,6 +1,7 @@
 //! Outputs: sinks over records and trees, and nothing else. A new protocol changes none of them.
 
 mod batch;
+pub mod chat;
 mod clock;
 mod csv;
 pub mod follow;

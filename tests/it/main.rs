@@ -9,6 +9,7 @@ mod capture_tshark;
 mod checksums;
 mod common;
 mod damaged;
+mod export_chat;
 mod export_files;
 mod exported_messages;
 mod faults;

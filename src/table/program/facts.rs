@@ -67,14 +67,30 @@ pub enum ChatRole {
     To,
     /// The channel, session or place that all listeners share.
     Channel,
+    /// The speaker's host.
+    FromHost,
+    /// The host of the one that is spoken to.
+    ToHost,
+    /// What kind of speech it is: aloud, private, a shout.
+    Kind,
+    /// The conversation that it belongs to.
+    Session,
     /// What is said.
     Text,
 }
 
 impl ChatRole {
     /// All of them, by the word that tables use.
-    pub const WORDS: [(&str, ChatRole); 4] =
-        [("from", ChatRole::From), ("to", ChatRole::To), ("channel", ChatRole::Channel), ("text", ChatRole::Text)];
+    pub const WORDS: [(&str, ChatRole); 8] = [
+        ("from", ChatRole::From),
+        ("to", ChatRole::To),
+        ("channel", ChatRole::Channel),
+        ("text", ChatRole::Text),
+        ("from_host", ChatRole::FromHost),
+        ("to_host", ChatRole::ToHost),
+        ("kind", ChatRole::Kind),
+        ("session", ChatRole::Session),
+    ];
 }
 
 /// What a field is of a file that is transferred.

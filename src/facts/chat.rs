@@ -1,0 +1,303 @@
+//! Conversations: who said what to whom.
+//!
+//! Which fields are a speaker, a listener, a channel or what is said is what tables say (`chat WORD`). What a server passes on to others is the
+//! same utterance once more, and is told apart from what was said for the first time. This file knows no protocol and no output.
+
+use std::collections::VecDeque;
+
+use super::{MessageValues, StreamId};
+use crate::capture::{Moment, Time};
+use crate::record::{Body, Record};
+use crate::session::Side;
+use crate::table::ChatRole;
+use crate::tree::{Kind, Node, mark};
+
+/// Characters of what is said, of a name.
+const MAX_TEXT: usize = 65_536;
+const MAX_NAME: usize = 256;
+/// Listeners of one utterance.
+const MAX_LISTENERS: usize = 256;
+/// How long after it was said an utterance is known when it is passed on, in nanoseconds.
+const PASSED_ON_WITHIN: i64 = 10_000_000_000;
+/// Utterances that are remembered for that, and streams of each.
+const MAX_RECENT: usize = 1024;
+const MAX_HEARD: usize = 256;
+
+/// Somebody who speaks or listens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Speaker {
+    /// The name, where it was said or where earlier records call the number so.
+    pub name: Option<String>,
+    /// The number or UUID.
+    pub id: Option<String>,
+}
+
+/// One utterance.
+#[derive(Clone, Debug)]
+pub struct ChatLine {
+    /// Its record.
+    pub record: u64,
+    /// Its frame.
+    pub at: Moment,
+    /// Its stream.
+    pub stream: StreamId,
+    /// The side that sent it.
+    pub side: Side,
+    /// The protocol's name.
+    pub protocol: &'static str,
+    /// The service's name.
+    pub service: String,
+    /// The message's name.
+    pub message: String,
+    /// Who speaks.
+    pub from: Speaker,
+    /// Who is spoken to, where somebody is in particular.
+    pub to: Vec<Speaker>,
+    /// The channel, where it is on one.
+    pub channel: Option<String>,
+    /// The conversation, where the protocol numbers them.
+    pub session: Option<String>,
+    /// What kind of speech it is.
+    pub kind: Vec<String>,
+    /// What is said.
+    pub text: String,
+    /// The record in which it was said first, where this one passes it on.
+    pub relays: Option<u64>,
+}
+
+/// Finds utterances. Records go in in capture order.
+#[derive(Default)]
+pub struct Chat {
+    recent: VecDeque<Said>,
+}
+
+/// An utterance that may be passed on.
+struct Said {
+    record: u64,
+    time: i64,
+    from: Speaker,
+    text: String,
+    protocol: &'static str,
+    heard: Vec<(StreamId, Side)>,
+}
+
+/// A marked node, with the structure that it stands in.
+struct Marked<'a> {
+    role: ChatRole,
+    index: u32,
+    node: &'a Node,
+    parent: u32,
+}
+
+/// A message that is searched for what is said.
+struct Search<'a, 'c, 'n> {
+    values: MessageValues<'a>,
+    marked: Vec<Marked<'a>>,
+    own: Option<(u32, &'a Node)>,
+    called: &'c dyn Fn(u32) -> Option<&'n str>,
+}
+
+impl Chat {
+    /// What a record says. `called` says what earlier records call the number in a node. With `redact`, what is secret is left out.
+    pub fn record<'n>(
+        &mut self,
+        record: &Record<'_>,
+        called: &dyn Fn(u32) -> Option<&'n str>,
+        redact: bool,
+    ) -> Vec<ChatLine> {
+        let Body::Message { message, tables, tree } = &record.body else { return Vec::new() };
+        let values = MessageValues { tables, tree, bytes: message.bytes };
+        let search = Search::new(values, called, redact);
+        if !search.marked.iter().any(|marked| marked.role == ChatRole::Text) || values.is_sent_again() {
+            return Vec::new();
+        }
+        let texts = search.marked.iter().filter(|marked| marked.role == ChatRole::Text);
+        let mut lines = Vec::new();
+        for said in texts {
+            let Some(text) = values.text(said.node, MAX_TEXT) else { continue };
+            let (channel, session) =
+                (search.word(said.parent, ChatRole::Channel), search.word(said.parent, ChatRole::Session));
+            let mut line = ChatLine {
+                record: record.number,
+                at: record.at,
+                stream: (record.transport, record.stream),
+                side: record.from,
+                protocol: record.protocol,
+                service: record.service.to_string(),
+                message: message.name.raw().to_string(),
+                from: search.speaker(said.parent),
+                to: search.listeners(said.parent),
+                // A channel with the number 0 is none in particular.
+                channel: channel.filter(|channel| channel != "0"),
+                session,
+                kind: search.kinds(said.parent),
+                text,
+                relays: None,
+            };
+            line.relays = self.first_said(&line);
+            lines.push(line);
+        }
+        lines
+    }
+
+    /// The record in which an utterance was said first, where it is passed on now.
+    fn first_said(&mut self, line: &ChatLine) -> Option<u64> {
+        let now = nanos(line.at.time);
+        let here = (line.stream, line.side);
+        self.recent.retain(|said| now - said.time <= PASSED_ON_WITHIN);
+        let same = |said: &&mut Said| {
+            said.protocol == line.protocol
+                && said.text == line.text
+                && said.from.may_be(&line.from)
+                && !said.heard.contains(&here)
+                && said.heard.len() < MAX_HEARD
+        };
+        if let Some(said) = self.recent.iter_mut().find(same) {
+            said.heard.push(here);
+            return Some(said.record);
+        }
+        if self.recent.len() >= MAX_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Said {
+            record: line.record,
+            time: now,
+            from: line.from.clone(),
+            text: line.text.clone(),
+            protocol: line.protocol,
+            heard: vec![here],
+        });
+        None
+    }
+}
+
+impl Speaker {
+    /// Whether nothing is known of whom it is.
+    pub fn is_nobody(&self) -> bool {
+        self.name.is_none() && self.id.is_none()
+    }
+
+    /// Whether two may be the same, as far as both are known.
+    fn may_be(&self, other: &Speaker) -> bool {
+        match (&self.id, &other.id, &self.name, &other.name) {
+            (Some(one), Some(two), ..) => one == two,
+            (_, _, Some(one), Some(two)) => one == two,
+            _ => true,
+        }
+    }
+}
+
+impl<'a, 'c, 'n> Search<'a, 'c, 'n> {
+    fn new(values: MessageValues<'a>, called: &'c dyn Fn(u32) -> Option<&'n str>, redact: bool) -> Self {
+        let (mut marked, mut own): (Vec<Marked<'a>>, _) = (Vec::new(), None);
+        let mut open: Vec<(u32, u32)> = Vec::new();
+        for (index, node) in (0..).zip(values.tree.nodes()) {
+            while open.last().is_some_and(|(_, end)| *end <= index) {
+                open.pop();
+            }
+            let facts = values.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
+            if let Some(facts) = facts.filter(|_| !(redact && node.has(mark::SECRET))) {
+                let parent = open.last().map_or(0, |(index, _)| *index);
+                // The marks of a type with code are on the value inside it, too.
+                let within = |last: &Marked<'_>| Some(last.role) == facts.chat && index < last.node.end;
+                let role = facts.chat.filter(|_| !marked.last().is_some_and(within));
+                marked.extend(role.map(|role| Marked { role, index, node, parent }));
+                if facts.own && own.is_none() {
+                    own = Some((index, node));
+                }
+            }
+            if node.kind == Kind::Struct {
+                open.push((index, node.end));
+            }
+        }
+        Search { values, marked, own, called }
+    }
+
+    /// The nodes with a role: those beside what is said, or else those anywhere in the message.
+    fn with(&self, parent: u32, role: ChatRole) -> Vec<&Marked<'a>> {
+        let all = || self.marked.iter().filter(|marked| marked.role == role);
+        let beside: Vec<&Marked<'a>> = all().filter(|marked| marked.parent == parent).collect();
+        if beside.is_empty() { all().collect() } else { beside }
+    }
+
+    fn word(&self, parent: u32, role: ChatRole) -> Option<String> {
+        self.with(parent, role).iter().find_map(|marked| self.values.word(marked.node, MAX_NAME))
+    }
+
+    /// Who speaks: a name as it is shown rather than that of an account, so the last one counts.
+    fn speaker(&self, parent: u32) -> Speaker {
+        let mut speaker = Speaker::default();
+        for marked in self.with(parent, ChatRole::From) {
+            self.add(&mut speaker, marked.index, marked.node);
+        }
+        if let Some((index, node)) = self.own {
+            let mut client = Speaker::default();
+            self.add(&mut client, index, node);
+            speaker.id = speaker.id.or(client.id);
+            speaker.name = speaker.name.or(client.name);
+        }
+        let host = self.word(parent, ChatRole::FromHost);
+        if let (Some(name), Some(host)) = (&mut speaker.name, host) {
+            *name = format!("{name}@{host}");
+        }
+        speaker
+    }
+
+    /// Whom it is said to.
+    fn listeners(&self, parent: u32) -> Vec<Speaker> {
+        let mut all: Vec<Speaker> = Vec::new();
+        let mut names = Speaker::default();
+        for marked in self.with(parent, ChatRole::To) {
+            if marked.node.kind == Kind::List {
+                for (index, node) in self.values.tree.members(marked.index).take(MAX_LISTENERS) {
+                    let mut one = Speaker::default();
+                    self.add(&mut one, index, node);
+                    all.extend(Some(one).filter(|one| !one.is_nobody()));
+                }
+            } else {
+                self.add(&mut names, marked.index, marked.node);
+            }
+        }
+        if let Some(host) = self.word(parent, ChatRole::ToHost) {
+            names.name = Some(names.name.map_or_else(|| format!("@{host}"), |name| format!("{name}@{host}")));
+        }
+        all.extend(Some(names).filter(|names| !names.is_nobody()));
+        all
+    }
+
+    fn add(&self, speaker: &mut Speaker, index: u32, node: &Node) {
+        match node.kind {
+            Kind::Text(_) => speaker.name = self.values.text(node, MAX_NAME).or(speaker.name.take()),
+            // Number 0 is nobody.
+            _ if self.values.number(node) == Some(0) => {}
+            _ => {
+                speaker.id = self.values.word(node, MAX_NAME).or(speaker.id.take());
+                speaker.name = speaker.name.take().or_else(|| (self.called)(index).map(str::to_string));
+            }
+        }
+    }
+
+    /// The names of the kind of speech, and what numbers have none.
+    fn kinds(&self, parent: u32) -> Vec<String> {
+        let mut kinds = Vec::new();
+        for marked in self.with(parent, ChatRole::Kind) {
+            let flags = self.values.tables.symbols(marked.node.ty).filter(|symbols| symbols.flags);
+            match (flags, self.values.number(marked.node)) {
+                (Some(flags), Some(number)) => {
+                    let set =
+                        || flags.values.iter().filter(|value| value.value != 0 && number & value.value == value.value);
+                    kinds.extend(set().map(|value| value.name.clone()));
+                    let rest = set().fold(number, |rest, value| rest & !value.value);
+                    kinds.extend((rest != 0).then(|| format!("{rest:#x}")));
+                }
+                _ => kinds.extend(self.values.word(marked.node, MAX_NAME)),
+            }
+        }
+        kinds
+    }
+}
+
+/// Nanoseconds since 1970.
+fn nanos(time: Time) -> i64 {
+    time.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nanos))
+}
