@@ -25,7 +25,7 @@ const MAX_HEARD: usize = 256;
 
 /// Somebody who speaks or listens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Speaker {
+pub struct ChatParty {
     /// The name, where it was said or where earlier records call the number so.
     pub name: Option<String>,
     /// The number or UUID.
@@ -50,9 +50,9 @@ pub struct ChatLine {
     /// The message's name.
     pub message: String,
     /// Who speaks.
-    pub from: Speaker,
+    pub from: ChatParty,
     /// Who is spoken to, where somebody is in particular.
-    pub to: Vec<Speaker>,
+    pub to: Vec<ChatParty>,
     /// The channel, where it is on one.
     pub channel: Option<String>,
     /// The conversation, where the protocol numbers them.
@@ -75,14 +75,14 @@ pub struct Chat {
 struct Said {
     record: u64,
     time: i64,
-    from: Speaker,
+    from: ChatParty,
     text: String,
     protocol: &'static str,
     heard: Vec<(StreamId, Side)>,
 }
 
 /// A marked node, with the structure that it stands in.
-struct Marked<'a> {
+struct ChatMark<'a> {
     role: ChatRole,
     index: u32,
     node: &'a Node,
@@ -90,9 +90,9 @@ struct Marked<'a> {
 }
 
 /// A message that is searched for what is said.
-struct Search<'a, 'c, 'n> {
+struct ChatSearch<'a, 'c, 'n> {
     values: MessageValues<'a>,
-    marked: Vec<Marked<'a>>,
+    marked: Vec<ChatMark<'a>>,
     own: Option<(u32, &'a Node)>,
     called: &'c dyn Fn(u32) -> Option<&'n str>,
 }
@@ -107,7 +107,7 @@ impl Chat {
     ) -> Vec<ChatLine> {
         let Body::Message { message, tables, tree } = &record.body else { return Vec::new() };
         let values = MessageValues { tables, tree, bytes: message.bytes };
-        let search = Search::new(values, called, redact);
+        let search = ChatSearch::new(values, called, redact);
         if !search.marked.iter().any(|marked| marked.role == ChatRole::Text) || values.is_sent_again() {
             return Vec::new();
         }
@@ -171,14 +171,14 @@ impl Chat {
     }
 }
 
-impl Speaker {
+impl ChatParty {
     /// Whether nothing is known of whom it is.
     pub fn is_nobody(&self) -> bool {
         self.name.is_none() && self.id.is_none()
     }
 
     /// Whether two may be the same, as far as both are known.
-    fn may_be(&self, other: &Speaker) -> bool {
+    fn may_be(&self, other: &ChatParty) -> bool {
         match (&self.id, &other.id, &self.name, &other.name) {
             (Some(one), Some(two), ..) => one == two,
             (_, _, Some(one), Some(two)) => one == two,
@@ -187,9 +187,9 @@ impl Speaker {
     }
 }
 
-impl<'a, 'c, 'n> Search<'a, 'c, 'n> {
+impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
     fn new(values: MessageValues<'a>, called: &'c dyn Fn(u32) -> Option<&'n str>, redact: bool) -> Self {
-        let (mut marked, mut own): (Vec<Marked<'a>>, _) = (Vec::new(), None);
+        let (mut marked, mut own): (Vec<ChatMark<'a>>, _) = (Vec::new(), None);
         let mut open: Vec<(u32, u32)> = Vec::new();
         for (index, node) in (0..).zip(values.tree.nodes()) {
             while open.last().is_some_and(|(_, end)| *end <= index) {
@@ -199,9 +199,9 @@ impl<'a, 'c, 'n> Search<'a, 'c, 'n> {
             if let Some(facts) = facts.filter(|_| !(redact && node.has(mark::SECRET))) {
                 let parent = open.last().map_or(0, |(index, _)| *index);
                 // The marks of a type with code are on the value inside it, too.
-                let within = |last: &Marked<'_>| Some(last.role) == facts.chat && index < last.node.end;
+                let within = |last: &ChatMark<'_>| Some(last.role) == facts.chat && index < last.node.end;
                 let role = facts.chat.filter(|_| !marked.last().is_some_and(within));
-                marked.extend(role.map(|role| Marked { role, index, node, parent }));
+                marked.extend(role.map(|role| ChatMark { role, index, node, parent }));
                 if facts.own && own.is_none() {
                     own = Some((index, node));
                 }
@@ -210,13 +210,13 @@ impl<'a, 'c, 'n> Search<'a, 'c, 'n> {
                 open.push((index, node.end));
             }
         }
-        Search { values, marked, own, called }
+        ChatSearch { values, marked, own, called }
     }
 
     /// The nodes with a role: those beside what is said, or else those anywhere in the message.
-    fn with(&self, parent: u32, role: ChatRole) -> Vec<&Marked<'a>> {
+    fn with(&self, parent: u32, role: ChatRole) -> Vec<&ChatMark<'a>> {
         let all = || self.marked.iter().filter(|marked| marked.role == role);
-        let beside: Vec<&Marked<'a>> = all().filter(|marked| marked.parent == parent).collect();
+        let beside: Vec<&ChatMark<'a>> = all().filter(|marked| marked.parent == parent).collect();
         if beside.is_empty() { all().collect() } else { beside }
     }
 
@@ -225,13 +225,13 @@ impl<'a, 'c, 'n> Search<'a, 'c, 'n> {
     }
 
     /// Who speaks: a name as it is shown rather than that of an account, so the last one counts.
-    fn speaker(&self, parent: u32) -> Speaker {
-        let mut speaker = Speaker::default();
+    fn speaker(&self, parent: u32) -> ChatParty {
+        let mut speaker = ChatParty::default();
         for marked in self.with(parent, ChatRole::From) {
             self.add(&mut speaker, marked.index, marked.node);
         }
         if let Some((index, node)) = self.own {
-            let mut client = Speaker::default();
+            let mut client = ChatParty::default();
             self.add(&mut client, index, node);
             speaker.id = speaker.id.or(client.id);
             speaker.name = speaker.name.or(client.name);
@@ -244,13 +244,13 @@ impl<'a, 'c, 'n> Search<'a, 'c, 'n> {
     }
 
     /// Whom it is said to.
-    fn listeners(&self, parent: u32) -> Vec<Speaker> {
-        let mut all: Vec<Speaker> = Vec::new();
-        let mut names = Speaker::default();
+    fn listeners(&self, parent: u32) -> Vec<ChatParty> {
+        let mut all: Vec<ChatParty> = Vec::new();
+        let mut names = ChatParty::default();
         for marked in self.with(parent, ChatRole::To) {
             if marked.node.kind == Kind::List {
                 for (index, node) in self.values.tree.members(marked.index).take(MAX_LISTENERS) {
-                    let mut one = Speaker::default();
+                    let mut one = ChatParty::default();
                     self.add(&mut one, index, node);
                     all.extend(Some(one).filter(|one| !one.is_nobody()));
                 }
@@ -265,7 +265,7 @@ impl<'a, 'c, 'n> Search<'a, 'c, 'n> {
         all
     }
 
-    fn add(&self, speaker: &mut Speaker, index: u32, node: &Node) {
+    fn add(&self, speaker: &mut ChatParty, index: u32, node: &Node) {
         match node.kind {
             Kind::Text(_) => speaker.name = self.values.text(node, MAX_NAME).or(speaker.name.take()),
             // Number 0 is nobody.

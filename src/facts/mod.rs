@@ -7,6 +7,7 @@ mod bytes;
 mod chat;
 mod counters;
 mod files;
+mod graph;
 mod info;
 mod latency;
 mod message_values;
@@ -21,8 +22,9 @@ mod stream_facts;
 mod world;
 
 pub use bytes::{ByteCounts, StreamSummary};
-pub use chat::{Chat, ChatLine, Speaker};
+pub use chat::{Chat, ChatLine, ChatParty};
 pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
+pub use graph::{Graph, GraphEdge, GraphField, GraphNode};
 pub use info::{InfoSource, write_info};
 pub use latency::Latencies;
 pub use message_values::MessageValues;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::clock::format_time;
 use crate::captured::escape;
-use crate::facts::{ChatLine, Speaker};
+use crate::facts::{ChatLine, ChatParty};
 
 /// An utterance as a JSON object.
 pub fn chat_json(line: &ChatLine) -> Value {
@@ -40,7 +40,7 @@ pub fn chat_json(line: &ChatLine) -> Value {
     object
 }
 
-fn speaker_json(speaker: &Speaker) -> Value {
+fn speaker_json(speaker: &ChatParty) -> Value {
     let mut object = Map::new();
     for (key, value) in [("name", &speaker.name), ("id", &speaker.id)] {
         if let Some(value) = value {
@@ -71,7 +71,7 @@ pub fn chat_text(line: &ChatLine, out: &mut String) {
     out.push('\n');
 }
 
-fn speaker_text(speaker: &Speaker) -> String {
+fn speaker_text(speaker: &ChatParty) -> String {
     match (&speaker.name, &speaker.id) {
         (Some(name), _) => escape(name),
         (None, Some(id)) => escape(id),

@@ -5,6 +5,7 @@ pub mod chat;
 mod clock;
 mod csv;
 pub mod follow;
+pub mod graph;
 pub mod json;
 mod lua;
 pub mod oneline;

@@ -11,6 +11,7 @@ mod common;
 mod damaged;
 mod export_chat;
 mod export_files;
+mod export_vault;
 mod exported_messages;
 mod faults;
 mod filters;

@@ -21,7 +21,7 @@ const BUFFER: usize = 64 << 10;
 pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, limit, ending, .. } = Plan::new(&args.read)?;
     let run = Run::new(&reading, setup)?;
-    let mut collector = Collector {
+    let mut collector = ChatPrinter {
         chat: Chat::default(),
         names: Annotator::default(),
         store: AnnotationStore::default(),
@@ -47,7 +47,7 @@ pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
 }
 
 /// Prints utterances as they come.
-struct Collector {
+struct ChatPrinter {
     chat: Chat,
     names: Annotator,
     store: AnnotationStore,
@@ -63,7 +63,7 @@ struct Collector {
     error: Option<io::Error>,
 }
 
-impl Collector {
+impl ChatPrinter {
     fn flush(&mut self) {
         if self.text.is_empty() {
             return;
@@ -75,7 +75,7 @@ impl Collector {
     }
 }
 
-impl Output for Collector {
+impl Output for ChatPrinter {
     fn record(&mut self, record: &Record<'_>) {
         self.store.clear(KEEP);
         let range = self.names.next(record, &mut self.store);

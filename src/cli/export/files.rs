@@ -30,7 +30,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
         names.reserve(name);
     }
     let spool = Spool::create(&args.output).map_err(fail)?;
-    let mut collector = Collector {
+    let mut collector = FileCollector {
         files: Files::new(max_file, redact),
         writer: FileWriter::new(names, spool, reading.inputs.clone(), max_file),
         lists,
@@ -42,7 +42,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     collector.files.finish();
     collector.write();
     let too_many = collector.files.has_too_many_entries();
-    let Collector { lists, filter, found, error, .. } = collector;
+    let FileCollector { lists, filter, found, error, .. } = collector;
     if let Some(error) = error {
         return Err(fail(error));
     }
@@ -73,7 +73,7 @@ struct Found {
 }
 
 /// Puts files together, and writes those that are over.
-struct Collector {
+struct FileCollector {
     files: Files,
     writer: FileWriter,
     lists: Lists,
@@ -82,7 +82,7 @@ struct Collector {
     error: Option<io::Error>,
 }
 
-impl Collector {
+impl FileCollector {
     /// Writes the files that are over.
     fn write(&mut self) {
         for entry in self.files.take_entries() {
@@ -118,7 +118,7 @@ impl Collector {
     }
 }
 
-impl Output for Collector {
+impl Output for FileCollector {
     fn record(&mut self, record: &Record<'_>) {
         if self.error.is_some() {
             return;

@@ -1,8 +1,83 @@
-//! `moulsniff export vault`.
+//! `moulsniff export vault`: nodes, what they are below, and how they changed, as JSON or for Graphviz.
+
+use std::io::{self, Write};
 
 use super::super::error::{CliError, Status};
+use super::super::files;
+use super::super::plan::Plan;
 use super::args::ExportVaultArgs;
+use crate::captured::file_name;
+use crate::facts::Graph;
+use crate::filter::Filter;
+use crate::out::graph::{graph_dot, graph_json};
+use crate::out::json::{JsonOptions, JsonWriter};
+use crate::out::{Body, Record};
+use crate::output_file::Access;
+use crate::pipeline::Output;
+use crate::remark::say;
+use crate::run::Run;
 
-pub(super) fn run(_args: &ExportVaultArgs) -> Result<Status, CliError> {
-    Err(CliError::Typed("this export is not in this build".into()))
+pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
+    let extension = args.output.extension().map(|end| end.to_string_lossy().to_lowercase());
+    let dot = match extension.as_deref() {
+        Some("json") => false,
+        Some("dot" | "gv") => true,
+        _ => {
+            let name = file_name(&args.output);
+            return Err(CliError::Typed(format!("-o {name}: expected a name that ends in .json or .dot")));
+        }
+    };
+    let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
+    let run = Run::new(&reading, setup)?;
+    let mut file = files::create(&args.output, Access::Owner, &reading.inputs)?;
+    let json = JsonWriter::new(JsonOptions { spans: false, redact });
+    let mut collector = VaultCollector { graph: Graph::default(), filter, json, text: Vec::new() };
+    let mut outcome = run.into_output(&mut collector);
+    let graph = &collector.graph;
+    let written = if dot {
+        let mut text = String::new();
+        graph_dot(graph, &mut text);
+        file.write_all(text.as_bytes())
+    } else {
+        serde_json::to_writer_pretty(&mut file, &graph_json(graph))
+            .map_err(io::Error::from)
+            .and_then(|()| file.write_all(b"\n"))
+    };
+    written.and_then(|()| file.commit()).map_err(|error| CliError::File(file_name(&args.output), error))?;
+    if let Some(error) = outcome.error.take() {
+        return Err(error.into());
+    }
+    if !ending.quiet {
+        let seen = graph.nodes.values().filter(|node| node.seen).count();
+        let (nodes, edges, name) = (graph.nodes.len(), graph.edges.len(), file_name(&args.output));
+        say(format_args!("{nodes} nodes ({seen} of them with their fields) and {edges} references in {name}"));
+        if graph.left_out > 0 {
+            say(format_args!("{} more are left out because there are too many", graph.left_out));
+        }
+    }
+    ending.say_summary(&outcome);
+    ending.status(&outcome, collector.filter.as_ref())
+}
+
+/// Hands records to the graph.
+struct VaultCollector {
+    graph: Graph,
+    filter: Option<Filter>,
+    json: JsonWriter,
+    text: Vec<u8>,
+}
+
+impl Output for VaultCollector {
+    fn record(&mut self, record: &Record<'_>) {
+        let Body::Message { message, tables, tree } = &record.body else { return };
+        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(record)) {
+            return;
+        }
+        let VaultCollector { graph, json, text, .. } = self;
+        graph.record(record, &mut |node| {
+            text.clear();
+            json.value(tables, tree, message.bytes, node, text);
+            serde_json::from_slice(text).unwrap_or_default()
+        });
+    }
 }

@@ -9,7 +9,7 @@ pub(super) const MAX_NAME: usize = 1024;
 
 /// A marked node.
 #[derive(Clone, Copy)]
-pub(super) struct Marked<'a> {
+pub(super) struct FileMark<'a> {
     pub(super) role: FileRole,
     pub(super) index: u32,
     pub(super) node: &'a Node,
@@ -20,13 +20,13 @@ pub(super) struct Marked<'a> {
 /// The marked nodes of a message.
 pub(super) struct FileMarks<'a> {
     pub(super) values: MessageValues<'a>,
-    pub(super) all: Vec<Marked<'a>>,
+    pub(super) all: Vec<FileMark<'a>>,
 }
 
 impl<'a> FileMarks<'a> {
     /// Finds them. With `redact`, what is a secret is passed over.
     pub(super) fn of(values: MessageValues<'a>, redact: bool) -> FileMarks<'a> {
-        let mut all: Vec<Marked<'a>> = Vec::new();
+        let mut all: Vec<FileMark<'a>> = Vec::new();
         let mut open: Vec<(u32, u32)> = Vec::new();
         for (index, node) in (0..).zip(values.tree.nodes()) {
             while open.last().is_some_and(|(_, end)| *end <= index) {
@@ -39,7 +39,7 @@ impl<'a> FileMarks<'a> {
                 // An alias marks the node around a region and the one inside it: the inner one has the value.
                 let parent = open.last().map_or(0, |(index, _)| *index);
                 if !matches!(node.kind, Kind::Struct | Kind::Null) {
-                    all.push(Marked { role, index, node, parent });
+                    all.push(FileMark { role, index, node, parent });
                 }
             }
             if matches!(node.kind, Kind::Struct | Kind::List) {
@@ -50,12 +50,12 @@ impl<'a> FileMarks<'a> {
     }
 
     /// The first node with a role, outside of list entries.
-    pub(super) fn first(&self, role: FileRole) -> Option<&Marked<'a>> {
+    pub(super) fn first(&self, role: FileRole) -> Option<&FileMark<'a>> {
         self.all.iter().find(|marked| marked.role == role && !self.is_listed(marked.parent))
     }
 
     /// The nodes with a role in a structure.
-    pub(super) fn within(&self, parent: u32, role: FileRole) -> Option<&Marked<'a>> {
+    pub(super) fn within(&self, parent: u32, role: FileRole) -> Option<&FileMark<'a>> {
         self.all.iter().find(|marked| marked.role == role && marked.parent == parent)
     }
 

@@ -32,10 +32,22 @@ impl Compiler<'_> {
         let person = self.word(mods.person.as_ref(), "person", &Person::WORDS)?;
         let chat = self.word(mods.chat.as_ref(), "chat", &ChatRole::WORDS)?;
         let file = self.word(mods.file.as_ref(), "file", &FileRole::WORDS)?;
+        let graph = self.word(mods.graph.as_ref(), "graph", &GraphRole::WORDS)?;
         let FactMods { own, place, volatile, unordered, continues, .. } = *mods;
         let identity = mods.identity.iter().map(|kind| self.name(kind)).collect();
-        let facts =
-            FieldFacts { identity, own, place, volatile, unordered, continues, person, chat, file, refuses_unless };
+        let facts = FieldFacts {
+            identity,
+            own,
+            place,
+            volatile,
+            unordered,
+            continues,
+            person,
+            chat,
+            file,
+            graph,
+            refuses_unless,
+        };
         Ok((facts != FieldFacts::default()).then(|| Box::new(facts)))
     }
 

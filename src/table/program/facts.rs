@@ -25,6 +25,8 @@ pub struct FieldFacts {
     pub chat: Option<ChatRole>,
     /// What it is of a transferred file (`file WORD`).
     pub file: Option<FileRole>,
+    /// What it is of a store of nodes (`graph WORD`).
+    pub graph: Option<GraphRole>,
     /// Where not empty, any other value says no (`refuses unless A, B`).
     pub refuses_unless: Vec<u64>,
 }
@@ -152,6 +154,50 @@ impl FileRole {
         ("md5", FileRole::Md5),
         ("packed_md5", FileRole::PackedMd5),
         ("key", FileRole::Key),
+    ];
+}
+
+/// What a field is of a store of nodes that hang under each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GraphRole {
+    /// In a node: its number.
+    Id,
+    /// In a node: what kind of node it is.
+    Kind,
+    /// Which fields of a node follow: it stands in every node, and is no field of the node itself.
+    Mask,
+    /// The number of the node that the message is about, where the node does not have it itself.
+    Target,
+    /// The number of a node that is asked for or spoken of, or a list of numbers.
+    Asked,
+    /// The number of a node under which another one is.
+    Parent,
+    /// The number of the node that is under it.
+    Child,
+    /// The same, where it is taken away from there.
+    Removed,
+    /// Whose the reference of parent and child is.
+    Owner,
+    /// Who makes the reference.
+    Saver,
+    /// The number of a node that is deleted.
+    Deleted,
+}
+
+impl GraphRole {
+    /// All of them, by the word that tables use.
+    pub const WORDS: [(&str, GraphRole); 11] = [
+        ("id", GraphRole::Id),
+        ("kind", GraphRole::Kind),
+        ("mask", GraphRole::Mask),
+        ("target", GraphRole::Target),
+        ("asked", GraphRole::Asked),
+        ("parent", GraphRole::Parent),
+        ("child", GraphRole::Child),
+        ("removed", GraphRole::Removed),
+        ("owner", GraphRole::Owner),
+        ("saver", GraphRole::Saver),
+        ("deleted", GraphRole::Deleted),
     ];
 }
 

@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::syntax::*;
 
 /// What may stand behind a type; for suggestions only.
-const MODIFIERS: [&str; 24] = [
+const MODIFIERS: [&str; 25] = [
     "checksum",
     "max",
     "shown",
@@ -30,6 +30,7 @@ const MODIFIERS: [&str; 24] = [
     "person",
     "chat",
     "file",
+    "graph",
     "refuses",
 ];
 
@@ -224,6 +225,8 @@ impl TableParser<'_> {
             facts.chat = Some(self.name("what the field is in a conversation (`from`, `to`, `channel`, `text`)")?);
         } else if self.eat_word("file")? {
             facts.file = Some(self.name("what the field is of a transferred file (`name`, `part`, `size`, …)")?);
+        } else if self.eat_word("graph")? {
+            facts.graph = Some(self.name("what the field is of a store of nodes (`mask`, `parent`, …)")?);
         } else if self.eat_word("refuses")? {
             if !self.eat_word("unless")? {
                 return Err(self.wrong("`unless` and the values that are no refusal"));

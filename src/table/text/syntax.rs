@@ -258,6 +258,7 @@ pub(in crate::table) struct FactMods {
     pub(in crate::table) person: Option<NameAst>,
     pub(in crate::table) chat: Option<NameAst>,
     pub(in crate::table) file: Option<NameAst>,
+    pub(in crate::table) graph: Option<NameAst>,
     pub(in crate::table) refuses_unless: Vec<ExprAst>,
     pub(in crate::table) identity: Vec<String>,
 }
@@ -288,6 +289,7 @@ pub(in crate::table) static NO_MODS: Mods = Mods {
         person: None,
         chat: None,
         file: None,
+        graph: None,
         refuses_unless: Vec::new(),
         identity: Vec::new(),
     },

@@ -1,0 +1,327 @@
+//! Nodes and what they are below, as messages show them: a store of things that clients read, change, and hang under each other.
+//!
+//! Which fields are a node, its number, a parent, a child is what tables say (`graph WORD`). What a client asks for counts once its request was
+//! answered without a refusal. This file knows no protocol and no output; how a value looks is asked of the caller.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use serde_json::Value;
+
+use super::{MessageValues, StreamId, refused};
+use crate::record::{Body, Record};
+use crate::table::{GraphRole, MessageDef};
+use crate::tree::{Kind, Node};
+
+/// Nodes and edges that are kept; what comes beyond is counted.
+const MAX_NODES: usize = 200_000;
+const MAX_EDGES: usize = 500_000;
+/// Memory for all values, in bytes and roughly.
+const MAX_VALUES: usize = 256 << 20;
+/// Old values of one field.
+const MAX_OLD: usize = 64;
+/// Requests that wait for their answer.
+const MAX_PENDING: usize = 4096;
+/// Characters of a name.
+const MAX_NAME: usize = 256;
+
+/// A field of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphField {
+    /// Its latest value.
+    pub value: Value,
+    /// The record that set it.
+    pub record: u64,
+    /// The values before, each with the record that had it first; the oldest first.
+    pub old: VecDeque<(Value, u64)>,
+}
+
+/// A node.
+#[derive(Clone, Debug, Default)]
+pub struct GraphNode {
+    /// The name of its kind.
+    pub kind: Option<String>,
+    /// What it is called, and of which kinds of things that is a name.
+    pub name: Option<(String, Vec<String>)>,
+    /// Its fields, in the order in which they came up.
+    pub fields: Vec<(String, GraphField)>,
+    /// Whether its fields were seen; otherwise others refer to it alone.
+    pub seen: bool,
+    /// The first record and the last one that speak of it.
+    pub records: (u64, u64),
+    /// The record that deleted it.
+    pub deleted: Option<u64>,
+}
+
+/// A node below another one.
+#[derive(Clone, Debug, Default)]
+pub struct GraphEdge {
+    /// Whose the edge is.
+    pub owner: Option<u64>,
+    /// Who made it.
+    pub saver: Option<u64>,
+    /// The first record and the last one that speak of it.
+    pub records: (u64, u64),
+    /// The record that took it away.
+    pub removed: Option<u64>,
+    /// The records that took it away before it was made again.
+    pub removed_before: Vec<u64>,
+}
+
+/// Nodes and edges. Records go in in capture order.
+#[derive(Default)]
+pub struct Graph {
+    /// Nodes by their numbers.
+    pub nodes: BTreeMap<u64, GraphNode>,
+    /// Edges by parent and child.
+    pub edges: BTreeMap<(u64, u64), GraphEdge>,
+    /// Nodes and edges that are left out because there are too many.
+    pub left_out: u64,
+    /// Memory that values take.
+    held: usize,
+    pending: HashMap<u64, GraphChange>,
+    pending_order: VecDeque<(u64, StreamId)>,
+}
+
+/// What a request asks for.
+#[derive(Clone, Default)]
+struct GraphChange {
+    record: u64,
+    target: Option<u64>,
+    fields: Vec<(String, Value)>,
+    kind: Option<String>,
+    name: Option<(String, Vec<String>)>,
+    edge: Option<ToldEdge>,
+}
+
+#[derive(Clone, Copy)]
+struct ToldEdge {
+    parent: u64,
+    child: u64,
+    owner: Option<u64>,
+    saver: Option<u64>,
+    removed: bool,
+}
+
+/// A marked node, with the structure that it stands in.
+struct GraphMark<'a> {
+    role: GraphRole,
+    index: u32,
+    node: &'a Node,
+    parent: u32,
+}
+
+impl Graph {
+    /// Takes the next record. `value` makes the value of a node of its tree.
+    pub fn record(&mut self, record: &Record<'_>, value: &mut dyn FnMut(u32) -> Value) {
+        let Body::Message { message, tables, tree } = &record.body else { return };
+        let values = MessageValues { tables, tree, bytes: message.bytes };
+        let Some(def) = values.definition(message.name.raw()) else { return };
+        let answered = message.reply.and_then(|reply| self.pending.remove(&reply.record));
+        let marked = marked(&values);
+        if marked.is_empty() && answered.is_none() || refused(def, tables, tree).is_some() {
+            return;
+        }
+        let number = |role| number(&values, &marked, 0, role);
+        let target = number(GraphRole::Target);
+        if let Some(mut asked) = answered {
+            asked.target = asked.target.or(target);
+            self.apply(asked);
+        }
+        for asked in marked.iter().filter(|marked| matches!(marked.role, GraphRole::Asked | GraphRole::Target)) {
+            self.speak_of(&values, asked, record.number);
+        }
+        let told = self.told(record, &values, &marked, value);
+        for one in told {
+            self.take(def, record, one);
+        }
+        if let Some(node) = number(GraphRole::Deleted).and_then(|id| self.node(id, record.number)) {
+            node.deleted = Some(record.number);
+        }
+    }
+
+    /// What a message tells of nodes and edges.
+    fn told(
+        &self,
+        record: &Record<'_>,
+        values: &MessageValues<'_>,
+        marked: &[GraphMark<'_>],
+        value: &mut dyn FnMut(u32) -> Value,
+    ) -> Vec<GraphChange> {
+        let mut told = Vec::new();
+        let blank = || GraphChange { record: record.number, ..GraphChange::default() };
+        for mask in marked.iter().filter(|marked| marked.role == GraphRole::Mask) {
+            let inside = |role| marked.iter().find(|m| m.role == role && m.parent == mask.parent);
+            let id = inside(GraphRole::Id).and_then(|m| values.number(m.node));
+            told.push(GraphChange {
+                target: id.or(number(values, marked, 0, GraphRole::Target)),
+                fields: fields(values, mask.parent, value),
+                kind: inside(GraphRole::Kind).and_then(|m| values.word(m.node, MAX_NAME)),
+                name: name(values, mask.parent, inside(GraphRole::Id).map(|id| id.node)),
+                ..blank()
+            });
+        }
+        for parent in marked.iter().filter(|marked| marked.role == GraphRole::Parent) {
+            let beside = |role| number(values, marked, parent.parent, role);
+            let removed = beside(GraphRole::Removed);
+            let child = removed.or(beside(GraphRole::Child));
+            if let (Some(above), Some(child)) = (values.number(parent.node), child) {
+                let (owner, saver) = (beside(GraphRole::Owner), beside(GraphRole::Saver));
+                let edge = ToldEdge { parent: above, child, owner, saver, removed: removed.is_some() };
+                told.push(GraphChange { edge: Some(edge), ..blank() });
+            }
+        }
+        told
+    }
+
+    /// Applies what a server tells at once, and what a client asks for once it is answered.
+    fn take(&mut self, def: &MessageDef, record: &Record<'_>, one: GraphChange) {
+        if !def.expects_reply {
+            return self.apply(one);
+        }
+        self.pending_order.push_back((record.number, (record.transport, record.stream)));
+        self.pending.insert(record.number, one);
+        while self.pending_order.len() > MAX_PENDING {
+            if let Some((oldest, _)) = self.pending_order.pop_front() {
+                self.pending.remove(&oldest);
+            }
+        }
+    }
+
+    fn apply(&mut self, told: GraphChange) {
+        let GraphChange { record, target, fields, kind, name, edge } = told;
+        if let Some(edge) = edge {
+            self.edge(edge, record);
+        }
+        let Some(id) = target.filter(|_| !fields.is_empty()) else { return };
+        self.held += fields.iter().map(|(name, value)| name.len() + weight(value)).sum::<usize>();
+        if self.held > MAX_VALUES {
+            self.left_out += 1;
+            return;
+        }
+        let Some(node) = self.node(id, record) else { return };
+        node.seen = true;
+        node.deleted = None;
+        node.kind = kind.or(node.kind.take());
+        node.name = name.or(node.name.take());
+        for (name, value) in fields {
+            match node.fields.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, field)) if field.value == value => {}
+                Some((_, field)) => {
+                    let old = std::mem::replace(&mut field.value, value);
+                    field.old.push_back((old, std::mem::replace(&mut field.record, record)));
+                    if field.old.len() > MAX_OLD {
+                        field.old.pop_front();
+                    }
+                }
+                None => node.fields.push((name, GraphField { value, record, old: VecDeque::new() })),
+            }
+        }
+    }
+
+    fn edge(&mut self, edge: ToldEdge, record: u64) {
+        self.node(edge.parent, record);
+        self.node(edge.child, record);
+        let key = (edge.parent, edge.child);
+        if self.edges.len() >= MAX_EDGES && !self.edges.contains_key(&key) {
+            self.left_out += 1;
+            return;
+        }
+        let known =
+            self.edges.entry(key).or_insert_with(|| GraphEdge { records: (record, record), ..GraphEdge::default() });
+        known.records.1 = known.records.1.max(record);
+        known.owner = edge.owner.or(known.owner);
+        known.saver = edge.saver.or(known.saver);
+        if edge.removed {
+            known.removed.get_or_insert(record);
+        } else if let Some(before) = known.removed.take() {
+            known.removed_before.push(before);
+        }
+    }
+
+    /// A message speaks of nodes by their numbers.
+    fn speak_of(&mut self, values: &MessageValues<'_>, marked: &GraphMark<'_>, record: u64) {
+        if marked.node.kind == Kind::List {
+            let ids: Vec<u64> = values.tree.members(marked.index).filter_map(|(_, node)| values.number(node)).collect();
+            for id in ids {
+                self.node(id, record);
+            }
+        } else if let Some(id) = values.number(marked.node) {
+            self.node(id, record);
+        }
+    }
+
+    /// The node with a number; 0 is none.
+    fn node(&mut self, id: u64, record: u64) -> Option<&mut GraphNode> {
+        if id == 0 {
+            return None;
+        }
+        if self.nodes.len() >= MAX_NODES && !self.nodes.contains_key(&id) {
+            self.left_out += 1;
+            return None;
+        }
+        let node =
+            self.nodes.entry(id).or_insert_with(|| GraphNode { records: (record, record), ..GraphNode::default() });
+        node.records = (node.records.0.min(record), node.records.1.max(record));
+        Some(node)
+    }
+}
+
+/// The nodes that tables mark, each once.
+fn marked<'a>(values: &MessageValues<'a>) -> Vec<GraphMark<'a>> {
+    let mut all: Vec<GraphMark<'a>> = Vec::new();
+    let mut open: Vec<(u32, u32)> = vec![(0, u32::MAX)];
+    for (index, node) in (0..).zip(values.tree.nodes()) {
+        while open.last().is_some_and(|(_, end)| *end <= index) {
+            open.pop();
+        }
+        let role = values.tables.type_def(node.ty).and_then(|def| def.facts.as_deref()).and_then(|facts| facts.graph);
+        if let Some(role) = role {
+            all.push(GraphMark { role, index, node, parent: open.last().map_or(0, |(index, _)| *index) });
+        }
+        if node.kind == Kind::Struct && index > 0 {
+            open.push((index, node.end));
+        }
+    }
+    all
+}
+
+/// The number with a role in a structure.
+fn number(values: &MessageValues<'_>, marked: &[GraphMark<'_>], parent: u32, role: GraphRole) -> Option<u64> {
+    let found = marked.iter().find(|marked| marked.role == role && marked.parent == parent)?;
+    values.number(found.node)
+}
+
+/// The fields of a node, but for the mask that says which there are.
+fn fields(values: &MessageValues<'_>, index: u32, value: &mut dyn FnMut(u32) -> Value) -> Vec<(String, Value)> {
+    let members = values.tree.members(index);
+    let told = members.filter(|(_, node)| {
+        let facts = values.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
+        !facts.is_some_and(|facts| matches!(facts.graph, Some(GraphRole::Id | GraphRole::Mask)))
+    });
+    told.map(|(at, node)| (values.tables.name(node.name).to_string(), value(at))).collect()
+}
+
+/// What a node is called: the first text that names the thing whose number `id` is.
+fn name(values: &MessageValues<'_>, index: u32, id: Option<&Node>) -> Option<(String, Vec<String>)> {
+    let own = id.and_then(|id| values.tables.type_def(id.ty)).map_or(&[][..], |def| &def.ids);
+    values.tree.members(index).find_map(|(_, node)| {
+        let def = values.tables.type_def(node.ty)?;
+        let is_own = |kind| own.is_empty() || own.contains(kind);
+        if !def.names.iter().any(is_own) {
+            return None;
+        }
+        let kinds = def.names.iter().map(|kind| values.tables.name(*kind).to_string()).collect();
+        Some((values.text(node, MAX_NAME)?, kinds))
+    })
+}
+
+/// The memory that a value takes, roughly.
+fn weight(value: &Value) -> usize {
+    let own = size_of::<Value>();
+    match value {
+        Value::String(text) => own + text.len(),
+        Value::Array(list) => own + list.iter().map(weight).sum::<usize>(),
+        Value::Object(map) => own + map.iter().map(|(key, value)| own + key.len() + weight(value)).sum::<usize>(),
+        _ => own,
+    }
+}
