@@ -80,7 +80,7 @@ impl Output for ChatPrinter {
         self.store.clear(KEEP);
         let range = self.names.next(record, &mut self.store);
         let names = self.store.get(range);
-        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(record)) {
+        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names)) {
             return;
         }
         let lines = self.chat.record(record, &|node| names.name_of(node).map(|(name, _)| name), self.redact);

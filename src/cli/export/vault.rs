@@ -8,7 +8,7 @@ use super::super::plan::Plan;
 use super::args::ExportVaultArgs;
 use crate::captured::file_name;
 use crate::facts::Graph;
-use crate::filter::Filter;
+use crate::filter::RecordFilter;
 use crate::out::graph::{graph_dot, graph_json};
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::{Body, Record};
@@ -31,7 +31,8 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     let run = Run::new(&reading, setup)?;
     let mut file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let json = JsonWriter::new(JsonOptions { spans: false, redact });
-    let mut collector = VaultCollector { graph: Graph::default(), filter, json, text: Vec::new() };
+    let mut collector =
+        VaultCollector { graph: Graph::default(), filter: RecordFilter::new(filter), json, text: Vec::new() };
     let mut outcome = run.into_output(&mut collector);
     let graph = &collector.graph;
     let written = if dot {
@@ -56,23 +57,23 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
         }
     }
     ending.say_summary(&outcome);
-    ending.status(&outcome, collector.filter.as_ref())
+    ending.status(&outcome, collector.filter.filter())
 }
 
 /// Hands records to the graph.
 struct VaultCollector {
     graph: Graph,
-    filter: Option<Filter>,
+    filter: RecordFilter,
     json: JsonWriter,
     text: Vec<u8>,
 }
 
 impl Output for VaultCollector {
     fn record(&mut self, record: &Record<'_>) {
-        let Body::Message { message, tables, tree } = &record.body else { return };
-        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(record)) {
+        if !self.filter.keeps(record) {
             return;
         }
+        let Body::Message { message, tables, tree } = &record.body else { return };
         let VaultCollector { graph, json, text, .. } = self;
         graph.record(record, &mut |node| {
             text.clear();
