@@ -60,10 +60,41 @@ pub enum Body<'a> {
     /// The end of a direction.
     StreamEnd {
         /// How it ended.
+        end: EndedBy,
+        /// The same for people.
         text: &'a str,
         /// Its bytes.
         counts: Counts,
     },
+}
+
+/// How a direction of a stream ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndedBy {
+    /// Its end said so: a FIN, or the protocol's own farewell.
+    Fin,
+    /// A RST.
+    Reset,
+    /// The capture ended first.
+    #[default]
+    Open,
+    /// Nothing came any more, and a new connection began between the same ends.
+    Timeout,
+    /// There were more streams than are kept.
+    GivenUp,
+}
+
+impl EndedBy {
+    /// The word in the JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            EndedBy::Fin => "fin",
+            EndedBy::Reset => "reset",
+            EndedBy::Open => "open",
+            EndedBy::Timeout => "timeout",
+            EndedBy::GivenUp => "given_up",
+        }
+    }
 }
 
 /// The names of all events.

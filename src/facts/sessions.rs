@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::stream_facts::{SeenMessage, StreamFacts};
 use super::{Identity, Place, RequestCounts, StoryLine, Waiting};
 use crate::capture::{Moment, Time};
-use crate::record::{Body, Counts, Record};
+use crate::record::{Body, Counts, EndedBy, Record};
 use crate::session::{EventKind, Side, Transport};
 
 /// A session is over when nothing came for this long, in nanoseconds of capture time.
@@ -45,6 +45,8 @@ pub struct Session {
     pub end: Moment,
     /// What the client said of itself, the latest of each kind last.
     pub who: Vec<Identity>,
+    /// Who the client said to be and was refused: a login that failed, a player that is not its own.
+    pub refused: Vec<Identity>,
     /// Its streams, in the order of their first records.
     pub streams: Vec<SessionStream>,
     /// Where the client was, in order.
@@ -78,8 +80,8 @@ pub struct SessionStream {
     pub start: Moment,
     /// The frame of its last record.
     pub end: Moment,
-    /// How it ended, in words; empty where the capture ended first.
-    pub how: String,
+    /// How it ended.
+    pub how: EndedBy,
     /// Messages of the client and of the server.
     pub messages: [u64; 2],
     /// Bytes of both directions.
@@ -145,10 +147,14 @@ impl Sessions {
             Body::Event(event) => {
                 if let EventKind::Unanswered { request, waited, .. } = &event.kind {
                     self.waiting.take(*request);
-                    stream.unanswered(*request, *waited);
+                    for identity in stream.unanswered(*request, *waited) {
+                        self.identify(id, &identity);
+                    }
+                } else if matches!(event.kind, EventKind::Close) {
+                    stream.closed();
                 }
             }
-            Body::StreamEnd { text, counts } => stream.ended(text, *counts, record.from),
+            Body::StreamEnd { end, counts, .. } => stream.ended(*end, *counts, record.from),
         }
         self.seen += 1;
         if self.seen.is_multiple_of(LOOK_EVERY) || self.streams.len() > MAX_STREAMS {
@@ -302,6 +308,7 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Session> {
         start: first.first,
         end: first.last,
         who: Vec::new(),
+        refused: Vec::new(),
         streams: Vec::new(),
         places: Vec::new(),
         requests: RequestCounts::default(),
@@ -317,9 +324,14 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Session> {
             session.end = stream.last;
         }
         session.streams.push(stream.summary());
-        for identity in stream.identities {
+        for identity in stream.identities.into_iter().chain(stream.claims) {
             if session.who.len() < MAX_WHO {
                 add_identity(&mut session.who, identity);
+            }
+        }
+        for identity in stream.refused {
+            if session.refused.len() < MAX_WHO {
+                add_identity(&mut session.refused, identity);
             }
         }
         session.places.extend(stream.places.into_iter().filter(|place| !place.pending));

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use super::sessions::{SessionStream, StreamId, add_identity};
 use super::{InfoSource, RequestCounts, Waiting, definition, refused, write_info};
 use crate::capture::Moment;
-use crate::record::{Counts, Record};
+use crate::record::{Counts, EndedBy, Record};
 use crate::session::{Message, Side};
 use crate::table::{FieldFacts, MessageDef, Tables, TypeDef};
 use crate::tree::{Kind, Node, Severity, TextKind, Tree, decode_text, mark};
@@ -118,6 +118,10 @@ pub(super) struct StreamFacts {
     pub(super) first_record: u64,
     pub(super) last_record: u64,
     pub(super) identities: Vec<Identity>,
+    /// What the client said of itself in requests that wait for their replies.
+    pub(super) claims: Vec<Identity>,
+    /// What it said in requests that were refused.
+    pub(super) refused: Vec<Identity>,
     pub(super) places: Vec<Place>,
     pub(super) requests: RequestCounts,
     pub(super) problems: [u64; 3],
@@ -126,7 +130,7 @@ pub(super) struct StreamFacts {
     id: StreamId,
     service: String,
     ends: [SocketAddr; 2],
-    how: String,
+    how: EndedBy,
     messages: [u64; 2],
     bytes: Counts,
     waiting: Waiting<()>,
@@ -157,6 +161,8 @@ impl StreamFacts {
             first_record: record.number,
             last_record: record.number,
             identities: Vec::new(),
+            claims: Vec::new(),
+            refused: Vec::new(),
             places: Vec::new(),
             requests: RequestCounts::default(),
             problems: [0; 3],
@@ -165,7 +171,7 @@ impl StreamFacts {
             id: (record.transport, record.stream),
             service: record.service.to_string(),
             ends,
-            how: String::new(),
+            how: EndedBy::Open,
             messages: [0; 2],
             bytes: Counts::default(),
             waiting: Waiting::default(),
@@ -204,11 +210,16 @@ impl StreamFacts {
         let Some(def) = definition(message.name, tables, tree) else { return told };
         let refusal = refused(def, tables, tree).map(|refused| refused.reason(message.name.raw()));
         told.last_reply_to = self.reply(seen, refusal.as_deref());
+        if let Some(request) = told.last_reply_to {
+            told.identities = self.settle_claims(request, refusal.is_none());
+        }
         if message.reply.is_none() && refusal.is_some() {
             self.requests.refused += 1;
         }
         if refusal.is_none() {
-            told.identities = self.own(seen);
+            let own = self.own(seen);
+            // Where this is a request, it is the reply that tells whether the client may call itself so.
+            if def.expects_reply { self.claim(own) } else { told.identities.extend(self.take_in(own)) }
             self.place(seen, def.expects_reply);
         }
         if def.expects_reply {
@@ -257,11 +268,45 @@ impl StreamFacts {
     }
 
     /// A request will never be answered.
-    pub(super) fn unanswered(&mut self, request: u64, waited: i64) {
+    /// Returns what the client said of itself in it: nobody refused that.
+    pub(super) fn unanswered(&mut self, request: u64, waited: i64) -> Vec<Identity> {
         if self.waiting.take(request).is_some() {
             self.requests.unanswered += 1;
             self.outcome(request, StoryOutcome::Unanswered(waited));
         }
+        self.settle_claims(request, true)
+    }
+
+    /// Keeps what a request says of the client until its reply comes.
+    fn claim(&mut self, own: Vec<Identity>) {
+        let room = MAX_IDENTITIES.saturating_sub(self.claims.len());
+        self.claims.extend(own.into_iter().take(room));
+    }
+
+    /// A request was accepted or refused: returns what it said of the client where that holds now.
+    fn settle_claims(&mut self, request: u64, accepted: bool) -> Vec<Identity> {
+        if !self.claims.iter().any(|claim| claim.record == request) {
+            return Vec::new();
+        }
+        let (settled, left) = std::mem::take(&mut self.claims).into_iter().partition(|claim| claim.record == request);
+        self.claims = left;
+        if accepted {
+            return self.take_in(settled);
+        }
+        for claim in settled.into_iter().take(MAX_IDENTITIES.saturating_sub(self.refused.len())) {
+            add_identity(&mut self.refused, claim);
+        }
+        Vec::new()
+    }
+
+    /// Takes in what the client is, and returns it.
+    fn take_in(&mut self, found: Vec<Identity>) -> Vec<Identity> {
+        for identity in &found {
+            if self.identities.len() < MAX_IDENTITIES {
+                add_identity(&mut self.identities, identity.clone());
+            }
+        }
+        found
     }
 
     fn outcome(&mut self, request: u64, outcome: StoryOutcome) {
@@ -271,14 +316,19 @@ impl StreamFacts {
     }
 
     /// One direction of the stream ended.
-    pub(super) fn ended(&mut self, how: &str, counts: Counts, from: Side) {
+    pub(super) fn ended(&mut self, how: EndedBy, counts: Counts, from: Side) {
         self.bytes.add(counts);
-        if self.how.is_empty() || from == Side::Server {
-            self.how = how.to_string();
+        if self.how == EndedBy::Open || from == Side::Server {
+            self.how = how;
         }
         if let Some(place) = self.places.last_mut().filter(|place| !place.pending) {
             place.to.get_or_insert(self.last);
         }
+    }
+
+    /// The protocol itself said that the connection is over.
+    pub(super) fn closed(&mut self) {
+        self.how = EndedBy::Fin;
     }
 
     pub(super) fn summary(&self) -> SessionStream {
@@ -290,7 +340,7 @@ impl StreamFacts {
             server,
             start: self.first,
             end: self.last,
-            how: self.how.clone(),
+            how: self.how,
             messages: self.messages,
             bytes: self.bytes,
             certain: self.certain,
@@ -298,7 +348,7 @@ impl StreamFacts {
     }
 
     /// What a message says of the client itself.
-    fn own(&mut self, source: &SeenMessage<'_, '_>) -> Vec<Identity> {
+    fn own(&self, source: &SeenMessage<'_, '_>) -> Vec<Identity> {
         let mut found: Vec<Identity> = Vec::new();
         for (index, node, def, _) in source.marked(|facts| facts.own) {
             let kinds = if def.ids.is_empty() { &def.names } else { &def.ids };
@@ -308,11 +358,6 @@ impl StreamFacts {
                 continue;
             }
             add_identity(&mut found, Identity { kind, id, name, record: source.record.number });
-        }
-        for identity in &found {
-            if self.identities.len() < MAX_IDENTITIES {
-                add_identity(&mut self.identities, identity.clone());
-            }
         }
         found
     }

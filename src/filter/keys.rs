@@ -105,6 +105,10 @@ pub(super) static KEYS: [RecordKey; 33] = [
         Body::StreamEnd { text: end, .. } => text(end),
         Body::Message { .. } => None,
     }),
+    key("end", KeyKind::Word, |s| match &s.record.body {
+        Body::StreamEnd { end, .. } => text(end.word()),
+        _ => None,
+    }),
     key("key_file", KeyKind::Text, |s| match &event(s)?.kind {
         EventKind::Key { key_file, .. } => text(key_file),
         _ => None,

@@ -168,6 +168,9 @@ impl<'a> FilterNames<'a> {
         let fixed = match vocabulary {
             Vocabulary::Key("from") => one_of(word, &["client", "server"], "a record is from"),
             Vocabulary::Key("transport") => one_of(word, &["tcp", "udp"], "a transport is"),
+            Vocabulary::Key("end") => {
+                one_of(word, &["fin", "reset", "open", "timeout", "given_up"], "the end of a stream is")
+            }
             Vocabulary::Key("event") => one_of(word, &EVENTS, "an event is"),
             Vocabulary::Key("protocol") => {
                 let known: Vec<&str> = self.lazy.iter().map(|t| t.protocol().name()).collect();

@@ -9,7 +9,7 @@ use super::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
 use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
-use crate::record::{Body, Counts, Outlined, Record};
+use crate::record::{Body, Counts, EndedBy, Outlined, Record};
 use crate::table::{Evaluator, MessageId, MessageLimits, Tables};
 use crate::tree::{Node, Tree};
 
@@ -54,7 +54,7 @@ struct Head {
 enum BatchedBody {
     Message { name: Range, number: Option<u64>, offset: u64, bytes: Range, reply: Option<Reply>, fields: FieldsAt },
     Event(usize),
-    StreamEnd { text: Range, counts: Counts },
+    StreamEnd { end: EndedBy, text: Range, counts: Counts },
 }
 
 /// Where a batch has a message's fields.
@@ -125,7 +125,9 @@ impl Batch {
                 self.events.push((*event).clone());
                 BatchedBody::Event(self.events.len() - 1)
             }
-            Body::StreamEnd { text, counts } => BatchedBody::StreamEnd { text: self.keep(text), counts: *counts },
+            Body::StreamEnd { end, text, counts } => {
+                BatchedBody::StreamEnd { end: *end, text: self.keep(text), counts: *counts }
+            }
         };
         self.head(record, what);
     }
@@ -243,7 +245,7 @@ impl Batch {
                 let Some(event) = self.events.get(at) else { return };
                 Body::Event(event)
             }
-            BatchedBody::StreamEnd { text, counts } => Body::StreamEnd { text: self.text(text), counts },
+            BatchedBody::StreamEnd { end, text, counts } => Body::StreamEnd { end, text: self.text(text), counts },
         };
         to(&Record { number, at, transport, stream, src, dst, from, protocol, service, body });
     }

@@ -8,6 +8,7 @@ use super::clock::format_time;
 use super::csv::csv_cell;
 use crate::capture::Time;
 use crate::captured::escape;
+use crate::record::EndedBy;
 use crate::facts::{Identity, IdentityValue, Latencies, Session, SessionStream, StoryLine, StoryOutcome};
 
 /// The header of [`session_csv`].
@@ -31,6 +32,10 @@ pub fn session_json(session: &Session, story: bool) -> Value {
     if let Some(object) = out.as_object_mut() {
         if !earlier.is_empty() {
             object.insert("earlier".into(), earlier.into());
+        }
+        if !session.refused.is_empty() {
+            let refused = session.refused.iter().map(|identity| identity_json(identity).collect::<Value>());
+            object.insert("refused".into(), refused.collect());
         }
         object.insert("streams".into(), session.streams.iter().map(stream_json).collect());
         if !session.places.is_empty() {
@@ -107,19 +112,22 @@ pub fn session_text(session: &Session, story: bool, out: &mut String) {
     if !before.is_empty() {
         let _ = writeln!(out, "  before    {}", before.join(", "));
     }
+    let refused: Vec<String> = session.refused.iter().map(identity_text).collect();
+    if !refused.is_empty() {
+        let _ = writeln!(out, "  refused   {}", refused.join(", "));
+    }
     let mut label = "streams";
     for stream in &session.streams {
         let (transport, number) = stream.id;
         let [client, server] = stream.messages;
         let guess = if stream.certain || session.who.is_empty() { "" } else { "  (by its address)" };
-        let how = if stream.how.is_empty() { "" } else { ", " };
         let _ = writeln!(
             out,
-            "  {label:<8}  {} {number}  {}  {}  {client} + {server} messages{how}{}{guess}",
+            "  {label:<8}  {} {number}  {}  {}  {client} + {server} messages, {}{guess}",
             transport.word(),
             escape(&stream.service),
             stream.server,
-            stream.how
+            how_text(stream.how)
         );
         label = "";
     }
@@ -214,7 +222,7 @@ fn stream_json(stream: &SessionStream) -> Value {
     let mut out = json!({
         "transport": transport.word(), "stream": number, "service": stream.service, "server": stream.server.to_string(),
         "client": stream.client.to_string(), "start": time_text(stream.start.time), "end": time_text(stream.end.time),
-        "how": how_word(&stream.how), "messages": { "client": client, "server": server },
+        "how": stream.how.word(), "messages": { "client": client, "server": server },
         "bytes": { "payload": bytes.payload, "explained": bytes.explained, "opaque": bytes.opaque,
                    "undecoded": bytes.undecoded, "closed": bytes.closed, "lost": bytes.lost },
     });
@@ -224,13 +232,14 @@ fn stream_json(stream: &SessionStream) -> Value {
     out
 }
 
-/// The word for how a stream ended, of what its last record says for people.
-fn how_word(how: &str) -> &'static str {
+/// How a stream ended, for people.
+fn how_text(how: EndedBy) -> &'static str {
     match how {
-        "closed" => "fin",
-        "reset" => "reset",
-        "idle for longest when there were too many streams" => "given_up",
-        _ => "open",
+        EndedBy::Fin => "closed",
+        EndedBy::Reset => "reset",
+        EndedBy::Open => "open at the capture's end",
+        EndedBy::Timeout => "fell silent",
+        EndedBy::GivenUp => "given up, too many streams",
     }
 }
 

@@ -5,7 +5,7 @@
 use super::{Output, StreamKey, Summary};
 use crate::capture::Moment;
 use crate::flow::{End, Note, Summed, WrongSum};
-use crate::out::{Body, Outlined, Record};
+use crate::out::{Body, EndedBy, Outlined, Record};
 use crate::proto::{Decoded, Emit, Ends, Event, EventKind, Message, Share, Side};
 use crate::session::Counts;
 use crate::table::Tables;
@@ -105,14 +105,14 @@ impl RecordEmitter<'_> {
             self.evicted(side, at, service);
         }
         let counts = self.counts.get(side.index()).copied().unwrap_or_default();
-        let text = match how {
-            End::Fin => "closed",
-            End::Rst => "reset",
-            End::CaptureEnd => "still open at the capture's end",
-            End::Evicted => "idle for longest when there were too many streams",
-            End::Replaced => "a new connection began between the same ends",
+        let (end, text) = match how {
+            End::Fin => (EndedBy::Fin, "closed"),
+            End::Rst => (EndedBy::Reset, "reset"),
+            End::CaptureEnd => (EndedBy::Open, "still open at the capture's end"),
+            End::Evicted => (EndedBy::GivenUp, "idle for longest when there were too many streams"),
+            End::Replaced => (EndedBy::Timeout, "a new connection began between the same ends"),
         };
-        self.record(side, at, service, Body::StreamEnd { text, counts });
+        self.record(side, at, service, Body::StreamEnd { end, text, counts });
     }
 
     fn record(&mut self, from: Side, at: Moment, service: &str, body: Body<'_>) -> u64 {

@@ -4,7 +4,7 @@ use super::strings::hex;
 use super::{number, string, write_counts};
 use crate::out::scratch::TextWriter;
 use crate::proto::{Event, EventKind};
-use crate::record::{Body, Counts, event_word};
+use crate::record::{Body, Counts, EndedBy, event_word};
 
 pub(super) fn event_body(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
     let out = w.vec();
@@ -64,8 +64,10 @@ fn event_bytes(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
     }
 }
 
-pub(super) fn stream_end(text: &str, counts: Counts, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"\"event\":\"stream_end\",\"bytes\":");
+pub(super) fn stream_end(end: EndedBy, text: &str, counts: Counts, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"event\":\"stream_end\",\"end\":\"");
+    out.extend_from_slice(end.word().as_bytes());
+    out.extend_from_slice(b"\",\"bytes\":");
     write_counts(counts, out);
     out.extend_from_slice(b",\"text\":");
     string(out, text);

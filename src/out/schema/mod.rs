@@ -116,11 +116,12 @@ fn event() -> Value {
             "request": { "type": "integer", "minimum": 1 },
             "message": { "type": "string" },
             "waited_ms": { "type": "number" },
+            "end": { "enum": ["fin", "reset", "open", "timeout", "given_up"] },
             "bytes": {},
             "bytes_cut": { "type": "integer", "minimum": 1 },
             "text": { "type": "string" }
         },
-        "allOf": [with("key", "key_file"), with("unanswered", "request"), with("unanswered", "message"), with("unanswered", "waited_ms"), with("resync", "passed_over"), with("limit", "limit"), bytes],
+        "allOf": [with("key", "key_file"), with("unanswered", "request"), with("unanswered", "message"), with("unanswered", "waited_ms"), with("stream_end", "end"), with("resync", "passed_over"), with("limit", "limit"), bytes],
         "dependentRequired": { "bytes_cut": ["bytes"] },
         "unevaluatedProperties": false
     })

@@ -122,7 +122,7 @@ impl TreeFormatter {
                 }
             }
             Body::Event(event) => self.event(event, w),
-            Body::StreamEnd { text, counts } => {
+            Body::StreamEnd { text, counts, .. } => {
                 painted(w, &self.options.paint.dim, self.options.paint.marks.rule);
                 let out = w.vec();
                 let _ = write!(out, "{}: {} bytes", Escaped(text), counts.payload);
