@@ -60,7 +60,7 @@ type Getter = for<'a> fn(&RecordScope<'a>) -> Option<RecordValue<'a>>;
 
 /// All keys, in the order in which columns list what is found at any depth.
 #[rustfmt::skip]
-pub(super) static KEYS: [RecordKey; 33] = [
+pub(super) static KEYS: [RecordKey; 34] = [
     key("record", KeyKind::Number, |s| int(s.record.number)),
     key("time", KeyKind::Time, |s| Some(RecordValue::Time(s.record.at.time))),
     key("frame", KeyKind::Number, |s| int(s.record.at.frame)),
