@@ -219,7 +219,11 @@ impl StreamFacts {
         if refusal.is_none() {
             let own = self.own(seen);
             // Where this is a request, it is the reply that tells whether the client may call itself so.
-            if def.expects_reply { self.claim(own) } else { told.identities.extend(self.take_in(own)) }
+            if def.expects_reply {
+                self.claim(own)
+            } else {
+                told.identities.extend(self.take_in(own))
+            }
             self.place(seen, def.expects_reply);
         }
         if def.expects_reply {

@@ -20,7 +20,7 @@ mod table_cache;
 pub mod tree;
 mod value_texts;
 
-pub use crate::record::{Body, EndedBy, Counts, EVENTS, Outlined, Record, event_word};
+pub use crate::record::{Body, Counts, EVENTS, EndedBy, Outlined, Record, event_word};
 pub use batch::{Batch, OutlineReader};
 pub use clock::{Zone, format_time};
 pub use csv::csv_cell;

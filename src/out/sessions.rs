@@ -8,8 +8,8 @@ use super::clock::format_time;
 use super::csv::csv_cell;
 use crate::capture::Time;
 use crate::captured::escape;
-use crate::record::EndedBy;
 use crate::facts::{Identity, IdentityValue, Latencies, Session, SessionStream, StoryLine, StoryOutcome};
+use crate::record::EndedBy;
 
 /// The header of [`session_csv`].
 pub const SESSION_COLUMNS: &str = "session,protocol,client,who,start,end,duration_ms,streams,places,messages_client,messages_server,requests_sent,requests_answered,requests_refused,requests_unanswered,p50_ms,p95_ms,max_ms,errors,warnings,notes,first_record,last_record";
