@@ -21,6 +21,7 @@ pub mod output_file;
 pub mod pdu;
 pub mod pipeline;
 pub mod proto;
+pub mod pseudonyms;
 pub mod record;
 mod remark;
 pub mod run;

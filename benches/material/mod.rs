@@ -51,6 +51,7 @@ pub fn setup(keys: KeyRing) -> Setup {
         decode_as: Vec::new(),
         limits: FlowLimits::default(),
         max_held: 32 << 20,
+        pseudonyms: None,
     }
 }
 

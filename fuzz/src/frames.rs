@@ -107,6 +107,7 @@ pub fn pipeline(data: &[u8]) {
         decode_as: Vec::new(),
         limits: limits(),
         max_held: 16 << 10,
+        pseudonyms: None,
     };
     let (mut pipeline, mut lines) = (Pipeline::new(setup), Lines::new());
     let mut capture = Capture::from_reader("x", Box::new(Cursor::new(data.to_vec())));

@@ -82,6 +82,12 @@ pub struct ReadArgs {
     /// Hide passwords, login hashes, tokens and session keys, so that the output can be shown around
     #[arg(long, global = true)]
     pub redact: bool,
+    /// Replace what tells who somebody is by pseudonyms, the same ones wherever FILE is given; FILE is made where it does not exist
+    #[arg(long, value_name = "FILE", conflicts_with = "write")]
+    pub pseudonyms: Option<PathBuf>,
+    /// With --pseudonyms: move all times back, by as much wherever FILE is given
+    #[arg(long, requires = "pseudonyms")]
+    pub shift_time: bool,
     /// More message tables, or other ones in place of the embedded; may be given several times
     #[arg(long, value_name = "FILE", global = true)]
     pub tables: Vec<PathBuf>,

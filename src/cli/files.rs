@@ -76,7 +76,7 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
 /// Every file that a command reads.
 pub(super) fn inputs(args: &ReadArgs) -> Inputs {
     let protocols: Vec<PathBuf> = args.protocols.paths().collect();
-    let all = args.captures.iter().chain(&args.tail).chain(&args.tables).chain(&protocols);
+    let all = args.captures.iter().chain(&args.tail).chain(&args.tables).chain(&args.pseudonyms).chain(&protocols);
     Inputs::of(all.map(PathBuf::as_path))
 }
 

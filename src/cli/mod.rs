@@ -14,6 +14,7 @@ mod keys;
 mod load;
 mod nothing;
 mod plan;
+mod pseudonyms;
 mod read;
 mod report;
 mod schema;

@@ -13,7 +13,7 @@ use super::args::{ReadArgs, TimeWord, When};
 use super::ending::Ending;
 use super::error::CliError;
 use super::given::example_protocol;
-use super::{files, load};
+use super::{files, load, pseudonyms};
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
 use crate::out::json::{JsonOptions, JsonWriter};
@@ -46,11 +46,12 @@ pub(super) struct Plan {
 impl Plan {
     /// Resolves what was typed. Reads the files that it names, except captures.
     pub(super) fn new(args: &ReadArgs) -> Result<Plan, CliError> {
-        let setup = setup(args)?;
+        let (setup, reading) = (setup(args)?, reading(args)?);
+        let filter = filter(args, &setup)?;
         Ok(Plan {
-            reading: reading(args)?,
-            filter: filter(args, &setup)?,
-            setup,
+            setup: pseudonyms::meet(&reading, setup)?,
+            reading,
+            filter,
             limit: args.count.unwrap_or(u64::MAX),
             redact: args.redact,
             ending: Ending { quiet: args.quiet, strict: args.strict },
@@ -129,6 +130,7 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
             ..FlowLimits::default()
         },
         max_held: args.max_total,
+        pseudonyms: pseudonyms::load(args)?,
     })
 }
 

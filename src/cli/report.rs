@@ -37,6 +37,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if redact {
         limits.push("Secrets are hidden: what tables mark as one is not in this file.".into());
     }
+    if setup.pseudonyms.is_some() {
+        limits.push("Names, numbers and addresses of persons are pseudonyms; what they wrote is filler.".into());
+    }
     let options =
         ReportOptions { captures: captures.iter().map(name).collect(), limits, max_rows: args.max_messages, redact };
     let given: Vec<PathBuf> = args.read.protocols.paths().chain(args.read.tables.iter().cloned()).collect();

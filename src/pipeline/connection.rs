@@ -159,14 +159,12 @@ impl Connection {
             return lent.shared.passed_over.add(self.as_foreign());
         };
         let Some(tables) = lent.shared.setup.tables.get(*protocol) else { return };
-        lent.out.stream_over(&StreamOver {
-            key: self.key,
-            ends: self.ends(),
-            protocol: tables.protocol().name(),
-            service: session.service(),
-            counts: self.counts,
-            learned: session.learned(),
-        });
+        let (mut ends, mut learned) = (self.ends(), session.learned());
+        if let Some(pseudonyms) = &mut lent.shared.setup.pseudonyms {
+            (ends, learned) = (pseudonyms.ends(ends), pseudonyms.learned(learned));
+        }
+        let (key, protocol, service) = (self.key, tables.protocol().name(), session.service());
+        lent.out.stream_over(&StreamOver { key, ends, protocol, service, counts: self.counts, learned });
     }
 
     fn as_foreign(&self) -> Foreign {
@@ -247,7 +245,8 @@ impl Connection {
     /// Counts payload, and hands it on as plaintext where it is.
     fn payload(&mut self, side: Side, offset: u64, bytes: &[u8], lent: &mut Lent<'_>) {
         let ConnectionState::Known(_, session) = &self.state else { return };
-        let clear = session.is_clear();
+        // Pseudonyms are put into messages, whose bytes are handed on then.
+        let clear = session.is_clear() && lent.shared.setup.pseudonyms.is_none();
         let length = bytes.len() as u64;
         self.counts.get_mut(side.index()).into_iter().for_each(|counts| counts.payload += length);
         lent.shared.summary.bytes.payload += length;
@@ -276,7 +275,8 @@ impl Connection {
         let shared = &mut *lent.shared;
         let (tables, evaluator) = (shared.setup.tables.get(*protocol), shared.evaluators.get_mut(*protocol));
         let (Some(tables), Some(evaluator)) = (tables, evaluator) else { return };
-        let outlines = lent.out.wants_outlines();
+        let pseudonyms = shared.setup.pseudonyms.as_mut();
+        let outlines = pseudonyms.is_none() && lent.out.wants_outlines();
         let mut emitter = RecordEmitter {
             out: &mut *lent.out,
             summary: &mut shared.summary,
@@ -284,6 +284,7 @@ impl Connection {
             ends,
             protocol: tables.protocol().name(),
             counts: &mut self.counts,
+            pseudonyms,
         };
         let mut context = Context {
             tables: tables.get(),
@@ -305,7 +306,8 @@ impl Connection {
         let ConnectionState::Known(protocol, session) = &self.state else { return };
         let protocol = lent.shared.setup.tables.get(*protocol).map_or("", |tables| tables.protocol().name());
         let (out, summary) = (&mut *lent.out, &mut lent.shared.summary);
-        let mut emitter = RecordEmitter { out, summary, key: self.key, ends, protocol, counts: &mut self.counts };
+        let (key, counts, pseudonyms) = (self.key, &mut self.counts, lent.shared.setup.pseudonyms.as_mut());
+        let mut emitter = RecordEmitter { out, summary, key, ends, protocol, counts, pseudonyms };
         emit(&mut emitter, session.service());
     }
 }

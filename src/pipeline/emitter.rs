@@ -7,8 +7,10 @@ use crate::capture::Moment;
 use crate::flow::{End, Note, Summed, WrongSum};
 use crate::out::{Body, EndedBy, Outlined, Record};
 use crate::proto::{Decoded, Emit, Ends, Event, EventKind, Message, Share, Side};
+use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
 use crate::table::Tables;
+use crate::tree::Tree;
 
 /// Makes records of one stream. Made for one call of a session, from what the connection and the run lend.
 pub(super) struct RecordEmitter<'a> {
@@ -18,6 +20,7 @@ pub(super) struct RecordEmitter<'a> {
     pub(super) ends: Ends,
     pub(super) protocol: &'static str,
     pub(super) counts: &'a mut [Counts; 2],
+    pub(super) pseudonyms: Option<&'a mut Pseudonyms>,
 }
 
 impl RecordEmitter<'_> {
@@ -121,12 +124,28 @@ impl RecordEmitter<'_> {
         record.number
     }
 
+    /// A message with its tree: as it is, or with pseudonyms.
+    fn whole_message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &mut Tree) -> u64 {
+        let Some(pseudonyms) = &mut self.pseudonyms else {
+            return self.record(message.from, at, message.service, Body::Message { message, tables, tree });
+        };
+        pseudonyms.ends(self.ends);
+        let bytes = pseudonyms.message(message, tables, tree);
+        self.out.plaintext(&self.key, message.from, message.offset, &bytes);
+        let message = &Message { bytes: &bytes, ..message.clone() };
+        self.record(message.from, at, message.service, Body::Message { message, tables, tree })
+    }
+
     /// The next record.
     fn next<'r, B>(&mut self, from: Side, at: Moment, service: &'r str, body: B) -> Record<'r, B> {
         self.summary.records += 1;
+        let (ends, at) = match &mut self.pseudonyms {
+            Some(pseudonyms) => (pseudonyms.ends(self.ends), pseudonyms.moment(at)),
+            None => (self.ends, at),
+        };
         let (src, dst) = match from {
-            Side::Client => (self.ends.client, self.ends.server),
-            Side::Server => (self.ends.server, self.ends.client),
+            Side::Client => (ends.client, ends.server),
+            Side::Server => (ends.server, ends.client),
         };
         Record {
             number: self.summary.records,
@@ -152,8 +171,7 @@ impl Emit for RecordEmitter<'_> {
                 // The payload was counted when it came.
                 let bytes = Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
                 self.count(message.from, |c| c.add(bytes));
-                let body = Body::Message { message, tables, tree };
-                let number = self.record(message.from, at, message.service, body);
+                let number = self.whole_message(at, message, tables, tree);
                 self.out.take_tree(tree);
                 number
             }
@@ -170,6 +188,16 @@ impl Emit for RecordEmitter<'_> {
     fn event(&mut self, at: Moment, event: Event) {
         let bytes = Counts { payload: 0, ..Counts::of_event(&event) };
         self.count(event.from, |c| c.add(bytes));
+        let event = match &self.pseudonyms {
+            Some(pseudonyms) => {
+                if let (EventKind::Undecoded, Some(offset)) = (&event.kind, event.offset) {
+                    let filler = Pseudonyms::filler(event.bytes.len());
+                    self.out.plaintext(&self.key, event.from, offset, &filler);
+                }
+                pseudonyms.event(event)
+            }
+            None => event,
+        };
         self.record(event.from, at, &event.service, Body::Event(&event));
     }
 
@@ -181,6 +209,8 @@ impl Emit for RecordEmitter<'_> {
     }
 
     fn plaintext(&mut self, from: Side, offset: u64, bytes: &[u8]) {
-        self.out.plaintext(&self.key, from, offset, bytes);
+        if self.pseudonyms.is_none() {
+            self.out.plaintext(&self.key, from, offset, bytes);
+        }
     }
 }

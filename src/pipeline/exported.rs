@@ -14,6 +14,7 @@ use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
 use crate::proto::{
     Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Session, Side, Start, Transport,
 };
+use crate::pseudonyms::Pseudonyms;
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
 use crate::tree::{Sym, TreeParts};
@@ -71,11 +72,12 @@ impl ExportedMessages {
     }
 
     /// Every stream is over.
-    pub(super) fn finish(&mut self, out: &mut dyn Output) {
+    pub(super) fn finish(&mut self, shared: &mut Shared, out: &mut dyn Output) {
         let mut streams: Vec<_> = self.streams.drain().collect();
         streams.sort_unstable_by_key(|(key, _)| (key.transport.word(), key.number));
         for (key, stream) in streams {
             let ExportedStream { ends, protocol, service, counts } = stream;
+            let ends = shared.setup.pseudonyms.as_mut().map_or(ends, |pseudonyms| pseudonyms.ends(ends));
             out.stream_over(&StreamOver { key, ends, protocol, service: &service, counts, learned: Vec::new() });
         }
     }
@@ -127,7 +129,7 @@ impl ExportedMessages {
             return;
         };
         if self.streams.len() >= MOST_STREAMS && !self.streams.contains_key(&exported.key) {
-            self.finish(out);
+            self.finish(shared, out);
         }
         let before = self.streams.len();
         let stream = self.streams.entry(exported.key).or_insert_with(|| ExportedStream {
@@ -145,7 +147,9 @@ impl ExportedMessages {
         exported.from.of(&mut counts).payload += length;
         shared.summary.bytes.payload += length;
         let offset = exported.unpacked.map_or(0, |unpacked| unpacked.head.offset);
-        out.plaintext(&exported.key, exported.from, offset, exported.packet.bytes);
+        if shared.setup.pseudonyms.is_none() {
+            out.plaintext(&exported.key, exported.from, offset, exported.packet.bytes);
+        }
         if !self.with_tree(exported, &mut counts, shared, out) {
             decode_anew(exported, &mut counts, shared, out);
         }
@@ -181,7 +185,14 @@ impl ExportedMessages {
             bytes: exported.packet.bytes,
             reply: self.reply(&head),
         };
-        let mut emitter = emitter(exported, lazy.protocol().name(), counts, &mut shared.summary, out);
+        let mut emitter = emitter(
+            exported,
+            lazy.protocol().name(),
+            counts,
+            &mut shared.summary,
+            shared.setup.pseudonyms.as_mut(),
+            out,
+        );
         let number = emitter.message(exported.at, &message, tables, Decoded::Tree(&mut shared.tree));
         self.remember(head.record, number);
         true
@@ -220,9 +231,10 @@ fn emitter<'a>(
     protocol: &'static str,
     counts: &'a mut [Counts; 2],
     summary: &'a mut super::Summary,
+    pseudonyms: Option<&'a mut Pseudonyms>,
     out: &'a mut dyn Output,
 ) -> RecordEmitter<'a> {
-    RecordEmitter { out, summary, key: exported.key, ends: exported.ends, protocol, counts }
+    RecordEmitter { out, summary, key: exported.key, ends: exported.ends, protocol, counts, pseudonyms }
 }
 
 /// Decodes a packet's bytes as what the packet calls them, else as a message of its service and sender.
@@ -230,7 +242,8 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
     let Some(lazy) = shared.setup.tables.get(exported.place) else { return };
     let Some(evaluator) = shared.evaluators.get_mut(exported.place) else { return };
     let (tables, bytes, at) = (lazy.get(), exported.packet.bytes, exported.at);
-    let mut emitter = emitter(exported, lazy.protocol().name(), counts, &mut shared.summary, out);
+    let mut emitter =
+        emitter(exported, lazy.protocol().name(), counts, &mut shared.summary, shared.setup.pseudonyms.as_mut(), out);
     let Some(service) = table_service(exported, lazy) else {
         let (transport, service) = (exported.key.transport, Some(exported.service));
         let start = Start { ends: exported.ends, transport, whole: true, service };

@@ -19,6 +19,7 @@ use crate::capture::Frame;
 use crate::flow::{Flow, FlowLimits, FlowStats};
 use crate::pdu;
 use crate::proto::{AllSettings, LazyTables, Options, Transport};
+use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
 use crate::tree::ProblemCounts;
 use exported::ExportedMessages;
@@ -42,6 +43,8 @@ pub struct Setup {
     pub limits: FlowLimits,
     /// Bytes that the sessions of all streams may hold together, with what they remember.
     pub max_held: usize,
+    /// What gives pseudonyms to everything that outputs are handed, where that is wanted.
+    pub pseudonyms: Option<Pseudonyms>,
 }
 
 /// `tcp:14000=moul`
@@ -105,12 +108,17 @@ impl Pipeline {
     /// The end of the capture: what waits is given up, and every stream ends.
     pub fn finish(&mut self, out: &mut dyn Output) {
         self.flow.finish(&mut self.table.lend(out));
-        self.exported.finish(out);
+        self.exported.finish(&mut self.table.shared, out);
     }
 
     /// What was given to each protocol. A capture may add secrets that it carries.
     pub fn settings(&mut self) -> &mut AllSettings {
         &mut self.table.shared.setup.settings
+    }
+
+    /// What the run was made with, as it is now: with the secrets that captures carried, and with the persons that were met.
+    pub fn into_setup(self) -> Setup {
+        self.table.shared.setup
     }
 
     /// The numbers so far.

@@ -236,6 +236,7 @@ fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
             }],
             limits: FlowLimits::default(),
             max_held: 32 << 20,
+            pseudonyms: None,
         };
         let (mut pipeline, mut out) = (Pipeline::new(setup), Opened::default());
         let mut capture = Capture::from_reader("x", Box::new(std::io::Cursor::new(made.bytes.clone())));

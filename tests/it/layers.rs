@@ -19,12 +19,13 @@ const MODULES: &[(&str, &[&str])] = &[
     ("record", &["tree", "table", "capture", "session"]),
     ("facts", &["tree", "table", "capture", "session", "record"]),
     ("proto", &["suggest", "tree", "table", "capture", "session"]),
+    ("pseudonyms", &["tree", "table", "capture", "session"]),
     ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),
     ("out", &["leb128", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
     ("filter", &["suggest", "tree", "table", "capture", "facts", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
-    ("pipeline", &["pdu", "tree", "table", "capture", "flow", "session", "proto", "out"]),
+    ("pipeline", &["pdu", "pseudonyms", "tree", "table", "capture", "flow", "session", "proto", "out"]),
     // Two captures side by side.
     ("diff", &["tree", "table", "capture", "facts", "record", "session", "proto", "out", "filter", "pipeline"]),
     // Captures read, decoded and handed to an output; no option of the command line.
@@ -57,6 +58,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "record",
             "facts",
             "pdu",
+            "pseudonyms",
             "proto",
             "out",
             "filter",

@@ -47,6 +47,7 @@ mod own_protocols;
 mod own_protocols_tshark;
 mod plasma;
 mod progress;
+mod pseudonyms;
 mod report;
 mod schema;
 mod secondlife;

@@ -4,6 +4,7 @@ use std::io::{self, BufWriter};
 
 use super::super::error::{CliError, Status};
 use super::super::plan::Plan;
+use super::super::pseudonyms::random;
 use super::args::ExportMessagesArgs;
 use crate::capture::{Frame, PcapngWriter};
 use crate::captured::file_name;
@@ -14,6 +15,7 @@ use crate::out::{Body, Record};
 use crate::output_file::{Access, OutputFile};
 use crate::pdu::{LINK_TYPE, MOST_BYTES, PduWriter};
 use crate::pipeline::Output;
+use crate::pseudonyms::Pseudonyms;
 use crate::remark::say;
 use crate::run::Run;
 
@@ -21,8 +23,11 @@ use crate::run::Run;
 const KEEP: usize = 64 << 10;
 
 pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
-    let Plan { reading, setup, filter, redact, limit, ending } = Plan::new(&args.read)?;
+    let Plan { reading, mut setup, filter, redact, limit, ending } = Plan::new(&args.read)?;
     let fail = |e| CliError::File(file_name(&args.output), e);
+    if redact && setup.pseudonyms.is_none() {
+        setup.pseudonyms = Some(Pseudonyms::of_secrets(&random().map_err(fail)?));
+    }
     let file = OutputFile::create(&args.output, Access::Owner, &reading.inputs).map_err(fail)?;
     let capture = PcapngWriter::new(BufWriter::new(file)).map_err(fail)?;
     let mut packets = Packets {

@@ -1,0 +1,79 @@
+//! The file of `--pseudonyms`: a key, made where the file does not exist.
+
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use super::args::ReadArgs;
+use super::error::CliError;
+use super::files;
+use crate::captured::file_name;
+use crate::out::Record;
+use crate::output_file::{Access, OutputFile};
+use crate::pipeline::{Output, Setup};
+use crate::pseudonyms::Pseudonyms;
+use crate::run::{FrameInput, Reading, Run};
+use crate::table::parse_hex;
+
+/// Has the captures read once, so that who is in them is known before anything is written: a name may stand where no table marks it before it stands
+/// where one does. Only files can be read twice.
+pub(super) fn meet(reading: &Reading, setup: Setup) -> Result<Setup, CliError> {
+    let FrameInput::Files(files) = &reading.input else { return Ok(setup) };
+    let plain = files.iter().all(|path| std::fs::metadata(path).is_ok_and(|facts| facts.is_file()));
+    if setup.pseudonyms.is_none() || !plain {
+        return Ok(setup);
+    }
+    let first = Reading { keep: None, quiet: true, threads: 1, ..reading.clone() };
+    Ok(Run::new(&first, setup)?.into_output(&mut Nobody).pipeline.into_setup())
+}
+
+/// Nobody looks at the records of the first reading.
+struct Nobody;
+
+impl Output for Nobody {
+    fn record(&mut self, _: &Record<'_>) {}
+}
+
+/// The line before the key.
+const FIRST_LINE: &str = "moulsniff pseudonyms 1";
+/// What the file says to people.
+const ABOUT: &str = "# Under this key the same person has the same pseudonym in every output and capture.\n# Whoever has it can find out whom a pseudonym stands for: keep it to yourself.\n";
+
+/// What gives pseudonyms, where that was asked for.
+pub(super) fn load(args: &ReadArgs) -> Result<Option<Pseudonyms>, CliError> {
+    let Some(path) = &args.pseudonyms else { return Ok(None) };
+    let fail = |e| CliError::File(file_name(path), e);
+    let key = match std::fs::symlink_metadata(path) {
+        Ok(_) => read(path)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => make(path, args).map_err(fail)?,
+        Err(error) => return Err(fail(error)),
+    };
+    Ok(Some(Pseudonyms::new(&key, args.shift_time)))
+}
+
+fn read(path: &Path) -> Result<[u8; 16], CliError> {
+    let bytes = files::read(path, "a file for --pseudonyms", 4096)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let key = lines.next().filter(|line| *line == FIRST_LINE).and_then(|_| parse_hex(lines.next()?));
+    key.and_then(|key| <[u8; 16]>::try_from(key).ok()).ok_or_else(|| {
+        let text = format!("no file of --pseudonyms: expected a line `{FIRST_LINE}` and below it 32 hex digits");
+        CliError::File(file_name(path), io::Error::new(ErrorKind::InvalidData, text))
+    })
+}
+
+/// Makes a key, and a file of it that its owner alone may read.
+fn make(path: &Path, args: &ReadArgs) -> io::Result<[u8; 16]> {
+    let key = random()?;
+    let mut file = OutputFile::create(path, Access::Owner, &files::inputs(args))?;
+    let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    write!(file, "{ABOUT}{FIRST_LINE}\n{hex}\n")?;
+    file.commit()?;
+    Ok(key)
+}
+
+/// A key that nobody else has.
+pub(super) fn random() -> io::Result<[u8; 16]> {
+    let mut key = [0; 16];
+    getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(key)
+}

@@ -1,0 +1,185 @@
+//! What was met as somebody's: names, UUIDs, numbers and addresses. Where they stand in bytes and texts that no table marks, they are replaced as well.
+//!
+//! Bounded: of more than 16,384 of a sort, the later ones are replaced only where tables mark them.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+
+use super::values::Values;
+
+/// How many of each sort are remembered.
+const MOST: usize = 16_384;
+/// Bytes of the shortest name that is looked for in other bytes: shorter ones would be found by chance.
+const SHORTEST: usize = 4;
+
+/// What was met.
+#[derive(Default)]
+pub(super) struct KnownPersons {
+    names: HashSet<String>,
+    uuids: HashSet<[u8; 16]>,
+    pub(super) numbers: HashSet<u64>,
+    pub(super) addresses: HashSet<IpAddr>,
+    /// What is looked for, by its first four bytes.
+    patterns: HashMap<[u8; 4], Vec<Pattern>>,
+}
+
+/// Bytes that are looked for, and what stands in for them.
+struct Pattern {
+    from: Box<[u8]>,
+    to: Box<[u8]>,
+    /// Bytes of a unit of text, for a name: before and behind it no letter or digit may stand. 0 for what is no text.
+    unit: usize,
+}
+
+impl KnownPersons {
+    /// A name was met.
+    pub(super) fn name(&mut self, name: &str, values: &Values) {
+        let name = name.trim();
+        if name.len() < SHORTEST || self.names.len() >= MOST || !self.names.insert(name.to_string()) {
+            return;
+        }
+        self.text(name, &values.name(name));
+    }
+
+    /// A UUID was met, as written.
+    pub(super) fn uuid(&mut self, uuid: [u8; 16], values: &Values) {
+        if uuid == [0; 16] || self.uuids.len() >= MOST || !self.uuids.insert(uuid) {
+            return;
+        }
+        let mut new = uuid;
+        values.uuid(&mut new);
+        self.add(&uuid, &new, 0);
+        self.add(&microsoft(uuid), &microsoft(new), 0);
+        let text = uuid_text(uuid);
+        self.text(&text, &values.name(&text));
+        self.text(&text.to_uppercase(), &values.name(&text).to_uppercase());
+    }
+
+    /// A number was met.
+    pub(super) fn number(&mut self, number: u64) {
+        if number > 0xff && self.numbers.len() < MOST {
+            self.numbers.insert(number);
+        }
+    }
+
+    /// A client's address was met.
+    pub(super) fn address(&mut self, address: IpAddr, values: &Values) {
+        if address.is_unspecified() || self.addresses.len() >= MOST || !self.addresses.insert(address) {
+            return;
+        }
+        self.text(&address.to_string(), &values.address(address).to_string());
+    }
+
+    /// Whether a UUID is somebody's.
+    pub(super) fn has_uuid(&self, uuid: &[u8; 16]) -> bool {
+        self.uuids.contains(uuid)
+    }
+
+    /// A text in every encoding, plain and inverted.
+    fn text(&mut self, from: &str, to: &str) {
+        let wide = |text: &str, order: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+        let mut pairs = vec![(from.as_bytes().to_vec(), to.as_bytes().to_vec(), 1)];
+        pairs.push((wide(from, u16::to_le_bytes), wide(to, u16::to_le_bytes), 2));
+        pairs.push((wide(from, u16::to_be_bytes), wide(to, u16::to_be_bytes), 2));
+        let latin = |text: &str| text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect::<Option<Vec<u8>>>();
+        if let (false, Some(from), Some(to)) = (from.is_ascii(), latin(from), latin(to)) {
+            pairs.push((from, to, 1));
+        }
+        for (from, to, unit) in pairs {
+            let invert = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<u8>>();
+            self.add(&invert(&from), &invert(&to), 0);
+            self.add(&from, &to, unit);
+        }
+    }
+
+    fn add(&mut self, from: &[u8], to: &[u8], unit: usize) {
+        if let (Some(first), true) = (from.first_chunk::<4>(), from.len() == to.len()) {
+            let pattern = Pattern { from: from.into(), to: to.into(), unit };
+            self.patterns.entry(*first).or_default().push(pattern);
+        }
+    }
+
+    /// Replaces everything in some bytes that was met.
+    pub(super) fn sweep(&self, bytes: &mut [u8]) {
+        let mut at = 0;
+        while let Some(first) = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
+            let found = self.patterns.get(first).and_then(|list| list.iter().find(|pattern| pattern.is_at(bytes, at)));
+            at += match found {
+                Some(pattern) => {
+                    let end = at + pattern.to.len();
+                    bytes.get_mut(at..end).into_iter().for_each(|place| place.copy_from_slice(&pattern.to));
+                    pattern.to.len()
+                }
+                None => 1,
+            };
+        }
+    }
+
+    /// The same in a text.
+    pub(super) fn sweep_text(&self, text: &mut String) {
+        let mut bytes = std::mem::take(text).into_bytes();
+        let before = bytes.clone();
+        self.sweep(&mut bytes);
+        // What was replaced are whole characters by whole characters, unless they were found by chance.
+        *text = String::from_utf8(bytes).unwrap_or_else(|_| String::from_utf8(before).unwrap_or_default());
+    }
+}
+
+impl Pattern {
+    fn is_at(&self, bytes: &[u8], at: usize) -> bool {
+        let end = at + self.from.len();
+        if bytes.get(at..end) != Some(&*self.from) {
+            return false;
+        }
+        let letter = |place: Option<usize>| {
+            let unit = place.and_then(|place| bytes.get(place..place + self.unit));
+            // A unit of two bytes is such a letter where the other byte is 0.
+            let rest = |unit: &[u8]| unit.iter().filter(|byte| !byte.is_ascii_alphanumeric()).all(|byte| *byte == 0);
+            unit.is_some_and(|unit| unit.iter().filter(|byte| byte.is_ascii_alphanumeric()).count() == 1 && rest(unit))
+        };
+        self.unit == 0 || !(letter(at.checked_sub(self.unit)) || letter(Some(end)))
+    }
+}
+
+/// A UUID as written from one in Microsoft's order, and the other way round.
+pub(super) fn microsoft(uuid: [u8; 16]) -> [u8; 16] {
+    let [a, b, c, d, e, f, g, h, rest @ ..] = uuid;
+    let [i, j, k, l, m, n, o, p] = rest;
+    [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p]
+}
+
+fn uuid_text(uuid: [u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (place, byte) in uuid.iter().enumerate() {
+        if matches!(place, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_met_is_found_in_every_encoding() {
+        let values = Values::new(b"0123456789abcdef");
+        let mut known = KnownPersons::default();
+        known.name("Alice", &values);
+        known.uuid([7; 16], &values);
+        let new = values.name("Alice");
+        let mut text = "hello Alice, Alices Alice".to_string();
+        known.sweep_text(&mut text);
+        assert_eq!(text, format!("hello {new}, Alices {new}"));
+        let wide: Vec<u8> = " Alice!".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let mut swept = wide.clone();
+        known.sweep(&mut swept);
+        let expected: Vec<u8> = format!(" {new}!").encode_utf16().flat_map(u16::to_be_bytes).collect();
+        assert_eq!(swept, expected);
+        let mut bytes = [[9; 3].as_slice(), &[7; 16], &[9]].concat();
+        known.sweep(&mut bytes);
+        assert!(!bytes.windows(16).any(|window| window == [7; 16]));
+    }
+}

@@ -1,0 +1,316 @@
+//! One value: its bytes and its node become those of another value of the same form.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::known::{KnownPersons, microsoft};
+use super::text::{escaped, filler, rewrite};
+use super::values::{FILLER, Values};
+use crate::table::{ByteOrder, Person, ReadAs, TypeDef};
+use crate::tree::{Kind, Node, TextKind, mark};
+
+/// Values of this time and later are taken for times that are moved: 1990-01-01.
+const FIRST_TIME: u64 = 631_152_000;
+
+/// Smaller numbers are not looked for where no table marks them: they would be found by chance.
+const LEAST_NUMBER: u64 = 4096;
+
+/// What becomes of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hide {
+    /// It stays.
+    Nothing,
+    /// It tells this about a person.
+    Person(Person),
+    /// It is a secret.
+    Secret,
+    /// Nothing here knows what it says: a file, an image, undecoded bytes.
+    Opaque,
+    /// The traffic itself named it, so that no table could mark it.
+    Unmarked,
+}
+
+/// A value and where it is.
+pub(super) struct HiddenLeaf<'a> {
+    pub(super) values: &'a Values,
+    pub(super) known: &'a KnownPersons,
+    pub(super) shift: i64,
+    pub(super) node: &'a mut Node,
+    pub(super) def: Option<&'a TypeDef>,
+    /// It is a time in seconds.
+    pub(super) is_time: bool,
+    /// The buffer that the node counts in.
+    pub(super) buffer: &'a mut Vec<u8>,
+    /// The tree's own texts.
+    pub(super) text: &'a mut String,
+}
+
+impl HiddenLeaf<'_> {
+    /// Replaces the value.
+    pub(super) fn hide(mut self, hide: Hide) {
+        match self.node.kind {
+            Kind::Text(kind) => self.hide_text(kind, hide),
+            Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => self.hide_number(hide),
+            Kind::Uuid | Kind::UuidBe => self.hide_uuid(hide),
+            Kind::Ipv4 => self.hide_ipv4(hide),
+            Kind::Bytes | Kind::Undecoded => self.hide_bytes(hide),
+            Kind::Number if !matches!(hide, Hide::Nothing | Hide::Unmarked) => self.hide_decimal_text(),
+            _ => {}
+        }
+    }
+
+    fn hide_text(&mut self, kind: TextKind, hide: Hide) {
+        let values = self.values;
+        let name = |text: &str| values.name(text);
+        let address = |text: &str| match text.parse::<IpAddr>() {
+            Ok(address) => values.address(address).to_string(),
+            Err(_) => values.name(text),
+        };
+        match hide {
+            Hide::Nothing => {}
+            Hide::Person(Person::Text) | Hide::Opaque | Hide::Unmarked => self.replace_text(kind, &filler),
+            Hide::Person(Person::Address) => self.replace_text(kind, &address),
+            Hide::Person(_) | Hide::Secret => self.replace_text(kind, &name),
+        }
+    }
+
+    fn replace_text(&mut self, kind: TextKind, new: &dyn Fn(&str) -> String) {
+        let (start, length) = self.node.content();
+        let end = start.saturating_add(length);
+        if kind != TextKind::Owned {
+            let content = self.buffer.get_mut(start..end);
+            return content.into_iter().for_each(|content| rewrite(kind, content, new));
+        }
+        let Some(old) = self.text.get(start..end).map(str::to_string) else { return };
+        let text = Some(new(&old)).filter(|text| text.len() == old.len()).unwrap_or_else(|| filler(&old));
+        self.text.replace_range(start..end, &text);
+        self.replace_captured(&old, &text, new);
+    }
+
+    /// Replaces the captured form of a text that the tree keeps: text with escapes, or characters at any bit.
+    fn replace_captured(&mut self, old: &str, text: &str, new: &dyn Fn(&str) -> String) {
+        let (start, bits) = (self.node.start as usize, self.node.bits as usize);
+        let whole = start.is_multiple_of(8) && bits.is_multiple_of(8);
+        if whole && self.def.is_some_and(|def| matches!(def.read, ReadAs::Value(_))) {
+            let kept = |piece: &str| escaped(piece, new);
+            let Some(bytes) = self.buffer.get_mut(start / 8..(start + bits) / 8) else { return };
+            let kind = if std::str::from_utf8(bytes).is_ok() { TextKind::Utf8 } else { TextKind::Latin1 };
+            return rewrite(kind, bytes, &kept);
+        }
+        // The characters end the value, or a zero byte behind them does.
+        for behind in [0, 8] {
+            let Some(first) = bits.checked_sub(behind + old.len() * 8).map(|before| start + before) else { continue };
+            if read_bytes(self.buffer, first, old.len()).as_deref() == Some(old.as_bytes()) {
+                return write_bytes(self.buffer, first, text.as_bytes());
+            }
+        }
+        clear_bits(self.buffer, start, bits);
+    }
+
+    fn hide_number(&mut self, hide: Hide) {
+        let time = self.is_time && self.shift != 0;
+        let new = match hide {
+            Hide::Nothing if time => return self.shift_time(),
+            Hide::Nothing | Hide::Unmarked if !self.is_known(hide) => return,
+            Hide::Person(Person::Address) => self.address_number(),
+            _ => self.values.number(self.unsigned()),
+        };
+        self.write_number(new);
+    }
+
+    /// Whether a number that no table marks is somebody's all the same. Small ones, and those that mean something else for certain, are not.
+    fn is_known(&self, hide: Hide) -> bool {
+        let value = self.unsigned();
+        let other = self.def.is_none_or(|def| def.symbols.is_some() || def.transaction || self.node.has(mark::SPAN));
+        let plain = self.number_size() == Some(4) && !other && value >= LEAST_NUMBER;
+        (plain || hide == Hide::Unmarked) && self.known.numbers.contains(&value)
+    }
+
+    /// The value without its sign's extension.
+    fn unsigned(&self) -> u64 {
+        match self.number_size() {
+            Some(size) if size < 8 => self.node.value & ((1 << (size * 8)) - 1),
+            _ => self.node.value,
+        }
+    }
+
+    fn number_size(&self) -> Option<usize> {
+        match self.def.map(|def| &def.read) {
+            Some(ReadAs::Int { size, .. }) => Some(usize::from(*size)),
+            _ => None,
+        }
+    }
+
+    /// The pseudonym of an address that is written as a number, in the byte order in which it is a known one.
+    fn address_number(&self) -> u64 {
+        let value = self.unsigned() as u32;
+        let known = |address: u32| self.known.addresses.contains(&IpAddr::from(Ipv4Addr::from(address)));
+        let new = |address: u32| match self.values.address(IpAddr::from(Ipv4Addr::from(address))) {
+            IpAddr::V4(address) => u32::from(address),
+            IpAddr::V6(_) => 0,
+        };
+        if known(value) { new(value).into() } else { new(value.swap_bytes()).swap_bytes().into() }
+    }
+
+    fn write_number(&mut self, new: u64) {
+        match self.def.map(|def| &def.read) {
+            Some(ReadAs::Int { size, signed, order }) => {
+                let (size, signed, order) = (usize::from(*size), *signed, *order);
+                self.write_int(size, order, new);
+                self.node.value = if signed { extended(new, size) } else { new & mask(size) };
+            }
+            Some(ReadAs::Value(_)) => self.hide_decimal(),
+            _ => self.write_bits(new),
+        }
+    }
+
+    fn write_int(&mut self, size: usize, order: ByteOrder, value: u64) {
+        let start = self.node.start as usize / 8;
+        let Some(place) = self.buffer.get_mut(start..start + size) else { return };
+        let little = value.to_le_bytes();
+        let bytes = little.get(..size).unwrap_or_default();
+        match order {
+            ByteOrder::Little => place.copy_from_slice(bytes),
+            ByteOrder::Big => place.iter_mut().zip(bytes.iter().rev()).for_each(|(to, from)| *to = *from),
+            ByteOrder::Pdp => {
+                let (low, high) = bytes.split_at(size / 2);
+                place.iter_mut().zip(high.iter().chain(low)).for_each(|(to, from)| *to = *from);
+            }
+        }
+    }
+
+    /// Writes a number of a fixed count of bits; one that is written in another way becomes 0 bits.
+    fn write_bits(&mut self, new: u64) {
+        let (start, bits) = (self.node.start as usize, self.node.bits as usize);
+        let fixed = self.def.is_some_and(|def| def.text.starts_with("bits("));
+        if !fixed || bits > 64 {
+            self.node.value = 0;
+            return clear_bits(self.buffer, start, bits);
+        }
+        let most = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+        let mut new = new;
+        // The permutation has one cycle for each count of bytes, so it comes back below the bound.
+        while new > most {
+            new = self.values.number(new);
+        }
+        self.node.value = new;
+        for at in 0..bits {
+            set_bit(self.buffer, start + at, new >> at & 1 == 1);
+        }
+    }
+
+    /// A number that is written as decimal text.
+    fn hide_decimal(&mut self) {
+        let (start, end) = (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
+        let Some(text) = self.buffer.get_mut(start..end) else { return };
+        self.values.decimal(text);
+        let text = String::from_utf8_lossy(text);
+        let value = text.trim().parse::<i64>().map(|value| value as u64).or_else(|_| text.trim().parse::<u64>());
+        self.node.value = value.unwrap_or(0);
+    }
+
+    /// A number so long that the tree keeps its text.
+    fn hide_decimal_text(&mut self) {
+        let (start, length) = self.node.content();
+        let Some(old) = self.text.get(start..start.saturating_add(length)) else { return };
+        let mut new = old.as_bytes().to_vec();
+        self.values.decimal(&mut new);
+        let new = String::from_utf8(new).unwrap_or_else(|_| filler(old));
+        self.text.replace_range(start..start + length, &new);
+        let (start, end) = (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
+        self.buffer.get_mut(start..end).into_iter().for_each(|text| self.values.decimal(text));
+    }
+
+    /// Moves a time that the table shows as one.
+    fn shift_time(&mut self) {
+        let value = self.unsigned();
+        let wide = self.number_size().is_some_and(|size| size >= 4);
+        if wide && (FIRST_TIME..mask(4)).contains(&value) {
+            self.write_number(value.saturating_add_signed(self.shift));
+        }
+    }
+
+    fn hide_uuid(&mut self, hide: Hide) {
+        let (start, _) = self.node.content();
+        let Some(place) = self.buffer.get_mut(start..).and_then(|rest| rest.first_chunk_mut::<16>()) else { return };
+        let mixed = self.node.kind == Kind::Uuid;
+        let mut uuid = if mixed { microsoft(*place) } else { *place };
+        if matches!(hide, Hide::Nothing | Hide::Unmarked) && !self.known.has_uuid(&uuid) {
+            return;
+        }
+        self.values.uuid(&mut uuid);
+        *place = if mixed { microsoft(uuid) } else { uuid };
+    }
+
+    fn hide_ipv4(&mut self, hide: Hide) {
+        let address = IpAddr::from(Ipv4Addr::from(self.node.value as u32));
+        if !matches!(hide, Hide::Person(_) | Hide::Secret) && !self.known.addresses.contains(&address) {
+            return;
+        }
+        let IpAddr::V4(new) = self.values.address(address) else { return };
+        let new = u32::from(new);
+        let order = match self.def.map(|def| &def.read) {
+            Some(ReadAs::Ipv4 { big: true }) => ByteOrder::Big,
+            _ => ByteOrder::Little,
+        };
+        self.write_int(4, order, new.into());
+        self.node.value = new.into();
+    }
+
+    fn hide_bytes(&mut self, hide: Hide) {
+        let (start, bits) = (self.node.start as usize, self.node.bits as usize);
+        if matches!(hide, Hide::Nothing | Hide::Unmarked) {
+            return;
+        }
+        if !start.is_multiple_of(8) || !bits.is_multiple_of(8) {
+            return clear_bits(self.buffer, start, bits);
+        }
+        let (from, length) = self.node.content();
+        let Some(content) = self.buffer.get_mut(from..from.saturating_add(length)) else { return };
+        match hide {
+            Hide::Secret | Hide::Person(Person::Number) => self.values.secret(content),
+            Hide::Person(Person::Name | Person::Mail) => {
+                rewrite(TextKind::Utf8, content, &|text| self.values.name(text))
+            }
+            _ => content.iter_mut().filter(|byte| **byte != 0).for_each(|byte| *byte = FILLER),
+        }
+    }
+}
+
+fn mask(size: usize) -> u64 {
+    if size >= 8 { u64::MAX } else { (1 << (size * 8)) - 1 }
+}
+
+/// A signed number of some bytes, extended to 64 bits.
+fn extended(value: u64, size: usize) -> u64 {
+    let unused = 64 - 8 * size.clamp(1, 8) as u32;
+    ((value << unused) as i64 >> unused) as u64
+}
+
+fn bit(bytes: &[u8], at: usize) -> Option<bool> {
+    bytes.get(at / 8).map(|byte| byte >> (at % 8) & 1 == 1)
+}
+
+fn set_bit(bytes: &mut [u8], at: usize, set: bool) {
+    if let Some(byte) = bytes.get_mut(at / 8) {
+        let bit = 1 << (at % 8);
+        *byte = if set { *byte | bit } else { *byte & !bit };
+    }
+}
+
+fn clear_bits(bytes: &mut [u8], start: usize, count: usize) {
+    (start..start.saturating_add(count)).for_each(|at| set_bit(bytes, at, false));
+}
+
+/// Bytes that begin at any bit, the least significant bit first.
+fn read_bytes(bytes: &[u8], start: usize, count: usize) -> Option<Vec<u8>> {
+    let byte = |place: usize| {
+        (0..8).try_fold(0u8, |byte, at| Some(byte | u8::from(bit(bytes, start + place * 8 + at)?) << at))
+    };
+    (0..count).map(byte).collect()
+}
+
+fn write_bytes(bytes: &mut [u8], start: usize, new: &[u8]) {
+    for (place, byte) in new.iter().enumerate() {
+        (0..8).for_each(|at| set_bit(bytes, start + place * 8 + at, byte >> at & 1 == 1));
+    }
+}

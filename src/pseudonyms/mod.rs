@@ -1,0 +1,115 @@
+//! Pseudonyms: what tells who somebody is becomes something else of the same form, before any output sees a record.
+//!
+//! Tables say what is a person's (`person name`, `person number`, …) and what is a secret. The bytes of a message are rewritten in place, and its tree with
+//! them, so that fields, spans, hex and exported packets agree, and no output can show what another one hides. What a person is called is a
+//! keyed function of the name alone: nothing is remembered for it, and the same person has the same pseudonym in every place and every
+//! capture with the same key. `docs/sharing.md` says what stays visible.
+//!
+//! This module knows trees, tables and records. It knows no protocol, no file and no output.
+
+mod known;
+mod leaf;
+mod message;
+mod permute;
+mod region;
+mod text;
+mod values;
+
+use std::net::SocketAddr;
+
+use crate::capture::{Moment, Time};
+use crate::session::{Ends, Event, EventKind, Learned, LearnedValue, Secret};
+use crate::tree::TreeParts;
+use known::KnownPersons;
+use values::{FILLER, Values};
+
+/// Seconds of the longest way that `--shift-time` moves times back: ten years. The shortest is a tenth of it.
+const MOST_SHIFT: u64 = 10 * 365 * 86_400;
+
+/// Gives pseudonyms to the records of one run.
+pub struct Pseudonyms {
+    values: Values,
+    known: KnownPersons,
+    /// Seconds that are added to every time.
+    shift: i64,
+    /// Only secrets become something else.
+    secrets_alone: bool,
+    /// The message at hand.
+    parts: TreeParts,
+    bytes: Vec<u8>,
+}
+
+impl Pseudonyms {
+    /// Pseudonyms under a key; `shift` says whether times are moved, by as much for every capture under this key.
+    pub fn new(key: &[u8; 16], shift: bool) -> Pseudonyms {
+        let values = Values::new(key);
+        let least = MOST_SHIFT / 10;
+        let by = least + values.constant("shift") % (MOST_SHIFT - least);
+        let shift = if shift { -(by as i64) } else { 0 };
+        let (known, parts, bytes) = (KnownPersons::default(), TreeParts::default(), Vec::new());
+        Pseudonyms { values, known, shift, secrets_alone: false, parts, bytes }
+    }
+
+    /// Puts something else in the place of secrets, and leaves everything else as it is.
+    pub fn of_secrets(key: &[u8; 16]) -> Pseudonyms {
+        Pseudonyms { secrets_alone: true, ..Pseudonyms::new(key, false) }
+    }
+
+    /// The ends of a connection: the client's address and port become others, and the server's address where it is the client's own.
+    pub fn ends(&mut self, ends: Ends) -> Ends {
+        if self.secrets_alone {
+            return ends;
+        }
+        self.known.address(ends.client.ip(), &self.values);
+        let server = match self.known.addresses.contains(&ends.server.ip()) {
+            true => SocketAddr::new(self.values.address(ends.server.ip()), ends.server.port()),
+            false => ends.server,
+        };
+        Ends { client: self.values.socket(ends.client), server }
+    }
+
+    /// When a frame was captured, as it is told.
+    pub fn moment(&self, at: Moment) -> Moment {
+        let seconds = at.time.seconds.saturating_add(self.shift).max(0);
+        Moment { time: Time { seconds, ..at.time }, ..at }
+    }
+
+    /// An event: its bytes become filler, what is known in its text becomes pseudonyms, and of a key no more is said than that there was one.
+    pub fn event(&self, mut event: Event) -> Event {
+        if self.secrets_alone {
+            return event;
+        }
+        event.bytes.fill(FILLER);
+        self.known.sweep_text(&mut event.text);
+        if let EventKind::Key { key_file, secret } = &mut event.kind {
+            event.text = event.text.replace(key_file.as_str(), "a key file");
+            *key_file = "a key file".into();
+            *secret = Secret::new(String::new());
+        }
+        event
+    }
+
+    /// What a connection told of its world.
+    pub fn learned(&self, mut all: Vec<Learned>) -> Vec<Learned> {
+        if self.secrets_alone {
+            return all;
+        }
+        for fact in &mut all {
+            self.known.sweep_text(&mut fact.name);
+            for value in fact.facts.iter_mut().map(|(_, value)| value) {
+                let LearnedValue::Text(text) = value else { continue };
+                match text.parse() {
+                    Ok(address) => *text = self.values.address(address).to_string(),
+                    Err(_) if text.contains('@') => *text = self.values.name(text),
+                    Err(_) => self.known.sweep_text(text),
+                }
+            }
+        }
+        all
+    }
+
+    /// As many bytes of filler.
+    pub fn filler(length: usize) -> Vec<u8> {
+        vec![FILLER; length]
+    }
+}

@@ -1,0 +1,307 @@
+//! After `--pseudonyms` nothing of a person is left, in any encoding and in any output; and whoever was one person still is one.
+
+use std::fs;
+use std::path::Path;
+
+use crate::exported_messages::{KEYS, export, folder, messages, run};
+use serde_json::Value;
+
+/// What the programs that made a capture were told about their persons, and which address they had.
+struct Persons {
+    capture: &'static str,
+    names: &'static [&'static str],
+    uuids: &'static [&'static str],
+    numbers: &'static [u32],
+}
+
+const PERSONS: [Persons; 4] = [
+    Persons {
+        capture: "captures/moul/full_dirtsand.pcapng",
+        names: &[
+            "player1@lab.test",
+            "player2@lab.test",
+            "plainuser",
+            "Ávätar Øne",
+            "Player Two",
+            "Nämé",
+            "Tmp Ünïcode",
+        ],
+        uuids: &[
+            "1015a799-d056-4afe-a826-4180b45b5293",
+            "332ab3cb-ad81-4b15-b19c-88fabca883a4",
+            "6ba14920-a912-46e5-8489-bf9981d90e4b",
+        ],
+        numbers: &[10124, 10160, 10186],
+    },
+    Persons {
+        capture: "captures/moul/nagus.pcapng",
+        names: &["player1@lab.test", "plainuser", "Ávätar Øne", "Player Two", "Nämé"],
+        uuids: &["192e8ae7-b263-4b44-996e-2b492a30da53"],
+        numbers: &[],
+    },
+    Persons {
+        capture: "captures/secondlife/opensim.pcapng.gz",
+        names: &["Test User", "Bob Smith", "Smith"],
+        uuids: &[],
+        numbers: &[],
+    },
+    Persons {
+        capture: "captures/intermud3/i3_coffeemud.pcapng",
+        names: &[
+            "alice",
+            "Alice",
+            "Gamma Ray",
+            "Bob the Builder",
+            "admin@lab.example",
+            "bob@example.org",
+            "g@example.org",
+        ],
+        uuids: &[],
+        numbers: &[],
+    },
+];
+
+/// A key that all of these tests share, so that none depends on chance.
+fn key(to: &Path) -> String {
+    let path = to.join("persons");
+    fs::write(&path, "moulsniff pseudonyms 1\n00112233445566778899aabbccddeeff\n").unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+/// A name in every form in which bytes may hold it.
+fn forms_of_name(name: &str) -> Vec<Vec<u8>> {
+    let wide = |order: fn(u16) -> [u8; 2]| name.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+    let latin: Vec<u8> = name.chars().filter_map(|c| u8::try_from(u32::from(c)).ok()).collect();
+    let hex: String = name.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let plain = vec![name.as_bytes().to_vec(), wide(u16::to_le_bytes), wide(u16::to_be_bytes), latin];
+    let inverted = plain.iter().map(|bytes| bytes.iter().map(|byte| !byte).collect());
+    inverted.chain(plain.clone()).chain([hex.clone().into_bytes(), hex.to_uppercase().into_bytes()]).collect()
+}
+
+fn forms_of_uuid(uuid: &str) -> Vec<Vec<u8>> {
+    let hex = uuid.replace('-', "");
+    let written: Vec<u8> = (0..16).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect();
+    let mut mixed = written.clone();
+    [0..4, 4..6, 6..8].into_iter().for_each(|part| mixed[part].reverse());
+    let texts = [uuid.to_string(), uuid.to_uppercase(), hex.clone(), hex.to_uppercase()];
+    let wide = uuid.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    texts.into_iter().map(String::into_bytes).chain([written, mixed, wide]).collect()
+}
+
+fn holds(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+#[test]
+fn an_exported_capture_holds_nobody() {
+    let to = folder("pseudonyms-nobody");
+    let key = key(&to);
+    for persons in &PERSONS {
+        let capture = persons.capture;
+        let plain = fs::read(export(capture, &to, &[])).unwrap();
+        let exported = export(capture, &to, &["--pseudonyms", &key]);
+        let bytes = fs::read(&exported).unwrap();
+        for name in persons.names {
+            assert!(forms_of_name(name).iter().any(|form| holds(&plain, form)), "{capture} never held {name}");
+            assert!(!forms_of_name(name).iter().any(|form| holds(&bytes, form)), "{capture} holds {name}");
+        }
+        for uuid in persons.uuids {
+            assert!(forms_of_uuid(uuid).iter().any(|form| holds(&plain, form)), "{capture} never held {uuid}");
+            assert!(!forms_of_uuid(uuid).iter().any(|form| holds(&bytes, form)), "{capture} holds {uuid}");
+        }
+        for number in persons.numbers {
+            for form in [number.to_le_bytes(), number.to_be_bytes()] {
+                assert!(!holds(&bytes, &form), "{capture} holds {number}");
+            }
+        }
+        // The clients' address, which is the servers' as well.
+        for form in [&b"127.0.0.1"[..], &[127, 0, 0, 1]] {
+            assert!(holds(&plain, form) || form.len() > 4, "{capture}");
+            assert!(!holds(&bytes, form), "{capture} holds an address");
+        }
+    }
+}
+
+/// Names, places and lengths of all messages, which pseudonyms leave as they are.
+fn shape(messages: &[Value]) -> Vec<[&Value; 6]> {
+    let keys = ["message", "type", "service", "from", "offset", "length"];
+    messages.iter().map(|message| keys.map(|key| &message[key])).collect()
+}
+
+#[test]
+fn messages_keep_number_order_name_and_length() {
+    let to = folder("pseudonyms-shape");
+    let key = key(&to);
+    let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
+    let captures = [
+        "captures/moul/full_dirtsand.pcapng",
+        "captures/moul/moss_full.pcapng",
+        "captures/secondlife/opensim.pcapng.gz",
+        "captures/intermud3/i3_edge_small.pcapng",
+        "captures/ouro/coh_seed_udp.pcapng",
+        "captures/ouro/coh_tcp.pcap",
+    ];
+    // Some of these captures nest deeper than this test can read.
+    for capture in captures.into_iter().filter(|capture| !capture.contains("i3_edge")) {
+        let before = messages(capture, &keys);
+        let after = messages(export(capture, &to, &["--pseudonyms", &key]).to_str().unwrap(), &[]);
+        assert_eq!(shape(&before), shape(&after), "{capture}");
+    }
+}
+
+#[test]
+fn bytes_and_fields_agree() {
+    let to = folder("pseudonyms-agree");
+    let key = key(&to);
+    // Other tables of the protocol have packets decoded anew from their bytes: the fields have to be those that the tree had.
+    let table = to.join("further.table");
+    fs::write(&table, "protocol moul\nstruct Unused { x: u8 }\n").unwrap();
+    for capture in ["captures/moul/kind_game.pcap", "captures/moul/kind_gate.pcap", "captures/moul/nagus.pcapng"] {
+        let exported = export(capture, &to, &["--pseudonyms", &key]);
+        let carried = messages(exported.to_str().unwrap(), &[]);
+        let anew = messages(exported.to_str().unwrap(), &["--tables", table.to_str().unwrap()]);
+        let mut same = 0;
+        for (carried, anew) in carried.iter().zip(&anew) {
+            same += usize::from(carried["fields"] == anew["fields"]);
+        }
+        // What only a session knows, or a region that had to be filled, is not read anew.
+        assert!(same * 100 >= carried.len() * 85, "{capture}: {same} of {}", carried.len());
+    }
+}
+
+/// The values of a field, wherever it stands, in order.
+fn values(capture: &str, field: &str, more: &[&str]) -> Vec<String> {
+    let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
+    fn collect(value: &Value, field: &str, to: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                if name == field {
+                    to.push(value.to_string());
+                }
+                collect(value, field, to);
+            }),
+            Value::Array(list) => list.iter().for_each(|value| collect(value, field, to)),
+            _ => {}
+        }
+    }
+    let mut all = Vec::new();
+    messages(capture, &[&keys, more].concat()).iter().for_each(|message| collect(message, field, &mut all));
+    all
+}
+
+#[test]
+fn one_person_stays_one_person_in_every_capture() {
+    let to = folder("pseudonyms-one");
+    let key = key(&to);
+    let with = ["--pseudonyms", key.as_str()];
+    let mut known = std::collections::HashMap::new();
+    for (capture, fields) in [
+        (
+            "captures/moul/full_dirtsand.pcapng",
+            &["acct_name", "player_name", "player_int", "account_id", "account_uuid"][..],
+        ),
+        ("captures/moul/nagus.pcapng", &["acct_name", "player_name", "player_int", "account_id", "account_uuid"]),
+    ] {
+        for field in fields {
+            let (before, after) = (values(capture, field, &[]), values(capture, field, &with));
+            assert_eq!(before.len(), after.len());
+            for (before, after) in before.into_iter().zip(after) {
+                let nobody = ["0", "\"\"", "\"00000000-0000-0000-0000-000000000000\""].contains(&before.as_str());
+                assert_eq!(before == after, nobody, "{field}: {before} became {after}");
+                let texts = before.starts_with('"') && before.len() != after.len();
+                assert!(!texts, "{field}: {before} became {after}");
+                assert_eq!(known.entry(before.clone()).or_insert_with(|| after.clone()), &after, "{field}: {before}");
+            }
+        }
+    }
+    let mut all: Vec<&String> = known.values().collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), known.len(), "two persons became one");
+}
+
+#[test]
+fn no_output_tells_who_somebody_is() {
+    let to = folder("pseudonyms-outputs");
+    let key = key(&to);
+    let capture = "captures/moul/full_dirtsand.pcapng";
+    let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
+    let with = [&[capture, "--pseudonyms", &key][..], &keys].concat();
+    let report = to.join("report.html");
+    for command in [
+        &["-x"][..],
+        &["--oneline"],
+        &["--json", "--spans"],
+        &["--csv"],
+        &["stats"],
+        &["stats", "--json"],
+        &["sessions"],
+        &["sessions", "--story"],
+        &["follow", "tcp:2", "--raw"],
+        &["follow", "tcp:4", "--text"],
+        &["report", "-o", report.to_str().unwrap()],
+    ] {
+        let done = run(&[command, &with].concat());
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{command:?}: {said}");
+        for bytes in [&done.stdout, &done.stderr] {
+            for name in PERSONS[0].names.iter().chain(PERSONS[0].uuids).chain(&["127.0.0.1"]) {
+                assert!(!forms_of_name(name).iter().any(|form| holds(bytes, form)), "{command:?} tells {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_file_is_made_for_its_owner_alone_and_is_never_a_key_of_another_kind() {
+    let to = folder("pseudonyms-file");
+    let path = to.join("made");
+    let capture = "captures/moul/kind_gate.pcap";
+    let first = run(&[capture, "--quiet", "--json", "--pseudonyms", path.to_str().unwrap()]);
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let second = run(&[capture, "--quiet", "--json", "--pseudonyms", path.to_str().unwrap()]);
+    assert_eq!(first.stdout, second.stdout);
+    let other = run(&[capture, "--quiet", "--json", "--pseudonyms", to.join("other").to_str().unwrap()]);
+    assert_ne!(first.stdout, other.stdout);
+    let wrong = run(&[capture, "--pseudonyms", "keys/dirtsand.ini"]);
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert!(wrong.status.code() == Some(1) && said.contains("no file of --pseudonyms"), "{said}");
+    assert!(!said.contains("Key") && wrong.stdout.is_empty(), "{said}");
+}
+
+#[test]
+fn times_move_only_where_that_is_asked_for() {
+    let to = folder("pseudonyms-times");
+    let key = key(&to);
+    let capture = "captures/moul/kind_gate.pcap";
+    let times = |more: &[&str]| {
+        let all = messages(capture, more);
+        all.iter().map(|message| message["time"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    let (plain, kept) = (times(&[]), times(&["--pseudonyms", &key]));
+    assert_eq!(plain, kept);
+    let moved = times(&["--pseudonyms", &key, "--shift-time"]);
+    assert!(plain.iter().zip(&moved).all(|(before, after)| before > after && before[19..] == after[19..]), "{moved:?}");
+    assert_eq!(run(&[capture, "--shift-time"]).status.code(), Some(2));
+}
+
+#[test]
+fn redacted_packets_hold_no_secret() {
+    let to = folder("pseudonyms-redacted");
+    let capture = "captures/moul/full_dirtsand.pcapng";
+    let plain = messages(export(capture, &to, &[]).to_str().unwrap(), &[]);
+    let exported = export(capture, &to, &["--redact"]);
+    let redacted = messages(exported.to_str().unwrap(), &[]);
+    let of = |all: &[Value], field: &str| {
+        let found = all.iter().filter(|message| message["message"] == "Cli2Auth_AcctLoginRequest");
+        found.map(|message| message["fields"][field].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&plain, "acct_name"), of(&redacted, "acct_name"));
+    let (before, after) = (of(&plain, "challenge_hash"), of(&redacted, "challenge_hash"));
+    assert!(!before.is_empty() && before.iter().zip(&after).all(|(before, after)| before != after));
+}
