@@ -79,6 +79,12 @@ fn every_command_knows_the_protocol() {
     assert_eq!(with(&[CAPTURE, "--columns", "service,message,fields.motd", "--csv"]).lines().count(), 17);
     assert!(with(&["schema"]).contains("\"Welcome\""));
     assert!(with(&["tables", "list", "tinychat.chat"]).contains("tinychat.chat.server\t2\tWelcome"));
+    let shown = with(&["tables", "show", "tinychat"]);
+    assert!(
+        shown.starts_with("// tinychat protocol, tests/data/tinychat.table:1\nprotocol tinychat {\n    transport tcp"),
+        "{shown}"
+    );
+    assert!(shown.ends_with("}\n"), "{shown}");
     assert!(with(&["tables", "show", "Header"]).contains("span size: u16be"));
     assert!(with(&["--decode-as", "tcp:7777=tinychat", CAPTURE]).contains("Welcome"));
     let wrong = mistake(&[&TINY[..], &["--decode-as", "tcp:7777=tinychut", CAPTURE]].concat());

@@ -19,6 +19,10 @@ impl Compiler<'_> {
     pub(super) fn states(&mut self) -> Result<(), TableError> {
         let Some((file, declared)) = self.declaration_of_protocol() else { return Ok(()) };
         self.file = file;
+        let name = self.files.get(file).map_or(String::new(), |file| file.protocol.clone());
+        let ProtocolAst { doc, start, end, .. } = &declared;
+        let (kind, doc, range) = ("protocol", doc.clone(), (*start, *end));
+        self.out.declarations.push(ListedDeclaration { name, kind, doc, file: file as u32, range });
         for (place, state) in (0..).zip(&declared.states) {
             if self.state_ids.insert(state.name.clone(), place).is_some() {
                 return self.error(state.at, format!("there is a state `{}` already", state.name));

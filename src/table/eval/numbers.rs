@@ -204,7 +204,7 @@ fn labels<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Cal
             if !jumped {
                 *cursor = ahead;
             }
-            let to = base + ((length & 0x3f) << 8 | usize::from(low));
+            let to = base.saturating_add((length & 0x3f) << 8 | usize::from(low));
             if length < 0xc0 || to >= lowest {
                 return bad_name(run, cursor, call, start, &text);
             }

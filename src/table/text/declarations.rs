@@ -29,11 +29,15 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
     }
     let protocol = parse_protocol(file, text)?;
     let mut p = TableParser::new(file, text)?;
-    p.docs()?;
+    let doc = p.docs()?;
+    let start = p.now.at;
     p.word("protocol", "`protocol NAME`")?;
     p.docs()?;
     p.name("the protocol's name")?;
-    let declared = if p.is_sign("{") { Some(p.protocol()?) } else { None };
+    let declared = match p.is_sign("{") {
+        true => Some(ProtocolAst { doc, start, ..p.protocol()? }),
+        false => None,
+    };
     let mut items = Vec::new();
     loop {
         let doc = p.docs()?;

@@ -9,7 +9,11 @@ use super::syntax::NameAst;
 /// What a table file says of its protocol as a whole.
 #[derive(Debug, Clone, Default)]
 pub(in crate::table) struct ProtocolAst {
-    /// Where the declaration begins.
+    pub(in crate::table) doc: String,
+    /// Where the declaration begins, and where it ends.
+    pub(in crate::table) start: usize,
+    pub(in crate::table) end: usize,
+    /// Where its braces begin.
     pub(in crate::table) at: usize,
     pub(in crate::table) tcp: bool,
     pub(in crate::table) udp: bool,
@@ -91,6 +95,7 @@ impl TableParser<'_> {
             self.statement(&mut found)?;
             self.eat(",")?;
         }
+        found.end = self.now.at;
         Ok(found)
     }
 
