@@ -1,6 +1,6 @@
 //! What is the same in two digests, and what is different: the part of the work that needs no fields.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::align::{Hints, LaneMatches, LaneView, StreamScope, align, exact_key};
 use super::digest::{CaptureDigest, LaneDigest, Loss, MessageDigest, NO_PEER};
@@ -88,13 +88,17 @@ impl<'d> Comparison<'d> {
         drop(first);
         let lanes = work.align(&pairs, true);
         work.renaming = work.vote(&pairs, &lanes);
-        let odd_sets = work.settle_sets(&pairs, &lanes);
         let partners = work.partners(&pairs, &lanes);
+        for naming in work.contradictions(&pairs, &lanes, &partners) {
+            work.renaming.tell(naming);
+        }
+        let moved = work.moved(&pairs, &lanes);
+        let odd_sets = work.settle_sets(&pairs, &lanes);
         let mut said = HashMap::new();
         let mut out = Vec::new();
         for (number, (pair, lanes)) in pairs.iter().zip(&lanes).enumerate() {
-            let (work, odd_sets, partners) = (&work, &odd_sets, &partners);
-            let mut judge = Judge { work, scope: scope(number), options, odd_sets, partners, said: &mut said };
+            let (work, odd_sets, partners, moved) = (&work, &odd_sets, &partners, &moved);
+            let mut judge = Judge { work, scope: scope(number), options, odd_sets, partners, moved, said: &mut said };
             out.push(judge.pair(*pair, lanes));
         }
         for finding in out.iter_mut().flat_map(|pair| &mut pair.findings) {
@@ -206,6 +210,16 @@ impl<'d> Work<'d> {
         out
     }
 
+    /// The messages of the first capture that are at another place in the second one.
+    fn moved(&self, pairs: &[StreamPair], lanes: &[PairMatches]) -> HashSet<u32> {
+        let both = pairs.iter().zip(lanes).flat_map(|(pair, lanes)| lanes.iter().enumerate().map(move |of| (*pair, of)));
+        both.flat_map(|(pair, (side, matches))| {
+            let [a, _] = self.lanes(pair, side);
+            matches.moved.iter().filter_map(move |one| a.lane.messages.get(one.a as usize).copied())
+        })
+        .collect()
+    }
+
     /// The messages with the same content, in pairs.
     fn same_content(
         &self,
@@ -244,6 +258,30 @@ impl<'d> Work<'d> {
             self.settle_set(number, at, &mut renaming, false);
         }
         renaming
+    }
+
+    /// What contradicts the renaming, outside of sets.
+    fn contradictions(&self, pairs: &[StreamPair], lanes: &[PairMatches], partners: &[u32]) -> Vec<Naming> {
+        let mut out = Vec::new();
+        self.same_content(pairs, lanes, |number, at, left, right| {
+            let (x, y) = (MarkParts::new(self.a.marks_of(left)), MarkParts::new(self.b.marks_of(right)));
+            for (a, b) in x.plain.iter().zip(&y.plain) {
+                let naming = Naming { kind: scope(number).kind(a.kind), a: a.value, b: b.value };
+                let against = matches!(self.renaming.verdict(naming), Verdict::Contradicts(..));
+                if against && !(naming.kind != a.kind && self.is_answered_alike(at, partners)) {
+                    out.push(naming);
+                }
+            }
+        });
+        out
+    }
+
+    /// Whether a request's reply, or a reply's request, has the partner that it should have: then the number of the transaction
+    /// says nothing that is not known.
+    fn is_answered_alike(&self, at: Said, partners: &[u32]) -> bool {
+        let peer = |message: Option<&MessageDigest>| message.map(|m| m.peer).filter(|peer| *peer != NO_PEER);
+        let (Some(a), Some(b)) = (peer(self.a.message(at.a)), peer(self.b.message(at.b))) else { return false };
+        partners.get(a as usize) == Some(&b)
     }
 
     /// Pairs what sets left open, and returns the messages whose sets do not fit.
@@ -295,6 +333,8 @@ struct Judge<'w, 'd> {
     options: CompareOptions,
     odd_sets: &'w [Said],
     partners: &'w [u32],
+    /// The messages of the first capture that are at another place in the second one.
+    moved: &'w HashSet<u32>,
     said: &'w mut SaidNames,
 }
 
@@ -345,12 +385,13 @@ impl Judge<'_, '_> {
             let left = self.not_lost(a, &left, b, hole.b, out);
             let right = self.not_lost(b, &right, a, hole.a, out);
             let index = |view: &LaneView<'_>, at: u32| view.lane.messages.get(at as usize).copied();
-            out.findings.extend(left.into_iter().filter_map(|at| index(a, at)).map(Finding::OnlyA));
-            out.findings.extend(right.into_iter().filter_map(|at| index(b, at)).map(Finding::OnlyB));
+            let wanted = |view: &LaneView<'_>, at: &u32| view.get(*at).is_some_and(|message| message.wanted);
+            let left = left.into_iter().filter(|at| wanted(a, at));
+            let right = right.into_iter().filter(|at| wanted(b, at));
+            out.findings.extend(left.filter_map(|at| index(a, at)).map(Finding::OnlyA));
+            out.findings.extend(right.filter_map(|at| index(b, at)).map(Finding::OnlyB));
             for one in (hole.a[0] as u32..hole.a[1] as u32).filter_map(|at| moved_a.get(&at)) {
-                if let Some((at, ..)) = said(a, b, *one) {
-                    out.findings.push(Finding::Moved(at));
-                }
+                self.moved(views, *one, out);
             }
         }
         for one in next {
@@ -392,10 +433,24 @@ impl Judge<'_, '_> {
         kept
     }
 
+    /// The same message at two places. A reply follows its request, so its place is no further difference.
+    fn moved(&mut self, views: &[LaneView<'_>; 2], one: Match, out: &mut PairFindings) {
+        let [a, b] = views;
+        let Some((at, left, right)) = said(a, b, one) else { return };
+        let follows = left.reply_to != 0 && self.work.is_answered_alike(at, self.partners);
+        if !left.wanted && !right.wanted {
+            return;
+        }
+        match follows && self.moved.contains(&left.peer) {
+            true => out.same += 1,
+            false => out.findings.push(Finding::Moved(at)),
+        }
+    }
+
     /// Two messages that belong together.
     fn both(&mut self, views: &[LaneView<'_>; 2], one: Match, out: &mut PairFindings) {
         let [a, b] = views;
-        let Some((at, left, right)) = said(a, b, one) else { return };
+        let Some((at, left, right)) = said(a, b, one).filter(|(_, a, b)| a.wanted || b.wanted) else { return };
         let before = out.findings.len();
         let mut fits = true;
         if (left.refused == 0) != (right.refused == 0) {
@@ -432,7 +487,7 @@ impl Judge<'_, '_> {
         for (a, b) in x.iter().zip(y) {
             let naming = Naming { kind: self.scope.kind(a.kind), a: a.value, b: b.value };
             let Verdict::Contradicts(known, by) = self.work.renaming.verdict(naming) else { continue };
-            if naming.kind != a.kind && self.is_answered_alike(at) {
+            if naming.kind != a.kind && self.work.is_answered_alike(at, self.partners) {
                 continue;
             }
             fits = false;
@@ -446,16 +501,6 @@ impl Judge<'_, '_> {
             }
         }
         fits
-    }
-
-    /// Whether a request's reply, or a reply's request, has the partner that it should have: then the number of the transaction
-    /// says nothing that is not known.
-    fn is_answered_alike(&self, at: Said) -> bool {
-        let peer = |message: Option<&MessageDigest>| message.map(|m| m.peer).filter(|peer| *peer != NO_PEER);
-        let (Some(a), Some(b)) = (peer(self.work.a.message(at.a)), peer(self.work.b.message(at.b))) else {
-            return false;
-        };
-        self.partners.get(a as usize) == Some(&b)
     }
 
     fn is_slower(&self, left: &MessageDigest, right: &MessageDigest) -> bool {

@@ -152,6 +152,16 @@ impl FieldComparer<'_> {
     }
 
     fn is_same(&self, a: &DetailValue, b: &DetailValue) -> bool {
-        a.hash == b.hash && a.marks.len() == b.marks.len() && self.contradiction(a, b).is_none()
+        let alike = |kind: u64, x: u64, y: u64| {
+            let kind = self.scope.kind(kind);
+            match (self.renaming.of_a(kind, x), self.renaming.of_b(kind, y)) {
+                (None, None) => true,
+                (x, y) => x == y,
+            }
+        };
+        let marks = a.marks.iter().zip(&b.marks);
+        a.hash == b.hash
+            && a.marks.len() == b.marks.len()
+            && marks.into_iter().all(|(x, y)| alike(x.kind, x.value, y.value))
     }
 }

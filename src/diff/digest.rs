@@ -44,6 +44,8 @@ pub(super) struct MessageDigest {
     pub(super) elapsed: i64,
     /// The place of the request that it answers, or of the first reply to it; [`NO_PEER`] where there is none.
     pub(super) peer: u32,
+    /// Whether it is wanted: other messages only help to find what belongs together.
+    pub(super) wanted: bool,
 }
 
 /// The place of a message that there is not.
@@ -246,9 +248,7 @@ impl<'f> Digester<'f> {
             filter.keeps(record, names)
         });
         let &NameFacts { place, hash, may_refuse, ignored } = self.name(message.name.raw(), view.tables);
-        if ignored || !kept {
-            return;
-        }
+        let wanted = kept && !ignored;
         if view.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain && link.node == 0) {
             self.digest.sent_again += 1;
             return;
@@ -280,6 +280,7 @@ impl<'f> Digester<'f> {
             reply_to,
             elapsed,
             peer: NO_PEER,
+            wanted,
         };
         let index = self.digest.messages.len() as u32;
         self.digest.messages.push(digest);

@@ -69,6 +69,10 @@ impl Ballot {
 pub(super) struct Renaming {
     forward: HashMap<(u64, u64), (u64, Said)>,
     backward: HashMap<(u64, u64), (u64, Said)>,
+    /// Further numbers, by what is told as a difference of its own: those of the first capture that stand for one of the second, and
+    /// those of the second one.
+    told_a: HashMap<(u64, u64), u64>,
+    told_b: HashMap<(u64, u64), u64>,
 }
 
 /// What a pairing is, beside what is known.
@@ -101,14 +105,25 @@ impl Renaming {
         }
     }
 
+    /// Notes a contradiction that is told as a difference: in sets it is no further one.
+    pub(super) fn tell(&mut self, naming: Naming) {
+        let Naming { kind, a, b } = naming;
+        match (self.forward.get(&(kind, a)), self.backward.contains_key(&(kind, b))) {
+            (Some((known, _)), false) => drop(self.told_b.insert((kind, b), *known)),
+            (None, true) => drop(self.told_a.insert((kind, a), b)),
+            _ => {}
+        }
+    }
+
     /// A number of the first capture as the second one has it; `None` where that is not known.
     pub(super) fn of_a(&self, kind: u64, a: u64) -> Option<u64> {
-        self.forward.get(&(kind, a)).map(|(b, _)| *b)
+        self.forward.get(&(kind, a)).map(|(b, _)| *b).or_else(|| self.told_a.get(&(kind, a)).copied())
     }
 
     /// A number of the second capture, where the first one has it, too.
     pub(super) fn of_b(&self, kind: u64, b: u64) -> Option<u64> {
-        self.backward.get(&(kind, b)).map(|_| b)
+        let known = self.backward.contains_key(&(kind, b)).then_some(b);
+        known.or_else(|| self.told_b.get(&(kind, b)).copied())
     }
 }
 

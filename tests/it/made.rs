@@ -54,6 +54,11 @@ impl Made {
         self.frames += 1;
     }
 
+    /// The next frame is this many milliseconds later.
+    pub fn wait(&mut self, milliseconds: u32) {
+        self.frames += milliseconds;
+    }
+
     /// A TCP segment.
     pub fn tcp(&mut self, (from, to): (End, End), (seq, ack, flags): (u32, u32, u8), payload: &[u8]) {
         let segment = tcp((from, to), (seq, ack, flags), payload);

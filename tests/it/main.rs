@@ -10,6 +10,7 @@ mod capture_tshark;
 mod checksums;
 mod common;
 mod damaged;
+mod diff;
 mod export_chat;
 mod export_files;
 mod export_vault;

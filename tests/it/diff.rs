@@ -1,0 +1,401 @@
+//! Two captures side by side: real runs of the same client against the same server, copies that were damaged, and copies in which one
+//! thing was changed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{file, random};
+use crate::made::{ACK, End, Made, end};
+
+/// A run without encryption, and one with it of the same client against the same server, which also fetched files.
+const CLEAR: &str = "captures/moul/clear.pcapng.gz";
+const ENCRYPTED: &str = "captures/moul/full_dirtsand.pcapng";
+
+/// What the program prints, and its exit status.
+fn run(args: &[&str]) -> (String, String, i32) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let output = program.current_dir(file("")).arg("diff").args(args).args(["--keys", "keys/dirtsand.ini"]).output();
+    let output = output.unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&output.stdout), text(&output.stderr), output.status.code().unwrap())
+}
+
+/// The objects of `--json` without the last one, and the last one.
+fn compared(a: &str, b: &str, more: &[&str]) -> (Vec<Value>, Value) {
+    let (out, said, status) = run(&[&[a, b, "--json", "--quiet"], more].concat());
+    let mut lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sum = lines.pop().unwrap_or_else(|| panic!("{said}"));
+    let count: u64 = sum["differences"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    assert_eq!(count as usize, lines.len(), "{sum}");
+    assert_eq!(status, if lines.is_empty() { 0 } else { 4 });
+    (lines, sum)
+}
+
+/// One message of a capture whose plaintext is what was sent.
+#[derive(Clone)]
+struct Sent {
+    stream: u64,
+    client: bool,
+    name: String,
+    fields: Value,
+    bytes: Vec<u8>,
+    /// Milliseconds that pass before it.
+    wait: u32,
+}
+
+/// The messages of [`CLEAR`], in order, without the file server's.
+fn messages() -> Vec<Sent> {
+    let folder = folder("follow");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let follow = ["follow", "--all", "--raw", "--quiet", CLEAR, "-o"];
+    assert!(program.current_dir(file("")).args(follow).arg(&folder).status().unwrap().success());
+    let mut streams: BTreeMap<(u64, bool), Vec<u8>> = BTreeMap::new();
+    let records = crate::common::records(CLEAR, &[], &[]);
+    let messages = records.iter().filter(|record| record.get("message").is_some());
+    let sent = messages.map(|record| {
+        let (stream, client) = (record["stream"].as_u64().unwrap(), record["from"] == "client");
+        let side = if client { "client" } else { "server" };
+        let path = folder.join(format!("tcp-{stream:05}-{side}.bin"));
+        let all = streams.entry((stream, client)).or_insert_with(|| std::fs::read(path).unwrap());
+        let number = |key: &str| record[key].as_u64().unwrap() as usize;
+        let bytes = all[number("offset")..number("offset") + number("length")].to_vec();
+        let name = record["message"].as_str().unwrap().to_string();
+        Sent { stream, client, name, fields: record["fields"].clone(), bytes, wait: 0 }
+    });
+    let sent = sent.collect();
+    std::fs::remove_dir_all(folder).unwrap();
+    sent
+}
+
+/// A folder of this test's own.
+fn folder(name: &str) -> PathBuf {
+    let number = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("diff-{name}-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// A capture of these messages, as they are named by their places, and each piece of at most `most` bytes a segment of its own.
+fn capture(name: &str, messages: &[Sent], most: usize) -> String {
+    let mut made = Made::new();
+    let server: End = end(1, 14617);
+    let mut next: BTreeMap<(u64, bool), u32> = BTreeMap::new();
+    for sent in messages {
+        let client = end(2, 50_000 + sent.stream as u16);
+        if !next.contains_key(&(sent.stream, true)) {
+            made.open(client, server);
+            next.extend([((sent.stream, true), 1), ((sent.stream, false), 1)]);
+        }
+        made.wait(sent.wait);
+        let ends = if sent.client { (client, server) } else { (server, client) };
+        for piece in sent.bytes.chunks(most) {
+            let at = next[&(sent.stream, sent.client)];
+            made.tcp(ends, (at, next[&(sent.stream, !sent.client)], ACK), piece);
+            next.insert((sent.stream, sent.client), at + piece.len() as u32);
+        }
+    }
+    let path = folder(name).join("capture.pcap");
+    std::fs::write(&path, made.bytes).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+/// Compares the messages with what `change` makes of them.
+fn changed(name: &str, more: &[&str], change: impl FnOnce(&mut Vec<Sent>)) -> Vec<Value> {
+    let mut all = messages();
+    let a = capture(&format!("{name}-a"), &all, 1400);
+    change(&mut all);
+    let b = capture(&format!("{name}-b"), &all, 900);
+    let (found, sum) = compared(&a, &b, more);
+    let (turned, turned_sum) = compared(&b, &a, &[]);
+    if more.is_empty() {
+        assert_eq!(found.len(), turned.len(), "the other way round: {turned_sum} {turned:#?} {found:#?}");
+    }
+    assert!(sum["same"].as_u64().unwrap() > 300, "{sum}");
+    found
+}
+
+fn place(all: &[Sent], name: &str, fits: impl Fn(&Value) -> bool) -> usize {
+    all.iter().position(|sent| sent.name == name && fits(&sent.fields)).unwrap_or_else(|| panic!("no such {name}"))
+}
+
+/// Writes another 32-bit number in place of one that a message has.
+fn replace(sent: &mut Sent, old: u32, new: u32) -> usize {
+    let (old, new) = (old.to_le_bytes(), new.to_le_bytes());
+    let places: Vec<usize> =
+        (2..sent.bytes.len().saturating_sub(3)).filter(|at| sent.bytes[*at..*at + 4] == old).collect();
+    for at in &places {
+        sent.bytes[*at..*at + 4].copy_from_slice(&new);
+    }
+    places.len()
+}
+
+#[test]
+fn a_capture_and_itself_are_the_same() {
+    let (found, sum) = compared(ENCRYPTED, ENCRYPTED, &[]);
+    assert!(found.is_empty());
+    assert_eq!(sum["same"], 496);
+}
+
+#[test]
+fn two_runs_of_one_client_differ_in_nothing_but_what_one_of_them_left_out() {
+    let (found, sum) = compared(CLEAR, ENCRYPTED, &["-Y", "service != \"file\""]);
+    assert!(found.is_empty(), "{found:#?}");
+    assert_eq!(sum["same"], 425);
+    let (found, _) = compared(CLEAR, ENCRYPTED, &[]);
+    assert_eq!(found.len(), 71);
+    assert!(found.iter().all(|one| one["kind"] == "only_b" && one["service"] == "file" && one["a"].is_null()));
+    let (out, _, status) = run(&[CLEAR, ENCRYPTED, "--quiet"]);
+    assert_eq!(status, 4);
+    assert!(out.contains("only in B Cli2File_PingRequest"), "{out}");
+    assert!(out.contains("16 more like this"), "{out}");
+}
+
+#[test]
+fn volatile_fields_are_compared_if_strict() {
+    let (found, _) = compared(CLEAR, ENCRYPTED, &["-Y", "service != \"file\"", "--strict"]);
+    assert!(found.iter().any(|one| one["path"] == "fields.server_challenge"), "{found:#?}");
+}
+
+#[test]
+fn losses_are_no_differences() {
+    let (found, sum) = compared(ENCRYPTED, "captures/moul/mangled_gaps.pcap.gz", &[]);
+    assert!(found.is_empty(), "{found:#?}");
+    assert!(sum["lost"]["b"].as_u64().unwrap() > 20, "{sum}");
+    let all = messages();
+    let (a, whole) = (capture("whole", &all, 1400), std::fs::read(capture("lost", &all, 500)).unwrap());
+    let frames = frames(&whole);
+    // Of each direction the beginning is kept, and its last frame: nothing tells of bytes that were lost behind it.
+    let way = |frame: &[u8]| frame[16 + 20..16 + 24].to_vec();
+    let mut random = random();
+    for round in 0..4 {
+        let mut damaged = whole[..24].to_vec();
+        for (at, frame) in frames.iter().enumerate() {
+            let same = |frames: &[&[u8]]| frames.iter().filter(|other| way(other) == way(frame)).count();
+            if same(&frames[..at]) < 8 || same(&frames[at + 1..]) == 0 || random() % 20 != 0 {
+                damaged.extend(*frame);
+            }
+        }
+        let b = folder(&format!("damaged-{round}")).join("capture.pcap");
+        std::fs::write(&b, damaged).unwrap();
+        let (found, sum) = compared(&a, b.to_str().unwrap(), &[]);
+        assert!(found.is_empty(), "{sum} {found:#?}");
+        assert!(sum["lost"]["b"].as_u64().unwrap() > 0, "{sum}");
+    }
+}
+
+/// The frames of a pcap, each with the 16 bytes before it.
+fn frames(capture: &[u8]) -> Vec<&[u8]> {
+    let (mut all, mut at) = (Vec::new(), 24);
+    while at < capture.len() {
+        let length = u32::from_le_bytes(capture[at + 8..at + 12].try_into().unwrap()) as usize;
+        all.push(&capture[at..at + 16 + length]);
+        at += 16 + length;
+    }
+    all
+}
+
+#[test]
+fn one_value() {
+    let found = changed("value", &[], |all| {
+        let at = place(all, "Cli2Auth_AgeRequest", |fields| fields["age_name"] == "city");
+        let letter = all[at].bytes.iter().position(|byte| *byte == b'c').unwrap();
+        all[at].bytes[letter] = b'k';
+    });
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!((&found[0]["kind"], &found[0]["path"]), (&"value".into(), &"fields.age_name".into()));
+    assert_eq!(found[0]["values"], serde_json::json!(["city", "kity"]));
+    assert_ne!(found[0]["a"]["record"], Value::Null);
+}
+
+#[test]
+fn one_message_more_or_less() {
+    for name in
+        ["Cli2Auth_VaultNodeFetch", "Auth2Cli_VaultNodeFetched", "Cli2Game_PropagateBuffer", "Auth2Cli_PingReply"]
+    {
+        let found = changed("message", &[], |all| {
+            let places: Vec<usize> = (0..all.len()).filter(|at| all[*at].name == name).collect();
+            all.remove(places[places.len() / 2]);
+        });
+        assert_eq!(found.len(), 1, "{name}: {found:#?}");
+        assert_eq!((&found[0]["kind"], &found[0]["message"]), (&"only_a".into(), &name.into()));
+    }
+}
+
+#[test]
+fn one_order() {
+    for (name, stride) in
+        [("Cli2Game_PropagateBuffer", 1), ("Cli2Auth_VaultNodeFetch", 2), ("Game2Cli_PropagateBuffer", 3)]
+    {
+        let found = changed("order", &[], |all| {
+            let stream = all[place(all, name, |_| true)].stream;
+            let places: Vec<usize> =
+                (0..all.len()).filter(|at| all[*at].name == name && all[*at].stream == stream).collect();
+            let first = (places.len() / 2..).find(|at| all[places[*at]].bytes != all[places[*at + stride]].bytes);
+            let first = first.unwrap();
+            let moved = all.remove(places[first]);
+            all.insert(places[first + stride], moved);
+        });
+        assert_eq!(found.len(), 1, "{name}: {found:#?}");
+        assert_eq!((&found[0]["kind"], &found[0]["message"]), (&"order".into(), &name.into()));
+    }
+}
+
+#[test]
+fn one_refusal() {
+    let found = changed("refusal", &[], |all| {
+        let at = place(all, "Auth2Cli_AgeReply", |fields| fields["result"]["value"] == 0);
+        all[at].bytes[6] = 7;
+    });
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!((&found[0]["kind"], &found[0]["path"]), (&"refused".into(), &"fields.result".into()));
+    assert_eq!(found[0]["values"][1]["value"], 7);
+}
+
+#[test]
+fn one_delay() {
+    let later = |all: &mut Vec<Sent>| {
+        let at = place(all, "Auth2Cli_AgeReply", |fields| fields["result"]["value"] == 0);
+        all[at].wait = 400;
+    };
+    let found = changed("delay", &["--latency", "3"], later);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!((&found[0]["kind"], &found[0]["message"]), (&"latency".into(), &"Auth2Cli_AgeReply".into()));
+    assert!(changed("no-delay", &[], later).is_empty(), "without --latency");
+}
+
+/// The number of the player whose client says most.
+fn player(all: &[Sent]) -> u32 {
+    let at = place(all, "Cli2Auth_AcctSetPlayerRequest", |fields| fields["trans_id"] == 7);
+    all[at].fields["player_int"].as_u64().unwrap() as u32
+}
+
+#[test]
+fn other_numbers_for_the_same_things_are_no_difference() {
+    let found = changed("renamed", &[], |all| {
+        let player = player(all);
+        let places: usize = all.iter_mut().map(|sent| replace(sent, player, 0x7777_1234)).sum();
+        assert!(places > 30, "{places}");
+    });
+    // In compressed parts of messages the number still is the old one: that is the one difference.
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0]["path"], "fields.buffer.stream.message.clone_key.clone_player_id");
+}
+
+#[test]
+fn a_player_that_becomes_another_one_in_the_middle_is_found() {
+    for part in [2, 3, 10] {
+        let found = changed("meaning", &[], |all| {
+            let player = player(all);
+            let places: Vec<usize> =
+                (0..all.len()).filter(|at| replace(&mut all[*at].clone(), player, 1) > 0).collect();
+            let from = places.len() - places.len() / part;
+            let replaced: usize = places[from..].iter().map(|at| replace(&mut all[*at], player, 0x7777_1234)).sum();
+            assert!(replaced > 0);
+        });
+        assert!(!found.is_empty(), "the last of {part} parts");
+        assert!(found.iter().all(|one| one["identity"] == "player" || one["identity"] == "node"), "{found:#?}");
+        assert!(found.len() <= 2, "{found:#?}");
+        assert!(found[0]["elsewhere"][0]["record"].is_u64() && found[0]["elsewhere"][1]["record"].is_u64());
+    }
+}
+
+#[test]
+fn what_is_ignored_is_not_compared() {
+    let list = folder("ignore").join("list");
+    std::fs::write(&list, "# what this server may do\n\nfields.age_name   # any age\nCli2File_*\n").unwrap();
+    let change = |all: &mut Vec<Sent>| {
+        let at = place(all, "Cli2Auth_AgeRequest", |fields| fields["age_name"] == "city");
+        let letter = all[at].bytes.iter().position(|byte| *byte == b'c').unwrap();
+        all[at].bytes[letter] = b'k';
+    };
+    for more in [
+        &["--ignore", "*.age_name"][..],
+        &["--ignore", "Cli2Auth_AgeRequest fields.age_name"],
+        &["--ignore", "*AgeRequest"],
+        &["--ignore-file", list.to_str().unwrap()],
+    ] {
+        assert!(changed("ignored", more, change).is_empty(), "{more:?}");
+    }
+    assert_eq!(changed("ignored", &["--ignore", "Cli2Auth_PingRequest fields.age_name"], change).len(), 1);
+    let (_, said, status) = run(&[CLEAR, CLEAR, "--ignore", "fields.agename"]);
+    assert_eq!(status, 2, "{said}");
+    assert!(said.contains("age_name"), "{said}");
+}
+
+#[test]
+fn one_line_a_difference() {
+    let (out, said, status) = run(&[CLEAR, ENCRYPTED, "--oneline"]);
+    assert_eq!((out.lines().count(), status), (71, 4));
+    assert!(out.starts_with("captures/moul/full_dirtsand.pcapng:15: only_b: file ConnectPacket"), "{out}");
+    assert!(said.contains("A: ") && said.contains("B: "), "{said}");
+}
+
+#[test]
+fn secrets_are_hidden_in_differences_too() {
+    let strict = ["-Y", "service != \"file\"", "--strict"];
+    let shown = |more: &[&str]| {
+        let (found, _) = compared(CLEAR, ENCRYPTED, &[&strict[..], more].concat());
+        found.into_iter().find(|one| one["path"] == "fields.server_challenge").map(|one| one["values"].clone()).unwrap()
+    };
+    assert!(shown(&[])[0].is_u64());
+    assert_eq!(shown(&["--redact"])[0], "<redacted, 4 bytes>");
+}
+
+#[test]
+fn what_is_typed_wrong_is_said() {
+    for (args, text) in [
+        (&[CLEAR][..], "compares two captures"),
+        (&[CLEAR, CLEAR, CLEAR], "compares two captures"),
+        (&[CLEAR, "-"], "has to be a file"),
+        (&[CLEAR, CLEAR, "--latency", "0"], "from 1 on"),
+    ] {
+        let (out, said, status) = run(args);
+        assert_eq!((out.as_str(), status), ("", 2), "{said}");
+        assert!(said.contains(text), "{said}");
+    }
+    let (out, said, status) = run(&[CLEAR, "captures/no-such-file"]);
+    assert_eq!((out.as_str(), status), ("", 1), "{said}");
+}
+
+/// The two captures of `docs/diff.md`: the beginning of [`CLEAR`], and what a changed server makes of it. `DIFF_CAPTURES=write` writes them.
+#[test]
+fn the_captures_of_the_page_are_what_this_makes() {
+    let mut all: Vec<Sent> = messages().into_iter().filter(|sent| sent.stream < 2).take(70).collect();
+    let made = [capture("golden", &all, 1400), {
+        change_server(&mut all);
+        capture("changed", &all, 900)
+    }];
+    for (name, made) in ["captures/moul/golden.pcap", "captures/moul/changed.pcap"].iter().zip(&made) {
+        if std::env::var_os("DIFF_CAPTURES").is_some_and(|value| value == "write") {
+            std::fs::copy(made, file(name)).unwrap();
+        }
+        assert_eq!(std::fs::read(file(name)).unwrap(), std::fs::read(made).unwrap(), "{name}");
+    }
+    let (found, sum) = compared("captures/moul/golden.pcap", "captures/moul/changed.pcap", &["--latency", "3"]);
+    let kinds: Vec<&str> = found.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["latency", "only_a", "refused", "value", "order", "value"], "{sum} {found:#?}");
+}
+
+/// One of everything that may differ.
+fn change_server(all: &mut Vec<Sent>) {
+    let find = |all: &[Sent], name: &str, node: u64| {
+        place(all, name, |f| f["node_id"] == node || f["node_buffer"]["node_id"] == node)
+    };
+    let late = place(all, "GateKeeper2Cli_AuthSrvIpAddressReply", |_| true);
+    all[late].wait = 40;
+    all.remove(place(all, "Auth2Cli_VaultNodeAdded", |_| true));
+    let refused = place(all, "Auth2Cli_PlayerDeleteReply", |f| f["result"]["value"] == 0);
+    all[refused].bytes[6] = 6;
+    let named = find(all, "Auth2Cli_VaultNodeFetched", 10007);
+    let name: Vec<u8> = "Ae'gura".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let at = all[named].bytes.windows(name.len()).position(|part| part == name).unwrap();
+    all[named].bytes[at] = b'B';
+    let asked = find(all, "Cli2Auth_VaultNodeFetch", 10011);
+    let both: Vec<Sent> = all.drain(asked..asked + 2).collect();
+    all.splice(asked + 2..asked + 2, both);
+    let other = find(all, "Cli2Auth_VaultNodeFetch", 10125);
+    assert_eq!(replace(&mut all[other], 10125, 20125), 1);
+}
