@@ -3,13 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::align::{Hints, LaneMatches, LaneView, StreamScope, align, exact_key};
-use super::digest::{CaptureDigest, LaneDigest, Loss, MessageDigest, NO_PEER};
-use super::lcs::{Match, holes};
+use super::digest::{CaptureDigest, LaneDigest, MessageDigest, NO_PEER};
+use super::judge::Judge;
+use super::lcs::Match;
 use super::pairing::{StreamPair, pair_streams};
 use super::renaming::{Ballot, MarkParts, Naming, Renaming, Said, Scope, Verdict, match_sets};
 
-/// A reply that is later by less than this is never called slower, in nanoseconds.
-const SLOWER_BY: i64 = 5_000_000;
 /// Of a hundred messages, so many have the same numbers in both captures where these are copies of one.
 const COPIES: usize = 80;
 
@@ -166,20 +165,21 @@ fn are_copies(a: &CaptureDigest, b: &CaptureDigest) -> bool {
 }
 
 /// Both directions of a pair of streams.
-type PairMatches = [LaneMatches; 2];
+pub(super) type PairMatches = [LaneMatches; 2];
 
-struct Work<'d> {
-    a: &'d CaptureDigest,
-    b: &'d CaptureDigest,
+/// Two digests, and what is known of them.
+pub(super) struct Work<'d> {
+    pub(super) a: &'d CaptureDigest,
+    pub(super) b: &'d CaptureDigest,
     copies: bool,
-    renaming: Renaming,
+    pub(super) renaming: Renaming,
 }
 
 static NO_LANE: LaneDigest = LaneDigest { messages: Vec::new(), losses: Vec::new(), joined_late: false };
 
 impl<'d> Work<'d> {
     /// A direction of a pair of streams, in both captures; an empty one where there is no stream.
-    fn lanes(&self, pair: StreamPair, side: usize) -> [LaneView<'d>; 2] {
+    pub(super) fn lanes(&self, pair: StreamPair, side: usize) -> [LaneView<'d>; 2] {
         let view = |digest: &'d CaptureDigest, stream: Option<u32>| {
             let stream = stream.and_then(|place| digest.streams.get(place as usize));
             LaneView { digest, lane: stream.and_then(|stream| stream.lanes.get(side)).unwrap_or(&NO_LANE) }
@@ -212,7 +212,8 @@ impl<'d> Work<'d> {
 
     /// The messages of the first capture that are at another place in the second one.
     fn moved(&self, pairs: &[StreamPair], lanes: &[PairMatches]) -> HashSet<u32> {
-        let both = pairs.iter().zip(lanes).flat_map(|(pair, lanes)| lanes.iter().enumerate().map(move |of| (*pair, of)));
+        let both =
+            pairs.iter().zip(lanes).flat_map(|(pair, lanes)| lanes.iter().enumerate().map(move |of| (*pair, of)));
         both.flat_map(|(pair, (side, matches))| {
             let [a, _] = self.lanes(pair, side);
             matches.moved.iter().filter_map(move |one| a.lane.messages.get(one.a as usize).copied())
@@ -278,7 +279,7 @@ impl<'d> Work<'d> {
 
     /// Whether a request's reply, or a reply's request, has the partner that it should have: then the number of the transaction
     /// says nothing that is not known.
-    fn is_answered_alike(&self, at: Said, partners: &[u32]) -> bool {
+    pub(super) fn is_answered_alike(&self, at: Said, partners: &[u32]) -> bool {
         let peer = |message: Option<&MessageDigest>| message.map(|m| m.peer).filter(|peer| *peer != NO_PEER);
         let (Some(a), Some(b)) = (peer(self.a.message(at.a)), peer(self.b.message(at.b))) else { return false };
         partners.get(a as usize) == Some(&b)
@@ -318,195 +319,12 @@ impl<'d> Work<'d> {
     }
 }
 
-fn said<'d>(a: &LaneView<'d>, b: &LaneView<'d>, one: Match) -> Option<(Said, &'d MessageDigest, &'d MessageDigest)> {
+/// Two messages of a direction, by their places in it.
+pub(super) fn said<'d>(
+    a: &LaneView<'d>,
+    b: &LaneView<'d>,
+    one: Match,
+) -> Option<(Said, &'d MessageDigest, &'d MessageDigest)> {
     let at = Said { a: *a.lane.messages.get(one.a as usize)?, b: *b.lane.messages.get(one.b as usize)? };
     Some((at, a.get(one.a)?, b.get(one.b)?))
-}
-
-/// Contradictions that were found, and how many messages more say the same.
-type SaidNames = HashMap<Naming, u32>;
-
-/// Says what differs in a pair of streams.
-struct Judge<'w, 'd> {
-    work: &'w Work<'d>,
-    scope: StreamScope,
-    options: CompareOptions,
-    odd_sets: &'w [Said],
-    partners: &'w [u32],
-    /// The messages of the first capture that are at another place in the second one.
-    moved: &'w HashSet<u32>,
-    said: &'w mut SaidNames,
-}
-
-impl Judge<'_, '_> {
-    fn pair(&mut self, pair: StreamPair, lanes: &PairMatches) -> PairFindings {
-        let mut out = PairFindings { pair, findings: Vec::new(), lost: Vec::new(), same: 0 };
-        for (side, matches) in lanes.iter().enumerate() {
-            let views = self.work.lanes(pair, side);
-            self.lane(&views, matches, &mut out);
-        }
-        self.sort(&mut out.findings);
-        out
-    }
-
-    /// Puts the findings of both directions in the order of the first capture. What only the second one has comes behind what is
-    /// before it in its direction.
-    fn sort(&self, findings: &mut Vec<Finding>) {
-        let mut last = 0;
-        let mut keyed: Vec<(u32, Finding)> = Vec::new();
-        for finding in findings.drain(..) {
-            last = match finding {
-                Finding::OnlyB(_) => last,
-                Finding::OnlyA(a) => a,
-                Finding::Moved(at)
-                | Finding::Changed(at)
-                | Finding::Refused(at)
-                | Finding::Slower(at)
-                | Finding::Renamed { at, .. } => at.a,
-            };
-            keyed.push((last, finding));
-        }
-        keyed.sort_by_key(|(key, _)| *key);
-        findings.extend(keyed.into_iter().map(|(_, finding)| finding));
-    }
-
-    fn lane(&mut self, views: &[LaneView<'_>; 2], matches: &LaneMatches, out: &mut PairFindings) {
-        let [a, b] = views;
-        let moved_a: HashMap<u32, Match> = matches.moved.iter().map(|one| (one.a, *one)).collect();
-        let moved_b: HashMap<u32, Match> = matches.moved.iter().map(|one| (one.b, *one)).collect();
-        let lengths = [a.lane.messages.len(), b.lane.messages.len()];
-        let mut next = matches.in_order.iter().peekable();
-        for hole in holes(&matches.in_order, lengths) {
-            while let Some(one) = next.next_if(|one| (one.a as usize) < hole.a[0]) {
-                self.both(views, *one, out);
-            }
-            let left: Vec<u32> = (hole.a[0] as u32..hole.a[1] as u32).filter(|at| !moved_a.contains_key(at)).collect();
-            let right: Vec<u32> = (hole.b[0] as u32..hole.b[1] as u32).filter(|at| !moved_b.contains_key(at)).collect();
-            let left = self.not_lost(a, &left, b, hole.b, out);
-            let right = self.not_lost(b, &right, a, hole.a, out);
-            let index = |view: &LaneView<'_>, at: u32| view.lane.messages.get(at as usize).copied();
-            let wanted = |view: &LaneView<'_>, at: &u32| view.get(*at).is_some_and(|message| message.wanted);
-            let left = left.into_iter().filter(|at| wanted(a, at));
-            let right = right.into_iter().filter(|at| wanted(b, at));
-            out.findings.extend(left.filter_map(|at| index(a, at)).map(Finding::OnlyA));
-            out.findings.extend(right.filter_map(|at| index(b, at)).map(Finding::OnlyB));
-            for one in (hole.a[0] as u32..hole.a[1] as u32).filter_map(|at| moved_a.get(&at)) {
-                self.moved(views, *one, out);
-            }
-        }
-        for one in next {
-            self.both(views, *one, out);
-        }
-    }
-
-    /// Those of the messages `only` that no loss in the other capture explains. Bytes are counted: a loss explains as many.
-    fn not_lost(
-        &self,
-        own: &LaneView<'_>,
-        only: &[u32],
-        other: &LaneView<'_>,
-        hole: [usize; 2],
-        out: &mut PairFindings,
-    ) -> Vec<u32> {
-        let [from, to] = hole;
-        let in_hole = |loss: &&Loss| (from..=to).contains(&(loss.before as usize));
-        let losses: Vec<&Loss> = other.lane.losses.iter().filter(in_hole).collect();
-        let late = other.lane.joined_late && from == 0;
-        let bytes: u64 = losses.iter().map(|loss| loss.bytes).sum();
-        if only.is_empty() || bytes == 0 && !late {
-            return only.to_vec();
-        }
-        // Another run has messages of nearly the same length.
-        let mut left = if late { u64::MAX } else { bytes + bytes / 8 + 16 };
-        let length = |at: u32| own.get(at).map_or(0, |message| u64::from(message.length));
-        let mut kept = Vec::new();
-        for at in only {
-            match left.checked_sub(length(*at)) {
-                Some(rest) => left = rest,
-                None => kept.push(*at),
-            }
-        }
-        let record = losses.first().map_or(0, |loss| loss.record);
-        let side = usize::from(!std::ptr::eq(other.digest, self.work.a));
-        let messages = (only.len() - kept.len()) as u64;
-        out.lost.push(LostMessages { side, messages, record, bytes });
-        kept
-    }
-
-    /// The same message at two places. A reply follows its request, so its place is no further difference.
-    fn moved(&mut self, views: &[LaneView<'_>; 2], one: Match, out: &mut PairFindings) {
-        let [a, b] = views;
-        let Some((at, left, right)) = said(a, b, one) else { return };
-        let follows = left.reply_to != 0 && self.work.is_answered_alike(at, self.partners);
-        if !left.wanted && !right.wanted {
-            return;
-        }
-        match follows && self.moved.contains(&left.peer) {
-            true => out.same += 1,
-            false => out.findings.push(Finding::Moved(at)),
-        }
-    }
-
-    /// Two messages that belong together.
-    fn both(&mut self, views: &[LaneView<'_>; 2], one: Match, out: &mut PairFindings) {
-        let [a, b] = views;
-        let Some((at, left, right)) = said(a, b, one).filter(|(_, a, b)| a.wanted || b.wanted) else { return };
-        let before = out.findings.len();
-        let mut fits = true;
-        if (left.refused == 0) != (right.refused == 0) {
-            out.findings.push(Finding::Refused(at));
-        } else if left.content != right.content || left.form != right.form || self.odd_sets.contains(&at) {
-            out.findings.push(Finding::Changed(at));
-        } else {
-            fits = self.names(at, left, right, out);
-        }
-        if self.is_slower(left, right) {
-            out.findings.push(Finding::Slower(at));
-        }
-        out.same += u64::from(fits && out.findings.len() == before);
-    }
-
-    /// Says which identities contradict what is known of them, each contradiction once. Returns whether none does.
-    fn names(&mut self, at: Said, left: &MessageDigest, right: &MessageDigest, out: &mut PairFindings) -> bool {
-        let (x, y) = (self.work.a.marks_of(left), self.work.b.marks_of(right));
-        if x.iter().any(|mark| mark.kind == super::content::IdentityMark::END) {
-            let (x, y) = (MarkParts::new(x), MarkParts::new(y));
-            return self.plain_names(at, &x.plain, &y.plain, out);
-        }
-        self.plain_names(at, x, y, out)
-    }
-
-    fn plain_names(
-        &mut self,
-        at: Said,
-        x: &[super::content::IdentityMark],
-        y: &[super::content::IdentityMark],
-        out: &mut PairFindings,
-    ) -> bool {
-        let (mut fits, mut last) = (true, None);
-        for (a, b) in x.iter().zip(y) {
-            let naming = Naming { kind: self.scope.kind(a.kind), a: a.value, b: b.value };
-            let Verdict::Contradicts(known, by) = self.work.renaming.verdict(naming) else { continue };
-            if naming.kind != a.kind && self.work.is_answered_alike(at, self.partners) {
-                continue;
-            }
-            fits = false;
-            // One number may stand for things of several kinds: that is said once.
-            let again = last.replace((naming.a, naming.b)) == Some((naming.a, naming.b));
-            if let Some(more) = self.said.get_mut(&naming) {
-                *more += 1;
-            } else if !again {
-                self.said.insert(naming, 0);
-                out.findings.push(Finding::Renamed { at, naming, known, by, more: 0 });
-            }
-        }
-        fits
-    }
-
-    fn is_slower(&self, left: &MessageDigest, right: &MessageDigest) -> bool {
-        let Some(factor) = self.options.latency else { return false };
-        let both = left.reply_to != 0 && right.reply_to != 0;
-        both && right.elapsed as f64 > left.elapsed as f64 * factor
-            && right.elapsed.saturating_sub(left.elapsed) > SLOWER_BY
-    }
 }

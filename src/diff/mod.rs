@@ -16,6 +16,7 @@ mod difference;
 mod digest;
 mod hash;
 mod ignore;
+mod judge;
 mod lcs;
 mod pairing;
 mod renaming;
