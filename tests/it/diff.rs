@@ -379,6 +379,12 @@ fn the_captures_of_the_page_are_what_this_makes() {
     assert_eq!(kinds, ["latency", "only_a", "refused", "value", "order", "value"], "{sum} {found:#?}");
 }
 
+#[test]
+fn the_script_of_the_page_is_the_one_that_is_run() {
+    let [page, script] = ["docs/diff.md", ".ci/compare"].map(|name| std::fs::read_to_string(file(name)).unwrap());
+    assert!(page.contains(&format!("```sh\n{script}```")), "{script}");
+}
+
 /// One of everything that may differ.
 fn change_server(all: &mut Vec<Sent>) {
     let find = |all: &[Sent], name: &str, node: u64| {

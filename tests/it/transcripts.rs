@@ -36,6 +36,11 @@ fn your_protocol() {
 }
 
 #[test]
+fn page_of_diff() {
+    check("docs/diff.md");
+}
+
+#[test]
 fn every_transcript_has_its_test() {
     let paths = std::fs::read_dir(file("tests/transcripts")).unwrap().map(|e| e.unwrap().path());
     let transcripts = paths.filter(|f| f.extension().is_some_and(|e| e == "md"));
