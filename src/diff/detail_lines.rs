@@ -24,6 +24,8 @@ pub(super) struct FieldLine {
 pub(super) struct FieldComparer<'r> {
     pub(super) renaming: &'r Renaming,
     pub(super) scope: StreamScope,
+    /// Both messages are tied to requests or replies, so the numbers of their transactions say nothing more.
+    pub(super) tied: bool,
     pub(super) lines: Vec<FieldLine>,
 }
 
@@ -56,6 +58,9 @@ impl FieldComparer<'_> {
         // The hash of a value that identifies something says nothing of the value; the marks do.
         a.marks.iter().zip(&b.marks).find_map(|(x, y)| {
             let naming = Naming { kind: self.scope.kind(x.kind), a: x.value, b: y.value };
+            if self.tied && naming.kind != x.kind {
+                return None;
+            }
             match self.renaming.verdict(naming) {
                 Verdict::Contradicts(known, said) => Some((naming, known, said)),
                 _ => None,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::compare::{Comparison, Finding, LostMessages, PairFindings, scope};
 use super::detail::{DetailMessage, DetailStore};
 use super::detail_lines::{FieldComparer, FieldLine};
-use super::digest::{CaptureDigest, MessageDigest};
+use super::digest::{CaptureDigest, MessageDigest, NO_PEER};
 use super::renaming::{Naming, Said};
 
 /// What differs.
@@ -266,7 +266,7 @@ impl<'c> Teller<'c, '_> {
     /// Fields whose values differ, and forms.
     fn changed(&mut self, two: &Two<'_>) -> (Vec<FieldDifference>, Vec<FieldLine>) {
         let [Some(a), Some(b)] = two.details else { return (vec![unseen()], Vec::new()) };
-        let lines = self.lines(a, b);
+        let lines = self.lines(a, b, two.a.peer != NO_PEER && two.b.peer != NO_PEER);
         let mut out = Vec::new();
         let form = two.a.form != two.b.form;
         if form {
@@ -291,9 +291,9 @@ impl<'c> Teller<'c, '_> {
         (out, lines)
     }
 
-    fn lines(&self, a: &DetailMessage, b: &DetailMessage) -> Vec<FieldLine> {
-        let mut comparer =
-            FieldComparer { renaming: &self.comparison.renaming, scope: scope(self.number), lines: Vec::new() };
+    fn lines(&self, a: &DetailMessage, b: &DetailMessage, tied: bool) -> Vec<FieldLine> {
+        let (renaming, scope) = (&self.comparison.renaming, scope(self.number));
+        let mut comparer = FieldComparer { renaming, scope, tied, lines: Vec::new() };
         comparer.compare("fields", &a.fields, &b.fields);
         comparer.lines
     }
@@ -308,7 +308,7 @@ impl<'c> Teller<'c, '_> {
     ) -> (Vec<FieldDifference>, Vec<FieldLine>) {
         let [naming, known] = names;
         let lines = match two.details {
-            [Some(a), Some(b)] => self.lines(a, b),
+            [Some(a), Some(b)] => self.lines(a, b, false),
             _ => Vec::new(),
         };
         let here = lines.iter().find(|line| line.against.is_some_and(|(other, ..)| other == naming));

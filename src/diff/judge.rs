@@ -119,7 +119,8 @@ impl Judge<'_, '_> {
         }
         let record = losses.first().map_or(0, |loss| loss.record);
         let side = usize::from(!std::ptr::eq(other.digest, self.work.a));
-        let messages = (only.len() - kept.len()) as u64;
+        let wanted = |at: &&u32| own.get(**at).is_some_and(|message| message.wanted);
+        let messages = (only.iter().filter(wanted).count() - kept.iter().filter(wanted).count()) as u64;
         out.lost.push(LostMessages { side, messages, record, bytes });
         kept
     }

@@ -174,7 +174,7 @@ fn losses_are_no_differences() {
         let mut damaged = whole[..24].to_vec();
         for (at, frame) in frames.iter().enumerate() {
             let same = |frames: &[&[u8]]| frames.iter().filter(|other| way(other) == way(frame)).count();
-            if same(&frames[..at]) < 8 || same(&frames[at + 1..]) == 0 || random() % 20 != 0 {
+            if same(&frames[..at]) < 8 || same(&frames[at + 1..]) == 0 || !random().is_multiple_of(20) {
                 damaged.extend(*frame);
             }
         }
