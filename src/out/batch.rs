@@ -63,7 +63,15 @@ enum FieldsAt {
     /// In a tree, by its place.
     Tree(usize),
     /// Only in its bytes.
-    Unread(MessageId),
+    Unread(Unread),
+}
+
+/// A message that came as an outline.
+#[derive(Clone, Copy)]
+struct Unread {
+    id: MessageId,
+    /// The text of problems that were [left out](crate::tree::Outline::left_out).
+    left_out: Option<&'static str>,
 }
 
 /// Reads messages that came as outlines, from their bytes.
@@ -80,9 +88,12 @@ impl OutlineReader {
         OutlineReader { evaluator, tree: Tree::new() }
     }
 
-    fn read(&mut self, tables: &Tables, id: MessageId, from: Side, bytes: &[u8]) {
-        let Some(def) = tables.message(id) else { return self.tree.clear() };
+    fn read(&mut self, tables: &Tables, unread: Unread, from: Side, bytes: &[u8]) {
+        let Some(def) = tables.message(unread.id) else { return self.tree.clear() };
         self.evaluator.message(tables, def.service, from.index(), bytes, &mut self.tree);
+        if let Some(text) = unread.left_out {
+            self.tree.leave_out(text, false);
+        }
     }
 }
 
@@ -148,7 +159,7 @@ impl Batch {
     pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         let Outlined { message, id, outline, .. } = record.body;
         self.tree_bytes += outline.len() as usize * size_of::<Node>();
-        let what = self.message(message, FieldsAt::Unread(id));
+        let what = self.message(message, FieldsAt::Unread(Unread { id, left_out: outline.left_out() }));
         self.head(record, what);
     }
 
@@ -180,9 +191,9 @@ impl Batch {
         let mut tables = TablesByName::new(tables);
         for head in &mut self.heads {
             let BatchedBody::Message { bytes, fields, .. } = &mut head.what else { continue };
-            let FieldsAt::Unread(id) = *fields else { continue };
+            let FieldsAt::Unread(unread) = *fields else { continue };
             let Some(tables) = tables.of(head.protocol) else { continue };
-            reader.read(tables, id, head.from, self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
+            reader.read(tables, unread, head.from, self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
             *fields = FieldsAt::Tree(self.trees.len());
             let another = self.spare.pop().unwrap_or_default();
             self.trees.push(std::mem::replace(&mut reader.tree, another));
@@ -232,8 +243,8 @@ impl Batch {
                 let (name, bytes) = (self.text(name), self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
                 let tree = match fields {
                     FieldsAt::Tree(at) => self.trees.get(at),
-                    FieldsAt::Unread(id) => {
-                        reader.read(tables, id, from, bytes);
+                    FieldsAt::Unread(unread) => {
+                        reader.read(tables, unread, from, bytes);
                         Some(&reader.tree)
                     }
                 };

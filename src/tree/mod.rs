@@ -313,9 +313,11 @@ impl Tree {
         &self.problems
     }
 
-    /// Takes out the problems for which `keep` is false.
-    pub fn retain_problems(&mut self, keep: impl FnMut(&Problem) -> bool) {
-        self.problems.retain(keep);
+    /// Takes out the problems with a fixed text, which was said before. Returns how many there were. Spares the first of them where `but_one` is set.
+    pub fn leave_out(&mut self, text: &str, but_one: bool) -> u64 {
+        let (before, mut spare) = (self.problems.len(), but_one);
+        self.problems.retain(|problem| !problem.has_text(text) || std::mem::take(&mut spare));
+        (before - self.problems.len()) as u64
     }
 
     /// Adds a problem. A message keeps at most [`Tree::MAX_PROBLEMS`].

@@ -7,6 +7,8 @@ use super::{Buffer, Checkpoint, Kind, Node, Problem, Tree, mark};
 pub struct Outline {
     nodes: u32,
     problems: Vec<Problem>,
+    /// The text of problems that were taken out.
+    left_out: Option<&'static str>,
     /// All [`mark`]s any node may have had since it was cleared.
     seen: u8,
     /// Something came up that only a tree can tell.
@@ -21,6 +23,7 @@ impl Outline {
     pub fn clear(&mut self) {
         self.nodes = 0;
         self.problems.clear();
+        self.left_out = None;
         self.seen = 0;
         self.partial = false;
         self.made = 0;
@@ -78,6 +81,22 @@ impl Outline {
     /// What went wrong or is worth saying, in the order it was met.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// Takes out the problems with a fixed text, which was said of an earlier message. Returns how many there were.
+    pub fn leave_out(&mut self, text: &'static str) -> u64 {
+        let before = self.problems.len();
+        self.problems.retain(|problem| !problem.has_text(text));
+        let taken = before - self.problems.len();
+        if taken > 0 {
+            self.left_out = Some(text);
+        }
+        taken as u64
+    }
+
+    /// The text of the problems that were taken out. A caller that reads the message into a tree has to take them out there as well.
+    pub fn left_out(&self) -> Option<&'static str> {
+        self.left_out
     }
 
     /// Adds a problem. As many are kept as in a tree.

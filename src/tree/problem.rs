@@ -96,6 +96,12 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// Whether its text is this fixed one, without numbers.
+    #[inline]
+    pub fn has_text(&self, text: &str) -> bool {
+        matches!(self.text, ProblemText::Fixed(own) if own == text)
+    }
+
     /// A problem with a fixed text and up to two numbers.
     pub fn new(severity: Severity, node: u32, text: &'static str, a: i64, b: i64) -> Self {
         Problem { severity, node, text: ProblemText::Fixed(text), a, b, bytes: None }

@@ -139,5 +139,5 @@ fn what_is_said_of_many_fields_is_said_once() {
     let note = "  · note, 48 times: a boolean of 204: in refs[0].seen, refs[1].seen, refs[2].seen and others\n";
     assert_eq!(text.matches(note).count(), 1, "{text}");
     assert_eq!(text.matches("a boolean of 204").count(), 1);
-    assert!(text.contains("  · note, 2 times: ") && text.contains("  · note: "));
+    assert!(text.contains("  · note: "), "what is said once has no number");
 }

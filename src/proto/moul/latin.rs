@@ -4,7 +4,6 @@
 use super::super::{Context, EventKind, Moment, Side};
 use super::session::MoulSession;
 use crate::table::ServiceId;
-use crate::tree::{Problem, ProblemText};
 
 /// The note of such a text.
 pub(super) const LATIN_1: &str = "not UTF-8: read as Latin-1";
@@ -27,32 +26,25 @@ pub(super) struct ReadMessage<'a> {
 }
 
 impl LatinTexts {
-    /// Takes notes of what was said before out of a message. Returns whether the message is still in the outline: one whose notes are not those of
-    /// its bytes alone has to be in the tree.
+    /// Takes notes of what was said before out of a message. Returns whether the message is still in the outline: the first message with such a note
+    /// has to be in the tree, since only some of its notes are taken out.
     pub(super) fn say_once(&mut self, read: &ReadMessage<'_>, context: &mut Context<'_>) -> bool {
+        let unsaid = read.from.of(&mut self.unsaid);
         if read.outlined {
-            let outline = context.outline.as_ref();
-            if !outline.is_some_and(|outline| outline.problems().iter().any(is_latin)) {
+            let Some(outline) = &mut context.outline else { return true };
+            if self.said || !outline.problems().iter().any(|problem| problem.has_text(LATIN_1)) {
+                *unsaid += outline.leave_out(LATIN_1);
                 return true;
             }
             let Context { tables, evaluator, tree, .. } = context;
             evaluator.message(tables, read.service, read.from.index(), read.bytes, *tree);
         }
-        if context.tree.problems().iter().any(is_latin) {
-            let unsaid = read.from.of(&mut self.unsaid);
-            let said = &mut self.said;
-            context.tree.retain_problems(|problem| {
-                let keep = !is_latin(problem) || !std::mem::replace(said, true);
-                *unsaid += u64::from(!keep);
-                keep
-            });
+        if context.tree.problems().iter().any(|problem| problem.has_text(LATIN_1)) {
+            let first = !std::mem::replace(&mut self.said, true);
+            *unsaid += context.tree.leave_out(LATIN_1, first);
         }
         false
     }
-}
-
-fn is_latin(problem: &Problem) -> bool {
-    matches!(problem.text, ProblemText::Fixed(text) if text == LATIN_1)
 }
 
 impl MoulSession {
