@@ -34,7 +34,7 @@ fn engine(name: SqlName) -> SqlEngine {
     }
 }
 
-/// One definition a line, and within a protocol one message a line: a table's change shows as the lines it concerns.
+/// One definition a line, one message a line within a protocol, and one line a protocol: a change of a table shows as the lines it concerns.
 fn write(schema: &Value, out: &mut Vec<u8>) {
     let empty = serde_json::Map::new();
     let top = schema.as_object().unwrap_or(&empty);
@@ -51,13 +51,18 @@ fn write(schema: &Value, out: &mut Vec<u8>) {
     out.extend_from_slice(b"}\n}\n");
 }
 
-/// A definition's text. That of a protocol is nothing but a list of its messages.
+/// A definition's text, with each part of its `allOf` on a line: the messages of a protocol, the protocols of a message.
 fn definition(def: &Value) -> String {
-    match def.as_object().filter(|d| d.len() == 1).and_then(|d| d.get("allOf")?.as_array()) {
-        Some(messages) if !messages.is_empty() => {
-            let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
-            format!("{{\"allOf\":[\n{}\n]}}", lines.join(",\n"))
-        }
-        _ => def.to_string(),
-    }
+    let Some(object) = def.as_object() else { return def.to_string() };
+    let keys: Vec<String> = object
+        .iter()
+        .map(|(key, value)| match value.as_array() {
+            Some(parts) if key == "allOf" && !parts.is_empty() => {
+                let lines: Vec<String> = parts.iter().map(Value::to_string).collect();
+                format!("\"allOf\":[\n{}\n]", lines.join(",\n"))
+            }
+            _ => format!("{}:{value}", Value::from(key.as_str())),
+        })
+        .collect();
+    format!("{{{}}}", keys.join(","))
 }
