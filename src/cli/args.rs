@@ -97,6 +97,9 @@ pub struct ReadArgs {
     /// Only the records an expression keeps, such as 'message == "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'
     #[arg(short = 'Y', long, value_name = "EXPR")]
     pub filter: Option<String>,
+    /// Only the records of this session, by the number that `moulsniff sessions` gives it; the captures are read twice
+    #[arg(long, value_name = "N")]
+    pub session: Option<u64>,
     /// One line a record with these values, tab-separated below a header: record keys and field paths, separated by commas
     #[arg(long, value_name = "A,B,C")]
     pub columns: Option<String>,
@@ -370,9 +373,6 @@ pub struct SessionsArgs {
     /// Tell what each session did, step by step
     #[arg(long)]
     pub story: bool,
-    /// Only this session, by its number
-    #[arg(long, value_name = "N")]
-    pub session: Option<u64>,
     /// The session (where only one is wanted), the captures, and how to read them.
     #[command(flatten)]
     pub read: ReadArgs,

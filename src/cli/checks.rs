@@ -35,6 +35,7 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
         ("--bytes", read.bytes, cli.command.is_none()),
         ("--oneline", read.oneline, matches!(cli.command, None | Some(Command::Diff(_)))),
         ("--time", read.time != TimeWord::Absolute, cli.command.is_none()),
+        ("--filter", read.filter.is_some(), !matches!(cli.command, Some(Command::Sessions(_)))),
     ] {
         if typed && !works {
             return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));

@@ -18,6 +18,7 @@ mod pseudonyms;
 mod read;
 mod report;
 mod schema;
+mod session_pass;
 mod sessions;
 mod size;
 mod split;

@@ -7,12 +7,14 @@ use crate::captured::file_name;
 use crate::remark;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use super::args::{ReadArgs, TimeWord, When};
 use super::ending::Ending;
 use super::error::CliError;
 use super::given::example_protocol;
+use super::session_pass::session_map;
 use super::{files, load, pseudonyms};
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
@@ -35,6 +37,8 @@ pub(super) struct Plan {
     pub(super) setup: Setup,
     /// Which records count.
     pub(super) filter: Option<Filter>,
+    /// What `--columns` and `--csv` print of each record.
+    columns: Option<Paths>,
     /// After how many of these records the run ends.
     pub(super) limit: u64,
     /// Secrets are hidden.
@@ -47,11 +51,22 @@ impl Plan {
     /// Resolves what was typed. Reads the files that it names, except captures.
     pub(super) fn new(args: &ReadArgs) -> Result<Plan, CliError> {
         let (setup, reading) = (setup(args)?, reading(args)?);
-        let filter = filter(args, &setup)?;
+        let mut filter = filter(args, &setup)?;
+        let mut columns = columns(args, &setup)?;
+        let mut setup = pseudonyms::meet(&reading, setup)?;
+        let asked = [filter.as_ref().map(Filter::wants_session), columns.as_ref().map(Paths::wants_session)];
+        if asked.contains(&Some(true)) {
+            let (ready, map) = session_map(&reading, setup, args.session)?;
+            setup = ready;
+            let map = Arc::new(map);
+            filter = filter.map(|filter| filter.with_sessions(Arc::clone(&map)));
+            columns = columns.map(|columns| columns.with_sessions(Arc::clone(&map)));
+        }
         Ok(Plan {
-            setup: pseudonyms::meet(&reading, setup)?,
+            setup,
             reading,
             filter,
+            columns,
             limit: args.count.unwrap_or(u64::MAX),
             redact: args.redact,
             ending: Ending { quiet: args.quiet, strict: args.strict },
@@ -61,9 +76,8 @@ impl Plan {
     /// What writes the records, for `args` that ask for them on a standard output that is a terminal or not. What belongs at the output's
     /// beginning is appended to `out`.
     pub(super) fn writer(&self, args: &ReadArgs, terminal: bool, out: &mut Vec<u8>) -> Result<RecordWriter, CliError> {
-        if args.columns.is_some() || args.csv {
-            let paths = columns(args, &self.setup)?;
-            return Ok(RecordWriter::Columns(Box::new(Columns::new(paths, args.csv, args.redact, out))));
+        if let Some(paths) = &self.columns {
+            return Ok(RecordWriter::Columns(Box::new(Columns::new(paths.clone(), args.csv, args.redact, out))));
         }
         if args.json {
             let options = JsonOptions { spans: args.spans, redact: args.redact };
@@ -135,19 +149,29 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
 }
 
 fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
-    let Some(text) = &args.filter else { return Ok(None) };
-    let filter = Filter::compile(text, &setup.tables, args.redact)
-        .map_err(|error| CliError::Expression(format!("filter: {error}")))?;
+    let compile = |text: &str| {
+        Filter::compile(text, &setup.tables, args.redact)
+            .map_err(|error| CliError::Expression(format!("filter: {error}")))
+    };
+    let session = args.session.map(|number| compile(&format!("session == {number}"))).transpose()?;
+    let Some(text) = &args.filter else { return Ok(session) };
+    let filter = compile(text)?;
     if !args.quiet {
         let notes = filter.notes().iter().map(ToString::to_string);
         for note in notes.chain(filter.doubts().iter().map(ToString::to_string)) {
             remark::say(format_args!("moulsniff: filter: {note}"));
         }
     }
-    Ok(Some(filter))
+    Ok(Some(match session {
+        Some(session) => session.and(filter),
+        None => filter,
+    }))
 }
 
-fn columns(args: &ReadArgs, setup: &Setup) -> Result<Paths, CliError> {
+fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
+    if args.columns.is_none() && !args.csv {
+        return Ok(None);
+    }
     let list = args.columns.as_deref().unwrap_or(DEFAULT_COLUMNS);
     let paths = Paths::compile(list, &setup.tables, args.redact)
         .map_err(|error| CliError::Expression(format!("columns: {error}")))?;
@@ -156,7 +180,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Paths, CliError> {
             remark::say(format_args!("moulsniff: columns: {doubt}"));
         }
     }
-    Ok(paths)
+    Ok(Some(paths))
 }
 
 /// `tcp:14000=moul`, or `14000=moul`.

@@ -31,6 +31,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     };
     let name = |path: &PathBuf| path.file_name().map_or("capture".into(), |name| name.to_string_lossy().into_owned());
     let mut limits = Vec::new();
+    if let Some(number) = args.read.session {
+        limits.push(format!("Only session {number}."));
+    }
     if let Some(filter) = &args.read.filter {
         limits.push(format!("Only the records that this filter keeps: {filter}"));
     }
@@ -62,6 +65,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     let mut outcome = Run::new(&reading, setup)?.into_output(&mut collector);
     let summary = outcome.pipeline.summary();
     collector.over.extend(collector.sessions.finish());
+    if let Some(number) = args.read.session {
+        collector.over.retain(|session| session.number == number);
+    }
     let sessions = collector.over.iter().map(described).collect();
     let keys = std::mem::take(&mut collector.keys).into_iter().collect();
     let about = About { frames: summary.flow.frames, bytes: summary.bytes, keys, sessions };

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::args::{ReadArgs, SessionsArgs};
 use super::error::{CliError, Status};
 use super::plan::Plan;
+use super::session_pass::no_session;
 use crate::facts::{Session, Sessions};
 use crate::out::Record;
 use crate::out::sessions::{SESSION_COLUMNS, session_csv, session_json, session_text};
@@ -18,13 +19,8 @@ const KEEP: usize = 64 << 10;
 pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     let (only, read) = args.resolved();
     let Plan { reading, setup, ending, .. } = Plan::new(&read)?;
-    let printing = Printing { form: args.form(&read), story: args.story, only, out: Vec::new(), error: None };
-    let mut collector = SessionsOutput {
-        printing,
-        sessions: Sessions::default(),
-        names: Annotator::default(),
-        store: AnnotationStore::default(),
-    };
+    let printing = Printing { form: args.form(&read), story: args.story, only, count: 0, out: Vec::new(), error: None };
+    let mut collector = SessionsOutput { printing, sessions: NamedSessions::default() };
     if matches!(collector.printing.form, SessionsForm::Csv) {
         collector.printing.out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
     }
@@ -37,6 +33,10 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
+    }
+    let count = collector.printing.count;
+    if let Some(only) = only.filter(|only| !(1..=count).contains(only)) {
+        return Err(no_session(only, count));
     }
     ending.say_summary(&outcome);
     ending.status(&outcome, None)
@@ -52,7 +52,8 @@ impl SessionsArgs {
         if number.is_some() {
             read.captures.remove(0);
         }
-        (self.session.or(number), read)
+        // Every session is collected here, so that nothing is read twice for the one that is wanted.
+        (read.session.take().or(number), read)
     }
 
     fn form(&self, read: &ReadArgs) -> SessionsForm {
@@ -77,19 +78,37 @@ pub(super) enum SessionsForm {
 
 /// Hands records to the collector, and prints the sessions that are over.
 struct SessionsOutput {
-    sessions: Sessions,
-    names: Annotator,
-    store: AnnotationStore,
+    sessions: NamedSessions,
     printing: Printing,
 }
 
-impl Output for SessionsOutput {
-    fn record(&mut self, record: &Record<'_>) {
+/// Collects sessions, with the names that earlier records give.
+#[derive(Default)]
+pub(super) struct NamedSessions {
+    sessions: Sessions,
+    names: Annotator,
+    store: AnnotationStore,
+}
+
+impl NamedSessions {
+    /// Takes the next record. Returns the sessions that are over by then.
+    pub(super) fn record(&mut self, record: &Record<'_>) -> Vec<Session> {
         self.store.clear(KEEP);
         let range = self.names.next(record, &mut self.store);
         let names = self.store.get(range);
         self.sessions.record(record, &|node| names.name_of(node).map(|(name, _)| name));
-        let over = self.sessions.take_finished();
+        self.sessions.take_finished()
+    }
+
+    /// The captures are over: every session is.
+    pub(super) fn finish(&mut self) -> Vec<Session> {
+        self.sessions.finish()
+    }
+}
+
+impl Output for SessionsOutput {
+    fn record(&mut self, record: &Record<'_>) {
+        let over = self.sessions.record(record);
         if !over.is_empty() {
             self.printing.sessions(&over);
             self.printing.flush();
@@ -106,12 +125,15 @@ struct Printing {
     story: bool,
     /// The only session that is printed, by its number.
     only: Option<u64>,
+    /// How many sessions there are so far.
+    count: u64,
     out: Vec<u8>,
     error: Option<io::Error>,
 }
 
 impl Printing {
     fn sessions(&mut self, sessions: &[Session]) {
+        self.count = sessions.iter().map(|session| session.number).fold(self.count, u64::max);
         for session in sessions.iter().filter(|session| self.only.is_none_or(|only| session.number == only)) {
             match self.form {
                 SessionsForm::Json => {

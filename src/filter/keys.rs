@@ -45,7 +45,7 @@ pub(super) enum KeyParts {
 /// A key of a record.
 #[derive(Debug)]
 pub(super) struct RecordKey {
-    /// As in the JSON.
+    /// As in the JSON, where that has it.
     pub(super) name: &'static str,
     pub(super) kind: KeyKind,
     pub(super) parts: KeyParts,
@@ -58,14 +58,18 @@ pub(super) struct RecordKey {
 /// Takes a key's value from a record.
 type Getter = for<'a> fn(&RecordScope<'a>) -> Option<RecordValue<'a>>;
 
+/// The key that is in no JSON: only once captures were read to their end it is known which record belongs to which session.
+const SESSION: &str = "session";
+
 /// All keys, in the order in which columns list what is found at any depth.
 #[rustfmt::skip]
-pub(super) static KEYS: [RecordKey; 34] = [
+pub(super) static KEYS: [RecordKey; 35] = [
     key("record", KeyKind::Number, |s| int(s.record.number)),
     key("time", KeyKind::Time, |s| Some(RecordValue::Time(s.record.at.time))),
     key("frame", KeyKind::Number, |s| int(s.record.at.frame)),
     key("transport", KeyKind::Word, |s| text(s.record.transport.word())),
     key("stream", KeyKind::Number, |s| int(s.record.stream)),
+    key(SESSION, KeyKind::Number, |s| s.session().and_then(int)),
     key("src", KeyKind::Host, |s| Some(RecordValue::Address(s.record.src))),
     key("dst", KeyKind::Host, |s| Some(RecordValue::Address(s.record.dst))),
     key("from", KeyKind::Word, |s| text(s.record.from.word())),
@@ -150,6 +154,11 @@ impl RecordKey {
     /// The key with a name.
     pub(super) fn named(name: &str) -> Option<&'static RecordKey> {
         KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// Whether it is the number of the session that a record belongs to.
+    pub(super) fn is_session(&self) -> bool {
+        self.name == SESSION
     }
 }
 

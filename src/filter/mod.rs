@@ -22,6 +22,7 @@ mod value;
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use host::HostPattern;
@@ -29,6 +30,7 @@ pub use path::Path;
 pub use value::{Leaf, RecordScope, RecordValue};
 
 use crate::captured::{Escaped, is_control};
+use crate::facts::SessionMap;
 use crate::out::Record;
 use crate::out::tree::{Annotations, RecordAnnotator};
 use crate::proto::LazyTables;
@@ -56,6 +58,7 @@ pub struct Filter {
     notes: Vec<String>,
     doubts: Vec<FilterError>,
     kept: AtomicBool,
+    sessions: Option<Arc<SessionMap>>,
 }
 
 /// A mistake in an expression, with its place.
@@ -113,17 +116,37 @@ impl Filter {
         let (mut condition, parse::Remarks { notes, doubts }) = parse::expression(expression, &names)?;
         condition.order_by_cost();
         let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
-        Ok(Filter { condition, protocols, redact, notes, doubts, kept })
+        Ok(Filter { condition, protocols, redact, notes, doubts, kept, sessions: None })
+    }
+
+    /// A filter that keeps what both keep. Both have to be compiled with the same tables and the same `redact`.
+    pub fn and(mut self, other: Filter) -> Filter {
+        self.condition = BooleanExpr::And(vec![self.condition, other.condition]);
+        self.condition.order_by_cost();
+        self.notes.extend(other.notes);
+        self.doubts.extend(other.doubts);
+        self
+    }
+
+    /// Whether [`keeps`](Filter::keeps) depends on which session a record belongs to, as [`with_sessions`](Filter::with_sessions) tells it.
+    pub fn wants_session(&self) -> bool {
+        self.condition.any_path(&Path::wants_session)
+    }
+
+    /// The filter, which knows from now on which session a record belongs to. Without that no record belongs to any.
+    pub fn with_sessions(self, sessions: Arc<SessionMap>) -> Filter {
+        Filter { sessions: Some(sessions), ..self }
     }
 
     /// Whether [`keeps`](Filter::keeps) depends on the names that earlier records give. Otherwise it may be called without annotations.
     pub fn wants_names(&self) -> bool {
-        self.condition.wants_names()
+        self.condition.any_path(&Path::wants_names)
     }
 
     /// Whether the condition holds for a record; `annotations` is what earlier records have to do with it.
     pub fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool {
-        let kept = self.condition.holds(&RecordScope::new(record, annotations, &self.protocols, self.redact));
+        let scope = RecordScope::new(record, annotations, &self.protocols, self.redact);
+        let kept = self.condition.holds(&scope.with_sessions(self.sessions.as_deref()));
         if kept && !self.doubts.is_empty() {
             self.kept.store(true, Ordering::Relaxed);
         }
@@ -190,6 +213,7 @@ pub struct Paths {
     protocols: Vec<String>,
     redact: bool,
     doubts: Vec<FilterError>,
+    sessions: Option<Arc<SessionMap>>,
 }
 
 impl Paths {
@@ -200,7 +224,17 @@ impl Paths {
     pub fn compile(list: &str, tables: &[LazyTables], redact: bool) -> Result<Paths, FilterError> {
         let names = FilterNames::new(tables);
         let (paths, parse::Remarks { doubts, .. }) = parse::paths(list, &names)?;
-        Ok(Paths { paths, protocols: protocols(tables), redact, doubts })
+        Ok(Paths { paths, protocols: protocols(tables), redact, doubts, sessions: None })
+    }
+
+    /// Whether one of the paths leads to the session of a record, as [`with_sessions`](Paths::with_sessions) tells it.
+    pub fn wants_session(&self) -> bool {
+        self.paths.iter().any(Path::wants_session)
+    }
+
+    /// The paths, which know from now on which session a record belongs to. Without that no record belongs to any.
+    pub fn with_sessions(self, sessions: Arc<SessionMap>) -> Paths {
+        Paths { sessions: Some(sessions), ..self }
     }
 
     /// Names that are probably mistakes, although the traffic itself may bring them.
@@ -219,8 +253,8 @@ impl Paths {
     }
 
     /// A scope in which the paths can be looked up in a record; `annotations` is what earlier records have to do with it.
-    pub fn scope<'a>(&self, record: &'a Record<'a>, annotations: Annotations<'a>) -> RecordScope<'a> {
-        RecordScope::new(record, annotations, &self.protocols, self.redact)
+    pub fn scope<'a>(&'a self, record: &'a Record<'a>, annotations: Annotations<'a>) -> RecordScope<'a> {
+        RecordScope::new(record, annotations, &self.protocols, self.redact).with_sessions(self.sessions.as_deref())
     }
 }
 
@@ -238,12 +272,12 @@ impl BooleanExpr {
         }
     }
 
-    /// Whether one of its paths leads to names that earlier records give.
-    fn wants_names(&self) -> bool {
+    /// Whether `wanted` holds for one of its paths.
+    fn any_path(&self, wanted: &dyn Fn(&Path) -> bool) -> bool {
         match self {
-            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().any(BooleanExpr::wants_names),
-            BooleanExpr::Not(condition) => condition.wants_names(),
-            BooleanExpr::Test(path, _) => path.wants_names(),
+            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().any(|part| part.any_path(wanted)),
+            BooleanExpr::Not(condition) => condition.any_path(wanted),
+            BooleanExpr::Test(path, _) => wanted(path),
         }
     }
 

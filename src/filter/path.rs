@@ -66,6 +66,11 @@ impl Path {
         }
     }
 
+    /// Whether it leads to the session of a record.
+    pub(super) fn wants_session(&self) -> bool {
+        matches!(self.steps.first(), Some(PathStep::Key(key)) if key.record.is_some_and(RecordKey::is_session))
+    }
+
     /// How expensive looking it up is, for ordering conditions: a key of the record is cheap, a search at any depth
     /// is expensive.
     pub(super) fn cost(&self) -> u32 {

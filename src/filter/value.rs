@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use crate::capture::Time;
-use crate::facts::{InfoSource, Refused, definition, refused, write_info};
+use crate::facts::{InfoSource, Refused, SessionMap, definition, refused, write_info};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Counts, Record, format_time, problem_path, problem_text};
 use crate::table::{EnumDef, MessageDef, Tables};
@@ -22,6 +22,7 @@ pub struct RecordScope<'a> {
     /// The index of its protocol among those the filter was compiled for.
     pub(super) protocol: usize,
     redact: bool,
+    sessions: Option<&'a SessionMap>,
 }
 
 /// A message's tree, with the tables and bytes that its nodes refer to.
@@ -140,7 +141,17 @@ impl<'a> RecordScope<'a> {
             _ => None,
         };
         let protocol = protocols.iter().position(|p| p == record.protocol).unwrap_or(usize::MAX);
-        RecordScope { record, annotations, message, protocol, redact }
+        RecordScope { record, annotations, message, protocol, redact, sessions: None }
+    }
+
+    /// The scope, in which the record belongs to a session of these.
+    pub(super) fn with_sessions(self, sessions: Option<&'a SessionMap>) -> RecordScope<'a> {
+        RecordScope { sessions, ..self }
+    }
+
+    /// The number of the session that the record belongs to, where sessions are known.
+    pub(super) fn session(&self) -> Option<u32> {
+        self.sessions?.session(self.record)
     }
 
     /// What earlier records have to do with this one.

@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM ask a run to end: the frame at hand is finished, and the records so far are printed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::output_file;
 
@@ -23,8 +23,14 @@ fn exit() {
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Watches for signals from now on. The first one is a request; a second one exits at once.
+    /// Watches for signals from now on. The first one is a request to all runs, also those that begin later: a command may read
+    /// its captures twice. A second one exits at once.
     pub(super) fn watch() -> Interrupt {
+        static WATCHED: OnceLock<Interrupt> = OnceLock::new();
+        WATCHED.get_or_init(Interrupt::begin).clone()
+    }
+
+    fn begin() -> Interrupt {
         let interrupt = Interrupt::default();
         let requested = Arc::clone(&interrupt.0);
         // Where signals cannot be watched, Ctrl-C ends the program at once, as without this.

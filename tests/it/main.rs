@@ -52,6 +52,7 @@ mod pseudonyms;
 mod report;
 mod schema;
 mod secondlife;
+mod sessions;
 mod split;
 mod stats;
 mod table_limits;

@@ -23,7 +23,7 @@ use crate::run::Run;
 const KEEP: usize = 64 << 10;
 
 pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
-    let Plan { reading, mut setup, filter, redact, limit, ending } = Plan::new(&args.read)?;
+    let Plan { reading, mut setup, filter, redact, limit, ending, .. } = Plan::new(&args.read)?;
     let fail = |e| CliError::File(file_name(&args.output), e);
     if redact && setup.pseudonyms.is_none() {
         setup.pseudonyms = Some(Pseudonyms::of_secrets(&random().map_err(fail)?));

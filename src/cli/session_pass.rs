@@ -1,0 +1,76 @@
+//! A first reading of captures that finds out which stream belongs to which session, for `--session` and the key `session`.
+
+use std::path::Path;
+
+use super::error::CliError;
+use super::files;
+use super::sessions::NamedSessions;
+use crate::facts::{Session, SessionMap};
+use crate::out::Record;
+use crate::pipeline::{Output, Setup};
+use crate::remark;
+use crate::run::{FrameInput, Reading, Run};
+
+/// Reads the captures for their sessions. Hands back the setup, and which record belongs to which session.
+///
+/// # Errors
+/// What is read cannot be read twice, or has no session of the number `wanted`.
+pub(super) fn session_map(
+    reading: &Reading,
+    setup: Setup,
+    wanted: Option<u64>,
+) -> Result<(Setup, SessionMap), CliError> {
+    read_twice(&reading.input)?;
+    let first = Reading { keep: None, quiet: true, ..reading.clone() };
+    let mut pass = SessionPass::default();
+    let mut outcome = Run::new(&first, setup)?.into_output(&mut pass);
+    let SessionPass { mut sessions, mut map } = pass;
+    sessions.finish().iter().for_each(|session| map.add(session));
+    map.complete();
+    let missing = wanted.filter(|number| !(1..=map.sessions()).contains(number));
+    if let Some(number) = missing.filter(|_| !outcome.interrupted) {
+        // Where the captures could not be read, this is why.
+        return Err(outcome.error.take().map_or_else(|| no_session(number, map.sessions()), CliError::from));
+    }
+    if map.left_out() > 0 && !reading.quiet {
+        let count = map.left_out();
+        remark::say(format_args!(
+            "{count} sessions have too many streams to be remembered; their records belong to none"
+        ));
+    }
+    Ok((outcome.pipeline.into_setup(), map))
+}
+
+/// The mistake of asking for a session that is not there.
+pub(super) fn no_session(number: u64, sessions: u64) -> CliError {
+    CliError::Typed(match sessions {
+        0 => format!("there is no session {number}: there are no sessions"),
+        1 => format!("there is no session {number}: there is 1"),
+        _ => format!("there is no session {number}: there are {sessions}, which `moulsniff sessions` lists"),
+    })
+}
+
+fn read_twice(input: &FrameInput) -> Result<(), CliError> {
+    let why = "a session is known once its capture was read to the end, so --session and the key `session` need files that can be read twice";
+    let FrameInput::Files(captures) = input else { return Err(CliError::Typed(why.into())) };
+    let once =
+        |path: &Path| path.as_os_str() == "-" || path.metadata().is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
+    match captures.iter().find(|path| once(path)) {
+        Some(path) => Err(CliError::Typed(format!("{}: {why}", files::name(path)))),
+        None => Ok(()),
+    }
+}
+
+/// Takes the sessions of all records.
+#[derive(Default)]
+struct SessionPass {
+    sessions: NamedSessions,
+    map: SessionMap,
+}
+
+impl Output for SessionPass {
+    fn record(&mut self, record: &Record<'_>) {
+        let over: Vec<Session> = self.sessions.record(record);
+        over.iter().for_each(|session| self.map.add(session));
+    }
+}
