@@ -160,3 +160,19 @@ fn what_has_no_such_session_or_cannot_be_read_twice_is_a_mistake_of_one_line() {
     wrong(&full(&["sessions"], &["-Y", "session == 1"]), 2, "--filter");
     assert!(json(&full(&[], &["-Y", "session == 99"])).is_empty());
 }
+
+#[test]
+#[cfg(unix)]
+fn the_commands_of_the_page_print_something() {
+    let page = std::fs::read_to_string(crate::common::file("docs/sessions.md")).unwrap();
+    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    moulsniff ")).collect();
+    assert!(commands.len() >= 7, "{commands:?}");
+    for command in commands {
+        let line = format!("{} {command} --quiet", env!("CARGO_BIN_EXE_moulsniff"));
+        let mut shell = Command::new("sh");
+        let output = shell.current_dir(env!("CARGO_MANIFEST_DIR")).args(["-c", &line]).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        // Every request of this session got its reply.
+        assert_eq!(output.stdout.is_empty(), command.contains("event == unanswered"), "{command}");
+    }
+}
