@@ -253,8 +253,12 @@ fn has_within(tables: &Tables, ty: TypeRef, def: &TypeDef, roles: &[u8]) -> bool
         ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => any(*of),
         ReadAs::Region(region) => region.inner.iter().any(|ty| any(*ty)),
         ReadAs::Layout { .. } => tables.fields(ty).any(|(_, ty)| any(ty)),
+        ReadAs::Family(family) => tables.families().get(family.0 as usize).is_none_or(|family| {
+            let layouts = family.members.iter().filter_map(|(_, layout)| tables.layout(*layout));
+            any(family.of) || layouts.map(|layout| layout.ty).any(any)
+        }),
         // Which types these have is known only when they are read.
-        ReadAs::Family(_) | ReadAs::Value(_) | ReadAs::Native { .. } => true,
+        ReadAs::Value(_) | ReadAs::Native { .. } => true,
         _ => false,
     }
 }
