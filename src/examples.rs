@@ -1,7 +1,7 @@
 //! Runs the examples that stand beside messages and structures in the tables: the bytes must give exactly the fields.
 
 use crate::out::json::{JsonOptions, JsonWriter};
-use crate::proto::{Message, Said, Side, protocol_named, read_alone};
+use crate::proto::{Message, MessageOrEvent, Side, protocol_named, read_alone};
 use crate::table::{
     Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, Sender, ServiceFrame, TableError, Tables,
     WholeMessage, parse_hex,
@@ -87,7 +87,7 @@ fn positional(tables: &Tables, name: &str, text: &[u8], expected: &serde_json::V
         };
     };
     read_alone(protocol, tables, Side::Client, &bytes, &mut |said| {
-        if let Said::Message(message, tree) = said {
+        if let MessageOrEvent::Message(message, tree) = said {
             take(message, tree);
         }
     });

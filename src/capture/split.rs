@@ -56,7 +56,7 @@ pub struct Splitter<W: Write> {
     parts: Vec<Part<W>>,
     /// Counts the sections of all inputs, so that a part knows whether it has begun the present one.
     section: u64,
-    shape: Section,
+    shape: SplitSection,
     frames: u64,
     /// What the inputs state to be the number of frames of the capture that they are parts of.
     stated_total: Option<u64>,
@@ -65,7 +65,7 @@ pub struct Splitter<W: Write> {
 }
 
 /// The present section of the input.
-struct Section {
+struct SplitSection {
     order: Endianness,
     /// The options of its header, without the program that wrote it.
     options: Vec<u8>,
@@ -105,7 +105,7 @@ impl<W: Write> Splitter<W> {
     /// A splitter into as many parts as there are outputs; at least one. Hand it buffered outputs.
     pub fn new(outputs: impl IntoIterator<Item = W>) -> Self {
         let part = |out| Part { out, section: 0, shared: 0, interfaces: Vec::new(), described: 0, frames: 0 };
-        let shape = Section {
+        let shape = SplitSection {
             order: Endianness::Little,
             options: Vec::new(),
             interfaces: Vec::new(),
@@ -236,7 +236,7 @@ impl<W: Write> Splitter<W> {
 
     fn begin_section(&mut self, order: Endianness, options: Vec<u8>, split: bool) {
         self.section += 1;
-        self.shape = Section { order, options, interfaces: Vec::new(), shared: Vec::new(), split };
+        self.shape = SplitSection { order, options, interfaces: Vec::new(), shared: Vec::new(), split };
     }
 
     fn frame(&mut self, packet: &SplitPacket<'_>, choose: ChoosePart<'_>) -> ReadResult<()> {
@@ -269,7 +269,7 @@ impl<W: Write> Splitter<W> {
 
 impl<W: Write> Part<W> {
     /// Begins the input's present section where the part has not, and writes the shared blocks that it lacks.
-    fn follow(&mut self, section: u64, shape: &Section, block: &mut Vec<u8>) -> io::Result<()> {
+    fn follow(&mut self, section: u64, shape: &SplitSection, block: &mut Vec<u8>) -> io::Result<()> {
         if self.section != section {
             write_section(&mut self.out, block, shape.order, &shape.options)?;
             self.section = section;
@@ -283,7 +283,7 @@ impl<W: Write> Part<W> {
     }
 
     /// The part's own number for an interface of the input, which it describes before the interface's first frame.
-    fn describe(&mut self, interface: usize, shape: &Section, block: &mut Vec<u8>) -> io::Result<u32> {
+    fn describe(&mut self, interface: usize, shape: &SplitSection, block: &mut Vec<u8>) -> io::Result<u32> {
         if let Some(Some(known)) = self.interfaces.get(interface) {
             return Ok(*known);
         }
@@ -304,7 +304,7 @@ impl<W: Write> Part<W> {
 }
 
 /// What a packet block of any of the three kinds says; nothing where it contradicts itself or its section.
-fn packet<'a>(head: &BlockHeader, body: &'a [u8], section: &Section) -> Option<SplitPacket<'a>> {
+fn packet<'a>(head: &BlockHeader, body: &'a [u8], section: &SplitSection) -> Option<SplitPacket<'a>> {
     let order = head.order;
     if head.kind == SIMPLE_PACKET {
         let (data, wire_len) = (body.get(4..)?, order.u32_at(body, 0)?);

@@ -53,12 +53,12 @@ pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
 }
 
 /// What was read of one capture.
-struct Side {
+struct DiffSide {
     digest: CaptureDigest,
     outcome: RunOutcome,
 }
 
-fn status(ending: Ending, differ: bool, sides: [&Side; 2]) -> Result<Status, CliError> {
+fn status(ending: Ending, differ: bool, sides: [&DiffSide; 2]) -> Result<Status, CliError> {
     if differ {
         return Ok(Status::Different);
     }
@@ -143,12 +143,12 @@ fn both<T: Send>(first: impl FnOnce() -> T + Send, second: impl FnOnce() -> T + 
     })
 }
 
-fn digest(plan: Plan, ignore: &IgnoreList, strict: bool) -> Result<Side, CliError> {
+fn digest(plan: Plan, ignore: &IgnoreList, strict: bool) -> Result<DiffSide, CliError> {
     let Plan { reading, setup, filter, .. } = plan;
     let mut digester = Digester::new(ignore, filter.as_ref(), strict);
     let outcome = Run::new(&reading, setup)?.into_output(&mut digester);
     filter_verdict(filter.as_ref())?;
-    Ok(Side { digest: digester.finish(), outcome })
+    Ok(DiffSide { digest: digester.finish(), outcome })
 }
 
 /// A doubtful name that no record had was a mistake.
@@ -160,7 +160,12 @@ fn filter_verdict(filter: Option<&Filter>) -> Result<(), CliError> {
 }
 
 /// Compares what was read, and prints it. Returns whether anything differs.
-fn compare(args: &DiffArgs, files: &[PathBuf; 2], sides: [&Side; 2], ignore: &IgnoreList) -> Result<bool, CliError> {
+fn compare(
+    args: &DiffArgs,
+    files: &[PathBuf; 2],
+    sides: [&DiffSide; 2],
+    ignore: &IgnoreList,
+) -> Result<bool, CliError> {
     let [a, b] = sides;
     let comparison = Comparison::new(&a.digest, &b.digest, CompareOptions { latency: args.latency });
     let [in_a, in_b] = comparison.wanted();

@@ -68,11 +68,11 @@ pub struct ChatLine {
 /// Finds utterances. Records go in in capture order.
 #[derive(Default)]
 pub struct Chat {
-    recent: VecDeque<Said>,
+    recent: VecDeque<RecentLine>,
 }
 
 /// An utterance that may be passed on.
-struct Said {
+struct RecentLine {
     record: u64,
     time: i64,
     from: ChatParty,
@@ -145,7 +145,7 @@ impl Chat {
         let now = nanos(line.at.time);
         let here = (line.stream, line.side);
         self.recent.retain(|said| now - said.time <= PASSED_ON_WITHIN);
-        let same = |said: &&mut Said| {
+        let same = |said: &&mut RecentLine| {
             said.protocol == line.protocol
                 && said.text == line.text
                 && said.from.may_be(&line.from)
@@ -159,7 +159,7 @@ impl Chat {
         if self.recent.len() >= MAX_RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(Said {
+        self.recent.push_back(RecentLine {
             record: line.record,
             time: now,
             from: line.from.clone(),

@@ -42,7 +42,7 @@ impl FollowFormat {
 }
 
 /// Bytes of one side that belong together.
-struct Piece<'a> {
+struct FollowPiece<'a> {
     from: Side,
     offset: u64,
     bytes: &'a [u8],
@@ -129,10 +129,14 @@ impl Follow {
                 let name = Some((message.name, record.number));
                 if self.filtered {
                     let bytes = &self.shown(message.bytes, tree);
-                    return self.piece(Piece { from: message.from, offset: message.offset, bytes, message: name }, out);
+                    return self
+                        .piece(FollowPiece { from: message.from, offset: message.offset, bytes, message: name }, out);
                 }
                 let own = self.take(message.from, message.offset.saturating_add(message.bytes.len() as u64));
-                self.piece(Piece { from: message.from, offset: own.offset, bytes: &own.bytes, message: name }, out);
+                self.piece(
+                    FollowPiece { from: message.from, offset: own.offset, bytes: &own.bytes, message: name },
+                    out,
+                );
             }
             Body::Message { message, tree, .. } if self.filtered => {
                 self.bytes(message.offset, &self.shown(message.bytes, tree), out);
@@ -176,15 +180,15 @@ impl Follow {
 
     fn nameless(&mut self, from: Side, pending: Pending, out: &mut Vec<u8>) {
         if !pending.bytes.is_empty() {
-            self.piece(Piece { from, offset: pending.offset, bytes: &pending.bytes, message: None }, out);
+            self.piece(FollowPiece { from, offset: pending.offset, bytes: &pending.bytes, message: None }, out);
         }
     }
 
-    fn piece(&mut self, piece: Piece<'_>, out: &mut Vec<u8>) {
+    fn piece(&mut self, piece: FollowPiece<'_>, out: &mut Vec<u8>) {
         if self.format.is_json() {
             return self.json_piece(&piece, out);
         }
-        let Piece { from, offset, bytes, message } = piece;
+        let FollowPiece { from, offset, bytes, message } = piece;
         let Marks { rule, arrow, .. } = self.marks;
         let (count, side, other) = (bytes.len(), from.word(), from.other().word());
         let _ = write!(out, "{rule}{side}{arrow}{other}  ");
@@ -198,7 +202,7 @@ impl Follow {
     }
 
     /// `{"from":"client","time":…,"frame":7,"record":2,"message":"ConnectPacket","offset":0,"length":51,"bytes":"16…"}`
-    fn json_piece(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+    fn json_piece(&mut self, piece: &FollowPiece<'_>, out: &mut Vec<u8>) {
         self.json_head(piece.from, out);
         if let Some((name, record)) = piece.message {
             let _ = write!(out, ",\"record\":{record},\"message\":");

@@ -9,7 +9,7 @@ use crate::tree::Tree;
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// What a session made of the bytes.
-pub enum Said<'a> {
+pub enum MessageOrEvent<'a> {
     /// A message, with its fields.
     Message(&'a Message<'a>, &'a Tree),
     /// An event.
@@ -17,7 +17,13 @@ pub enum Said<'a> {
 }
 
 /// Reads `bytes` as everything that `side` sent in a connection, and hands each message and event to `take`.
-pub fn read_alone(protocol: &dyn Protocol, tables: &Tables, side: Side, bytes: &[u8], take: &mut dyn FnMut(Said<'_>)) {
+pub fn read_alone(
+    protocol: &dyn Protocol,
+    tables: &Tables,
+    side: Side,
+    bytes: &[u8],
+    take: &mut dyn FnMut(MessageOrEvent<'_>),
+) {
     let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let ends = Ends { client: nowhere, server: nowhere };
     let start = Start { ends, transport: protocol.transport(), whole: true, service: None };
@@ -40,14 +46,14 @@ pub fn read_alone(protocol: &dyn Protocol, tables: &Tables, side: Side, bytes: &
 }
 
 struct Ear<'a> {
-    take: &'a mut dyn FnMut(Said<'_>),
+    take: &'a mut dyn FnMut(MessageOrEvent<'_>),
     messages: u64,
 }
 
 impl Emit for Ear<'_> {
     fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
         if let Decoded::Tree(tree) = decoded {
-            (self.take)(Said::Message(message, tree));
+            (self.take)(MessageOrEvent::Message(message, tree));
         }
         self.messages += 1;
         self.messages
@@ -56,7 +62,7 @@ impl Emit for Ear<'_> {
     fn event(&mut self, _: Moment, event: Event) {
         // Bytes of one side alone hold no replies.
         if !matches!(event.kind, EventKind::Unanswered { .. }) {
-            (self.take)(Said::Event(&event));
+            (self.take)(MessageOrEvent::Event(&event));
         }
     }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::Command;
 
 use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::proto::{Event, EventKind, Protocol, Said, Side, load_tables, protocol_named, read_alone};
+use moulsniff::proto::{Event, EventKind, MessageOrEvent, Protocol, Side, load_tables, protocol_named, read_alone};
 use moulsniff::table::Tables;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn packet_of(text: &[u8]) -> Vec<u8> {
 fn read(tables: &Tables, bytes: &[u8], style: JsonOptions) -> Vec<Value> {
     let mut found = Vec::new();
     read_alone(protocol(), tables, Side::Client, bytes, &mut |said| match said {
-        Said::Message(message, tree) => {
+        MessageOrEvent::Message(message, tree) => {
             let mut out = b"{".to_vec();
             JsonWriter::new(style).message_body(message, tables, tree, &mut out);
             out.push(b'}');
@@ -42,7 +42,7 @@ fn read(tables: &Tables, bytes: &[u8], style: JsonOptions) -> Vec<Value> {
                 json!({ "message": message.name.raw(), "deep": String::from_utf8_lossy(&out) })
             }));
         }
-        Said::Event(Event { kind, offset, length, text, .. }) => {
+        MessageOrEvent::Event(Event { kind, offset, length, text, .. }) => {
             let kind = match kind {
                 EventKind::Undecoded => "undecoded".to_string(),
                 other => format!("{other:?}"),

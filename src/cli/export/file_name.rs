@@ -20,10 +20,10 @@ const NUMBERS_TRIED: u32 = 100_000;
 pub(super) struct FileNames {
     folder: PathBuf,
     /// By a path as file systems without case compare it.
-    taken: HashMap<String, Taken>,
+    taken: HashMap<String, TakenName>,
 }
 
-struct Taken {
+struct TakenName {
     /// The folder's own path, where it is one: case may differ.
     folder: Option<String>,
     last: u32,
@@ -51,7 +51,7 @@ impl FileNames {
 
     /// Keeps a name for a file of the program's own.
     pub(super) fn reserve(&mut self, name: &str) {
-        self.taken.insert(folded(name), Taken { folder: None, last: 1 });
+        self.taken.insert(folded(name), TakenName { folder: None, last: 1 });
     }
 
     /// Gives a path back: no file was made there.
@@ -71,7 +71,7 @@ impl FileNames {
             return Ok(made);
         }
         if self.is_folder(&wanted) {
-            self.taken.insert(folded(&wanted), Taken { folder: Some(wanted.clone()), last: 1 });
+            self.taken.insert(folded(&wanted), TakenName { folder: Some(wanted.clone()), last: 1 });
             return Ok(wanted);
         }
         let path = self.free(above, part, "", true)?;
@@ -91,8 +91,8 @@ impl FileNames {
         for number in (first..).take(NUMBERS_TRIED as usize) {
             let path = if number == 1 { plain.clone() } else { joined(above, &numbered(name, end, number)) };
             if !self.taken.contains_key(&folded(&path)) && self.on_disk(&path).symlink_metadata().is_err() {
-                self.taken.insert(folded(&path), Taken { folder: folder.then(|| path.clone()), last: 1 });
-                self.taken.entry(folded(&plain)).or_insert(Taken { folder: None, last: 1 }).last = number;
+                self.taken.insert(folded(&path), TakenName { folder: folder.then(|| path.clone()), last: 1 });
+                self.taken.entry(folded(&plain)).or_insert(TakenName { folder: None, last: 1 }).last = number;
                 return Ok(path);
             }
         }

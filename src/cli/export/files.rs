@@ -35,7 +35,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
         writer: FileWriter::new(names, spool, reading.inputs.clone(), max_file),
         lists,
         filter: RecordFilter::new(filter),
-        found: Found::default(),
+        found: FoundFiles::default(),
         error: None,
     };
     let mut outcome = run.into_output(&mut collector);
@@ -51,7 +51,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
         return Err(error.into());
     }
     if !ending.quiet {
-        let Found { files, incomplete, absent } = found;
+        let FoundFiles { files, incomplete, absent } = found;
         let dir = file_name(&args.output);
         say(format_args!(
             "{files} files in {dir}, {incomplete} of them incomplete; {absent} were asked for and not sent"
@@ -66,7 +66,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
 
 /// How many files there are.
 #[derive(Clone, Copy, Default)]
-struct Found {
+struct FoundFiles {
     files: u64,
     incomplete: u64,
     absent: u64,
@@ -78,7 +78,7 @@ struct FileCollector {
     writer: FileWriter,
     lists: Lists,
     filter: RecordFilter,
-    found: Found,
+    found: FoundFiles,
     error: Option<io::Error>,
 }
 

@@ -14,8 +14,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use listed::Listed;
 pub use listed::{ListEntry, ListedFile};
 use marks::FileMarks;
+use transfer::{FilePart, Sequence};
 pub use transfer::{FileTransfer, PartOrder, Piece};
-use transfer::{Part, Sequence};
 
 use super::{MessageValues, StreamId, refused};
 use crate::record::{Body, Record};
@@ -53,7 +53,7 @@ pub struct Files {
 }
 
 /// A message that has to do with files.
-struct Seen<'a, 'b> {
+struct SeenMessage<'a, 'b> {
     record: &'a Record<'b>,
     marks: FileMarks<'a>,
     def: &'a MessageDef,
@@ -89,7 +89,7 @@ impl Files {
                 let marks = FileMarks::of(values, self.redact);
                 if !marks.all.is_empty() && !values.is_sent_again() {
                     let place = (message.offset, message.bytes.len() as u64);
-                    self.message(&Seen { record, marks, def, message: place, kept }, stream, keep);
+                    self.message(&SeenMessage { record, marks, def, message: place, kept }, stream, keep);
                 }
             }
             Body::Event(event) if event.kind == EventKind::Gap => {
@@ -133,8 +133,8 @@ impl Files {
         self.listed.is_full()
     }
 
-    fn message(&mut self, seen: &Seen<'_, '_>, stream: StreamId, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
-        let Seen { record, marks, def, .. } = seen;
+    fn message(&mut self, seen: &SeenMessage<'_, '_>, stream: StreamId, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
+        let SeenMessage { record, marks, def, .. } = seen;
         if let Some(key) = marks.first(FileRole::Key) {
             self.learn_key(stream, marks, key.index);
         }
@@ -170,7 +170,7 @@ impl Files {
     }
 
     /// A file is asked for.
-    fn asked(&mut self, seen: &Seen<'_, '_>, key: FileKey) {
+    fn asked(&mut self, seen: &SeenMessage<'_, '_>, key: FileKey) {
         self.done.remove(&key);
         let name = seen.marks.word(FileRole::Name);
         // Where the capture has holes, a request may come behind the first parts of its answer.
@@ -187,7 +187,7 @@ impl Files {
     }
 
     /// A message says how large a file is that comes in other messages.
-    fn described(&mut self, seen: &Seen<'_, '_>, key: FileKey) {
+    fn described(&mut self, seen: &SeenMessage<'_, '_>, key: FileKey) {
         if self.done.contains(&key) {
             return;
         }
@@ -204,7 +204,7 @@ impl Files {
 
     fn part(
         &mut self,
-        seen: &Seen<'_, '_>,
+        seen: &SeenMessage<'_, '_>,
         key: FileKey,
         role: FileRole,
         bytes: &[u8],
@@ -231,7 +231,7 @@ impl Files {
         let partial = seen.marks.values.tree.get(0).is_some_and(|root| root.has(mark::PARTIAL));
         let last = !seen.def.answers.is_empty() && !partial;
         let offset = seen.marks.number(FileRole::Offset);
-        file.part(Part { bytes, offset, number, message: seen.message, last }, most, keep);
+        file.part(FilePart { bytes, offset, number, message: seen.message, last }, most, keep);
         if file.is_over() {
             self.end(|other, _| *other == key);
         }
@@ -240,7 +240,7 @@ impl Files {
     /// A message that brings a whole file.
     fn whole(
         &mut self,
-        seen: &Seen<'_, '_>,
+        seen: &SeenMessage<'_, '_>,
         stream: StreamId,
         bytes: &[u8],
         keep: &mut dyn FnMut(&[u8]) -> Option<u64>,
@@ -253,7 +253,7 @@ impl Files {
         file.from = Some(seen.record.from);
         file.size = Some(bytes.len() as u64);
         file.part(
-            Part { bytes, offset: Some(0), number: None, message: seen.message, last: true },
+            FilePart { bytes, offset: Some(0), number: None, message: seen.message, last: true },
             self.max_file,
             keep,
         );
@@ -261,7 +261,7 @@ impl Files {
         self.over(file);
     }
 
-    fn refused(&mut self, seen: &Seen<'_, '_>, key: FileKey, reason: String) {
+    fn refused(&mut self, seen: &SeenMessage<'_, '_>, key: FileKey, reason: String) {
         const OF_FILES: [FileRole; 4] = [FileRole::Part, FileRole::CountedPart, FileRole::Size, FileRole::Id];
         let about_file = OF_FILES.iter().any(|role| seen.marks.first(*role).is_some());
         if self.done.contains(&key) || !about_file && !self.open.contains_key(&key) {
@@ -275,7 +275,7 @@ impl Files {
     }
 
     /// The transfer with a key, with what a message says of it.
-    fn file(&mut self, seen: &Seen<'_, '_>, key: FileKey) -> &mut FileTransfer {
+    fn file(&mut self, seen: &SeenMessage<'_, '_>, key: FileKey) -> &mut FileTransfer {
         if self.open.len() >= MAX_OPEN && !self.open.contains_key(&key) {
             self.give_up_oldest();
         }
@@ -355,7 +355,7 @@ impl Files {
     }
 }
 
-fn new_file(seen: &Seen<'_, '_>, stream: StreamId) -> FileTransfer {
+fn new_file(seen: &SeenMessage<'_, '_>, stream: StreamId) -> FileTransfer {
     FileTransfer {
         protocol: seen.record.protocol,
         service: seen.record.service.to_string(),

@@ -93,7 +93,7 @@ pub(super) struct Sequence {
 
 /// A part of a file, as a message brings it.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct FilePart<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) offset: Option<u64>,
     pub(super) number: Option<u64>,
@@ -105,7 +105,7 @@ pub(super) struct Part<'a> {
 
 impl FileTransfer {
     /// Takes a part in. `keep` stores bytes and says where.
-    pub(super) fn part(&mut self, part: Part<'_>, most: u64, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
+    pub(super) fn part(&mut self, part: FilePart<'_>, most: u64, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
         let (order, at) = match (part.offset, part.number) {
             (Some(offset), _) => (PartOrder::Offset, offset),
             (None, Some(number)) => (PartOrder::Number, number),
@@ -207,7 +207,7 @@ impl FileTransfer {
 
 impl Sequence {
     /// Where a part begins in the file.
-    fn place(&mut self, part: &Part<'_>, size: Option<u64>) -> u64 {
+    fn place(&mut self, part: &FilePart<'_>, size: Option<u64>) -> u64 {
         let length = part.bytes.len() as u64;
         let (begins, message_length) = part.message;
         if std::mem::take(&mut self.gap) {

@@ -3,7 +3,7 @@
 
 use super::super::{Context, Ends};
 use super::evidence::{Against, evidence};
-use super::keys::{Candidate, Deriver, KeyRing, KeyService, SessionCandidate, SessionHint, SessionKey};
+use super::keys::{Deriver, KeyCandidate, KeyRing, KeyService, SessionCandidate, SessionHint, SessionKey};
 use super::settings::MoulSettings;
 use crate::table::{Outcome, ServiceId};
 
@@ -118,7 +118,7 @@ enum Candidacy<'a> {
     /// The key of a session.
     Session(SessionCandidate<'a>),
     /// A server's private key, from which the session's key is derived.
-    Private(Candidate<'a>),
+    Private(KeyCandidate<'a>),
     /// No key: in spite of the handshake nothing may be encrypted.
     Clear,
 }

@@ -30,7 +30,7 @@ pub enum PacketContent<'a> {
     /// The same, in several datagrams of which this one is the last to come.
     Whole(CommandLayout, Pieces<'a>),
     /// One of several datagrams that are a packet together.
-    Fragment(Piece),
+    Fragment(UnjoinedPiece),
     /// Everything behind the length.
     Encrypted,
     /// Compressed, in a way that is not published.
@@ -41,7 +41,7 @@ pub enum PacketContent<'a> {
 
 /// What became of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum UnjoinedPiece {
     /// It waits for the others.
     Waits,
     /// It came before, or its packet is complete.
@@ -52,16 +52,16 @@ pub enum Piece {
     Impossible,
 }
 
-impl Piece {
+impl UnjoinedPiece {
     fn problem(self) -> Option<(Severity, &'static str)> {
         match self {
-            Piece::Waits => None,
-            Piece::Again => Some((Severity::Note, "this piece came before, or its packet is complete")),
-            Piece::Differs => Some((
+            UnjoinedPiece::Waits => None,
+            UnjoinedPiece::Again => Some((Severity::Note, "this piece came before, or its packet is complete")),
+            UnjoinedPiece::Differs => Some((
                 Severity::Warning,
                 "another piece came with this position; this one is not put together with the others",
             )),
-            Piece::Impossible => {
+            UnjoinedPiece::Impossible => {
                 Some((Severity::Warning, "no piece has the position {a} among {b}, or that many are not put together"))
             }
         }

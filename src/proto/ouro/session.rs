@@ -3,12 +3,12 @@
 //! It knows the order of a link's life. `packet` says what a packet's bits mean, `link` what both sides agreed on, `frame` lays a packet out as a
 //! tree, and `stream` finds packets in a TCP stream.
 
-use super::frame::{CommandLayout, FrameTables, LinkPacket, PacketContent, Piece, Pieces};
+use super::frame::{CommandLayout, FrameTables, LinkPacket, PacketContent, Pieces, UnjoinedPiece};
 use super::link::Link;
 use super::options::OuroSettings;
 use super::packet::{Header, LinkHeader, control, padded};
 use super::sequence::Sequences;
-use super::siblings::{Joined, PieceFate, PiecePayload, Set, Siblings, Why};
+use super::siblings::{Joined, LostReason, PieceFate, PiecePayload, Set, Siblings};
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::proto::{Context, Decoded, Event, EventKind, Message, Moment, Session, Side, Start, Transport};
@@ -245,7 +245,7 @@ impl LinkSession {
             bytes: received.bytes.get(link.end / 8..).unwrap_or(&[]),
             bits: received.bits().saturating_sub(link.end),
         };
-        let mut lost: Vec<(Set, Why)> = Vec::new();
+        let mut lost: Vec<(Set, LostReason)> = Vec::new();
         // A piece with a wrong checksum is not put together with right ones.
         let kept = (received.right && link.is_piece())
             .then(|| received.from.of(&mut self.siblings).take(payload, |set, why| lost.push((set, why))));
@@ -255,10 +255,10 @@ impl LinkSession {
         let waits = matches!(kept, Some(PieceFate::Waits));
         let piece = match kept {
             Some(PieceFate::Whole(joined)) => return self.joined(parts, packet, &joined, received, context),
-            Some(PieceFate::Again) => Piece::Again,
-            Some(PieceFate::Differs) => Piece::Differs,
-            None if !link.is_piece() => Piece::Impossible,
-            Some(PieceFate::Waits) | None => Piece::Waits,
+            Some(PieceFate::Again) => UnjoinedPiece::Again,
+            Some(PieceFate::Differs) => UnjoinedPiece::Differs,
+            None if !link.is_piece() => UnjoinedPiece::Impossible,
+            Some(PieceFate::Waits) | None => UnjoinedPiece::Waits,
         };
         packet.content = PacketContent::Fragment(piece);
         let name = Name { fixed: Some("Fragment"), number: None };
@@ -395,13 +395,13 @@ fn describe(numbering: super::packet::Numbering) -> &'static str {
 }
 
 /// Says which packet will never be complete.
-fn given_up(set: &Set, why: Why, received: Received<'_>, context: &mut Context<'_>) {
+fn given_up(set: &Set, why: LostReason, received: Received<'_>, context: &mut Context<'_>) {
     match why {
-        Why::Room => {
+        LostReason::Room => {
             let text = format!("{}; given up to bound what is kept", incomplete(set));
             event(EventKind::Limit { limit: "siblings" }, received, text, context);
         }
-        Why::Count => {
+        LostReason::Count => {
             let text = format!("{}; given up, since this one says that there are more or fewer", incomplete(set));
             event(EventKind::Remark, received, text, context);
         }

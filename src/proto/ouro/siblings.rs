@@ -62,7 +62,7 @@ pub enum PieceFate {
 
 /// Why an incomplete packet was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum LostReason {
     /// A piece with its identity says that there are more or fewer of them.
     Count,
     /// Too many were kept, or too many bytes.
@@ -98,13 +98,13 @@ impl Siblings {
     pub const MAX_BYTES: usize = 4 << 20;
 
     /// Takes a piece. `lost` is called with each incomplete packet that is given up for it.
-    pub fn take(&mut self, piece: PiecePayload<'_>, mut lost: impl FnMut(Set, Why)) -> PieceFate {
+    pub fn take(&mut self, piece: PiecePayload<'_>, mut lost: impl FnMut(Set, LostReason)) -> PieceFate {
         let PiecePayload { id, count, position, bytes, bits } = piece;
         if self.done.contains(&id) {
             return PieceFate::Again;
         }
         if let Some(at) = self.sets.iter().position(|s| s.id == id && s.count != count) {
-            self.remove(at).into_iter().for_each(|set| lost(set, Why::Count));
+            self.remove(at).into_iter().for_each(|set| lost(set, LostReason::Count));
         }
         if !self.sets.iter().any(|s| s.id == id) {
             self.sets.push_back(Set { id, count, pieces: BTreeMap::new() });
@@ -127,7 +127,7 @@ impl Siblings {
         }
         while self.sets.len() > Self::MAX_SETS || self.bytes > Self::MAX_BYTES {
             match self.remove(0) {
-                Some(set) => lost(set, Why::Room),
+                Some(set) => lost(set, LostReason::Room),
                 None => break,
             }
         }
@@ -200,7 +200,7 @@ mod tests {
         PiecePayload { id, count, position, bytes, bits }
     }
 
-    fn none(_: Set, _: Why) {
+    fn none(_: Set, _: LostReason) {
         panic!("nothing is to be lost");
     }
 
@@ -228,7 +228,7 @@ mod tests {
             s.take(piece(7, 3, 1, &[3], 8), |set, why| given_up.push((set.count, why))),
             PieceFate::Waits
         ));
-        assert_eq!(given_up, [(2, Why::Count)]);
+        assert_eq!(given_up, [(2, LostReason::Count)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::nagus::{self, nagus};
 use super::own::{self, own};
 use super::private::PrivateKey;
 use super::session::SessionLine;
-use super::text::{Contents, decode, lines};
+use super::text::{KeyFileContents, decode, lines};
 use std::fmt;
 
 /// No key file is longer, in bytes; a `shard.keys` of this size holds a hundred thousand sessions.
@@ -77,7 +77,7 @@ impl KeyFile {
         match opens_nothing(name, format, &contents) {
             Some(error) => Err(error),
             None => {
-                let Contents { keys, sessions, notes, .. } = contents;
+                let KeyFileContents { keys, sessions, notes, .. } = contents;
                 Ok(KeyFile { name: name.to_owned(), format, keys, sessions, notes })
             }
         }
@@ -115,7 +115,7 @@ impl KeyFile {
 }
 
 /// Reads any format, including those that open nothing.
-pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, Contents), KeyError> {
+pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, KeyFileContents), KeyError> {
     let whole = |text: &str| KeyError::new(name, KeyPlace::Whole, text);
     if bytes.is_empty() {
         return Err(whole("the file is empty").of_another_kind());
@@ -133,7 +133,7 @@ pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, Contents), K
     }
 }
 
-fn read_text(name: &str, text: &str) -> Result<(Format, Contents), KeyError> {
+fn read_text(name: &str, text: &str) -> Result<(Format, KeyFileContents), KeyError> {
     let any = |test: fn(&str) -> bool| lines(text).any(|(_, line)| test(line));
     let printed_for_clients = any(|line| client_line(line).is_some());
     let first = lines(text).map(|(_, line)| line.trim()).find(|line| !line.is_empty() && !line.starts_with('#'));
@@ -164,7 +164,7 @@ fn read_text(name: &str, text: &str) -> Result<(Format, Contents), KeyError> {
     Ok((format, contents))
 }
 
-fn read_binary(name: &str, bytes: &[u8]) -> Result<(Format, Contents), KeyError> {
+fn read_binary(name: &str, bytes: &[u8]) -> Result<(Format, KeyFileContents), KeyError> {
     let der = moss::is_der(bytes).then(|| moss::der(name, bytes));
     match der {
         Some(Ok(contents)) => Ok((Format::MossDer, contents)),
@@ -193,7 +193,7 @@ fn refusal(text: &str) -> &'static str {
 }
 
 /// The error for a file that was read without a mistake and holds no key.
-pub(super) fn opens_nothing(name: &str, format: Format, contents: &Contents) -> Option<KeyError> {
+pub(super) fn opens_nothing(name: &str, format: Format, contents: &KeyFileContents) -> Option<KeyError> {
     if !contents.keys.is_empty() || !contents.sessions.is_empty() {
         return None;
     }

@@ -3,7 +3,7 @@
 
 use super::error::KeyError;
 use super::service::KeyService;
-use super::text::{Contents, KeyPart, Pairs, lines, place_of};
+use super::text::{KeyFileContents, KeyPart, Pairs, lines, place_of};
 
 /// Services whose keys DIRTSAND and MOULArs have.
 pub(super) const THREE: [KeyService; 3] = [KeyService::GateKeeper, KeyService::Auth, KeyService::Game];
@@ -11,7 +11,7 @@ pub(super) const THREE: [KeyService; 3] = [KeyService::GateKeeper, KeyService::A
 /// Reads `Key.Auth.N = base64` and its like; `#` begins a comment anywhere, unknown lines are
 /// passed over, as DIRTSAND does. Clients' lines among them, as the key generator prints, are held
 /// against the keys.
-pub(super) fn dirtsand(file: &str, text: &str) -> Result<Contents, KeyError> {
+pub(super) fn dirtsand(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     for (at, line) in lines(text) {
         if let Some((service, part, value)) = server_line(line) {
@@ -28,7 +28,7 @@ pub(super) fn dirtsand(file: &str, text: &str) -> Result<Contents, KeyError> {
 }
 
 /// Reads `Server.Auth.N "base64"` and its like: public halves, which open nothing.
-pub(super) fn client(file: &str, text: &str) -> Result<Contents, KeyError> {
+pub(super) fn client(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     for (at, line) in lines(text) {
         if let Some((service, part, value)) = client_line(line)

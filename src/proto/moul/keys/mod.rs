@@ -34,7 +34,7 @@ pub use error::{KeyError, KeyPlace};
 pub use file::{Format, KeyFile, MAX_KEY_FILE};
 pub use private::{PrivateKey, PublicHalf};
 pub use rc4::Rc4;
-pub use ring::{Candidate, CarriedBounds, KeyRing, SearchBounds, SessionCandidate};
+pub use ring::{CarriedBounds, KeyCandidate, KeyRing, SearchBounds, SessionCandidate};
 pub use service::KeyService;
 pub use session::{KeystreamStart, SessionHint, SessionLine};
 pub use write::{session_text, shard_keys};

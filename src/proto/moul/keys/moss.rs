@@ -6,7 +6,7 @@ use super::error::{KeyError, KeyPlace};
 use super::prime::{is_probable_prime, is_safe_prime};
 use super::private::{PrivateKey, PublicHalf};
 use super::service::KeyService;
-use super::text::{Contents, lines};
+use super::text::{KeyFileContents, lines};
 use num_bigint::BigUint;
 
 /// Bytes of the prime, with which the raw files begin.
@@ -15,9 +15,9 @@ const PRIME: usize = 64;
 /// Which of the two raw files a binary file is.
 pub(super) enum Raw {
     /// `-w`: p and the private exponent, big-endian, without padding.
-    Private(Contents),
+    Private(KeyFileContents),
     /// `-c`: p and the public key, little-endian.
-    Public(Contents),
+    Public(KeyFileContents),
 }
 
 /// Whether a binary file begins like a SEQUENCE whose first element is an INTEGER.
@@ -29,7 +29,7 @@ pub(super) fn is_der(bytes: &[u8]) -> bool {
 
 /// Reads the server's key: a SEQUENCE of three INTEGERs, p, g and the private exponent. The lengths
 /// vary.
-pub(super) fn der(file: &str, bytes: &[u8]) -> Result<Contents, KeyError> {
+pub(super) fn der(file: &str, bytes: &[u8]) -> Result<KeyFileContents, KeyError> {
     let mut reader = Der { file, bytes, at: 0 };
     let length = reader.header(0x30)?;
     let end = reader.at.saturating_add(length);
@@ -75,7 +75,7 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     if backwards && rest.len() == PRIME {
         let public_key = Some(BigUint::from_bytes_le(rest));
         let half = PublicHalf { service: KeyService::from_file_name(file), modulus: little, public_key };
-        return Ok(Raw::Public(Contents { public: vec![half], ..Contents::default() }));
+        return Ok(Raw::Public(KeyFileContents { public: vec![half], ..KeyFileContents::default() }));
     }
     if !big_prime {
         return Err(wrong(
@@ -100,7 +100,7 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
 
 /// Reads what `make_cyan_dh -t` prints: numbers in hex under the names "Prime (modulus)",
 /// "Generator" and "Private key".
-pub(super) fn printed(file: &str, text: &str) -> Result<Contents, KeyError> {
+pub(super) fn printed(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut numbers: [(String, KeyPlace); 4] = std::array::from_fn(|_| (String::new(), KeyPlace::Whole));
     let mut current = None;
     for (number, line) in lines(text) {
@@ -138,7 +138,7 @@ pub(super) fn printed(file: &str, text: &str) -> Result<Contents, KeyError> {
     Ok(contents)
 }
 
-fn with_generator(file: &str, p: BigUint, g: Option<u64>, exponent: BigUint) -> Result<Contents, KeyError> {
+fn with_generator(file: &str, p: BigUint, g: Option<u64>, exponent: BigUint) -> Result<KeyFileContents, KeyError> {
     let by_generator = g.and_then(KeyService::from_generator);
     let by_name = KeyService::from_file_name(file);
     let (service, note) = match (by_generator, by_name) {
@@ -158,10 +158,10 @@ fn contents(
     generator: Option<u64>,
     p: BigUint,
     exponent: BigUint,
-) -> Result<Contents, KeyError> {
+) -> Result<KeyFileContents, KeyError> {
     let key =
         PrivateKey::new(service, generator, p, exponent).map_err(|text| KeyError::new(file, KeyPlace::Whole, text))?;
-    Ok(Contents { keys: vec![key], ..Contents::default() })
+    Ok(KeyFileContents { keys: vec![key], ..KeyFileContents::default() })
 }
 
 /// Reads definite-length DER, as OpenSSL writes it.

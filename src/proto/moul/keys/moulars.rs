@@ -4,11 +4,11 @@
 use super::error::{KeyError, KeyPlace};
 use super::ini::{THREE, client_line};
 use super::service::KeyService;
-use super::text::{Contents, KeyPart, Pairs, lines};
+use super::text::{KeyFileContents, KeyPart, Pairs, lines};
 use toml::de::{DeTable, DeValue};
 
 /// Reads `auth.n`, `auth.k` and so on of `[crypt_keys]`, however TOML lets them be written.
-pub(super) fn moulars(file: &str, text: &str) -> Result<Contents, KeyError> {
+pub(super) fn moulars(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     read_table(file, text, text, 0, &mut pairs)?;
     pairs.finish(&THREE)
@@ -16,7 +16,7 @@ pub(super) fn moulars(file: &str, text: &str) -> Result<Contents, KeyError> {
 
 /// Reads the server's part out of the key generator's output and holds the clients' part against
 /// it.
-pub(super) fn generator(file: &str, text: &str) -> Result<Contents, KeyError> {
+pub(super) fn generator(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     let (start, end) = server_part(text);
     let part = text.get(start..end).unwrap_or_default();

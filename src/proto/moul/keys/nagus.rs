@@ -5,11 +5,11 @@ use super::error::KeyError;
 use super::error::KeyPlace;
 use super::ini::THREE;
 use super::service::KeyService;
-use super::text::{Contents, KeyPart, Pairs, lines, place_of};
+use super::text::{KeyFileContents, KeyPart, Pairs, lines, place_of};
 
 /// Reads `key_g`, `key_n` and `key_a` of `[server.gatekeeper]`, `[server.auth]` and
 /// `[server.game]`.
-pub(super) fn nagus(file: &str, text: &str) -> Result<Contents, KeyError> {
+pub(super) fn nagus(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     let mut encryption_off = false;
     let mut any_part = false;

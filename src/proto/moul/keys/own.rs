@@ -6,7 +6,7 @@ use super::error::{KeyError, KeyPlace};
 use super::private::{MAX_KEYS, PrivateKey, check_modulus};
 use super::service::KeyService;
 use super::session::{KeystreamStart, SessionLine};
-use super::text::{Contents, lines, number, place_of};
+use super::text::{KeyFileContents, lines, number, place_of};
 use num_bigint::BigUint;
 use std::net::SocketAddr;
 
@@ -24,8 +24,8 @@ pub(super) fn is_line(line: &str) -> bool {
 }
 
 /// Reads the lines in any order. The header may be missing in a file written by hand.
-pub(super) fn own(file: &str, text: &str) -> Result<Contents, KeyError> {
-    let mut contents = Contents::default();
+pub(super) fn own(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
+    let mut contents = KeyFileContents::default();
     let mut promised = None;
     for (at, line) in lines(text) {
         let mut words = words(at, line);

@@ -88,7 +88,7 @@ struct RingSession {
 
 /// A private key to try.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub struct KeyCandidate<'a> {
     /// The key.
     pub key: &'a PrivateKey,
     /// The file it came from, as it was named.
@@ -206,7 +206,7 @@ impl KeyRing {
 
     /// Every private key, in the order in which to try them for a connection to `service`. The user's keys come before those that the capture carries. Within both
     /// groups, keys for the service come first, then keys whose server is not known, then all others; without a `service`, the order is that of the files.
-    pub fn candidates(&self, service: Option<KeyService>) -> impl Iterator<Item = Candidate<'_>> {
+    pub fn candidates(&self, service: Option<KeyService>) -> impl Iterator<Item = KeyCandidate<'_>> {
         let rank = move |key: &PrivateKey| match (service, key.service()) {
             (None, _) => 0,
             (Some(wanted), Some(found)) if wanted == found => 0,
@@ -247,8 +247,8 @@ impl KeyRing {
             .collect()
     }
 
-    fn candidate<'a>(&'a self, known: &'a RingKey) -> Candidate<'a> {
-        Candidate { key: &known.key, file: self.file(known.file), carried: self.is_carried(known.file) }
+    fn candidate<'a>(&'a self, known: &'a RingKey) -> KeyCandidate<'a> {
+        KeyCandidate { key: &known.key, file: self.file(known.file), carried: self.is_carried(known.file) }
     }
 
     fn file(&self, at: usize) -> &str {
@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn order(ring: &KeyRing, service: Option<KeyService>) -> Vec<String> {
-        let named = |candidate: Candidate<'_>| {
+        let named = |candidate: KeyCandidate<'_>| {
             format!("{} {}", candidate.file, candidate.key.service().map_or("any", KeyService::name))
         };
         ring.candidates(service).map(named).collect()

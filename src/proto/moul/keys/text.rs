@@ -11,7 +11,7 @@ use num_bigint::BigUint;
 
 /// What a file held, whichever format it was in.
 #[derive(Default)]
-pub(super) struct Contents {
+pub(super) struct KeyFileContents {
     pub(super) keys: Vec<PrivateKey>,
     pub(super) public: Vec<PublicHalf>,
     pub(super) sessions: Vec<SessionLine>,
@@ -193,12 +193,12 @@ impl<'a> Pairs<'a> {
 
     /// The keys that are whole; halves and services without a key are noted. `expected`: services a
     /// file of this format has keys for.
-    pub(super) fn finish(self, expected: &[KeyService]) -> Result<Contents, KeyError> {
+    pub(super) fn finish(self, expected: &[KeyService]) -> Result<KeyFileContents, KeyError> {
         if self.keys.len() > MAX_KEYS {
             let text = format!("expected at most {MAX_KEYS} private keys");
             return Err(KeyError::new(self.file, KeyPlace::Whole, text));
         }
-        let mut contents = Contents { notes: self.notes, ..Contents::default() };
+        let mut contents = KeyFileContents { notes: self.notes, ..KeyFileContents::default() };
         for parts in self.keys {
             parts.finish(self.file, &mut contents)?;
         }
@@ -228,7 +228,7 @@ impl PartialKey {
         self.n.is_some() && self.k.is_some()
     }
 
-    fn finish(self, file: &str, contents: &mut Contents) -> Result<(), KeyError> {
+    fn finish(self, file: &str, contents: &mut KeyFileContents) -> Result<(), KeyError> {
         let name = self.service.map_or("a key", KeyService::name);
         match (self.n, self.k) {
             (Some((n, n_place)), Some((k, k_place))) => {
