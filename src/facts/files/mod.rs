@@ -53,7 +53,7 @@ pub struct Files {
 }
 
 /// A message that has to do with files.
-struct SeenMessage<'a, 'b> {
+struct FileMessage<'a, 'b> {
     record: &'a Record<'b>,
     marks: FileMarks<'a>,
     def: &'a MessageDef,
@@ -89,7 +89,7 @@ impl Files {
                 let marks = FileMarks::of(values, self.redact);
                 if !marks.all.is_empty() && !values.is_sent_again() {
                     let place = (message.offset, message.bytes.len() as u64);
-                    self.message(&SeenMessage { record, marks, def, message: place, kept }, stream, keep);
+                    self.message(&FileMessage { record, marks, def, message: place, kept }, stream, keep);
                 }
             }
             Body::Event(event) if event.kind == EventKind::Gap => {
@@ -133,8 +133,8 @@ impl Files {
         self.listed.is_full()
     }
 
-    fn message(&mut self, seen: &SeenMessage<'_, '_>, stream: StreamId, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
-        let SeenMessage { record, marks, def, .. } = seen;
+    fn message(&mut self, seen: &FileMessage<'_, '_>, stream: StreamId, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
+        let FileMessage { record, marks, def, .. } = seen;
         if let Some(key) = marks.first(FileRole::Key) {
             self.learn_key(stream, marks, key.index);
         }
@@ -170,7 +170,7 @@ impl Files {
     }
 
     /// A file is asked for.
-    fn asked(&mut self, seen: &SeenMessage<'_, '_>, key: FileKey) {
+    fn asked(&mut self, seen: &FileMessage<'_, '_>, key: FileKey) {
         self.done.remove(&key);
         let name = seen.marks.word(FileRole::Name);
         // Where the capture has holes, a request may come behind the first parts of its answer.
@@ -187,7 +187,7 @@ impl Files {
     }
 
     /// A message says how large a file is that comes in other messages.
-    fn described(&mut self, seen: &SeenMessage<'_, '_>, key: FileKey) {
+    fn described(&mut self, seen: &FileMessage<'_, '_>, key: FileKey) {
         if self.done.contains(&key) {
             return;
         }
@@ -204,7 +204,7 @@ impl Files {
 
     fn part(
         &mut self,
-        seen: &SeenMessage<'_, '_>,
+        seen: &FileMessage<'_, '_>,
         key: FileKey,
         role: FileRole,
         bytes: &[u8],
@@ -240,7 +240,7 @@ impl Files {
     /// A message that brings a whole file.
     fn whole(
         &mut self,
-        seen: &SeenMessage<'_, '_>,
+        seen: &FileMessage<'_, '_>,
         stream: StreamId,
         bytes: &[u8],
         keep: &mut dyn FnMut(&[u8]) -> Option<u64>,
@@ -261,7 +261,7 @@ impl Files {
         self.over(file);
     }
 
-    fn refused(&mut self, seen: &SeenMessage<'_, '_>, key: FileKey, reason: String) {
+    fn refused(&mut self, seen: &FileMessage<'_, '_>, key: FileKey, reason: String) {
         const OF_FILES: [FileRole; 4] = [FileRole::Part, FileRole::CountedPart, FileRole::Size, FileRole::Id];
         let about_file = OF_FILES.iter().any(|role| seen.marks.first(*role).is_some());
         if self.done.contains(&key) || !about_file && !self.open.contains_key(&key) {
@@ -275,7 +275,7 @@ impl Files {
     }
 
     /// The transfer with a key, with what a message says of it.
-    fn file(&mut self, seen: &SeenMessage<'_, '_>, key: FileKey) -> &mut FileTransfer {
+    fn file(&mut self, seen: &FileMessage<'_, '_>, key: FileKey) -> &mut FileTransfer {
         if self.open.len() >= MAX_OPEN && !self.open.contains_key(&key) {
             self.give_up_oldest();
         }
@@ -355,7 +355,7 @@ impl Files {
     }
 }
 
-fn new_file(seen: &SeenMessage<'_, '_>, stream: StreamId) -> FileTransfer {
+fn new_file(seen: &FileMessage<'_, '_>, stream: StreamId) -> FileTransfer {
     FileTransfer {
         protocol: seen.record.protocol,
         service: seen.record.service.to_string(),
