@@ -264,6 +264,31 @@ fn depth_has_a_bound_and_the_rest_is_shown() {
     assert!(json(50_000).contains("more than 250 deep"));
 }
 
+#[test]
+fn values_have_a_bound_and_the_rest_is_shown() {
+    let says = |message: &Value| problems(message).iter().filter(|p| p.contains("more than 200000 values")).count();
+    let below = first(&format!("({{\"custom\",5,\"A\",\"a\",\"B\",0,({{{}}}),}})", "1,".repeat(190_000)));
+    assert_eq!((says(&below), below["fields"]["extra_6"].as_array().unwrap().len()), (0, 190_000));
+    // A list, a mapping of texts, a mapping of numbers, brackets.
+    let keys: String = (0..201_000).map(|n| format!("\"{n:x}\":1,")).collect();
+    let numbers: String = (0..110_000).map(|n| format!("{n}:1,")).collect();
+    for inner in [
+        format!("({{{}}})", "1,".repeat(300_000)),
+        format!("([{keys}])"),
+        format!("([{numbers}])"),
+        "({}),".repeat(110_000),
+    ] {
+        let mut bytes = packet(&format!("({{\"custom\",{inner},}})"));
+        bytes.extend(packet(r#"({"who-req",5,"A","a","B",0,})"#));
+        let found = read(&tables(), &bytes, JsonOptions::default());
+        assert_eq!((found.len(), says(&found[0])), (2, 1), "{}", &inner[..20]);
+        assert!(found[0].to_string().contains("undecoded"), "{}", &inner[..20]);
+        assert_eq!((&found[1]["message"], says(&found[1])), (&json!("who-req"), 0));
+        let redacted = read(&tables(), &bytes, JsonOptions { redact: true, ..JsonOptions::default() });
+        assert!(redacted[0].to_string().contains("<redacted, "), "the rest is shown");
+    }
+}
+
 // ---- What is malformed
 
 #[test]

@@ -213,8 +213,25 @@ impl PacketRun<'_> {
             i64::from(super::value::MAX_DEPTH),
             self.pos as i64,
         ));
+        self.rest_undecoded();
+    }
+
+    /// More values than are kept of a packet: the rest is shown as it is.
+    #[cold]
+    pub(super) fn too_many(&mut self) {
+        let (most, index) = (i64::from(super::value::MAX_NODES), self.tree.len());
+        let text = "more than {a} values in one packet: undecoded from byte {b} on";
+        self.tree.problem(Problem::new(Severity::Error, index, text, most, self.pos as i64));
+        self.rest_undecoded();
+    }
+
+    fn rest_undecoded(&mut self) {
         self.pos = self.end;
-        self.undecoded();
+        let index = self.undecoded();
+        // Nobody knows whether a secret stands in it.
+        if let Some(node) = self.tree.get_mut(index) {
+            node.marks |= mark::SECRET;
+        }
         self.claimed = self.pos;
         self.silent = true;
         while !self.outside() {

@@ -15,6 +15,9 @@ use crate::tree::{Buffer, Checkpoint, Kind, Node, Problem, Severity, Sym, TextKi
 /// Brackets within brackets are read to this depth. jq 1.6 reads JSON to a depth of 256, which includes the record around them.
 pub(super) const MAX_DEPTH: u16 = 250;
 
+/// Values and brackets of a packet that are read, as many as of a message that a table describes.
+pub(super) const MAX_NODES: u32 = 200_000;
+
 /// What is kept from packet to packet, so that nothing has to be allocated again.
 #[derive(Default)]
 pub(super) struct ValueBuffers {
@@ -265,6 +268,9 @@ impl PacketRun<'_> {
         };
         if self.top.sort == Sort::Outside {
             return self.value(byte);
+        }
+        if self.tree.len() >= MAX_NODES {
+            return self.too_many();
         }
         match byte {
             b',' => self.nothing(),
