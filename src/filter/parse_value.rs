@@ -5,7 +5,7 @@ use std::ops::Range;
 use regex_lite::{Regex, RegexBuilder};
 
 use super::hints;
-use super::keys::{KeyKind, RecordKey};
+use super::keys::{KeyKind, KeyParts, RecordKey};
 use super::literal::{Literal, NumberLiteral};
 use super::names::{Unknown, Vocabulary, vocabulary_of};
 use super::parse::{FilterParser, ParseResult, PathTarget, WORDS};
@@ -236,6 +236,8 @@ fn check_key(literal: &Literal, key: &RecordKey, comparison: Comparison) -> Resu
             (Some(_), _) | (None, Some(NumberLiteral::Int(0..=0xffff))) => Ok(()),
             _ => Err(format!("`{raw}` is no address; one is written 127.0.0.1, 10.0.0.0/8, :14617 or 127.0.0.1:14617")),
         },
+        // Hex of some events, an object of others: only the object's numbers have an order.
+        KeyKind::Text if ordered && matches!(key.parts, KeyParts::Object(_)) => Err(composite(key)),
         KeyKind::Composite => Err(composite(key)),
         _ => Ok(()),
     }

@@ -215,7 +215,7 @@ mod tests {
         let tables = Tables::load("test", vec![source], &[]).unwrap();
         let script = lua_script([&tables]);
         assert!(script.contains("declare(\"test\", { \"test.auth.client\", \"test.auth.server\" }, [[\n"), "{script}");
-        for line in ["trans_id number u32 trans_id", "ids number u64 ids", "spans.number number u32 spans.number"] {
+        for line in ["trans_id number u32 trans_id", "ids number u64 ids", "spans.type number u32 spans.type"] {
             assert!(script.contains(&format!("\n{line}\n")), "{line}");
         }
         assert!(script.contains("\nsize number i64 size\nsize text text size.text\n"));
