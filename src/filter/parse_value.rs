@@ -249,6 +249,7 @@ fn composite(key: &RecordKey) -> String {
         "problems" => "problems[*].text",
         "refused" => "refused.name",
         "names" => "names[*].name",
+        "bytes" => "bytes.payload",
         _ => return format!("`{0}` is a list; name a part: {0}[*].record", key.name),
     };
     format!("`{}` is no single value; name a part: {example}", key.name)

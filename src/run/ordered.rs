@@ -12,9 +12,9 @@ use super::text::{Meter, Text};
 
 /// How many texts may wait for one that is missing, and how many bytes they may have together. A single text may be larger.
 const WAITING: u64 = 16;
-const WAITING_BYTES: usize = 8 << 20;
+const WAITING_BYTES: usize = 4 << 20;
 /// Bytes that an empty text keeps allocated, and how many empty texts are kept, at most.
-const KEEP_TEXT: usize = 2 << 20;
+const KEEP_TEXT: usize = 1 << 20;
 const SPARE: usize = 4;
 
 /// A stream, and the texts on their way to it.
