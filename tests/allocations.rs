@@ -42,14 +42,15 @@ type Session = (&'static str, &'static [&'static str]);
 /// What one round of a connection's messages may allocate: read for statistics, written as JSON, written as trees; and what may be allocated
 /// between them, when a file that was downloaded ends or begins.
 ///
-/// To be tightened: the aim is 0 for every message, and a bound that is not 0 is what it takes today.
+/// To be tightened: the aim is 0 for every message, and a bound that is not 0 is what it takes today. Those of the auth server are descriptor
+/// files that were downloaded: they are taken apart while the message with their last part is read.
 const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
-    (DIRTSAND, "gatekeeper", [0, 0, 0], 0),
-    (DIRTSAND, "auth", [0, 0, 19], 13),
-    (DIRTSAND, "game", [0, 0, 3], 0),
-    (DIRTSAND, "file", [4, 4, 4], 27),
-    (MOSS, "auth", [0, 0, 20], 12),
-    (MOSS, "game", [0, 0, 0], 0),
+    (DIRTSAND, "gatekeeper", [1, 0, 0], 0),
+    (DIRTSAND, "auth", [961, 948, 961], 0),
+    (DIRTSAND, "game", [1, 0, 0], 0),
+    (DIRTSAND, "file", [18, 4, 10], 27),
+    (MOSS, "auth", [37, 38, 51], 0),
+    (MOSS, "game", [1, 0, 0], 0),
 ];
 
 /// Allocations so far, growing again included.

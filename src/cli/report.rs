@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use super::args::ReportArgs;
 use super::error::{CliError, Status};
 use super::plan::Plan;
-use crate::facts::{InfoSource, Session, Sessions, refused, write_info};
+use crate::facts::{Graph, InfoSource, Session, Sessions, refused, write_info};
 use crate::filter::Filter;
+use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::report::{About, ReportOptions, ReportSession, ReportWriter, RowFacts};
 use crate::out::tree::{AnnotationStore, Annotator};
 use crate::out::{Body, Record};
@@ -52,6 +53,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     let page = ReportWriter::new(BufWriter::new(file), options).map_err(fail)?;
     let mut collector = ReportOutput {
         page,
+        graph: Graph::default(),
+        json: JsonWriter::new(JsonOptions { spans: false, redact }),
+        value: Vec::new(),
         filter,
         sessions: Sessions::default(),
         over: Vec::new(),
@@ -70,7 +74,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     }
     let sessions = collector.over.iter().map(described).collect();
     let keys = std::mem::take(&mut collector.keys).into_iter().collect();
-    let about = About { frames: summary.flow.frames, bytes: summary.bytes, keys, sessions };
+    let graph = std::mem::take(&mut collector.graph);
+    let about = About { frames: summary.flow.frames, bytes: summary.bytes, keys, sessions, graph };
     if let Some(error) = collector.error.take() {
         return Err(fail(error));
     }
@@ -99,6 +104,10 @@ fn described(session: &Session) -> ReportSession {
 /// Writes each record into the page, and hands it to the collector of sessions.
 struct ReportOutput {
     page: Page,
+    graph: Graph,
+    json: JsonWriter,
+    /// The JSON of one value, for the graph.
+    value: Vec<u8>,
     filter: Option<Filter>,
     sessions: Sessions,
     over: Vec<Session>,
@@ -127,6 +136,12 @@ impl Output for ReportOutput {
         let mut facts = RowFacts::default();
         match &record.body {
             Body::Message { message, tables, tree } => {
+                let (json, value) = (&mut self.json, &mut self.value);
+                self.graph.record(record, &mut |node| {
+                    value.clear();
+                    json.value(tables, tree, message.bytes, node, value);
+                    serde_json::from_slice(value).unwrap_or_default()
+                });
                 let def = tables.message_named(message.name.raw()).and_then(|id| tables.message(id));
                 let layout = def.and_then(|def| def.layout);
                 let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };

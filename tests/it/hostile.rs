@@ -176,7 +176,9 @@ fn steps() {
     }
 }
 
+/// Takes minutes, so it runs by hand: `cargo test --test it twice_the_harm -- --ignored --nocapture`.
 #[test]
+#[ignore = "takes minutes under valgrind"]
 #[cfg(target_os = "linux")]
 fn twice_the_harm_takes_twice_the_instructions() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("callgrind-{}", std::process::id()));

@@ -6,9 +6,9 @@
 
 /** @typedef {{key: string, transport: string, number: number, protocol: string, service: string, client: string, server: string, session: number, how: string, start: number, end: number, places: {name: string, from: number, to: number}[]}} Stream */
 /** @typedef {{title: string, inferred: boolean, detail: string}} Session */
-/** @typedef {{id: string, type: string, name: string, also: string[], made: boolean, fetched: boolean, said: [number, string][]}} VaultNode */
+/** @typedef {{id: string, type: string, name: string, also: string[], fetched: boolean, deleted: boolean, said: [number, string][]}} VaultNode */
 /** @typedef {{parent: string, child: string, gone: boolean}} VaultLink */
-/** @typedef {{captures: string[], keys: string[], limits: string[], start: string, frames: number, folded: number, rows: number, chunk: number, columns: [string, string, number][], messages: string[], streams: Stream[], sessions: Session[], requests: number, problems: {error: number, warning: number, note: number}, bytes: Record<string, number>, texts: string[], vault?: {nodes: VaultNode[], links: VaultLink[]}, program: string}} Meta */
+/** @typedef {{captures: string[], keys: string[], limits: string[], start: string, frames: number, folded: number, rows: number, chunk: number, columns: [string, string, number][], messages: string[], streams: Stream[], sessions: Session[], requests: number, problems: {error: number, warning: number, note: number}, bytes: Record<string, number>, texts: string[], vault: {nodes: VaultNode[], links: VaultLink[], left_out: number} | null, program: string}} Meta */
 /** @typedef {{name: string, type: string, kind: number, marks: number, buffer: number, start: number, bits: number, value: string | number | bigint, note: string, called: string, by: number, depth: number, end: number, parent: number}} TreeNode */
 /** @typedef {{severity: number, node: number, text: string}} Problem */
 /** @typedef {{nodes: TreeNode[], buffers: {made: string, length: number, bytes: Uint8Array}[], problems: Problem[], doc: string}} Detail */

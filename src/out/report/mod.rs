@@ -9,6 +9,7 @@
 
 mod chunk;
 mod columns;
+mod vault;
 
 use std::io::{self, Write};
 
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::tree::Annotations;
+use crate::facts::Graph;
 use crate::record::{Body, Record};
 use crate::session::{Counts, Transport};
 use crate::tree::Severity;
@@ -56,7 +58,7 @@ pub struct ReportOptions {
 }
 
 /// What only the whole capture tells.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct About {
     /// How many frames there were.
     pub frames: u64,
@@ -66,6 +68,8 @@ pub struct About {
     pub keys: Vec<String>,
     /// The sessions, in order.
     pub sessions: Vec<ReportSession>,
+    /// The vault, or whatever the protocols keep nodes in.
+    pub graph: Graph,
 }
 
 /// A session as the page shows it.
@@ -201,6 +205,7 @@ impl<W: Write> ReportWriter<W> {
             "start": self.columns.start(), "rows": self.columns.rows(), "folded": self.folded, "chunk": CHUNK_ROWS,
             "columns": self.columns.list(), "messages": self.columns.names(), "texts": self.columns.reasons(),
             "streams": self.columns.streams(), "requests": self.requests,
+            "vault": vault::vault(&about.graph),
             "problems": { "error": error, "warning": warning, "note": note },
             "program": concat!("moulsniff ", env!("CARGO_PKG_VERSION")),
         });

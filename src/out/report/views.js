@@ -210,12 +210,12 @@ function vault(report, open) {
     );
   };
   const add = (/** @type {string} */ id, /** @type {number} */ depth, /** @type {boolean} */ gone) => {
-    const node = nodes.get(id) || { id, type: '', name: '', also: [], made: false, fetched: false, said: [] };
+    const node = nodes.get(id) || { id, type: '', name: '', also: [], fetched: false, deleted: false, said: [] };
     const again = shown.has(id);
     shown.add(id);
     const line = make(
       'button',
-      ['finding', node.made ? 'made' : '', node.fetched ? '' : 'missing', gone ? 'gone' : ''].join(' '),
+      ['finding', node.fetched ? '' : 'missing', gone || node.deleted ? 'gone' : ''].join(' '),
       make(
         'span',
         'say',
@@ -241,7 +241,8 @@ function vault(report, open) {
     make(
       'p',
       'quiet',
-      `${count(data.nodes.length)} nodes and ${count(data.links.length)} links. Grey: referred to, never fetched. Bold: created here. Struck out: the link was removed again.`,
+      `${count(data.nodes.length)} nodes and ${count(data.links.length)} links. Grey: referred to, never fetched. Struck out: the link or the node was removed.` +
+        (data.left_out ? ` ${count(data.left_out)} more are left out.` : ''),
     ),
     view,
   );
