@@ -132,12 +132,12 @@ impl Framing {
     /// Where the message that `bytes` begin with ends. The first `searched` of them are known to hold no end, from an earlier call.
     ///
     /// ```
-    /// use moulsniff::session::{ByteOrder, CountsFrom, Extent, Framing, LengthField, Unit};
+    /// use moulsniff::session::{LengthOrder, CountsFrom, Extent, Framing, LengthField, Unit};
     ///
     /// let length = LengthField {
     ///     at: 2,
     ///     size: 2,
-    ///     order: ByteOrder::Big,
+    ///     order: LengthOrder::Big,
     ///     unit: Unit::Bytes,
     ///     counts: CountsFrom::BehindLength,
     /// };
