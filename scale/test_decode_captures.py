@@ -25,8 +25,9 @@ PROGRAM = str(Path(os.environ.get("MOULSNIFF", ROOT / "target/release/moulsniff"
 KEYS = str(ROOT / "keys/dirtsand.ini")
 SHARDS = 4
 HOUR = 3600
-# What counts within a process, and so differs between one process and many.
-OWN_NUMBERS = ("record", "stream", "reply_to", "request", "session", "names")
+# What differs between one process and many: numbers that count within a process, and what is known from other hosts' traffic (`names`, and
+# `info`, which uses them).
+OWN_NUMBERS = ("record", "stream", "reply_to", "request", "session", "names", "info")
 
 
 def packets(path):
