@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::args::ReadArgs;
 use super::error::CliError;
 use crate::output_file::{Access, Inputs, OutputFile};
+use crate::run;
 
 /// How many files of one folder are read.
 const MOST_FILES: usize = 4096;
@@ -76,15 +77,17 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
 /// Every file that a command reads.
 pub(super) fn inputs(args: &ReadArgs) -> Inputs {
     let protocols: Vec<PathBuf> = args.protocols.paths().collect();
-    let all = args.captures.iter().chain(&args.tail).chain(&args.tables).chain(&args.pseudonyms).chain(&protocols);
+    let captures = args.captures.iter().chain(&args.read_files).chain(&args.tail);
+    let all = captures.chain(&args.tables).chain(&args.pseudonyms).chain(&protocols);
     Inputs::of(all.map(PathBuf::as_path))
 }
 
-/// Begins a file that is written (see [`OutputFile`]).
+/// Begins a file that is written (see [`OutputFile`]). From here on a signal leaves no unfinished file.
 ///
 /// # Errors
 /// It is an input, or cannot be made.
 pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<OutputFile, CliError> {
+    run::watch_signals();
     OutputFile::create(path, access, inputs).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => CliError::Typed(format!("{}: {error}", file_name(path))),
         _ => CliError::File(file_name(path), error),

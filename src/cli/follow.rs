@@ -286,7 +286,8 @@ impl All {
             let done = file.write_all(&direction.buffer).and_then(|()| file.rest());
             done.map(|()| file).map_err(|error| CliError::File(file_name(&path), error))
         });
-        direction.buffer.clear();
+        // Thousands of directions may be open, and each may have had much to write once.
+        direction.buffer = Vec::new();
         match written {
             Ok(file) => direction.file = Some(file),
             Err(error) => self.error = Some(error),

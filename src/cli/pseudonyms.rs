@@ -8,7 +8,7 @@ use super::error::CliError;
 use super::files;
 use crate::captured::file_name;
 use crate::out::Record;
-use crate::output_file::{Access, OutputFile};
+use crate::output_file::Access;
 use crate::pipeline::{Output, Setup};
 use crate::pseudonyms::Pseudonyms;
 use crate::run::{FrameInput, Reading, Run};
@@ -44,7 +44,7 @@ pub(super) fn load(args: &ReadArgs) -> Result<Option<Pseudonyms>, CliError> {
     let fail = |e| CliError::File(file_name(path), e);
     let key = match std::fs::symlink_metadata(path) {
         Ok(_) => read(path)?,
-        Err(error) if error.kind() == ErrorKind::NotFound => make(path, args).map_err(fail)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => make(path, args)?,
         Err(error) => return Err(fail(error)),
     };
     Ok(Some(Pseudonyms::new(&key, args.shift_time)))
@@ -62,12 +62,12 @@ fn read(path: &Path) -> Result<[u8; 16], CliError> {
 }
 
 /// Makes a key, and a file of it that its owner alone may read.
-fn make(path: &Path, args: &ReadArgs) -> io::Result<[u8; 16]> {
-    let key = random()?;
-    let mut file = OutputFile::create(path, Access::Owner, &files::inputs(args))?;
+fn make(path: &Path, args: &ReadArgs) -> Result<[u8; 16], CliError> {
+    let fail = |error| CliError::File(file_name(path), error);
+    let key = random().map_err(fail)?;
+    let mut file = files::create(path, Access::Owner, &files::inputs(args))?;
     let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-    write!(file, "{ABOUT}{FIRST_LINE}\n{hex}\n")?;
-    file.commit()?;
+    write!(file, "{ABOUT}{FIRST_LINE}\n{hex}\n").and_then(|()| file.commit()).map_err(fail)?;
     Ok(key)
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::ReportArgs;
 use super::error::{CliError, Status};
+use super::files;
 use super::plan::Plan;
 use crate::facts::{Graph, InfoSource, Session, Sessions, refused, write_info};
 use crate::filter::Filter;
@@ -14,7 +15,7 @@ use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::report::{About, ReportOptions, ReportSession, ReportWriter, RowFacts};
 use crate::out::tree::{AnnotationStore, Annotator};
 use crate::out::{Body, Record};
-use crate::output_file::{Access, Inputs, OutputFile};
+use crate::output_file::{Access, OutputFile};
 use crate::pipeline::Output;
 use crate::run::{FrameInput, Run};
 use crate::session::EventKind;
@@ -46,10 +47,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     }
     let options =
         ReportOptions { captures: captures.iter().map(name).collect(), limits, max_rows: args.max_messages, redact };
-    let given: Vec<PathBuf> = args.read.protocols.paths().chain(args.read.tables.iter().cloned()).collect();
-    let inputs = Inputs::of(captures.iter().chain(&given).map(PathBuf::as_path));
     let fail = |e| CliError::File(file_name(&args.output), e);
-    let file = OutputFile::create(&args.output, Access::Owner, &inputs).map_err(fail)?;
+    let file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let page = ReportWriter::new(BufWriter::new(file), options).map_err(fail)?;
     let mut collector = ReportOutput {
         page,

@@ -8,16 +8,19 @@ use std::path::{Path, PathBuf};
 
 use super::args::SplitArgs;
 use super::error::{CliError, Status};
-use crate::capture::{Source, Splitter};
+use super::files;
+use crate::capture::{CaptureProblem, Source, Splitter};
 use crate::filter::HostPattern;
 use crate::flow::hosts;
 use crate::output_file::{Access, Inputs, OutputFile};
+use crate::run;
 
 /// Bytes of each part that are gathered before they are written.
 const BUFFER: usize = 128 << 10;
 
 pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
     let servers = networks(&args.servers)?;
+    run::exit_on_signal();
     let inputs = Inputs::of(args.captures.iter().map(PathBuf::as_path));
     std::fs::create_dir_all(&args.output).map_err(|e| CliError::File(file_name(&args.output), e))?;
     let parts: Vec<PartFile> =
@@ -32,6 +35,10 @@ pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
     let mut status = Status::Good;
     for capture in &args.captures {
         if let Err(error) = splitter.add(source(capture), &mut choose) {
+            if let CaptureProblem::Write(error) = error.problem() {
+                let error = io::Error::new(error.kind(), error.to_string());
+                return Err(CliError::File(file_name(&args.output), error));
+            }
             // What was read before the fault is kept, as when decoding.
             remark::say(format_args!("moulsniff: {error}"));
             status = Status::Unreadable;
@@ -68,8 +75,7 @@ impl PartFile {
     fn create(args: &SplitArgs, number: u16, inputs: &Inputs) -> Result<PartFile, CliError> {
         let width = args.into.saturating_sub(1).to_string().len().max(2);
         let path = args.output.join(format!("part-{number:0width$}.pcapng"));
-        let file = OutputFile::create(&path, Access::Usual, inputs);
-        Ok(PartFile { file: file.map_err(|e| CliError::File(file_name(&path), e))?, path })
+        Ok(PartFile { file: files::create(&path, Access::Usual, inputs)?, path })
     }
 }
 

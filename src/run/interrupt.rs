@@ -13,6 +13,12 @@ pub fn exit_on_signal() {
     let _ = ctrlc::set_handler(exit);
 }
 
+/// Takes signals as requests from now on, for a command that begins to write a file before its run begins. After [`exit_on_signal`] it
+/// changes nothing.
+pub fn watch_signals() {
+    Interrupt::watch();
+}
+
 fn exit() {
     output_file::remove_unfinished();
     std::process::exit(INTERRUPTED);

@@ -2,26 +2,71 @@
 //! final name, and nothing else is left behind, except after `kill -9`.
 #![cfg(unix)]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::{file, random};
 
 /// A file that was there before.
 const OLD: &[u8] = b"old";
 
-/// Each command that writes, with the file it writes; `OUT` is a folder of its own.
-const WAYS: [(&[&str], &str); 5] = [
-    (&["keys", "inject", "captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini", "-o", "OUT/a"], "a"),
-    (&["keys", "strip", "captures/moul/full_dirtsand.pcapng", "-o", "OUT/a"], "a"),
-    (&["report", "captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini", "-o", "OUT/a"], "a"),
-    (&["split", "captures/moul/full_dirtsand.pcapng", "--into", "1", "-o", "OUT"], "part-00.pcapng"),
-    (
-        &["follow", "--all", "captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini", "-o", "OUT"],
-        "tcp-00002-server.txt",
-    ),
+/// A command that writes.
+struct Way {
+    /// What is typed; `IN` is a capture with the keys that open it, and `OUT` a folder of its own.
+    words: &'static [&'static str],
+    /// The file in that folder that is there before.
+    target: &'static str,
+    /// Whether that file is replaced.
+    replaces: bool,
+    /// After a signal: whether a file that differs from the one of a whole run is complete all the same, and tells what was collected until then.
+    fits: fn(&[u8], &[u8]) -> bool,
+}
+
+const WAYS: [Way; 9] = [
+    Way { words: &["keys", "inject", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
+    Way { words: &["keys", "strip", "captures/moul/full_dirtsand.pcapng", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
+    Way { words: &["report", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: page },
+    Way {
+        words: &["split", "captures/moul/full_dirtsand.pcapng", "--into", "3", "-o", "OUT"],
+        target: "part-00.pcapng",
+        replaces: true,
+        fits: never,
+    },
+    Way { words: &["follow", "--all", "IN", "-o", "OUT"], target: "tcp-00002-server.txt", replaces: true, fits: never },
+    Way { words: &["export", "vault", "IN", "-o", "OUT/a.json"], target: "a.json", replaces: true, fits: json },
+    Way { words: &["export", "messages", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: beginning },
+    Way { words: &["export", "files", "IN", "-o", "OUT"], target: "index.csv", replaces: false, fits: lines },
+    Way { words: &["IN", "--json", "--pseudonyms", "OUT/key"], target: "other", replaces: false, fits: key },
 ];
+
+fn never(_: &[u8], _: &[u8]) -> bool {
+    false
+}
+
+fn page(found: &[u8], _: &[u8]) -> bool {
+    found.ends_with(b"</html>\n")
+}
+
+fn json(found: &[u8], _: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Value>(found).is_ok()
+}
+
+/// A capture with fewer packets.
+fn beginning(found: &[u8], whole: &[u8]) -> bool {
+    found.len() >= 28 && whole.starts_with(found)
+}
+
+/// A list with fewer lines, or a file of which less came.
+fn lines(found: &[u8], whole: &[u8]) -> bool {
+    found.ends_with(b"\n") && found.starts_with(b"path,") || whole.starts_with(found)
+}
+
+/// Each run makes a key of its own.
+fn key(found: &[u8], whole: &[u8]) -> bool {
+    found.len() == whole.len() && found.ends_with(b"\n")
+}
 
 /// A folder with the old file in it.
 fn folder(name: &str, target: &str) -> PathBuf {
@@ -32,41 +77,70 @@ fn folder(name: &str, target: &str) -> PathBuf {
     folder
 }
 
-fn command(line: &str, way: &[&str], folder: &Path) -> Command {
+fn command(line: &str, way: &Way, folder: &Path) -> Command {
     let mut shell = Command::new("sh");
     let out = folder.to_str().unwrap();
-    shell.args(["-c", line, env!("CARGO_BIN_EXE_moulsniff")]).args(way.iter().map(|word| word.replace("OUT", out)));
+    shell.args(["-c", line, env!("CARGO_BIN_EXE_moulsniff")]);
+    for word in way.words {
+        match *word {
+            "IN" => shell.args(["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini"]),
+            word => shell.arg(word.replace("OUT", out)),
+        };
+    }
     shell.current_dir(file("")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     shell
 }
 
-fn unfinished(folder: &Path) -> usize {
-    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-    names.filter(|name| name.to_string_lossy().ends_with(".part")).count()
+/// The files in a folder and in those within it, by their paths from there.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            all.extend(contents(&entry.path()).into_iter().map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else {
+            all.insert(name, std::fs::read(entry.path()).unwrap());
+        }
+    }
+    all
 }
 
-/// The file that a command writes where nothing goes wrong.
-fn complete(index: usize) -> Vec<u8> {
-    let (way, target) = WAYS[index];
-    let folder = folder(&format!("whole-{index}"), target);
+fn is_part(name: &str) -> bool {
+    name.rsplit('/').next().unwrap().starts_with(".moulsniff-") && name.ends_with(".part")
+}
+
+/// The files that a command leaves where nothing goes wrong, and how long that takes.
+fn complete(index: usize) -> (BTreeMap<String, Vec<u8>>, Duration) {
+    let way = &WAYS[index];
+    let folder = folder(&format!("whole-{index}"), way.target);
+    let begun = Instant::now();
     let done = command("exec \"$0\" \"$@\"", way, &folder).output().unwrap();
-    assert!(done.status.success(), "{way:?}: {}", String::from_utf8_lossy(&done.stderr));
-    let bytes = std::fs::read(folder.join(target)).unwrap();
-    assert!(bytes != OLD && unfinished(&folder) == 0, "{way:?}");
+    let time = begun.elapsed();
+    assert!(done.status.success(), "{:?}: {}", way.words, String::from_utf8_lossy(&done.stderr));
+    let files = contents(&folder);
+    assert_eq!(files[way.target] != OLD, way.replaces, "{:?}", way.words);
+    assert!(files.len() > usize::from(!way.replaces) && !files.keys().any(|name| is_part(name)), "{:?}", way.words);
     std::fs::remove_dir_all(folder).unwrap();
-    bytes
+    (files, time)
 }
 
 #[test]
 fn a_full_disk_leaves_the_old_file() {
-    for (index, (way, target)) in WAYS.into_iter().enumerate() {
-        let folder = folder(&format!("full-{index}"), target);
-        // No file may have more than 4 KiB: a write beyond fails, as on a full disk.
-        let done = command("trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"", way, &folder).output().unwrap();
+    for (index, way) in WAYS.iter().enumerate() {
+        let folder = folder(&format!("full-{index}"), way.target);
+        // No file may have more than some bytes: a write beyond fails, as on a full disk.
+        let blocks = if way.words.contains(&"--json") { 0 } else { 8 };
+        let line = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let done = command(&line, way, &folder).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert_eq!(done.status.code(), Some(1), "{way:?}: {said}");
-        assert_eq!(std::fs::read(folder.join(target)).unwrap(), OLD, "{way:?}");
-        assert_eq!(unfinished(&folder), 0, "{way:?}");
+        assert_eq!(done.status.code(), Some(1), "{:?}: {said}", way.words);
+        assert!(said.lines().count() == 1, "{:?}: {said}", way.words);
+        let found = contents(&folder);
+        assert_eq!(found[way.target], OLD, "{:?}", way.words);
+        // Files that were small enough are complete: so is everything that has its name.
+        assert!(!found.keys().any(|name| is_part(name)), "{:?}", way.words);
+        assert!(found.values().all(|bytes| bytes.len() <= 4096), "{:?}", way.words);
         std::fs::remove_dir_all(folder).unwrap();
     }
 }
@@ -74,19 +148,26 @@ fn a_full_disk_leaves_the_old_file() {
 #[test]
 fn a_signal_at_any_moment_leaves_the_old_file_or_the_whole_new_one() {
     let mut next = random();
-    for (index, (way, target)) in WAYS.into_iter().enumerate() {
-        let whole = complete(index);
+    for (index, way) in WAYS.iter().enumerate() {
+        let (whole, time) = complete(index);
         for (round, signal) in ["-TERM", "-KILL", "-INT", "-TERM", "-KILL"].into_iter().enumerate() {
-            let folder = folder(&format!("signal-{index}-{round}"), target);
+            let folder = folder(&format!("signal-{index}-{round}"), way.target);
             let mut child = command("exec \"$0\" \"$@\"", way, &folder).spawn().unwrap();
-            std::thread::sleep(Duration::from_millis(next() as u64 % 400));
+            std::thread::sleep(time.mul_f64((next() % 1000) as f64 / 900.0));
             let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
             child.wait().unwrap();
-            let found = std::fs::read(folder.join(target)).unwrap();
-            // After a signal, the page tells what was collected until then: complete, and perhaps shorter.
-            let page = way[0] == "report" && found.ends_with(b"</html>\n");
-            assert!(found == OLD || found == whole || page, "{way:?} {signal}: {} bytes", found.len());
-            assert!(signal == "-KILL" || unfinished(&folder) == 0, "{way:?} {signal}");
+            let said = format!("{:?} {signal}", way.words);
+            for (name, found) in contents(&folder) {
+                if is_part(&name) {
+                    assert_eq!(signal, "-KILL", "{said}: {name}");
+                    continue;
+                }
+                let old = name == way.target && found == OLD;
+                let of_whole = whole.get(&name).map_or(&[][..], |bytes| &bytes[..]);
+                let whole_or_short = found == of_whole || (way.fits)(&found, of_whole);
+                assert!(old || whole_or_short, "{said}: {name} has {} bytes", found.len());
+                assert!(old || way.replaces || name != way.target, "{said}: {name} was replaced");
+            }
             std::fs::remove_dir_all(folder).unwrap();
         }
     }

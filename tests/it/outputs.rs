@@ -36,6 +36,17 @@ fn contents(dir: &Path) -> Vec<(String, u64)> {
 #[test]
 fn no_output_is_an_input() {
     let dir = folder("inputs");
+    for inner in ["keys", "sdl", "parts", "linked"] {
+        fs::create_dir(dir.join(inner)).unwrap();
+    }
+    fs::hard_link(dir.join("k.ini"), dir.join("keys/k2.ini")).unwrap();
+    fs::write(dir.join("sdl/x.sdl"), "STATEDESC x { VERSION 1 VAR INT a[1] DEFAULT=0 }\n").unwrap();
+    fs::copy(dir.join("a.pcapng"), dir.join("parts/part-00.pcapng")).unwrap();
+    symlink("../a.pcapng", dir.join("linked/part-01.pcapng")).unwrap();
+    fs::copy(dir.join("a.pcapng"), dir.join("v.json")).unwrap();
+    fs::hard_link(dir.join("v.json"), dir.join("w.json")).unwrap();
+    fs::write(dir.join("t.table"), "protocol moul\n").unwrap();
+    fs::write(dir.join("p.key"), format!("moulsniff pseudonyms 1\n{}\n", "07".repeat(16))).unwrap();
     let before = contents(&dir);
     for words in [
         &["keys", "strip", "a.pcapng", "-o", "a.pcapng"][..],
@@ -44,6 +55,19 @@ fn no_output_is_an_input() {
         &["keys", "strip", "soft.pcapng", "-o", "./a.pcapng"],
         &["keys", "inject", "a.pcapng", "-o", "hard.pcapng", "--keys", "k.ini"],
         &["keys", "inject", "a.pcapng", "-o", "k.ini", "--keys", "k.ini"],
+        &["keys", "inject", "a.pcapng", "-o", "keys/k2.ini", "--keys", "keys"],
+        &["export", "messages", "-r", "a.pcapng", "-o", "a.pcapng"],
+        &["export", "messages", "-r", "a.pcapng", "-o", "hard.pcapng"],
+        &["export", "messages", "a.pcapng", "-o", "/proc/self/cwd/soft.pcapng"],
+        &["export", "messages", "a.pcapng", "-o", "t.table", "--tables", "t.table"],
+        &["export", "vault", "-r", "v.json", "-o", "v.json"],
+        &["export", "vault", "v.json", "-o", "w.json"],
+        &["report", "a.pcapng", "-o", "soft.pcapng"],
+        &["report", "-r", "a.pcapng", "-o", "a.pcapng"],
+        &["report", "a.pcapng", "-o", "p.key", "--pseudonyms", "p.key"],
+        &["report", "a.pcapng", "-o", "sdl/x.sdl", "--sdl", "sdl"],
+        &["split", "parts/part-00.pcapng", "-o", "parts", "--into", "2"],
+        &["split", "a.pcapng", "-o", "linked", "--into", "2"],
     ] {
         let output = run(&dir, words);
         assert_eq!(output.status.code(), Some(2), "{words:?}");

@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter};
 
 use super::super::error::{CliError, Status};
+use super::super::files;
 use super::super::plan::Plan;
 use super::super::pseudonyms::random;
 use super::args::ExportMessagesArgs;
@@ -28,7 +29,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     if redact && setup.pseudonyms.is_none() {
         setup.pseudonyms = Some(Pseudonyms::of_secrets(&random().map_err(fail)?));
     }
-    let file = OutputFile::create(&args.output, Access::Owner, &reading.inputs).map_err(fail)?;
+    let file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let capture = PcapngWriter::new(BufWriter::new(file)).map_err(fail)?;
     let mut packets = Packets {
         capture,
