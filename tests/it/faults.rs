@@ -26,7 +26,12 @@ struct Way {
 
 const WAYS: [Way; 9] = [
     Way { words: &["keys", "inject", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
-    Way { words: &["keys", "strip", "captures/moul/full_dirtsand.pcapng", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
+    Way {
+        words: &["keys", "strip", "captures/moul/full_dirtsand.pcapng", "-o", "OUT/a"],
+        target: "a",
+        replaces: true,
+        fits: never,
+    },
     Way { words: &["report", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: page },
     Way {
         words: &["split", "captures/moul/full_dirtsand.pcapng", "--into", "3", "-o", "OUT"],
