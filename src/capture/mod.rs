@@ -24,6 +24,7 @@ mod split;
 mod tail;
 mod unpack;
 mod write;
+#[cfg(feature = "zstd")]
 mod zstd;
 
 #[cfg(test)]

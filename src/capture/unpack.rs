@@ -3,6 +3,7 @@
 //! It knows gzip (RFC 1952) and zstd (RFC 8878), and nothing of what is inside.
 
 use super::error::Packing;
+#[cfg(feature = "zstd")]
 use super::zstd::Zstd;
 use flate2::bufread::MultiGzDecoder;
 use std::io::{BufReader, Read};
@@ -25,6 +26,23 @@ pub(super) fn unpack(packing: Packing, packed: Box<dyn Read + Send>) -> Box<dyn 
     let packed = BufReader::with_capacity(BUFFER, packed);
     match packing {
         Packing::Gzip => Box::new(MultiGzDecoder::new(packed)),
+        #[cfg(feature = "zstd")]
         Packing::Zstd => Box::new(Zstd::new(packed)),
+        #[cfg(not(feature = "zstd"))]
+        Packing::Zstd => Box::new(WithoutZstd),
+    }
+}
+
+/// What a build that knows no zstd has in the place of its content.
+#[cfg(not(feature = "zstd"))]
+struct WithoutZstd;
+
+#[cfg(not(feature = "zstd"))]
+impl Read for WithoutZstd {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        Err(std::io::Error::new(
+            std::io::ErrorKind::Unsupported,
+            "this build reads no zstd (the feature `zstd` is off)",
+        ))
     }
 }

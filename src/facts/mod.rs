@@ -7,6 +7,7 @@ mod bytes;
 mod chat;
 mod counters;
 mod files;
+#[cfg(feature = "cli")]
 mod graph;
 mod info;
 mod latency;
@@ -25,6 +26,7 @@ mod world;
 pub use bytes::{ByteCounts, StreamSummary};
 pub use chat::{Chat, ChatLine, ChatParty};
 pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
+#[cfg(feature = "cli")]
 pub use graph::{Graph, GraphEdge, GraphField, GraphNode};
 pub use info::{InfoSource, write_info};
 pub use latency::Latencies;

@@ -36,6 +36,7 @@ use crate::out::tree::{Annotations, RecordAnnotator};
 use crate::proto::LazyTables;
 use literal::Literal;
 use names::FilterNames;
+#[cfg(feature = "regex")]
 use regex_lite::Regex;
 
 /// A compiled expression.
@@ -84,6 +85,7 @@ enum Check {
     Compare(Comparison, Literal),
     In(Vec<SetItem>),
     Contains(Literal),
+    #[cfg(feature = "regex")]
     Matches(Regex),
     Has(Literal),
 }
@@ -286,7 +288,7 @@ impl BooleanExpr {
         match self {
             BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().map(BooleanExpr::cost).max().unwrap_or(0),
             BooleanExpr::Not(c) => c.cost(),
-            BooleanExpr::Test(path, check) => path.cost() + u32::from(matches!(check, Check::Matches(_))),
+            BooleanExpr::Test(path, check) => path.cost() + check.cost(),
         }
     }
 
@@ -304,12 +306,22 @@ impl BooleanExpr {
 }
 
 impl Check {
+    /// What it adds to the cost of its path.
+    fn cost(&self) -> u32 {
+        match self {
+            #[cfg(feature = "regex")]
+            Check::Matches(_) => 1,
+            _ => 0,
+        }
+    }
+
     fn holds<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
         match self {
             Check::Present => true,
             Check::Compare(comparison, literal) => comparison.holds(order(scope, value, literal)),
             Check::In(items) => items.iter().any(|item| item.contains(scope, value)),
             Check::Contains(literal) => compare::contains(&scope.leaf(value), literal),
+            #[cfg(feature = "regex")]
             Check::Matches(regex) => compare::any_text(&scope.leaf(value), |text| regex.is_match(text)),
             Check::Has(literal) => compare::has(&scope.leaf(value), literal),
         }

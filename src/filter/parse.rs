@@ -171,7 +171,7 @@ impl<'a> FilterParser<'a> {
         } else if self.take_word(&["contains"]) {
             Check::Contains(self.value(target, Asked::Text("contains"))?)
         } else if self.take_word(&["matches"]) || self.take("~") {
-            Check::Matches(self.regex(target)?)
+            self.matches(target)?
         } else if self.take_word(&["has"]) {
             Check::Has(self.value(target, Asked::Flag)?)
         } else {

@@ -2,16 +2,15 @@
 
 use std::ops::Range;
 
-use regex_lite::{Regex, RegexBuilder};
-
 use super::hints;
 use super::keys::{KeyKind, KeyParts, RecordKey};
 use super::literal::{Literal, NumberLiteral};
 use super::names::{Unknown, Vocabulary, vocabulary_of};
 use super::parse::{FilterParser, ParseResult, PathTarget, WORDS};
-use super::{Comparison, SetItem};
+use super::{Check, Comparison, SetItem};
 
 /// The most bytes a compiled regular expression may take.
+#[cfg(feature = "regex")]
 const REGEX_SIZE: usize = 1 << 20;
 
 /// What a condition asks of a value.
@@ -139,14 +138,26 @@ impl FilterParser<'_> {
         }
     }
 
-    pub(super) fn regex(&mut self, target: PathTarget) -> ParseResult<Regex> {
+    /// What stands behind `matches`.
+    pub(super) fn matches(&mut self, target: PathTarget) -> ParseResult<Check> {
         let (literal, place) = self.raw_value(true)?;
         self.check(&literal, &place, target, Asked::Text("matches"))?;
-        RegexBuilder::new(&literal.raw).size_limit(REGEX_SIZE).build().map_err(|error| {
+        self.regex(&literal.raw, place)
+    }
+
+    #[cfg(feature = "regex")]
+    fn regex(&self, text: &str, place: Range<usize>) -> ParseResult<Check> {
+        let built = regex_lite::RegexBuilder::new(text).size_limit(REGEX_SIZE).build();
+        built.map(Check::Matches).map_err(|error| {
             let text = error.to_string();
             let last = text.lines().last().unwrap_or("").trim_start_matches("error: ");
             self.wrong(place, format!("no regular expression: {last}"))
         })
+    }
+
+    #[cfg(not(feature = "regex"))]
+    fn regex(&self, _text: &str, place: Range<usize>) -> ParseResult<Check> {
+        Err(self.wrong(place, "this build knows no regular expressions (the feature `regex` is off)"))
     }
 
     /// A value, quoted or not, and its place. With `regex`, backslashes in quotes are kept for the regular expression.

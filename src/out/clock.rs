@@ -2,12 +2,9 @@
 
 use std::fmt::Write;
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-
 use super::scratch::TextWriter;
+use super::zone::Zone;
 use crate::capture::Time;
-use crate::captured::escape;
 
 /// Appends a time as RFC 3339 in UTC, with the capture's own number of decimals.
 pub fn format_time(time: Time, out: &mut String) {
@@ -22,46 +19,6 @@ pub fn format_time(time: Time, out: &mut String) {
         out.push_str(fraction.get(..digits).unwrap_or(&fraction));
     }
     out.push('Z');
-}
-
-/// The time zone in which times are shown: UTC, or the one of this machine.
-#[derive(Clone, Debug, Default)]
-pub struct Zone(Option<TimeZone>);
-
-impl Zone {
-    /// The zone of this machine: what `TZ` names, or else what the system is set to; UTC where it is set to none.
-    ///
-    /// # Errors
-    /// `TZ` names no zone that this machine knows.
-    pub fn local() -> Result<Zone, String> {
-        match (TimeZone::try_system(), std::env::var_os("TZ")) {
-            (Ok(zone), _) => Ok(Zone(Some(zone))),
-            (Err(_), None) => Ok(Zone(None)),
-            (Err(_), Some(name)) => {
-                Err(format!("this machine knows no time zone `{}` (TZ)", escape(&name.to_string_lossy())))
-            }
-        }
-    }
-
-    /// Seconds that the zone is ahead of UTC at a time in seconds since 1970.
-    pub(super) fn offset(&self, seconds: i64) -> i64 {
-        let Some(zone) = &self.0 else { return 0 };
-        Timestamp::from_second(seconds).map_or(0, |at| zone.to_offset(at).seconds().into())
-    }
-
-    /// What the zone is called at a time in seconds since 1970: `UTC`, `CET, UTC+01:00`.
-    fn name(&self, seconds: i64) -> String {
-        let (Some(zone), Ok(at)) = (&self.0, Timestamp::from_second(seconds)) else { return "UTC".into() };
-        let offset = self.offset(seconds);
-        let sign = if offset < 0 { '-' } else { '+' };
-        let (hours, minutes) = (offset.abs() / 3600, offset.abs() / 60 % 60);
-        match zone.to_offset_info(at).abbreviation() {
-            "UTC" => "UTC".into(),
-            // A zone without an abbreviation of its own has its offset there.
-            name if name.starts_with(['+', '-']) => format!("UTC{sign}{hours:02}:{minutes:02}"),
-            name => format!("{name}, UTC{sign}{hours:02}:{minutes:02}"),
-        }
-    }
 }
 
 /// Year, month and day of a day counted from 1970-01-01 (Gregorian calendar).
@@ -86,7 +43,7 @@ pub(super) struct Clock {
 
 impl Default for Clock {
     fn default() -> Self {
-        Clock { zone: Zone::default(), second: i64::MIN, text: String::new() }
+        Clock { zone: Default::default(), second: i64::MIN, text: String::new() }
     }
 }
 
@@ -121,6 +78,7 @@ impl Clock {
     }
 
     /// The time of day with at most `digits` decimals.
+    #[cfg(any(test, feature = "cli"))]
     pub(super) fn clock_text(&mut self, time: Time, digits: usize) -> String {
         let decimals = usize::from(time.digits).min(digits).min(9);
         let mut text = String::from_utf8_lossy(self.parts(time).1).into_owned();
@@ -204,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_zone_changes_date_and_offset() {
-        let mut clock = Clock::in_zone(Zone(Some(TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap())));
+        let mut clock = Clock::in_zone(Zone::posix("CET-1CEST,M3.5.0,M10.5.0/3"));
         let mut said = |seconds| {
             let (mut out, mut scratch) = (Vec::new(), Scratch::default());
             let time = Time { seconds, nanos: 120_000_000, digits: 6 };

@@ -1,29 +1,47 @@
 //! Outputs: sinks over records and trees, and nothing else. A new protocol changes none of them.
 
 mod batch;
+#[cfg(feature = "cli")]
 pub mod chat;
 mod clock;
+#[cfg(feature = "cli")]
 mod csv;
+#[cfg(feature = "cli")]
 pub mod follow;
+#[cfg(feature = "cli")]
 pub mod graph;
 pub mod json;
+#[cfg(feature = "cli")]
 mod lua;
+#[cfg(feature = "cli")]
 pub mod oneline;
 mod paint;
 mod problem;
+#[cfg(feature = "cli")]
 pub mod report;
+#[cfg(feature = "cli")]
 pub mod schema;
 mod scratch;
+#[cfg(feature = "cli")]
 pub mod sessions;
+#[cfg(feature = "cli")]
 pub mod stats;
 mod table_cache;
 pub mod tree;
 mod value_texts;
+#[cfg(feature = "cli")]
+mod zone;
+#[cfg(not(feature = "cli"))]
+#[path = "zone_utc.rs"]
+mod zone;
 
 pub use crate::record::{Body, Counts, EVENTS, EndedBy, Outlined, Record, event_word};
 pub use batch::{Batch, OutlineReader};
-pub use clock::{Zone, format_time};
+pub use clock::format_time;
+#[cfg(feature = "cli")]
 pub use csv::csv_cell;
+#[cfg(feature = "cli")]
 pub use lua::lua_script;
 pub use paint::{Marks, Paint};
 pub use problem::{problem_path, problem_text};
+pub use zone::Zone;

@@ -1,5 +1,6 @@
 //! Colours of trees: the escape codes, taken once from the library that knows terminals, ready to be copied.
 
+#[cfg(feature = "cli")]
 use colored::Colorize;
 
 /// The codes before and after a text.
@@ -71,6 +72,17 @@ impl Paint {
         if !colour {
             return Paint { ties: vec![Default::default()], marks, ..Paint::default() };
         }
+        Paint::coloured(marks)
+    }
+
+    /// Without the program nobody looks at a terminal.
+    #[cfg(not(feature = "cli"))]
+    fn coloured(marks: Marks) -> Paint {
+        Paint::new(false, marks)
+    }
+
+    #[cfg(feature = "cli")]
+    fn coloured(marks: Marks) -> Paint {
         colored::control::set_override(true);
         let paint = Paint {
             name: split(&MARK.bold().to_string()),
@@ -95,8 +107,10 @@ impl Paint {
     }
 }
 
+#[cfg(feature = "cli")]
 const MARK: &str = "\u{0}";
 
+#[cfg(feature = "cli")]
 fn split(painted: &str) -> Style {
     match painted.split_once('\u{0}') {
         Some((on, off)) => Style { on: on.to_string(), off: off.to_string() },

@@ -14,8 +14,6 @@ mod unpacked;
 pub use packet::{MOST_BYTES, PduPacket, PduWriter, dissector_name};
 pub use unpacked::{PackedHead, Unpacked};
 
-use std::hash::Hasher;
-
 use crate::table::Tables;
 
 /// The link type of these packets.
@@ -23,10 +21,10 @@ pub const LINK_TYPE: u16 = 252;
 
 /// A number that changes when the numbers of names and types do: a packed tree refers to them.
 pub fn fingerprint(tables: &Tables) -> u64 {
-    let mut hash = twox_hash::XxHash64::with_seed(1);
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     let mut add = |text: &str| {
-        hash.write_u64(text.len() as u64);
-        hash.write(text.as_bytes());
+        hash.add(&(text.len() as u64).to_le_bytes());
+        hash.add(text.as_bytes());
     };
     add(tables.protocol());
     tables.names().iter().for_each(|name| add(name));
@@ -35,5 +33,14 @@ pub fn fingerprint(tables: &Tables) -> u64 {
         add(&def.text);
         place += 1;
     }
-    hash.finish()
+    hash.0
+}
+
+/// The hash FNV-1a of 64 bits. The one of the standard library may be another one in a later version.
+struct Fnv(u64);
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    }
 }

@@ -2,12 +2,11 @@
 //!
 //! It decides nothing about the traffic; it knows no protocol and no output by name.
 
-use super::{Output, StreamKey, Summary};
+use super::{Output, Pseudonyms, StreamKey, Summary};
 use crate::capture::Moment;
 use crate::flow::{End, Note, Summed, WrongSum};
 use crate::out::{Body, EndedBy, Outlined, Record};
 use crate::proto::{Decoded, Emit, Ends, Event, EventKind, Message, Share, Side};
-use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
 use crate::table::Tables;
 use crate::tree::Tree;

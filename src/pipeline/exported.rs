@@ -7,14 +7,13 @@ use std::collections::{HashMap, VecDeque};
 
 use super::emitter::RecordEmitter;
 use super::shared::Shared;
-use super::{Output, StreamKey, StreamOver};
+use super::{Output, Pseudonyms, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
 use crate::proto::{
     Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Session, Side, Start, Transport,
 };
-use crate::pseudonyms::Pseudonyms;
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
 use crate::tree::{Sym, TreeParts};

@@ -7,6 +7,8 @@
 mod connection;
 mod emitter;
 mod exported;
+#[cfg(not(feature = "cli"))]
+mod no_pseudonyms;
 mod output;
 mod passed_over;
 mod shared;
@@ -19,10 +21,13 @@ use crate::capture::Frame;
 use crate::flow::{Flow, FlowLimits, FlowStats};
 use crate::pdu;
 use crate::proto::{AllSettings, LazyTables, Options, Transport};
+#[cfg(feature = "cli")]
 use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
 use crate::tree::ProblemCounts;
 use exported::ExportedMessages;
+#[cfg(not(feature = "cli"))]
+use no_pseudonyms::NoPseudonyms as Pseudonyms;
 pub use output::{Output, StreamKey, StreamOver};
 pub use passed_over::{PassedOver, PassedOverPort};
 use shared::Shared;

@@ -2,7 +2,7 @@
 //!
 //! It lays out what the link has decided. It decides nothing, and keeps nothing from packet to packet.
 
-use super::packet::{HEADER, Header, LinkHeader, Numbering};
+use super::packet::{HEADER, Header, LinkHeader, Numbering, checksum};
 use crate::table::{Cursor, Evaluator, LayoutId, MessageId, Run, ServiceId, Tables};
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Severity, Sym, Tree, TypeRef, mark};
 
@@ -182,7 +182,7 @@ impl FrameTables {
     fn open(&self, run: &mut Run<'_>, root: u32, packet: &LinkPacket<'_>, cursor: &mut Cursor<'_>) {
         self.part(run, self.header, &[], root, cursor);
         if !packet.right {
-            let sum = packet.bytes.get(HEADER..packet.end).map_or(0, adler2::adler32_slice);
+            let sum = packet.bytes.get(HEADER..packet.end).map_or(0, checksum);
             let text = "the checksum is wrong: the bytes give {a}";
             run.problem(Severity::Warning, root + 2, text, i64::from(sum), 0);
         }

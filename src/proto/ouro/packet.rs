@@ -42,7 +42,7 @@ impl Header {
 
     /// Whether the checksum is that of `bytes`, a whole packet with its padding.
     pub fn sums(self, bytes: &[u8]) -> bool {
-        bytes.get(HEADER..).is_some_and(|rest| adler2::adler32_slice(rest) == self.checksum)
+        bytes.get(HEADER..).is_some_and(|rest| checksum(rest) == self.checksum)
     }
 
     /// Where the packet ends whose checksum is right: without padding, with it, or with all bytes there are.
@@ -51,6 +51,11 @@ impl Header {
             .into_iter()
             .find(|end| *end > HEADER && bytes.get(..*end).is_some_and(|whole| self.sums(whole)))
     }
+}
+
+/// The Adler-32 of some bytes.
+pub fn checksum(bytes: &[u8]) -> u32 {
+    zlib_rs::adler32::adler32(1, bytes)
 }
 
 /// The length in bytes that a packet of `bytes` bytes is padded to.

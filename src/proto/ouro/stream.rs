@@ -278,7 +278,7 @@ mod tests {
             rest.resize(super::super::packet::padded(bytes) - HEADER, 0);
         }
         let mut out = (bytes as u32 * 8).to_le_bytes().to_vec();
-        out.extend(adler2::adler32_slice(&rest).to_be_bytes());
+        out.extend(super::super::packet::checksum(&rest).to_be_bytes());
         out.extend(rest);
         out
     }

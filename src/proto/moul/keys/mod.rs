@@ -15,6 +15,10 @@ mod error;
 mod file;
 mod ini;
 mod moss;
+#[cfg(feature = "toml")]
+mod moulars;
+#[cfg(not(feature = "toml"))]
+#[path = "moulars_off.rs"]
 mod moulars;
 mod nagus;
 mod own;

@@ -1,0 +1,52 @@
+//! The zone of the times of day that people read. It knows no record.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::captured::escape;
+
+/// The time zone in which times are shown: UTC, or the one of this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Zone(Option<TimeZone>);
+
+impl Zone {
+    /// The zone of this machine: what `TZ` names, or else what the system is set to; UTC where it is set to none.
+    ///
+    /// # Errors
+    /// `TZ` names no zone that this machine knows.
+    pub fn local() -> Result<Zone, String> {
+        match (TimeZone::try_system(), std::env::var_os("TZ")) {
+            (Ok(zone), _) => Ok(Zone(Some(zone))),
+            (Err(_), None) => Ok(Zone(None)),
+            (Err(_), Some(name)) => {
+                Err(format!("this machine knows no time zone `{}` (TZ)", escape(&name.to_string_lossy())))
+            }
+        }
+    }
+
+    /// A zone as POSIX writes it.
+    #[cfg(test)]
+    pub(super) fn posix(rule: &str) -> Zone {
+        Zone(TimeZone::posix(rule).ok())
+    }
+
+    /// Seconds that the zone is ahead of UTC at a time in seconds since 1970.
+    pub(super) fn offset(&self, seconds: i64) -> i64 {
+        let Some(zone) = &self.0 else { return 0 };
+        Timestamp::from_second(seconds).map_or(0, |at| zone.to_offset(at).seconds().into())
+    }
+
+    /// What the zone is called at a time in seconds since 1970: `UTC`, `CET, UTC+01:00`.
+    pub(super) fn name(&self, seconds: i64) -> String {
+        let (Some(zone), Ok(at)) = (&self.0, Timestamp::from_second(seconds)) else { return "UTC".into() };
+        let offset = self.offset(seconds);
+        let sign = if offset < 0 { '-' } else { '+' };
+        let (hours, minutes) = (offset.abs() / 3600, offset.abs() / 60 % 60);
+        match zone.to_offset_info(at).abbreviation() {
+            "UTC" => "UTC".into(),
+            // A zone without an abbreviation of its own has its offset there.
+            name if name.starts_with(['+', '-']) => format!("UTC{sign}{hours:02}:{minutes:02}"),
+            name => format!("{name}, UTC{sign}{hours:02}:{minutes:02}"),
+        }
+    }
+}
