@@ -5,7 +5,11 @@ use super::text::KeyFileContents;
 
 /// Refuses a `moulars.toml`.
 pub(super) fn moulars(file: &str, _text: &str) -> Result<KeyFileContents, KeyError> {
-    Err(KeyError::new(file, KeyPlace::Whole, "a MOULArs configuration: this build reads no TOML (the feature `toml` is off)"))
+    Err(KeyError::new(
+        file,
+        KeyPlace::Whole,
+        "a MOULArs configuration: this build reads no TOML (the feature `toml` is off)",
+    ))
 }
 
 /// Refuses what the key generator prints.
