@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use super::Zone;
 use super::scratch::TextWriter;
-use super::zone::Zone;
 use crate::capture::Time;
 
 /// Appends a time as RFC 3339 in UTC, with the capture's own number of decimals.

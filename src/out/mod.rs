@@ -32,8 +32,7 @@ mod value_texts;
 #[cfg(feature = "cli")]
 mod zone;
 #[cfg(not(feature = "cli"))]
-#[path = "zone_utc.rs"]
-mod zone;
+mod zone_utc;
 
 pub use crate::record::{Body, Counts, EVENTS, EndedBy, Outlined, Record, event_word};
 pub use batch::{Batch, OutlineReader};
@@ -44,4 +43,7 @@ pub use csv::csv_cell;
 pub use lua::lua_script;
 pub use paint::{Marks, Paint};
 pub use problem::{problem_path, problem_text};
+#[cfg(feature = "cli")]
 pub use zone::Zone;
+#[cfg(not(feature = "cli"))]
+pub use zone_utc::UtcZone as Zone;

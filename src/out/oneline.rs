@@ -4,10 +4,10 @@
 
 use std::io::Write;
 
+use super::Zone;
 use super::clock::Clock;
 use super::paint::Paint;
 use super::tree::{Annotations, TimeForm};
-use super::zone::Zone;
 use crate::captured::{Captured, escape};
 use crate::facts::{InfoSource, definition, write_info};
 use crate::proto::Side;

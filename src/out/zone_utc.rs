@@ -4,9 +4,6 @@
 #[derive(Clone, Debug, Default)]
 pub struct UtcZone;
 
-/// What other files know it as.
-pub type Zone = UtcZone;
-
 impl UtcZone {
     /// Seconds that the zone is ahead of UTC at a time in seconds since 1970.
     pub(super) fn offset(&self, _seconds: i64) -> i64 {

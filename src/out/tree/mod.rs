@@ -12,11 +12,11 @@ mod value;
 
 use std::io::Write;
 
+use super::Zone;
 use super::clock::Clock;
 use super::json;
 use super::paint::{Paint, Style};
 use super::scratch::{Scratch, TextWriter};
-use super::zone::Zone;
 use crate::capture::Time;
 use crate::captured::{Captured, Escaped};
 use crate::proto::{Event, EventKind, Message};
