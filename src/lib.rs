@@ -16,6 +16,7 @@ pub mod cli;
 #[doc(hidden)]
 #[cfg(feature = "cli")]
 pub mod diff;
+mod digits;
 #[doc(hidden)]
 #[cfg(feature = "cli")]
 pub mod examples;

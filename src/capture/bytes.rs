@@ -85,8 +85,3 @@ impl Endianness {
         Some(words.map(|word| self.u32(word)))
     }
 }
-
-/// `length` rounded up to a multiple of four: pcapng pads every block and option to 32 bits.
-pub(super) fn padded(length: u64) -> u64 {
-    length.next_multiple_of(4)
-}

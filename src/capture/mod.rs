@@ -7,6 +7,7 @@
 //! injecting secrets into a capture and stripping them again.
 
 mod ahead;
+mod block;
 mod bytes;
 mod clock;
 mod error;

@@ -4,6 +4,7 @@
 //! section header states becomes "unknown", because it would be wrong. A pcap becomes pcapng, with its link type and
 //! the full precision of its times. Secrets are not interpreted.
 
+use super::block::BlockBuilder;
 use super::bytes::Endianness;
 use super::error::{CaptureError, CaptureProblem, Fault, ReadResult};
 use super::input::Input;
@@ -124,8 +125,9 @@ impl Copy<'_> {
         if let Some(order) = section
             && let Some(secrets) = self.secrets.take()
         {
-            let block = secrets_block(order, secrets).map_err(write_fault)?;
-            write(self.out, &block)?;
+            let mut block = BlockBuilder::new(order);
+            let block = secrets_block(&mut block, order, &secrets).map_err(write_fault)?;
+            write(self.out, block)?;
         }
         Ok(())
     }

@@ -11,19 +11,18 @@
 //! Decryption secrets and name resolutions are written to every part. Interface statistics and blocks of other types
 //! describe the whole capture and are left out.
 
+use super::block::{BlockBuilder, append_option};
 use super::bytes::Endianness;
 use super::error::{CaptureError, CaptureProblem, Fault, ReadResult};
 use super::input::Input;
-use super::options::{
-    OPTION_COMMENT, OPTION_END, OPTION_FCS, OPTION_PACKET_ID, OPTION_PROGRAM, OPTION_RESOLUTION, options as options_of,
-};
+use super::options::{OPTION_COMMENT, OPTION_END, OPTION_PACKET_ID, OPTION_PROGRAM, options as options_of};
 use super::pcap::Pcap;
 use super::pcapng::{
-    BlockHeader, INTERFACE, NAMES, OLD_PACKET, ORDER_MAGIC, PACKET, SECRETS, SECTION, SECTION_OPTIONS, SIMPLE_PACKET,
+    BlockHeader, INTERFACE, NAMES, OLD_PACKET, PACKET, SECRETS, SECTION, SECTION_OPTIONS, SIMPLE_PACKET,
 };
 use super::reader::{CaptureReader, FileFormat};
 use super::source::Source;
-use super::write::ticks;
+use super::write::{InterfaceDescription, section_block, ticks};
 use std::io::{self, Write};
 
 /// `shb_userappl` of a part: its packet identifiers are frame numbers of the capture that was split.
@@ -61,7 +60,7 @@ pub struct Splitter<W: Write> {
     /// What the inputs state to be the number of frames of the capture that they are parts of.
     stated_total: Option<u64>,
     left_out: u64,
-    block: Vec<u8>,
+    block: BlockBuilder,
 }
 
 /// The present section of the input.
@@ -113,7 +112,15 @@ impl<W: Write> Splitter<W> {
             split: false,
         };
         let parts = outputs.into_iter().map(part).collect();
-        Splitter { parts, section: 0, shape, frames: 0, stated_total: None, left_out: 0, block: Vec::new() }
+        Splitter {
+            parts,
+            section: 0,
+            shape,
+            frames: 0,
+            stated_total: None,
+            left_out: 0,
+            block: BlockBuilder::new(Endianness::Little),
+        }
     }
 
     /// Splits one more capture; frame numbers go on from the capture before it.
@@ -132,9 +139,9 @@ impl<W: Write> Splitter<W> {
     pub fn finish(mut self) -> io::Result<Vec<(W, u64)>> {
         let comment = format!("{}{TOTAL_WORDS}", self.stated_total.unwrap_or(self.frames));
         let mut options = Vec::new();
-        option(&mut options, Endianness::Little, OPTION_COMMENT, comment.as_bytes());
+        append_option(&mut options, Endianness::Little, OPTION_COMMENT, comment.as_bytes());
         for part in &mut self.parts {
-            write_section(&mut part.out, &mut self.block, Endianness::Little, &options)?;
+            part.out.write_all(section_block(&mut self.block, Endianness::Little, &options, SPLIT_PROGRAM)?)?;
         }
         let mut done = Vec::new();
         for mut part in self.parts {
@@ -214,16 +221,8 @@ impl<W: Write> Splitter<W> {
     fn pcap(&mut self, input: &mut Input, pcap: &Pcap, choose: ChoosePart<'_>) -> ReadResult<()> {
         self.begin_section(Endianness::Little, Vec::new(), false);
         let digits = if pcap.clock.digits() > 6 { 9 } else { 6 };
-        let mut body = Vec::new();
-        body.extend_from_slice(&pcap.link.to_le_bytes());
-        body.extend_from_slice(&[0, 0]);
-        body.extend_from_slice(&pcap.snap_len.to_le_bytes());
-        option(&mut body, Endianness::Little, OPTION_RESOLUTION, &[digits]);
-        if let Some(bits) = pcap.fcs_len {
-            option(&mut body, Endianness::Little, OPTION_FCS, &[bits]);
-        }
-        option(&mut body, Endianness::Little, OPTION_END, &[]);
-        self.shape.interfaces.push(body);
+        let (link, snap_len, fcs_len) = (pcap.link, pcap.snap_len, pcap.fcs_len);
+        self.shape.interfaces.push(InterfaceDescription { link, digits, snap_len, fcs_len }.body());
         while let Some(found) = pcap.next(input)? {
             let ticks = ticks(found.time, digits).map_err(write_fault)?;
             let ticks = [(ticks >> 32) as u32, (ticks & 0xffff_ffff) as u32];
@@ -249,29 +248,26 @@ impl<W: Write> Splitter<W> {
         let block = &mut self.block;
         part.follow(self.section, &self.shape, block).map_err(write_fault)?;
         let interface = part.describe(packet.interface, &self.shape, block).map_err(write_fault)?;
-        begin(block, order, PACKET);
+        block.begin(order, PACKET);
         let captured = u32::try_from(packet.data.len()).unwrap_or(u32::MAX);
         let [high, low] = packet.ticks;
-        for word in [interface, high, low, captured, packet.wire_len] {
-            block.extend_from_slice(&order.bytes32(word));
-        }
-        block.extend_from_slice(packet.data);
-        pad(block);
-        copy_options(block, packet.options, order, OPTION_PACKET_ID);
+        block.words(&[interface, high, low, captured, packet.wire_len]);
+        block.put(packet.data);
+        block.pad();
+        block.put(&without(packet.options, order, OPTION_PACKET_ID));
         let stated = options_of(order, packet.options).find(|option| option.code == OPTION_PACKET_ID);
         let stated = stated.filter(|_| self.shape.split).and_then(|option| <[u8; 8]>::try_from(option.value).ok());
-        option(block, order, OPTION_PACKET_ID, &stated.unwrap_or(order.bytes64(self.frames)));
-        option(block, order, OPTION_END, &[]);
-        end(block, order);
-        part.out.write_all(block).map_err(write_fault)
+        block.option(OPTION_PACKET_ID, &stated.unwrap_or(order.bytes64(self.frames)));
+        block.option(OPTION_END, &[]);
+        block.end().and_then(|block| part.out.write_all(block)).map_err(write_fault)
     }
 }
 
 impl<W: Write> Part<W> {
     /// Begins the input's present section where the part has not, and writes the shared blocks that it lacks.
-    fn follow(&mut self, section: u64, shape: &SplitSection, block: &mut Vec<u8>) -> io::Result<()> {
+    fn follow(&mut self, section: u64, shape: &SplitSection, block: &mut BlockBuilder) -> io::Result<()> {
         if self.section != section {
-            write_section(&mut self.out, block, shape.order, &shape.options)?;
+            self.out.write_all(section_block(block, shape.order, &shape.options, SPLIT_PROGRAM)?)?;
             self.section = section;
             self.shared = 0;
             self.interfaces.clear();
@@ -283,17 +279,16 @@ impl<W: Write> Part<W> {
     }
 
     /// The part's own number for an interface of the input, which it describes before the interface's first frame.
-    fn describe(&mut self, interface: usize, shape: &SplitSection, block: &mut Vec<u8>) -> io::Result<u32> {
+    fn describe(&mut self, interface: usize, shape: &SplitSection, block: &mut BlockBuilder) -> io::Result<u32> {
         if let Some(Some(known)) = self.interfaces.get(interface) {
             return Ok(*known);
         }
         if self.interfaces.len() <= interface {
             self.interfaces.resize(interface + 1, None);
         }
-        begin(block, shape.order, INTERFACE);
-        block.extend_from_slice(shape.interfaces.get(interface).map_or(&[][..], Vec::as_slice));
-        end(block, shape.order);
-        self.out.write_all(block)?;
+        block.begin(shape.order, INTERFACE);
+        block.put(shape.interfaces.get(interface).map_or(&[][..], Vec::as_slice));
+        self.out.write_all(block.end()?)?;
         let number = self.described;
         self.described += 1;
         if let Some(known) = self.interfaces.get_mut(interface) {
@@ -323,61 +318,15 @@ fn packet<'a>(head: &BlockHeader, body: &'a [u8], section: &SplitSection) -> Opt
     Some(SplitPacket { interface, ticks: [high, low], data, wire_len, options })
 }
 
-/// Writes a section header of unknown length.
-fn write_section(out: &mut impl Write, block: &mut Vec<u8>, order: Endianness, options: &[u8]) -> io::Result<()> {
-    begin(block, order, SECTION);
-    block.extend_from_slice(&order.bytes32(ORDER_MAGIC));
-    block.extend_from_slice(&order.bytes16(1));
-    block.extend_from_slice(&order.bytes16(0));
-    block.extend_from_slice(&[0xff; 8]);
-    block.extend_from_slice(options);
-    option(block, order, OPTION_PROGRAM, SPLIT_PROGRAM.as_bytes());
-    option(block, order, OPTION_END, &[]);
-    end(block, order);
-    out.write_all(block)
-}
-
-/// The options without those of one code and without the end of options.
-fn without(options: &[u8], order: Endianness, code: u16) -> Vec<u8> {
-    let mut kept = Vec::new();
-    copy_options(&mut kept, options, order, code);
+/// The options byte for byte, without those of code `without` and without the end of options.
+fn without(options: &[u8], order: Endianness, without: u16) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(options.len());
+    for option in options_of(order, options).filter(|option| option.code != without) {
+        kept.extend_from_slice(option.whole);
+    }
+    // The last option may lack its padding.
+    kept.resize(kept.len().next_multiple_of(4), 0);
     kept
-}
-
-/// Appends options byte for byte, except those of code `without` and the end of options.
-fn copy_options(to: &mut Vec<u8>, from: &[u8], order: Endianness, without: u16) {
-    for option in options_of(order, from).filter(|option| option.code != without) {
-        to.extend_from_slice(option.whole);
-    }
-    pad(to);
-}
-
-fn option(to: &mut Vec<u8>, order: Endianness, code: u16, value: &[u8]) {
-    to.extend_from_slice(&order.bytes16(code));
-    to.extend_from_slice(&order.bytes16(u16::try_from(value.len()).unwrap_or(u16::MAX)));
-    to.extend_from_slice(value);
-    pad(to);
-}
-
-fn begin(block: &mut Vec<u8>, order: Endianness, kind: u32) {
-    block.clear();
-    block.extend_from_slice(&order.bytes32(kind));
-    // The length, which `end` fills in.
-    block.extend_from_slice(&[0; 4]);
-}
-
-fn pad(block: &mut Vec<u8>) {
-    block.resize(block.len().next_multiple_of(4), 0);
-}
-
-/// Fills in the block's length before and behind its body.
-fn end(block: &mut Vec<u8>, order: Endianness) {
-    pad(block);
-    let total = order.bytes32(u32::try_from(block.len().saturating_add(4)).unwrap_or(u32::MAX));
-    if let Some(length) = block.get_mut(4..8) {
-        length.copy_from_slice(&total);
-    }
-    block.extend_from_slice(&total);
 }
 
 fn write_fault(error: io::Error) -> Fault {

@@ -2,9 +2,10 @@
 //!
 //! All numbers are written in little-endian order. The writer interprets neither frames nor secrets.
 
-use super::bytes::{Endianness, padded};
+use super::block::{BlockBuilder, append_option, too_long};
+use super::bytes::Endianness;
 use super::options::{OPTION_END, OPTION_FCS, OPTION_PROGRAM, OPTION_RESOLUTION};
-use super::pcapng::{INTERFACE, MAX_HELD, ORDER_MAGIC, PACKET, SECRETS, SECTION};
+use super::pcapng::{INTERFACE, ORDER_MAGIC, PACKET, SECRETS, SECTION};
 use super::{EmbeddedSecrets, Frame, Time};
 use std::io::{self, Write};
 
@@ -18,7 +19,7 @@ const PROGRAM: &str = concat!("moulsniff ", env!("CARGO_PKG_VERSION"));
 pub struct PcapngWriter<W: Write> {
     out: W,
     interfaces: Vec<InterfaceDescription>,
-    block: Vec<u8>,
+    block: BlockBuilder,
 }
 
 /// The content of an Interface Description Block.
@@ -33,23 +34,32 @@ pub(super) struct InterfaceDescription {
     pub(super) fcs_len: Option<u8>,
 }
 
+impl InterfaceDescription {
+    /// The content of the block, in little-endian order.
+    pub(super) fn body(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        body.extend_from_slice(&self.link.to_le_bytes());
+        // Two reserved bytes.
+        body.extend_from_slice(&[0, 0]);
+        body.extend_from_slice(&self.snap_len.to_le_bytes());
+        append_option(&mut body, Endianness::Little, OPTION_RESOLUTION, &[self.digits]);
+        if let Some(bits) = self.fcs_len {
+            append_option(&mut body, Endianness::Little, OPTION_FCS, &[bits]);
+        }
+        append_option(&mut body, Endianness::Little, OPTION_END, &[]);
+        body
+    }
+}
+
 impl<W: Write> PcapngWriter<W> {
     /// Writes the section's header.
     ///
     /// # Errors
     /// Writing failed.
-    pub fn new(out: W) -> io::Result<Self> {
-        let mut writer = Self { out, interfaces: Vec::new(), block: Vec::new() };
-        writer.begin(SECTION);
-        writer.word(ORDER_MAGIC);
-        writer.put(&1u16.to_le_bytes());
-        writer.put(&0u16.to_le_bytes());
-        // All ones: the length of the section is not known.
-        writer.put(&u64::MAX.to_le_bytes());
-        writer.option(OPTION_PROGRAM, PROGRAM.as_bytes());
-        writer.option(OPTION_END, &[]);
-        writer.end()?;
-        Ok(writer)
+    pub fn new(mut out: W) -> io::Result<Self> {
+        let mut block = BlockBuilder::new(Endianness::Little);
+        out.write_all(section_block(&mut block, Endianness::Little, &[], PROGRAM)?)?;
+        Ok(Self { out, interfaces: Vec::new(), block })
     }
 
     /// Writes a frame. Its number is not written, because readers number frames by their place in the file. Before
@@ -72,8 +82,7 @@ impl<W: Write> PcapngWriter<W> {
     /// # Errors
     /// Writing failed, or the secrets exceed 16 MiB.
     pub fn secrets(&mut self, secrets: EmbeddedSecrets<'_>) -> io::Result<()> {
-        let block = secrets_block(Endianness::Little, secrets)?;
-        self.out.write_all(&block)
+        self.out.write_all(secrets_block(&mut self.block, Endianness::Little, &secrets)?)
     }
 
     /// Flushes the inner writer.
@@ -94,15 +103,10 @@ impl<W: Write> PcapngWriter<W> {
         let ticks = ticks(frame.time, interface.digits)?;
         let captured = u32::try_from(frame.data.len()).map_err(|_| too_long())?;
         let index = self.index_of(interface)?;
-        self.begin(PACKET);
-        self.word(index);
-        self.word((ticks >> 32) as u32);
-        self.word((ticks & 0xffff_ffff) as u32);
-        self.word(captured);
-        self.word(frame.wire_len);
-        self.put(frame.data);
-        self.pad();
-        self.end()
+        self.block.begin(Endianness::Little, PACKET);
+        self.block.words(&[index, (ticks >> 32) as u32, (ticks & 0xffff_ffff) as u32, captured, frame.wire_len]);
+        self.block.put(frame.data);
+        self.out.write_all(self.block.end()?)
     }
 
     /// The number of an interface, which is described first if it is new.
@@ -112,80 +116,51 @@ impl<W: Write> PcapngWriter<W> {
             return u32::try_from(index).map_err(|_| too_long());
         }
         let index = u32::try_from(self.interfaces.len()).map_err(|_| too_long())?;
-        self.begin(INTERFACE);
-        self.put(&interface.link.to_le_bytes());
-        self.put(&[0, 0]);
-        self.word(interface.snap_len);
-        self.option(OPTION_RESOLUTION, &[interface.digits]);
-        if let Some(bits) = interface.fcs_len {
-            self.option(OPTION_FCS, &[bits]);
-        }
-        self.option(OPTION_END, &[]);
-        self.end()?;
+        self.block.begin(Endianness::Little, INTERFACE);
+        self.block.put(&interface.body());
+        self.out.write_all(self.block.end()?)?;
         self.interfaces.push(interface);
         Ok(index)
     }
-
-    fn begin(&mut self, kind: u32) {
-        self.block.clear();
-        self.word(kind);
-        // A place for the length, which `end` fills in.
-        self.word(0);
-    }
-
-    fn word(&mut self, word: u32) {
-        self.put(&word.to_le_bytes());
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        self.block.extend_from_slice(bytes);
-    }
-
-    fn pad(&mut self) {
-        let length = self.block.len().next_multiple_of(4);
-        self.block.resize(length, 0);
-    }
-
-    fn option(&mut self, code: u16, value: &[u8]) {
-        let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
-        self.put(&code.to_le_bytes());
-        self.put(&length.to_le_bytes());
-        self.put(value.get(..usize::from(length)).unwrap_or(value));
-        self.pad();
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        finish(&mut self.block, Endianness::Little)?;
-        self.out.write_all(&self.block)
-    }
 }
 
-/// A Decryption Secrets Block.
-pub(super) fn secrets_block(order: Endianness, secrets: EmbeddedSecrets<'_>) -> io::Result<Vec<u8>> {
+/// Begins and ends a Section Header Block in `block`: with `options`, and `program` as the program that wrote the section.
+///
+/// # Errors
+/// The options exceed 16 MiB.
+pub(super) fn section_block<'a>(
+    block: &'a mut BlockBuilder,
+    order: Endianness,
+    options: &[u8],
+    program: &str,
+) -> io::Result<&'a [u8]> {
+    block.begin(order, SECTION);
+    block.words(&[ORDER_MAGIC]);
+    // The format's version is 1.0.
+    block.half(1);
+    block.half(0);
+    // All ones: the length of the section is not known.
+    block.words(&[u32::MAX; 2]);
+    block.put(options);
+    block.option(OPTION_PROGRAM, program.as_bytes());
+    block.option(OPTION_END, &[]);
+    block.end()
+}
+
+/// Begins and ends a Decryption Secrets Block in `block`.
+///
+/// # Errors
+/// The secrets exceed 16 MiB.
+pub(super) fn secrets_block<'a>(
+    block: &'a mut BlockBuilder,
+    order: Endianness,
+    secrets: &EmbeddedSecrets<'_>,
+) -> io::Result<&'a [u8]> {
     let length = u32::try_from(secrets.data.len()).map_err(|_| too_long())?;
-    let mut block = Vec::with_capacity(secrets.data.len().saturating_add(24));
-    for word in [SECRETS, 0, secrets.kind, length] {
-        block.extend_from_slice(&order.bytes32(word));
-    }
-    block.extend_from_slice(secrets.data);
-    block.resize(block.len().next_multiple_of(4), 0);
-    finish(&mut block, order)?;
-    Ok(block)
-}
-
-/// Fills in a block's length in its header, and appends it as the trailer.
-fn finish(block: &mut Vec<u8>, order: Endianness) -> io::Result<()> {
-    let total = padded((block.len() as u64).saturating_add(4));
-    let total = u32::try_from(total).map_err(|_| too_long())?;
-    if total > MAX_HELD {
-        return Err(too_long());
-    }
-    let total = order.bytes32(total);
-    if let Some(length) = block.get_mut(4..8) {
-        length.copy_from_slice(&total);
-    }
-    block.extend_from_slice(&total);
-    Ok(())
+    block.begin(order, SECRETS);
+    block.words(&[secrets.kind, length]);
+    block.put(secrets.data);
+    block.end()
 }
 
 /// A time as ticks since 1970, of a clock with `digits` decimal digits.
@@ -196,10 +171,6 @@ pub(super) fn ticks(time: Time, digits: u8) -> io::Result<u64> {
         .and_then(|seconds| seconds.checked_mul(per_second))
         .and_then(|ticks| ticks.checked_add(u64::from(time.nanos / nanos)))
         .ok_or_else(|| invalid("expected a time from 1970 on that 64 bits can count"))
-}
-
-fn too_long() -> io::Error {
-    invalid("expected a block of at most 16777216 bytes")
 }
 
 fn invalid(text: &'static str) -> io::Error {

@@ -10,11 +10,12 @@ use super::load::{settings, tables as load};
 use super::plan::{coloured, marks};
 use crate::capture::Moment;
 use crate::captured::Captured;
+use crate::digits::append_hex;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{Annotations, TreeOptions, TreeWriter};
 use crate::out::{Paint, json};
 use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Options, Share, Side, Start, Transport,
+    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Options, Share, Side, Start, hear_alone,
     protocol_named,
 };
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
@@ -132,11 +133,7 @@ fn framed(
         options: &Options { max_message: 64 << 20, ..Options::default() },
         emit: &mut emit,
     };
-    match start.transport {
-        Transport::Tcp => session.data(side, 0, bytes, Moment::default(), &mut context),
-        Transport::Udp => session.datagram(side, bytes, 0, Moment::default(), &mut context),
-    }
-    session.end(side, Moment::default(), &mut context);
+    hear_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
     match (emit.refused, emit.count) {
         (Some(text), _) => Err(CliError::Unreadable(text)),
         (None, 0) => Err(CliError::Unreadable(format!("these {} bytes are no whole message", bytes.len()))),
@@ -280,7 +277,7 @@ fn print_value(
             json::number(out, end.saturating_sub(bit));
             if let Some(hex) = hex.filter(|_| !padding) {
                 out.extend_from_slice(b",\"undecoded\":\"");
-                json::hex(out, &hex);
+                append_hex(out, &hex);
                 out.push(b'"');
             }
             printer.json.problems(tables, &tree, bytes, out);

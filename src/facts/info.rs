@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::captured::Captured;
+use crate::digits::{hex, uuid_text};
 use crate::table::{InfoLine, InfoPart, InfoStep, Layout, LayoutId, ReadAs, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
@@ -121,9 +122,7 @@ impl InfoWriter<'_, '_, '_> {
             Kind::Number => out.push_str(tree.owned(node.value).raw()),
             Kind::Bytes | Kind::Undecoded => {
                 let content = tree.content(node, bytes);
-                for byte in content.iter().take(16) {
-                    write_hex(*byte, out);
-                }
+                out.push_str(&hex(content.get(..16).unwrap_or(&content)));
                 if content.len() > 16 {
                     let _ = write!(out, "… ({} bytes)", content.len());
                 }
@@ -202,7 +201,7 @@ impl InfoWriter<'_, '_, '_> {
             Kind::Ipv4 => write!(out, "{}", std::net::Ipv4Addr::from(node.value as u32)),
             Kind::Uuid | Kind::UuidBe => {
                 let content = bytes(16);
-                write_uuid(content, node.kind == Kind::Uuid, out);
+                out.push_str(&uuid_text(content, node.kind == Kind::Uuid));
                 return content.iter().any(|byte| *byte != 0);
             }
             _ => Ok(()),
@@ -226,23 +225,6 @@ impl InfoWriter<'_, '_, '_> {
             separator = " ";
         }
     }
-}
-
-/// A UUID's usual text; `microsoft` says that its first three parts are little-endian.
-pub(super) fn write_uuid(bytes: &[u8], microsoft: bool, out: &mut String) {
-    const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
-    for (place, swapped) in ORDER.iter().enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            out.push('-');
-        }
-        write_hex(bytes.get(if microsoft { *swapped } else { place }).copied().unwrap_or(0), out);
-    }
-}
-
-/// The two hex digits of a byte.
-fn write_hex(byte: u8, out: &mut String) {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-    out.extend([digit(byte >> 4), digit(byte & 15)]);
 }
 
 /// Puts spaces in the place of control characters from a place on.

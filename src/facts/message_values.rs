@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::info::write_uuid;
+use crate::digits::uuid_text;
 use crate::table::{MessageDef, Tables};
 use crate::tree::{Kind, LinkKind, Node, TextKind, Tree, decode_text};
 
@@ -72,9 +72,7 @@ impl<'a> MessageValues<'a> {
                 let (start, _) = node.content();
                 let all = self.tree.bytes(node.buffer, self.bytes);
                 let bytes = all.get(start..start.saturating_add(16)).filter(|all| all.iter().any(|byte| *byte != 0))?;
-                let mut text = String::new();
-                write_uuid(bytes, node.kind == Kind::Uuid, &mut text);
-                Some(text)
+                Some(uuid_text(bytes, node.kind == Kind::Uuid))
             }
             Kind::Signed | Kind::Signed64 => {
                 Some(self.symbol(node).map_or_else(|| (node.value as i64).to_string(), str::to_string))

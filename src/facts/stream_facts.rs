@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
+use super::message_values::MessageValues;
 use super::sessions::{SessionStream, StreamId, add_identity};
 use super::{InfoSource, RequestCounts, Waiting, definition, refused, write_info};
 use crate::capture::Moment;
 use crate::record::{Counts, EndedBy, Record};
 use crate::session::{Message, Side};
 use crate::table::{FieldFacts, MessageDef, Tables, TypeDef};
-use crate::tree::{Kind, Node, Severity, TextKind, Tree, decode_text, mark};
+use crate::tree::{Kind, Node, Severity, Tree, mark};
 
 /// Identities, places and steps that are kept of one stream.
 const MAX_IDENTITIES: usize = 16;
@@ -440,40 +441,17 @@ impl<'a> SeenMessage<'a, '_> {
     /// A node as a number that identifies something, with what it is called; or as a name.
     fn id_and_name(&self, index: u32, node: &Node) -> (Option<IdentityValue>, Option<String>) {
         let called = || (self.called)(index).map(str::to_string);
+        let values = MessageValues { tables: self.tables, tree: self.tree, bytes: self.message.bytes };
         match node.kind {
             Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 if node.value != 0 => {
                 (Some(IdentityValue::Number(node.value)), called())
             }
-            Kind::Uuid | Kind::UuidBe => {
-                let (start, _) = node.content();
-                let all = self.tree.bytes(node.buffer, self.message.bytes);
-                let bytes = all.get(start..start.saturating_add(16)).unwrap_or_default();
-                if bytes.iter().all(|byte| *byte == 0) {
-                    return (None, None);
-                }
-                let mut text = String::new();
-                super::info::write_uuid(bytes, node.kind == Kind::Uuid, &mut text);
-                (Some(IdentityValue::Text(text)), called())
-            }
-            Kind::Text(kind) => (None, self.text(node, kind)),
+            Kind::Uuid | Kind::UuidBe => match values.word(node, MAX_NAME) {
+                Some(text) => (Some(IdentityValue::Text(text)), called()),
+                None => (None, None),
+            },
+            Kind::Text(_) => (None, values.text(node, MAX_NAME)),
             _ => (None, None),
         }
-    }
-
-    fn text(&self, node: &Node, kind: TextKind) -> Option<String> {
-        let mut text = String::new();
-        match kind {
-            TextKind::Owned => text.push_str(self.tree.owned(node.value).raw()),
-            kind => {
-                let (start, length) = node.content();
-                let end = start.saturating_add(length.min(MAX_NAME * 4));
-                let all = self.tree.bytes(node.buffer, self.message.bytes);
-                decode_text(kind, all.get(start..end).unwrap_or_default(), &mut text);
-            }
-        }
-        if let Some((end, _)) = text.char_indices().nth(MAX_NAME) {
-            text.truncate(end);
-        }
-        (!text.is_empty()).then_some(text)
     }
 }

@@ -4,6 +4,7 @@
 //! it is taken from a record.
 
 use super::value::{RecordScope, RecordValue};
+use crate::digits::milliseconds;
 use crate::out::{Body, event_word};
 use crate::proto::{Event, EventKind, Message};
 use crate::tree::{LinkKind, Tree};
@@ -169,11 +170,6 @@ pub(super) fn part_names() -> impl Iterator<Item = &'static str> + Clone {
         KeyParts::None | KeyParts::Fields => &[],
     });
     parts.copied().chain(SYMBOL_KEYS)
-}
-
-/// Nanoseconds as the milliseconds in the JSON.
-pub(super) fn milliseconds(nanos: i64) -> f64 {
-    (nanos / 1000) as f64 / 1000.0
 }
 
 const fn key(name: &'static str, kind: KeyKind, get: Getter) -> RecordKey {

@@ -1,9 +1,10 @@
 //! Looks up paths in a record.
 
-use super::keys::{KEYS, KeyParts, SYMBOL_KEYS, milliseconds};
+use super::keys::{KEYS, KeyParts, SYMBOL_KEYS};
 use super::path::{Path, PathKey, PathStep};
 use super::value::{Leaf, RecordScope, RecordValue};
 use crate::captured::Captured;
+use crate::digits::milliseconds;
 use crate::facts::Refused;
 use crate::tree::{Kind, Node, Sym};
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use crate::capture::Time;
+use crate::digits::{hex, uuid_text};
 use crate::facts::{InfoSource, Refused, SessionMap, definition, refused, write_info};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Counts, Record, format_time, problem_path, problem_text};
@@ -330,7 +331,7 @@ impl<'a> RecordScope<'a> {
             },
             Kind::F32 => float32(f32::from_bits(node.value as u32)),
             Kind::F64 => float64(f64::from_bits(node.value)),
-            Kind::Uuid | Kind::UuidBe => Leaf::Uuid(uuid(&self.content(node), node.kind == Kind::Uuid)),
+            Kind::Uuid | Kind::UuidBe => Leaf::Uuid(uuid_text(&self.content(node), node.kind == Kind::Uuid)),
             Kind::Ipv4 => Leaf::Ipv4(node.value as u32),
             Kind::Text(TextKind::Owned) => Leaf::Text(Cow::Borrowed(owned(node.value))),
             Kind::Text(kind) => Leaf::Text(text(kind, self.content(node))),
@@ -407,25 +408,4 @@ fn text(kind: TextKind, bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
     let mut out = String::with_capacity(bytes.len());
     decode_text(kind, &bytes, &mut out);
     Cow::Owned(out)
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut out = Vec::with_capacity(bytes.len() * 2);
-    crate::out::json::hex(&mut out, bytes);
-    String::from_utf8(out).unwrap_or_default()
-}
-
-fn uuid(bytes: &[u8], microsoft: bool) -> String {
-    let mut order = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
-    if microsoft {
-        order = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
-    }
-    let mut out = String::with_capacity(36);
-    for (i, from) in order.into_iter().enumerate() {
-        if matches!(i, 4 | 6 | 8 | 10) {
-            out.push('-');
-        }
-        out.push_str(&hex(&[bytes.get(from).copied().unwrap_or(0)]));
-    }
-    out
 }

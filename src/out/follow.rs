@@ -10,6 +10,7 @@ use super::json;
 use super::paint::Marks;
 use crate::capture::Moment;
 use crate::captured::{Captured, Escaped};
+use crate::digits::append_hex;
 use crate::proto::{Event, EventKind, Side};
 use crate::record::{Body, Record, event_word};
 use crate::tree::{Buffer, Tree};
@@ -211,7 +212,7 @@ impl Follow {
         let _ = write!(out, ",\"offset\":{},\"length\":{},", piece.offset, piece.bytes.len());
         if self.format == FollowFormat::JsonHex {
             out.extend_from_slice(b"\"bytes\":\"");
-            json::hex(out, piece.bytes);
+            append_hex(out, piece.bytes);
             out.push(b'"');
         } else {
             let mut plain = Vec::new();
@@ -290,7 +291,7 @@ fn dump(offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
         let _ = write!(out, "{at:08x} ");
         for (i, b) in line.iter().enumerate() {
             out.extend_from_slice(if i == 8 { b"  " } else { b" " });
-            super::json::hex(out, &[*b]);
+            append_hex(out, &[*b]);
         }
         let missing = 16 - line.len();
         out.resize(out.len() + missing * 3 + usize::from(line.len() <= 8) + 2, b' ');

@@ -8,6 +8,7 @@ use super::clock::format_time;
 use super::csv::csv_cell;
 use crate::capture::Time;
 use crate::captured::escape;
+use crate::digits::milliseconds;
 use crate::facts::{Identity, IdentityValue, Latencies, Session, SessionStream, StoryLine, StoryOutcome};
 use crate::record::EndedBy;
 
@@ -291,11 +292,6 @@ fn set(object: &mut Value, key: &str, value: Value) {
 fn latency_json(latency: &Latencies) -> Option<Value> {
     let [p50, p95, max] = [latency.percentile(50)?, latency.percentile(95)?, latency.max()?].map(milliseconds);
     Some(json!({ "p50": p50, "p95": p95, "max": max }))
-}
-
-/// Nanoseconds as milliseconds with at most three decimals.
-fn milliseconds(nanos: i64) -> f64 {
-    (nanos / 1000) as f64 / 1000.0
 }
 
 fn time_text(time: Time) -> String {

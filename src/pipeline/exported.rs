@@ -11,9 +11,7 @@ use super::{Output, Pseudonyms, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
-use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Session, Side, Start, Transport,
-};
+use crate::proto::{Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, hear_alone};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
 use crate::tree::{Sym, TreeParts};
@@ -257,7 +255,8 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
             options: &shared.setup.options,
             emit: &mut emitter,
         };
-        return run_alone(session.as_mut(), exported, &mut context);
+        let (from, bytes, at) = (exported.from, exported.packet.bytes, exported.at);
+        return hear_alone(session.as_mut(), exported.key.transport, from, bytes, at, &mut context);
     };
     let head = exported.unpacked.map(|unpacked| unpacked.head);
     // What opens a connection may be a structure and no message.
@@ -292,15 +291,6 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
 }
 
 /// Has a session read the bytes of one packet as all that its stream ever had.
-fn run_alone(session: &mut dyn Session, exported: &ExportedPacket<'_>, context: &mut Context<'_>) {
-    let (from, bytes, at) = (exported.from, exported.packet.bytes, exported.at);
-    match exported.key.transport {
-        Transport::Tcp => session.data(from, 0, bytes, at, context),
-        Transport::Udp => session.datagram(from, bytes, 0, at, context),
-    }
-    session.end(from, at, context);
-}
-
 /// The service whose table reads the bytes; `None` where the protocol's own code has to.
 fn table_service(exported: &ExportedPacket<'_>, lazy: &LazyTables) -> Option<ServiceId> {
     let tables = lazy.get();

@@ -1,7 +1,8 @@
 //! Reads bytes that come without a capture, as one direction of a connection: the examples in tables, and the bytes that `decode` gets.
 
 use super::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Share, Side, Start, Transport,
+    Context, Decoded, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session, Share, Side, Start,
+    Transport,
 };
 use crate::session::Settings;
 use crate::table::{Evaluator, Tables};
@@ -38,11 +39,23 @@ pub fn read_alone(
         options: &Options::default(),
         emit: &mut Ear { take, messages: 0 },
     };
-    match start.transport {
-        Transport::Tcp => session.data(side, 0, bytes, Moment::default(), &mut context),
-        Transport::Udp => session.datagram(side, bytes, 0, Moment::default(), &mut context),
+    hear_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
+}
+
+/// Hands `bytes` to a session as everything that `side` sent, and ends that side. They are one datagram, or the beginning of a stream.
+pub fn hear_alone(
+    session: &mut dyn Session,
+    transport: Transport,
+    side: Side,
+    bytes: &[u8],
+    at: Moment,
+    context: &mut Context<'_>,
+) {
+    match transport {
+        Transport::Tcp => session.data(side, 0, bytes, at, context),
+        Transport::Udp => session.datagram(side, bytes, 0, at, context),
     }
-    session.end(side, Moment::default(), &mut context);
+    session.end(side, at, context);
 }
 
 struct Ear<'a> {

@@ -16,7 +16,7 @@ pub use crate::session::{
     Context, Decoded, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, Options, Reply, Secret, Session,
     Settings, Share, Side, Start, Transport,
 };
-pub use alone::{MessageOrEvent, read_alone};
+pub use alone::{MessageOrEvent, hear_alone, read_alone};
 pub use declared::DeclaredProtocol;
 pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
 pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};

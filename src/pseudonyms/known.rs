@@ -2,6 +2,7 @@
 //!
 //! Bounded: of more than 16,384 of a sort, the later ones are replaced only where tables mark them.
 
+use crate::digits::{swap_uuid, uuid_text};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
@@ -49,8 +50,8 @@ impl KnownPersons {
         let mut new = uuid;
         values.uuid(&mut new);
         self.add(&uuid, &new, 0);
-        self.add(&microsoft(uuid), &microsoft(new), 0);
-        let text = uuid_text(uuid);
+        self.add(&swap_uuid(uuid), &swap_uuid(new), 0);
+        let text = uuid_text(&uuid, false);
         self.text(&text, &values.name(&text));
         self.text(&text.to_uppercase(), &values.name(&text).to_uppercase());
     }
@@ -139,24 +140,6 @@ impl Pattern {
         };
         self.unit == 0 || !(letter(at.checked_sub(self.unit)) || letter(Some(end)))
     }
-}
-
-/// A UUID as written from one in Microsoft's order, and the other way round.
-pub(super) fn microsoft(uuid: [u8; 16]) -> [u8; 16] {
-    let [a, b, c, d, e, f, g, h, rest @ ..] = uuid;
-    let [i, j, k, l, m, n, o, p] = rest;
-    [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p]
-}
-
-fn uuid_text(uuid: [u8; 16]) -> String {
-    let mut text = String::with_capacity(36);
-    for (place, byte) in uuid.iter().enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::known::{KnownPersons, microsoft};
+use super::known::KnownPersons;
 use super::text::{escaped, filler, rewrite};
 use super::values::{FILLER, Values};
+use crate::digits::swap_uuid;
 use crate::table::{ByteOrder, Person, ReadAs, TypeDef};
 use crate::tree::{Kind, Node, TextKind, mark};
 
@@ -233,12 +234,12 @@ impl HiddenLeaf<'_> {
         let (start, _) = self.node.content();
         let Some(place) = self.buffer.get_mut(start..).and_then(|rest| rest.first_chunk_mut::<16>()) else { return };
         let mixed = self.node.kind == Kind::Uuid;
-        let mut uuid = if mixed { microsoft(*place) } else { *place };
+        let mut uuid = if mixed { swap_uuid(*place) } else { *place };
         if matches!(hide, Hide::Nothing | Hide::Unmarked) && !self.known.has_uuid(&uuid) {
             return;
         }
         self.values.uuid(&mut uuid);
-        *place = if mixed { microsoft(uuid) } else { uuid };
+        *place = if mixed { swap_uuid(uuid) } else { uuid };
     }
 
     fn hide_ipv4(&mut self, hide: Hide) {

@@ -4,6 +4,7 @@ use super::Pseudonyms;
 use super::leaf::{HiddenLeaf, Hide};
 use super::region::write_back;
 use super::values::FILLER;
+use crate::digits::swap_uuid;
 use crate::session::Message;
 use crate::table::{Person, Tables};
 use crate::tree::{BufferOrigin, Kind, Node, Sym, TextKind, Tree, TreeParts, mark};
@@ -58,8 +59,7 @@ impl Pseudonyms {
                 (Kind::Uuid | Kind::UuidBe, Person::Number | Person::Name) => {
                     let (start, _) = node.content();
                     let uuid = parts.buffer(node.buffer, bytes).get(start..).and_then(|rest| rest.first_chunk::<16>());
-                    let written =
-                        |uuid: [u8; 16]| if node.kind == Kind::Uuid { super::known::microsoft(uuid) } else { uuid };
+                    let written = |uuid: [u8; 16]| if node.kind == Kind::Uuid { swap_uuid(uuid) } else { uuid };
                     uuid.into_iter().for_each(|uuid| known.uuid(written(*uuid), values));
                 }
                 (Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64, Person::Number) => {

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::file_index::Written;
 use super::file_name::FileNames;
+use crate::digits::hex;
 use crate::facts::{FileTransfer, ListedFile, PartOrder};
 use crate::output_file::{Access, Inputs, OutputFile, Spool};
 use crate::proto::protocol_named;
@@ -356,10 +357,6 @@ impl Read for Content<'_> {
         }
         Ok(had)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Adds an extension to the name of a file of which messages say the kind: that of its content, or else the kind itself.

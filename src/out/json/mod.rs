@@ -384,18 +384,6 @@ pub(super) fn milliseconds(w: &mut TextWriter<'_>, nanos: i64) {
     }
 }
 
-/// Appends bytes as lower-case hex.
-pub fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    let (blocks, rest) = bytes.as_chunks::<16>();
-    out.reserve(bytes.len() * 2);
-    for block in blocks {
-        out.extend_from_slice(strings::hex_block(block).as_flattened());
-    }
-    for byte in rest {
-        out.extend_from_slice(&strings::hex_pair(*byte));
-    }
-}
-
 /// Appends a JSON string with its quotes.
 pub fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');

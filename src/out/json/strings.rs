@@ -3,6 +3,7 @@
 use super::super::scratch::TextWriter;
 use super::escaped_bytes;
 use crate::captured::{CONTROL_LEADS, is_control};
+use crate::digits::hex_block;
 use crate::tree::{TextKind, decode_pieces};
 
 /// Bytes that are looked at before they count as written.
@@ -285,21 +286,6 @@ fn hex_digits(w: &mut TextWriter<'_>, bytes: &[u8; 16], used: usize) {
         room.copy_from_slice(hex_block(bytes).as_flattened());
     }
     w.advance(used);
-}
-
-/// The digits of sixteen bytes.
-#[inline(always)]
-pub(super) fn hex_block(bytes: &[u8; 16]) -> [[u8; 2]; 16] {
-    let mut digits = [[0; 2]; 16];
-    digits.iter_mut().zip(bytes).for_each(|(to, byte)| *to = hex_pair(*byte));
-    digits
-}
-
-/// The two digits of a byte: computed, so that many are done at once.
-#[inline(always)]
-pub(super) fn hex_pair(byte: u8) -> [u8; 2] {
-    let digit = |n: u8| n + b'0' + if n > 9 { b'a' - b'9' - 1 } else { 0 };
-    [digit(byte >> 4), digit(byte & 15)]
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::ValueTexts;
 use super::escaped_bytes;
 use super::named::{integer, named};
-use super::strings::{escaped, hex, hex_block, quoted};
+use super::strings::{escaped, hex, quoted};
+use crate::digits::{uuid_digits, uuid_of};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, Walk, mark};
 
@@ -270,7 +271,9 @@ pub(super) fn unquoted(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>)
         Kind::Number => w.raw(view.tree.owned(node.value).raw().as_bytes()),
         Kind::F32 => float32(f32::from_bits(node.value as u32), w),
         Kind::F64 => float64(f64::from_bits(node.value), w),
-        Kind::Uuid | Kind::UuidBe => uuid(&content(view, node), node.kind == Kind::Uuid, w),
+        Kind::Uuid | Kind::UuidBe => {
+            w.fixed(&uuid_digits(&uuid_of(&content(view, node), node.kind == Kind::Uuid)));
+        }
         Kind::Ipv4 => {
             let [a, b, c, d] = (node.value as u32).to_be_bytes();
             w.number(a.into());
@@ -299,25 +302,6 @@ pub(in crate::out) fn text(tree: &Tree, bytes: &[u8], node: &Node, kind: TextKin
 #[inline]
 fn content<'a>(view: &JsonView<'a>, node: &Node) -> Cow<'a, [u8]> {
     view.tree.content(node, view.bytes)
-}
-
-fn uuid(bytes: &[u8], microsoft: bool, w: &mut TextWriter<'_>) {
-    let mut ordered: [u8; 16] = bytes.first_chunk().copied().unwrap_or_default();
-    if microsoft {
-        let [a, b, c, d, e, f, g, h, rest @ ..] = ordered;
-        let [i, j, k, l, m, n, o, p] = rest;
-        ordered = [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p];
-    }
-    let digits = hex_block(&ordered);
-    let mut rest = &digits[..];
-    for (i, part) in [4, 2, 2, 2, 6].into_iter().enumerate() {
-        if i > 0 {
-            w.byte(b'-');
-        }
-        let (now, later) = rest.split_at(part);
-        w.raw(now.as_flattened());
-        rest = later;
-    }
 }
 
 fn float32(f: f32, w: &mut TextWriter<'_>) {

@@ -134,34 +134,16 @@ fn fitting(sender: u64, number: u32, length: usize) -> u64 {
 }
 
 fn add(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, value: u64, guess: bool) -> u32 {
-    run.tree.leaf(Node {
-        value,
-        name: call.name,
-        ty: run.tables.type_named("GameMgr_Game").unwrap_or(call.ty),
-        start: cursor.pos() as u32,
-        bits: 0,
-        end: 0,
-        buffer: cursor.buffer(),
-        kind: Kind::Unsigned,
-        marks: call.marks | if guess { mark::GUESS } else { 0 },
-    })
+    let ty = run.tables.type_named("GameMgr_Game").unwrap_or(call.ty);
+    let marks = call.marks | if guess { mark::GUESS } else { 0 };
+    run.tree.leaf(Node { ty, marks, ..call.node(cursor, cursor.pos(), Kind::Unsigned, value) })
 }
 
 /// A UUID that names a kind of game; in expressions it is the kind's number, 0 for one that is not known.
 fn game_type_id(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let bytes = cursor.array::<16>()?;
-    run.tree.leaf(Node {
-        value: Node::place(start / 8, 16),
-        name: call.name,
-        ty: call.ty,
-        start: start as u32,
-        bits: 128,
-        end: 0,
-        buffer: cursor.buffer(),
-        kind: Kind::Uuid,
-        marks: call.marks,
-    });
+    run.tree.leaf(call.node(cursor, start, Kind::Uuid, Node::place(start / 8, 16)));
     Ok(TYPES.iter().find(|(_, uuid)| *uuid == bytes).map_or(0, |(kind, _)| *kind))
 }
 

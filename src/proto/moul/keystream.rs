@@ -198,18 +198,7 @@ fn proof(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>) ->
 /// How sure it is that messages are found somewhere in the bytes.
 fn messages(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>) -> Option<i32> {
     let asked = Requests::default();
-    let wanted = Search {
-        service,
-        side,
-        bytes: plain,
-        from: 0,
-        predicted: None,
-        starts: &[],
-        asked: &asked,
-        last_transaction: None,
-        last: true,
-    };
-    match search(&wanted, bench) {
+    match search(&Search::anywhere(service, side, plain, &asked), bench) {
         SearchResult::Join { bits, .. } => Some(bits),
         SearchResult::Nothing { .. } => None,
     }

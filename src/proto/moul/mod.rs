@@ -23,6 +23,8 @@ mod session;
 #[cfg(test)]
 mod session_tests;
 mod settings;
+#[cfg(test)]
+mod testing;
 mod unlock;
 mod vault;
 

@@ -43,18 +43,7 @@ pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option
 fn proved(service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> i32 {
     let bytes = bytes.get(..LOOK_CLEAR).unwrap_or(bytes);
     let asked = Requests::default();
-    let wanted = Search {
-        service,
-        side,
-        bytes,
-        from: 0,
-        predicted: None,
-        starts: &[],
-        asked: &asked,
-        last_transaction: None,
-        last: true,
-    };
-    match search(&wanted, bench) {
+    match search(&Search::anywhere(service, side, bytes, &asked), bench) {
         // Bytes that had to be passed over are evidence against it.
         SearchResult::Join { at, bits, .. } => bits - (at as i32 / 64),
         SearchResult::Nothing { .. } => 0,

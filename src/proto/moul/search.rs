@@ -68,7 +68,12 @@ pub(super) struct Search<'a> {
     pub(super) last: bool,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    /// A search in bytes of which nothing else is known. No more will come.
+    pub(super) fn anywhere(service: ServiceId, side: Side, bytes: &'a [u8], asked: &'a Requests) -> Search<'a> {
+        Search { service, side, bytes, from: 0, predicted: None, starts: &[], asked, last_transaction: None, last: true }
+    }
+
     /// Whether a piece of the stream ends at a place, where that is evidence.
     fn ends_a_piece(&self, at: usize) -> bool {
         !self.starts.is_empty() && (at == self.bytes.len() || self.starts.binary_search(&at).is_ok())

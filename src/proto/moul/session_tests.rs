@@ -6,23 +6,18 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::Moul;
 use super::keys::{KeyFile, KeyRing, KeyService, Rc4, session_key};
-use super::settings::MoulSettings;
+use super::testing::{self, KEYS, SEED, Y};
 use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, Protocol, Session, Share,
-    Side, Start, Transport,
+    Decoded, Emit, Ends, Event, EventKind, Message, Moment, Protocol, Session, Share, Side, Start, Transport,
 };
-use crate::session::{Counts, Settings};
-use crate::table::{Evaluator, Tables, parse_hex};
-use crate::tree::Tree;
+use crate::session::Counts;
+use crate::table::{Tables, parse_hex};
 
 use Side::{Client, Server};
 
-const KEYS: &[u8] = include_bytes!("../../../keys/dirtsand.ini");
 /// The connect packet of a game client.
 const CONNECT: &str = "0b 1f00 96030000 32000000 01000000 219848ea356cd04b9daebb17c585e680 24000000 \
     b8e5d32d22d7c8439f2adf1245e36178 eaac0f7ee1daec4aa4cae76c05fdcfcf";
-const SEED: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
-const Y: [u8; 64] = [0x5a; 64];
 const PING: &str = "0000 0df0ad0b";
 const JOIN: &str = "0100 0f000000 0e000000 e78a2e1963b2444b996e2b492a30da53 86000000";
 const JOINED: &str = "0100 0f000000 00000000";
@@ -91,31 +86,23 @@ fn hear(agreed: bool, lines: &[(Side, &str)]) -> Heard {
         }
         frames.push((*side, bytes));
     }
-    let lazy = LazyTables::new(&Moul, Vec::new()).unwrap();
+    let lazy = testing::tables();
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 14617));
     let ends = Ends { client: at, server: at };
     let start = Start { ends, transport: Transport::Tcp, whole: true, service: None };
     let mut session: Box<dyn Session> = Moul.session(&start, lazy.get());
     let mut heard = Heard::default();
-    let mut context = Context {
-        tables: lazy.get(),
-        evaluator: &mut Evaluator::default(),
-        tree: &mut Tree::new(),
-        outline: None,
-        settings: &Settings::new(MoulSettings::with_keys(keys)),
-        sequences: [None; 2],
-        options: &Options::default(),
-        emit: &mut heard,
-    };
-    let mut sent = [0; 2];
-    let last = Moment { frame: frames.len() as u64, ..Moment::default() };
-    for (i, (side, bytes)) in frames.iter().enumerate() {
-        let at = Moment { frame: i as u64 + 1, ..Moment::default() };
-        session.data(*side, sent[side.index()], bytes, at, &mut context);
-        sent[side.index()] += bytes.len() as u64;
-    }
-    session.end(Client, last, &mut context);
-    session.end(Server, last, &mut context);
+    let mut sent = [0_u64; 2];
+    testing::in_context(&lazy, keys, &mut heard, |context| {
+        let last = Moment { frame: frames.len() as u64, ..Moment::default() };
+        for (i, (side, bytes)) in frames.iter().enumerate() {
+            let at = Moment { frame: i as u64 + 1, ..Moment::default() };
+            session.data(*side, sent[side.index()], bytes, at, context);
+            sent[side.index()] += bytes.len() as u64;
+        }
+        session.end(Client, last, context);
+        session.end(Server, last, context);
+    });
     assert_eq!(heard.bytes.payload, sent.iter().sum::<u64>(), "every byte is accounted for");
     heard
 }

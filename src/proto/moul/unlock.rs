@@ -237,18 +237,13 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-    use super::super::Moul;
     use super::super::keys::{Budget, CarriedWork, KeyFile, session_key};
+    use super::super::testing::{self, KEYS, SEED, Y};
     use super::*;
-    use crate::proto::{Decoded, Emit, Event, LazyTables, Message, Moment, Options, Share, Side};
-    use crate::session::Settings;
-    use crate::table::{Evaluator, Tables};
-    use crate::tree::Tree;
+    use crate::proto::{Decoded, Emit, Event, Message, Moment, Share, Side};
+    use crate::table::Tables;
     use std::net::{Ipv4Addr, SocketAddr};
 
-    const KEYS: &[u8] = include_bytes!("../../../keys/dirtsand.ini");
-    const SEED: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
-    const Y: [u8; 64] = [0x5a; 64];
     /// A ping: its number is the only evidence in it.
     const PING: &[u8] = b"\0\0\x0d\xf0\xad\x0b";
 
@@ -278,7 +273,7 @@ mod tests {
             // A key that is on no ring.
             None => SessionKey::new([7; 7]).cipher().apply(&mut bytes),
         }
-        let lazy = LazyTables::new(&Moul, Vec::new()).unwrap();
+        let lazy = testing::tables();
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 14617));
         let lock = Lock {
             service: lazy.get().service_named("game").unwrap(),
@@ -288,18 +283,10 @@ mod tests {
             bytes: [&bytes, &[]],
             last,
         };
-        let mut context = Context {
-            tables: lazy.get(),
-            evaluator: &mut Evaluator::default(),
-            tree: &mut Tree::new(),
-            outline: None,
-            settings: &Settings::new(MoulSettings::with_keys(keys)),
-            sequences: [None; 2],
-            options: &Options::default(),
-            emit: &mut Deaf,
-        };
         let mut deriver = Deriver::default();
-        (unlock(&lock, &mut deriver, &mut context), format!("{deriver:?}"))
+        let verdict =
+            testing::in_context(&lazy, keys, &mut Deaf, |context| unlock(&lock, &mut deriver, context));
+        (verdict, format!("{deriver:?}"))
     }
 
     #[test]

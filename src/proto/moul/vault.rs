@@ -17,17 +17,8 @@ fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, 
     let readable = std::str::from_utf8(bytes).is_ok_and(|text| !text.chars().any(char::is_control));
     let start = cursor.pos();
     let at = cursor.skip(length)?;
-    let node = run.tree.leaf(Node {
-        value: Node::place(at, length),
-        name: call.name,
-        ty: call.ty,
-        start: start as u32,
-        bits: (cursor.pos() - start) as u32,
-        end: 0,
-        buffer: cursor.buffer(),
-        kind: if readable { Kind::Text(TextKind::Utf8) } else { Kind::Bytes },
-        marks: call.marks,
-    });
+    let kind = if readable { Kind::Text(TextKind::Utf8) } else { Kind::Bytes };
+    let node = run.tree.leaf(call.node(cursor, start, kind, Node::place(at, length)));
     if !readable {
         run.problem(Severity::Note, node, "bytes where clients keep a text", 0, 0);
     }

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use crate::table::{BITSTREAM, Call, Cursor, Native, Run, Slots, Stop};
-use crate::tree::{Kind, Node, Severity, Sym, TypeRef, mark};
+use crate::tree::{Kind, Severity, Sym, TypeRef, mark};
 
 /// All of them, by the name tables use.
 pub static NATIVES: LazyLock<Vec<Native>> = LazyLock::new(|| {
@@ -56,7 +56,7 @@ fn align(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64,
         return Ok(0);
     }
     let value = cursor.bits(pad as u32)?;
-    let node = leaf(run, cursor, call, start, value);
+    let node = run.tree.leaf(call.node(cursor, start, Kind::Unsigned, value));
     if value != 0 {
         run.problem(Severity::Note, node, "padding that is not zero: {a}", value as i64, 0);
     }
@@ -66,20 +66,7 @@ fn align(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64,
 /// A number that follows from others and is not on the wire.
 fn given(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let value = run.arg(call, 0, cursor);
-    leaf(run, cursor, call, cursor.pos(), value);
+    run.tree.leaf(call.node(cursor, cursor.pos(), Kind::Unsigned, value));
     Ok(value)
 }
 
-fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, value: u64) -> u32 {
-    run.tree.leaf(Node {
-        value,
-        name: call.name,
-        ty: call.ty,
-        start: start as u32,
-        bits: (cursor.pos() - start) as u32,
-        end: 0,
-        buffer: cursor.buffer(),
-        kind: Kind::Unsigned,
-        marks: call.marks,
-    })
-}

@@ -2,7 +2,7 @@
 
 use super::layer::layer;
 use crate::table::{BITSTREAM, Call, Cursor, Native, Run, Stop};
-use crate::tree::{Kind, Node};
+use crate::tree::Kind;
 
 /// All of them, by the names that tables use.
 pub const NATIVES: &[Native] = &[BITSTREAM[0], Native::new("face_bits", face_bits), Native::new("layer", layer)];
@@ -18,21 +18,7 @@ fn face_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
             break;
         }
     }
-    leaf(run, cursor, call, start, value);
+    run.tree.leaf(call.node(cursor, start, Kind::Unsigned64, value));
     Ok(value)
 }
 
-/// Adds a number that was read from `start` up to the cursor.
-fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, value: u64) {
-    run.tree.leaf(Node {
-        value,
-        name: call.name,
-        ty: call.ty,
-        start: start as u32,
-        bits: (cursor.pos() - start) as u32,
-        end: 0,
-        buffer: cursor.buffer(),
-        kind: Kind::Unsigned64,
-        marks: call.marks,
-    });
-}

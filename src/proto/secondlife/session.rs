@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::circuit::{Arrival, CircuitDirection, Counters, SentDatagram};
 use super::datagram::{DatagramForm, DatagramLayouts, NoMessage, Read};
 use super::packet::{self, Packet};
+use crate::digits::hex;
 use crate::captured::Captured;
 use crate::proto::{Context, Decoded, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
@@ -228,10 +229,10 @@ impl CircuitSession {
             known::USE_CIRCUIT_CODE if !self.opened => {
                 (self.opened, self.closed, self.seen.code) = (true, false, true);
                 let code = find(context.tree, self.names.code).map_or(0, |n| n.value);
-                let session =
-                    find(context.tree, self.names.session).map(|n| uuid(context.tree, n, bytes)).unwrap_or_default();
-                // As much of the session's ID as tells sessions apart: all of it is a secret.
-                let text = format!("circuit {code} of session {}… opens", session.get(..8).unwrap_or(&session));
+                let session = find(context.tree, self.names.session).map(|n| context.tree.content(n, bytes));
+                // The first four bytes of the session's ID tell sessions apart. The whole ID is a secret.
+                let start = session.as_deref().and_then(|id| id.get(..4)).map(hex).unwrap_or_default();
+                let text = format!("circuit {code} of session {start}… opens");
                 event(EventKind::Open, from, at, text, context);
             }
             known::CLOSE_CIRCUIT | known::DISABLE_SIMULATOR | known::KICK_USER | known::LOGOUT_REPLY
@@ -401,15 +402,3 @@ fn packet_acks(tree: &mut Tree, packets: Option<Sym>, other: &mut CircuitDirecti
     reply
 }
 
-fn uuid(tree: &Tree, node: &Node, captured: &[u8]) -> String {
-    let (start, len) = node.content();
-    let bytes = tree.bytes(node.buffer, captured);
-    let mut text = String::new();
-    for (i, byte) in bytes.iter().skip(start).take(len).enumerate() {
-        if matches!(i, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
-}

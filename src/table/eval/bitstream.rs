@@ -105,7 +105,7 @@ fn alignedbits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
     let clean = align(cursor)?;
     let len = usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX);
     let at = cursor.skip(len)?;
-    let node = leaf(run, cursor, call, start, Node::place(at, len), Kind::Bytes);
+    let node = run.tree.leaf(call.node(cursor, start, Kind::Bytes, Node::place(at, len)));
     say_padding(run, node, clean);
     Ok(0)
 }
@@ -146,7 +146,7 @@ fn string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
 fn maybe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 0 {
-        leaf(run, cursor, call, start, 0, Kind::Null);
+        run.tree.leaf(call.node(cursor, start, Kind::Null, 0));
         return Ok(0);
     }
     text(run, cursor, call, start).map(|_| 1)
@@ -176,14 +176,14 @@ fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize) -
         }
     }
     let place = run.tree.own_text(&text);
-    Ok(leaf(run, cursor, call, start, place, Kind::Text(TextKind::Owned)))
+    Ok(run.tree.leaf(call.node(cursor, start, Kind::Text(TextKind::Owned), place)))
 }
 
 /// Nothing, or an index into a table both sides have, or the text itself.
 fn indexstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 0 {
-        leaf(run, cursor, call, start, 0, Kind::Null);
+        run.tree.leaf(call.node(cursor, start, Kind::Null, 0));
         return Ok(0);
     }
     if cursor.bits(1)? == 1 {
@@ -207,7 +207,7 @@ fn index(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize, 
     let from = cursor.pos();
     let width = width(run, cursor, call);
     let value = cursor.bits(width)?;
-    let node = leaf(run, cursor, call, start, 0, Kind::Struct);
+    let node = run.tree.leaf(call.node(cursor, start, Kind::Struct, 0));
     let name = |word: &str| run.tables.sym(word).unwrap_or(call.name);
     let (in_table, index) = (name("in_table"), name("index"));
     let present = run.tables.present_name();
@@ -258,6 +258,7 @@ fn say_padding(run: &mut Run<'_>, node: u32, clean: bool) {
     }
 }
 
+/// Adds the node of a number that begins at the bit `start` and ends at the cursor. Returns the number.
 fn number(
     run: &mut Run<'_>,
     cursor: &Cursor<'_>,
@@ -266,22 +267,8 @@ fn number(
     value: u64,
     kind: Kind,
 ) -> Result<u64, Stop> {
-    leaf(run, cursor, call, start, value, kind);
+    run.tree.leaf(call.node(cursor, start, kind, value));
     Ok(value)
-}
-
-fn leaf(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize, value: u64, kind: Kind) -> u32 {
-    run.tree.leaf(Node {
-        value,
-        name: call.name,
-        ty: call.ty,
-        start: start as u32,
-        bits: (cursor.pos() - start) as u32,
-        end: 0,
-        buffer: cursor.buffer(),
-        kind,
-        marks: call.marks,
-    })
 }
 
 #[cfg(test)]

@@ -141,6 +141,22 @@ pub struct Call {
 }
 
 impl Call {
+    /// The node of a value of `kind` that begins at the bit `start` and ends at the cursor.
+    #[inline]
+    pub fn node(&self, cursor: &Cursor<'_>, start: usize, kind: Kind, value: u64) -> Node {
+        Node {
+            value,
+            name: self.name,
+            ty: self.ty,
+            start: start as u32,
+            bits: (cursor.pos() - start) as u32,
+            end: 0,
+            buffer: cursor.buffer(),
+            kind,
+            marks: self.marks,
+        }
+    }
+
     /// A type its parts have ([`Native::parts`]); its own where the tables have none of that name.
     pub fn part(&self, tables: &Tables, index: usize) -> TypeRef {
         let parts = tables.native(self.native).map(|native| &native.parts);

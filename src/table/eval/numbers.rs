@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 
 use super::super::cursor::Cursor;
 use super::{Call, Native, Run, Stop, TreeSink};
-use crate::tree::{Kind, Node, Outline, Severity, TextKind, Tree};
+use crate::tree::{Kind, Outline, Severity, TextKind, Tree};
 
 /// All of them, by the name tables use.
 pub const LANGUAGE: [Native; 9] = [
@@ -34,20 +34,8 @@ fn leaf<T: TreeSink>(
     value: u64,
     kind: Kind,
 ) -> Result<u64, Stop> {
-    let Call { name, ty, marks, .. } = *call;
-    let bits = (cursor.pos() - start) as u32;
-    let node = run.tree.leaf(Node {
-        value,
-        name,
-        ty,
-        start: start as u32,
-        bits,
-        end: 0,
-        buffer: cursor.buffer(),
-        kind,
-        marks,
-    });
-    if let Some(def) = run.tables.type_def(ty).filter(|def| def.expect.is_some() || def.max.is_some()) {
+    let node = run.tree.leaf(call.node(cursor, start, kind, value));
+    if let Some(def) = run.tables.type_def(call.ty).filter(|def| def.expect.is_some() || def.max.is_some()) {
         run.check_number(def, node, value);
     }
     Ok(value)

@@ -1,6 +1,7 @@
 //! Writes `shard.keys`, the text that `own` reads. Here, and only here, secrets are turned into
 //! text: the caller does so because the user asked for a file that holds them.
 
+use crate::digits::hex;
 use super::own::HEADER;
 use super::private::PrivateKey;
 use super::service::KeyService;
@@ -71,13 +72,6 @@ pub fn session_text(session: &SessionLine) -> String {
 fn push(text: &mut String, name: &str, value: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = write!(text, " {name}={value}");
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// 64 bytes, big-endian, as the servers' own configuration files have it.
