@@ -71,7 +71,17 @@ pub(super) struct Search<'a> {
 impl<'a> Search<'a> {
     /// A search in bytes of which nothing else is known. No more will come.
     pub(super) fn anywhere(service: ServiceId, side: Side, bytes: &'a [u8], asked: &'a Requests) -> Search<'a> {
-        Search { service, side, bytes, from: 0, predicted: None, starts: &[], asked, last_transaction: None, last: true }
+        Search {
+            service,
+            side,
+            bytes,
+            from: 0,
+            predicted: None,
+            starts: &[],
+            asked,
+            last_transaction: None,
+            last: true,
+        }
     }
 
     /// Whether a piece of the stream ends at a place, where that is evidence.

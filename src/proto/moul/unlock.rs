@@ -284,8 +284,7 @@ mod tests {
             last,
         };
         let mut deriver = Deriver::default();
-        let verdict =
-            testing::in_context(&lazy, keys, &mut Deaf, |context| unlock(&lock, &mut deriver, context));
+        let verdict = testing::in_context(&lazy, keys, &mut Deaf, |context| unlock(&lock, &mut deriver, context));
         (verdict, format!("{deriver:?}"))
     }
 

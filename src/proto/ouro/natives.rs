@@ -69,4 +69,3 @@ fn given(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64,
     run.tree.leaf(call.node(cursor, cursor.pos(), Kind::Unsigned, value));
     Ok(value)
 }
-

@@ -21,4 +21,3 @@ fn face_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     run.tree.leaf(call.node(cursor, start, Kind::Unsigned64, value));
     Ok(value)
 }
-

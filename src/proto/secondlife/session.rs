@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use super::circuit::{Arrival, CircuitDirection, Counters, SentDatagram};
 use super::datagram::{DatagramForm, DatagramLayouts, NoMessage, Read};
 use super::packet::{self, Packet};
-use crate::digits::hex;
 use crate::captured::Captured;
+use crate::digits::hex;
 use crate::proto::{Context, Decoded, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 use crate::table::{MessageId, Tables};
@@ -401,4 +401,3 @@ fn packet_acks(tree: &mut Tree, packets: Option<Sym>, other: &mut CircuitDirecti
     }
     reply
 }
-

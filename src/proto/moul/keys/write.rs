@@ -1,11 +1,11 @@
 //! Writes `shard.keys`, the text that `own` reads. Here, and only here, secrets are turned into
 //! text: the caller does so because the user asked for a file that holds them.
 
-use crate::digits::hex;
 use super::own::HEADER;
 use super::private::PrivateKey;
 use super::service::KeyService;
 use super::session::{KeystreamStart, SessionLine, Y_KEPT};
+use crate::digits::hex;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use num_bigint::BigUint;
