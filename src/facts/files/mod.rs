@@ -14,12 +14,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use listed::Listed;
 pub use listed::{ListEntry, ListedFile};
 use marks::FileMarks;
-use transfer::{FilePart, Sequence};
+use transfer::FilePart;
 pub use transfer::{FileTransfer, PartOrder, Piece};
 
 use super::{MessageValues, StreamId, refused};
 use crate::record::{Body, Record};
-use crate::session::{EventKind, Side};
+use crate::session::EventKind;
 use crate::table::{FileRole, MessageDef};
 use crate::tree::mark;
 
@@ -356,27 +356,11 @@ impl Files {
 }
 
 fn new_file(seen: &FileMessage<'_, '_>, stream: StreamId) -> FileTransfer {
+    let record = seen.record;
     FileTransfer {
-        protocol: seen.record.protocol,
-        service: seen.record.service.to_string(),
-        stream,
-        from: None::<Side>,
-        first_record: seen.record.number,
-        last_record: seen.record.number,
-        at: seen.record.at,
-        name: None,
+        service: record.service.to_string(),
+        at: record.at,
         kind: seen.marks.word(FileRole::Kind),
-        size: None,
-        order: PartOrder::Unknown,
-        pieces: std::collections::BTreeMap::new(),
-        last_number: None,
-        refused: None,
-        notes: Vec::new(),
-        listed: Vec::new(),
-        keys: Vec::new(),
-        complete: false,
-        kept: false,
-        stored: 0,
-        sequence: Sequence::default(),
+        ..FileTransfer::new(record.protocol, stream, record.number)
     }
 }

@@ -104,6 +104,33 @@ pub(super) struct FilePart<'a> {
 }
 
 impl FileTransfer {
+    /// A file of which nothing is known yet, in the stream `stream` since the record `first_record`.
+    pub(super) fn new(protocol: &'static str, stream: StreamId, first_record: u64) -> FileTransfer {
+        FileTransfer {
+            protocol,
+            service: String::new(),
+            stream,
+            from: None,
+            first_record,
+            last_record: first_record,
+            at: Moment::default(),
+            name: None,
+            kind: None,
+            size: None,
+            order: PartOrder::Unknown,
+            pieces: BTreeMap::new(),
+            last_number: None,
+            refused: None,
+            notes: Vec::new(),
+            listed: Vec::new(),
+            keys: Vec::new(),
+            complete: false,
+            kept: false,
+            stored: 0,
+            sequence: Sequence::default(),
+        }
+    }
+
     /// Takes a part in. `keep` stores bytes and says where.
     pub(super) fn part(&mut self, part: FilePart<'_>, most: u64, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
         let (order, at) = match (part.offset, part.number) {

@@ -2,33 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use super::transfer::{FilePart, FileTransfer, PartOrder};
+use super::transfer::{FilePart, FileTransfer};
 use crate::session::Transport;
 
 fn file(size: Option<u64>) -> FileTransfer {
-    FileTransfer {
-        protocol: "p",
-        service: String::new(),
-        stream: (Transport::Tcp, 0),
-        from: None,
-        first_record: 1,
-        last_record: 1,
-        at: crate::capture::Moment::default(),
-        name: None,
-        kind: None,
-        size,
-        order: PartOrder::Unknown,
-        pieces: std::collections::BTreeMap::new(),
-        last_number: None,
-        refused: None,
-        notes: Vec::new(),
-        listed: Vec::new(),
-        keys: Vec::new(),
-        complete: false,
-        kept: true,
-        stored: 0,
-        sequence: super::Sequence::default(),
-    }
+    FileTransfer { size, kept: true, ..FileTransfer::new("p", (Transport::Tcp, 0), 1) }
 }
 
 /// A part of ten bytes whose message is twelve bytes long.

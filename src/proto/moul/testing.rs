@@ -1,5 +1,7 @@
 //! What several tests of this folder need: a key file, a handshake agreed with it, and a context for a session.
 
+#![allow(clippy::unwrap_used)]
+
 use super::Moul;
 use super::keys::KeyRing;
 use super::settings::MoulSettings;
