@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use super::{MessageValues, StreamId};
 use crate::capture::{Moment, Time};
+use crate::captured::Captured;
 use crate::record::{Body, Record};
 use crate::session::Side;
 use crate::table::ChatRole;
@@ -248,14 +249,14 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
         let mut all: Vec<ChatParty> = Vec::new();
         let mut names = ChatParty::default();
         for marked in self.with(parent, ChatRole::To) {
-            if marked.node.kind == Kind::List {
-                for (index, node) in self.values.tree.members(marked.index).take(MAX_LISTENERS) {
-                    let mut one = ChatParty::default();
-                    self.add(&mut one, index, node);
-                    all.extend(Some(one).filter(|one| !one.is_nobody()));
-                }
-            } else {
-                self.add(&mut names, marked.index, marked.node);
+            match marked.node.kind {
+                Kind::List => self.add_all(&mut all, marked.index, None),
+                // A mapping: by host who is meant there.
+                Kind::Struct => self.values.tree.members(marked.index).take(MAX_LISTENERS).for_each(|(index, node)| {
+                    let host = self.values.tree.dynamic(node.name).map(Captured::raw);
+                    self.add_all(&mut all, index, host);
+                }),
+                _ => self.add(&mut names, marked.index, marked.node),
             }
         }
         if let Some(host) = self.word(parent, ChatRole::ToHost) {
@@ -263,6 +264,19 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
         }
         all.extend(Some(names).filter(|names| !names.is_nobody()));
         all
+    }
+
+    /// Adds everybody in a list, at this host where one is said.
+    fn add_all(&self, all: &mut Vec<ChatParty>, list: u32, host: Option<&str>) {
+        let room = MAX_LISTENERS.saturating_sub(all.len());
+        for (index, node) in self.values.tree.members(list).take(room) {
+            let mut one = ChatParty::default();
+            self.add(&mut one, index, node);
+            if let (Some(name), Some(host)) = (&mut one.name, host) {
+                *name = format!("{name}@{host}");
+            }
+            all.extend(Some(one).filter(|one| !one.is_nobody()));
+        }
     }
 
     fn add(&self, speaker: &mut ChatParty, index: u32, node: &Node) {

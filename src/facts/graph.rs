@@ -4,17 +4,21 @@
 //! answered without a refusal. This file knows no protocol and no output; how a value looks is asked of the caller.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::SocketAddr;
 
 use serde_json::Value;
 
 use super::{MessageValues, StreamId, refused};
 use crate::record::{Body, Record};
+use crate::session::Side;
 use crate::table::{GraphRole, MessageDef};
 use crate::tree::{Kind, Node};
 
 /// Nodes and edges that are kept; what comes beyond is counted.
 const MAX_NODES: usize = 200_000;
 const MAX_EDGES: usize = 500_000;
+/// Servers whose stores are told apart; what later ones tell is counted as left out.
+const MAX_STORES: usize = 1024;
 /// Memory for all values, in bytes and roughly.
 const MAX_VALUES: usize = 256 << 20;
 /// Old values of one field.
@@ -23,6 +27,15 @@ const MAX_OLD: usize = 64;
 const MAX_PENDING: usize = 4096;
 /// Characters of a name.
 const MAX_NAME: usize = 256;
+
+/// Which node: its number, and the server whose store it is in. Two servers give the same numbers to different nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GraphKey {
+    /// Which of the graph's `stores`, counted from 0.
+    pub store: u16,
+    /// The node's number.
+    pub id: u64,
+}
 
 /// A field of a node.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,10 +83,12 @@ pub struct GraphEdge {
 /// Nodes and edges. Records go in in capture order.
 #[derive(Default)]
 pub struct Graph {
-    /// Nodes by their numbers.
-    pub nodes: BTreeMap<u64, GraphNode>,
+    /// The servers whose stores the nodes are in, in the order in which they came up.
+    pub stores: Vec<SocketAddr>,
+    /// Nodes by their servers and numbers.
+    pub nodes: BTreeMap<GraphKey, GraphNode>,
     /// Edges by parent and child.
-    pub edges: BTreeMap<(u64, u64), GraphEdge>,
+    pub edges: BTreeMap<(GraphKey, GraphKey), GraphEdge>,
     /// Nodes and edges that are left out because there are too many.
     pub left_out: u64,
     /// Memory that values take.
@@ -86,6 +101,7 @@ pub struct Graph {
 #[derive(Clone, Default)]
 struct GraphChange {
     record: u64,
+    store: u16,
     target: Option<u64>,
     fields: Vec<(String, Value)>,
     kind: Option<String>,
@@ -111,6 +127,11 @@ struct GraphMark<'a> {
 }
 
 impl Graph {
+    /// The address of the server in whose store a node is.
+    pub fn server(&self, key: GraphKey) -> Option<SocketAddr> {
+        self.stores.get(usize::from(key.store)).copied()
+    }
+
     /// Takes the next record. `value` makes the value of a node of its tree.
     pub fn record(&mut self, record: &Record<'_>, value: &mut dyn FnMut(u32) -> Value) {
         let Body::Message { message, tables, tree } = &record.body else { return };
@@ -121,6 +142,10 @@ impl Graph {
         if marked.is_empty() && answered.is_none() || refused(def, tables, tree).is_some() {
             return;
         }
+        let Some(store) = self.store(record) else {
+            self.left_out += 1;
+            return;
+        };
         let number = |role| number(&values, &marked, 0, role);
         let target = number(GraphRole::Target);
         if let Some(mut asked) = answered {
@@ -128,49 +153,26 @@ impl Graph {
             self.apply(asked);
         }
         for asked in marked.iter().filter(|marked| matches!(marked.role, GraphRole::Asked | GraphRole::Target)) {
-            self.speak_of(&values, asked, record.number);
+            self.speak_of(&values, asked, GraphKey { store, id: 0 }, record.number);
         }
-        let told = self.told(record, &values, &marked, value);
-        for one in told {
-            self.take(def, record, one);
+        for one in told(&values, &marked, value) {
+            self.take(def, record, GraphChange { record: record.number, store, ..one });
         }
-        if let Some(node) = number(GraphRole::Deleted).and_then(|id| self.node(id, record.number)) {
+        let deleted = number(GraphRole::Deleted).map(|id| GraphKey { store, id });
+        if let Some(node) = deleted.and_then(|key| self.node(key, record.number)) {
             node.deleted = Some(record.number);
         }
     }
 
-    /// What a message tells of nodes and edges.
-    fn told(
-        &self,
-        record: &Record<'_>,
-        values: &MessageValues<'_>,
-        marked: &[GraphMark<'_>],
-        value: &mut dyn FnMut(u32) -> Value,
-    ) -> Vec<GraphChange> {
-        let mut told = Vec::new();
-        let blank = || GraphChange { record: record.number, ..GraphChange::default() };
-        for mask in marked.iter().filter(|marked| marked.role == GraphRole::Mask) {
-            let inside = |role| marked.iter().find(|m| m.role == role && m.parent == mask.parent);
-            let id = inside(GraphRole::Id).and_then(|m| values.number(m.node));
-            told.push(GraphChange {
-                target: id.or(number(values, marked, 0, GraphRole::Target)),
-                fields: fields(values, mask.parent, value),
-                kind: inside(GraphRole::Kind).and_then(|m| values.word(m.node, MAX_NAME)),
-                name: name(values, mask.parent, inside(GraphRole::Id).map(|id| id.node)),
-                ..blank()
-            });
+    /// The store that the server of a record's stream has.
+    fn store(&mut self, record: &Record<'_>) -> Option<u16> {
+        let server = if record.from == Side::Client { record.dst } else { record.src };
+        let known = self.stores.iter().position(|known| *known == server);
+        if known.is_none() && self.stores.len() < MAX_STORES {
+            self.stores.push(server);
+            return u16::try_from(self.stores.len() - 1).ok();
         }
-        for parent in marked.iter().filter(|marked| marked.role == GraphRole::Parent) {
-            let beside = |role| number(values, marked, parent.parent, role);
-            let removed = beside(GraphRole::Removed);
-            let child = removed.or(beside(GraphRole::Child));
-            if let (Some(above), Some(child)) = (values.number(parent.node), child) {
-                let (owner, saver) = (beside(GraphRole::Owner), beside(GraphRole::Saver));
-                let edge = ToldEdge { parent: above, child, owner, saver, removed: removed.is_some() };
-                told.push(GraphChange { edge: Some(edge), ..blank() });
-            }
-        }
-        told
+        known.and_then(|at| u16::try_from(at).ok())
     }
 
     /// Applies what a server tells at once, and what a client asks for once it is answered.
@@ -188,9 +190,9 @@ impl Graph {
     }
 
     fn apply(&mut self, told: GraphChange) {
-        let GraphChange { record, target, fields, kind, name, edge } = told;
+        let GraphChange { record, store, target, fields, kind, name, edge } = told;
         if let Some(edge) = edge {
-            self.edge(edge, record);
+            self.edge(store, edge, record);
         }
         let Some(id) = target.filter(|_| !fields.is_empty()) else { return };
         self.held += fields.iter().map(|(name, value)| name.len() + weight(value)).sum::<usize>();
@@ -198,7 +200,7 @@ impl Graph {
             self.left_out += 1;
             return;
         }
-        let Some(node) = self.node(id, record) else { return };
+        let Some(node) = self.node(GraphKey { store, id }, record) else { return };
         node.seen = true;
         node.deleted = None;
         node.kind = kind.or(node.kind.take());
@@ -218,10 +220,10 @@ impl Graph {
         }
     }
 
-    fn edge(&mut self, edge: ToldEdge, record: u64) {
-        self.node(edge.parent, record);
-        self.node(edge.child, record);
-        let key = (edge.parent, edge.child);
+    fn edge(&mut self, store: u16, edge: ToldEdge, record: u64) {
+        let key = (GraphKey { store, id: edge.parent }, GraphKey { store, id: edge.child });
+        self.node(key.0, record);
+        self.node(key.1, record);
         if self.edges.len() >= MAX_EDGES && !self.edges.contains_key(&key) {
             self.left_out += 1;
             return;
@@ -238,32 +240,59 @@ impl Graph {
         }
     }
 
-    /// A message speaks of nodes by their numbers.
-    fn speak_of(&mut self, values: &MessageValues<'_>, marked: &GraphMark<'_>, record: u64) {
+    /// A message speaks of nodes by their numbers; `base` is any node of their store.
+    fn speak_of(&mut self, values: &MessageValues<'_>, marked: &GraphMark<'_>, base: GraphKey, record: u64) {
         if marked.node.kind == Kind::List {
             let ids: Vec<u64> = values.tree.members(marked.index).filter_map(|(_, node)| values.number(node)).collect();
             for id in ids {
-                self.node(id, record);
+                self.node(GraphKey { id, ..base }, record);
             }
         } else if let Some(id) = values.number(marked.node) {
-            self.node(id, record);
+            self.node(GraphKey { id, ..base }, record);
         }
     }
 
     /// The node with a number; 0 is none.
-    fn node(&mut self, id: u64, record: u64) -> Option<&mut GraphNode> {
-        if id == 0 {
+    fn node(&mut self, key: GraphKey, record: u64) -> Option<&mut GraphNode> {
+        if key.id == 0 {
             return None;
         }
-        if self.nodes.len() >= MAX_NODES && !self.nodes.contains_key(&id) {
+        if self.nodes.len() >= MAX_NODES && !self.nodes.contains_key(&key) {
             self.left_out += 1;
             return None;
         }
         let node =
-            self.nodes.entry(id).or_insert_with(|| GraphNode { records: (record, record), ..GraphNode::default() });
+            self.nodes.entry(key).or_insert_with(|| GraphNode { records: (record, record), ..GraphNode::default() });
         node.records = (node.records.0.min(record), node.records.1.max(record));
         Some(node)
     }
+}
+
+/// What a message tells of nodes and edges.
+fn told(values: &MessageValues<'_>, marked: &[GraphMark<'_>], value: &mut dyn FnMut(u32) -> Value) -> Vec<GraphChange> {
+    let mut told = Vec::new();
+    for mask in marked.iter().filter(|marked| marked.role == GraphRole::Mask) {
+        let inside = |role| marked.iter().find(|m| m.role == role && m.parent == mask.parent);
+        let id = inside(GraphRole::Id).and_then(|m| values.number(m.node));
+        told.push(GraphChange {
+            target: id.or(number(values, marked, 0, GraphRole::Target)),
+            fields: fields(values, mask.parent, value),
+            kind: inside(GraphRole::Kind).and_then(|m| values.word(m.node, MAX_NAME)),
+            name: name(values, mask.parent, inside(GraphRole::Id).map(|id| id.node)),
+            ..GraphChange::default()
+        });
+    }
+    for parent in marked.iter().filter(|marked| marked.role == GraphRole::Parent) {
+        let beside = |role| number(values, marked, parent.parent, role);
+        let removed = beside(GraphRole::Removed);
+        let child = removed.or(beside(GraphRole::Child));
+        if let (Some(above), Some(child)) = (values.number(parent.node), child) {
+            let (owner, saver) = (beside(GraphRole::Owner), beside(GraphRole::Saver));
+            let edge = ToldEdge { parent: above, child, owner, saver, removed: removed.is_some() };
+            told.push(GraphChange { edge: Some(edge), ..GraphChange::default() });
+        }
+    }
+    told
 }
 
 /// The nodes that tables mark, each once.

@@ -37,12 +37,7 @@ impl<'a> MessageValues<'a> {
 
     /// The name that an enum gives to a node's number.
     pub fn symbol(&self, node: &Node) -> Option<&'a str> {
-        let number = self.number(node)?;
-        let symbols = self.tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
-        // Tables may have a negative number as its bits.
-        let bits = u64::from(node.bits.clamp(1, 64));
-        let raw = if bits == 64 { number } else { number & ((1 << bits) - 1) };
-        symbols.get(raw).or_else(|| symbols.get(number)).map(|value| value.name.as_str())
+        symbol(self.tables, node, self.number(node)?)
     }
 
     /// The text in a node, cut to `most` characters; `None` where it is empty or the node is no text.
@@ -94,4 +89,13 @@ impl<'a> MessageValues<'a> {
             _ => None,
         }
     }
+}
+
+/// The name that an enum gives to a node's number, of which the sign is extended to 64 bits.
+pub(super) fn symbol<'a>(tables: &'a Tables, node: &Node, number: u64) -> Option<&'a str> {
+    let symbols = tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
+    // Tables may have a negative number as its bits.
+    let bits = u64::from(node.bits.clamp(1, 64));
+    let raw = if bits == 64 { number } else { number & ((1 << bits) - 1) };
+    symbols.get(raw).or_else(|| symbols.get(number)).map(|value| value.name.as_str())
 }

@@ -27,7 +27,7 @@ pub use bytes::{ByteCounts, StreamSummary};
 pub use chat::{Chat, ChatLine, ChatParty};
 pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
 #[cfg(feature = "cli")]
-pub use graph::{Graph, GraphEdge, GraphField, GraphNode};
+pub use graph::{Graph, GraphEdge, GraphField, GraphKey, GraphNode};
 pub use info::{InfoSource, write_info};
 pub use latency::Latencies;
 pub use message_values::MessageValues;

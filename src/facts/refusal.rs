@@ -1,5 +1,6 @@
 //! Whether a message says no, and by which field.
 
+use super::message_values::symbol;
 use crate::captured::Captured;
 use crate::table::{MessageDef, Refusal, Tables};
 use crate::tree::{Kind, Tree};
@@ -9,8 +10,10 @@ use crate::tree::{Kind, Tree};
 pub struct Refused<'a> {
     /// The node of the field that says so; the message itself where the message always refuses.
     pub node: u32,
-    /// The field's number as on the wire, where it is one.
+    /// The field's number, where it is one; a signed one with its sign extended to 64 bits.
     pub value: Option<u64>,
+    /// Whether that number has a sign.
+    pub signed: bool,
     /// The name that an enum gives it.
     pub name: Option<&'a str>,
 }
@@ -20,6 +23,7 @@ impl Refused<'_> {
     pub fn reason(&self, message: &str) -> String {
         match (self.name, self.value) {
             (Some(name), _) => name.to_string(),
+            (None, Some(value)) if self.signed => (value as i64).to_string(),
             (None, Some(value)) => value.to_string(),
             (None, None) => message.to_string(),
         }
@@ -37,7 +41,9 @@ pub fn definition<'a>(name: Captured<'_>, tables: &'a Tables, tree: &Tree) -> Op
 pub fn refused<'a>(def: &MessageDef, tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
     match def.refusal {
         Refusal::Never => None,
-        Refusal::Always => Some(first_refusing(tables, tree).unwrap_or(Refused { node: 0, value: None, name: None })),
+        Refusal::Always => {
+            Some(first_refusing(tables, tree).unwrap_or(Refused { node: 0, value: None, signed: false, name: None }))
+        }
         Refusal::ByField => first_refusing(tables, tree),
     }
 }
@@ -50,7 +56,8 @@ fn first_refusing<'a>(tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
         if !number || facts.refuses_unless.is_empty() || facts.refuses_unless.contains(&node.value) {
             return None;
         }
-        let name = tables.symbols(node.ty).and_then(|symbols| symbols.get(node.value)).map(|value| value.name.as_str());
-        Some(Refused { node: index, value: Some(node.value), name })
+        let name = symbol(tables, node, node.value);
+        let signed = matches!(node.kind, Kind::Signed | Kind::Signed64);
+        Some(Refused { node: index, value: Some(node.value), signed, name })
     })
 }

@@ -50,7 +50,7 @@ fn speaker_json(speaker: &ChatParty) -> Value {
     object.into()
 }
 
-/// Appends an utterance as one line: `2026-11-20T10:16:27Z #88 Ada to Bob [kPrivateMsg]: hello`.
+/// Appends an utterance as one line: `2026-11-20T10:16:27Z #88 Ada to Bob [private]: hello`.
 pub fn chat_text(line: &ChatLine, out: &mut String) {
     format_time(line.at.time, out);
     let _ = write!(out, " #{} {} {}", line.record, line.protocol, speaker_text(&line.from));
@@ -62,7 +62,8 @@ pub fn chat_text(line: &ChatLine, out: &mut String) {
         let _ = write!(out, " on {}", escape(channel));
     }
     if !line.kind.is_empty() {
-        let _ = write!(out, " [{}]", escape(&line.kind.join(", ")));
+        let kinds: Vec<String> = line.kind.iter().map(|kind| words(kind)).collect();
+        let _ = write!(out, " [{}]", escape(&kinds.join(", ")));
     }
     let _ = write!(out, ": {}", escape(&line.text));
     if let Some(first) = line.relays {
@@ -71,10 +72,46 @@ pub fn chat_text(line: &ChatLine, out: &mut String) {
     out.push('\n');
 }
 
+/// The words of a name as programs write them: `private` of `kPrivateMsg`, `nothing special` of `NOTHING_SPECIAL`.
+fn words(name: &str) -> String {
+    let mut out = String::new();
+    let mut before = ' ';
+    for c in name.chars() {
+        if c == '_' || c.is_uppercase() && before.is_lowercase() {
+            out.push(' ');
+        }
+        out.extend(c.to_lowercase().filter(|c| *c != '_'));
+        before = c;
+    }
+    // What stands around the word in such names says that it is one of a list, and that it is about a message.
+    let bare = out.strip_prefix("k ").unwrap_or(&out);
+    bare.strip_suffix(" msg").unwrap_or(bare).to_string()
+}
+
 fn speaker_text(speaker: &ChatParty) -> String {
     match (&speaker.name, &speaker.id) {
         (Some(name), _) => escape(name),
         (None, Some(id)) => escape(id),
         (None, None) => "somebody".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn names_of_programs_are_words() {
+        for (name, expected) in [
+            ("kPrivateMsg", "private"),
+            ("kInterAgeMsg", "inter age"),
+            ("NOTHING_SPECIAL", "nothing special"),
+            ("SHOUT", "shout"),
+            ("0x300", "0x300"),
+            ("Msg", "msg"),
+            ("", ""),
+        ] {
+            assert_eq!(words(name), expected);
+        }
     }
 }

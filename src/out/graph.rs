@@ -6,11 +6,11 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use crate::captured::escape;
-use crate::facts::{Graph, GraphEdge, GraphNode};
+use crate::facts::{Graph, GraphEdge, GraphKey, GraphNode};
 
 /// All nodes and edges as one JSON object.
 pub fn graph_json(graph: &Graph) -> Value {
-    let nodes: Vec<Value> = graph.nodes.iter().map(|(id, node)| node_json(*id, node)).collect();
+    let nodes: Vec<Value> = graph.nodes.iter().map(|(key, node)| node_json(graph, *key, node)).collect();
     let refs: Vec<Value> =
         graph.edges.iter().map(|((parent, child), edge)| edge_json(graph, *parent, *child, edge)).collect();
     let mut object = json!({ "nodes": nodes, "refs": refs, "names": names_json(graph) });
@@ -20,10 +20,11 @@ pub fn graph_json(graph: &Graph) -> Value {
     object
 }
 
-fn node_json(id: u64, node: &GraphNode) -> Value {
+fn node_json(graph: &Graph, key: GraphKey, node: &GraphNode) -> Value {
     let mut object = Map::new();
     let mut add = |key: &str, value: Option<Value>| drop(value.map(|value| object.insert(key.into(), value)));
-    add("id", Some(id.into()));
+    add("id", Some(key.id.into()));
+    add("server", server(graph, key));
     add("type", node.kind.clone().map(Into::into));
     add("name", node.name.as_ref().map(|(name, _)| name.clone().into()));
     add("seen", Some(node.seen.into()));
@@ -48,14 +49,15 @@ fn node_json(id: u64, node: &GraphNode) -> Value {
     object.into()
 }
 
-fn edge_json(graph: &Graph, parent: u64, child: u64, edge: &GraphEdge) -> Value {
+fn edge_json(graph: &Graph, parent: GraphKey, child: GraphKey, edge: &GraphEdge) -> Value {
     let mut object = Map::new();
     let mut add = |key: &str, value: Option<Value>| drop(value.map(|value| object.insert(key.into(), value)));
-    add("parent", Some(parent.into()));
-    add("child", Some(child.into()));
+    add("parent", Some(parent.id.into()));
+    add("child", Some(child.id.into()));
+    add("server", server(graph, parent));
     for (key, name, id) in [("owner", "owner_name", edge.owner), ("saver", "saver_name", edge.saver)] {
         add(key, id.map(Into::into));
-        add(name, id.and_then(|id| name_of(graph, id)).map(Into::into));
+        add(name, id.and_then(|id| name_of(graph, GraphKey { id, ..parent })).map(Into::into));
     }
     add("first_record", Some(edge.records.0.into()));
     add("last_record", Some(edge.records.1.into()));
@@ -64,18 +66,24 @@ fn edge_json(graph: &Graph, parent: u64, child: u64, edge: &GraphEdge) -> Value 
     object.into()
 }
 
-fn name_of(graph: &Graph, id: u64) -> Option<&str> {
-    graph.nodes.get(&id)?.name.as_ref().map(|(name, _)| name.as_str())
+/// The server in whose store a node is.
+fn server(graph: &Graph, key: GraphKey) -> Option<Value> {
+    graph.server(key).map(|server| server.to_string().into())
+}
+
+fn name_of(graph: &Graph, key: GraphKey) -> Option<&str> {
+    graph.nodes.get(&key)?.name.as_ref().map(|(name, _)| name.as_str())
 }
 
 /// By kind of thing what is called by a name: players, ages.
 fn names_json(graph: &Graph) -> Value {
     let mut kinds: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
-    for (id, node) in &graph.nodes {
+    for (key, node) in &graph.nodes {
         let Some((name, of)) = &node.name else { continue };
         // The first kind is the node itself.
         for kind in of.iter().skip(1) {
-            kinds.entry(kind).or_default().push(json!({ "id": id, "name": name, "record": node.records.0 }));
+            let named = json!({ "id": key.id, "server": server(graph, *key), "name": name, "record": node.records.0 });
+            kinds.entry(kind).or_default().push(named);
         }
     }
     kinds.into_iter().map(|(kind, list)| (kind.to_string(), Value::from(list))).collect::<Map<_, _>>().into()
@@ -84,7 +92,7 @@ fn names_json(graph: &Graph) -> Value {
 /// Appends all nodes and edges in the language of Graphviz. What is only referred to is dashed, what was taken away dotted.
 pub fn graph_dot(graph: &Graph, out: &mut String) {
     out.push_str("digraph {\n  rankdir=LR;\n  node [shape=box, fontsize=10];\n  edge [fontsize=8];\n");
-    for (id, node) in &graph.nodes {
+    for (key, node) in &graph.nodes {
         let kind = node.kind.as_deref().unwrap_or("not seen");
         let name = node.name.as_ref().map_or(String::new(), |(name, _)| format!("\\n{}", label(name)));
         let style = match (node.deleted, node.seen) {
@@ -92,15 +100,26 @@ pub fn graph_dot(graph: &Graph, out: &mut String) {
             (None, false) => ", style=dashed",
             (None, true) => "",
         };
-        let _ = writeln!(out, "  n{id} [label=\"{}{name}\\n{id}, record {}\"{style}];", label(kind), node.records.0);
+        let (node_name, id, record) = (dot_name(graph, *key), key.id, node.records.0);
+        let server = graph.server(*key).filter(|_| graph.stores.len() > 1);
+        let server = server.map_or(String::new(), |server| format!(" at {server}"));
+        let kind = label(kind);
+        let _ = writeln!(out, "  {node_name} [label=\"{kind}{name}\\n{id}{server}, record {record}\"{style}];");
     }
     for ((parent, child), edge) in &graph.edges {
         let by = edge.saver.or(edge.owner).filter(|by| *by != 0);
-        let by = by.map_or(String::new(), |by| name_of(graph, by).map_or_else(|| by.to_string(), label));
+        let called = |id| name_of(graph, GraphKey { id, ..*parent });
+        let by = by.map_or(String::new(), |by| called(by).map_or_else(|| by.to_string(), label));
         let style = if edge.removed.is_some() { ", style=dotted" } else { "" };
-        let _ = writeln!(out, "  n{parent} -> n{child} [label=\"{by}\"{style}];");
+        let (parent, child) = (dot_name(graph, *parent), dot_name(graph, *child));
+        let _ = writeln!(out, "  {parent} -> {child} [label=\"{by}\"{style}];");
     }
     out.push_str("}\n");
+}
+
+/// What a node is called in the file: by its number, and where there are several servers by its server's number too.
+fn dot_name(graph: &Graph, key: GraphKey) -> String {
+    if graph.stores.len() > 1 { format!("s{}n{}", key.store, key.id) } else { format!("n{}", key.id) }
 }
 
 /// A text from the traffic between quotes of Graphviz.

@@ -12,6 +12,8 @@ use super::values::Values;
 const MOST: usize = 16_384;
 /// Bytes of the shortest name that is looked for in other bytes: shorter ones would be found by chance.
 const SHORTEST: usize = 4;
+/// Characters of the shortest name that is looked for inside words, too.
+const SHORTEST_INSIDE: usize = 6;
 
 /// What was met.
 #[derive(Default)]
@@ -28,7 +30,7 @@ pub(super) struct KnownPersons {
 struct Pattern {
     from: Box<[u8]>,
     to: Box<[u8]>,
-    /// Bytes of a unit of text, for a name: before and behind it no letter or digit may stand. 0 for what is no text.
+    /// Bytes of a unit of text, for a short name: before and behind it no letter or digit may stand. 0 for everything else.
     unit: usize,
 }
 
@@ -54,6 +56,9 @@ impl KnownPersons {
         let text = uuid_text(&uuid, false);
         self.text(&text, &values.name(&text));
         self.text(&text.to_uppercase(), &values.name(&text).to_uppercase());
+        let [from, to] = [uuid, new].map(|uuid| uuid_text(uuid).replace('-', ""));
+        self.text(&from, &to);
+        self.text(&from.to_uppercase(), &to.to_uppercase());
     }
 
     /// A number was met.
@@ -86,7 +91,9 @@ impl KnownPersons {
         if let (false, Some(from), Some(to)) = (from.is_ascii(), latin(from), latin(to)) {
             pairs.push((from, to, 1));
         }
+        let inside = from.chars().count() >= SHORTEST_INSIDE;
         for (from, to, unit) in pairs {
+            let unit = if inside { 0 } else { unit };
             let invert = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<u8>>();
             self.add(&invert(&from), &invert(&to), 0);
             self.add(&from, &to, unit);
@@ -156,6 +163,13 @@ mod tests {
         let mut text = "hello Alice, Alices Alice".to_string();
         known.sweep_text(&mut text);
         assert_eq!(text, format!("hello {new}, Alices {new}"));
+        known.name("Gilgamesh", &values);
+        let mut text = "xGilgameshs".to_string();
+        known.sweep_text(&mut text);
+        assert_eq!(text, format!("x{}s", values.name("Gilgamesh")), "a longer name is found inside a word");
+        let mut hex = "07".repeat(16);
+        known.sweep_text(&mut hex);
+        assert!(!hex.contains("0707"), "{hex}");
         let wide: Vec<u8> = " Alice!".encode_utf16().flat_map(u16::to_be_bytes).collect();
         let mut swept = wide.clone();
         known.sweep(&mut swept);

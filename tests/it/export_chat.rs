@@ -56,6 +56,9 @@ fn what_a_server_passes_on_is_said_once() {
     assert_eq!(hug["channel"], "labchan");
     let tell = once.iter().find(|line| line["text"] == "hello bob").unwrap();
     assert_eq!(tell["to"][0]["name"], "bob@MudBeta");
+    let mail = once.iter().find(|line| line["text"] == "Body of the mail").unwrap();
+    let to = mail["to"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(to, ["bob@MudBeta", "carol@MudBeta"]);
     for copy in all.iter().filter(|line| line["relays"].is_u64()) {
         let first = all.iter().find(|line| line["record"] == copy["relays"]).unwrap();
         assert_eq!(first["text"], copy["text"]);

@@ -231,3 +231,152 @@ fn a_file_longer_than_allowed_ends_there() {
     assert!(index[0]["remarks"][0].as_str().unwrap().contains("--max-file-size"));
     assert!(std::fs::metadata(to.join("long.partial")).unwrap().len() <= 10 << 10);
 }
+
+/// Image parts: the first one in ImageData with codec, size and count, the others numbered.
+fn image(circuit: &mut Circuit, id: u8, content: &[u8], order: &[usize]) {
+    let parts: Vec<&[u8]> = [&content[..600]].into_iter().chain(content[600..].chunks(1000)).collect();
+    for at in order {
+        let data = [&(parts[*at].len() as u16).to_le_bytes()[..], parts[*at]].concat();
+        let body = match at {
+            0 => {
+                let head = [&[9][..], &[id; 16], &[2], &(content.len() as u32).to_le_bytes()].concat();
+                [&head[..], &(parts.len() as u16).to_le_bytes(), &data].concat()
+            }
+            _ => [&[10][..], &[id; 16], &(*at as u16).to_le_bytes(), &data].concat(),
+        };
+        circuit.say(false, &body);
+    }
+}
+
+#[test]
+fn textures_come_out_whole_in_any_order_and_say_what_is_missing() {
+    let content: Vec<u8> = (0..4600_u32).map(|n| (n * 13 % 253) as u8).collect();
+    let mut circuit = Circuit::new();
+    image(&mut circuit, 0x11, &content, &[0, 1, 2, 3, 4]);
+    image(&mut circuit, 0x22, &content, &[3, 0, 4, 1, 1, 2, 0]);
+    image(&mut circuit, 0x33, &content, &[0, 1, 3, 4]);
+    let (to, index) = circuit.export("textures", &[]);
+    assert_eq!(index.len(), 3, "{index:?}");
+    for line in &index[..2] {
+        assert_eq!((&line["complete"], &line["size"]), (&true.into(), &4600.into()), "{line}");
+        assert_eq!(line["sha256"], sha256(&content));
+    }
+    assert_eq!(index[0]["name"], "11111111-1111-1111-1111-111111111111.j2c");
+    let holed = std::fs::read(to.join(index[2]["name"].as_str().unwrap())).unwrap();
+    assert!(index[2]["name"].as_str().unwrap().ends_with(".partial"));
+    assert_eq!(index[2]["missing"][0], "part 2");
+    assert!(holed[..1600] == content[..1600] && holed[2600..] == content[2600..], "the rest is in its place");
+}
+
+/// A transfer's packets: TransferInfo with the size, then numbered pieces, the last one with the status DONE.
+fn transfer(circuit: &mut Circuit, id: u8, content: &[u8], order: &[usize]) {
+    let asset = [&[id; 16][..], &0_i32.to_le_bytes()].concat();
+    let counted = [&(asset.len() as u16).to_le_bytes()[..], &asset].concat();
+    let request = [&[0xff, 0xff, 0, 153][..], &[id; 16], &2_i32.to_le_bytes(), &2_i32.to_le_bytes(), &[0; 4], &counted];
+    circuit.say(true, &request.concat());
+    let size = (content.len() as u32).to_le_bytes();
+    let answer = [&[0xff, 0xff, 0, 154][..], &[id; 16], &2_i32.to_le_bytes(), &0_i32.to_le_bytes(), &[0; 4], &size];
+    circuit.say(false, &[&answer.concat()[..], &[0, 0]].concat());
+    let parts: Vec<&[u8]> = content.chunks(1000).collect();
+    for at in order {
+        let status = i32::from(*at == parts.len() - 1).to_le_bytes();
+        let head = [&[17][..], &[id; 16], &2_i32.to_le_bytes(), &(*at as i32).to_le_bytes(), &status].concat();
+        let length = (parts[*at].len() as u16).to_le_bytes();
+        circuit.say(false, &[&head[..], &length, parts[*at]].concat());
+    }
+}
+
+#[test]
+fn transfers_come_out_whole_in_any_order_and_say_what_is_missing() {
+    let content: Vec<u8> = (0..3500_u32).map(|n| (n * 11 % 241) as u8).collect();
+    let mut circuit = Circuit::new();
+    transfer(&mut circuit, 0x44, &content, &[0, 1, 2, 3]);
+    transfer(&mut circuit, 0x55, &content, &[3, 1, 1, 0, 2, 3]);
+    transfer(&mut circuit, 0x66, &content, &[0, 2, 3]);
+    let (to, index) = circuit.export("transfers", &[]);
+    assert_eq!(index.len(), 3, "{index:?}");
+    for line in &index[..2] {
+        assert_eq!((&line["complete"], &line["sha256"]), (&true.into(), &sha256(&content).into()), "{line}");
+    }
+    assert_eq!((&index[2]["complete"], &index[2]["missing"][0]), (&false.into(), &"part 1".into()), "{}", index[2]);
+    let holed = std::fs::read(to.join(index[2]["name"].as_str().unwrap())).unwrap();
+    assert!(holed[..1000] == content[..1000] && holed[2000..] == content[2000..]);
+}
+
+/// A status below zero is shown with its sign.
+#[test]
+fn a_refused_transfer_says_why() {
+    let mut circuit = Circuit::new();
+    let refused = |status: i32| {
+        [&[0xff, 0xff, 0, 154][..], &[7; 16], &[2, 0, 0, 0], &[0; 4], &status.to_le_bytes(), &[0; 4], &[0, 0]].concat()
+    };
+    for (id, status) in [(7, -3), (8, -77)] {
+        let asset = [&[20, 0][..], &[id; 20]].concat();
+        let request = [&[0xff, 0xff, 0, 153][..], &[id; 16], &[2, 0, 0, 0], &[2, 0, 0, 0], &[0; 4], &asset];
+        circuit.say(true, &request.concat());
+        let mut answer = refused(status);
+        answer[4..20].fill(id);
+        circuit.say(false, &answer);
+    }
+    let (_, index) = circuit.export("refused", &[]);
+    let why: Vec<&str> = index.iter().map(|line| line["refused"].as_str().unwrap()).collect();
+    assert_eq!(why, ["INSUFFICIENT_PERMISSIONS", "-77"]);
+}
+
+/// Names that try everything, ten thousand of them, in one capture: what is around the folder stays as it was.
+#[test]
+fn ten_thousand_hostile_names_write_nothing_outside() {
+    let around = folder("hostile");
+    let to = around.join("a/b/c/out");
+    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+    let parts = [
+        "../",
+        "..\\",
+        "/",
+        "C:\\",
+        "\\\\host\\share\\",
+        "./",
+        "con",
+        "nul.txt",
+        "a",
+        "B",
+        "\u{202e}",
+        "~/",
+        "-rf",
+        ".ssh/",
+        "...",
+        " ",
+        "index.csv",
+        "%2e%2e/",
+        "\u{ff0e}\u{ff0e}/",
+        "x.partial",
+        "é",
+        "\u{1b}[2J",
+        "COM1:",
+        "file://",
+    ];
+    let mut circuit = Circuit::new();
+    for id in 0..10_000_usize {
+        let name = [id, id / 24, id / 576, id * 7 + 3].map(|at| parts[at % parts.len()]).concat();
+        circuit.ask(id as u64, &name);
+        let (number, bytes) = &pieces(format!("{id}").as_bytes())[0];
+        circuit.piece(id as u64, *number, bytes);
+    }
+    let capture = around.join("names.pcap");
+    std::fs::write(&capture, &circuit.made.bytes).unwrap();
+    let index = export(capture.to_str().unwrap(), &["--decode-as", "udp:9000=secondlife"], &to);
+    assert_eq!(index.len(), 10_000);
+    let mut outside = Vec::new();
+    let mut open = vec![around.clone()];
+    while let Some(path) = open.pop().filter(|path| *path != to) {
+        for entry in std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() { open.push(entry) } else { outside.push(entry) }
+        }
+    }
+    assert_eq!(outside, [capture]);
+    let root = to.canonicalize().unwrap();
+    for line in &index {
+        let path = to.join(line["name"].as_str().unwrap()).canonicalize().unwrap();
+        assert!(path.starts_with(&root), "{line}");
+    }
+}

@@ -41,6 +41,25 @@ fn nodes_have_types_fields_and_names() {
     assert_eq!((&referred["seen"], &referred["fields"]), (&false.into(), &Value::Null));
 }
 
+/// Two shards give the same numbers to different nodes.
+#[test]
+fn nodes_of_two_servers_are_kept_apart() {
+    let captures = "captures/moul/full_dirtsand.pcapng";
+    let more = ["captures/moul/nagus.pcapng", "--keys", "keys/dirtsand.ini", "--keys", "keys/nagus.ini", "--quiet"];
+    let (to, output) = export(captures, "two.json", &more);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let both: Value = serde_json::from_slice(&std::fs::read(to).unwrap()).unwrap();
+    let one = vault(captures, "one.json", "keys/dirtsand.ini");
+    let server = &node(&one, 10124)["server"];
+    let of_one: Vec<&Value> =
+        both["nodes"].as_array().unwrap().iter().filter(|node| &node["server"] == server).collect();
+    assert_eq!(of_one, one["nodes"].as_array().unwrap().iter().collect::<Vec<_>>());
+    let all = both["nodes"].as_array().unwrap();
+    let shared =
+        of_one.iter().filter(|one| all.iter().any(|two| two["id"] == one["id"] && two["server"] != one["server"]));
+    assert!(shared.count() > 0, "some number is in both");
+}
+
 #[test]
 fn what_changed_has_its_old_value_and_the_record() {
     let vault = vault("captures/moul/full_dirtsand.pcapng", "changes.json", "keys/dirtsand.ini");

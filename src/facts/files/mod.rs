@@ -217,7 +217,9 @@ impl Files {
         let file = self.file(seen, key.clone());
         file.from = Some(seen.record.from);
         file.kept = true;
-        let number = seen.marks.part_number();
+        // A message that says how many parts there are, and of its own no number, brings the first one.
+        let begins = seen.marks.first(FileRole::Parts).is_some();
+        let number = seen.marks.part_number().or(begins.then_some(0));
         let mut bytes = bytes;
         let counted = role == FileRole::CountedPart && number == Some(0);
         if let Some((size, rest)) = bytes.split_first_chunk::<4>().filter(|_| counted) {

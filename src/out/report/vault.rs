@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::facts::{Graph, GraphNode};
+use crate::facts::{Graph, GraphKey, GraphNode};
 
 /// Nodes in the page at most: the browser draws a line for each.
 const MAX_NODES: usize = 5000;
@@ -12,18 +12,26 @@ const MAX_VALUE: usize = 200;
 /// The nodes and references of a graph, for `data.js`; nothing for a capture without any.
 pub(super) fn vault(graph: &Graph) -> Option<Value> {
     let last = graph.nodes.keys().take(MAX_NODES).next_back()?;
-    let nodes: Vec<Value> = graph.nodes.range(..=last).map(|(id, node)| shown(*id, node)).collect();
+    let nodes: Vec<Value> = graph.nodes.range(..=last).map(|(key, node)| shown(&id(graph, *key), node)).collect();
     let links = graph.edges.iter().filter(|((parent, child), _)| parent <= last && child <= last);
     let links: Vec<Value> = links
         .map(|((parent, child), edge)| {
-            json!({ "parent": parent.to_string(), "child": child.to_string(), "gone": edge.removed.is_some() })
+            json!({ "parent": id(graph, *parent), "child": id(graph, *child), "gone": edge.removed.is_some() })
         })
         .collect();
     let left_out = (graph.nodes.len() - nodes.len()) as u64 + graph.left_out;
     Some(json!({ "nodes": nodes, "links": links, "left_out": left_out }))
 }
 
-fn shown(id: u64, node: &GraphNode) -> Value {
+/// A node's number, and its server where there are several.
+fn id(graph: &Graph, key: GraphKey) -> String {
+    match graph.server(key).filter(|_| graph.stores.len() > 1) {
+        Some(server) => format!("{} at {server}", key.id),
+        None => key.id.to_string(),
+    }
+}
+
+fn shown(id: &str, node: &GraphNode) -> Value {
     let fields: Vec<String> =
         node.fields.iter().map(|(name, field)| format!("{name}={}", text(&field.value))).collect();
     let mut said = vec![(node.records.0, "named for the first time".to_string())];
@@ -37,7 +45,7 @@ fn shown(id: u64, node: &GraphNode) -> Value {
     said.extend(node.deleted.map(|record| (record, "deleted".to_string())));
     said.sort();
     json!({
-        "id": id.to_string(), "type": node.kind, "name": node.name.as_ref().map(|(name, _)| name),
+        "id": id, "type": node.kind, "name": node.name.as_ref().map(|(name, _)| name),
         "also": fields, "fetched": node.seen, "deleted": node.deleted.is_some(), "said": said,
     })
 }
