@@ -56,7 +56,7 @@ impl KnownPersons {
         let text = uuid_text(&uuid, false);
         self.text(&text, &values.name(&text));
         self.text(&text.to_uppercase(), &values.name(&text).to_uppercase());
-        let [from, to] = [uuid, new].map(|uuid| uuid_text(uuid).replace('-', ""));
+        let [from, to] = [uuid, new].map(|uuid| uuid_text(&uuid, false).replace('-', ""));
         self.text(&from, &to);
         self.text(&from.to_uppercase(), &to.to_uppercase());
     }
