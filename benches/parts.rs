@@ -17,7 +17,7 @@ use moulsniff::captured::Captured;
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::out::tree::{Annotations, TreeWriter};
-use moulsniff::out::{Body, Record};
+use moulsniff::out::{Body, Record, RoundTrips};
 use moulsniff::proto::moul::keys::{Rc4, session_key};
 use moulsniff::proto::{LazyTables, Message, Side, Transport, protocol_named};
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
@@ -200,6 +200,7 @@ fn with_record(read: &Read, tables: &Tables, give: impl FnOnce(&Record<'_>)) {
         from: sent.from,
         protocol: "moul",
         service: &sent.service,
+        round_trips: RoundTrips::default(),
         body: Body::Message { message: &message, tables, tree },
     });
 }

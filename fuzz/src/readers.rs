@@ -6,7 +6,7 @@ use moulsniff::capture::{Moment, Time};
 use moulsniff::captured::Captured;
 use moulsniff::filter::Filter;
 use moulsniff::out::tree::Annotations;
-use moulsniff::out::{Body, Record};
+use moulsniff::out::{Body, Record, RoundTrips};
 use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
 use moulsniff::proto::moul::sdl::store::Store;
 use moulsniff::proto::{
@@ -180,6 +180,7 @@ fn record(body: Body<'_>) -> Record<'_> {
         from: Side::Client,
         protocol: "moul",
         service: "game",
+        round_trips: RoundTrips::default(),
         body,
     }
 }

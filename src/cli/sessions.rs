@@ -137,8 +137,7 @@ impl Printing {
         for session in sessions.iter().filter(|session| self.only.is_none_or(|only| session.number == only)) {
             match self.form {
                 SessionsForm::Json => {
-                    let text = session_json(session, self.story).to_string();
-                    self.out.extend_from_slice(text.as_bytes());
+                    session_json(session, self.story, &mut self.out);
                     self.out.push(b'\n');
                 }
                 SessionsForm::Csv => session_csv(session, &mut self.out),

@@ -66,6 +66,7 @@ impl Output for StatsOutput {
             protocol: over.protocol.to_string(),
             service: over.service.to_string(),
             bytes,
+            round_trips: over.round_trips,
         };
         self.stats.stream(summary, over.learned.clone());
     }

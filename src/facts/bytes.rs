@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 
+use crate::record::RoundTrips;
 use crate::session::{Counts, Transport};
 
 /// Streams that are listed one by one, and services.
@@ -26,6 +27,8 @@ pub struct StreamSummary {
     pub service: String,
     /// The bytes of both directions.
     pub bytes: Counts,
+    /// How long the network takes to its ends, as far as the capture shows it.
+    pub round_trips: RoundTrips,
 }
 
 /// Bytes, counted when their stream is over.

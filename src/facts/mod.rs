@@ -35,7 +35,7 @@ pub use pace::Pace;
 pub use problems::{ProblemKind, Problems};
 pub use refusal::{Refused, definition, refused};
 pub use replies::{Replies, RequestKind};
-pub use requests::{RequestCounts, Waiting};
+pub use requests::{LastReply, RequestCounts, SlowestRequest, Waiting};
 pub use session_map::SessionMap;
 pub use sessions::{Session, SessionStream, Sessions, StreamId};
 pub use stats::Stats;

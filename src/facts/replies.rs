@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::counters::OTHERS;
-use super::{RequestCounts, Waiting, refused};
+use super::{LastReply, RequestCounts, Waiting, refused};
 use crate::record::Record;
 use crate::session::Message;
 use crate::table::{MessageDef, MessageId, Refusal, Tables};
@@ -42,6 +42,8 @@ pub(super) struct KnownMessage<'a> {
     pub(super) def: &'a MessageDef,
     /// Its record's number.
     pub(super) record: u64,
+    /// How many nanoseconds of the time that it took as a reply the network took, where the capture shows it.
+    pub(super) network: Option<i64>,
     /// Its fields; `None` where only its outline was read, so that it neither refuses nor is part of a reply.
     pub(super) tree: Option<&'a Tree>,
 }
@@ -53,7 +55,9 @@ impl<'a> KnownMessage<'a> {
         tables: &'a Tables,
         id: MessageId,
     ) -> Option<Self> {
-        Some(KnownMessage { message, tables, id, def: tables.message(id)?, record: record.number, tree: None })
+        let (def, number) = (tables.message(id)?, record.number);
+        let network = message.reply.and_then(|reply| record.network(reply.nanos));
+        Some(KnownMessage { message, tables, id, def, record: number, network, tree: None })
     }
 }
 
@@ -91,7 +95,7 @@ impl Replies {
     }
 
     fn reply(&mut self, known: KnownMessage<'_>, counted: bool) {
-        let KnownMessage { message, tables, def, tree, .. } = known;
+        let KnownMessage { message, tables, def, tree, network, .. } = known;
         let refusal = tree.and_then(|tree| refused(def, tables, tree));
         let partial =
             refusal.is_none() && tree.and_then(|tree| tree.get(0)).is_some_and(|root| root.has(mark::PARTIAL));
@@ -102,7 +106,8 @@ impl Replies {
                 && let Some((_, place)) = self.waiting.take(reply.record)
                 && let Some(kind) = self.kinds.get_mut(place as usize)
             {
-                kind.counts.reply(reply.record, reply.nanos, refusal.is_some());
+                let refused = refusal.is_some();
+                kind.counts.reply(LastReply { request: reply.record, nanos: reply.nanos, network, refused });
             }
         }
         if let Some(refusal) = refusal.filter(|_| counted) {

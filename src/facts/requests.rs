@@ -23,8 +23,34 @@ pub struct RequestCounts {
     pub unanswered: u64,
     /// Times to the last reply.
     pub latency: Latencies,
-    /// The record of the request that waited longest for its reply.
-    pub slowest: Option<u64>,
+    /// Of these times, what the network took, for the replies of which the capture shows it.
+    pub network: Latencies,
+    /// The request that waited longest for its reply.
+    pub slowest: Option<SlowestRequest>,
+}
+
+/// The request that waited longest for its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowestRequest {
+    /// Its record.
+    pub record: u64,
+    /// How long it waited, in nanoseconds.
+    pub nanos: i64,
+    /// How many of these nanoseconds the network took, where the capture shows it.
+    pub network: Option<i64>,
+}
+
+/// A request's last reply.
+#[derive(Clone, Copy, Debug)]
+pub struct LastReply {
+    /// The request's record.
+    pub request: u64,
+    /// The time from the request to the reply, in nanoseconds.
+    pub nanos: i64,
+    /// How many of these nanoseconds the network took, where the capture shows it.
+    pub network: Option<i64>,
+    /// Whether it refuses.
+    pub refused: bool,
 }
 
 impl RequestCounts {
@@ -38,14 +64,19 @@ impl RequestCounts {
             self.slowest = other.slowest;
         }
         self.latency.merge(&other.latency);
+        self.network.merge(&other.network);
     }
 
-    /// Counts the last reply to the request of record `request`.
-    pub fn reply(&mut self, request: u64, nanos: i64, refused: bool) {
+    /// Counts the last reply to a request.
+    pub fn reply(&mut self, reply: LastReply) {
+        let LastReply { request: record, nanos, network, refused } = reply;
         self.answered += 1;
         self.refused += u64::from(refused);
         if self.latency.add(nanos) {
-            self.slowest = Some(request);
+            self.slowest = Some(SlowestRequest { record, nanos, network });
+        }
+        if let Some(network) = network {
+            self.network.add(network);
         }
     }
 }
@@ -131,9 +162,13 @@ mod tests {
     #[test]
     fn the_slowest_reply_is_remembered_by_its_request() {
         let mut counts = RequestCounts::default();
-        counts.reply(7, 100, false);
-        counts.reply(9, 300, true);
-        counts.reply(11, 200, false);
-        assert_eq!((counts.answered, counts.refused, counts.slowest), (3, 1, Some(9)));
+        let slowest = SlowestRequest { record: 9, nanos: 300, network: Some(40) };
+        for (request, nanos, network, refused) in
+            [(7, 100, None, false), (9, 300, slowest.network, true), (11, 200, Some(90), false)]
+        {
+            counts.reply(LastReply { request, nanos, network, refused });
+        }
+        assert_eq!((counts.answered, counts.refused, counts.slowest), (3, 1, Some(slowest)));
+        assert_eq!((counts.network.count(), counts.network.max()), (2, Some(90)), "one reply has none");
     }
 }

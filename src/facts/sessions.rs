@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
 use super::stream_facts::{SeenMessage, StreamFacts};
-use super::{Identity, Place, RequestCounts, StoryLine, Waiting};
+use super::{Identity, Latencies, Place, RequestCounts, StoryLine, Waiting};
 use crate::capture::{Moment, Time};
-use crate::record::{Body, Counts, EndedBy, Record};
+use crate::record::{Body, Counts, EndedBy, Record, RoundTrips};
 use crate::session::{EventKind, Side, Transport};
 
 /// A session is over when nothing came for this long, in nanoseconds of capture time.
@@ -53,6 +53,10 @@ pub struct Session {
     pub places: Vec<Place>,
     /// What was asked and answered.
     pub requests: RequestCounts,
+    /// Times from the place of the capture to its servers and back, one for each stream of which the capture shows it.
+    pub to_server: Latencies,
+    /// The same to the client.
+    pub to_client: Latencies,
     /// Problems of its messages by severity: notes, warnings, errors.
     pub problems: [u64; 3],
     /// What a person would tell of it, in order.
@@ -86,6 +90,8 @@ pub struct SessionStream {
     pub messages: [u64; 2],
     /// Bytes of both directions.
     pub bytes: Counts,
+    /// How long the network takes to its ends, as far as the capture shows it.
+    pub round_trips: RoundTrips,
     /// Whether the stream says by itself whose it is. Otherwise it was joined because its address has no other session.
     pub certain: bool,
 }
@@ -312,6 +318,8 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Session> {
         streams: Vec::new(),
         places: Vec::new(),
         requests: RequestCounts::default(),
+        to_server: Latencies::default(),
+        to_client: Latencies::default(),
         problems: [0; 3],
         story: Vec::new(),
         steps_left_out: 0,
@@ -323,7 +331,14 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Session> {
             session.last_record = stream.last_record;
             session.end = stream.last;
         }
-        session.streams.push(stream.summary());
+        let summary = stream.summary();
+        for (times, trip) in [
+            (&mut session.to_server, summary.round_trips.server),
+            (&mut session.to_client, summary.round_trips.client),
+        ] {
+            trip.map(|trip| times.add(trip.nanos));
+        }
+        session.streams.push(summary);
         for identity in stream.identities.into_iter().chain(stream.claims) {
             if session.who.len() < MAX_WHO {
                 add_identity(&mut session.who, identity);

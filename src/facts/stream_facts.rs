@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 
 use super::message_values::MessageValues;
 use super::sessions::{SessionStream, StreamId, add_identity};
-use super::{InfoSource, RequestCounts, Waiting, definition, refused, write_info};
+use super::{InfoSource, LastReply, RequestCounts, Waiting, definition, refused, write_info};
 use crate::capture::Moment;
-use crate::record::{Counts, EndedBy, Record};
+use crate::record::{Counts, EndedBy, Record, RoundTrips};
 use crate::session::{Message, Side};
 use crate::table::{FieldFacts, MessageDef, Tables, TypeDef};
 use crate::tree::{Kind, Node, Severity, Tree, mark};
@@ -134,6 +134,7 @@ pub(super) struct StreamFacts {
     how: EndedBy,
     messages: [u64; 2],
     bytes: Counts,
+    round_trips: RoundTrips,
     waiting: Waiting<()>,
 }
 
@@ -175,6 +176,7 @@ impl StreamFacts {
             how: EndedBy::Open,
             messages: [0; 2],
             bytes: Counts::default(),
+            round_trips: RoundTrips::default(),
             waiting: Waiting::default(),
         }
     }
@@ -188,6 +190,7 @@ impl StreamFacts {
     pub(super) fn touch(&mut self, record: &Record<'_>) {
         self.last = record.at;
         self.last_record = record.number;
+        self.round_trips = record.round_trips;
         if self.service != record.service {
             self.service = record.service.to_string();
         }
@@ -245,7 +248,9 @@ impl StreamFacts {
         if partial || self.waiting.take(reply.record).is_none() {
             return None;
         }
-        self.requests.reply(reply.record, reply.nanos, refusal.is_some());
+        let network = seen.record.network(reply.nanos);
+        let refused = refusal.is_some();
+        self.requests.reply(LastReply { request: reply.record, nanos: reply.nanos, network, refused });
         let outcome = match refusal {
             Some(name) => StoryOutcome::Refused(name.to_string(), reply.nanos),
             None => StoryOutcome::Answered(reply.nanos),
@@ -348,6 +353,7 @@ impl StreamFacts {
             how: self.how,
             messages: self.messages,
             bytes: self.bytes,
+            round_trips: self.round_trips,
             certain: self.certain,
         }
     }

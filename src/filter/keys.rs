@@ -64,7 +64,7 @@ const SESSION: &str = "session";
 
 /// All keys, in the order in which columns list what is found at any depth.
 #[rustfmt::skip]
-pub(super) static KEYS: [RecordKey; 35] = [
+pub(super) static KEYS: [RecordKey; 36] = [
     key("record", KeyKind::Number, |s| int(s.record.number)),
     key("time", KeyKind::Time, |s| Some(RecordValue::Time(s.record.at.time))),
     key("frame", KeyKind::Number, |s| int(s.record.at.frame)),
@@ -93,6 +93,10 @@ pub(super) static KEYS: [RecordKey; 35] = [
     }),
     key("reply_to", KeyKind::Number, |s| message(s)?.reply.and_then(|reply| int(reply.record))),
     key("elapsed_ms", KeyKind::Number, |s| message(s)?.reply.map(|reply| RecordValue::Float(milliseconds(reply.nanos)))),
+    key("network_ms", KeyKind::Number, |s| {
+        let network = s.record.network(message(s)?.reply?.nanos)?;
+        Some(RecordValue::Float(milliseconds(network)))
+    }),
     key("passed_over", KeyKind::Number, |s| match event(s)?.kind {
         EventKind::Resync { passed_over } => int(passed_over),
         _ => None,

@@ -5,6 +5,7 @@
 use super::conversations::{EndpointPair, PairSide};
 use super::delivery::DirectionSink;
 use super::direction::{DirectionState, Payload};
+use super::round_trip::RoundTripTimer;
 use super::segment::{ACK, FIN, RST, SYN, Segment};
 use super::sink::{Dir, End, FlowSink, Note, Stream, StreamId, TcpOpening};
 use super::{FlowLimits, elapsed};
@@ -21,6 +22,8 @@ pub(super) struct TcpConnection {
     key: EndpointPair,
     low: DirectionState,
     high: DirectionState,
+    low_timer: RoundTripTimer,
+    high_timer: RoundTripTimer,
     /// The side whose direction is [`Dir::Forward`].
     forward: PairSide,
     /// Whether `tcp_open` was called for it.
@@ -57,6 +60,8 @@ impl TcpConnection {
             key,
             low: DirectionState::default(),
             high: DirectionState::default(),
+            low_timer: RoundTripTimer::default(),
+            high_timer: RoundTripTimer::default(),
             forward: PairSide::Low,
             open: false,
             evicted: false,
@@ -206,6 +211,7 @@ impl TcpConnection {
         self.look(at.time, limits);
         let base = *self.bases(side).0;
         self.anchor(side, segment, base);
+        self.time(side, segment, at, sink);
         match side {
             PairSide::Low => self.seen_low = true,
             PairSide::High => self.seen_high = true,
@@ -236,6 +242,20 @@ impl TcpConnection {
             self.reset = self.reset.or(Some(StreamMoment { frames: self.frames, time: at.time }));
         }
         0
+    }
+
+    /// Measures how long segments take to either end and their acknowledgements back.
+    #[inline]
+    fn time<S: FlowSink>(&mut self, side: PairSide, segment: &Segment<'_>, at: Moment, sink: &mut S) {
+        let (mine, theirs) = match side {
+            PairSide::Low => (&mut self.low_timer, &mut self.high_timer),
+            PairSide::High => (&mut self.high_timer, &mut self.low_timer),
+        };
+        let shorter = segment.has(ACK).then(|| theirs.acknowledged(segment.ack, at.time)).flatten();
+        mine.sent(segment, at.time);
+        if let Some(trip) = shorter.filter(|_| !self.ended()) {
+            sink.tcp_round_trip(self.id, self.dir(side.other()), trip.nanos, trip.opening);
+        }
     }
 
     /// Delivers what is in order, gives up ripe holes, and ends directions that are complete.

@@ -18,6 +18,7 @@ mod icmp;
 mod ip;
 mod link;
 mod pending;
+mod round_trip;
 mod segment;
 mod sink;
 mod tcp;

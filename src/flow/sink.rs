@@ -168,7 +168,7 @@ pub struct Totals {
 ///    order in which they became deliverable;
 /// 4. one [`tcp_end`](Self::tcp_end) for each direction, after which no data of that direction follows.
 ///
-/// [`tcp_note`](Self::tcp_note) may come at any time between `tcp_open` and the last `tcp_end`. A stream that ended as
+/// [`tcp_note`](Self::tcp_note) and [`tcp_round_trip`](Self::tcp_round_trip) may come at any time between `tcp_open` and the last `tcp_end`. A stream that ended as
 /// [`End::Evicted`] or [`End::Replaced`] may begin again with `tcp_open` under the same number, because Wireshark keeps
 /// the number. After `Evicted` its offsets go on from where they were if they can, after `Replaced` they begin at 0.
 ///
@@ -188,6 +188,13 @@ pub trait FlowSink {
     /// The sequence number of offset 0.
     fn tcp_start(&mut self, stream: StreamId, dir: Dir, seq: u32) {
         let _ = (stream, dir, seq);
+    }
+
+    /// What a direction sends takes `nanos` nanoseconds from the place of the capture to its receiver, and its
+    /// acknowledgement back: less than was known before. `opening` says that the opening of the connection was measured. Otherwise
+    /// only acknowledgements of data were, which their sender may have held back: then it is at most as long.
+    fn tcp_round_trip(&mut self, stream: StreamId, dir: Dir, nanos: i64, opening: bool) {
+        let _ = (stream, dir, nanos, opening);
     }
 
     /// The next `len` bytes of a direction were never captured. `at` is the frame with the bytes after them, if there are

@@ -9,7 +9,7 @@ use super::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
 use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
-use crate::record::{Body, Counts, EndedBy, Outlined, Record};
+use crate::record::{Body, Counts, EndedBy, Outlined, Record, RoundTrips};
 use crate::table::{Evaluator, MessageId, MessageLimits, Tables};
 use crate::tree::{Node, Tree};
 
@@ -47,6 +47,7 @@ struct Head {
     from: Side,
     protocol: &'static str,
     service: Range,
+    round_trips: RoundTrips,
     annotations: AnnotationRange,
     what: BatchedBody,
 }
@@ -173,9 +174,9 @@ impl Batch {
 
     fn head<B>(&mut self, record: &Record<'_, B>, what: BatchedBody) {
         let service = self.keep(record.service);
-        let Record { number, at, transport, stream, src, dst, from, protocol, .. } = *record;
+        let Record { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *record;
         let annotations = AnnotationRange::default();
-        self.heads.push(Head { number, at, transport, stream, src, dst, from, protocol, service, annotations, what });
+        self.heads.push(Head { number, at, transport, stream, src, dst, from, protocol, service, round_trips, annotations, what });
     }
 
     /// Takes the tree of the message that was added last, and leaves an unused one in its place, with whatever content.
@@ -234,7 +235,7 @@ impl Batch {
         reader: &mut OutlineReader,
         to: impl FnOnce(&Record<'_>),
     ) {
-        let Head { number, at, transport, stream, src, dst, from, protocol, .. } = *head;
+        let Head { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *head;
         let service = self.text(head.service);
         let message;
         let body = match head.what {
@@ -258,7 +259,7 @@ impl Batch {
             }
             BatchedBody::StreamEnd { end, text, counts } => Body::StreamEnd { end, text: self.text(text), counts },
         };
-        to(&Record { number, at, transport, stream, src, dst, from, protocol, service, body });
+        to(&Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body });
     }
 
     /// Whether it has no records.
@@ -359,6 +360,7 @@ mod tests {
             from: Side::Server,
             protocol: "moul",
             service: "game",
+            round_trips: RoundTrips::default(),
             body: Outlined { message: &message, id, tables: tables[0].get(), outline: &outline },
         });
         let mut found = Vec::new();

@@ -34,7 +34,7 @@ mod zone;
 #[cfg(not(feature = "cli"))]
 mod zone_utc;
 
-pub use crate::record::{Body, Counts, EVENTS, EndedBy, Outlined, Record, event_word};
+pub use crate::record::{Body, Counts, EVENTS, EndedBy, Outlined, Record, RoundTrip, RoundTrips, event_word};
 pub use batch::{Batch, OutlineReader};
 pub use clock::format_time;
 #[cfg(feature = "cli")]

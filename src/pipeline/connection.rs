@@ -9,6 +9,7 @@ use super::waiting::{Kept, KeptWhat, WaitingPieces};
 use super::{Output, StreamKey, StreamOver};
 use crate::capture::Moment;
 use crate::flow::{Dir, End, Note, Stream};
+use crate::out::{RoundTrip, RoundTrips};
 use crate::proto::{Context, Ends, LazyTables, Opening, Session, Side, Start, Transport, Verdict};
 use crate::session::Counts;
 
@@ -30,6 +31,8 @@ pub(super) struct Connection {
     ended: [bool; 2],
     /// The TCP sequence numbers of offset 0, forward and backward.
     starts: [Option<u32>; 2],
+    /// How long the network takes to the receivers of the two directions and back, forward and backward.
+    round_trips: [Option<RoundTrip>; 2],
     /// Payload bytes, forward and backward, and bytes never captured, as long as the protocol is not known. For [`Foreign`].
     unclaimed: [u64; 2],
     lost: u64,
@@ -62,6 +65,7 @@ impl Connection {
             counts: [Counts::default(); 2],
             ended: [false; 2],
             starts: [None; 2],
+            round_trips: [None; 2],
             unclaimed: [0; 2],
             lost: 0,
             server_remembered: false,
@@ -77,6 +81,11 @@ impl Connection {
     /// Offset 0 of a direction has this TCP sequence number.
     pub(super) fn starts_at(&mut self, dir: Dir, seq: u32) {
         *of(&mut self.starts, dir) = Some(seq);
+    }
+
+    /// What a direction sends takes this long to its receiver and back.
+    pub(super) fn round_trip(&mut self, dir: Dir, trip: RoundTrip) {
+        *of(&mut self.round_trips, dir) = Some(trip);
     }
 
     /// Whether both directions ended.
@@ -164,7 +173,8 @@ impl Connection {
             (ends, learned) = (pseudonyms.ends(ends), pseudonyms.learned(learned));
         }
         let (key, protocol, service) = (self.key, tables.protocol().name(), session.service());
-        lent.out.stream_over(&StreamOver { key, ends, protocol, service, counts: self.counts, learned });
+        let (counts, round_trips) = (self.counts, self.round_trips());
+        lent.out.stream_over(&StreamOver { key, ends, protocol, service, counts, round_trips, learned });
     }
 
     fn as_foreign(&self) -> Foreign {
@@ -184,6 +194,15 @@ impl Connection {
         match self.client_is_forward {
             true => Ends { client: self.stream.forward, server: self.stream.backward },
             false => Ends { client: self.stream.backward, server: self.stream.forward },
+        }
+    }
+
+    /// What the client sends is received by the server, and the other way round.
+    fn round_trips(&self) -> RoundTrips {
+        let [forward, backward] = self.round_trips;
+        match self.client_is_forward {
+            true => RoundTrips { server: forward, client: backward },
+            false => RoundTrips { server: backward, client: forward },
         }
     }
 
@@ -268,7 +287,7 @@ impl Connection {
 
     /// Calls the session with everything that it is lent; nothing while the protocol is not known.
     fn call(&mut self, lent: &mut Lent<'_>, call: impl FnOnce(&mut dyn Session, &mut Context<'_>)) {
-        let ends = self.ends();
+        let (ends, round_trips) = (self.ends(), self.round_trips());
         let [forward, backward] = self.starts;
         let sequences = if self.client_is_forward { [forward, backward] } else { [backward, forward] };
         let ConnectionState::Known(protocol, session) = &mut self.state else { return };
@@ -283,6 +302,7 @@ impl Connection {
             key: self.key,
             ends,
             protocol: tables.protocol().name(),
+            round_trips,
             counts: &mut self.counts,
             pseudonyms,
         };
@@ -302,12 +322,12 @@ impl Connection {
 
     /// Emits a record that comes from the stream itself and not from its session. `emit` is given the session's service.
     fn emit(&mut self, lent: &mut Lent<'_>, emit: impl FnOnce(&mut RecordEmitter<'_>, &str)) {
-        let ends = self.ends();
+        let (ends, round_trips) = (self.ends(), self.round_trips());
         let ConnectionState::Known(protocol, session) = &self.state else { return };
         let protocol = lent.shared.setup.tables.get(*protocol).map_or("", |tables| tables.protocol().name());
         let (out, summary) = (&mut *lent.out, &mut lent.shared.summary);
         let (key, counts, pseudonyms) = (self.key, &mut self.counts, lent.shared.setup.pseudonyms.as_mut());
-        let mut emitter = RecordEmitter { out, summary, key, ends, protocol, counts, pseudonyms };
+        let mut emitter = RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms };
         emit(&mut emitter, session.service());
     }
 }

@@ -5,7 +5,7 @@
 use super::{Output, Pseudonyms, StreamKey, Summary};
 use crate::capture::Moment;
 use crate::flow::{End, Note, Summed, WrongSum};
-use crate::out::{Body, EndedBy, Outlined, Record};
+use crate::out::{Body, EndedBy, Outlined, Record, RoundTrips};
 use crate::proto::{Decoded, Emit, Ends, Event, EventKind, Message, Share, Side};
 use crate::session::Counts;
 use crate::table::Tables;
@@ -18,6 +18,7 @@ pub(super) struct RecordEmitter<'a> {
     pub(super) key: StreamKey,
     pub(super) ends: Ends,
     pub(super) protocol: &'static str,
+    pub(super) round_trips: RoundTrips,
     pub(super) counts: &'a mut [Counts; 2],
     pub(super) pseudonyms: Option<&'a mut Pseudonyms>,
 }
@@ -156,6 +157,7 @@ impl RecordEmitter<'_> {
             from,
             protocol: self.protocol,
             service,
+            round_trips: self.round_trips,
             body,
         }
     }

@@ -11,6 +11,7 @@ use super::{Output, Pseudonyms, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
+use crate::out::RoundTrips;
 use crate::proto::{Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, hear_alone};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
@@ -75,7 +76,7 @@ impl ExportedMessages {
         for (key, stream) in streams {
             let ExportedStream { ends, protocol, service, counts } = stream;
             let ends = shared.setup.pseudonyms.as_mut().map_or(ends, |pseudonyms| pseudonyms.ends(ends));
-            out.stream_over(&StreamOver { key, ends, protocol, service: &service, counts, learned: Vec::new() });
+            out.stream_over(&StreamOver { key, ends, protocol, service: &service, counts, round_trips: RoundTrips::default(), learned: Vec::new() });
         }
     }
 
@@ -231,7 +232,8 @@ fn emitter<'a>(
     pseudonyms: Option<&'a mut Pseudonyms>,
     out: &'a mut dyn Output,
 ) -> RecordEmitter<'a> {
-    RecordEmitter { out, summary, key: exported.key, ends: exported.ends, protocol, counts, pseudonyms }
+    let round_trips = RoundTrips::default();
+    RecordEmitter { out, summary, key: exported.key, ends: exported.ends, protocol, round_trips, counts, pseudonyms }
 }
 
 /// Decodes a packet's bytes as what the packet calls them, else as a message of its service and sender.

@@ -2,7 +2,7 @@
 //!
 //! It names what an output is handed. It knows no output, and no protocol.
 
-use crate::out::{Outlined, Record};
+use crate::out::{Outlined, Record, RoundTrips};
 use crate::proto::{Ends, Learned, Side, Transport};
 use crate::session::Counts;
 use crate::tree::Tree;
@@ -91,6 +91,8 @@ pub struct StreamOver<'a> {
     pub service: &'a str,
     /// The final byte counts of the client's and of the server's direction.
     pub counts: [Counts; 2],
+    /// How long the network takes to its ends, as far as the capture shows it.
+    pub round_trips: RoundTrips,
     /// Facts that the stream told about its world, for `stats`.
     pub learned: Vec<Learned>,
 }

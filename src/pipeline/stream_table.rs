@@ -7,6 +7,7 @@ use super::shared::Shared;
 use super::{Output, StreamKey};
 use crate::capture::Moment;
 use crate::flow::{Cause, Dir, End, FlowSink, Note, Stream, StreamId, TcpOpening, Totals};
+use crate::out::RoundTrip;
 use crate::proto::Transport;
 
 /// The open streams.
@@ -112,6 +113,12 @@ impl FlowSink for LentTable<'_> {
     fn tcp_start(&mut self, stream: StreamId, dir: Dir, seq: u32) {
         if let Some(connection) = self.table.connections.get_mut(&tcp(stream)) {
             connection.starts_at(dir, seq);
+        }
+    }
+
+    fn tcp_round_trip(&mut self, stream: StreamId, dir: Dir, nanos: i64, opening: bool) {
+        if let Some(connection) = self.table.connections.get_mut(&tcp(stream)) {
+            connection.round_trip(dir, RoundTrip { nanos, opening });
         }
     }
 

@@ -39,6 +39,7 @@ mod made;
 mod material;
 mod moul_damage;
 mod moul_forms;
+mod network;
 mod oneline;
 mod order;
 mod ouro;

@@ -110,6 +110,23 @@ fn statistics_are_as_the_schema_says() {
 }
 
 #[test]
+fn sessions_are_as_the_schema_says() {
+    let schema = Schema::of("json.schema.json#/$defs/session");
+    for (capture, keys) in CAPTURES {
+        for story in [&["--story"][..], &[]] {
+            let lines = run(&[&["sessions", *capture, "--json", "-q"], *keys, story].concat());
+            assert!(!lines.is_empty());
+            for line in lines.lines() {
+                let mut session: Value = serde_json::from_str(line).unwrap();
+                assert_eq!(schema.fault(&session), None, "{capture}: {line}");
+                session["requests"]["sent"] = "1".into();
+                assert!(schema.fault(&session).is_some());
+            }
+        }
+    }
+}
+
+#[test]
 fn pieces_of_streams_and_key_files_are_as_the_schema_says() {
     let schema = Schema::of("json.schema.json#/$defs/follow");
     for form in ["--hex", "--text"] {

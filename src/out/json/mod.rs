@@ -6,6 +6,8 @@
 mod answers;
 mod events;
 mod named;
+mod object;
+mod round_trips;
 mod spans;
 mod strings;
 mod value;
@@ -23,6 +25,8 @@ use crate::record::{Body, Counts, Record};
 use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Problem, RecordLink, Tree};
 pub use answers::called;
+pub use object::{JsonObject, json_list, json_object};
+pub use round_trips::json_round_trips;
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
 pub(super) use value::text;
 use value::{JsonView, TooDeep};

@@ -56,7 +56,9 @@ pub(super) fn replies() -> Value {
         "properties": {
             "count": count, "answered": count, "refused": count, "unanswered": count,
             "latency_ms": { "$ref": "#/$defs/latencies" },
-            "slowest": { "type": "integer", "minimum": 1 }
+            "network_ms": { "$ref": "#/$defs/latencies" },
+            "slowest": { "type": "integer", "minimum": 1 },
+            "slowest_network_ms": { "type": "number" }
         },
         "dependentRequired": { "latency_ms": ["slowest"], "slowest": ["latency_ms"] },
         "additionalProperties": false
@@ -72,6 +74,17 @@ pub(super) fn latencies() -> Value {
     })
 }
 
+/// How long the network takes to the ends of a stream and back, in milliseconds.
+pub(super) fn round_trips() -> Value {
+    let (number, acks) = (json!({ "type": "number" }), json!({ "const": "acks" }));
+    json!({
+        "type": "object", "minProperties": 1,
+        "properties": { "client": number, "client_measured_by": acks, "server": number, "server_measured_by": acks },
+        "dependentRequired": { "client_measured_by": ["client"], "server_measured_by": ["server"] },
+        "additionalProperties": false
+    })
+}
+
 /// What became of bytes, for the whole and for its parts.
 fn bytes() -> Value {
     let own = ["payload", "explained", "opaque", "undecoded", "closed", "lost"];
@@ -80,8 +93,9 @@ fn bytes() -> Value {
         .map(|key| (key.to_string(), json!({ "type": "string" })))
         .into_iter()
         .collect();
+    stream.insert("round_trip_ms".into(), json!({ "$ref": "#/$defs/round_trips" }));
     stream.extend(own.map(|key| (key.to_string(), json!({ "$ref": "#/$defs/count" }))));
-    let keys: Vec<String> = stream.keys().cloned().collect();
+    let keys: Vec<String> = stream.keys().filter(|key| *key != "round_trip_ms").cloned().collect();
     let streams = json!({
         "type": "object",
         "patternProperties": { "^(tcp|udp):[0-9]+$": {

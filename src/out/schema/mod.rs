@@ -4,6 +4,7 @@
 //! It describes the JSON writer; a test checks what is printed against it.
 
 mod commands;
+mod sessions;
 mod sql;
 mod types;
 
@@ -175,6 +176,9 @@ fn shapes() -> Map<String, Value> {
         ("stats", commands::stats()),
         ("replies", commands::replies()),
         ("latencies", commands::latencies()),
+        ("round_trips", commands::round_trips()),
+        ("session", sessions::session()),
+        ("story_line", sessions::story_line()),
         ("follow", commands::follow()),
         ("keys_check", commands::keys_check()),
         ("spans", json!({ "type": "array", "items": { "$ref": "#/$defs/span" } })),

@@ -6,7 +6,7 @@ use super::FrameSpan;
 use super::layout::{Table, counted, wrapped};
 use crate::capture::Time;
 use crate::captured::escape;
-use crate::facts::{ByteCounts, ProblemKind, Replies, RequestCounts, Stats, World};
+use crate::facts::{ByteCounts, Latencies, ProblemKind, Replies, RequestCounts, Stats, World};
 use crate::out::clock::format_time;
 use crate::record::Counts;
 use crate::session::{Learned, LearnedValue};
@@ -22,6 +22,7 @@ pub fn stats_text(stats: &Stats, span: &FrameSpan) -> String {
     }
     byte_tables(stats.bytes(), &mut out);
     reply_tables(stats.replies(), &mut out);
+    network_table(stats.bytes(), &mut out);
     counted("messages", stats.messages(), &mut out);
     counted("events", stats.events(), &mut out);
     problem_list("notes", Severity::Note, &problems, &mut out);
@@ -121,15 +122,42 @@ fn reply_tables(replies: &Replies, out: &mut String) {
     let refusals: Vec<(String, u64)> =
         replies.refusals().into_iter().map(|(message, reason, n)| (format!("{message}: {reason}"), n)).collect();
     counted("refused", refusals.iter().map(|(text, n)| (text.as_str(), *n)), out);
-    let mut table = Table::new("times to replies in ms", &["p50", "p95", "max", "slowest"]);
+    let mut table = Table::new("times to replies in ms", &["p50", "p95", "max", "slowest", "network"]);
     let mut slow: Vec<_> = kinds.into_iter().filter(|kind| kind.counts.latency.count() > 0).collect();
     slow.sort_by_key(|kind| std::cmp::Reverse(kind.counts.latency.max()));
     for kind in slow {
         let all = &kind.counts.latency;
         let mut cells: Vec<String> =
             [all.percentile(50), all.percentile(95), all.max()].into_iter().flatten().map(milliseconds).collect();
-        cells.push(kind.counts.slowest.map_or(String::new(), |record| format!("#{record}")));
+        cells.push(kind.counts.slowest.map_or(String::new(), |slowest| format!("#{}", slowest.record)));
+        let network = kind.counts.slowest.and_then(|slowest| slowest.network);
+        cells.push(network.map_or(String::new(), milliseconds));
         table.row(escape(&kind.message), cells);
+    }
+    table.write(out);
+}
+
+/// How long the network takes to both ends of the listed streams, by service.
+fn network_table(bytes: &ByteCounts, out: &mut String) {
+    let mut services: Vec<(&str, [Latencies; 2])> = Vec::new();
+    for stream in bytes.listed() {
+        let trips = [stream.round_trips.server, stream.round_trips.client];
+        if trips.iter().all(Option::is_none) {
+            continue;
+        }
+        let place = services.iter().position(|(name, _)| *name == stream.service).unwrap_or_else(|| {
+            services.push((&stream.service, Default::default()));
+            services.len() - 1
+        });
+        let Some((_, times)) = services.get_mut(place) else { continue };
+        for (times, trip) in times.iter_mut().zip(trips) {
+            trip.map(|trip| times.add(trip.nanos));
+        }
+    }
+    let mut table = Table::new("network, there and back in ms", &["to server", "max", "to client", "max"]);
+    for (name, times) in &services {
+        let figures = times.iter().flat_map(|times| [times.percentile(50), times.max()]);
+        table.row(escape(name), figures.map(|nanos| nanos.map_or(String::new(), milliseconds)).collect());
     }
     table.write(out);
 }

@@ -1,0 +1,137 @@
+//! Sessions as JSON. `docs/json.md` describes the keys.
+
+use super::earlier;
+use crate::facts::{Identity, IdentityValue, Place, Session, SessionStream, StoryLine, StoryOutcome};
+use crate::out::json::{JsonObject, json_list, json_object, json_round_trips, number, string};
+
+/// Appends a session as one JSON object; `story` adds its story.
+pub fn session_json(session: &Session, story: bool, out: &mut Vec<u8>) {
+    json_object(out, |o| {
+        o.number("session", session.number);
+        o.text("protocol", &session.protocol);
+        o.text("client", &session.client.to_string());
+        o.time("start", session.start.time);
+        o.time("end", session.end.time);
+        o.milliseconds("duration_ms", session.duration());
+        o.object("who", |o| session.latest().into_iter().for_each(|identity| json_identity(identity, o)));
+        let before: Vec<&Identity> = earlier(session).collect();
+        json_identities("earlier", &before, o);
+        json_identities("refused", &session.refused.iter().collect::<Vec<_>>(), o);
+        o.member("streams", |out| {
+            json_list(out, &session.streams, |out, stream| json_object(out, |o| json_stream(stream, o)));
+        });
+        if !session.places.is_empty() {
+            o.member("places", |out| {
+                json_list(out, &session.places, |out, place| json_object(out, |o| json_place(place, o)));
+            });
+        }
+        json_requests(session, o);
+        let [note, warning, error] = session.problems;
+        o.counts("problems", [("error", error), ("warning", warning), ("note", note)]);
+        o.number("first_record", session.first_record);
+        o.number("last_record", session.last_record);
+        if story {
+            o.member("story", |out| {
+                json_list(out, &session.story, |out, line| json_object(out, |o| json_story(line, o)));
+            });
+            o.number("steps_left_out", session.steps_left_out);
+        }
+    });
+}
+
+fn json_requests(session: &Session, o: &mut JsonObject<'_>) {
+    let requests = &session.requests;
+    o.counts(
+        "requests",
+        [
+            ("sent", requests.sent),
+            ("answered", requests.answered),
+            ("refused", requests.refused),
+            ("unanswered", requests.unanswered),
+        ],
+    );
+    o.latencies("latency_ms", &requests.latency);
+    o.latencies("network_ms", &requests.network);
+    if let Some(slowest) = requests.slowest {
+        o.number("slowest", slowest.record);
+        if let Some(network) = slowest.network {
+            o.milliseconds("slowest_network_ms", network);
+        }
+    }
+}
+
+fn json_identities(key: &str, all: &[&Identity], o: &mut JsonObject<'_>) {
+    if !all.is_empty() {
+        o.member(key, |out| {
+            json_list(out, all, |out, identity| json_object(out, |o| json_identity(identity, o)));
+        });
+    }
+}
+
+fn json_identity(identity: &Identity, o: &mut JsonObject<'_>) {
+    if let Some(name) = &identity.name {
+        o.text(&format!("{}_name", identity.kind), name);
+    }
+    if let Some(id) = &identity.id {
+        json_id(&format!("{}_id", identity.kind), id, o);
+    }
+}
+
+fn json_id(key: &str, id: &IdentityValue, o: &mut JsonObject<'_>) {
+    o.member(key, |out| match id {
+        IdentityValue::Number(n) => number(out, *n),
+        IdentityValue::Text(text) => string(out, text),
+    });
+}
+
+fn json_stream(stream: &SessionStream, o: &mut JsonObject<'_>) {
+    let (transport, id) = stream.id;
+    let [client, server] = stream.messages;
+    o.text("transport", transport.word());
+    o.number("stream", id.into());
+    o.text("service", &stream.service);
+    o.text("server", &stream.server.to_string());
+    o.text("client", &stream.client.to_string());
+    o.time("start", stream.start.time);
+    o.time("end", stream.end.time);
+    o.text("how", stream.how.word());
+    json_round_trips(&stream.round_trips, o);
+    o.counts("messages", [("client", client), ("server", server)]);
+    o.object("bytes", |o| o.bytes(stream.bytes));
+    if !stream.certain {
+        o.text("by", "address");
+    }
+}
+
+fn json_place(place: &Place, o: &mut JsonObject<'_>) {
+    if let Some(name) = &place.name {
+        o.text("name", name);
+    }
+    if let Some(id) = &place.id {
+        json_id("id", id, o);
+    }
+    o.time("from", place.from.time);
+    if let Some(to) = place.to {
+        o.time("to", to.time);
+    }
+    o.number("record", place.record);
+}
+
+fn json_story(line: &StoryLine, o: &mut JsonObject<'_>) {
+    let (transport, stream) = line.stream;
+    o.number("record", line.record);
+    o.time("time", line.at.time);
+    o.text("transport", transport.word());
+    o.number("stream", stream.into());
+    o.text("message", &line.message);
+    o.text("text", &line.text);
+    match &line.outcome {
+        StoryOutcome::None => {}
+        StoryOutcome::Answered(nanos) => o.milliseconds("answered_ms", *nanos),
+        StoryOutcome::Refused(why, nanos) => {
+            o.text("refused", why);
+            o.milliseconds("answered_ms", *nanos);
+        }
+        StoryOutcome::Unanswered(nanos) => o.milliseconds("unanswered_ms", *nanos),
+    }
+}

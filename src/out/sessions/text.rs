@@ -1,0 +1,142 @@
+//! Sessions as blocks of text.
+
+use std::fmt::Write;
+
+use super::{earlier, identity_text, place_name, time_text, who_text};
+use crate::capture::Time;
+use crate::captured::escape;
+use crate::digits::milliseconds;
+use crate::facts::{Session, StoryOutcome};
+use crate::record::EndedBy;
+
+/// A session as a block of text; `story` adds its story.
+pub fn session_text(session: &Session, story: bool, out: &mut String) {
+    let (start, end) = (time_text(session.start.time), time_text(session.end.time));
+    let length = milliseconds(session.duration()) / 1000.0;
+    let _ = writeln!(out, "session {}  {}  {}", session.number, session.protocol, session.client);
+    let _ = writeln!(out, "  time      {start} to {end}, {length:.3} s");
+    let who = who_text(session);
+    let _ = writeln!(out, "  who       {}", if who.is_empty() { "not said" } else { &who });
+    let before: Vec<String> = earlier(session).map(identity_text).collect();
+    if !before.is_empty() {
+        let _ = writeln!(out, "  before    {}", before.join(", "));
+    }
+    let refused: Vec<String> = session.refused.iter().map(identity_text).collect();
+    if !refused.is_empty() {
+        let _ = writeln!(out, "  refused   {}", refused.join(", "));
+    }
+    let mut label = "streams";
+    for stream in &session.streams {
+        let (transport, number) = stream.id;
+        let [client, server] = stream.messages;
+        let guess = if stream.certain || session.who.is_empty() { "" } else { "  (by its address)" };
+        let _ = writeln!(
+            out,
+            "  {label:<8}  {} {number}  {}  {}  {client} + {server} messages, {}{guess}",
+            transport.word(),
+            escape(&stream.service),
+            stream.server,
+            how_text(stream.how)
+        );
+        label = "";
+    }
+    let mut label = "places";
+    for place in &session.places {
+        let Some(name) = place_name(&place.name, &place.id) else { continue };
+        let until = place.to.map_or("the end".into(), |to| clock_text(to.time));
+        let from = clock_text(place.from.time);
+        let _ = writeln!(out, "  {label:<8}  {}  {from} to {until}", escape(&name));
+        label = "";
+    }
+    let requests = &session.requests;
+    let _ = write!(
+        out,
+        "  requests  {} sent, {} answered, {} refused, {} unanswered",
+        requests.sent, requests.answered, requests.refused, requests.unanswered
+    );
+    if let (Some(half), Some(most), Some(max)) =
+        (requests.latency.percentile(50), requests.latency.percentile(95), requests.latency.max())
+    {
+        let [half, most, max] = [half, most, max].map(milliseconds);
+        let _ = write!(out, "; p50 {half} ms, p95 {most} ms, max {max} ms");
+    }
+    out.push('\n');
+    network_text(session, out);
+    let [note, warning, error] = session.problems;
+    if note + warning + error > 0 {
+        let _ = writeln!(out, "  problems  {error} errors, {warning} warnings, {note} notes");
+    }
+    let _ = writeln!(out, "  records   {} to {}", session.first_record, session.last_record);
+    if story {
+        story_text(session, out);
+    }
+    out.push('\n');
+}
+
+fn story_text(session: &Session, out: &mut String) {
+    if session.steps_left_out > 0 {
+        let _ = writeln!(out, "  story     {} steps in the middle are left out", session.steps_left_out);
+    } else {
+        let _ = writeln!(out, "  story");
+    }
+    let width = session.story.iter().map(|line| line.record.to_string().len()).max().unwrap_or(0);
+    for line in &session.story {
+        let text = if line.text.is_empty() { &line.message } else { &line.text };
+        let _ = write!(out, "    {}  #{:<width$}  {}", clock_text(line.at.time), line.record, escape(text));
+        let _ = match &line.outcome {
+            StoryOutcome::None => Ok(()),
+            StoryOutcome::Answered(nanos) => write!(out, ": answered after {} ms", milliseconds(*nanos)),
+            StoryOutcome::Refused(why, nanos) => {
+                write!(out, ": REFUSED, {} after {} ms", escape(why), milliseconds(*nanos))
+            }
+            StoryOutcome::Unanswered(nanos) => write!(out, ": NEVER ANSWERED, within {} ms", milliseconds(*nanos)),
+        };
+        out.push('\n');
+    }
+}
+
+
+/// What the network did to the times of replies, and what the servers did.
+fn network_text(session: &Session, out: &mut String) {
+    let mut parts: Vec<String> = Vec::new();
+    for (end, times) in [("server", &session.to_server), ("client", &session.to_client)] {
+        let Some(half) = times.percentile(50) else { continue };
+        let most = times.max().map(milliseconds).filter(|most| *most > milliseconds(half));
+        let most = most.map_or(String::new(), |most| format!(" (at most {most})"));
+        parts.push(format!("{} ms to the {end} and back{most}", milliseconds(half)));
+    }
+    if parts.is_empty() {
+        let _ = writeln!(out, "  network   not known: the capture shows no opening and no acknowledgements of TCP");
+    } else {
+        let _ = writeln!(out, "  network   {}, from where it was captured", parts.join(", "));
+    }
+    let Some(slowest) = session.requests.slowest else { return };
+    let whole = milliseconds(slowest.nanos);
+    let _ = match slowest.network {
+        Some(network) => writeln!(
+            out,
+            "  slowest   record {}: {whole} ms, of which the network took {} and the server {}",
+            slowest.record,
+            milliseconds(network),
+            milliseconds(slowest.nanos - network)
+        ),
+        None => writeln!(out, "  slowest   record {}: {whole} ms", slowest.record),
+    };
+}
+
+/// How a stream ended, for people.
+fn how_text(how: EndedBy) -> &'static str {
+    match how {
+        EndedBy::Fin => "closed",
+        EndedBy::Reset => "reset",
+        EndedBy::Open => "open at the capture's end",
+        EndedBy::Timeout => "fell silent",
+        EndedBy::GivenUp => "given up, too many streams",
+    }
+}
+
+/// The time of day.
+fn clock_text(time: Time) -> String {
+    let text = time_text(time);
+    text.split_once('T').map_or("", |(_, clock)| clock).trim_end_matches('Z').to_string()
+}
