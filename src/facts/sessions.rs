@@ -332,10 +332,9 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Session> {
             session.end = stream.last;
         }
         let summary = stream.summary();
-        for (times, trip) in [
-            (&mut session.to_server, summary.round_trips.server),
-            (&mut session.to_client, summary.round_trips.client),
-        ] {
+        for (times, trip) in
+            [(&mut session.to_server, summary.round_trips.server), (&mut session.to_client, summary.round_trips.client)]
+        {
             trip.map(|trip| times.add(trip.nanos));
         }
         session.streams.push(summary);

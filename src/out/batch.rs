@@ -176,7 +176,20 @@ impl Batch {
         let service = self.keep(record.service);
         let Record { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *record;
         let annotations = AnnotationRange::default();
-        self.heads.push(Head { number, at, transport, stream, src, dst, from, protocol, service, round_trips, annotations, what });
+        self.heads.push(Head {
+            number,
+            at,
+            transport,
+            stream,
+            src,
+            dst,
+            from,
+            protocol,
+            service,
+            round_trips,
+            annotations,
+            what,
+        });
     }
 
     /// Takes the tree of the message that was added last, and leaves an unused one in its place, with whatever content.

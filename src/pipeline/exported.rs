@@ -10,8 +10,8 @@ use super::shared::Shared;
 use super::{Output, Pseudonyms, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
-use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
 use crate::out::RoundTrips;
+use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
 use crate::proto::{Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, hear_alone};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
@@ -76,7 +76,15 @@ impl ExportedMessages {
         for (key, stream) in streams {
             let ExportedStream { ends, protocol, service, counts } = stream;
             let ends = shared.setup.pseudonyms.as_mut().map_or(ends, |pseudonyms| pseudonyms.ends(ends));
-            out.stream_over(&StreamOver { key, ends, protocol, service: &service, counts, round_trips: RoundTrips::default(), learned: Vec::new() });
+            out.stream_over(&StreamOver {
+                key,
+                ends,
+                protocol,
+                service: &service,
+                counts,
+                round_trips: RoundTrips::default(),
+                learned: Vec::new(),
+            });
         }
     }
 

@@ -43,8 +43,7 @@ fn later(name: &str, keep: impl Fn(&Packet) -> bool, delay: impl Fn(&Packet, Opt
         if *client.get_or_insert(own) == own {
             let total = usize::from(port(16));
             let header = usize::from(frame[46] >> 4) * 4;
-            let packet =
-                Packet { from_server, reply: from_server && total > 20 + header, opening: frame[47] & 2 != 0 };
+            let packet = Packet { from_server, reply: from_server && total > 20 + header, opening: frame[47] & 2 != 0 };
             shift += u64::from(delay(&packet, before.as_ref())) * 1000;
             let micros = u64::from(word(at)) * 1_000_000 + u64::from(word(at + 4)) + shift;
             if keep(&packet) {

@@ -85,4 +85,3 @@ fn time_text(time: Time) -> String {
     format_time(time, &mut text);
     text
 }
-

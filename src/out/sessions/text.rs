@@ -95,7 +95,6 @@ fn story_text(session: &Session, out: &mut String) {
     }
 }
 
-
 /// What the network did to the times of replies, and what the servers did.
 fn network_text(session: &Session, out: &mut String) {
     let mut parts: Vec<String> = Vec::new();
