@@ -132,11 +132,6 @@ impl<'d> Comparison<'d> {
         [a, b]
     }
 
-    /// Whether anything differs.
-    pub fn differs(&self) -> bool {
-        self.pairs.iter().any(|pair| !pair.findings.is_empty())
-    }
-
     /// The name of a kind of identities by its hash.
     pub(super) fn kind_name(&self, kind: u64) -> &str {
         let known = self.a.kinds.get(&kind).or_else(|| self.b.kinds.get(&kind));

@@ -136,11 +136,6 @@ impl CaptureDigest {
             + self.marks.len() * size_of::<IdentityMark>()
             + self.streams.len() * (size_of::<StreamDigest>() + 64)
     }
-
-    /// Messages beyond the bound, which are not compared.
-    pub fn not_compared(&self) -> u64 {
-        self.beyond
-    }
 }
 
 /// What is known of a message's name.

@@ -363,11 +363,6 @@ impl FilterError {
     fn new(expression: &str, place: Range<usize>, message: impl Into<String>) -> FilterError {
         FilterError { expression: expression.into(), place, message: message.into() }
     }
-
-    /// What is wrong, in one line.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
 }
 
 impl fmt::Display for FilterError {

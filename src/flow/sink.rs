@@ -45,14 +45,6 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The sender and the receiver of one direction.
-    #[must_use]
-    pub fn ends(&self, dir: Dir) -> (SocketAddr, SocketAddr) {
-        match dir {
-            Dir::Forward => (self.forward, self.backward),
-            Dir::Backward => (self.backward, self.forward),
-        }
-    }
 }
 
 /// What the first captured frame of a TCP stream shows of its opening.

@@ -254,11 +254,6 @@ impl Requests {
         self.open.iter().skip(skip).flatten().map(|open| &open.request).filter(|request| !request.answered)
     }
 
-    /// How many requests without their last reply were forgotten because too many waited.
-    pub fn forgotten(&self) -> u64 {
-        self.forgotten
-    }
-
     /// Removes a request: it is answered for good.
     pub fn remove(&mut self, serial: u64) {
         let Some(place) = serial.checked_sub(self.first).and_then(|place| self.open.get_mut(place as usize)) else {

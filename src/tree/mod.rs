@@ -219,12 +219,6 @@ impl Tree {
         self.nodes.get(index as usize)
     }
 
-    /// What the node at an index holds; 0 where there is none.
-    #[inline]
-    pub fn value(&self, index: u32) -> u64 {
-        self.nodes.get(index as usize).map_or(0, |node| node.value)
-    }
-
     /// The node at an index, to be changed.
     pub fn get_mut(&mut self, index: u32) -> Option<&mut Node> {
         // The caller may set any mark through the reference.
