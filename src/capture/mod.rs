@@ -22,6 +22,7 @@ mod rewrite;
 mod run;
 mod source;
 mod split;
+mod split_mark;
 mod tail;
 mod unpack;
 mod write;

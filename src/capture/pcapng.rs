@@ -11,7 +11,7 @@ use super::error::{CaptureProblem, Fault, ReadResult};
 use super::input::{BufferRange, Input};
 use super::options::{OPTION_OFFSET, OPTION_PACKET_ID, OPTION_PROGRAM, OPTION_RESOLUTION, options};
 use super::pcap::{FoundFrame, MAX_FRAME};
-use super::split::{is_split, split_total};
+use super::split_mark::{is_split, split_total};
 
 /// Section Header Block: its type is the same in both byte orders, so that it can be read before the order is known.
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;

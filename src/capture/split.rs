@@ -22,25 +22,9 @@ use super::pcapng::{
 };
 use super::reader::{CaptureReader, FileFormat};
 use super::source::Source;
+use super::split_mark::{SPLIT_PROGRAM, TOTAL_WORDS, is_split, split_total};
 use super::write::{InterfaceDescription, section_block, ticks};
 use std::io::{self, Write};
-
-/// `shb_userappl` of a part: its packet identifiers are frame numbers of the capture that was split.
-const SPLIT_PROGRAM: &str = concat!("moulsniff ", env!("CARGO_PKG_VERSION"), " split");
-
-/// Whether a `shb_userappl` says that this program, in any version, split a capture.
-pub(super) fn is_split(program: &[u8]) -> bool {
-    program.starts_with(b"moulsniff ") && program.ends_with(b" split")
-}
-
-/// What follows the number of frames in the comment of a part's last section.
-const TOTAL_WORDS: &str = " frames in the capture that was split";
-
-/// The number of frames of the capture that was split, where the options of a section header state it.
-pub(super) fn split_total(order: Endianness, header: &[u8]) -> Option<u64> {
-    let comment = options_of(order, header).find(|option| option.code == OPTION_COMMENT)?;
-    std::str::from_utf8(comment.value).ok()?.strip_suffix(TOTAL_WORDS)?.parse().ok()
-}
 
 /// Secrets and names of one section that are kept for parts which have not begun it, in bytes. Beyond this, splitting stops
 /// with an error rather than leave a part without them.

@@ -19,7 +19,7 @@ use crate::diff::{
 use crate::filter::Filter;
 use crate::out::Paint;
 use crate::pipeline::Output;
-use crate::run::{Run, RunOutcome};
+use crate::run::{CaptureRun, RunOutcome};
 
 /// Bytes of a file of entries for `--ignore`.
 const MAX_IGNORE_FILE: u64 = 1 << 20;
@@ -146,7 +146,7 @@ fn both<T: Send>(first: impl FnOnce() -> T + Send, second: impl FnOnce() -> T + 
 fn digest(plan: Plan, ignore: &IgnoreList, strict: bool) -> Result<DiffSide, CliError> {
     let Plan { reading, setup, filter, .. } = plan;
     let mut digester = Digester::new(ignore, filter.as_ref(), strict);
-    let outcome = Run::new(&reading, setup)?.into_output(&mut digester);
+    let outcome = CaptureRun::new(&reading, setup)?.into_output(&mut digester);
     filter_verdict(filter.as_ref())?;
     Ok(DiffSide { digest: digester.finish(), outcome })
 }
@@ -173,7 +173,7 @@ fn compare(
         let mut collector = DetailCollector::new(wanted, ignore, args.read.strict, args.read.redact);
         if collector.wants_more(false) {
             let Plan { reading, setup, .. } = plan(args, files, side)?;
-            Run::new(&reading, setup)?.into_output(&mut collector);
+            CaptureRun::new(&reading, setup)?.into_output(&mut collector);
         }
         Ok(collector.finish())
     };

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::args::ReadArgs;
 use super::error::CliError;
 use crate::output_file::{Access, Inputs, OutputFile};
 use crate::run;
@@ -72,14 +71,6 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
     }
     files.sort();
     Ok(files)
-}
-
-/// Every file that a command reads.
-pub(super) fn inputs(args: &ReadArgs) -> Inputs {
-    let protocols: Vec<PathBuf> = args.protocols.paths().collect();
-    let captures = args.captures.iter().chain(&args.read_files).chain(&args.tail);
-    let all = captures.chain(&args.tables).chain(&args.pseudonyms).chain(&protocols);
-    Inputs::of(all.map(PathBuf::as_path))
 }
 
 /// Begins a file that is written (see [`OutputFile`]). From here on a signal leaves no unfinished file.

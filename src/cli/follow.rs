@@ -16,7 +16,7 @@ use crate::out::follow::{Follow, FollowFormat};
 use crate::output_file::{Access, Inputs, OutputFile};
 use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::proto::{Side, Transport};
-use crate::run::{Beside, Run};
+use crate::run::{Beside, CaptureRun};
 
 /// Bytes gathered before they are written.
 const GATHER: usize = 64 << 10;
@@ -80,7 +80,7 @@ fn no_stream(text: &str) -> CliError {
 
 fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
-    let run = Run::new(&reading, setup)?;
+    let run = CaptureRun::new(&reading, setup)?;
     let mut one = One {
         to: run.stdout(),
         key,
@@ -183,7 +183,7 @@ impl Output for One {
 fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
     std::fs::create_dir_all(dir).map_err(|e| CliError::File(file_name(dir), e))?;
-    let run = Run::new(&reading, setup)?;
+    let run = CaptureRun::new(&reading, setup)?;
     let mut all = All {
         dir: dir.into(),
         inputs: reading.inputs,

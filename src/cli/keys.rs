@@ -17,7 +17,7 @@ use crate::out::{Body, Record};
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::Output;
 use crate::proto::{EventKind, FactValue, PROTOCOLS, Protocol, Secret, Secrets, SecretsEntry, SecretsReport};
-use crate::run::{self, Run};
+use crate::run::{self, CaptureRun};
 
 /// No key file is longer, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
@@ -182,7 +182,7 @@ impl Output for Proved {
 fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result<Status, CliError> {
     readable_twice(input)?;
     let args = ReadArgs { captures: vec![input.to_path_buf()], ..args.clone() };
-    let inputs = files::inputs(&args);
+    let inputs = args.inputs();
     // Before the capture is read, which may take long.
     files::create(output, Access::Owner, &inputs)?;
     let Plan { reading, mut setup, .. } = Plan::new(&args)?;
@@ -190,7 +190,7 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
         setup.options.max_message = 16 << 20;
     }
     let mut proved = Proved::default();
-    let mut outcome = Run::new(&reading, setup)?.into_output(&mut proved);
+    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut proved);
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }

@@ -15,7 +15,7 @@ use super::ending::Ending;
 use super::error::CliError;
 use super::given::example_protocol;
 use super::session_pass::session_map;
-use super::{files, load, pseudonyms};
+use super::{load, pseudonyms};
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
 use crate::out::json::{JsonOptions, JsonWriter};
@@ -106,7 +106,7 @@ fn reading(args: &ReadArgs) -> Result<Reading, CliError> {
         }
         _ => return Err(CliError::Typed("captures, --tail and -i exclude each other".into())),
     };
-    let inputs = files::inputs(args);
+    let inputs = args.inputs();
     if let Some(input) = inputs.find(Path::new("/dev/stdout")) {
         let text = format!("standard output is the input {}: it is not written over", file_name(input));
         return Err(CliError::Typed(text));

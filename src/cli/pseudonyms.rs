@@ -11,7 +11,7 @@ use crate::out::Record;
 use crate::output_file::Access;
 use crate::pipeline::{Output, Setup};
 use crate::pseudonyms::Pseudonyms;
-use crate::run::{FrameInput, Reading, Run};
+use crate::run::{CaptureRun, FrameInput, Reading};
 use crate::table::parse_hex;
 
 /// Has the captures read once, so that who is in them is known before anything is written: a name may stand where no table marks it before it stands
@@ -23,7 +23,7 @@ pub(super) fn meet(reading: &Reading, setup: Setup) -> Result<Setup, CliError> {
         return Ok(setup);
     }
     let first = Reading { keep: None, quiet: true, threads: 1, ..reading.clone() };
-    Ok(Run::new(&first, setup)?.into_output(&mut Nobody).pipeline.into_setup())
+    Ok(CaptureRun::new(&first, setup)?.into_output(&mut Nobody).pipeline.into_setup())
 }
 
 /// Nobody looks at the records of the first reading.
@@ -65,7 +65,7 @@ fn read(path: &Path) -> Result<[u8; 16], CliError> {
 fn make(path: &Path, args: &ReadArgs) -> Result<[u8; 16], CliError> {
     let fail = |error| CliError::File(file_name(path), error);
     let key = random().map_err(fail)?;
-    let mut file = files::create(path, Access::Owner, &files::inputs(args))?;
+    let mut file = files::create(path, Access::Owner, &args.inputs())?;
     let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     write!(file, "{ABOUT}{FIRST_LINE}\n{hex}\n").and_then(|()| file.commit()).map_err(fail)?;
     Ok(key)

@@ -6,7 +6,7 @@ use super::args::ReadArgs;
 use super::error::{CliError, Status};
 use super::plan::Plan;
 use crate::remark;
-use crate::run::{Formatter, PrintOptions, Printer, Run};
+use crate::run::{CaptureRun, Formatter, PrintOptions, Printer};
 
 /// Reads captures and prints their records.
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
@@ -15,7 +15,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let writer = plan.writer(args, io::stdout().is_terminal(), &mut head)?;
     let Plan { reading, setup, filter, limit, ending, .. } = plan;
     let formatter = Formatter::new(writer, &setup);
-    let run = Run::new(&reading, setup)?;
+    let run = CaptureRun::new(&reading, setup)?;
     let mut to = run.stdout();
     to.write_all(&head).map_err(CliError::writing)?;
     let printing = PrintOptions { threads: reading.threads, max_output: args.max_output.0 };

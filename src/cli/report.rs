@@ -9,7 +9,7 @@ use super::args::ReportArgs;
 use super::error::{CliError, Status};
 use super::files;
 use super::plan::Plan;
-use crate::facts::{Graph, InfoSource, Session, Sessions, refused, write_info};
+use crate::facts::{ClientSession, Graph, InfoSource, Sessions, refused, write_info};
 use crate::filter::Filter;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::report::{About, ReportOptions, ReportSession, ReportWriter, RowFacts};
@@ -17,7 +17,7 @@ use crate::out::tree::{AnnotationStore, Annotator};
 use crate::out::{Body, Record};
 use crate::output_file::{Access, OutputFile};
 use crate::pipeline::Output;
-use crate::run::{FrameInput, Run};
+use crate::run::{CaptureRun, FrameInput};
 use crate::session::EventKind;
 
 /// Bytes of names that are kept from record to record.
@@ -65,7 +65,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         redact,
         error: None,
     };
-    let mut outcome = Run::new(&reading, setup)?.into_output(&mut collector);
+    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut collector);
     let summary = outcome.pipeline.summary();
     collector.over.extend(collector.sessions.finish());
     if let Some(number) = args.read.session {
@@ -88,7 +88,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
 }
 
 /// A session as the page shows it.
-fn described(session: &Session) -> ReportSession {
+fn described(session: &ClientSession) -> ReportSession {
     let latest = session.latest();
     // A player or agent tells more than an account, and is said later.
     let named = latest.iter().rev().find_map(|identity| identity.name.clone());
@@ -109,7 +109,7 @@ struct ReportOutput {
     value: Vec<u8>,
     filter: Option<Filter>,
     sessions: Sessions,
-    over: Vec<Session>,
+    over: Vec<ClientSession>,
     names: Annotator,
     store: AnnotationStore,
     info: String,

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::error::CliError;
 use super::files;
-use super::sessions::NamedSessions;
-use crate::facts::{Session, SessionMap};
+use super::named_sessions::NamedSessions;
+use crate::facts::{ClientSession, SessionMap};
 use crate::out::Record;
 use crate::pipeline::{Output, Setup};
 use crate::remark;
-use crate::run::{FrameInput, Reading, Run};
+use crate::run::{CaptureRun, FrameInput, Reading};
 
 /// Reads the captures for their sessions. Hands back the setup, and which record belongs to which session.
 ///
@@ -23,7 +23,7 @@ pub(super) fn session_map(
     read_twice(&reading.input)?;
     let first = Reading { keep: None, quiet: true, ..reading.clone() };
     let mut pass = SessionPass::default();
-    let mut outcome = Run::new(&first, setup)?.into_output(&mut pass);
+    let mut outcome = CaptureRun::new(&first, setup)?.into_output(&mut pass);
     let SessionPass { mut sessions, mut map } = pass;
     sessions.finish().iter().for_each(|session| map.add(session));
     map.complete();
@@ -70,7 +70,7 @@ struct SessionPass {
 
 impl Output for SessionPass {
     fn record(&mut self, record: &Record<'_>) {
-        let over: Vec<Session> = self.sessions.record(record);
+        let over: Vec<ClientSession> = self.sessions.record(record);
         over.iter().for_each(|session| self.map.add(session));
     }
 }

@@ -4,17 +4,14 @@ use std::io::{self, Write};
 
 use super::args::{ReadArgs, SessionsArgs};
 use super::error::{CliError, Status};
+use super::named_sessions::NamedSessions;
 use super::plan::Plan;
 use super::session_pass::no_session;
-use crate::facts::{Session, Sessions};
+use crate::facts::ClientSession;
 use crate::out::Record;
 use crate::out::sessions::{SESSION_COLUMNS, session_csv, session_json, session_text};
-use crate::out::tree::{AnnotationStore, Annotator};
 use crate::pipeline::Output;
-use crate::run::Run;
-
-/// Bytes of names that are kept from record to record.
-const KEEP: usize = 64 << 10;
+use crate::run::CaptureRun;
 
 pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     let (only, read) = args.resolved();
@@ -24,7 +21,7 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     if matches!(collector.printing.form, SessionsForm::Csv) {
         collector.printing.out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
     }
-    let mut outcome = Run::new(&reading, setup)?.into_output(&mut collector);
+    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut collector);
     let last = collector.sessions.finish();
     collector.printing.sessions(&last);
     collector.printing.flush();
@@ -82,30 +79,6 @@ struct SessionsOutput {
     printing: Printing,
 }
 
-/// Collects sessions, with the names that earlier records give.
-#[derive(Default)]
-pub(super) struct NamedSessions {
-    sessions: Sessions,
-    names: Annotator,
-    store: AnnotationStore,
-}
-
-impl NamedSessions {
-    /// Takes the next record. Returns the sessions that are over by then.
-    pub(super) fn record(&mut self, record: &Record<'_>) -> Vec<Session> {
-        self.store.clear(KEEP);
-        let range = self.names.next(record, &mut self.store);
-        let names = self.store.get(range);
-        self.sessions.record(record, &|node| names.name_of(node).map(|(name, _)| name));
-        self.sessions.take_finished()
-    }
-
-    /// The captures are over: every session is.
-    pub(super) fn finish(&mut self) -> Vec<Session> {
-        self.sessions.finish()
-    }
-}
-
 impl Output for SessionsOutput {
     fn record(&mut self, record: &Record<'_>) {
         let over = self.sessions.record(record);
@@ -132,7 +105,7 @@ struct Printing {
 }
 
 impl Printing {
-    fn sessions(&mut self, sessions: &[Session]) {
+    fn sessions(&mut self, sessions: &[ClientSession]) {
         self.count = sessions.iter().map(|session| session.number).fold(self.count, u64::max);
         for session in sessions.iter().filter(|session| self.only.is_none_or(|only| session.number == only)) {
             match self.form {

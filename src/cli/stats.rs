@@ -11,7 +11,7 @@ use crate::filter::RecordFilter;
 use crate::out::stats::{FrameSpan, stats_json, stats_text};
 use crate::out::{Body, Counts, Outlined, Record};
 use crate::pipeline::{Output, StreamKey, StreamOver};
-use crate::run::{Run, RunError};
+use crate::run::{CaptureRun, RunError};
 
 /// Counts records as they come.
 struct StatsOutput {
@@ -80,7 +80,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
     let filter = RecordFilter::new(filter);
     let mut counter = StatsOutput { stats: Stats::default(), filter, kept: HashMap::new(), left: limit };
-    let mut outcome = Run::new(&reading, setup)?.into_output(&mut counter);
+    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut counter);
     let mut error = outcome.error.take();
     if let Some(error) = error.take_if(|error| !matches!(error, RunError::Capture(_))) {
         // A file could not be written: what was counted is not the whole.
@@ -111,7 +111,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
 fn bytes_of(record: &Record<'_>) -> Counts {
     match &record.body {
         Body::Message { message, tree, .. } => Counts::of_message(tree, message.bytes.len()),
-        Body::Event(event) => Counts::of_event(event),
+        Body::Event(event) => event.counts(),
         Body::StreamEnd { .. } => Counts::default(),
     }
 }

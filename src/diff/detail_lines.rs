@@ -3,7 +3,7 @@
 use super::align::StreamScope;
 use super::detail::{DetailContent, DetailValue};
 use super::lcs::{Hole, Match, common, holes};
-use super::renaming::{Naming, Renaming, Said, Scope, Verdict};
+use super::renaming::{Naming, NamingVerdict, Renaming, Said, Scope};
 
 /// Pairs of elements of two sets that are tried.
 const MOST_TRIES: usize = 1 << 20;
@@ -62,7 +62,7 @@ impl FieldComparer<'_> {
                 return None;
             }
             match self.renaming.verdict(naming) {
-                Verdict::Contradicts(known, said) => Some((naming, known, said)),
+                NamingVerdict::Contradicts(known, said) => Some((naming, known, said)),
                 _ => None,
             }
         })

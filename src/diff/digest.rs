@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use super::content::{ContentHasher, ContentView, HashedMessage, IdentityMark};
 use super::hash::{hash_text, mix};
 use super::ignore::IgnoreList;
-use crate::facts::{Session, Sessions, refused};
+use crate::facts::{ClientSession, Sessions, refused};
 use crate::filter::Filter;
 use crate::out::tree::{Annotations, RecordAnnotator};
 use crate::pipeline::Output;
-use crate::record::{Body, Counts, Record};
+use crate::record::{Body, Record};
 use crate::session::{Event, EventKind, Message, Side, Transport};
 use crate::table::{Refusal, Tables};
 use crate::tree::{LinkKind, ProblemText, Tree};
@@ -151,7 +151,7 @@ pub struct Digester<'f> {
     digest: CaptureDigest,
     hasher: ContentHasher,
     sessions: Sessions,
-    over: Vec<Session>,
+    over: Vec<ClientSession>,
     streams: HashMap<u64, u32>,
     names: HashMap<String, NameFacts>,
     ignore: &'f IgnoreList,
@@ -297,7 +297,7 @@ impl<'f> Digester<'f> {
     }
 
     fn event(&mut self, record: &Record<'_>, stream: u32, event: &Event) {
-        let counts = Counts::of_event(event);
+        let counts = event.counts();
         let bytes = counts.lost + counts.undecoded;
         let begins = matches!(event.kind, EventKind::Resync { passed_over } if event.offset == Some(passed_over));
         let Some(lane) = self.lane(stream, record.from) else { return };
@@ -367,7 +367,7 @@ fn form(tables: &Tables, tree: &Tree) -> u64 {
 }
 
 /// What a client called itself, in words.
-fn who(session: &Session) -> String {
+fn who(session: &ClientSession) -> String {
     let words = session.latest().into_iter().filter_map(|identity| {
         let name = identity.name.clone().map(|name| format!("\"{name}\""));
         let text = name.or_else(|| identity.id.as_ref().map(ToString::to_string))?;

@@ -16,7 +16,7 @@ mod difference;
 mod digest;
 mod hash;
 mod ignore;
-mod judge;
+mod lane;
 mod lcs;
 mod pairing;
 mod renaming;

@@ -77,7 +77,7 @@ pub(super) struct Renaming {
 
 /// What a pairing is, beside what is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum NamingVerdict {
     /// It is as known.
     Known,
     /// Nothing is known of either number.
@@ -89,19 +89,23 @@ pub(super) enum Verdict {
 impl Renaming {
     /// Fixes a pairing, unless it contradicts what is known.
     pub(super) fn fix(&mut self, naming: Naming, said: Said) {
-        if self.verdict(naming) == Verdict::New {
+        if self.verdict(naming) == NamingVerdict::New {
             self.forward.insert((naming.kind, naming.a), (naming.b, said));
             self.backward.insert((naming.kind, naming.b), (naming.a, said));
         }
     }
 
-    pub(super) fn verdict(&self, naming: Naming) -> Verdict {
+    pub(super) fn verdict(&self, naming: Naming) -> NamingVerdict {
         let Naming { kind, a, b } = naming;
         match (self.forward.get(&(kind, a)), self.backward.get(&(kind, b))) {
-            (None, None) => Verdict::New,
-            (Some((known, said)), _) if *known != b => Verdict::Contradicts(Naming { b: *known, ..naming }, *said),
-            (_, Some((known, said))) if *known != a => Verdict::Contradicts(Naming { a: *known, ..naming }, *said),
-            _ => Verdict::Known,
+            (None, None) => NamingVerdict::New,
+            (Some((known, said)), _) if *known != b => {
+                NamingVerdict::Contradicts(Naming { b: *known, ..naming }, *said)
+            }
+            (_, Some((known, said))) if *known != a => {
+                NamingVerdict::Contradicts(Naming { a: *known, ..naming }, *said)
+            }
+            _ => NamingVerdict::Known,
         }
     }
 
@@ -229,9 +233,9 @@ mod tests {
         }
         ballot.vote(naming(2, 12), said(5));
         let renaming = ballot.close();
-        assert_eq!(renaming.verdict(naming(1, 11)), Verdict::Known);
-        assert_eq!(renaming.verdict(naming(2, 12)), Verdict::Known, "12 is free, because 1 is 11");
-        assert_eq!(renaming.verdict(naming(1, 12)), Verdict::Contradicts(naming(1, 11), said(2)));
-        assert_eq!(renaming.verdict(naming(7, 7)), Verdict::New);
+        assert_eq!(renaming.verdict(naming(1, 11)), NamingVerdict::Known);
+        assert_eq!(renaming.verdict(naming(2, 12)), NamingVerdict::Known, "12 is free, because 1 is 11");
+        assert_eq!(renaming.verdict(naming(1, 12)), NamingVerdict::Contradicts(naming(1, 11), said(2)));
+        assert_eq!(renaming.verdict(naming(7, 7)), NamingVerdict::New);
     }
 }

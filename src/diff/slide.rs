@@ -1,7 +1,7 @@
 //! Where equal messages follow each other and one of them is missing, any of them may be it. If the other capture lost bytes among
 //! them, it is the one that was lost there.
 
-use super::align::LaneView;
+use super::lane::LaneView;
 use super::lcs::{Hole, Match, holes};
 
 /// Messages that a hole is moved across.

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::{MessageValues, StreamId};
+use super::{MessageValues, TransportStream};
 use crate::capture::{Moment, Time};
 use crate::captured::Captured;
 use crate::record::{Body, Record};
@@ -41,7 +41,7 @@ pub struct ChatLine {
     /// Its frame.
     pub at: Moment,
     /// Its stream.
-    pub stream: StreamId,
+    pub stream: TransportStream,
     /// The side that sent it.
     pub side: Side,
     /// The protocol's name.
@@ -79,7 +79,7 @@ struct RecentLine {
     from: ChatParty,
     text: String,
     protocol: &'static str,
-    heard: Vec<(StreamId, Side)>,
+    heard: Vec<(TransportStream, Side)>,
 }
 
 /// A marked node, with the structure that it stands in.

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 
-use super::{MessageValues, StreamId, refused};
+use super::{MessageValues, TransportStream, refused};
 use crate::record::{Body, Record};
 use crate::session::Side;
 use crate::table::{GraphRole, MessageDef};
@@ -94,7 +94,7 @@ pub struct Graph {
     /// Memory that values take.
     held: usize,
     pending: HashMap<u64, GraphChange>,
-    pending_order: VecDeque<(u64, StreamId)>,
+    pending_order: VecDeque<(u64, TransportStream)>,
 }
 
 /// What a request asks for.

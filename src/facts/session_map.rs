@@ -4,7 +4,7 @@
 //! from its next record on. So an entry says from which frame on a stream belongs to a session; it takes 16 bytes. This file knows
 //! sessions that are over and records, and not what is done with the answer.
 
-use super::Session;
+use super::ClientSession;
 use crate::record::Record;
 use crate::session::Transport;
 
@@ -30,7 +30,7 @@ pub struct SessionMap {
 
 impl SessionMap {
     /// Adds a session that is over.
-    pub fn add(&mut self, session: &Session) {
+    pub fn add(&mut self, session: &ClientSession) {
         self.sessions = self.sessions.max(session.number);
         let Ok(number) = u32::try_from(session.number) else {
             self.left_out += 1;

@@ -8,13 +8,14 @@
 //! came for [`IDLE`]. So memory depends on how many sessions are open at once and not on how long the capture is.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
-use super::stream_facts::{SeenMessage, StreamFacts};
+use super::session_stream::{SessionStream, TransportStream};
+use super::stream_facts::{SeenMessage, StreamFacts, add_identity};
 use super::{Identity, Latencies, Place, RequestCounts, StoryLine, Waiting};
 use crate::capture::{Moment, Time};
-use crate::record::{Body, Counts, EndedBy, Record, RoundTrips};
-use crate::session::{EventKind, Side, Transport};
+use crate::record::{Body, Record};
+use crate::session::{EventKind, Side};
 
 /// A session is over when nothing came for this long, in nanoseconds of capture time.
 const IDLE: i64 = 600 * 1_000_000_000;
@@ -27,12 +28,9 @@ const MAX_WHO: usize = 256;
 /// How many records pass between two looks for sessions that are over.
 const LOOK_EVERY: u64 = 4096;
 
-/// A stream of either transport.
-pub type StreamId = (Transport, u32);
-
 /// What was known of a session when it was over.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct ClientSession {
     /// Its number, from 1, in the order in which sessions are over.
     pub number: u64,
     /// The protocol's name.
@@ -69,40 +67,13 @@ pub struct Session {
     pub last_record: u64,
 }
 
-/// One stream of a session.
-#[derive(Clone, Debug)]
-pub struct SessionStream {
-    /// Which.
-    pub id: StreamId,
-    /// The service's name.
-    pub service: String,
-    /// The client's address and port.
-    pub client: SocketAddr,
-    /// The server's address and port.
-    pub server: SocketAddr,
-    /// The frame of its first record.
-    pub start: Moment,
-    /// The frame of its last record.
-    pub end: Moment,
-    /// How it ended.
-    pub how: EndedBy,
-    /// Messages of the client and of the server.
-    pub messages: [u64; 2],
-    /// Bytes of both directions.
-    pub bytes: Counts,
-    /// How long the network takes to its ends, as far as the capture shows it.
-    pub round_trips: RoundTrips,
-    /// Whether the stream says by itself whose it is. Otherwise it was joined because its address has no other session.
-    pub certain: bool,
-}
-
 /// What a session is known by: the client's address, a kind of identity, and its value.
 type IdentityKey = (IpAddr, String, String);
 
 /// Streams of one session, as far as is known.
 #[derive(Default)]
 struct StreamGroup {
-    streams: Vec<StreamId>,
+    streams: Vec<TransportStream>,
     /// What leads to this group in [`Sessions::known`].
     known_by: Vec<IdentityKey>,
 }
@@ -116,16 +87,16 @@ impl StreamGroup {
 /// Collects sessions. Records go in in capture order; sessions that are over come out.
 #[derive(Default)]
 pub struct Sessions {
-    streams: HashMap<StreamId, StreamFacts>,
+    streams: HashMap<TransportStream, StreamFacts>,
     /// The streams of each group, by the group's number, which grows.
     groups: BTreeMap<u64, StreamGroup>,
     next_group: u64,
     /// The group that has an identity.
     known: HashMap<IdentityKey, u64>,
-    waiting: Waiting<StreamId>,
+    waiting: Waiting<TransportStream>,
     seen: u64,
     finished: u64,
-    out: Vec<Session>,
+    out: Vec<ClientSession>,
 }
 
 impl Sessions {
@@ -169,18 +140,18 @@ impl Sessions {
     }
 
     /// The sessions that are over since the last call, in the order of their first records.
-    pub fn take_finished(&mut self) -> Vec<Session> {
+    pub fn take_finished(&mut self) -> Vec<ClientSession> {
         std::mem::take(&mut self.out)
     }
 
     /// The capture is over: every session is.
-    pub fn finish(&mut self) -> Vec<Session> {
+    pub fn finish(&mut self) -> Vec<ClientSession> {
         let groups: Vec<u64> = self.groups.keys().copied().collect();
         self.end(&groups);
         self.take_finished()
     }
 
-    fn open(&mut self, id: StreamId, record: &Record<'_>) {
+    fn open(&mut self, id: TransportStream, record: &Record<'_>) {
         let group = self.next_group;
         self.next_group += 1;
         self.streams.insert(id, StreamFacts::new(group, record));
@@ -188,7 +159,7 @@ impl Sessions {
     }
 
     /// The client of a stream told its identity: the stream joins those with the same identity.
-    fn identify(&mut self, id: StreamId, identity: &Identity) {
+    fn identify(&mut self, id: TransportStream, identity: &Identity) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         stream.certain = true;
         let own = stream.group;
@@ -227,7 +198,7 @@ impl Sessions {
 
     /// Ends the sessions that are idle. Where too many streams are open, also the one that is idle for longest.
     fn end_idle(&mut self, now: Time) {
-        let last = |streams: &HashMap<StreamId, StreamFacts>, ids: &[StreamId]| {
+        let last = |streams: &HashMap<TransportStream, StreamFacts>, ids: &[TransportStream]| {
             ids.iter().filter_map(|id| streams.get(id)).map(|stream| nanos(stream.last.time)).max().unwrap_or(0)
         };
         let mut idle: Vec<(i64, u64)> =
@@ -247,7 +218,7 @@ impl Sessions {
         self.join_to_the_only_ones(groups);
         self.gather_uncertain(groups);
         let mut over: Vec<StreamGroup> = groups.iter().filter_map(|group| self.groups.remove(group)).collect();
-        let first = |id: &StreamId| self.streams.get(id).map(|stream| stream.first_record);
+        let first = |id: &TransportStream| self.streams.get(id).map(|stream| stream.first_record);
         over.sort_by_cached_key(|group| group.streams.iter().filter_map(first).min());
         for group in over {
             for key in &group.known_by {
@@ -305,9 +276,9 @@ fn nanos(time: Time) -> i64 {
 }
 
 /// One session out of its streams, which are in order.
-fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Session> {
+fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<ClientSession> {
     let first = streams.first()?;
-    let mut session = Session {
+    let mut session = ClientSession {
         number,
         protocol: first.protocol.clone(),
         client: first.client().ip(),
@@ -360,26 +331,7 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Session> {
     Some(session)
 }
 
-/// Adds what a client said of itself to what is known; the same thing said twice is kept once.
-pub(super) fn add_identity(known: &mut Vec<Identity>, identity: Identity) {
-    let same = |have: &&mut Identity| {
-        have.kind == identity.kind
-            && (have.id == identity.id || have.id.is_none() || identity.id.is_none())
-            && (have.name == identity.name
-                || have.name.is_none()
-                || identity.name.is_none()
-                || have.id == identity.id && have.id.is_some())
-    };
-    match known.iter_mut().find(same) {
-        Some(have) => {
-            have.id = have.id.take().or(identity.id);
-            have.name = identity.name.or(have.name.take());
-        }
-        None => known.push(identity),
-    }
-}
-
-impl Session {
+impl ClientSession {
     /// The latest identity of each kind, in the order in which the kinds first came up.
     pub fn latest(&self) -> Vec<&Identity> {
         let mut latest: Vec<&Identity> = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use super::message_values::MessageValues;
-use super::sessions::{SessionStream, StreamId, add_identity};
+use super::session_stream::{SessionStream, TransportStream};
 use super::{InfoSource, LastReply, RequestCounts, Waiting, definition, refused, write_info};
 use crate::capture::Moment;
 use crate::record::{Counts, EndedBy, Record, RoundTrips};
@@ -85,7 +85,7 @@ pub struct StoryLine {
     /// Its frame.
     pub at: Moment,
     /// The stream.
-    pub stream: StreamId,
+    pub stream: TransportStream,
     /// The message's name.
     pub message: String,
     /// What the message is about.
@@ -128,7 +128,7 @@ pub(super) struct StreamFacts {
     pub(super) problems: [u64; 3],
     pub(super) story: VecDeque<StoryLine>,
     pub(super) steps_left_out: u64,
-    id: StreamId,
+    id: TransportStream,
     service: String,
     ends: [SocketAddr; 2],
     how: EndedBy,
@@ -459,5 +459,24 @@ impl<'a> SeenMessage<'a, '_> {
             Kind::Text(_) => (None, values.text(node, MAX_NAME)),
             _ => (None, None),
         }
+    }
+}
+
+/// Adds what a client said of itself to what is known; the same thing said twice is kept once.
+pub(super) fn add_identity(known: &mut Vec<Identity>, identity: Identity) {
+    let same = |have: &&mut Identity| {
+        have.kind == identity.kind
+            && (have.id == identity.id || have.id.is_none() || identity.id.is_none())
+            && (have.name == identity.name
+                || have.name.is_none()
+                || identity.name.is_none()
+                || have.id == identity.id && have.id.is_some())
+    };
+    match known.iter_mut().find(same) {
+        Some(have) => {
+            have.id = have.id.take().or(identity.id);
+            have.name = identity.name.or(have.name.take());
+        }
+        None => known.push(identity),
     }
 }

@@ -12,7 +12,6 @@ mod literal;
 mod names;
 mod parse;
 mod parse_path;
-mod parse_value;
 mod path;
 mod scan;
 #[cfg(test)]
@@ -82,7 +81,7 @@ enum BooleanExpr {
 /// What is asked of the values at a path. It holds if one of them passes.
 enum Check {
     Present,
-    Compare(Comparison, Literal),
+    Compare(CompareOp, Literal),
     In(Vec<SetItem>),
     Contains(Literal),
     #[cfg(feature = "regex")]
@@ -98,7 +97,7 @@ enum SetItem {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
+enum CompareOp {
     Eq,
     Ne,
     Lt,
@@ -331,9 +330,9 @@ impl Check {
 impl SetItem {
     fn contains<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
         match self {
-            SetItem::One(literal) => Comparison::Eq.holds(order(scope, value, literal)),
+            SetItem::One(literal) => CompareOp::Eq.holds(order(scope, value, literal)),
             SetItem::Range(from, to) => {
-                Comparison::Ge.holds(order(scope, value, from)) && Comparison::Le.holds(order(scope, value, to))
+                CompareOp::Ge.holds(order(scope, value, from)) && CompareOp::Le.holds(order(scope, value, to))
             }
         }
     }
@@ -345,16 +344,16 @@ fn order<'a>(scope: &RecordScope<'a>, value: RecordValue<'a>, literal: &Literal)
     time.or_else(|| compare::compare(&scope.leaf(value), literal))
 }
 
-impl Comparison {
+impl CompareOp {
     /// Whether the comparison holds for an order; `None` is that of values of different kinds.
     fn holds(self, order: Option<std::cmp::Ordering>) -> bool {
         match self {
-            Comparison::Eq => order.is_some_and(|o| o.is_eq()),
-            Comparison::Ne => order.is_none_or(|o| o.is_ne()),
-            Comparison::Lt => order.is_some_and(|o| o.is_lt()),
-            Comparison::Le => order.is_some_and(|o| o.is_le()),
-            Comparison::Gt => order.is_some_and(|o| o.is_gt()),
-            Comparison::Ge => order.is_some_and(|o| o.is_ge()),
+            CompareOp::Eq => order.is_some_and(|o| o.is_eq()),
+            CompareOp::Ne => order.is_none_or(|o| o.is_ne()),
+            CompareOp::Lt => order.is_some_and(|o| o.is_lt()),
+            CompareOp::Le => order.is_some_and(|o| o.is_le()),
+            CompareOp::Gt => order.is_some_and(|o| o.is_gt()),
+            CompareOp::Ge => order.is_some_and(|o| o.is_ge()),
         }
     }
 }

@@ -44,8 +44,7 @@ pub struct Stream {
     pub backward: SocketAddr,
 }
 
-impl Stream {
-}
+impl Stream {}
 
 /// What the first captured frame of a TCP stream shows of its opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -187,7 +187,7 @@ impl Emit for RecordEmitter<'_> {
     }
 
     fn event(&mut self, at: Moment, event: Event) {
-        let bytes = Counts { payload: 0, ..Counts::of_event(&event) };
+        let bytes = Counts { payload: 0, ..event.counts() };
         self.count(event.from, |c| c.add(bytes));
         let event = match &self.pseudonyms {
             Some(pseudonyms) => {

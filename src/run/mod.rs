@@ -1,6 +1,6 @@
 //! Carrying out what was asked for: captures are read, decoded, and handed to an output, on one thread or on several.
 //!
-//! A [`Reading`] says what is read. A [`Run`] opens it and reads it to its end into any [`Output`]; a [`Printer`], the output that prints records,
+//! A [`Reading`] says what is read. A [`CaptureRun`] opens it and reads it to its end into any [`Output`]; a [`Printer`], the output that prints records,
 //! may be carried out by several threads. This folder knows captures, the pipeline and outputs. It knows no option of the command line
 //! and no exit status.
 //!
@@ -66,21 +66,21 @@ pub struct RunOutcome {
 }
 
 /// A run that is ready to begin.
-pub struct Run {
+pub struct CaptureRun {
     read_loop: ReadLoop,
     pipeline: Pipeline,
     threads: usize,
     quiet: bool,
 }
 
-impl Run {
+impl CaptureRun {
     /// Opens what is to be read.
     ///
     /// # Errors
     /// An interface or a file to write that cannot be opened. Captures are opened later, one after another.
-    pub fn new(reading: &Reading, setup: Setup) -> Result<Run, RunError> {
+    pub fn new(reading: &Reading, setup: Setup) -> Result<CaptureRun, RunError> {
         let read_loop = ReadLoop::new(reading)?;
-        Ok(Run { read_loop, pipeline: Pipeline::new(setup), threads: reading.threads, quiet: reading.quiet })
+        Ok(CaptureRun { read_loop, pipeline: Pipeline::new(setup), threads: reading.threads, quiet: reading.quiet })
     }
 
     /// Standard output, which may share a terminal with the line that shows the progress of this run.

@@ -2,7 +2,6 @@
 //!
 //! Every captured payload byte is counted once, as explained, opaque, undecoded or closed; bytes that were never captured are counted as lost.
 
-use super::{Event, EventKind};
 use crate::tree::{Buffer, Kind, Tree, mark};
 
 /// Byte counts of a direction, a stream, a service or the whole.
@@ -29,18 +28,6 @@ impl Counts {
         let (opaque, undecoded) = opaque_and_undecoded(tree);
         let explained = payload.saturating_sub(opaque + undecoded);
         Counts { payload: payload.max(undecoded), explained, opaque, undecoded, ..Counts::default() }
-    }
-
-    /// The counts of an event: those of a gap are lost, those of bytes that became no message are undecoded.
-    pub fn of_event(event: &Event) -> Counts {
-        let length = event.length.unwrap_or(0);
-        let undecoded = |bytes| Counts { payload: bytes, undecoded: bytes, ..Counts::default() };
-        match event.kind {
-            EventKind::Gap => Counts { lost: length, ..Counts::default() },
-            EventKind::Undecoded => undecoded(length),
-            EventKind::Resync { passed_over } => undecoded(passed_over),
-            _ => Counts::default(),
-        }
     }
 
     /// Adds the counts of something else.

@@ -133,9 +133,21 @@ impl Event {
         Event { bytes: passed.bytes, ..self }
     }
 
+    /// The bytes that the event accounts for: those of a gap are lost, those that became no message are undecoded.
+    pub fn counts(&self) -> Counts {
+        let length = self.length.unwrap_or(0);
+        let undecoded = |bytes| Counts { payload: bytes, undecoded: bytes, ..Counts::default() };
+        match self.kind {
+            EventKind::Gap => Counts { lost: length, ..Counts::default() },
+            EventKind::Undecoded => undecoded(length),
+            EventKind::Resync { passed_over } => undecoded(passed_over),
+            _ => Counts::default(),
+        }
+    }
+
     /// How many of the bytes that the event is about became no message and are not shown in `bytes`.
     pub fn cut(&self) -> u64 {
-        Counts::of_event(self).undecoded.saturating_sub(self.bytes.len() as u64)
+        self.counts().undecoded.saturating_sub(self.bytes.len() as u64)
     }
 }
 

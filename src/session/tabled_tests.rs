@@ -46,7 +46,7 @@ impl Emit for Heard {
     }
 
     fn event(&mut self, _: Moment, event: Event) {
-        self.bytes.add(Counts::of_event(&event));
+        self.bytes.add(event.counts());
         assert_eq!(event.cut(), 0, "the bytes that became no message are shown: {event:?}");
         match event.kind {
             EventKind::Undecoded => {

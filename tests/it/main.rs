@@ -28,6 +28,7 @@ mod keys;
 mod keys_damage;
 mod late_join;
 mod layers;
+mod layers_cycles;
 mod layers_docs;
 mod layers_names;
 mod layers_signatures;

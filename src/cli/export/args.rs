@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::super::args::ReadArgs;
+use super::super::read_args::ReadArgs;
 use super::super::size;
 
 /// What is taken out of captures.

@@ -11,7 +11,7 @@ use crate::out::Record;
 use crate::out::chat::{chat_json, chat_text};
 use crate::out::tree::{AnnotationStore, Annotator};
 use crate::pipeline::Output;
-use crate::run::{Beside, Run};
+use crate::run::{Beside, CaptureRun};
 
 /// Bytes of names that are kept from record to record.
 const KEEP: usize = 64 << 10;
@@ -20,7 +20,7 @@ const BUFFER: usize = 64 << 10;
 
 pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, limit, ending, .. } = Plan::new(&args.read)?;
-    let run = Run::new(&reading, setup)?;
+    let run = CaptureRun::new(&reading, setup)?;
     let mut collector = ChatPrinter {
         chat: Chat::default(),
         names: Annotator::default(),

@@ -16,12 +16,12 @@ use crate::out::Record;
 use crate::output_file::{Access, Inputs, OutputFile, Spool};
 use crate::pipeline::{Output, StreamOver};
 use crate::remark::say;
-use crate::run::Run;
+use crate::run::CaptureRun;
 
 pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
     let fail = |error| CliError::File(file_name(&args.output), error);
-    let run = Run::new(&reading, setup)?;
+    let run = CaptureRun::new(&reading, setup)?;
     std::fs::create_dir_all(&args.output).map_err(fail)?;
     let max_file = args.max_file_size as u64;
     let lists = Lists::new(&args.output, &reading.inputs, args.read.json).map_err(fail)?;

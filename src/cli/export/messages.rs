@@ -18,7 +18,7 @@ use crate::pdu::{LINK_TYPE, MOST_BYTES, PduWriter};
 use crate::pipeline::Output;
 use crate::pseudonyms::Pseudonyms;
 use crate::remark::say;
-use crate::run::Run;
+use crate::run::CaptureRun;
 
 /// Bytes of names that are kept from record to record.
 const KEEP: usize = 64 << 10;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
         large: 0,
         error: None,
     };
-    let mut outcome = Run::new(&reading, setup)?.into_output(&mut packets);
+    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut packets);
     if let Some(error) = packets.error.take() {
         return Err(fail(error));
     }

@@ -15,7 +15,7 @@ use crate::out::{Body, Record};
 use crate::output_file::Access;
 use crate::pipeline::Output;
 use crate::remark::say;
-use crate::run::Run;
+use crate::run::CaptureRun;
 
 pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     let extension = args.output.extension().map(|end| end.to_string_lossy().to_lowercase());
@@ -28,7 +28,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
         }
     };
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
-    let run = Run::new(&reading, setup)?;
+    let run = CaptureRun::new(&reading, setup)?;
     let mut file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let json = JsonWriter::new(JsonOptions { spans: false, redact });
     let mut collector =

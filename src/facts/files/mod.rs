@@ -17,7 +17,7 @@ use marks::FileMarks;
 use transfer::FilePart;
 pub use transfer::{FileTransfer, PartOrder, Piece};
 
-use super::{MessageValues, StreamId, refused};
+use super::{MessageValues, TransportStream, refused};
 use crate::record::{Body, Record};
 use crate::session::EventKind;
 use crate::table::{FileRole, MessageDef};
@@ -33,7 +33,7 @@ const MAX_ASKED: usize = 1024;
 const MAX_KEYS: usize = 1024;
 
 /// What belongs to one transfer: the stream, and what its messages have in common.
-type FileKey = (StreamId, String);
+type FileKey = (TransportStream, String);
 
 /// Collects files. Records go in in capture order; files that are over come out.
 pub struct Files {
@@ -47,7 +47,7 @@ pub struct Files {
     /// The names of lists that were asked for.
     asked_lists: HashMap<FileKey, String>,
     /// Numbers that open files, by the stream that brought them; the latest at last.
-    keys: VecDeque<(StreamId, Vec<u32>)>,
+    keys: VecDeque<(TransportStream, Vec<u32>)>,
     over: Vec<FileTransfer>,
     entries: Vec<ListEntry>,
 }
@@ -103,7 +103,7 @@ impl Files {
     }
 
     /// A stream is over: so are its files.
-    pub fn stream_over(&mut self, stream: StreamId) {
+    pub fn stream_over(&mut self, stream: TransportStream) {
         self.end(|key, _| key.0 == stream);
         self.asked_lists.retain(|key, _| key.0 != stream);
     }
@@ -133,7 +133,12 @@ impl Files {
         self.listed.is_full()
     }
 
-    fn message(&mut self, seen: &FileMessage<'_, '_>, stream: StreamId, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
+    fn message(
+        &mut self,
+        seen: &FileMessage<'_, '_>,
+        stream: TransportStream,
+        keep: &mut dyn FnMut(&[u8]) -> Option<u64>,
+    ) {
         let FileMessage { record, marks, def, .. } = seen;
         if let Some(key) = marks.first(FileRole::Key) {
             self.learn_key(stream, marks, key.index);
@@ -243,7 +248,7 @@ impl Files {
     fn whole(
         &mut self,
         seen: &FileMessage<'_, '_>,
-        stream: StreamId,
+        stream: TransportStream,
         bytes: &[u8],
         keep: &mut dyn FnMut(&[u8]) -> Option<u64>,
     ) {
@@ -343,7 +348,7 @@ impl Files {
         self.over.push(file);
     }
 
-    fn learn_key(&mut self, stream: StreamId, marks: &FileMarks<'_>, list: u32) {
+    fn learn_key(&mut self, stream: TransportStream, marks: &FileMarks<'_>, list: u32) {
         let numbers = marks.values.tree.members(list).filter_map(|(_, node)| marks.values.number(node));
         let key: Vec<u32> = numbers.filter_map(|number| u32::try_from(number).ok()).collect();
         if key.iter().all(|number| *number == 0) {
@@ -357,7 +362,7 @@ impl Files {
     }
 }
 
-fn new_file(seen: &FileMessage<'_, '_>, stream: StreamId) -> FileTransfer {
+fn new_file(seen: &FileMessage<'_, '_>, stream: TransportStream) -> FileTransfer {
     let record = seen.record;
     FileTransfer {
         service: record.service.to_string(),

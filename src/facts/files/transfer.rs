@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::listed::ListedFile;
 use crate::capture::Moment;
-use crate::facts::StreamId;
+use crate::facts::TransportStream;
 use crate::session::Side;
 
 /// Parts of one file that are kept apart; neighbours are joined.
@@ -41,7 +41,7 @@ pub struct FileTransfer {
     /// The service's name.
     pub service: String,
     /// The stream.
-    pub stream: StreamId,
+    pub stream: TransportStream,
     /// The side that sent the file, or said no.
     pub from: Option<Side>,
     /// Number of its first record.
@@ -105,7 +105,7 @@ pub(super) struct FilePart<'a> {
 
 impl FileTransfer {
     /// A file of which nothing is known yet, in the stream `stream` since the record `first_record`.
-    pub(super) fn new(protocol: &'static str, stream: StreamId, first_record: u64) -> FileTransfer {
+    pub(super) fn new(protocol: &'static str, stream: TransportStream, first_record: u64) -> FileTransfer {
         FileTransfer {
             protocol,
             service: String::new(),

@@ -1,11 +1,11 @@
 //! Sessions as JSON. `docs/json.md` describes the keys.
 
 use super::earlier;
-use crate::facts::{Identity, IdentityValue, Place, Session, SessionStream, StoryLine, StoryOutcome};
+use crate::facts::{Identity, IdentityValue, Place, ClientSession, SessionStream, StoryLine, StoryOutcome};
 use crate::out::json::{JsonObject, json_list, json_object, json_round_trips, number, string};
 
 /// Appends a session as one JSON object; `story` adds its story.
-pub fn session_json(session: &Session, story: bool, out: &mut Vec<u8>) {
+pub fn session_json(session: &ClientSession, story: bool, out: &mut Vec<u8>) {
     json_object(out, |o| {
         o.number("session", session.number);
         o.text("protocol", &session.protocol);
@@ -39,7 +39,7 @@ pub fn session_json(session: &Session, story: bool, out: &mut Vec<u8>) {
     });
 }
 
-fn json_requests(session: &Session, o: &mut JsonObject<'_>) {
+fn json_requests(session: &ClientSession, o: &mut JsonObject<'_>) {
     let requests = &session.requests;
     o.counts(
         "requests",

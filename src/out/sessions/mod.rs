@@ -8,7 +8,7 @@ use super::csv::csv_cell;
 use crate::capture::Time;
 use crate::captured::escape;
 use crate::digits::milliseconds;
-use crate::facts::{Identity, IdentityValue, Session};
+use crate::facts::{Identity, IdentityValue, ClientSession};
 pub use json::session_json;
 pub use text::session_text;
 
@@ -16,7 +16,7 @@ pub use text::session_text;
 pub const SESSION_COLUMNS: &str = "session,protocol,client,who,start,end,duration_ms,streams,places,messages_client,messages_server,requests_sent,requests_answered,requests_refused,requests_unanswered,p50_ms,p95_ms,max_ms,network_p50_ms,slowest,slowest_network_ms,errors,warnings,notes,first_record,last_record";
 
 /// Appends a session as one line of comma-separated values.
-pub fn session_csv(session: &Session, out: &mut Vec<u8>) {
+pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
     let [note, warning, error] = session.problems;
     let [client, server] = session.messages();
     let requests = &session.requests;
@@ -60,12 +60,12 @@ pub fn session_csv(session: &Session, out: &mut Vec<u8>) {
 }
 
 /// What the client said of itself before it said something else of the same kind.
-fn earlier(session: &Session) -> impl Iterator<Item = &Identity> {
+fn earlier(session: &ClientSession) -> impl Iterator<Item = &Identity> {
     let latest = session.latest();
     session.who.iter().filter(move |identity| !latest.iter().any(|known| std::ptr::eq(*known, *identity)))
 }
 
-fn who_text(session: &Session) -> String {
+fn who_text(session: &ClientSession) -> String {
     let parts: Vec<String> = session.latest().into_iter().map(identity_text).collect();
     parts.join(", ")
 }

@@ -6,11 +6,11 @@ use super::{earlier, identity_text, place_name, time_text, who_text};
 use crate::capture::Time;
 use crate::captured::escape;
 use crate::digits::milliseconds;
-use crate::facts::{Session, StoryOutcome};
+use crate::facts::{ClientSession, StoryOutcome};
 use crate::record::EndedBy;
 
 /// A session as a block of text; `story` adds its story.
-pub fn session_text(session: &Session, story: bool, out: &mut String) {
+pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
     let (start, end) = (time_text(session.start.time), time_text(session.end.time));
     let length = milliseconds(session.duration()) / 1000.0;
     let _ = writeln!(out, "session {}  {}  {}", session.number, session.protocol, session.client);
@@ -73,7 +73,7 @@ pub fn session_text(session: &Session, story: bool, out: &mut String) {
     out.push('\n');
 }
 
-fn story_text(session: &Session, out: &mut String) {
+fn story_text(session: &ClientSession, out: &mut String) {
     if session.steps_left_out > 0 {
         let _ = writeln!(out, "  story     {} steps in the middle are left out", session.steps_left_out);
     } else {
@@ -96,7 +96,7 @@ fn story_text(session: &Session, out: &mut String) {
 }
 
 /// What the network did to the times of replies, and what the servers did.
-fn network_text(session: &Session, out: &mut String) {
+fn network_text(session: &ClientSession, out: &mut String) {
     let mut parts: Vec<String> = Vec::new();
     for (end, times) in [("server", &session.to_server), ("client", &session.to_client)] {
         let Some(half) = times.percentile(50) else { continue };

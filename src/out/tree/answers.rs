@@ -2,7 +2,7 @@
 
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;
-use super::annotations::Annotations;
+use super::annotation_store::Annotations;
 use super::painted;
 use super::value::TreeView;
 use crate::captured::Captured;

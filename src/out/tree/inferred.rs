@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::annotations::AnnotationStore;
+use super::annotation_store::AnnotationStore;
 use super::hashing::RandomSeed;
 use crate::table::{ReadAs, Tables, TypeDef};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text, mark};

@@ -7,7 +7,7 @@ use super::super::scratch::{SCRATCH_BYTES, TextWriter};
 use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::{ValueKey, ValueTexts};
 use super::TreeOptions;
-use super::annotations::Annotations;
+use super::annotation_store::Annotations;
 use super::meaning::meaning;
 use super::value::{self, TreeView};
 use crate::captured::is_control;

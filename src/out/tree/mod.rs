@@ -1,5 +1,6 @@
 //! Annotated trees for the eye: one line for the message, one line a field with its value, its name and what it means.
 
+mod annotation_store;
 mod annotations;
 mod answers;
 mod hashing;
@@ -23,7 +24,8 @@ use crate::proto::{Event, EventKind, Message};
 use crate::record::{Body, Record};
 use crate::table::Tables;
 use crate::tree::Tree;
-pub use annotations::{AnnotationRange, AnnotationStore, Annotations, Annotator, RecordAnnotator, TimeForm};
+pub use annotation_store::{AnnotationRange, AnnotationStore, Annotations};
+pub use annotations::{Annotator, RecordAnnotator, TimeForm};
 use lines::{LineState, lines};
 pub use meaning::meaning;
 use problems::problem_lines;

@@ -1,8 +1,7 @@
 //! Texts of 8 bits that are not UTF-8. A server that writes Latin-1 does so in every such text: that is said of the first one of a connection. Further ones are
 //! counted, and their number is said where their direction ends.
 
-use super::super::{Context, EventKind, Moment, Side};
-use super::session::MoulSession;
+use super::super::{Context, Side};
 use crate::table::ServiceId;
 
 /// The note of such a text.
@@ -26,6 +25,11 @@ pub(super) struct ReadMessage<'a> {
 }
 
 impl LatinTexts {
+    /// How many texts of a direction were in Latin-1 without a note of it. They count as said from now on.
+    pub(super) fn take_unsaid(&mut self, from: Side) -> u64 {
+        std::mem::take(from.of(&mut self.unsaid))
+    }
+
     /// Takes notes of what was said before out of a message. Returns whether the message is still in the outline: the first message with such a note
     /// has to be in the tree, since only some of its notes are taken out.
     pub(super) fn say_once(&mut self, read: &ReadMessage<'_>, context: &mut Context<'_>) -> bool {
@@ -44,17 +48,5 @@ impl LatinTexts {
             *unsaid += context.tree.leave_out(LATIN_1, first);
         }
         false
-    }
-}
-
-impl MoulSession {
-    /// A direction is over: says how many of its texts were in Latin-1, beyond the one of which that was said.
-    pub(super) fn count_latin_texts(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
-        let text = match std::mem::take(from.of(&mut self.latin.unsaid)) {
-            0 => return,
-            1 => "1 more text is not UTF-8: read as Latin-1".to_string(),
-            n => format!("{n} more texts are not UTF-8: read as Latin-1"),
-        };
-        self.say(from, EventKind::Remark, text, at, context);
     }
 }

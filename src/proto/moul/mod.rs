@@ -10,6 +10,7 @@ mod gamemgr;
 mod half;
 pub mod keys;
 mod keystream;
+mod joined_key;
 mod latin;
 mod meanings;
 mod natives;
@@ -19,6 +20,7 @@ mod rejoin;
 pub mod sdl;
 mod search;
 mod secrets;
+mod service_search;
 mod session;
 #[cfg(test)]
 mod session_tests;

@@ -2,7 +2,7 @@
 
 use super::super::{LazyTables, Opening, Verdict};
 use super::PORT;
-use super::rejoin::service_of;
+use super::service_search::service_of;
 use super::search::Bench;
 use crate::table::Evaluator;
 use crate::tree::Tree;

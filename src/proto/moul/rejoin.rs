@@ -2,53 +2,18 @@
 
 use super::super::{Context, EventKind, Moment, Opening, Side};
 use super::half::Stage;
-use super::keys::{KeyRing, KeystreamStart, SEARCH_FAILED, SEARCH_FOUND, SessionHint, SessionLine, session_text};
+use super::joined_key::JoinedKey;
+use super::keys::{KeyRing, KeystreamStart, SessionHint, session_text};
 use super::keystream::{Keystream, LOOK, Position, WINDOW};
-use super::search::{Bench, Search, SearchResult, search};
+use super::search::Bench;
+use super::service_search::{LOOK_CLEAR, service_of};
 use super::session::MoulSession;
 use super::settings::MoulSettings;
-use crate::session::{Requests, Secret};
+use crate::session::Secret;
 use crate::table::{ServiceId, Tables};
 
-/// Bytes of a direction that are looked at for messages in clear.
-const LOOK_CLEAR: usize = 4096;
 /// A keystream is not run further than this, whatever a key file says: that would take seconds and more.
 const MOST_USED: u64 = 1 << 30;
-
-/// Evidence that makes a connection known by its messages alone.
-const PROOF: i32 = 90;
-
-/// The service whose messages are found in a connection's bytes, in clear: the one that proves most, and whether the sides are
-/// the other way round.
-pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option<(ServiceId, bool)> {
-    let tables = bench.tables;
-    let mut best = None;
-    for (i, service) in tables.services().iter().enumerate() {
-        if service.header.is_empty() || service.name == "handshake" {
-            continue;
-        }
-        let id = ServiceId(i as u32);
-        for (swapped, bytes) in [(false, [opening.client, opening.server]), (true, [opening.server, opening.client])] {
-            let sides = [Side::Client, Side::Server].into_iter().zip(bytes);
-            let bits: i32 = sides.map(|(side, bytes)| proved(id, side, bytes, bench)).sum();
-            if bits >= PROOF && best.is_none_or(|(_, _, most)| bits > most) {
-                best = Some((id, swapped, bits));
-            }
-        }
-    }
-    best.map(|(id, swapped, _)| (id, swapped))
-}
-
-/// How much evidence there is that one direction holds messages of a service.
-fn proved(service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> i32 {
-    let bytes = bytes.get(..LOOK_CLEAR).unwrap_or(bytes);
-    let asked = Requests::default();
-    match search(&Search::anywhere(service, side, bytes, &asked), bench) {
-        // Bytes that had to be passed over are evidence against it.
-        SearchResult::Join { at, bits, .. } => bits - (at as i32 / 64),
-        SearchResult::Nothing { .. } => 0,
-    }
-}
 
 impl MoulSession {
     /// The first bytes are no connection's beginning.
@@ -237,28 +202,6 @@ fn used_at(number: u32, sequences: [Option<u32>; 2], side: Side, offset: u64) ->
     let here = first.wrapping_add(offset as u32);
     let used = here.wrapping_sub(number);
     (used <= u32::MAX / 2).then_some(u64::from(used))
-}
-
-/// A session key that opens a connection, or one direction of it so far.
-pub(super) struct JoinedKey {
-    line: SessionLine,
-    file: String,
-    /// The capture carries the key: its searches are taken from the budget.
-    carried: bool,
-}
-
-impl JoinedKey {
-    /// Takes a search from what a run may make, and its price from the budget of carried keys. Returns whether both had something left.
-    fn may_search(&self, keys: &KeyRing) -> bool {
-        (!self.carried || keys.budget.take_keystream(SEARCH_FAILED)) && keys.may_search()
-    }
-
-    /// The search found what it looked for: most of its price goes back.
-    fn search_found(&self, keys: &KeyRing) {
-        if self.carried {
-            keys.budget.return_keystream(SEARCH_FAILED - SEARCH_FOUND);
-        }
-    }
 }
 
 /// Where the keystreams of client and server stand, and the service whose messages prove it.

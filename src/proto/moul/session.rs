@@ -7,7 +7,7 @@ use super::half::{Half, Stage};
 use super::keys::Deriver;
 use super::latin::LatinTexts;
 use super::recognise::begins;
-use super::rejoin::JoinedKey;
+use super::joined_key::JoinedKey;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::{Added, Store};
 use crate::captured::Captured;
@@ -243,6 +243,16 @@ impl MoulSession {
         }
         let event = Event::new(EventKind::Undecoded, &self.service_name, side, text);
         context.emit.event(at, event.about(passed.offset, passed.length).with_passed(passed));
+    }
+
+    /// A direction is over: says how many of its texts were in Latin-1, beyond the one of which that was said.
+    pub(super) fn count_latin_texts(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
+        let text = match self.latin.take_unsaid(from) {
+            0 => return,
+            1 => "1 more text is not UTF-8: read as Latin-1".to_string(),
+            n => format!("{n} more texts are not UTF-8: read as Latin-1"),
+        };
+        self.say(from, EventKind::Remark, text, at, context);
     }
 }
 

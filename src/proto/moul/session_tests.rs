@@ -43,7 +43,7 @@ impl Emit for Heard {
     }
 
     fn event(&mut self, at: Moment, event: Event) {
-        self.bytes.add(Counts::of_event(&event));
+        self.bytes.add(event.counts());
         let word = match event.kind {
             EventKind::Key { .. } => "key",
             EventKind::Resync { .. } => "resync",

@@ -2,9 +2,21 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::many::Count;
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Node, Severity, TextKind, TypeRef, mark};
+
+/// A length, as far as it is known before reading.
+pub(super) enum Count {
+    Units(u64),
+    Bytes(u64),
+    Rest,
+    Zero,
+    To(u8),
+    /// To these bytes, by their place in the tables.
+    Until(u32),
+    /// To a blank.
+    Blanks,
+}
 
 /// How many bytes something has, and how many of them, from the first, are its content. The others end it.
 pub(super) struct FoundEnd {
@@ -25,8 +37,7 @@ impl<T: TreeSink> Run<'_, T> {
                 FoundEnd { all: n, content: n }
             }
             Count::Zero => {
-                let content =
-                    super::many::zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
+                let content = zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
                 FoundEnd { all: content + unit, content }
             }
             Count::To(end) => {
@@ -140,4 +151,12 @@ impl<T: TreeSink> Run<'_, T> {
         self.check_number(def, node, value as u64);
         Ok(value as u64)
     }
+}
+
+/// Where the first zero unit begins.
+pub(super) fn zero_at(bytes: &[u8], unit: usize) -> Option<usize> {
+    if unit == 1 {
+        return memchr::memchr(0, bytes);
+    }
+    bytes.as_chunks::<2>().0.iter().position(|u| *u == [0, 0]).map(|i| i * 2)
 }

@@ -2,24 +2,11 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::extent::FoundEnd;
+use super::extent::{Count, FoundEnd, zero_at};
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{
     Buffer, Kind, Node, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
 };
-
-/// A length, as far as it is known before reading.
-pub(super) enum Count {
-    Units(u64),
-    Bytes(u64),
-    Rest,
-    Zero,
-    To(u8),
-    /// To these bytes, by their place in the tables.
-    Until(u32),
-    /// To a blank.
-    Blanks,
-}
 
 impl<T: TreeSink> Run<'_, T> {
     /// Evaluates a length. A count that comes before the value is read here and becomes a span.
@@ -275,12 +262,4 @@ fn ends_with_zero(bytes: &[u8], unit: usize) -> bool {
 /// How many bytes the zero units at the end take.
 fn zeros_at_end(bytes: &[u8], unit: usize) -> usize {
     bytes.iter().rev().take_while(|b| **b == 0).count() / unit * unit
-}
-
-/// Where the first zero unit begins.
-pub(super) fn zero_at(bytes: &[u8], unit: usize) -> Option<usize> {
-    if unit == 1 {
-        return memchr::memchr(0, bytes);
-    }
-    bytes.as_chunks::<2>().0.iter().position(|u| *u == [0, 0]).map(|i| i * 2)
 }

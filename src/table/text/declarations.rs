@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::error::TableError;
 use super::lex::{Lexer, PlacedToken, Tok};
-use super::protocol::ProtocolAst;
+use super::protocol_syntax::ProtocolAst;
 use super::syntax::*;
 use crate::tree::Severity;
 

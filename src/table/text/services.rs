@@ -4,38 +4,6 @@ use super::super::error::TableError;
 use super::declarations::TableParser;
 use super::syntax::*;
 
-/// How the messages of a service follow each other, where the table says so.
-#[derive(Debug, Clone, Default)]
-pub(in crate::table) struct FramingAst {
-    /// `begins STRUCT`: the structure that every message begins with.
-    pub(in crate::table) begins: Option<NameAst>,
-    /// `selects EXPR`: what the numbers of messages are compared with.
-    pub(in crate::table) selects: Option<ExprAst>,
-    /// `anycase`: letters of a text that selects are compared without their case.
-    pub(in crate::table) any_case: bool,
-    /// `length EXPR`: how many bytes a message has.
-    pub(in crate::table) length: Option<ExprAst>,
-    /// `max N`: no message is longer.
-    pub(in crate::table) max: Option<u64>,
-    pub(in crate::table) frame: ServiceFrame,
-    /// `resync BYTES`: what every message begins with.
-    pub(in crate::table) resync: Option<Vec<u8>>,
-}
-
-/// Where a message of a service ends.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ServiceFrame {
-    /// Where its layout, or its length, says.
-    #[default]
-    Layout,
-    /// Behind these bytes, which are no part of any field.
-    Ends(Vec<u8>),
-    /// After this many bytes.
-    Fixed(u32),
-    /// Where the datagram ends, or the stream.
-    Whole,
-}
-
 /// What may stand in the braces of a service beside the fields of a header.
 const STATEMENTS: [&str; 7] = ["begins", "selects", "length", "ends", "fixed", "whole", "resync"];
 

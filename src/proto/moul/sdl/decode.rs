@@ -24,7 +24,7 @@ const MAX_DEPTH: u32 = 24;
 
 /// The first list of a record: variables with values. Its argument is the version of the descriptor that was named before it.
 fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = SdlNames::of(run) else {
+    let Some(names) = Store::names(run) else {
         return Err(Stop::Unknown);
     };
     let Some(descriptor) = descriptor(run, cursor, names, call) else {
@@ -43,7 +43,7 @@ fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 /// The second list: variables with records. Several readings are possible in rare cases; the first that ends where the
 /// region ends is taken.
 fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = SdlNames::of(run) else {
+    let Some(names) = Store::names(run) else {
         return Err(Stop::Unknown);
     };
     let undecoded = run.tree.nodes().last().is_some_and(|node| node.kind == Kind::Undecoded);
@@ -105,7 +105,7 @@ const NO_OBJECT: u64 = 0x8000;
 
 /// An object of the class whose number precedes it, or `null`.
 fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = SdlNames::of(run) else {
+    let Some(names) = Store::names(run) else {
         return Err(Stop::Unknown);
     };
     let node = run.open(cursor, call.name, call.ty, call.marks);

@@ -1,8 +1,7 @@
 //! The names and types of `sdl.table` that the code needs, looked up once.
 
 use super::descriptor::SimpleType;
-use super::store::Store;
-use crate::table::{Run, Tables};
+use crate::table::Tables;
 use crate::tree::{Sym, TypeRef};
 
 /// How many types of values there are.
@@ -42,25 +41,8 @@ pub(super) struct SdlNames {
 }
 
 impl SdlNames {
-    /// The names in the tables of this run; `None` if the tables have no `sdl.table`. They are looked up once and kept in the store.
-    pub(super) fn of(run: &mut Run<'_>) -> Option<SdlNames> {
-        let tables = run.tables;
-        let here = std::ptr::from_ref(tables).addr();
-        let store = run.state.context.as_mut().and_then(|context| context.downcast_mut::<Store>());
-        let Some(store) = store else {
-            return Self::look_up(tables);
-        };
-        match store.names {
-            Some((of, names)) if of == here => Some(names),
-            _ => {
-                let names = Self::look_up(tables)?;
-                store.names = Some((here, names));
-                Some(names)
-            }
-        }
-    }
-
-    fn look_up(tables: &Tables) -> Option<SdlNames> {
+    /// The names in `tables`; `None` if these have no `sdl.table`.
+    pub(super) fn look_up(tables: &Tables) -> Option<SdlNames> {
         let sym = |name: &str| tables.sym(name);
         let ty = |name: &str| tables.type_named(name);
         let mut values = [None; TYPES];

@@ -8,7 +8,7 @@ use super::descriptor::{Descriptor, NestedType};
 use super::engine;
 use super::names::SdlNames;
 use super::parse::{Parsed, SdlError, parse};
-use crate::table::Evaluator;
+use crate::table::{Evaluator, Run};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -47,6 +47,24 @@ pub struct Store {
 }
 
 impl Store {
+    /// The names in the tables of this run; `None` if the tables have no `sdl.table`. They are looked up once and kept in the store.
+    pub(super) fn names(run: &mut Run<'_>) -> Option<SdlNames> {
+        let tables = run.tables;
+        let here = std::ptr::from_ref(tables).addr();
+        let store = run.state.context.as_mut().and_then(|context| context.downcast_mut::<Store>());
+        let Some(store) = store else {
+            return SdlNames::look_up(tables);
+        };
+        match store.names {
+            Some((of, names)) if of == here => Some(names),
+            _ => {
+                let names = SdlNames::look_up(tables)?;
+                store.names = Some((here, names));
+                Some(names)
+            }
+        }
+    }
+
     /// A store that knows nothing yet but the states of the engine.
     pub fn new() -> Self {
         Self::default()

@@ -1,14 +1,16 @@
 //! Parses expressions, and explains what cannot be parsed. Paths and values have files of their own.
 
+mod value;
+
 use std::ops::Range;
 
 use super::hints;
 use super::keys::RecordKey;
 use super::names::FilterNames;
-use super::parse_value::Asked;
 use super::path::Path;
-use super::{BooleanExpr, Check, Comparison, FilterError};
+use super::{BooleanExpr, Check, CompareOp, FilterError};
 use crate::suggest::suggestion;
+use value::Asked;
 
 /// The most parentheses and `not`s within each other.
 const DEPTH: usize = 100;
@@ -180,8 +182,8 @@ impl<'a> FilterParser<'a> {
         Ok(BooleanExpr::Test(path, check))
     }
 
-    fn comparison(&mut self) -> ParseResult<Option<Comparison>> {
-        use Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
+    fn comparison(&mut self) -> ParseResult<Option<CompareOp>> {
+        use CompareOp::{Eq, Ge, Gt, Le, Lt, Ne};
         let signs = [("==", Eq), ("!=", Ne), ("<=", Le), (">=", Ge), ("<", Lt), (">", Gt)];
         let words = [("eq", Eq), ("ne", Ne), ("le", Le), ("ge", Ge), ("lt", Lt), ("gt", Gt)];
         let at = self.at;

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::hints;
-use super::keys::{KeyKind, KeyParts, RecordKey};
-use super::literal::{Literal, NumberLiteral};
-use super::names::{Unknown, Vocabulary, vocabulary_of};
-use super::parse::{FilterParser, ParseResult, PathTarget, WORDS};
-use super::{Check, Comparison, SetItem};
+use super::super::hints;
+use super::super::keys::{KeyKind, KeyParts, RecordKey};
+use super::super::literal::{Literal, NumberLiteral};
+use super::super::names::{Unknown, Vocabulary, vocabulary_of};
+use super::super::{Check, CompareOp, SetItem};
+use super::{FilterParser, ParseResult, PathTarget, WORDS};
 
 /// The most bytes a compiled regular expression may take.
 #[cfg(feature = "regex")]
@@ -16,7 +16,7 @@ const REGEX_SIZE: usize = 1 << 20;
 /// What a condition asks of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    Compare(Comparison),
+    Compare(CompareOp),
     /// The operator that looks into texts.
     Text(&'static str),
     Flag,
@@ -98,7 +98,7 @@ impl FilterParser<'_> {
 
     /// The values after `in`: in braces, or a network without them.
     pub(super) fn set(&mut self, target: PathTarget) -> ParseResult<Vec<SetItem>> {
-        let asked = Asked::Compare(Comparison::Eq);
+        let asked = Asked::Compare(CompareOp::Eq);
         self.skip_blanks();
         let at = self.at;
         if !self.take("{") {
@@ -118,8 +118,8 @@ impl FilterParser<'_> {
             let (literal, place) = self.raw_value(false)?;
             items.push(match range_of(&literal) {
                 Some((from, to)) => {
-                    self.check(&from, &place, target, Asked::Compare(Comparison::Ge))?;
-                    self.check(&to, &place, target, Asked::Compare(Comparison::Le))?;
+                    self.check(&from, &place, target, Asked::Compare(CompareOp::Ge))?;
+                    self.check(&to, &place, target, Asked::Compare(CompareOp::Le))?;
                     SetItem::Range(from, to)
                 }
                 None => {
@@ -184,7 +184,7 @@ impl FilterParser<'_> {
 
     /// A text in quotes. In double quotes a backslash escapes quotes and itself, and begins `\n`, `\t` and `\uXXXX`;
     /// before any other character, and in single quotes, it is a backslash.
-    pub(super) fn quoted(&mut self, regex: bool) -> ParseResult<String> {
+    pub(in crate::filter) fn quoted(&mut self, regex: bool) -> ParseResult<String> {
         let start = self.at;
         let mut chars = self.rest().char_indices();
         let quote = chars.next().map_or('"', |c| c.1);
@@ -226,9 +226,9 @@ impl FilterParser<'_> {
 }
 
 /// Whether a record's key can have this value.
-fn check_key(literal: &Literal, key: &RecordKey, comparison: Comparison) -> Result<(), String> {
+fn check_key(literal: &Literal, key: &RecordKey, comparison: CompareOp) -> Result<(), String> {
     let raw = &literal.raw;
-    let ordered = !matches!(comparison, Comparison::Eq | Comparison::Ne);
+    let ordered = !matches!(comparison, CompareOp::Eq | CompareOp::Ne);
     match key.kind {
         KeyKind::Number if literal.number.is_none() => {
             let hint = hints::misread_literal(key.name, raw).unwrap_or_default();

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::align::{LaneMatches, LaneView, StreamScope};
-use super::compare::{CompareOptions, Finding, LostMessages, PairFindings, PairMatches, Work, said};
-use super::content::IdentityMark;
-use super::digest::{Loss, MessageDigest};
-use super::lcs::{Match, holes};
-use super::pairing::StreamPair;
-use super::renaming::{MarkParts, Naming, Said, Scope, Verdict};
+use super::super::align::{LaneMatches, StreamScope};
+use super::super::content::IdentityMark;
+use super::super::digest::{Loss, MessageDigest};
+use super::super::lane::LaneView;
+use super::super::lcs::{Match, holes};
+use super::super::pairing::StreamPair;
+use super::super::renaming::{MarkParts, Naming, NamingVerdict, Said, Scope};
+use super::{CompareOptions, Finding, LostMessages, PairFindings, PairMatches, Work, said};
 
 /// A reply that is later by less than this is never called slower, in nanoseconds.
 const SLOWER_BY: i64 = 5_000_000;
@@ -172,7 +173,7 @@ impl Judge<'_, '_> {
         let (mut fits, mut last) = (true, None);
         for (a, b) in x.iter().zip(y) {
             let naming = Naming { kind: self.scope.kind(a.kind), a: a.value, b: b.value };
-            let Verdict::Contradicts(known, by) = self.work.renaming.verdict(naming) else { continue };
+            let NamingVerdict::Contradicts(known, by) = self.work.renaming.verdict(naming) else { continue };
             if naming.kind != a.kind && self.work.is_answered_alike(at, self.partners) {
                 continue;
             }

@@ -1,13 +1,16 @@
 //! What is the same in two digests, and what is different: the part of the work that needs no fields.
 
+mod judge;
+
 use std::collections::{HashMap, HashSet};
 
-use super::align::{Hints, LaneMatches, LaneView, StreamScope, align, exact_key};
+use super::align::{Hints, LaneMatches, StreamScope, align};
 use super::digest::{CaptureDigest, LaneDigest, MessageDigest, NO_PEER};
-use super::judge::Judge;
+use super::lane::{LaneView, exact_key};
 use super::lcs::Match;
 use super::pairing::{StreamPair, pair_streams};
-use super::renaming::{Ballot, MarkParts, Naming, Renaming, Said, Scope, Verdict, match_sets};
+use super::renaming::{Ballot, MarkParts, Naming, NamingVerdict, Renaming, Said, Scope, match_sets};
+use judge::Judge;
 
 /// Of a hundred messages, so many have the same numbers in both captures where these are copies of one.
 const COPIES: usize = 80;
@@ -263,7 +266,7 @@ impl<'d> Work<'d> {
             let (x, y) = (MarkParts::new(self.a.marks_of(left)), MarkParts::new(self.b.marks_of(right)));
             for (a, b) in x.plain.iter().zip(&y.plain) {
                 let naming = Naming { kind: scope(number).kind(a.kind), a: a.value, b: b.value };
-                let against = matches!(self.renaming.verdict(naming), Verdict::Contradicts(..));
+                let against = matches!(self.renaming.verdict(naming), NamingVerdict::Contradicts(..));
                 if against && !(naming.kind != a.kind && self.is_answered_alike(at, partners)) {
                     out.push(naming);
                 }

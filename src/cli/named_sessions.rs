@@ -1,0 +1,32 @@
+//! Sessions with the names that earlier records give. It prints nothing.
+
+use crate::facts::{ClientSession, Sessions};
+use crate::out::Record;
+use crate::out::tree::{AnnotationStore, Annotator};
+
+/// Bytes of names that are kept from record to record.
+const KEEP: usize = 64 << 10;
+
+/// Collects sessions, with the names that earlier records give.
+#[derive(Default)]
+pub(super) struct NamedSessions {
+    sessions: Sessions,
+    names: Annotator,
+    store: AnnotationStore,
+}
+
+impl NamedSessions {
+    /// Takes the next record. Returns the sessions that are over by then.
+    pub(super) fn record(&mut self, record: &Record<'_>) -> Vec<ClientSession> {
+        self.store.clear(KEEP);
+        let range = self.names.next(record, &mut self.store);
+        let names = self.store.get(range);
+        self.sessions.record(record, &|node| names.name_of(node).map(|(name, _)| name));
+        self.sessions.take_finished()
+    }
+
+    /// The captures are over: every session is.
+    pub(super) fn finish(&mut self) -> Vec<ClientSession> {
+        self.sessions.finish()
+    }
+}

@@ -1,0 +1,168 @@
+//! The words that every command which reads captures takes, with their help.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::given::ProtocolArgs;
+use super::size::{self, Bound};
+use crate::out::tree::TimeForm;
+use crate::output_file::Inputs;
+
+/// Reading captures.
+#[derive(Args, Debug, Clone, Default)]
+pub struct ReadArgs {
+    /// Captures (pcap, pcapng; plain, gzip or zstd), read as one in the order given; `-` is standard input
+    #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail", "read_file"])]
+    pub captures: Vec<PathBuf>,
+    /// The same as a CAPTURE, as tshark and tcpdump have it
+    #[arg(short = 'r', value_name = "FILE", id = "read_file")]
+    pub read_files: Vec<PathBuf>,
+    /// Capture on an interface, such as lo or any, until Ctrl-C
+    #[arg(short, long, value_name = "IFACE")]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
+    pub interface: Option<String>,
+    /// With -i: only what a capture filter keeps, such as 'tcp port 14617' (man pcap-filter)
+    #[arg(short = 'f', long, value_name = "FILTER", requires = "interface")]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
+    pub capture_filter: Option<String>,
+    /// With -i: keep what was captured, as pcapng; a file that is there is replaced once the capture ends
+    #[arg(short, long, value_name = "FILE", requires = "interface")]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
+    pub write: Option<PathBuf>,
+    /// List the interfaces that can be captured on
+    #[arg(short = 'D', long)]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
+    pub list_interfaces: bool,
+    /// Decode what another program still appends to a capture, across its ring of files (dumpcap -b), until Ctrl-C
+    #[arg(long, value_name = "FILE")]
+    pub tail: Option<PathBuf>,
+    /// The protocols' own options.
+    #[command(flatten)]
+    pub protocols: ProtocolArgs,
+    /// One JSON object a line, for jq
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// With --json: every field with its name, type and place in the bytes
+    #[arg(long, global = true)]
+    pub spans: bool,
+    /// The bytes below each message, coloured as their fields
+    #[arg(short = 'x', long = "bytes")]
+    pub bytes: bool,
+    /// One aligned line a record: number, time, stream, service, direction, message, and what it is about
+    #[arg(long)]
+    pub oneline: bool,
+    /// The time before each record, in trees and lines
+    #[arg(short = 't', long = "time", value_name = "FORM", default_value = "absolute")]
+    pub time: TimeWord,
+    /// Hide passwords, login hashes, tokens and session keys, so that the output can be shown around
+    #[arg(long, global = true)]
+    pub redact: bool,
+    /// Replace what tells who somebody is by pseudonyms, the same ones wherever FILE is given; FILE is made where it does not exist
+    #[arg(long, value_name = "FILE", conflicts_with = "write")]
+    pub pseudonyms: Option<PathBuf>,
+    /// With --pseudonyms: move all times back, by as much wherever FILE is given
+    #[arg(long, requires = "pseudonyms")]
+    pub shift_time: bool,
+    /// More message tables, or other ones in place of the embedded; may be given several times
+    #[arg(long, value_name = "FILE", global = true)]
+    pub tables: Vec<PathBuf>,
+    /// Decode a port's connections as a protocol, such as tcp:14000=moul
+    #[arg(long, value_name = "PORT=PROTOCOL")]
+    pub decode_as: Vec<String>,
+    /// Only the records an expression keeps, such as 'message == "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'
+    #[arg(short = 'Y', long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// Only the records of this session, by the number that `moulsniff sessions` gives it; the captures are read twice
+    #[arg(long, value_name = "N")]
+    pub session: Option<u64>,
+    /// One line a record with these values, tab-separated below a header: record keys and field paths, separated by commas
+    #[arg(long, value_name = "A,B,C")]
+    pub columns: Option<String>,
+    /// Comma-separated values for spreadsheets: with --columns, or the keys every record has
+    #[arg(long)]
+    pub csv: bool,
+    /// Stop after N records
+    #[arg(short = 'c', value_name = "N")]
+    pub count: Option<u64>,
+    /// How many threads work, at most 8 [default: one for each core]. The output does not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub color: When,
+    /// Exit with 3 when something was undecoded, lost, cut or not opened by any key, or when nothing was recognised
+    #[arg(long)]
+    pub strict: bool,
+    /// No progress and no summary on standard error
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say which packets have a wrong IPv4, TCP or UDP checksum; where a capture was taken on the sending machine they are normal
+    #[arg(long)]
+    pub checksums: bool,
+    /// Largest message that is put together: a number of bytes, or with a suffix such as 64K, 16M, 1G
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
+    pub max_message: usize,
+    /// Bytes of one direction of a stream that may wait for bytes before them; beyond, what is missing is given up
+    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size::parse)]
+    pub max_stream: usize,
+    /// Bytes of all streams together that may wait for bytes before them, and as many again for the rest of their messages
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size::parse)]
+    pub max_total: usize,
+    /// What the compressed parts of one message may become together
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
+    pub max_decompressed: usize,
+    /// How many bytes --json and -x show of each run that became no message
+    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = size::parse)]
+    pub max_undecoded: usize,
+    /// Text that may be printed beyond 256 bytes for each byte of a message: then messages with much text lose their fields. `none`: no bound
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size::parse_or_none)]
+    pub max_output: Bound,
+}
+
+/// The values of `-t`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TimeWord {
+    /// The time of day in UTC.
+    #[default]
+    Absolute,
+    /// The time of day in the zone of this machine, or in the one that TZ names.
+    Local,
+    /// Seconds since the first record.
+    Relative,
+    /// Seconds since the record before.
+    Delta,
+}
+
+impl TimeWord {
+    /// The form that the word stands for.
+    pub fn form(self) -> TimeForm {
+        match self {
+            TimeWord::Absolute | TimeWord::Local => TimeForm::Absolute,
+            TimeWord::Relative => TimeForm::Relative,
+            TimeWord::Delta => TimeForm::Delta,
+        }
+    }
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl ReadArgs {
+    /// Every file that the command reads.
+    pub(super) fn inputs(&self) -> Inputs {
+        let protocols: Vec<PathBuf> = self.protocols.paths().collect();
+        let captures = self.captures.iter().chain(&self.read_files).chain(&self.tail);
+        let all = captures.chain(&self.tables).chain(&self.pseudonyms).chain(&protocols);
+        Inputs::of(all.map(PathBuf::as_path))
+    }
+}

@@ -1,0 +1,37 @@
+//! One stream of a session, as outputs show it.
+
+use std::net::SocketAddr;
+
+use crate::capture::Moment;
+use crate::record::{Counts, EndedBy, RoundTrips};
+use crate::session::Transport;
+
+/// A stream of either transport.
+pub type TransportStream = (Transport, u32);
+
+/// One stream of a session.
+#[derive(Clone, Debug)]
+pub struct SessionStream {
+    /// Which.
+    pub id: TransportStream,
+    /// The service's name.
+    pub service: String,
+    /// The client's address and port.
+    pub client: SocketAddr,
+    /// The server's address and port.
+    pub server: SocketAddr,
+    /// The frame of its first record.
+    pub start: Moment,
+    /// The frame of its last record.
+    pub end: Moment,
+    /// How it ended.
+    pub how: EndedBy,
+    /// Messages of the client and of the server.
+    pub messages: [u64; 2],
+    /// Bytes of both directions.
+    pub bytes: Counts,
+    /// How long the network takes to its ends, as far as the capture shows it.
+    pub round_trips: RoundTrips,
+    /// Whether the stream says by itself whose it is. Otherwise it was joined because its address has no other session.
+    pub certain: bool,
+}

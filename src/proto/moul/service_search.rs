@@ -1,0 +1,43 @@
+//! Which service does a connection belong to whose beginning was not captured? Its messages tell, where they are in clear.
+
+use super::super::{Opening, Side};
+use super::search::{Bench, Search, SearchResult, search};
+use crate::session::Requests;
+use crate::table::ServiceId;
+
+/// Bytes of a direction that are looked at for messages in clear.
+pub(super) const LOOK_CLEAR: usize = 4096;
+/// Evidence that makes a connection known by its messages alone.
+const PROOF: i32 = 90;
+
+/// The service whose messages are found in a connection's bytes, in clear: the one that proves most, and whether the sides are
+/// the other way round.
+pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option<(ServiceId, bool)> {
+    let tables = bench.tables;
+    let mut best = None;
+    for (i, service) in tables.services().iter().enumerate() {
+        if service.header.is_empty() || service.name == "handshake" {
+            continue;
+        }
+        let id = ServiceId(i as u32);
+        for (swapped, bytes) in [(false, [opening.client, opening.server]), (true, [opening.server, opening.client])] {
+            let sides = [Side::Client, Side::Server].into_iter().zip(bytes);
+            let bits: i32 = sides.map(|(side, bytes)| proved(id, side, bytes, bench)).sum();
+            if bits >= PROOF && best.is_none_or(|(_, _, most)| bits > most) {
+                best = Some((id, swapped, bits));
+            }
+        }
+    }
+    best.map(|(id, swapped, _)| (id, swapped))
+}
+
+/// How much evidence there is that one direction holds messages of a service.
+fn proved(service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> i32 {
+    let bytes = bytes.get(..LOOK_CLEAR).unwrap_or(bytes);
+    let asked = Requests::default();
+    match search(&Search::anywhere(service, side, bytes, &asked), bench) {
+        // Bytes that had to be passed over are evidence against it.
+        SearchResult::Join { at, bits, .. } => bits - (at as i32 / 64),
+        SearchResult::Nothing { .. } => 0,
+    }
+}
