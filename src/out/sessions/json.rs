@@ -1,7 +1,7 @@
 //! Sessions as JSON. `docs/json.md` describes the keys.
 
 use super::earlier;
-use crate::facts::{Identity, IdentityValue, Place, ClientSession, SessionStream, StoryLine, StoryOutcome};
+use crate::facts::{ClientSession, Identity, IdentityValue, Place, SessionStream, StoryLine, StoryOutcome};
 use crate::out::json::{JsonObject, json_list, json_object, json_round_trips, number, string};
 
 /// Appends a session as one JSON object; `story` adds its story.

@@ -8,7 +8,7 @@ use super::csv::csv_cell;
 use crate::capture::Time;
 use crate::captured::escape;
 use crate::digits::milliseconds;
-use crate::facts::{Identity, IdentityValue, ClientSession};
+use crate::facts::{ClientSession, Identity, IdentityValue};
 pub use json::session_json;
 pub use text::session_text;
 

@@ -2,8 +2,8 @@
 
 use super::super::{LazyTables, Opening, Verdict};
 use super::PORT;
-use super::service_search::service_of;
 use super::search::Bench;
+use super::service_search::service_of;
 use crate::table::Evaluator;
 use crate::tree::Tree;
 

@@ -4,10 +4,10 @@
 
 use super::super::{Context, Decoded, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
 use super::half::{Half, Stage};
+use super::joined_key::JoinedKey;
 use super::keys::Deriver;
 use super::latin::LatinTexts;
 use super::recognise::begins;
-use super::joined_key::JoinedKey;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::{Added, Store};
 use crate::captured::Captured;
