@@ -31,7 +31,7 @@ pub(super) fn event_body(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
             out.extend_from_slice(b",\"request\":");
             number(out, *request);
             out.extend_from_slice(b",\"waited_ms\":");
-            out.extend_from_slice(format!("{}", crate::digits::milliseconds(waited)).as_bytes());
+            out.extend_from_slice(format!("{}", crate::digits::milliseconds(*waited)).as_bytes());
             out.extend_from_slice(b",\"message\":");
             string(out, message);
         }
