@@ -1,18 +1,21 @@
 //! The trees and bytes of some hundred rows in the binary form that `data.js` reads.
 //!
 //! All numbers are unsigned LEB128, lowest bits first; signed ones are zigzag-coded. A chunk is: the number of texts, each as
-//! its length in bytes and UTF-8 (text 0 is empty and not written); the number of rows; the rows. A row is
+//! its length in bytes and UTF-8 (text 0 is empty and not written); the number of forms; the number of rows; the rows. A form is
+//! what many nodes have in common (`forms.rs`): name, type, kind, marks, buffer, length in bits, and the bits of what else a
+//! node has. A row is
 //!
 //! - the text of its message's explanation,
 //! - the number of buffers, each: how it was made (0 captured, 1 decompressed, 2 decrypted, 3 expanded, 4 reassembled), its
 //!   length, how many of its bytes follow, and these bytes,
-//! - the number of nodes, each: how many descendants follow it, name, type, kind, marks, buffer, the distance of its first bit
-//!   from the one of the node before it (signed), its length in bits, its value, the text of what the value means, the text of
-//!   what earlier records call it, and where that is not empty the record that said so,
+//! - the number of nodes, each: its form, and where the form says so: how many descendants follow it, the distance of its first
+//!   bit from where it was expected (signed), its length in bits; its value; where the form says so the text of what the value
+//!   means, and the text of what earlier records call it with the record that said so,
 //! - the number of problems, each: severity (0 note, 1 warning, 2 error), node, text.
 //!
-//! Values are numbers for integers and booleans, nothing for structures, lists and nulls, texts for everything else; bytes
-//! have the number 0, since the node says where they are.
+//! A node is expected to begin where the one before it began where that is its parent, and where that ended otherwise. Values
+//! are numbers for integers and booleans, nothing for structures, lists, nulls and bytes (the node says where they are), texts
+//! for everything else. Values that `--redact` hides are texts whatever their kind.
 
 use std::collections::HashMap;
 
@@ -20,11 +23,11 @@ use super::super::json;
 use super::super::problem::problem_text;
 use super::super::scratch::Scratch;
 use super::super::tree::{Annotations, meaning};
-use crate::captured::Captured;
+use super::forms::{NodeForm, NodeForms, ValueKey, ValueTexts, has};
 use crate::leb128::{put, zigzag};
 use crate::proto::Message;
 use crate::table::Tables;
-use crate::tree::{Buffer, BufferOrigin, Kind, Node, Severity, Sym, TextKind, Tree, TypeRef, decode_text, mark};
+use crate::tree::{Buffer, BufferOrigin, Kind, Node, Severity, Sym, TextKind, Tree, decode_text, mark};
 
 /// Bytes of one buffer that a report holds; of longer ones the rest is counted.
 const MAX_BUFFER: usize = 64 << 10;
@@ -39,7 +42,10 @@ pub(super) struct ChunkBuilder {
     rows: u64,
     body: Vec<u8>,
     texts: Vec<u8>,
-    known: HashMap<Box<str>, u64>,
+    known: HashMap<Box<str>, u32>,
+    forms: NodeForms,
+    form_bytes: Vec<u8>,
+    values: ValueTexts,
     scratch: Scratch,
     text: String,
     bytes: Vec<u8>,
@@ -67,7 +73,7 @@ impl ChunkBuilder {
 
     /// How many bytes wait, before compression.
     pub(super) fn size(&self) -> usize {
-        self.body.len() + self.texts.len()
+        self.body.len() + self.texts.len() + self.form_bytes.len()
     }
 
     /// Adds a row that has no tree.
@@ -85,18 +91,12 @@ impl ChunkBuilder {
         self.buffers(source);
         let count = tree.len().min(MAX_NODES);
         self.put(count.into());
-        let mut before = 0;
+        let mut expected = 0;
         for (index, node) in (0..count).zip(tree.nodes()) {
-            self.node(source, index, node, count);
-            self.put(zigzag(i64::from(node.start) - i64::from(before)));
-            before = node.start;
-            self.put(node.bits.into());
-            self.value(source, node);
-            let called = names.take(index).filter(|_| !self.is_hidden(node));
-            self.put_text(called.map_or("", |(name, _)| name));
-            if let Some((_, record)) = called.filter(|(name, _)| !name.is_empty()) {
-                self.put(record);
-            }
+            let called = names.take(index).filter(|(name, _)| !name.is_empty() && !self.is_hidden(node));
+            let below = node.end.min(count).saturating_sub(index + 1);
+            self.node(source, node, Surroundings { below, expected, called });
+            expected = if below > 0 { node.start } else { node.start.saturating_add(node.bits) };
         }
         self.problems(source);
     }
@@ -106,10 +106,17 @@ impl ChunkBuilder {
         let mut all = Vec::with_capacity(self.size() + 16);
         put(&mut all, self.known.len() as u64);
         all.extend_from_slice(&self.texts);
+        put(&mut all, self.forms.len());
+        all.extend_from_slice(&self.form_bytes);
         put(&mut all, self.rows);
         all.extend_from_slice(&self.body);
-        (self.rows, self.body, self.texts) = (0, Vec::new(), Vec::new());
+        self.rows = 0;
+        self.body.clear();
+        self.texts.clear();
+        self.form_bytes.clear();
         self.known.clear();
+        self.forms.clear();
+        self.values.clear();
         all
     }
 
@@ -140,62 +147,88 @@ impl ChunkBuilder {
         }
     }
 
-    /// The part of a node before its place.
-    fn node(&mut self, source: ReportSource<'_>, index: u32, node: &Node, count: u32) {
-        self.put(u64::from(node.end.min(count).saturating_sub(index + 1)));
+    fn node(&mut self, source: ReportSource<'_>, node: &Node, around: Surroundings<'_>) {
+        let meaning = self.meaning(source, node);
+        let name = source.tree.dynamic(node.name).map(|name| self.number_of(name.raw()));
+        let form = NodeForm {
+            tables: std::ptr::from_ref(source.tables).addr(),
+            name: name.unwrap_or(node.name.0),
+            dynamic: name.is_some(),
+            ty: node.ty.0,
+            kind: kind_number(node.kind),
+            marks: node.marks,
+            buffer: node.buffer.0,
+            bits: 0,
+            has: 0,
+        };
+        let hidden = self.is_hidden(node);
+        let form = form.with(node, around.has(node, meaning, hidden));
+        let (number, is_new) = self.forms.number(form);
+        if is_new {
+            self.put_form(source, node, form);
+        }
+        self.put(number.into());
+        if form.has & has::DESCENDANTS != 0 {
+            self.put(around.below.into());
+        }
+        if form.has & has::PLACE != 0 {
+            self.put(zigzag(i64::from(node.start) - i64::from(around.expected)));
+        }
+        if form.has & has::LENGTH != 0 {
+            self.put(node.bits.into());
+        }
+        self.value(source, node, hidden);
+        if meaning != 0 {
+            self.put(meaning.into());
+        }
+        if let Some((name, record)) = around.called {
+            self.put_text(name);
+            self.put(record);
+        }
+    }
+
+    fn put_form(&mut self, source: ReportSource<'_>, node: &Node, form: NodeForm) {
         // Elements of lists have no name: the page counts them.
-        let name = source.tree.dynamic(node.name).map_or_else(|| source.tables.name(node.name), Captured::raw);
-        self.put_text(if node.name == Sym::ELEMENT { "" } else { name });
-        self.put_text(type_text(source.tables, node.ty));
-        self.body.extend_from_slice(&[self.kind(node), node.marks]);
-        self.put(node.buffer.0.into());
-    }
-
-    fn kind(&self, node: &Node) -> u8 {
-        if self.is_hidden(node) {
-            return NUMBER;
-        }
-        match node.kind {
-            Kind::Struct => 0,
-            Kind::List => 1,
-            Kind::Null => 2,
-            Kind::Unsigned => 3,
-            Kind::Signed => 4,
-            Kind::Unsigned64 => 5,
-            Kind::Signed64 => 6,
-            Kind::F32 => 7,
-            Kind::F64 => 8,
-            Kind::Bool => 9,
-            Kind::Uuid => 10,
-            Kind::UuidBe => 11,
-            Kind::Ipv4 => 12,
-            Kind::Text(_) => 13,
-            Kind::Bytes => 14,
-            Kind::Number => NUMBER,
-            Kind::Undecoded => 16,
+        let name = match form.dynamic {
+            true => form.name,
+            false if node.name == Sym::ELEMENT => 0,
+            false => self.number_of(source.tables.name(node.name)),
+        };
+        let ty = self.number_of(source.tables.type_def(node.ty).map_or("", |def| &def.text));
+        for number in [name, ty, form.kind.into(), form.marks.into(), form.buffer.into(), form.bits, form.has.into()] {
+            put(&mut self.form_bytes, number.into());
         }
     }
 
-    /// A node's value, and what it means.
-    fn value(&mut self, source: ReportSource<'_>, node: &Node) {
-        if self.is_hidden(node) {
-            let hidden = format!("<redacted, {} bytes>", node.bits.div_ceil(8));
-            self.put_text(&hidden);
-            return self.put_text("");
+    fn value(&mut self, source: ReportSource<'_>, node: &Node, hidden: bool) {
+        if hidden {
+            return self.put_text(&format!("<redacted, {} bytes>", node.bits.div_ceil(8)));
         }
         match node.kind {
-            Kind::Struct | Kind::List | Kind::Null => {}
+            Kind::Struct | Kind::List | Kind::Null | Kind::Bytes | Kind::Undecoded => {}
             Kind::Unsigned | Kind::Unsigned64 | Kind::Bool => self.put(node.value),
             Kind::Signed | Kind::Signed64 => self.put(zigzag(node.value as i64)),
-            Kind::Bytes | Kind::Undecoded => self.put(0),
             Kind::Text(kind) => self.put_captured(source, node, kind),
             _ => self.put_other(source, node),
+        }
+    }
+
+    /// The number of the text that says what a node's value means; 0 for none.
+    fn meaning(&mut self, source: ReportSource<'_>, node: &Node) -> u32 {
+        if !matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64) || self.is_hidden(node) {
+            return 0;
+        }
+        let key = ValueKey::of(source.tables, node);
+        if let Some(known) = self.values.get(key) {
+            return known;
         }
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
         meaning(source.tables, node, &mut bytes);
-        self.put_text(&String::from_utf8_lossy(&bytes));
+        let number = self.number_of(&String::from_utf8_lossy(&bytes));
         self.bytes = bytes;
+        self.values.keep(key, number);
+        number
     }
 
     fn put_captured(&mut self, source: ReportSource<'_>, node: &Node, kind: TextKind) {
@@ -219,13 +252,23 @@ impl ChunkBuilder {
     }
 
     fn put_other(&mut self, source: ReportSource<'_>, node: &Node) {
-        let (mut bytes, mut scratch) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.scratch));
+        // Of floats the number says all; of other kinds the bytes do.
+        let key = matches!(node.kind, Kind::F32 | Kind::F64).then(|| ValueKey::of(source.tables, node));
+        if let Some(known) = key.and_then(|key| self.values.get(key)) {
+            return self.put(known.into());
+        }
+        // Only the bytes are taken: a new scratch buffer would be an allocation for each value.
+        let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        let mut w = scratch.writer(&mut bytes);
+        let mut w = self.scratch.writer(&mut bytes);
         json::unquoted(source.tables, source.tree, source.captured, node, &mut w);
         w.finish();
-        self.put_text(&String::from_utf8_lossy(&bytes));
-        (self.bytes, self.scratch) = (bytes, scratch);
+        let number = self.number_of(&String::from_utf8_lossy(&bytes));
+        self.bytes = bytes;
+        if let Some(key) = key {
+            self.values.keep(key, number);
+        }
+        self.put(number.into());
     }
 
     fn problems(&mut self, source: ReportSource<'_>) {
@@ -250,28 +293,74 @@ impl ChunkBuilder {
         put(&mut self.body, number);
     }
 
-    /// The number of a text, which is added to the chunk's texts where it is new.
     fn put_text(&mut self, text: &str) {
+        let number = self.number_of(text);
+        self.put(number.into());
+    }
+
+    /// The number of a text, which is added to the chunk's texts where it is new.
+    fn number_of(&mut self, text: &str) -> u32 {
         if text.is_empty() {
-            return self.put(0);
+            return 0;
         }
-        let number = match self.known.get(text) {
-            Some(number) => *number,
-            None => {
-                let number = self.known.len() as u64 + 1;
-                self.known.insert(text.into(), number);
-                put(&mut self.texts, text.len() as u64);
-                self.texts.extend_from_slice(text.as_bytes());
-                number
-            }
-        };
-        self.put(number);
+        if let Some(number) = self.known.get(text) {
+            return *number;
+        }
+        let number = self.known.len() as u32 + 1;
+        self.known.insert(text.into(), number);
+        put(&mut self.texts, text.len() as u64);
+        self.texts.extend_from_slice(text.as_bytes());
+        number
     }
 }
 
-/// The number of [`Kind::Number`], and of values that are hidden: a text without quotes.
-const NUMBER: u8 = 15;
+/// What a node's neighbours and earlier records say about it.
+#[derive(Clone, Copy)]
+struct Surroundings<'a> {
+    /// How many nodes follow that are within it.
+    below: u32,
+    /// The bit at which it would begin if nothing lay between it and the node before.
+    expected: u32,
+    /// What earlier records call it, and the record that said so.
+    called: Option<(&'a str, u64)>,
+}
 
-fn type_text(tables: &Tables, ty: TypeRef) -> &str {
-    tables.type_def(ty).map_or("", |def| &def.text)
+impl Surroundings<'_> {
+    /// Bits of [`has`] for a node.
+    fn has(self, node: &Node, meaning: u32, hidden: bool) -> u8 {
+        let varies = matches!(node.kind, Kind::Struct | Kind::List | Kind::Text(_) | Kind::Bytes | Kind::Undecoded);
+        [
+            (self.below > 0, has::DESCENDANTS),
+            (node.start != self.expected, has::PLACE),
+            (varies, has::LENGTH),
+            (meaning != 0, has::MEANING),
+            (self.called.is_some(), has::NAME),
+            (hidden, has::HIDDEN),
+        ]
+        .into_iter()
+        .fold(0, |all, (set, bit)| if set { all | bit } else { all })
+    }
+}
+
+/// A kind's number, as `data.js` knows it.
+fn kind_number(kind: Kind) -> u8 {
+    match kind {
+        Kind::Struct => 0,
+        Kind::List => 1,
+        Kind::Null => 2,
+        Kind::Unsigned => 3,
+        Kind::Signed => 4,
+        Kind::Unsigned64 => 5,
+        Kind::Signed64 => 6,
+        Kind::F32 => 7,
+        Kind::F64 => 8,
+        Kind::Bool => 9,
+        Kind::Uuid => 10,
+        Kind::UuidBe => 11,
+        Kind::Ipv4 => 12,
+        Kind::Text(_) => 13,
+        Kind::Bytes => 14,
+        Kind::Number => 15,
+        Kind::Undecoded => 16,
+    }
 }

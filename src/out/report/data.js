@@ -10,6 +10,7 @@
 /** @typedef {{parent: string, child: string, gone: boolean}} VaultLink */
 /** @typedef {{captures: string[], keys: string[], limits: string[], start: string, frames: number, folded: number, rows: number, chunk: number, columns: [string, string, number][], messages: string[], streams: Stream[], sessions: Session[], requests: number, problems: {error: number, warning: number, note: number}, bytes: Record<string, number>, texts: string[], vault: {nodes: VaultNode[], links: VaultLink[], left_out: number} | null, program: string}} Meta */
 /** @typedef {{name: string, type: string, kind: number, marks: number, buffer: number, start: number, bits: number, value: string | number | bigint, note: string, called: string, by: number, depth: number, end: number, parent: number}} TreeNode */
+/** @typedef {{name: string, type: string, kind: number, marks: number, buffer: number, bits: number, has: number}} Form What many nodes of a chunk have in common. */
 /** @typedef {{severity: number, node: number, text: string}} Problem */
 /** @typedef {{nodes: TreeNode[], buffers: {made: string, length: number, bytes: Uint8Array}[], problems: Problem[], doc: string}} Detail */
 
@@ -33,6 +34,8 @@ const KIND = {
   undecoded: 16,
 };
 const MARK = { span: 1, secret: 2, opaque: 4, guess: 8 };
+/** What follows a form's number where a node is written. */
+const HAS = { descendants: 1, place: 2, length: 4, meaning: 8, name: 16, hidden: 32 };
 const MADE = ['captured', 'decompressed', 'decrypted', 'expanded', 'reassembled'];
 const FLAG = { server: 1, event: 2, refused: 4, unanswered: 8, expects: 16, note: 32, warning: 64, error: 128 };
 
@@ -91,8 +94,8 @@ class ChunkReader {
   }
 }
 
-/** Reads one row's tree. @param {ChunkReader} from @param {string[]} strings @returns {Detail} */
-function readDetail(from, strings) {
+/** Reads one row's tree. @param {ChunkReader} from @param {string[]} strings @param {Form[]} forms @returns {Detail} */
+function readDetail(from, strings, forms) {
   const doc = strings[from.number()];
   const buffers = [];
   for (let count = from.number(); count > 0; count--) {
@@ -105,20 +108,17 @@ function readDetail(from, strings) {
   const open = [];
   /** @type {number[]} How many children of each node were read. */
   const places = [];
-  let start = 0;
+  let expected = 0;
   for (let index = 0, count = from.number(); index < count; index++) {
-    const end = index + 1 + from.number();
-    let name = strings[from.number()];
-    const type = strings[from.number()];
-    const kind = from.byte(),
-      marks = from.byte(),
-      buffer = from.number();
-    const moved = from.number();
-    start += moved % 2 ? -(moved + 1) / 2 : moved / 2;
-    const bits = from.number();
-    const value = readValue(kind, from, strings);
-    const note = strings[from.number()],
-      called = strings[from.number()];
+    const { type, kind, marks, buffer, bits: length, has, name: named } = forms[from.number()];
+    let name = named;
+    const end = index + 1 + (has & HAS.descendants ? from.number() : 0);
+    const start = expected + (has & HAS.place ? unzigzag(from.number()) : 0);
+    const bits = has & HAS.length ? from.number() : length;
+    expected = end > index + 1 ? start : start + bits;
+    const value = readValue(has & HAS.hidden ? KIND.number : kind, from, strings);
+    const note = has & HAS.meaning ? strings[from.number()] : '';
+    const called = has & HAS.name ? strings[from.number()] : '';
     const by = called ? from.number() : 0;
     while (open.length && nodes[open[open.length - 1]].end <= index) open.pop();
     const parent = open.length ? open[open.length - 1] : -1;
@@ -130,7 +130,7 @@ function readDetail(from, strings) {
     nodes.push({
       name,
       type,
-      kind,
+      kind: has & HAS.hidden ? KIND.number : kind,
       marks,
       buffer,
       start,
@@ -152,12 +152,19 @@ function readDetail(from, strings) {
   return { nodes, buffers, problems, doc };
 }
 
+/** The signed number that zigzag coding made `coded` of. @param {number} coded */
+function unzigzag(coded) {
+  return coded % 2 ? -(coded + 1) / 2 : coded / 2;
+}
+
 /** @param {number} kind @param {ChunkReader} from @param {string[]} strings @returns {string | number | bigint} */
 function readValue(kind, from, strings) {
   switch (kind) {
     case KIND.struct:
     case KIND.list:
     case KIND.none:
+    case KIND.bytes:
+    case KIND.undecoded:
       return '';
     case KIND.unsigned:
     case KIND.unsigned64:
@@ -251,8 +258,15 @@ function readChunk(bytes) {
   const from = new ChunkReader(bytes);
   const strings = [''];
   for (let count = from.number(); count > 0; count--) strings.push(from.text());
+  /** @type {Form[]} */
+  const forms = [];
+  for (let count = from.number(); count > 0; count--) {
+    const [name, type] = [strings[from.number()], strings[from.number()]];
+    const [kind, marks, buffer] = [from.number(), from.number(), from.number()];
+    forms.push({ name, type, kind, marks, buffer, bits: from.number(), has: from.number() });
+  }
   const details = [];
-  for (let count = from.number(); count > 0; count--) details.push(readDetail(from, strings));
+  for (let count = from.number(); count > 0; count--) details.push(readDetail(from, strings, forms));
   return details;
 }
 

@@ -9,6 +9,7 @@
 
 mod chunk;
 mod columns;
+mod forms;
 mod vault;
 
 use std::io::{self, Write};
