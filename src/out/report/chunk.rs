@@ -215,7 +215,9 @@ impl ChunkBuilder {
 
     /// The number of the text that says what a node's value means; 0 for none.
     fn meaning(&mut self, source: ReportSource<'_>, node: &Node) -> u32 {
-        if !matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64) || self.is_hidden(node) {
+        if !matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64)
+            || self.is_hidden(node)
+        {
             return 0;
         }
         let key = ValueKey::of(source.tables, node);
