@@ -23,7 +23,7 @@ use super::super::json;
 use super::super::problem::problem_text;
 use super::super::scratch::Scratch;
 use super::super::tree::{Annotations, meaning};
-use super::forms::{NodeForm, NodeForms, ValueKey, ValueTexts, has};
+use super::forms::{NodeForm, NodeForms, NumberKey, NumberTexts, has};
 use crate::leb128::{put, zigzag};
 use crate::proto::Message;
 use crate::table::Tables;
@@ -45,7 +45,7 @@ pub(super) struct ChunkBuilder {
     known: HashMap<Box<str>, u32>,
     forms: NodeForms,
     form_bytes: Vec<u8>,
-    values: ValueTexts,
+    values: NumberTexts,
     scratch: Scratch,
     text: String,
     bytes: Vec<u8>,
@@ -220,7 +220,7 @@ impl ChunkBuilder {
         {
             return 0;
         }
-        let key = ValueKey::of(source.tables, node);
+        let key = NumberKey::of(source.tables, node);
         if let Some(known) = self.values.get(key) {
             return known;
         }
@@ -255,7 +255,7 @@ impl ChunkBuilder {
 
     fn put_other(&mut self, source: ReportSource<'_>, node: &Node) {
         // Of floats the number says all; of other kinds the bytes do.
-        let key = matches!(node.kind, Kind::F32 | Kind::F64).then(|| ValueKey::of(source.tables, node));
+        let key = matches!(node.kind, Kind::F32 | Kind::F64).then(|| NumberKey::of(source.tables, node));
         if let Some(known) = key.and_then(|key| self.values.get(key)) {
             return self.put(known.into());
         }

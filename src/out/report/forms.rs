@@ -92,13 +92,13 @@ impl NodeForms {
 
 /// Texts that were made of a number before: their numbers in the chunk.
 #[derive(Default)]
-pub(super) struct ValueTexts {
-    cache: Vec<Option<(ValueKey, u32)>>,
+pub(super) struct NumberTexts {
+    cache: Vec<Option<(NumberKey, u32)>>,
 }
 
 /// What a text was made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ValueKey {
+pub(super) struct NumberKey {
     /// The tables that `ty` belongs to, by address.
     pub tables: usize,
     /// The type's number.
@@ -109,15 +109,15 @@ pub(super) struct ValueKey {
     pub value: u64,
 }
 
-impl ValueTexts {
-    /// Where the number of the text of `key` is kept, which [`ValueTexts::keep`] fills.
-    pub(super) fn get(&mut self, key: ValueKey) -> Option<u32> {
+impl NumberTexts {
+    /// Where the number of the text of `key` is kept, which [`NumberTexts::keep`] fills.
+    pub(super) fn get(&mut self, key: NumberKey) -> Option<u32> {
         self.cache.resize(CACHED, None);
         self.cache.get(key.place())?.filter(|(known, _)| *known == key).map(|(_, number)| number)
     }
 
     /// Keeps a text's number.
-    pub(super) fn keep(&mut self, key: ValueKey, number: u32) {
+    pub(super) fn keep(&mut self, key: NumberKey, number: u32) {
         if let Some(entry) = self.cache.get_mut(key.place()) {
             *entry = Some((key, number));
         }
@@ -129,10 +129,10 @@ impl ValueTexts {
     }
 }
 
-impl ValueKey {
+impl NumberKey {
     /// The key of a node's value.
     pub(super) fn of(tables: &Tables, node: &Node) -> Self {
-        ValueKey { tables: std::ptr::from_ref(tables).addr(), ty: node.ty.0, bits: node.bits, value: node.value }
+        NumberKey { tables: std::ptr::from_ref(tables).addr(), ty: node.ty.0, bits: node.bits, value: node.value }
     }
 
     fn place(self) -> usize {
