@@ -4,7 +4,7 @@
 //! The elements of a list whose order means nothing are hashed in the order of their own hashes.
 
 use super::hash::{hash_bytes, hash_text, mix};
-use crate::table::{ReadAs, Tables, TypeDef};
+use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text};
 
 /// A number or UUID that stands for a thing of a kind; or, in the marks of a set, where its elements begin and end.
@@ -41,6 +41,8 @@ pub(super) struct CompareRole {
 #[derive(Default)]
 struct TableRoles {
     tables: usize,
+    /// Name and type of the fields with which objects of some class begin.
+    classes: Vec<(Sym, TypeRef)>,
     roles: Vec<Option<Box<CompareRole>>>,
     names: Vec<u64>,
 }
@@ -55,6 +57,8 @@ pub(super) struct HashedMessage {
     pub(super) content: u64,
     /// The hash of the classes of the first objects in it that are told by number.
     pub(super) sort: u64,
+    /// The hash of what differs each time; 0 where there is nothing of that sort.
+    pub(super) volatile: u64,
 }
 
 /// A message as it is hashed.
@@ -86,18 +90,18 @@ impl ContentHasher {
         let at = self.known(view.tables);
         let text = std::mem::take(&mut self.text);
         let Some(roles) = self.known.get(at) else { return HashedMessage::default() };
-        let mut walk = Walker { view, roles, text, classes: 0, sort: 0 };
+        let mut walk = Walker { view, roles, text, classes: 0, sort: 0, volatile: 0 };
         let content = view.tree.get(0).map_or(0, |root| walk.value(0, root, marks));
-        let sort = walk.sort;
+        let (sort, volatile) = (walk.sort, walk.volatile);
         self.text = walk.text;
-        HashedMessage { content, sort }
+        HashedMessage { content, sort, volatile }
     }
 
     /// The hash of one node's value.
     pub(super) fn node(&mut self, view: &ContentView<'_>, index: u32, marks: &mut Vec<IdentityMark>) -> u64 {
         let at = self.known(view.tables);
         let Some(roles) = self.known.get(at) else { return 0 };
-        let mut walk = Walker { view, roles, text: String::new(), classes: 0, sort: 0 };
+        let mut walk = Walker { view, roles, text: String::new(), classes: 0, sort: 0, volatile: 0 };
         view.tree.get(index).map_or(0, |node| walk.value(index, node, marks))
     }
 
@@ -115,7 +119,8 @@ impl ContentHasher {
         let strict = self.strict;
         let roles = (0..).map_while(|ty| tables.type_def(TypeRef(ty)).map(|_| role(tables, TypeRef(ty), strict)));
         let names = tables.names().iter().map(|name| hash_text(name)).collect();
-        self.known.push(TableRoles { tables: id, roles: roles.collect(), names });
+        let classes = tables.families().iter().map(|family| (family.field, family.of)).collect();
+        self.known.push(TableRoles { tables: id, classes, roles: roles.collect(), names });
         self.known.len() - 1
     }
 }
@@ -142,6 +147,7 @@ struct Walker<'a, 'v> {
     text: String,
     classes: usize,
     sort: u64,
+    volatile: u64,
 }
 
 impl Walker<'_, '_> {
@@ -168,7 +174,7 @@ impl Walker<'_, '_> {
         }
         match node.kind {
             Kind::Struct => {
-                self.class(index, node);
+                self.class(index);
                 self.parts(index, 3, marks, |walk, node| walk.name(node.name))
             }
             Kind::List => self.parts(index, 5, marks, |_, _| 7),
@@ -182,13 +188,15 @@ impl Walker<'_, '_> {
         }
     }
 
-    /// Notes the class of an object that is told by number.
-    fn class(&mut self, index: u32, node: &Node) {
-        let told = |def: &TypeDef| matches!(def.read, ReadAs::Family(_));
-        if self.classes < CLASSES && self.view.tables.type_def(node.ty).is_some_and(told) {
+    /// Notes the class of an object that begins with its number.
+    fn class(&mut self, index: u32) {
+        if self.classes >= CLASSES || self.roles.classes.is_empty() {
+            return;
+        }
+        let first = self.view.tree.members(index).next().map(|(_, class)| class);
+        if let Some(class) = first.filter(|first| self.roles.classes.contains(&(first.name, first.ty))) {
             self.classes += 1;
-            let class = self.view.tree.members(index).next().map_or(0, |(_, class)| class.value);
-            self.sort = mix(self.sort, class);
+            self.sort = mix(self.sort, class.value);
         }
     }
 
@@ -202,11 +210,23 @@ impl Walker<'_, '_> {
         let tree = self.view.tree;
         let mut hash = first;
         for (at, node) in tree.members(index) {
-            if !self.is_left_out(at, node) {
+            if self.is_left_out(at, node) {
+                self.differs_each_time(at, node);
+            } else {
                 hash = mix(mix(hash, key(self, node)), self.value(at, node, marks));
             }
         }
         hash
+    }
+
+    /// Notes a value that is left out.
+    fn differs_each_time(&mut self, index: u32, node: &Node) {
+        if !matches!(node.kind, Kind::Struct | Kind::List) {
+            self.volatile = mix(self.volatile, self.leaf(node).0) | 1;
+            return;
+        }
+        let tree = self.view.tree;
+        tree.members(index).for_each(|(at, node)| self.differs_each_time(at, node));
     }
 
     /// A list whose order means nothing.

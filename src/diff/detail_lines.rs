@@ -26,6 +26,8 @@ pub(super) struct FieldComparer<'r> {
     pub(super) scope: StreamScope,
     /// Both messages are tied to requests or replies, so the numbers of their transactions say nothing more.
     pub(super) tied: bool,
+    /// A pairing that is looked for: its line is marked, as if something contradicted it.
+    pub(super) sought: Option<Naming>,
     pub(super) lines: Vec<FieldLine>,
 }
 
@@ -58,11 +60,12 @@ impl FieldComparer<'_> {
         // The hash of a value that identifies something says nothing of the value; the marks do.
         a.marks.iter().zip(&b.marks).find_map(|(x, y)| {
             let naming = Naming { kind: self.scope.kind(x.kind), a: x.value, b: y.value };
-            if self.tied && naming.kind != x.kind {
+            if self.tied && naming.kind != x.kind && self.sought != Some(naming) {
                 return None;
             }
             match self.renaming.verdict(naming) {
                 NamingVerdict::Contradicts(known, said) => Some((naming, known, said)),
+                _ if self.sought == Some(naming) => Some((naming, naming, Said::default())),
                 _ => None,
             }
         })
@@ -116,12 +119,9 @@ impl FieldComparer<'_> {
             for at in 0..both {
                 self.element(path, a, b, Match { a: (hole.a[0] + at) as u32, b: (hole.b[0] + at) as u32 });
             }
-            for at in hole.a[0] + both..hole.a[1] {
-                self.push(&format!("{path}[{at}]"), a.get(at), None);
-            }
-            for at in hole.b[0] + both..hole.b[1] {
-                self.push(&format!("{path}[{at}]"), None, b.get(at));
-            }
+            let rest = |from: usize, to: usize| (from + both..to).collect::<Vec<_>>();
+            self.alone(path, a, &rest(hole.a[0], hole.a[1]), true);
+            self.alone(path, b, &rest(hole.b[0], hole.b[1]), false);
         }
         for one in equal {
             self.element(path, a, b, *one);
@@ -148,11 +148,27 @@ impl FieldComparer<'_> {
                 None => rest.push(at),
             }
         }
-        for at in rest {
-            self.push(&format!("{path}[{at}]"), a.get(at), None);
+        match (rest.as_slice(), free.as_slice()) {
+            // One element in the place of another one.
+            ([left], [right]) => self.push(&format!("{path}[{left}]"), a.get(*left), b.get(*right)),
+            _ => {
+                self.alone(path, a, &rest, true);
+                self.alone(path, b, &free, false);
+            }
         }
-        for at in free {
-            self.push(&format!("{path}[{at}]"), None, b.get(at));
+    }
+
+    /// Elements that only one list has: several of them are one line, with the list's path and a list of them.
+    fn alone(&mut self, path: &str, all: &[DetailValue], places: &[usize], in_a: bool) {
+        let mut values = places.iter().filter_map(|at| all.get(*at)).filter(|value| !value.left_out);
+        let (path, text) = match places {
+            [] => return,
+            [at] => (format!("{path}[{at}]"), values.next().map(DetailValue::json)),
+            _ => (path.to_string(), Some(format!("[{}]", values.map(DetailValue::json).collect::<Vec<_>>().join(",")))),
+        };
+        let values = if in_a { [text, None] } else { [None, text] };
+        if values.iter().any(Option::is_some) {
+            self.lines.push(FieldLine { path, values, same: false, against: None });
         }
     }
 

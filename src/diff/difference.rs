@@ -136,6 +136,8 @@ pub struct DifferenceSum {
     pub kinds: [u64; 7],
     /// Messages that fell into gaps of the first capture, and of the second one.
     pub lost: [u64; 2],
+    /// Pairs of numbers that were seen once in each capture, differ, and were taken for renamed.
+    pub renamed_once: u64,
     /// Messages of each capture that were not compared, because its memory was used up.
     pub not_compared: [u64; 2],
 }
@@ -143,8 +145,8 @@ pub struct DifferenceSum {
 impl DifferenceSum {
     /// The sum of some sections.
     pub fn new(sections: &[Section], comparison: &Comparison<'_>) -> DifferenceSum {
-        let mut sum =
-            DifferenceSum { not_compared: [comparison.a.beyond, comparison.b.beyond], ..DifferenceSum::default() };
+        let not_compared = [comparison.a.beyond, comparison.b.beyond];
+        let mut sum = DifferenceSum { not_compared, renamed_once: comparison.renamed_once, ..DifferenceSum::default() };
         for section in sections {
             sum.same += section.same;
             for field in section.differences.iter().flat_map(|difference| &difference.fields) {
@@ -219,8 +221,9 @@ impl<'c> Teller<'c, '_> {
             Finding::Changed(at) => self.both(at, |two, teller| teller.changed(two)),
             Finding::Renamed { at, naming, known, by, more } => {
                 self.told.insert(naming);
-                self.both(at, |two, teller| teller.renamed(two, [naming, known], by, more))
+                self.both(at, |two, teller| teller.renamed(two, [naming, known], Some(by), more))
             }
+            Finding::Once { at, naming } => self.both(at, |two, teller| teller.renamed(two, [naming, naming], None, 0)),
         }
     }
 
@@ -266,7 +269,7 @@ impl<'c> Teller<'c, '_> {
     /// Fields whose values differ, and forms.
     fn changed(&mut self, two: &Two<'_>) -> (Vec<FieldDifference>, Vec<FieldLine>) {
         let [Some(a), Some(b)] = two.details else { return (vec![unseen()], Vec::new()) };
-        let lines = self.lines(a, b, two.a.peer != NO_PEER && two.b.peer != NO_PEER);
+        let lines = self.lines(a, b, two.a.peer != NO_PEER && two.b.peer != NO_PEER, None);
         let mut out = Vec::new();
         let form = two.a.form != two.b.form;
         if form {
@@ -279,7 +282,7 @@ impl<'c> Teller<'c, '_> {
             }
             let identity = match line.against {
                 Some((naming, ..)) if !self.told.insert(naming) => continue,
-                Some((naming, known, by)) => Some(self.identity(naming, known, by, 0)),
+                Some((naming, known, by)) => Some(self.identity(naming, known, Some(by), 0)),
                 None => None,
             };
             let (path, values) = (Some(line.path.clone()), line.values.clone());
@@ -291,24 +294,24 @@ impl<'c> Teller<'c, '_> {
         (out, lines)
     }
 
-    fn lines(&self, a: &DetailMessage, b: &DetailMessage, tied: bool) -> Vec<FieldLine> {
+    fn lines(&self, a: &DetailMessage, b: &DetailMessage, tied: bool, sought: Option<Naming>) -> Vec<FieldLine> {
         let (renaming, scope) = (&self.comparison.renaming, scope(self.number));
-        let mut comparer = FieldComparer { renaming, scope, tied, lines: Vec::new() };
+        let mut comparer = FieldComparer { renaming, scope, tied, sought, lines: Vec::new() };
         comparer.compare("fields", &a.fields, &b.fields);
         comparer.lines
     }
 
-    /// A number that stands for something else than elsewhere.
+    /// A number that stands for something else than elsewhere; or, where no messages say so, one that stands nowhere else.
     fn renamed(
         &self,
         two: &Two<'_>,
         names: [Naming; 2],
-        by: Said,
+        by: Option<Said>,
         more: u32,
     ) -> (Vec<FieldDifference>, Vec<FieldLine>) {
         let [naming, known] = names;
         let lines = match two.details {
-            [Some(a), Some(b)] => self.lines(a, b, false),
+            [Some(a), Some(b)] => self.lines(a, b, false, by.is_none().then_some(naming)),
             _ => Vec::new(),
         };
         let here = lines.iter().find(|line| line.against.is_some_and(|(other, ..)| other == naming));
@@ -322,7 +325,7 @@ impl<'c> Teller<'c, '_> {
         (vec![field], lines)
     }
 
-    fn identity(&self, naming: Naming, known: Naming, by: Said, more: u32) -> IdentityDifference {
+    fn identity(&self, naming: Naming, known: Naming, by: Option<Said>, more: u32) -> IdentityDifference {
         let find = |digest: &CaptureDigest, index: u32| {
             let message = digest.message(index)?;
             let has = |stream: &&super::digest::StreamDigest| {
@@ -333,7 +336,7 @@ impl<'c> Teller<'c, '_> {
         };
         IdentityDifference {
             kind: self.comparison.kind_name(naming.kind).to_string(),
-            elsewhere: [find(self.comparison.a, by.a), find(self.comparison.b, by.b)],
+            elsewhere: by.map_or([None, None], |by| [find(self.comparison.a, by.a), find(self.comparison.b, by.b)]),
             of_a: known.a == naming.a,
             more,
         }

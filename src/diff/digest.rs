@@ -31,7 +31,9 @@ pub(super) struct MessageDigest {
     pub(super) sort: u64,
     /// Name and fields, without what is volatile and without identities.
     pub(super) content: u64,
-    /// The same with the content of the request that it answers, or of the replies to it.
+    /// The hash of what differs each time; 0 where there is nothing of that sort.
+    pub(super) volatile: u64,
+    /// The content with that of the request that it answers, or of the replies to it.
     pub(super) talk: u64,
     /// Where its identities begin, among [`CaptureDigest::marks`], and where they end.
     pub(super) marks: [u32; 2],
@@ -258,7 +260,7 @@ impl<'f> Digester<'f> {
         let from = self.digest.marks.len() as u32;
         let said = self.hasher.message(&ContentView { ignored: &nodes, ..*view }, &mut self.digest.marks);
         self.ignored = nodes;
-        let HashedMessage { content, sort } = said;
+        let HashedMessage { content, sort, volatile } = said;
         let content = mix(hash, content);
         let (reply_to, elapsed) = message.reply.map_or((0, 0), |reply| (reply.record, reply.nanos));
         let refused = if may_refuse { refusal(view, message) } else { 0 };
@@ -268,6 +270,7 @@ impl<'f> Digester<'f> {
             length: message.bytes.len() as u32,
             sort: mix(hash, sort),
             content,
+            volatile,
             talk: content,
             marks: [from, self.digest.marks.len() as u32],
             refused,

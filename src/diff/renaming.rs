@@ -21,7 +21,7 @@ pub(super) struct Naming {
 }
 
 /// Where a pairing was said: two messages, by their places in their digests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Said {
     pub(super) a: u32,
     pub(super) b: u32,

@@ -54,6 +54,9 @@ pub fn sum_json(sum: &DifferenceSum) -> String {
         .collect();
     let [lost_a, lost_b] = sum.lost;
     let mut all = json!({"same": sum.same, "differences": kinds, "lost": {"a": lost_a, "b": lost_b}});
+    if let Some(all) = all.as_object_mut().filter(|_| sum.renamed_once > 0) {
+        all.insert("renamed_once".into(), sum.renamed_once.into());
+    }
     let [beyond_a, beyond_b] = sum.not_compared;
     if let Some(all) = all.as_object_mut().filter(|_| beyond_a + beyond_b > 0) {
         all.insert("not_compared".into(), json!({"a": beyond_a, "b": beyond_b}));

@@ -66,6 +66,10 @@ pub fn summary_text(sum: &DifferenceSum, style: &DiffStyle, out: &mut String) {
     for (n, name) in [(lost_a, 'A'), (lost_b, 'B')].into_iter().filter(|(n, _)| *n > 0) {
         let _ = write!(out, "; {} lost in {name}", counted(n, "message"));
     }
+    if sum.renamed_once > 0 {
+        let n = sum.renamed_once;
+        let _ = write!(out, "; {} seen once, taken for renamed", counted(n, "number"));
+    }
     let [beyond_a, beyond_b] = sum.not_compared;
     for (n, name) in [(beyond_a, 'A'), (beyond_b, 'B')].into_iter().filter(|(n, _)| *n > 0) {
         let _ = write!(out, "; the last {} of {name} were too many to be compared", counted(n, "message"));
@@ -215,6 +219,9 @@ fn field_text(field: &FieldDifference, difference: &Difference, style: &DiffStyl
 
 /// Which records say that numbers stand for something else.
 fn identity_text(identity: &IdentityDifference) -> String {
+    if identity.elsewhere.iter().all(Option::is_none) {
+        return format!("another {}: these numbers stand nowhere else", escape(&identity.kind));
+    }
     let [a, b] = identity.elsewhere.map(|of| of.map_or("none".to_string(), |of| format!("#{}", of.record)));
     let which = if identity.of_a { "A's number is another one of B" } else { "B's number is another one of A" };
     let more = match identity.more {

@@ -302,6 +302,28 @@ fn a_player_that_becomes_another_one_in_the_middle_is_found() {
     }
 }
 
+/// In a changed copy nothing was numbered anew, so another number is a change, even where it stands in one message alone.
+#[test]
+fn a_number_that_stands_in_one_message_alone_and_is_another_one_is_found() {
+    let found = changed("seen-once", &[], |all| {
+        let at = place(all, "Cli2Auth_VaultFetchNodeRefs", |fields| fields["node_id"] == 888_888);
+        assert_eq!(replace(&mut all[at], 888_888, 777_123), 1);
+    });
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!((&found[0]["kind"], &found[0]["path"]), (&"value".into(), &"fields.node_id".into()));
+    assert_eq!(found[0]["values"], serde_json::json!([888_888, 777_123]));
+    assert_eq!(found[0]["elsewhere"], serde_json::json!([null, null]));
+}
+
+/// Two runs number things anew: what stands in one message alone may be the same thing, and is counted.
+#[test]
+fn numbers_of_two_runs_that_were_seen_once_are_counted() {
+    let keys = ["--keys", "keys/nagus.ini", "--keys", "keys/dirtsand.ini"];
+    let (found, sum) = compared("captures/moul/nagus.pcapng", "captures/moul/full_dirtsand.pcapng", &keys);
+    assert!(sum["renamed_once"].as_u64().unwrap() > 0, "{sum}");
+    assert!(found.iter().all(|one| one["elsewhere"] != serde_json::json!([null, null])));
+}
+
 #[test]
 fn what_is_ignored_is_not_compared() {
     let list = folder("ignore").join("list");

@@ -159,6 +159,65 @@ fn pieces_of_streams_and_key_files_are_as_the_schema_says() {
     }
 }
 
+/// Each line of what a command prints, and the same with a key too many.
+fn lines_are_as_the_schema_says(schema: &Schema, lines: &[Value]) {
+    assert!(!lines.is_empty());
+    for line in lines {
+        assert_eq!(schema.fault(line), None, "{line}");
+        let mut spoilt = line.clone();
+        spoilt["surplus"] = 1.into();
+        assert!(schema.fault(&spoilt).is_some(), "{line}");
+    }
+}
+
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn exports_are_as_the_schema_says() {
+    let (files, chat, vault) = (
+        Schema::of("json.schema.json#/$defs/export_file"),
+        Schema::of("json.schema.json#/$defs/export_chat"),
+        Schema::of("json.schema.json#/$defs/export_vault"),
+    );
+    let to = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema-exports");
+    let _ = std::fs::remove_dir_all(&to);
+    std::fs::create_dir_all(&to).unwrap();
+    for (number, (capture, keys)) in CAPTURES.iter().enumerate() {
+        let out = to.join(format!("files-{number}"));
+        let words = [&["export", "files", capture, "--json", "-q", "-o", out.to_str().unwrap()], *keys].concat();
+        let found = json_lines(&run(&words));
+        let words = [&["export", "chat", capture, "--json", "-q", "--copies"], *keys].concat();
+        let said = json_lines(&run(&words));
+        for (schema, lines) in [(&files, found), (&chat, said)] {
+            if !lines.is_empty() {
+                lines_are_as_the_schema_says(schema, &lines);
+            }
+        }
+        let out = to.join(format!("vault-{number}.json"));
+        run(&[&["export", "vault", capture, "-q", "-o", out.to_str().unwrap()], *keys].concat());
+        let text = std::fs::read_to_string(out).unwrap();
+        lines_are_as_the_schema_says(&vault, &[serde_json::from_str(&text).unwrap()]);
+    }
+}
+
+#[test]
+fn differences_are_as_the_schema_says() {
+    let (one, sum) = (Schema::of("json.schema.json#/$defs/diff"), Schema::of("json.schema.json#/$defs/diff_sum"));
+    for [a, b] in [["golden.pcap", "changed.pcap"], ["clear.pcapng.gz", "nagus.pcapng"]] {
+        let (a, b) = (format!("captures/moul/{a}"), format!("captures/moul/{b}"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+        command.current_dir(env!("CARGO_MANIFEST_DIR"));
+        let output = command.args(["diff", &a, &b, "--json", "-q", "--keys", "keys/nagus.ini"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(4));
+        let mut lines = json_lines(std::str::from_utf8(&output.stdout).unwrap());
+        let last = lines.pop().unwrap();
+        lines_are_as_the_schema_says(&one, &lines);
+        lines_are_as_the_schema_says(&sum, &[last]);
+    }
+}
+
 #[test]
 fn what_the_program_does_not_print_is_refused() {
     let schema = Schema::new();

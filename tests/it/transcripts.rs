@@ -41,6 +41,55 @@ fn page_of_diff() {
 }
 
 #[test]
+fn commands_of_the_page_of_exports() {
+    every_command("docs/export.md", 3);
+}
+
+#[test]
+fn commands_of_the_page_of_sharing() {
+    every_command("docs/sharing.md", 8);
+}
+
+/// Runs each command of a page that stands in a block of its own or in a table, in a folder where captures and keys are, and where
+/// the files go that it writes. What a page says of its words is left: `CAPTURE` is a capture, `KEYS` are its keys.
+fn every_command(page: &str, least: usize) {
+    let text = std::fs::read_to_string(file(page)).unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(page.replace('/', "-"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["captures", "keys"] {
+        std::os::unix::fs::symlink(file(name), folder.join(name)).unwrap();
+    }
+    let path = format!(
+        "{}:{}",
+        Path::new(env!("CARGO_BIN_EXE_moulsniff")).parent().unwrap().display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    let blocks = text.lines().filter_map(|line| line.strip_prefix("    moulsniff "));
+    let cells = text
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .filter_map(|line| line.split("`moulsniff ").nth(1)?.split('`').next());
+    let mut run = 0;
+    for command in blocks.chain(cells) {
+        let capture = "captures/moul/kind_gate.pcap";
+        let words = command.split_whitespace().map(|word| match word {
+            "CAPTURE" => capture,
+            "KEYS" => "keys/dirtsand.ini",
+            "FILE" => "persons.key",
+            word => word,
+        });
+        // Names of files that are written are the run's own: nothing is written over.
+        let command = format!("moulsniff {}", words.collect::<Vec<_>>().join(" "))
+            .replace("OUT.pcapng", &format!("OUT-{run}.pcapng"));
+        let done = Command::new("sh").args(["-c", &command]).env("PATH", &path).current_dir(&folder).output().unwrap();
+        assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
+        run += 1;
+    }
+    assert!(run >= least, "{run} commands of {page}");
+}
+
+#[test]
 fn every_transcript_has_its_test() {
     let paths = std::fs::read_dir(file("tests/transcripts")).unwrap().map(|e| e.unwrap().path());
     let transcripts = paths.filter(|f| f.extension().is_some_and(|e| e == "md"));

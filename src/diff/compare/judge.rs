@@ -9,6 +9,7 @@ use super::super::lane::LaneView;
 use super::super::lcs::{Match, holes};
 use super::super::pairing::StreamPair;
 use super::super::renaming::{MarkParts, Naming, NamingVerdict, Said, Scope};
+use super::once::SeenOnce;
 use super::{CompareOptions, Finding, LostMessages, PairFindings, PairMatches, Work, said};
 
 /// A reply that is later by less than this is never called slower, in nanoseconds.
@@ -26,6 +27,7 @@ pub(super) struct Judge<'w, 'd> {
     pub(super) partners: &'w [u32],
     /// The messages of the first capture that are at another place in the second one.
     pub(super) moved: &'w HashSet<u32>,
+    pub(super) once: &'w SeenOnce,
     pub(super) said: &'w mut SaidNames,
 }
 
@@ -54,6 +56,7 @@ impl Judge<'_, '_> {
                 | Finding::Changed(at)
                 | Finding::Refused(at)
                 | Finding::Slower(at)
+                | Finding::Once { at, .. }
                 | Finding::Renamed { at, .. } => at.a,
             };
             keyed.push((last, finding));
@@ -152,6 +155,7 @@ impl Judge<'_, '_> {
             out.findings.push(Finding::Changed(at));
         } else {
             fits = self.names(at, left, right, out);
+            out.findings.extend(self.once.at(at).iter().map(|naming| Finding::Once { at, naming: *naming }));
         }
         if self.is_slower(left, right) {
             out.findings.push(Finding::Slower(at));

@@ -1,6 +1,7 @@
 //! What is the same in two digests, and what is different: the part of the work that needs no fields.
 
 mod judge;
+mod once;
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,6 +12,7 @@ use super::lcs::Match;
 use super::pairing::{StreamPair, pair_streams};
 use super::renaming::{Ballot, MarkParts, Naming, NamingVerdict, Renaming, Said, Scope, match_sets};
 use judge::Judge;
+use once::seen_once;
 
 /// Of a hundred messages, so many have the same numbers in both captures where these are copies of one.
 const COPIES: usize = 80;
@@ -48,6 +50,13 @@ pub(super) enum Finding {
         /// How many messages more say what these say.
         more: u32,
     },
+    /// Numbers that were seen nowhere else, and are not the same.
+    Once {
+        /// The messages.
+        at: Said,
+        /// The numbers in them.
+        naming: Naming,
+    },
     /// A reply came later.
     Slower(Said),
 }
@@ -78,6 +87,8 @@ pub struct Comparison<'d> {
     pub(super) b: &'d CaptureDigest,
     pub(super) pairs: Vec<PairFindings>,
     pub(super) renaming: Renaming,
+    /// Pairs of numbers that were seen once and taken for renamed.
+    pub(super) renamed_once: u64,
 }
 
 impl<'d> Comparison<'d> {
@@ -95,12 +106,14 @@ impl<'d> Comparison<'d> {
             work.renaming.tell(naming);
         }
         let moved = work.moved(&pairs, &lanes);
+        let once = seen_once(&work, &pairs, &lanes);
         let odd_sets = work.settle_sets(&pairs, &lanes);
         let mut said = HashMap::new();
         let mut out = Vec::new();
         for (number, (pair, lanes)) in pairs.iter().zip(&lanes).enumerate() {
-            let (work, odd_sets, partners, moved) = (&work, &odd_sets, &partners, &moved);
-            let mut judge = Judge { work, scope: scope(number), options, odd_sets, partners, moved, said: &mut said };
+            let (work, odd_sets, partners, moved, once) = (&work, &odd_sets, &partners, &moved, &once);
+            let scope = scope(number);
+            let mut judge = Judge { work, scope, options, odd_sets, partners, moved, once, said: &mut said };
             out.push(judge.pair(*pair, lanes));
         }
         for finding in out.iter_mut().flat_map(|pair| &mut pair.findings) {
@@ -108,7 +121,7 @@ impl<'d> Comparison<'d> {
                 *more = said.get(naming).copied().unwrap_or(0);
             }
         }
-        Comparison { a, b, pairs: out, renaming: work.renaming }
+        Comparison { a, b, pairs: out, renaming: work.renaming, renamed_once: once.renamed() }
     }
 
     /// The records of each capture whose fields have to be looked at, in ascending order.
@@ -123,6 +136,7 @@ impl<'d> Comparison<'d> {
                 | Finding::Changed(at)
                 | Finding::Refused(at)
                 | Finding::Slower(at)
+                | Finding::Once { at, .. }
                 | Finding::Renamed { at, .. } => (Some(at.a), Some(at.b)),
             };
             a.extend(left.and_then(|index| record(self.a, index)));
@@ -220,7 +234,7 @@ impl<'d> Work<'d> {
     }
 
     /// The messages with the same content, in pairs.
-    fn same_content(
+    pub(super) fn same_content(
         &self,
         pairs: &[StreamPair],
         lanes: &[PairMatches],

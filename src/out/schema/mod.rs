@@ -4,6 +4,7 @@
 //! It describes the JSON writer; a test checks what is printed against it.
 
 mod commands;
+mod exports;
 mod sessions;
 mod sql;
 mod types;
@@ -27,6 +28,7 @@ pub fn schema(all: &[&Tables]) -> Value {
         }));
         defs.extend(ProtocolSchema::new(tables).messages());
     }
+    defs.extend(exports::exports());
     defs.insert("message".into(), message(protocols));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,0 +1,96 @@
+//! Numbers that were seen once in each capture, and are not the same there.
+//!
+//! Nothing says whether such a number stands for the same thing as the other one, or was changed. Where both captures are of one
+//! recording, which one knows by what differs each time and is the same here, and where nearly all other numbers are the same, too,
+//! it is a difference. Everywhere else it is taken for renamed, and counted.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::digest::CaptureDigest;
+use super::super::pairing::StreamPair;
+use super::super::renaming::{MarkParts, Naming, Said, Scope};
+use super::{PairMatches, Work, scope};
+
+/// Of a hundred pairs of messages with something that differs each time, so many have the same there where both captures are of one recording.
+const ONE_RECORDING: u64 = 90;
+/// How many such pairs there have to be.
+const FEWEST: u64 = 3;
+/// Of a hundred pairings of numbers, so many are of equal numbers where none were given anew.
+const EQUAL_NUMBERS: u64 = 95;
+
+/// Numbers that were seen once.
+#[derive(Default)]
+pub(super) struct SeenOnce {
+    /// Where they are, and which.
+    pub(super) all: HashMap<Said, Vec<Naming>>,
+    /// They are differences; otherwise they are counted.
+    pub(super) differ: bool,
+}
+
+impl SeenOnce {
+    /// How many pairs of numbers were taken for renamed.
+    pub(super) fn renamed(&self) -> u64 {
+        if self.differ { 0 } else { self.all.values().map(|list| list.len() as u64).sum() }
+    }
+
+    /// The numbers in a pair of messages that are a difference.
+    pub(super) fn at(&self, at: Said) -> &[Naming] {
+        self.all.get(&at).filter(|_| self.differ).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Finds the numbers that were seen once.
+pub(super) fn seen_once(work: &Work<'_>, pairs: &[StreamPair], lanes: &[PairMatches]) -> SeenOnce {
+    let mut seen: HashMap<Naming, (u32, Said)> = HashMap::new();
+    let (mut alike, mut either) = (0, 0);
+    work.same_content(pairs, lanes, |number, at, left, right| {
+        if left.volatile != 0 && right.volatile != 0 {
+            either += 1;
+            alike += u64::from(left.volatile == right.volatile);
+        }
+        let (x, y) = (MarkParts::new(work.a.marks_of(left)), MarkParts::new(work.b.marks_of(right)));
+        for (a, b) in x.plain.iter().zip(&y.plain).filter(|(a, b)| a.kind == b.kind) {
+            let naming = Naming { kind: scope(number).kind(a.kind), a: a.value, b: b.value };
+            seen.entry(naming).or_insert((0, at)).0 += 1;
+        }
+    });
+    let equal = seen.keys().filter(|naming| naming.a == naming.b).count() as u64;
+    let one_recording = either >= FEWEST && alike * 100 >= either * ONE_RECORDING;
+    let differ = one_recording && equal * 100 >= seen.len() as u64 * EQUAL_NUMBERS;
+    let mut odd: Vec<(Naming, Said)> = seen
+        .into_iter()
+        .filter(|(naming, (count, _))| naming.a != naming.b && *count == 1)
+        .map(|(n, (_, at))| (n, at))
+        .collect();
+    odd.sort_unstable_by_key(|(naming, at)| (*at, *naming));
+    let in_a = often(work.a, odd.iter().map(|(naming, _)| (naming.kind, naming.a)));
+    let in_b = often(work.b, odd.iter().map(|(naming, _)| (naming.kind, naming.b)));
+    let once = |naming: &Naming| !in_a.contains(&(naming.kind, naming.a)) && !in_b.contains(&(naming.kind, naming.b));
+    let mut all: HashMap<Said, Vec<Naming>> = HashMap::new();
+    let mut values: HashSet<(Said, u64, u64)> = HashSet::new();
+    for (naming, at) in odd.into_iter().filter(|(naming, _)| once(naming)) {
+        // One number may stand for things of several kinds.
+        if values.insert((at, naming.a, naming.b)) {
+            all.entry(at).or_default().push(naming);
+        }
+    }
+    SeenOnce { all, differ }
+}
+
+/// Those of some numbers, each with its kind, that stand in several messages of a capture. Transactions are numbered anew in each
+/// stream and are not among them.
+fn often(digest: &CaptureDigest, numbers: impl Iterator<Item = (u64, u64)>) -> HashSet<(u64, u64)> {
+    let mut messages: HashMap<(u64, u64), u32> = numbers.map(|number| (number, 0)).collect();
+    if messages.is_empty() {
+        return HashSet::new();
+    }
+    let mut here = HashSet::new();
+    for message in &digest.messages {
+        here.clear();
+        here.extend(digest.marks_of(message).iter().map(|mark| (mark.kind, mark.value)));
+        for number in &here {
+            messages.get_mut(number).into_iter().for_each(|count| *count += 1);
+        }
+    }
+    messages.into_iter().filter(|(_, count)| *count > 1).map(|(number, _)| number).collect()
+}
