@@ -1,24 +1,18 @@
 //! `moulsniff decode`: bytes from a log or a debugger.
 
 use std::io::{IsTerminal, Read, Write};
-use std::net::SocketAddr;
 
 use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
 use super::given::example_protocol;
 use super::load::{settings, tables as load};
 use super::plan::{coloured, marks};
-use crate::capture::Moment;
-use crate::captured::Captured;
 use crate::digits::append_hex;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{Annotations, TreeOptions, TreeWriter};
 use crate::out::{Paint, json};
-use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Options, Share, Side, Start, hear_alone,
-    protocol_named,
-};
-use crate::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
+use crate::proto::{LazyTables, Message, NamedService, decode_named, protocol_named};
+use crate::table::{Evaluator, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
 
 pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliError> {
@@ -62,39 +56,10 @@ fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
 
 /// Messages of a service and direction, one after the other.
 fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
-    let (lazy, service, side) = find(all, name)?;
-    let tables = lazy.get();
-    if tables.service(service).is_some_and(|s| s.positional || s.header.is_empty()) {
-        let name = tables.declared().and(tables.service(service)).map(|service| service.name.as_str());
-        return framed(lazy, name, side, bytes, args, out);
-    }
-    let mut evaluator = ready(tables, args)?;
-    let mut tree = Tree::new();
+    let settings = settings(args, true)?;
     let mut printer = DecodePrinter::new(args);
-    let mut at = 0;
-    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        match evaluator.message(tables, service, side.index(), rest, &mut tree) {
-            Outcome::Message(id, length) => {
-                let def = tables.message(id);
-                let message = Message {
-                    name: Captured::new(def.map_or("", |d| tables.name(d.name))),
-                    number: def.and_then(|d| d.number),
-                    service: "",
-                    from: side,
-                    offset: at as u64,
-                    bytes: rest.get(..length).unwrap_or(rest),
-                    reply: None,
-                };
-                printer.message(&message, tables, &tree, out);
-                at += length.max(1);
-            }
-            other => {
-                let text = why(tables, other, rest.len());
-                return Err(CliError::Unreadable(format!("at byte {at}: {text}")));
-            }
-        }
-    }
-    Ok(())
+    let mut print = |message: &Message<'_>, tables: &Tables, tree: &Tree| printer.message(message, tables, tree, out);
+    Ok(decode_named(NamedService::find(all, name)?, bytes, &settings, &mut print)?)
 }
 
 /// An evaluator for a protocol's tables, made ready with what was given.
@@ -105,100 +70,6 @@ fn ready(tables: &Tables, args: &ReadArgs) -> Result<Evaluator, CliError> {
         protocol.prepare(&mut evaluator, settings.named(protocol.name()));
     }
     Ok(evaluator)
-}
-
-/// Bytes that only the protocol's own session can frame, of a service where it is named: they go through a session of it, as one datagram or a stream's beginning.
-fn framed(
-    lazy: &LazyTables,
-    service: Option<&str>,
-    side: Side,
-    bytes: &[u8],
-    args: &ReadArgs,
-    out: &mut Vec<u8>,
-) -> Result<(), CliError> {
-    let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-    let ends = Ends { client: nowhere, server: nowhere };
-    let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service };
-    let settings = settings(args, true)?;
-    let mut session = lazy.protocol().session(&start, lazy.get());
-    let mut printer = DecodePrinter::new(args);
-    let mut emit = Printed { printer: &mut printer, out, count: 0, refused: None };
-    let mut context = Context {
-        tables: lazy.get(),
-        evaluator: &mut Evaluator::default(),
-        tree: &mut Tree::new(),
-        outline: None,
-        settings: settings.of(lazy),
-        sequences: [None; 2],
-        options: &Options { max_message: 64 << 20, ..Options::default() },
-        emit: &mut emit,
-    };
-    hear_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
-    match (emit.refused, emit.count) {
-        (Some(text), _) => Err(CliError::Unreadable(text)),
-        (None, 0) => Err(CliError::Unreadable(format!("these {} bytes are no whole message", bytes.len()))),
-        (None, _) => Ok(()),
-    }
-}
-
-/// Prints messages; the first event about bytes that were not understood is kept.
-struct Printed<'a> {
-    printer: &'a mut DecodePrinter,
-    out: &'a mut Vec<u8>,
-    count: u64,
-    refused: Option<String>,
-}
-
-impl Emit for Printed<'_> {
-    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
-        self.count += 1;
-        if let Decoded::Tree(tree) = decoded {
-            self.printer.message(message, tables, tree, self.out);
-        }
-        self.count
-    }
-
-    fn event(&mut self, _: Moment, event: Event) {
-        if event.kind == EventKind::Undecoded && self.refused.is_none() {
-            self.refused = Some(format!("at byte {}: {}", event.offset.unwrap_or(0), event.text));
-        }
-    }
-
-    fn account(&mut self, _: Side, _: Share, _: u64) {}
-}
-
-fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
-    let name = |id| tables.message(id).map_or("", |m| tables.name(m.name)).to_string();
-    match outcome {
-        Outcome::Need(n) => format!("the message needs {n} bytes at least, {left} are left"),
-        Outcome::Unknown(n, _) => format!("no message of this service and direction has the number {n}"),
-        Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
-        Outcome::Malformed(id) | Outcome::Message(id, _) => {
-            format!("these bytes cannot be the {} their number says", name(id))
-        }
-    }
-}
-
-/// `moul.auth.client` and its like.
-fn find<'a>(all: &'a [LazyTables], name: &str) -> Result<(&'a LazyTables, ServiceId, Side), CliError> {
-    let mut parts = name.split('.');
-    let protocol = parts.next().unwrap_or("");
-    let Some(lazy) = LazyTables::of(all, protocol) else {
-        let near = crate::suggest::suggestion(protocol, all.iter().map(|l| l.protocol().name()));
-        return Err(CliError::Typed(format!("there is no protocol `{protocol}`{near}")));
-    };
-    let tables = lazy.get();
-    let service = parts.next().unwrap_or_else(|| tables.services().first().map_or("", |s| s.name.as_str()));
-    let Some(id) = tables.service_named(service) else {
-        let near = crate::suggest::suggestion(service, tables.services().iter().map(|s| s.name.as_str()));
-        return Err(CliError::Typed(format!("{protocol} has no service `{service}`{near}")));
-    };
-    let side = match parts.next() {
-        None | Some("client") => Side::Client,
-        Some("server") => Side::Server,
-        Some(other) => return Err(CliError::Typed(format!("a direction is `client` or `server`, not `{other}`"))),
-    };
-    Ok((lazy, id, side))
 }
 
 /// One value of any type.

@@ -8,53 +8,18 @@ use std::path::{Path, PathBuf};
 
 use super::args::ReadArgs;
 use super::error::CliError;
-use crate::proto::{AllSettings, LazyTables, PROTOCOLS, protocol_named};
-use crate::table::{MAX_TABLE_BYTES, TableError, TableSource, Tables};
+use crate::proto::{AllSettings, LazyTables, all_tables};
+use crate::table::{MAX_TABLE_BYTES, TableSource};
 
 /// The tables of all protocols, with those that were given on top, and behind them the protocols that given files declare.
 pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
-    let mut further: Vec<(String, TableSource)> = Vec::new();
+    let mut further = Vec::new();
     for path in &table_files(files)? {
         let name = file_name(path);
         let text = table_text(path).map_err(|e| CliError::File(name.clone(), e))?;
-        let foreign = PROTOCOLS.iter().find_map(|p| p.foreign_tables(&name, &text));
-        let source = foreign.unwrap_or(Ok(TableSource { name, text }))?;
-        further.push((Tables::protocol_of(&source)?, source));
+        further.push(TableSource { name, text });
     }
-    let mut declared: Vec<&str> = Vec::new();
-    for (protocol, source) in further.iter().filter(|(_, source)| Tables::declares_protocol(source)) {
-        if protocol_named(protocol).is_some() {
-            let message = format!("`{protocol}` is built in: a file of it begins with `protocol {protocol}` alone");
-            return Err(at_protocol(source, protocol, message).into());
-        }
-        if !declared.contains(&protocol.as_str()) {
-            declared.push(protocol);
-        }
-    }
-    let of = |name: &str| further.iter().filter(|f| f.0 == name).map(|f| f.1.clone()).collect::<Vec<_>>();
-    let mut all = Vec::new();
-    for protocol in PROTOCOLS {
-        all.push(LazyTables::new(*protocol, of(protocol.name()))?);
-    }
-    for name in &declared {
-        all.push(LazyTables::declared(name, of(name))?);
-    }
-    let known = |name: &str| LazyTables::of(&all, name).is_some();
-    if let Some((protocol, source)) = further.iter().find(|(protocol, _)| !known(protocol)) {
-        let names: Vec<&str> = all.iter().map(|lazy| lazy.protocol().name()).collect();
-        let message = format!(
-            "there is no protocol `{protocol}`; there are {}; `protocol {protocol} {{ … }}` declares one",
-            names.join(", ")
-        );
-        return Err(at_protocol(source, protocol, message).into());
-    }
-    Ok(all)
-}
-
-/// A mistake at the protocol's name in a file's first line.
-fn at_protocol(source: &TableSource, protocol: &str, message: String) -> TableError {
-    let at = source.text.find(&format!("protocol {protocol}")).map_or(0, |at| at + "protocol ".len());
-    TableError::at(&source.name, &source.text, at, message)
+    Ok(all_tables(further)?)
 }
 
 /// The files that were given, in order; of a folder, those in it whose names end in `.table`, by name.

@@ -23,7 +23,7 @@ use crate::out::oneline::{OneLineOptions, OneLineWriter};
 use crate::out::tree::{TreeOptions, TreeWriter};
 use crate::out::{Marks, Paint, Zone};
 use crate::pipeline::{DecodeAs, Setup};
-use crate::proto::{Options, Transport};
+use crate::proto::Options;
 use crate::run::{Columns, FrameInput, Reading, RecordWriter};
 
 /// The columns of `--csv` alone.
@@ -185,23 +185,10 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
 
 /// `tcp:14000=moul`, or `14000=moul`.
 fn decode_as(text: &str, protocols: &[&str]) -> Result<DecodeAs, CliError> {
-    let wrong = |why: &str| {
+    DecodeAs::parse(text, protocols).map_err(|why| {
         let protocol = example_protocol();
         CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000={protocol}"))
-    };
-    let (place, protocol) = text.split_once('=').ok_or_else(|| wrong("no `=`"))?;
-    let (transport, port) = place.split_once(':').unwrap_or(("tcp", place));
-    let transport = match transport {
-        "tcp" => Transport::Tcp,
-        "udp" => Transport::Udp,
-        other => return Err(wrong(&format!("`{other}` is neither tcp nor udp"))),
-    };
-    let port = port.parse().map_err(|_| wrong(&format!("`{port}` is no port")))?;
-    if !protocols.contains(&protocol) {
-        let near = crate::suggest::suggestion(protocol, protocols.iter().copied());
-        return Err(wrong(&format!("there is no protocol `{protocol}`{near}")));
-    }
-    Ok(DecodeAs { transport, port, protocol: protocol.to_string() })
+    })
 }
 
 /// Whether to use colour on a standard output that is a terminal or not.

@@ -24,6 +24,7 @@ use crate::proto::{AllSettings, LazyTables, Options, Transport};
 #[cfg(feature = "cli")]
 use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
+use crate::suggest::suggestion;
 use crate::tree::ProblemCounts;
 use exported::ExportedMessages;
 #[cfg(not(feature = "cli"))]
@@ -61,6 +62,28 @@ pub struct DecodeAs {
     pub port: u16,
     /// The protocol's name.
     pub protocol: String,
+}
+
+impl DecodeAs {
+    /// Reads `tcp:14000=NAME`, or `14000=NAME`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str, protocols: &[&str]) -> Result<DecodeAs, String> {
+        let (place, protocol) = text.split_once('=').ok_or("no `=`")?;
+        let (transport, port) = place.split_once(':').unwrap_or(("tcp", place));
+        let transport = match transport {
+            "tcp" => Transport::Tcp,
+            "udp" => Transport::Udp,
+            other => return Err(format!("`{other}` is neither tcp nor udp")),
+        };
+        let port = port.parse().map_err(|_| format!("`{port}` is no port"))?;
+        if !protocols.contains(&protocol) {
+            let near = suggestion(protocol, protocols.iter().copied());
+            return Err(format!("there is no protocol `{protocol}`{near}"));
+        }
+        Ok(DecodeAs { transport, port, protocol: protocol.to_string() })
+    }
 }
 
 /// The counts of a run.

@@ -5,6 +5,8 @@
 
 mod alone;
 mod declared;
+mod loaded;
+mod named;
 mod options;
 #[macro_use]
 mod registry;
@@ -18,6 +20,8 @@ pub use crate::session::{
 };
 pub use alone::{MessageOrEvent, hear_alone, read_alone};
 pub use declared::DeclaredProtocol;
+pub use loaded::all_tables;
+pub use named::{NamedService, TakeMessage, decode_named};
 pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
 pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
 

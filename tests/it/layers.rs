@@ -26,7 +26,7 @@ const MODULES: &[(&str, &[&str])] = &[
     // Questions about records: what an output is handed is what can be asked for.
     ("filter", &["suggest", "tree", "table", "capture", "facts", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
-    ("pipeline", &["pdu", "pseudonyms", "tree", "table", "capture", "flow", "session", "proto", "out"]),
+    ("pipeline", &["suggest", "pdu", "pseudonyms", "tree", "table", "capture", "flow", "session", "proto", "out"]),
     // Two captures side by side.
     ("diff", &["tree", "table", "capture", "facts", "record", "session", "proto", "out", "filter", "pipeline"]),
     // Captures read, decoded and handed to an output; no option of the command line.

@@ -1,0 +1,51 @@
+//! The tables of a run: those of all protocols, with further ones on top. It reads no file.
+
+use super::{LazyTables, PROTOCOLS, protocol_named};
+use crate::table::{TableError, TableSource, Tables};
+
+/// The tables of all protocols, with further ones on top, and behind them the protocols that these declare. A text may be in the syntax of a protocol's own world.
+///
+/// # Errors
+/// The first mistake in a text.
+pub fn all_tables(texts: Vec<TableSource>) -> Result<Vec<LazyTables>, TableError> {
+    let mut further: Vec<(String, TableSource)> = Vec::new();
+    for text in texts {
+        let foreign = PROTOCOLS.iter().find_map(|p| p.foreign_tables(&text.name, &text.text));
+        let source = foreign.unwrap_or(Ok(text))?;
+        further.push((Tables::protocol_of(&source)?, source));
+    }
+    let mut declared: Vec<&str> = Vec::new();
+    for (protocol, source) in further.iter().filter(|(_, source)| Tables::declares_protocol(source)) {
+        if protocol_named(protocol).is_some() {
+            let message = format!("`{protocol}` is built in: a file of it begins with `protocol {protocol}` alone");
+            return Err(at_protocol(source, protocol, message));
+        }
+        if !declared.contains(&protocol.as_str()) {
+            declared.push(protocol);
+        }
+    }
+    let of = |name: &str| further.iter().filter(|f| f.0 == name).map(|f| f.1.clone()).collect::<Vec<_>>();
+    let mut all = Vec::new();
+    for protocol in PROTOCOLS {
+        all.push(LazyTables::new(*protocol, of(protocol.name()))?);
+    }
+    for name in &declared {
+        all.push(LazyTables::declared(name, of(name))?);
+    }
+    let known = |name: &str| LazyTables::of(&all, name).is_some();
+    if let Some((protocol, source)) = further.iter().find(|(protocol, _)| !known(protocol)) {
+        let names: Vec<&str> = all.iter().map(|lazy| lazy.protocol().name()).collect();
+        let message = format!(
+            "there is no protocol `{protocol}`; there are {}; `protocol {protocol} {{ … }}` declares one",
+            names.join(", ")
+        );
+        return Err(at_protocol(source, protocol, message));
+    }
+    Ok(all)
+}
+
+/// A mistake at the protocol's name in a file's first line.
+fn at_protocol(source: &TableSource, protocol: &str, message: String) -> TableError {
+    let at = source.text.find(&format!("protocol {protocol}")).map_or(0, |at| at + "protocol ".len());
+    TableError::at(&source.name, &source.text, at, message)
+}

@@ -1,0 +1,169 @@
+//! Bytes of a service and direction that are named: `moul.auth.client` and its like, without a capture. They are framed as the tables say, or by a session of the protocol.
+//!
+//! It reads no file and prints nothing.
+
+use std::net::SocketAddr;
+
+use super::{
+    AllSettings, Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, SettingsError,
+    Share, Side, Start, hear_alone,
+};
+use crate::captured::Captured;
+use crate::suggest::suggestion;
+use crate::table::{Evaluator, Outcome, ServiceId, Tables};
+use crate::tree::Tree;
+
+/// Takes each message with its tables and its tree.
+pub type TakeMessage<'a> = &'a mut dyn FnMut(&Message<'_>, &Tables, &Tree);
+
+/// A protocol's service and one of its directions.
+#[derive(Clone, Copy)]
+pub struct NamedService<'a> {
+    lazy: &'a LazyTables,
+    service: ServiceId,
+    side: Side,
+}
+
+impl<'a> NamedService<'a> {
+    /// What a name such as `PROTOCOL.SERVICE.client` stands for. Without a service it is the protocol's first one, without a direction the client's.
+    ///
+    /// # Errors
+    /// There is no such protocol, service or direction.
+    pub fn find(all: &'a [LazyTables], name: &str) -> Result<NamedService<'a>, SettingsError> {
+        let mut parts = name.split('.');
+        let protocol = parts.next().unwrap_or("");
+        let Some(lazy) = LazyTables::of(all, protocol) else {
+            let near = suggestion(protocol, all.iter().map(|l| l.protocol().name()));
+            return Err(SettingsError::Typed(format!("there is no protocol `{protocol}`{near}")));
+        };
+        let tables = lazy.get();
+        let service = parts.next().unwrap_or_else(|| tables.services().first().map_or("", |s| s.name.as_str()));
+        let Some(id) = tables.service_named(service) else {
+            let near = suggestion(service, tables.services().iter().map(|s| s.name.as_str()));
+            return Err(SettingsError::Typed(format!("{protocol} has no service `{service}`{near}")));
+        };
+        let side = match parts.next() {
+            None | Some("client") => Side::Client,
+            Some("server") => Side::Server,
+            Some(other) => {
+                return Err(SettingsError::Typed(format!("a direction is `client` or `server`, not `{other}`")));
+            }
+        };
+        Ok(NamedService { lazy, service: id, side })
+    }
+}
+
+/// Hands each message in `bytes` to `take`, one after the other.
+///
+/// # Errors
+/// Bytes that are no whole message. Those before them were handed over.
+pub fn decode_named(
+    named: NamedService<'_>,
+    bytes: &[u8],
+    settings: &AllSettings,
+    take: TakeMessage<'_>,
+) -> Result<(), SettingsError> {
+    let NamedService { lazy, service, side } = named;
+    let tables = lazy.get();
+    if tables.service(service).is_some_and(|s| s.positional || s.header.is_empty()) {
+        return framed(named, bytes, settings, take);
+    }
+    let mut evaluator = Evaluator::default();
+    lazy.protocol().prepare(&mut evaluator, settings.of(lazy));
+    let mut tree = Tree::new();
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        match evaluator.message(tables, service, side.index(), rest, &mut tree) {
+            Outcome::Message(id, length) => {
+                let def = tables.message(id);
+                let message = Message {
+                    name: Captured::new(def.map_or("", |d| tables.name(d.name))),
+                    number: def.and_then(|d| d.number),
+                    service: "",
+                    from: side,
+                    offset: at as u64,
+                    bytes: rest.get(..length).unwrap_or(rest),
+                    reply: None,
+                };
+                take(&message, tables, &tree);
+                at += length.max(1);
+            }
+            other => {
+                let text = why(tables, other, rest.len());
+                return Err(SettingsError::Unreadable(format!("at byte {at}: {text}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Bytes that only the protocol's own session can frame, of a service where a file declares it: they go through a session of it, as one datagram or a
+/// stream's beginning.
+fn framed(
+    named: NamedService<'_>,
+    bytes: &[u8],
+    settings: &AllSettings,
+    take: TakeMessage<'_>,
+) -> Result<(), SettingsError> {
+    let NamedService { lazy, service, side } = named;
+    let tables = lazy.get();
+    let service = tables.declared().and(tables.service(service)).map(|service| service.name.as_str());
+    let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+    let ends = Ends { client: nowhere, server: nowhere };
+    let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service };
+    let mut session = lazy.protocol().session(&start, tables);
+    let mut emit = Handed { take, count: 0, refused: None };
+    let mut context = Context {
+        tables,
+        evaluator: &mut Evaluator::default(),
+        tree: &mut Tree::new(),
+        outline: None,
+        settings: settings.of(lazy),
+        sequences: [None; 2],
+        options: &Options { max_message: 64 << 20, ..Options::default() },
+        emit: &mut emit,
+    };
+    hear_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
+    match (emit.refused, emit.count) {
+        (Some(text), _) => Err(SettingsError::Unreadable(text)),
+        (None, 0) => Err(SettingsError::Unreadable(format!("these {} bytes are no whole message", bytes.len()))),
+        (None, _) => Ok(()),
+    }
+}
+
+/// Hands messages over; the first event about bytes that were not understood is kept.
+struct Handed<'a> {
+    take: TakeMessage<'a>,
+    count: u64,
+    refused: Option<String>,
+}
+
+impl Emit for Handed<'_> {
+    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
+        self.count += 1;
+        if let Decoded::Tree(tree) = decoded {
+            (self.take)(message, tables, tree);
+        }
+        self.count
+    }
+
+    fn event(&mut self, _: Moment, event: Event) {
+        if event.kind == EventKind::Undecoded && self.refused.is_none() {
+            self.refused = Some(format!("at byte {}: {}", event.offset.unwrap_or(0), event.text));
+        }
+    }
+
+    fn account(&mut self, _: Side, _: Share, _: u64) {}
+}
+
+fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
+    let name = |id| tables.message(id).map_or("", |m| tables.name(m.name)).to_string();
+    match outcome {
+        Outcome::Need(n) => format!("the message needs {n} bytes at least, {left} are left"),
+        Outcome::Unknown(n, _) => format!("no message of this service and direction has the number {n}"),
+        Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
+        Outcome::Malformed(id) | Outcome::Message(id, _) => {
+            format!("these bytes cannot be the {} their number says", name(id))
+        }
+    }
+}
