@@ -1,4 +1,35 @@
-//! moulsniff: a passive dissector for the protocols of online worlds.
+//! A passive dissector for the protocols of online worlds: MOUL, Second Life, Intermud-3, City of Heroes, and those that a table file declares.
+//!
+//! A [`Decoder`] is given keys, tables and options; [`Decoder::open`] gives the [`Records`] of a capture, an iterator over messages and events.
+//! [`Decoder::decode`] reads single messages without a capture.
+//!
+//! ```
+//! use moulsniff::Decoder;
+//!
+//! let decoder = Decoder::new().keys("keys/shard.keys")?;
+//! for record in decoder.open("captures/moul/kind_game.pcap")? {
+//!     let record = record?;
+//!     if record.message() == Some("Cli2Auth_AcctLoginRequest") {
+//!         println!("{} logs in as {}", record.src(), record.get("fields.account_name").unwrap_or_default());
+//!     }
+//! }
+//! # Ok::<(), moulsniff::Error>(())
+//! ```
+//!
+//! Fields have the names that the program's JSON has, and paths are those of its filters: `fields.buffer.message.receivers[*].object_name`, `*.trans_id`, `src`, `info`.
+//! `moulsniff tables list` and `tables show NAME` print them.
+//!
+//! # Features
+//!
+//! - `cli` (default): the program. A library needs it off: `moulsniff = { version = "…", default-features = false }` needs eleven crates.
+//! - `zstd`: captures compressed with zstd. gzip is always read.
+//! - `toml`: MOULArs's `moulars.toml` as a key file. The other kinds are always read.
+//! - `regex`: `matches` in filters.
+//! - `live`: live capture, in the program alone.
+//!
+//! # What is promised
+//!
+//! The items on this page, and the JSON (`docs/json.md`). Within 0.x, a change of the second number may change them, and the change log says how.
 
 // The modules below are public for the program, its tests, its benchmarks and its fuzz targets. They are no part of the library's interface and change without notice.
 // Data flows one way, and each module knows only modules before it:
@@ -27,6 +58,7 @@ pub mod filter;
 #[doc(hidden)]
 pub mod flow;
 mod leb128;
+mod library;
 #[doc(hidden)]
 pub mod out;
 #[doc(hidden)]
@@ -54,3 +86,10 @@ mod suggest;
 pub mod table;
 #[doc(hidden)]
 pub mod tree;
+
+pub use library::{
+    Decoder, ErrorKind, FieldName as Name, FieldProblem as Problem, FieldSpan as Span, FieldValue as Value,
+    LibraryError as Error, OwnedRecord as Record, Records, RunCounts as Counts,
+};
+pub use session::{Side, Transport};
+pub use tree::Severity;

@@ -203,6 +203,13 @@ impl AllSettings {
         PROTOCOLS.iter().map(|protocol| protocol.settings(given, warn)).collect::<Result<_, _>>().map(AllSettings)
     }
 
+    /// Hands secrets that a capture carries, in a block of type `kind`, to the protocol they belong to. Returns what the user should know about them.
+    pub fn carry(&mut self, kind: u32, secrets: &[u8]) -> Option<String> {
+        let of = |protocol: &&&dyn Protocol| protocol.secrets().is_some_and(|own| own.block_type() == kind);
+        let protocol = PROTOCOLS.iter().find(of)?;
+        protocol.secrets()?.carry(secrets, self.named_mut(protocol.name())?)
+    }
+
     /// These settings for one protocol, and those of the others as they were.
     #[must_use]
     pub fn with(mut self, protocol: &str, settings: Settings) -> AllSettings {

@@ -8,9 +8,8 @@ use super::frame_source::{FrameSource, is_unfinished};
 use super::interrupt::Interrupt;
 use super::keep::Keep;
 use super::progress::Progress;
-use crate::capture::{CaptureItem, EmbeddedSecrets};
+use crate::capture::CaptureItem;
 use crate::pipeline::{Output, Pipeline};
-use crate::proto::{AllSettings, PROTOCOLS, Protocol};
 
 /// Reads one input, in as many calls of [`run`](ReadLoop::run) as it takes.
 pub(super) struct ReadLoop {
@@ -61,7 +60,7 @@ impl ReadLoop {
                     }
                 }
                 Ok(Some(CaptureItem::Secrets(secrets))) => {
-                    if let Some(trouble) = add_carried(secrets, pipeline.settings()) {
+                    if let Some(trouble) = pipeline.settings().carry(secrets.kind, secrets.data) {
                         self.progress.say(&format!("moulsniff: {trouble}"));
                     }
                 }
@@ -113,11 +112,4 @@ impl ReadLoop {
             (first, second) => first.or(second),
         }
     }
-}
-
-/// Hands secrets that a capture carries to the protocol they belong to. Returns what the user should know about them.
-fn add_carried(secrets: EmbeddedSecrets<'_>, settings: &mut AllSettings) -> Option<String> {
-    let of = |protocol: &&&dyn Protocol| protocol.secrets().is_some_and(|own| own.block_type() == secrets.kind);
-    let protocol = PROTOCOLS.iter().find(of)?;
-    protocol.secrets()?.carry(secrets.data, settings.named_mut(protocol.name())?)
 }

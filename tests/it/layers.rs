@@ -27,6 +27,8 @@ const MODULES: &[(&str, &[&str])] = &[
     ("filter", &["suggest", "tree", "table", "capture", "facts", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["suggest", "pdu", "pseudonyms", "tree", "table", "capture", "flow", "session", "proto", "out"]),
+    // What others build on; the program does without it.
+    ("library", &["suggest", "tree", "table", "capture", "flow", "facts", "proto", "out", "filter", "pipeline"]),
     // Two captures side by side.
     ("diff", &["tree", "table", "capture", "facts", "record", "session", "proto", "out", "filter", "pipeline"]),
     // Captures read, decoded and handed to an output; no option of the command line.

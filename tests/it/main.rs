@@ -32,6 +32,7 @@ mod layers_cycles;
 mod layers_docs;
 mod layers_names;
 mod layers_signatures;
+mod library;
 mod limits;
 mod live;
 mod lua_tshark;

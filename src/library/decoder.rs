@@ -1,0 +1,257 @@
+//! What is given before a capture is read: keys, tables, bounds. From it come the records of a capture, or of bytes.
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::{ErrorKind, LibraryError};
+use super::files;
+use super::owned::{OwnedRecord, RecordContext};
+use super::records::{Reader, Records};
+use crate::capture::{Capture, Source};
+use crate::captured::file_name;
+use crate::filter::Filter;
+use crate::flow::FlowLimits;
+use crate::pipeline::{DecodeAs, Setup};
+use crate::proto::{
+    AllSettings, Given, GivenFile, LazyTables, NamedService, OptionKind, OptionSpec, Options, PROTOCOLS, all_tables,
+    decode_named,
+};
+use crate::suggest::suggestion;
+use crate::table::{MAX_TABLE_BYTES, TableSource};
+
+/// Says how captures are decoded: with which keys, tables and bounds. One decoder serves any number of captures.
+///
+/// ```
+/// let decoder = moulsniff::Decoder::new().keys("keys/shard.keys")?;
+/// let mut logins = 0;
+/// for record in decoder.open("captures/moul/kind_game.pcap")? {
+///     logins += u32::from(record?.message() == Some("Cli2Auth_AcctLoginRequest"));
+/// }
+/// # Ok::<(), moulsniff::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Decoder {
+    given: Given,
+    tables: Vec<TableSource>,
+    decode_as: Vec<String>,
+    filter: Option<String>,
+    redact: bool,
+    options: Options,
+    limits: FlowLimits,
+}
+
+impl Decoder {
+    /// A decoder without keys, with the built-in tables and the bounds that the program has.
+    pub fn new() -> Decoder {
+        Decoder::default()
+    }
+
+    /// Adds a key file, or those of a folder, of any kind that the program's `--keys` takes.
+    ///
+    /// # Errors
+    /// The file cannot be read. What it holds is looked at when a capture is opened.
+    pub fn keys(self, path: impl AsRef<Path>) -> Result<Decoder, LibraryError> {
+        self.file("keys", path)
+    }
+
+    /// Adds a file, or those of a folder, for an option of the program, by the option's name without hyphens.
+    ///
+    /// ```
+    /// let decoder = moulsniff::Decoder::new().file("keys", "keys/moulars.toml")?;
+    /// assert!(moulsniff::Decoder::new().file("kyes", "keys/moulars.toml").is_err());
+    /// # Ok::<(), moulsniff::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no such option, or the file cannot be read.
+    pub fn file(mut self, option: &str, path: impl AsRef<Path>) -> Result<Decoder, LibraryError> {
+        let (spec, path) = (spec(option)?, path.as_ref());
+        let OptionKind::Files(rule) = spec.kind else {
+            return Err(LibraryError::new(ErrorKind::Given, format!("the option `{option}` takes a word and no file")));
+        };
+        let folder = path.is_dir().then(|| file_name(path));
+        for file in files::named(path, rule.extension)? {
+            let bytes = files::read(&file, rule.most_bytes)?;
+            let file = GivenFile { name: file_name(&file), bytes, folder: folder.clone() };
+            self.given.add_file(spec.name, file);
+        }
+        Ok(self)
+    }
+
+    /// Adds a file for an option of the program by its content; `name` is its name in errors.
+    ///
+    /// ```
+    /// let keys = std::fs::read("keys/shard.keys")?;
+    /// let decoder = moulsniff::Decoder::new().file_bytes("keys", "keys of the test", keys)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no such option.
+    pub fn file_bytes(mut self, option: &str, name: &str, bytes: Vec<u8>) -> Result<Decoder, LibraryError> {
+        self.given.add_file(spec(option)?.name, GivenFile { name: name.into(), bytes, folder: None });
+        Ok(self)
+    }
+
+    /// Adds message tables from a file, or from the files of a folder that end in `.table`, as `--tables` does.
+    ///
+    /// # Errors
+    /// The file cannot be read. What it holds is looked at when a capture is opened.
+    pub fn tables(mut self, path: impl AsRef<Path>) -> Result<Decoder, LibraryError> {
+        for file in files::named(path.as_ref(), Some("table"))? {
+            let bytes = files::read(&file, MAX_TABLE_BYTES as u64)?;
+            let name = file_name(&file);
+            let text = String::from_utf8(bytes)
+                .map_err(|_| LibraryError::new(ErrorKind::Table, format!("{name}: no UTF-8: tables are text")))?;
+            self.tables.push(TableSource { name, text });
+        }
+        Ok(self)
+    }
+
+    /// Adds message tables from a text; `name` is its name in errors.
+    ///
+    /// ```
+    /// let table = "protocol moul\n/// Asks for nothing.\nmessage auth client 9000 Cli2Auth_Nothing { trans_id: u32 }\n";
+    /// let decoder = moulsniff::Decoder::new().table_text("mine", table);
+    /// let records = decoder.decode("moul.auth.client", &[0x28, 0x23, 7, 0, 0, 0])?;
+    /// assert_eq!(records[0].get("fields.trans_id").and_then(|id| id.as_i64()), Some(7));
+    /// # Ok::<(), moulsniff::Error>(())
+    /// ```
+    pub fn table_text(mut self, name: impl Into<String>, text: impl Into<String>) -> Decoder {
+        self.tables.push(TableSource { name: name.into(), text: text.into() });
+        self
+    }
+
+    /// Decodes a port's connections as a protocol, whatever they look like: `tcp:14000=moul`.
+    pub fn decode_as(mut self, rule: impl Into<String>) -> Decoder {
+        self.decode_as.push(rule.into());
+        self
+    }
+
+    /// Keeps only the records that an expression keeps, in the language of the program's `--filter`.
+    ///
+    /// ```
+    /// let decoder = moulsniff::Decoder::new().keys("keys/shard.keys")?.filter("refused");
+    /// for record in decoder.open("captures/moul/kind_game.pcap")? {
+    ///     assert!(record?.refused().is_some());
+    /// }
+    /// # Ok::<(), moulsniff::Error>(())
+    /// ```
+    pub fn filter(self, expression: impl Into<String>) -> Decoder {
+        Decoder { filter: Some(expression.into()), ..self }
+    }
+
+    /// Hides what tables mark as a secret, in values, spans, JSON and trees.
+    pub fn redact(self) -> Decoder {
+        Decoder { redact: true, ..self }
+    }
+
+    /// The largest message that is put together, in bytes (16 MiB). A larger one becomes an event `limit`.
+    pub fn max_message(mut self, bytes: usize) -> Decoder {
+        self.options.max_message = bytes;
+        self
+    }
+
+    /// How many bytes of all streams together may wait for missing ones before them (32 MiB). Beyond, these are given up.
+    pub fn max_waiting(mut self, bytes: usize) -> Decoder {
+        self.limits.total_buffer = bytes;
+        self
+    }
+
+    /// Opens a capture (pcap or pcapng; plain, gzip, or zstd with the feature `zstd`) and begins to decode it.
+    ///
+    /// # Errors
+    /// There is no such file, or something that was given to the decoder is wrong. What is wrong further on in the capture comes as an item of the iterator.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Records, LibraryError> {
+        self.begin(Capture::open(path.as_ref())?)
+    }
+
+    /// Opens several captures as one, in this order: streams go on from one to the next.
+    ///
+    /// # Errors
+    /// Something that was given to the decoder is wrong. A capture that cannot be read comes as an item of the iterator.
+    pub fn open_all<P: AsRef<Path>>(&self, paths: impl IntoIterator<Item = P>) -> Result<Records, LibraryError> {
+        self.begin(Capture::new(paths.into_iter().map(|path| Source::path(path.as_ref()))))
+    }
+
+    /// Decodes a capture while it comes from a reader, such as a pipe; `name` is its name in errors. Each record is there as soon as its last byte came.
+    ///
+    /// # Errors
+    /// Something that was given to the decoder is wrong.
+    pub fn read(&self, name: &str, reader: impl Read + Send + 'static) -> Result<Records, LibraryError> {
+        self.begin(Capture::from_reader(name, Box::new(reader)))
+    }
+
+    /// Decodes a capture that is in memory.
+    ///
+    /// ```
+    /// let capture = std::fs::read("captures/moul/kind_game.pcap")?;
+    /// let records = moulsniff::Decoder::new().keys("keys/shard.keys")?.bytes(capture)?;
+    /// assert!(records.filter_map(Result::ok).any(|record| record.service() == "game"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Something that was given to the decoder is wrong.
+    pub fn bytes(&self, capture: Vec<u8>) -> Result<Records, LibraryError> {
+        self.read("bytes", Cursor::new(capture))
+    }
+
+    /// Decodes messages that come without a capture: from a log, a debugger, a test. `name` is protocol, service and direction, as in `moul.auth.client`.
+    ///
+    /// ```
+    /// let bytes = [0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0];
+    /// let records = moulsniff::Decoder::new().decode("moul.auth.client", &bytes)?;
+    /// assert_eq!(records[0].message(), Some("Cli2Auth_VaultNodeFetch"));
+    /// assert_eq!(records[0].get("fields.node_id").and_then(|id| id.as_i64()), Some(1001));
+    /// # Ok::<(), moulsniff::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no such service, or the bytes are not whole messages of it.
+    pub fn decode(&self, name: &str, bytes: &[u8]) -> Result<Vec<OwnedRecord>, LibraryError> {
+        let tables: Arc<[LazyTables]> = all_tables(self.tables.clone())?.into();
+        let settings = AllSettings::new(&self.given, &mut |_| {})?;
+        let context = Arc::new(RecordContext::new(Arc::clone(&tables), self.redact));
+        let mut records = Vec::new();
+        let named = NamedService::find(&tables, name)?;
+        decode_named(named, bytes, &settings, &mut |message, tables, tree| {
+            records.push(OwnedRecord::alone(&context, message, tables, tree, records.len() as u64 + 1));
+        })
+        .map_err(|error| LibraryError::new(ErrorKind::Bytes, LibraryError::from(error).to_string()))?;
+        Ok(records)
+    }
+
+    fn begin(&self, capture: Capture) -> Result<Records, LibraryError> {
+        let tables: Arc<[LazyTables]> = all_tables(self.tables.clone())?.into();
+        let names: Vec<&str> = tables.iter().map(|lazy| lazy.protocol().name()).collect();
+        let rule = |text: &String| {
+            let wrong = |why| LibraryError::new(ErrorKind::Given, format!("{text}: {why}"));
+            DecodeAs::parse(text, &names).map_err(wrong)
+        };
+        let decode_as = self.decode_as.iter().map(rule).collect::<Result<_, _>>()?;
+        let compile = |text: &String| Filter::compile(text, &tables, self.redact);
+        let filter = self.filter.as_ref().map(compile).transpose()?;
+        let context = RecordContext::new(Arc::clone(&tables), self.redact);
+        let setup = Setup {
+            tables,
+            settings: AllSettings::new(&self.given, &mut |_| {})?,
+            options: self.options,
+            decode_as,
+            limits: self.limits,
+            max_held: self.limits.total_buffer,
+            pseudonyms: None,
+        };
+        Records::begin(Reader { capture, setup, filter, context: Arc::new(context) })
+    }
+}
+
+/// A protocol's option, by its name.
+fn spec(option: &str) -> Result<&'static OptionSpec, LibraryError> {
+    let mut all = PROTOCOLS.iter().flat_map(|protocol| protocol.options());
+    all.clone().find(|spec| spec.name == option).ok_or_else(|| {
+        let near = suggestion(option, all.by_ref().map(|spec| spec.name));
+        LibraryError::new(ErrorKind::Given, format!("there is no option `{option}`{near}"))
+    })
+}

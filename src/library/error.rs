@@ -1,0 +1,87 @@
+//! The one error of the library.
+
+use std::fmt;
+
+use crate::capture::CaptureError;
+use crate::captured::{escape, escape_lines};
+use crate::filter::FilterError;
+use crate::proto::SettingsError;
+use crate::table::TableError;
+
+/// Why something could not be read. Its `Display` is what the program would print: the file, the place, what was expected.
+///
+/// ```
+/// let error = moulsniff::Decoder::new().open("no.pcap").err().ok_or("a file?")?;
+/// assert_eq!(error.kind(), moulsniff::ErrorKind::Capture);
+/// assert!(error.to_string().starts_with("no.pcap: "));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LibraryError {
+    kind: ErrorKind,
+    text: String,
+}
+
+/// What sort of thing could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A capture: there is none, it is damaged, or it ends in the middle.
+    Capture,
+    /// A file with keys or the like.
+    File,
+    /// A table.
+    Table,
+    /// What the program itself gave: an option's name, a path, a filter, the name of a service.
+    Given,
+    /// Bytes that are no message of the service that they were decoded as.
+    Bytes,
+    /// The decoding thread could not be started, or it ended early.
+    Thread,
+}
+
+impl LibraryError {
+    pub(super) fn new(kind: ErrorKind, text: impl Into<String>) -> LibraryError {
+        LibraryError { kind, text: text.into() }
+    }
+
+    /// What sort of thing could not be read.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for LibraryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for LibraryError {}
+
+impl From<CaptureError> for LibraryError {
+    fn from(error: CaptureError) -> Self {
+        LibraryError::new(ErrorKind::Capture, error.to_string())
+    }
+}
+
+impl From<TableError> for LibraryError {
+    fn from(error: TableError) -> Self {
+        LibraryError::new(ErrorKind::Table, error.to_string())
+    }
+}
+
+impl From<FilterError> for LibraryError {
+    fn from(error: FilterError) -> Self {
+        LibraryError::new(ErrorKind::Given, escape_lines(&error.to_string()))
+    }
+}
+
+impl From<SettingsError> for LibraryError {
+    fn from(error: SettingsError) -> Self {
+        match error {
+            SettingsError::Unreadable(text) => LibraryError::new(ErrorKind::File, escape(&text)),
+            SettingsError::Typed(text) => LibraryError::new(ErrorKind::Given, escape(&text)),
+        }
+    }
+}
