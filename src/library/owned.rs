@@ -15,6 +15,7 @@ use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{AnnotationRange, AnnotationStore, Annotations, TreeOptions, TreeWriter};
 use crate::out::{Body, Counts, EndedBy, Paint, Record, event_word, format_time};
 use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
+use crate::record::RoundTrips;
 use crate::table::Tables;
 use crate::tree::{Tree, TreeParts};
 
@@ -51,6 +52,7 @@ struct OwnedHead {
     from: Side,
     protocol: &'static str,
     service: String,
+    round_trips: RoundTrips,
 }
 
 enum OwnedBody {
@@ -135,9 +137,9 @@ impl OwnedRecord {
                 OwnedBody::StreamEnd { end: *end, text: (*text).to_owned(), counts: *counts }
             }
         };
-        let Record { number, at, transport, stream, src, dst, from, protocol, .. } = *record;
+        let Record { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *record;
         let service = record.service.to_owned();
-        let head = OwnedHead { number, at, transport, stream, src, dst, from, protocol, service };
+        let head = OwnedHead { number, at, transport, stream, src, dst, from, protocol, service, round_trips };
         OwnedRecord { context: Arc::clone(context), head, body, annotations }
     }
 
@@ -161,6 +163,7 @@ impl OwnedRecord {
             from: message.from,
             protocol: lazy.map_or("", |lazy| lazy.protocol().name()),
             service: message.service.to_owned(),
+            round_trips: RoundTrips::default(),
         };
         let (mut parts, mut copy) = (TreeParts::default(), Tree::new());
         parts.copy_of(tree);
@@ -414,7 +417,7 @@ impl OwnedRecord {
 
     /// Lends it as outputs are handed records.
     fn view<T>(&self, show: impl FnOnce(&Record<'_>, Annotations<'_>) -> T) -> Option<T> {
-        let OwnedHead { number, at, transport, stream, src, dst, from, protocol, .. } = self.head;
+        let OwnedHead { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = self.head;
         let service = self.head.service.as_str();
         let message;
         let body = match &self.body {
@@ -427,7 +430,7 @@ impl OwnedRecord {
             OwnedBody::Event(event) => Body::Event(event),
             OwnedBody::StreamEnd { end, text, counts } => Body::StreamEnd { end: *end, text, counts: *counts },
         };
-        let record = Record { number, at, transport, stream, src, dst, from, protocol, service, body };
+        let record = Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body };
         Some(show(&record, self.annotations.store.get(self.annotations.range)))
     }
 }

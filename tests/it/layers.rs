@@ -28,7 +28,10 @@ const MODULES: &[(&str, &[&str])] = &[
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["suggest", "pdu", "pseudonyms", "tree", "table", "capture", "flow", "session", "proto", "out"]),
     // What others build on; the program does without it.
-    ("library", &["suggest", "tree", "table", "capture", "flow", "facts", "proto", "out", "filter", "pipeline"]),
+    (
+        "library",
+        &["suggest", "record", "tree", "table", "capture", "flow", "facts", "proto", "out", "filter", "pipeline"],
+    ),
     // Two captures side by side.
     ("diff", &["tree", "table", "capture", "facts", "record", "session", "proto", "out", "filter", "pipeline"]),
     // Captures read, decoded and handed to an output; no option of the command line.
