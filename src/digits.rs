@@ -50,7 +50,7 @@ pub fn uuid_digits(uuid: &[u8; 16]) -> [u8; 36] {
         let (part, later) = places.split_at_mut(pairs * 2);
         let (now, next) = digits.split_at(pairs);
         part.copy_from_slice(now.as_flattened());
-        // A hyphen stands between two parts.
+        // There is a hyphen between two parts.
         (places, digits) = (later.get_mut(1..).unwrap_or_default(), next);
     }
     text

@@ -60,7 +60,7 @@ pub struct OutputFile {
 }
 
 impl Inputs {
-    /// The files at some paths. `-` is what standard input was redirected from; a folder stands for the files in it. What is not there is no
+    /// The files at some paths. `-` is what standard input was redirected from; a folder means all files in it. What is not there is no
     /// input.
     pub fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Inputs {
         let mut inputs = Inputs::default();

@@ -36,9 +36,9 @@ impl Output for Nobody {
 /// The line before the key.
 const FIRST_LINE: &str = "moulsniff pseudonyms 1";
 /// What the file says to people.
-const ABOUT: &str = "# Under this key the same person has the same pseudonym in every output and capture.\n# Whoever has it can find out whom a pseudonym stands for: keep it to yourself.\n";
+const ABOUT: &str = "# Under this key the same person has the same pseudonym in every output and capture.\n# With the key one can find out which person has which pseudonym: keep it to yourself.\n";
 
-/// What gives pseudonyms, where that was asked for.
+/// The giver of pseudonyms, if the user asked for them.
 pub(super) fn load(args: &ReadArgs) -> Result<Option<Pseudonyms>, CliError> {
     let Some(path) = &args.pseudonyms else { return Ok(None) };
     let fail = |e| CliError::File(file_name(path), e);
@@ -71,7 +71,7 @@ fn make(path: &Path, args: &ReadArgs) -> Result<[u8; 16], CliError> {
     Ok(key)
 }
 
-/// A key that nobody else has.
+/// A key that no other user has.
 pub(super) fn random() -> io::Result<[u8; 16]> {
     let mut key = [0; 16];
     getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;

@@ -135,7 +135,7 @@ pub enum TimeWord {
 }
 
 impl TimeWord {
-    /// The form that the word stands for.
+    /// The form that the word means.
     pub fn form(self) -> TimeForm {
         match self {
             TimeWord::Absolute | TimeWord::Local => TimeForm::Absolute,

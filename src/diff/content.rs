@@ -7,7 +7,7 @@ use super::hash::{hash_bytes, hash_text, mix};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text};
 
-/// A number or UUID that stands for a thing of a kind; or, in the marks of a set, where its elements begin and end.
+/// A number or UUID that identifies a thing of a kind; or, in the marks of a set, where its elements begin and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IdentityMark {
     /// The hash of the kind's name, or [`IdentityMark::ELEMENT`] or [`IdentityMark::END`].

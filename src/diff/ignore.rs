@@ -27,7 +27,7 @@ struct IgnoredFields {
     paths: Paths,
 }
 
-/// A message's name; `*` stands for any characters.
+/// A message's name; `*` matches any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NamePattern(String);
 

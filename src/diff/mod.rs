@@ -1,7 +1,7 @@
 //! Two captures side by side: which messages are the same, which are in one of them alone, and which fields differ.
 //!
 //! A capture is first read into a [`CaptureDigest`]: a few words for each message, whose hash says nothing of what differs each time
-//! (`volatile`) and holds no number that only stands for a thing (`identity`). [`Comparison`] pairs sessions, streams and messages of two
+//! (`volatile`) and holds no number that only identifies a thing (`identity`). [`Comparison`] pairs sessions, streams and messages of two
 //! digests, and finds the renaming of identities that fits most of them. Then the messages that differ are read once more, into
 //! [`DetailStore`]s, and [`differences`] tells field by field what is different. The writers print that.
 //!

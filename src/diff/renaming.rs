@@ -1,4 +1,4 @@
-//! Which number of one capture stands for which of the other one.
+//! Which number of one capture corresponds to which number of the other one.
 //!
 //! Every pair of messages with the same content is a vote for each of the numbers in them. The pairings with the most votes hold, each
 //! number in one of them; among those with as many, equal numbers come first, and then the pairing that came first. Whatever
@@ -64,7 +64,7 @@ impl Ballot {
     }
 }
 
-/// What stands for what.
+/// Which number of one capture corresponds to which of the other.
 #[derive(Default)]
 pub(super) struct Renaming {
     forward: HashMap<(u64, u64), (u64, Said)>,

@@ -24,7 +24,7 @@ const PASSED_ON_WITHIN: i64 = 10_000_000_000;
 const MAX_RECENT: usize = 1024;
 const MAX_HEARD: usize = 256;
 
-/// Somebody who speaks or listens.
+/// A person or object that says or receives a chat message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChatParty {
     /// The name, where it was said or where earlier records call the number so.
@@ -50,9 +50,9 @@ pub struct ChatLine {
     pub service: String,
     /// The message's name.
     pub message: String,
-    /// Who speaks.
+    /// The sender.
     pub from: ChatParty,
-    /// Who is spoken to, where somebody is in particular.
+    /// The receiver, if the message goes to one person.
     pub to: Vec<ChatParty>,
     /// The channel, where it is on one.
     pub channel: Option<String>,
@@ -82,7 +82,7 @@ struct RecentLine {
     heard: Vec<(TransportStream, Side)>,
 }
 
-/// A marked node, with the structure that it stands in.
+/// A marked node, with the structure that holds it.
 struct ChatMark<'a> {
     role: ChatRole,
     index: u32,
@@ -282,7 +282,7 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
     fn add(&self, speaker: &mut ChatParty, index: u32, node: &Node) {
         match node.kind {
             Kind::Text(_) => speaker.name = self.values.text(node, MAX_NAME).or(speaker.name.take()),
-            // Number 0 is nobody.
+            // Number 0 names no person.
             _ if self.values.number(node) == Some(0) => {}
             _ => {
                 speaker.id = self.values.word(node, MAX_NAME).or(speaker.id.take());

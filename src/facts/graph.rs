@@ -118,7 +118,7 @@ struct ToldEdge {
     removed: bool,
 }
 
-/// A marked node, with the structure that it stands in.
+/// A marked node, with the structure that holds it.
 struct GraphMark<'a> {
     role: GraphRole,
     index: u32,
@@ -240,7 +240,7 @@ impl Graph {
         }
     }
 
-    /// A message speaks of nodes by their numbers; `base` is any node of their store.
+    /// A message names nodes by their numbers; `base` is any node of their store.
     fn speak_of(&mut self, values: &MessageValues<'_>, marked: &GraphMark<'_>, base: GraphKey, record: u64) {
         if marked.node.kind == Kind::List {
             let ids: Vec<u64> = values.tree.members(marked.index).filter_map(|(_, node)| values.number(node)).collect();

@@ -139,7 +139,7 @@ impl InfoWriter<'_, '_, '_> {
         if depth >= MAX_DEPTH {
             return false;
         }
-        // The class of an object told by number stands in the object's first field, and its layout in a node inside.
+        // An object's first field is its class, where a number says which class it is; its layout is that of a node inside.
         let line = self.layout_of(node).and_then(|layout| layout.info.as_deref());
         match line {
             Some(line) => self.line(line, index, depth + 1, out),

@@ -278,7 +278,7 @@ impl StreamFacts {
     }
 
     /// A request will never be answered.
-    /// Returns what the client said of itself in it: nobody refused that.
+    /// Returns what the client said of itself in it: no reply refused that.
     pub(super) fn unanswered(&mut self, request: u64, waited: i64) -> Vec<Identity> {
         if self.waiting.take(request).is_some() {
             self.requests.unanswered += 1;

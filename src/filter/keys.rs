@@ -46,7 +46,7 @@ pub(super) enum KeyParts {
 /// A key of a record.
 #[derive(Debug)]
 pub(super) struct RecordKey {
-    /// As in the JSON, where that has it.
+    /// As in the JSON, if the JSON has it.
     pub(super) name: &'static str,
     pub(super) kind: KeyKind,
     pub(super) parts: KeyParts,

@@ -137,7 +137,7 @@ impl<'a> FilterNames<'a> {
                 "`{key_name}` is a list: {key_name}[*].{name} asks for any of them, {key_name}[0].{name} for the first"
             )),
             (KeyParts::Object(_), true) => Err(format!("`{key_name}` is no list")),
-            // What stands directly below are paths of fields.
+            // The names directly below are paths of fields.
             (KeyParts::ByPath(_), false) => Ok(()),
             (KeyParts::Object(known), false) | (KeyParts::List(known) | KeyParts::ByPath(known), true) => {
                 one_of(name, known, &format!("`{key_name}` has"))

@@ -83,7 +83,7 @@ fn words(name: &str) -> String {
         out.extend(c.to_lowercase().filter(|c| *c != '_'));
         before = c;
     }
-    // What stands around the word in such names says that it is one of a list, and that it is about a message.
+    // In such names, the words around it say that it is one of a list, and that it is about a message.
     let bare = out.strip_prefix("k ").unwrap_or(&out);
     bare.strip_suffix(" msg").unwrap_or(bare).to_string()
 }

@@ -75,7 +75,7 @@ impl Paint {
         Paint::coloured(marks)
     }
 
-    /// Without the program nobody looks at a terminal.
+    /// Without the program there is no terminal.
     #[cfg(not(feature = "cli"))]
     fn coloured(marks: Marks) -> Paint {
         Paint::new(false, marks)

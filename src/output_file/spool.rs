@@ -53,7 +53,7 @@ impl Spool {
         self.file.read(out)
     }
 
-    /// Forgets all bytes: nobody waits for them any more.
+    /// Forgets all bytes: no reader waits for them any more.
     ///
     /// # Errors
     /// Where the file cannot be shortened.

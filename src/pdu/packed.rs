@@ -31,7 +31,7 @@ pub(super) const OVER_UDP: u8 = 2;
 pub(super) const HAS_NUMBER: u8 = 4;
 pub(super) const HAS_REPLY: u8 = 8;
 
-/// The kinds, by the number that stands for each.
+/// The kinds, each at the place of its number.
 pub(super) const KINDS: [Kind; 23] = [
     Kind::Struct,
     Kind::List,
@@ -253,7 +253,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// The number that stands for something in a list that has it.
+/// The place of something in a list that has it.
 fn place<T: PartialEq>(list: &[T], of: &T) -> u8 {
     list.iter().position(|one| one == of).unwrap_or(0) as u8
 }

@@ -98,7 +98,7 @@ fn put_ends(packet: &mut Vec<u8>, record: &Record<'_>) {
     }
 }
 
-/// What stands in the protocol column: protocol and service.
+/// The text of the protocol column: protocol and service.
 fn column(record: &Record<'_>) -> String {
     format!("{} {}", record.protocol.to_uppercase(), record.service)
 }

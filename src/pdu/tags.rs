@@ -13,9 +13,9 @@ pub(super) const PORT_TYPE: u16 = 24;
 pub(super) const PORTS: [u16; 2] = [25, 26];
 /// The number of the frame in the capture that was exported.
 pub(super) const FRAME: u16 = 30;
-/// What stands in the protocol column.
+/// The text of the protocol column.
 pub(super) const PROTOCOL_COLUMN: u16 = 33;
-/// What stands in the info column (Wireshark 4.2 and later).
+/// The text of the info column (Wireshark 4.2 and later).
 pub(super) const INFO_COLUMN: u16 = 36;
 /// The number of the TCP stream.
 pub(super) const TCP_STREAM: u16 = 39;

@@ -215,7 +215,7 @@ fn check(parts: &TreeParts, captured: &[u8]) -> bool {
             open.pop();
         }
         let within = open.last().copied().unwrap_or(count);
-        // Only the first node, which is the message, stands alone.
+        // Only the first node, which is the message, is in no other.
         if node.end > within || open.len() > MOST_LEVELS || (open.is_empty() && index > 0) {
             return false;
         }

@@ -49,7 +49,7 @@ pub struct Setup {
     pub limits: FlowLimits,
     /// Bytes that the sessions of all streams may hold together, with what they remember.
     pub max_held: usize,
-    /// What gives pseudonyms to everything that outputs are handed, where that is wanted.
+    /// Gives pseudonyms in everything that outputs are handed, if the user asked for them.
     pub pseudonyms: Option<Pseudonyms>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Shared {
     pub(super) outline: Outline,
     pub(super) summary: Summary,
     pub(super) passed_over: PassedOver,
-    /// The protocol that a server speaks; its service, unless it offers several.
+    /// The protocol of a server, and its service, unless it offers several.
     servers: HashMap<SocketAddr, (&'static str, Option<String>)>,
 }
 
@@ -60,7 +60,7 @@ impl Shared {
         })
     }
 
-    /// Remembers what a server speaks. A server that offers two services is remembered without one: the next connection may be either.
+    /// Remembers the protocol of a server. A server that offers two services is remembered without one: the next connection may be either.
     pub(super) fn remember_server(&mut self, at: SocketAddr, protocol: &'static str, service: String) {
         let full = self.servers.len() >= KNOWN_SERVERS;
         match self.servers.get_mut(&at) {

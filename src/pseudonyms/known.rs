@@ -1,4 +1,4 @@
-//! What was met as somebody's: names, UUIDs, numbers and addresses. Where they stand in bytes and texts that no table marks, they are replaced as well.
+//! Names, UUIDs, numbers and addresses of persons that earlier messages gave. They are replaced in bytes and texts that no table marks, too.
 //!
 //! Bounded: of more than 16,384 of a sort, the later ones are replaced only where tables mark them.
 
@@ -26,7 +26,7 @@ pub(super) struct KnownPersons {
     patterns: HashMap<[u8; 4], Vec<Pattern>>,
 }
 
-/// Bytes that are looked for, and what stands in for them.
+/// Bytes that are looked for, and what replaces them.
 struct Pattern {
     from: Box<[u8]>,
     to: Box<[u8]>,
@@ -76,7 +76,7 @@ impl KnownPersons {
         self.text(&address.to_string(), &values.address(address).to_string());
     }
 
-    /// Whether a UUID is somebody's.
+    /// Whether a UUID is that of a person.
     pub(super) fn has_uuid(&self, uuid: &[u8; 16]) -> bool {
         self.uuids.contains(uuid)
     }

@@ -118,7 +118,7 @@ impl HiddenLeaf<'_> {
         self.write_number(new);
     }
 
-    /// Whether a number that no table marks is somebody's all the same. Small ones, and those that mean something else for certain, are not.
+    /// Whether a number that no table marks is the number of a known person. Small numbers, and numbers that a table gives another meaning, are not.
     fn is_known(&self, hide: Hide) -> bool {
         let value = self.unsigned();
         let other = self.def.is_none_or(|def| def.symbols.is_some() || def.transaction || self.node.has(mark::SPAN));

@@ -29,7 +29,7 @@ fn patch_zero_coded(coded: &mut [u8], content: &[u8]) {
     let mut zeros = false;
     for byte in coded {
         if zeros {
-            // A count of 0 stands for 256 zeros.
+            // A count of 0 means 256 zeros.
             let count = if *byte == 0 { 256 } else { usize::from(*byte) };
             from.by_ref().take(count).for_each(drop);
             zeros = false;

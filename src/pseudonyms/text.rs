@@ -33,7 +33,7 @@ pub(super) fn filler(text: &str) -> String {
     out
 }
 
-/// A text of self-describing syntax: quotes, and what stands behind a backslash, stay.
+/// A text of self-describing syntax: quotes and escaped characters stay.
 pub(super) fn escaped(text: &str, new: &dyn Fn(&str) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

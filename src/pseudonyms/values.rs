@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::permute::{Digit, Permuter};
 
-/// What stands in for text that says something.
+/// What replaces free text.
 pub(super) const FILLER: u8 = b'x';
 
 /// Gives pseudonyms under a key.

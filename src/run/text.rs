@@ -105,7 +105,7 @@ impl Meter {
     /// Writes a text. Texts come in the order of their records.
     ///
     /// # Errors
-    /// What was written does not fit, or nobody reads it any more.
+    /// The text does not fit, or its reader has closed the pipe.
     pub(super) fn write(&mut self, text: &Text, to: &mut impl Write) -> io::Result<()> {
         let mut from = 0;
         for heavy in &text.heavy {

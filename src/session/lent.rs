@@ -25,7 +25,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Reads the message of a service that `bytes` begin with, sent by `from`: into the outline, where that is enough, and else into the tree. Returns
+    /// Reads the message of a service that `bytes` begin with, sent by `from`: into the outline if that is enough, else into the tree. Returns
     /// what came of it, and whether the outline (and not the tree) holds it.
     pub fn message(&mut self, service: ServiceId, from: Side, bytes: &[u8]) -> (Outcome, bool) {
         if let Some(outline) = &mut self.outline {

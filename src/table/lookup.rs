@@ -143,7 +143,7 @@ impl Tables {
     }
 
     /// The kinds of things that a value of a type identifies (`identity`, `id`, `refers`, `transaction`). Two captures of the same
-    /// events differ in such values, but a value stands for the same thing throughout one of them.
+    /// events differ in such values, but a value means the same thing throughout one of them.
     pub fn identities(&self, ty: TypeRef) -> impl Iterator<Item = Sym> + '_ {
         let def = self.type_def(ty);
         let transaction = def.filter(|def| def.transaction).map(|_| self.program.builtins.transaction);

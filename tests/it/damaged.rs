@@ -128,7 +128,7 @@ fn damaged(segments: &[Segment], damage: Damage, seed: u64) -> Damaged {
     Damaged { bytes: made.bytes, lost }
 }
 
-/// Where each message stands, under its direction.
+/// The place of each message, by its direction.
 fn told(records: &[Value]) -> BTreeMap<(u64, String, u64), (String, u64)> {
     let mut all = BTreeMap::new();
     for r in records.iter().filter(|r| r["message"].is_string() && r["event"].is_null()) {

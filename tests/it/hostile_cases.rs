@@ -59,9 +59,9 @@ pub const CASES: [Case; 45] = [
     case("one list of mudmode, ever longer", 2, mudmode_list),
     case("texts that never end", 40, mudmode_open_texts),
     case("names with control characters", 30, mudmode_names),
-    case("requests that nobody answers", 300, unanswered_mudmode),
-    case("pings that nobody answers", 600, unanswered_pings),
-    case("transactions that nobody answers", 300, unanswered_transactions),
+    case("requests without a reply", 300, unanswered_mudmode),
+    case("pings without a reply", 600, unanswered_pings),
+    case("transactions without a reply", 300, unanswered_transactions),
     case("nested creatables", 10, nested_creatables),
     case("long lists of creatables", 2, many_creatables),
     case("counts at their maximum", 200, largest_counts),
@@ -522,7 +522,7 @@ fn large_states(n: u32) -> Vec<u8> {
     let mut made = Made::new();
     let mut line = Line::agreed(&mut made, 0, 11);
     for _ in 0..n {
-        // plNetMsgSDLState: flags, an object without clone, a stream with a state of a descriptor that nobody knows.
+        // plNetMsgSDLState: flags, an object without clone, a stream with a state of an unknown descriptor.
         let state =
             [&0x8000_u16.to_le_bytes()[..], &[6, 0xf0], &[0x9a; 6], &1_u16.to_le_bytes(), &noise(30_000)].concat();
         let mut object =
@@ -596,7 +596,7 @@ fn packet(interface: u32, number: u32) -> Vec<u8> {
 fn bad_blocks(n: u32) -> Vec<u8> {
     let mut bytes = [section(), interface()].concat();
     for i in 0..n {
-        // Options whose lengths go beyond their block, names for addresses, statistics, kinds that nobody knows.
+        // Options whose lengths go beyond their block, names for addresses, statistics, unknown kinds.
         bytes.extend(block(1, &[101, 0, 0, 0, 0, 0, 4, 0, 9, 0, 0xff, 0xff]));
         bytes.extend(block(4, &noise(40 + i as usize % 64)));
         bytes.extend(block(5, &noise(12)));

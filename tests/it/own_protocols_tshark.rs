@@ -1,6 +1,6 @@
 //! The protocols under `examples/protocols`, value by value against tshark's own dissectors.
 //!
-//! Beside each capture stands what tshark said of it, so that the comparison needs no tshark. Where tshark is there, that file is compared with what
+//! Beside each capture is what tshark said of it, so that the comparison needs no tshark. Where tshark is there, that file is compared with what
 //! it says now; `TSHARK=write` writes it again.
 
 use std::process::Command;

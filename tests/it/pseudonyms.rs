@@ -1,4 +1,4 @@
-//! After `--pseudonyms` nothing of a person is left, in any encoding and in any output; and whoever was one person still is one.
+//! After `--pseudonyms` nothing of a person is left, in any encoding and in any output; and one person keeps one pseudonym.
 
 use std::fs;
 use std::path::Path;
@@ -169,7 +169,7 @@ fn bytes_and_fields_agree() {
     }
 }
 
-/// The values of a field, wherever it stands, in order.
+/// The values of a field, at any depth, in order.
 fn values(capture: &str, field: &str, more: &[&str]) -> Vec<String> {
     let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
     fn collect(value: &Value, field: &str, to: &mut Vec<String>) {

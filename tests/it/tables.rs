@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use crate::common::file;
 use moulsniff::examples::run_examples;
 use moulsniff::proto::{PROTOCOLS, load_tables, protocol_named};
 use moulsniff::table::{BITSTREAM, Evaluator, Example, ExampleOf, Outcome, Sender, TableSource, Tables, parse_hex};
@@ -19,6 +20,34 @@ fn every_example_gives_its_fields() {
         assert!(count > 0, "{} has no examples", tables.protocol());
         println!("{}: {count} examples", tables.protocol());
     }
+}
+
+/// Code that does not find a type it names could only pass a packet over, without saying why.
+#[test]
+fn types_that_code_names_are_in_the_tables() {
+    let mut found = 0;
+    for tables in all() {
+        let mut folders = vec![file("src/proto").join(tables.protocol())];
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = crate::layers::program(&std::fs::read_to_string(&path).unwrap_or_default());
+                for call in ["type_named(\"", "ty(\"", "layout(\""] {
+                    for name in text.split(call).skip(1).filter_map(|rest| rest.split('"').next()) {
+                        found += 1;
+                        let known = tables.type_named(name).is_some()
+                            // A structure with parameters is no type by itself.
+                            || tables.layouts().iter().any(|layout| tables.name(layout.name) == name);
+                        assert!(known, "{}: there is no type `{name}`", path.display());
+                    }
+                }
+            }
+        }
+    }
+    assert!(found > 20, "the code names {found} types");
 }
 
 #[test]

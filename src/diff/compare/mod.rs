@@ -14,7 +14,7 @@ use super::renaming::{Ballot, MarkParts, Naming, NamingVerdict, Renaming, Said, 
 use judge::Judge;
 use once::seen_once;
 
-/// Of a hundred messages, so many have the same numbers in both captures where these are copies of one.
+/// Where both captures are copies of one, at least this share of the messages, in per cent, has the same numbers in both.
 const COPIES: usize = 80;
 
 /// What is compared.
@@ -43,7 +43,7 @@ pub(super) enum Finding {
         at: Said,
         /// The numbers in them.
         naming: Naming,
-        /// What one of them stands for elsewhere.
+        /// What one of them means elsewhere.
         known: Naming,
         /// The messages that say so.
         by: Said,

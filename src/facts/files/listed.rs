@@ -37,7 +37,7 @@ impl ListedFile {
     }
 }
 
-/// An entry of a list, with where it stands.
+/// An entry of a list, with its place.
 #[derive(Clone, Debug)]
 pub struct ListEntry {
     /// The record of the list.

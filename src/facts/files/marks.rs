@@ -13,7 +13,7 @@ pub(super) struct FileMark<'a> {
     pub(super) role: FileRole,
     pub(super) index: u32,
     pub(super) node: &'a Node,
-    /// The structure or list that it stands in.
+    /// The structure or list that holds it.
     pub(super) parent: u32,
 }
 

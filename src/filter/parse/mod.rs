@@ -164,7 +164,7 @@ impl<'a> FilterParser<'a> {
         self.skip_blanks();
         let at = self.at;
         if self.peek_word() == "not" {
-            return Err(self.wrong(at..at + 3, "`not` stands before a condition: not x in {1, 2}"));
+            return Err(self.wrong(at..at + 3, "`not` comes before a condition: not x in {1, 2}"));
         }
         let check = if let Some(comparison) = self.comparison()? {
             Check::Compare(comparison, self.value(target, Asked::Compare(comparison))?)

@@ -138,7 +138,7 @@ impl FilterParser<'_> {
         }
     }
 
-    /// What stands behind `matches`.
+    /// The pattern after `matches`.
     pub(super) fn matches(&mut self, target: PathTarget) -> ParseResult<Check> {
         let (literal, place) = self.raw_value(true)?;
         self.check(&literal, &place, target, Asked::Text("matches"))?;
@@ -176,7 +176,7 @@ impl FilterParser<'_> {
             return Err(self.wrong(at..self.at.max(at + 1).min(self.text.len()), "a value is missing here"));
         }
         if word.starts_with("fields.") || word.starts_with("*.") {
-            let text = "a value stands on the right: two fields cannot be compared with each other";
+            let text = "expected a value on the right: two fields cannot be compared with each other";
             return Err(self.wrong(at..self.at, text));
         }
         Ok((Literal::new(word.to_string(), false), at..self.at))

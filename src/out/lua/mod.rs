@@ -11,7 +11,7 @@ use crate::proto::Side;
 use crate::table::{LayoutStep, ReadAs, Tables};
 use crate::tree::{Sym, TypeRef, mark};
 
-/// Fields by their name, with how often each sort of value stands under it.
+/// Fields by their name, with how often each sort of value has it.
 type LuaFields<'a> = BTreeMap<(bool, &'a str), BTreeMap<FieldSort, usize>>;
 
 /// What a Wireshark field takes.

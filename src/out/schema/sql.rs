@@ -90,7 +90,7 @@ fn column_type(shape: &Value) -> ColumnType {
 }
 
 impl SqlEngine {
-    /// What stands before and after the columns: how to load lines, and how the table is kept.
+    /// What comes before and after the columns: how to load lines, and how the table is kept.
     fn around(self) -> (&'static str, &'static str) {
         match self {
             SqlEngine::DuckDb => (

@@ -43,7 +43,7 @@ impl Table {
         self.row_below(String::new(), name, cells);
     }
 
-    /// Adds a row that stands with others below a heading.
+    /// Adds a row below a heading.
     pub(super) fn row_below(&mut self, heading: String, name: String, cells: Vec<String>) {
         let name = if heading.is_empty() { name } else { format!("  {name}") };
         self.rows.push(Row { heading, name, cells });

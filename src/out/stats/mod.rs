@@ -20,7 +20,7 @@ pub struct FrameSpan {
 }
 
 impl FrameSpan {
-    /// From the earliest to the latest frame, in nanoseconds; `None` where that is no time at all.
+    /// From the earliest to the latest frame, in nanoseconds; `None` if no time passed.
     pub fn nanos(&self) -> Option<i64> {
         let (first, last) = self.times?;
         let seconds = last.seconds.saturating_sub(first.seconds);

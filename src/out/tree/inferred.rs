@@ -283,7 +283,7 @@ fn read_name(seen: InferenceMessage<'_>, node: &Node, out: &mut String) {
 /// Appends the fields behind a name that go on with it (`continues`), with a blank before each.
 fn append_continued(seen: InferenceMessage<'_>, index: u32, out: &mut String) {
     let siblings = seen.tree.children(parent(seen.tree, index));
-    // A text's length stands between it and the text before it.
+    // A text's length comes between it and the text before it.
     let behind = siblings.filter(|(at, node)| *at > index && !node.has(mark::SPAN));
     let mut part = String::new();
     for (_, node) in behind {

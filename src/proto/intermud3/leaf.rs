@@ -49,7 +49,7 @@ impl PacketRun<'_> {
             self.tree.problem(Problem::new(
                 Severity::Warning,
                 index,
-                "a quote that is not escaped, at byte {a}: the text is taken as it stands up to byte {b}",
+                "a quote that is not escaped, at byte {a}: the text is taken unchanged up to byte {b}",
                 bare as i64,
                 found.end as i64,
             ));
@@ -80,7 +80,7 @@ impl PacketRun<'_> {
             self.say(
                 Severity::Note,
                 self.tree.len(),
-                "an escape the document does not know, at byte {a}: it stands for its character",
+                "an escape the document does not know, at byte {a}: it is read as that character",
                 found.start + at,
             );
         }

@@ -1,4 +1,4 @@
-//! Whether a connection speaks mudmode, and which of its ends is the client, from the first bytes of either direction.
+//! Whether a connection uses mudmode, and which of its ends is the client, from the first bytes of either direction.
 
 use super::framing::{self, PacketStep};
 use crate::proto::{Opening, Verdict};
@@ -35,7 +35,7 @@ pub(super) fn verdict(opening: &Opening<'_>) -> Verdict {
     if opening.last || signs == [Sign::Against; 2] { Verdict::No } else { Verdict::Maybe }
 }
 
-/// Whether the end that was taken for the client speaks as the server does, as far as either end shows it.
+/// Whether the end that was taken for the client sends what a server sends, as far as the first bytes of either end show it.
 fn swapped(opening: &Opening<'_>) -> Option<bool> {
     match (speaker(opening.client), speaker(opening.server)) {
         (Some(client), _) => Some(client == Speaker::Server),

@@ -228,7 +228,7 @@ impl PacketRun<'_> {
     fn rest_undecoded(&mut self) {
         self.pos = self.end;
         let index = self.undecoded();
-        // Nobody knows whether a secret stands in it.
+        // The bytes may hold a secret.
         if let Some(node) = self.tree.get_mut(index) {
             node.marks |= mark::SECRET;
         }

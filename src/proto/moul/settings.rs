@@ -16,7 +16,7 @@ pub(super) const OPTIONS: [OptionSpec; 2] = [
         name: KEYS,
         value_name: "FILE",
         help: "A shard's keys: dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, or a shard.keys; may be given several times, and a \
-               folder stands for the key files in it",
+               folder means all key files in it",
         kind: OptionKind::Files(FileRule {
             what: "a key file",
             most_bytes: MAX_KEY_FILE,

@@ -107,7 +107,7 @@ impl<'a> TemplateReader<'a> {
         let repeat = match self.word("Single, Multiple or Variable")? {
             "Single" => String::new(),
             "Variable" => "[u8]".to_string(),
-            "Multiple" => format!("[{}]", self.integer("how many times the block stands")?),
+            "Multiple" => format!("[{}]", self.integer("how often the block is repeated")?),
             _ => return self.wrong(1, "Single, Multiple or Variable"),
         };
         let _ = writeln!(self.out, "    {name}: {{");

@@ -330,7 +330,7 @@ impl Compiler<'_> {
                     return self.error(v.at, "`match` chooses by numbers and names of enum values");
                 };
                 if !taken.insert(*n) {
-                    return self.error(v.at, "this value stands in `match` twice");
+                    return self.error(v.at, "this value is in `match` twice");
                 }
                 targets.push((*n, here));
             }

@@ -103,7 +103,7 @@ impl Compiler<'_> {
             ),
             (false, true) => self.error(
                 written.at,
-                "a self-describing value stands only in `positions`, and in messages of a `positional` service",
+                "a self-describing value is possible only in `positions`, and in messages of a `positional` service",
             ),
             _ => Ok(()),
         }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn bytes_and_values_are_kept_apart() {
         assert!(wrong("positions P { a: u32 }").contains("in an array's positions stand"));
-        assert!(wrong("struct S { a: text }").contains("stands only in `positions`"));
+        assert!(wrong("struct S { a: text }").contains("possible only in `positions`"));
         assert!(wrong("positions P { a: text }\nstruct S extends P { b: u8 }").contains("these are positions"));
         assert!(wrong("struct S { b: u8 }\npositions P extends S { a: text }").contains("a structure of bytes"));
     }

@@ -51,7 +51,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// A text, or `any`, stands for one message of a service and sender.
+    /// A text, or `any`, selects one message of a service and sender.
     fn words_once<'a>(
         &self,
         item: &'a ItemAst,

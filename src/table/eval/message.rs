@@ -11,7 +11,7 @@ use crate::tree::{Buffer, Node, Sym, TypeRef, mark};
 pub(super) struct Chosen {
     /// What the numbers of messages are compared with.
     pub(super) number: Option<u64>,
-    /// How many bytes the message has; `Some(None)` where it cannot have so many.
+    /// How many bytes the message has; `Some(None)` if that is more than a message can have.
     pub(super) length: Option<Option<usize>>,
 }
 

@@ -36,7 +36,7 @@ pub struct FieldFacts {
 pub enum Person {
     /// A name: of an account, a player, an avatar, a character.
     Name,
-    /// A number or UUID that stands for the person.
+    /// A number or UUID that identifies the person.
     Number,
     /// Words that the person wrote.
     Text,
@@ -63,7 +63,7 @@ impl Person {
 /// What a field is in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChatRole {
-    /// The one that speaks.
+    /// The sender of the chat message.
     From,
     /// The one that is spoken to.
     To,
@@ -108,7 +108,7 @@ pub enum FileRole {
     Id,
     /// Bytes of the whole file.
     Size,
-    /// Some of its bytes. Where no offset and no number stands beside them, they follow those that came before.
+    /// Some of its bytes. Without an offset or a number beside them, they follow the bytes that came before.
     Part,
     /// The same; the part with number 0 begins with the size of the whole file, 4 bytes, little-endian.
     CountedPart,
@@ -164,7 +164,7 @@ pub enum GraphRole {
     Id,
     /// In a node: what kind of node it is.
     Kind,
-    /// Which fields of a node follow: it stands in every node, and is no field of the node itself.
+    /// Says which fields of a node follow. Every node has it, and it is no field of the node itself.
     Mask,
     /// The number of the node that the message is about, where the node does not have it itself.
     Target,

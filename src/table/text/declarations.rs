@@ -8,7 +8,7 @@ use super::protocol_syntax::ProtocolAst;
 use super::syntax::*;
 use crate::tree::Severity;
 
-/// A parsed file: the protocol it speaks of and its declarations.
+/// A parsed file: its protocol and its declarations.
 pub(in crate::table) struct ParsedFile {
     pub(in crate::table) protocol: String,
     /// What `protocol NAME { … }` declares.
@@ -454,7 +454,7 @@ impl<'a> TableParser<'a> {
         self.need(":")?;
         let of = self.type_()?;
         self.eat(",")?;
-        let null = if self.eat_word("null")? { Some(self.int("the number that stands for no object")?) } else { None };
+        let null = if self.eat_word("null")? { Some(self.int("the number that means no object")?) } else { None };
         self.eat(",")?;
         self.need("}")?;
         Ok((name, ItemKind::Family { field, of, null }))

@@ -194,7 +194,7 @@ impl TableParser<'_> {
         }
     }
 
-    /// What stands behind `checksum`.
+    /// The words after `checksum`.
     fn checksum(&mut self) -> Result<ChecksumAst, TableError> {
         let name = self.name("how the checksum is computed (`crc32`, `adler32`, …)")?;
         self.need("(")?;

@@ -95,6 +95,16 @@ pub(super) enum KeyPart {
 }
 
 impl KeyPart {
+    /// The letter by which servers' configuration files call it.
+    fn letter(self) -> char {
+        match self {
+            KeyPart::N => 'N',
+            KeyPart::K => 'K',
+            KeyPart::X => 'X',
+            KeyPart::G => 'G',
+        }
+    }
+
     /// The part a one-letter word means; NAGUS says `a` for the exponent.
     pub(super) fn from_word(word: &str) -> Option<KeyPart> {
         match word {
@@ -184,7 +194,7 @@ impl<'a> Pairs<'a> {
         if latest.is_none_or(|key| key.has(part) && key.is_whole()) {
             self.keys.push(PartialKey { service: Some(service), ..PartialKey::default() });
         } else if latest.is_some_and(|key| key.has(part)) {
-            self.notes.push(format!("{service}: {part:?} is given twice, the last one counts"));
+            self.notes.push(format!("{service}: {} is given twice, the last one counts", part.letter()));
         }
         if let Some(latest) = self.keys.iter_mut().rev().find(|key| key.service == Some(service)) {
             set(latest);
