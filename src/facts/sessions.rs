@@ -10,8 +10,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
+use super::seen_message::SeenMessage;
 use super::session_stream::{SessionStream, TransportStream};
-use super::stream_facts::{SeenMessage, StreamFacts, add_identity};
+use super::session_values::add_identity;
+use super::stream_facts::StreamFacts;
 use super::{Identity, Latencies, Place, RequestCounts, StoryLine, Waiting};
 use crate::capture::{Moment, Time};
 use crate::record::{Body, Record};
@@ -326,9 +328,28 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<ClientSession>
         session.steps_left_out += stream.steps_left_out;
     }
     session.who.sort_by_key(|identity| identity.record);
-    session.places.sort_by_key(|place| place.record);
+    session.places = in_order(session.places);
     session.story.sort_by_key(|line| line.record);
     Some(session)
+}
+
+/// Places in order. Entering one leaves the one before it, on whichever stream that was; the same one twice in a row is one.
+fn in_order(mut places: Vec<Place>) -> Vec<Place> {
+    places.sort_by_key(|place| place.record);
+    let mut all: Vec<Place> = Vec::new();
+    for place in places {
+        if let Some(before) = all.last_mut().filter(|before| !before.beside && !place.beside) {
+            if before.is(&place) {
+                before.to = place.to;
+                continue;
+            }
+            if before.to.is_none_or(|to| nanos(to.time) > nanos(place.from.time)) {
+                before.to = Some(place.from);
+            }
+        }
+        all.push(place);
+    }
+    all
 }
 
 impl ClientSession {

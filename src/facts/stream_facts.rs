@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use super::message_values::MessageValues;
+use super::seen_message::SeenMessage;
 use super::session_stream::{SessionStream, TransportStream};
+use super::session_values::{Identity, Place, StoryLine, StoryOutcome, add_identity};
 use super::{InfoSource, LastReply, RequestCounts, Waiting, definition, refused, write_info};
 use crate::capture::Moment;
 use crate::record::{Counts, EndedBy, Record, RoundTrips};
-use crate::session::{Message, Side};
-use crate::table::{FieldFacts, MessageDef, Tables, TypeDef};
-use crate::tree::{Kind, Node, Severity, Tree, mark};
+use crate::session::Side;
+use crate::table::{FieldFacts, MessageDef, PlaceRole, Sender};
+use crate::tree::{Node, Severity, Sym, mark};
 
 /// Identities, places and steps that are kept of one stream.
 const MAX_IDENTITIES: usize = 16;
@@ -18,94 +19,6 @@ const MAX_PLACES: usize = 256;
 /// Steps at a stream's beginning that are kept, and the latest ones beside them.
 const FIRST_STEPS: usize = 32;
 const LAST_STEPS: usize = 16;
-/// Characters of a name.
-const MAX_NAME: usize = 64;
-
-/// What a client said of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// What kind of thing it is: `account`, `player`, `agent`, `mud`.
-    pub kind: String,
-    /// Its number or UUID.
-    pub id: Option<IdentityValue>,
-    /// Its name, where it was said or where earlier records call the number so.
-    pub name: Option<String>,
-    /// The record that said so.
-    pub record: u64,
-}
-
-/// A number or a UUID.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum IdentityValue {
-    /// A number.
-    Number(u64),
-    /// A UUID's text.
-    Text(String),
-}
-
-impl std::fmt::Display for IdentityValue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            IdentityValue::Number(number) => write!(f, "{number}"),
-            IdentityValue::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-impl Identity {
-    /// What other streams may say of the same client: its number, or where it has none its name.
-    pub(super) fn values(&self) -> Vec<String> {
-        let id = self.id.iter().map(|id| format!("id {id}"));
-        id.chain(self.name.iter().filter(|_| self.id.is_none()).map(|name| format!("name {name}"))).collect()
-    }
-}
-
-/// A place where the client was: an age, a region, a channel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Its name, where one is known.
-    pub name: Option<String>,
-    /// Its number or UUID.
-    pub id: Option<IdentityValue>,
-    /// When the client entered it: the reply where entering is asked for.
-    pub from: Moment,
-    /// When the client left it, or its stream ended.
-    pub to: Option<Moment>,
-    /// The record that says so.
-    pub record: u64,
-    /// The client asked to enter, and was not answered yet.
-    pub(super) pending: bool,
-}
-
-/// One line of what a person would tell of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoryLine {
-    /// The record.
-    pub record: u64,
-    /// Its frame.
-    pub at: Moment,
-    /// The stream.
-    pub stream: TransportStream,
-    /// The message's name.
-    pub message: String,
-    /// What the message is about.
-    pub text: String,
-    /// What became of the request, where it is one.
-    pub outcome: StoryOutcome,
-}
-
-/// What became of a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoryOutcome {
-    /// It asks for nothing, or its reply is still to come.
-    None,
-    /// It was answered after this many nanoseconds.
-    Answered(i64),
-    /// It was refused, by this name or number, after this many nanoseconds.
-    Refused(String, i64),
-    /// It was never answered, within this many nanoseconds.
-    Unanswered(i64),
-}
 
 /// What is collected of a stream.
 pub(super) struct StreamFacts {
@@ -124,6 +37,8 @@ pub(super) struct StreamFacts {
     /// What it said in requests that were refused.
     pub(super) refused: Vec<Identity>,
     pub(super) places: Vec<Place>,
+    /// What the place is called that the stream is about.
+    place_name: Option<String>,
     pub(super) requests: RequestCounts,
     pub(super) problems: [u64; 3],
     pub(super) story: VecDeque<StoryLine>,
@@ -135,7 +50,8 @@ pub(super) struct StreamFacts {
     messages: [u64; 2],
     bytes: Counts,
     round_trips: RoundTrips,
-    waiting: Waiting<()>,
+    /// The name of each request's message.
+    waiting: Waiting<Sym>,
 }
 
 /// What a message told beyond its own stream.
@@ -166,6 +82,7 @@ impl StreamFacts {
             claims: Vec::new(),
             refused: Vec::new(),
             places: Vec::new(),
+            place_name: None,
             requests: RequestCounts::default(),
             problems: [0; 3],
             story: VecDeque::new(),
@@ -213,7 +130,7 @@ impl StreamFacts {
         let mut told = Told::default();
         let Some(def) = definition(message.name, tables, tree) else { return told };
         let refusal = refused(def, tables, tree).map(|refused| refused.reason(message.name.raw()));
-        told.last_reply_to = self.reply(seen, refusal.as_deref());
+        told.last_reply_to = self.reply(seen, def, refusal.as_deref());
         if let Some(request) = told.last_reply_to {
             told.identities = self.settle_claims(request, refusal.is_none());
         }
@@ -233,7 +150,7 @@ impl StreamFacts {
         if def.expects_reply {
             told.expects_reply = true;
             self.requests.sent += 1;
-            self.waiting.ask(record.number, ());
+            self.waiting.ask(record.number, def.name);
         }
         if def.step {
             self.step(seen, def);
@@ -242,12 +159,16 @@ impl StreamFacts {
     }
 
     /// Notes that a message answers a request. Returns the request's record where this is its last reply.
-    fn reply(&mut self, seen: &SeenMessage<'_, '_>, refusal: Option<&str>) -> Option<u64> {
+    fn reply(&mut self, seen: &SeenMessage<'_, '_>, def: &MessageDef, refusal: Option<&str>) -> Option<u64> {
         let reply = seen.message.reply?;
         let partial = refusal.is_none() && seen.tree.get(0).is_some_and(|root| root.has(mark::PARTIAL));
-        if partial || self.waiting.take(reply.record).is_none() {
+        let asked = *self.waiting.get(reply.record)?;
+        // A message that only acknowledges the request's datagram names it, too, but is no reply to it.
+        let named = |id| seen.tables.message(id).is_some_and(|def| def.name == asked);
+        if partial || refusal.is_none() && !def.answers.iter().any(|id| named(*id)) {
             return None;
         }
+        self.waiting.take(reply.record);
         let network = seen.record.network(reply.nanos);
         let refused = refusal.is_some();
         self.requests.reply(LastReply { request: reply.record, nanos: reply.nanos, network, refused });
@@ -303,6 +224,11 @@ impl StreamFacts {
         if accepted {
             return self.take_in(settled);
         }
+        // Who the client is was known before: something else was refused.
+        let known = |claim: &Identity| {
+            self.identities.iter().any(|have| have.kind == claim.kind && have.id == claim.id && have.name == claim.name)
+        };
+        let settled: Vec<Identity> = settled.into_iter().filter(|claim| !known(claim)).collect();
         for claim in settled.into_iter().take(MAX_IDENTITIES.saturating_sub(self.refused.len())) {
             add_identity(&mut self.refused, claim);
         }
@@ -361,11 +287,18 @@ impl StreamFacts {
     /// What a message says of the client itself.
     fn own(&self, source: &SeenMessage<'_, '_>) -> Vec<Identity> {
         let mut found: Vec<Identity> = Vec::new();
+        let either = definition(source.message.name, source.tables, source.tree)
+            .is_some_and(|def| def.direction == Sender::Both);
+        if either && source.record.from == Side::Server {
+            return found;
+        }
         for (index, node, def, _) in source.marked(|facts| facts.own) {
             let kinds = if def.ids.is_empty() { &def.names } else { &def.ids };
             let Some(kind) = kinds.first().map(|kind| source.tables.name(*kind).to_string()) else { continue };
             let (id, name) = source.id_and_name(index, node);
-            if id.is_none() && name.is_none() {
+            // The first one of a kind counts: messages within messages say who others are.
+            let said = |have: &Identity| have.kind == kind && (have.id.is_some() && id.is_some() || id.is_none() && have.id.is_none());
+            if id.is_none() && name.is_none() || found.iter().any(said) {
                 continue;
             }
             add_identity(&mut found, Identity { kind, id, name, record: source.record.number });
@@ -373,29 +306,50 @@ impl StreamFacts {
         found
     }
 
-    /// A message by which the client enters a place, or asks to.
+    /// A message by which the client enters a place, or asks to, or leaves one.
     fn place(&mut self, source: &SeenMessage<'_, '_>, pending: bool) {
-        let mut entered = None;
-        for (index, node, ..) in source.marked(|facts| facts.place) {
+        let mut entered: Option<Place> = None;
+        for (index, node, _, facts) in source.marked(|facts| facts.place.is_some()) {
             let (id, name) = source.id_and_name(index, node);
+            if facts.place == Some(PlaceRole::Named) {
+                self.name_place(name);
+                continue;
+            }
+            let beside = facts.place == Some(PlaceRole::Beside);
             let (record, from) = (source.record.number, source.record.at);
-            let place = entered.get_or_insert(Place { name: None, id: None, from, to: None, record, pending });
+            let place = entered.get_or_insert(Place { name: None, id: None, from, to: None, record, pending, beside });
             place.id = place.id.take().or(id);
             place.name = place.name.take().or(name);
         }
-        let Some(place) = entered.filter(|place| place.id.is_some() || place.name.is_some()) else { return };
+        let Some(mut place) = entered.filter(|place| place.id.is_some() || place.name.is_some()) else { return };
+        place.name = place.name.or_else(|| self.place_name.clone());
+        let leaves = |(_, node, _, facts): (_, &Node, _, &FieldFacts)| !facts.leaves_unless.contains(&node.value);
+        if source.marked(|facts| !facts.leaves_unless.is_empty()).any(leaves) {
+            let open = self.places.iter_mut().filter(|open| open.to.is_none() && open.is(&place));
+            open.for_each(|open| open.to = Some(place.from));
+            return;
+        }
+        if place.beside && self.places.iter().any(|open| open.to.is_none() && open.is(&place)) {
+            return;
+        }
         let here = self.places.last_mut().filter(|last| !last.pending && last.to.is_none());
         if let Some(last) = here
             && !pending
+            && !place.beside
         {
-            if last.id == place.id && last.name == place.name {
-                return;
-            }
-            last.to = Some(source.record.at);
+            last.to = Some(place.from);
         }
         if self.places.len() < MAX_PLACES {
             self.places.push(place);
         }
+    }
+
+    /// The place that the stream is about has a name.
+    fn name_place(&mut self, name: Option<String>) {
+        if let Some(place) = self.places.last_mut().filter(|place| place.to.is_none() && place.name.is_none()) {
+            place.name.clone_from(&name);
+        }
+        self.place_name = name;
     }
 
     /// Keeps a step of the story.
@@ -416,67 +370,5 @@ impl StreamFacts {
             self.story.remove(FIRST_STEPS);
             self.steps_left_out += 1;
         }
-    }
-}
-
-/// A message with all that is needed to read it.
-#[derive(Clone, Copy)]
-pub(super) struct SeenMessage<'a, 'n> {
-    pub(super) record: &'a Record<'a>,
-    pub(super) message: &'a Message<'a>,
-    pub(super) tables: &'a Tables,
-    pub(super) tree: &'a Tree,
-    /// What earlier records call the number in a node.
-    pub(super) called: &'a dyn Fn(u32) -> Option<&'n str>,
-}
-
-impl<'a> SeenMessage<'a, '_> {
-    /// The nodes whose facts are as asked for.
-    fn marked(
-        &self,
-        which: impl Fn(&FieldFacts) -> bool,
-    ) -> impl Iterator<Item = (u32, &'a Node, &'a TypeDef, &'a FieldFacts)> {
-        let (tables, tree) = (self.tables, self.tree);
-        (0..).zip(tree.nodes()).filter_map(move |(index, node)| {
-            let def = tables.type_def(node.ty)?;
-            let facts = def.facts.as_deref().filter(|facts| which(facts))?;
-            Some((index, node, def, facts))
-        })
-    }
-
-    /// A node as a number that identifies something, with what it is called; or as a name.
-    fn id_and_name(&self, index: u32, node: &Node) -> (Option<IdentityValue>, Option<String>) {
-        let called = || (self.called)(index).map(str::to_string);
-        let values = MessageValues { tables: self.tables, tree: self.tree, bytes: self.message.bytes };
-        match node.kind {
-            Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 if node.value != 0 => {
-                (Some(IdentityValue::Number(node.value)), called())
-            }
-            Kind::Uuid | Kind::UuidBe => match values.word(node, MAX_NAME) {
-                Some(text) => (Some(IdentityValue::Text(text)), called()),
-                None => (None, None),
-            },
-            Kind::Text(_) => (None, values.text(node, MAX_NAME)),
-            _ => (None, None),
-        }
-    }
-}
-
-/// Adds what a client said of itself to what is known; the same thing said twice is kept once.
-pub(super) fn add_identity(known: &mut Vec<Identity>, identity: Identity) {
-    let same = |have: &&mut Identity| {
-        have.kind == identity.kind
-            && (have.id == identity.id || have.id.is_none() || identity.id.is_none())
-            && (have.name == identity.name
-                || have.name.is_none()
-                || identity.name.is_none()
-                || have.id == identity.id && have.id.is_some())
-    };
-    match known.iter_mut().find(same) {
-        Some(have) => {
-            have.id = have.id.take().or(identity.id);
-            have.name = identity.name.or(have.name.take());
-        }
-        None => known.push(identity),
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{Context, Event, EventKind, Reply, Side};
 use crate::capture::Moment;
-use crate::table::{MessageId, Tables};
+use crate::table::{Expectation, MessageId, Tables};
 use crate::tree::{Kind, Tree, mark};
 
 /// For each request that may wait, at most this many later requests are remembered, however few of them still wait. The oldest is
@@ -252,6 +252,26 @@ impl Requests {
     pub fn unanswered(&self, first: u64) -> impl Iterator<Item = &Request> {
         let skip = first.saturating_sub(self.first) as usize;
         self.open.iter().skip(skip).flatten().map(|open| &open.request).filter(|request| !request.answered)
+    }
+
+    /// The other side acknowledged the message of a record. Where that is a request that expects no more than a receipt, it is no longer called unanswered;
+    /// a reply still belongs to it.
+    pub fn receipt(&mut self, record: u64, tables: &Tables) {
+        let Some(request) = self.of_record(record) else { return };
+        if tables.message(request.message).and_then(|def| def.expects) == Some(Expectation::Receipt) {
+            request.answered = true;
+        }
+    }
+
+    /// Whether the message of a record is a request that is remembered.
+    pub fn remembers(&mut self, record: u64) -> bool {
+        self.of_record(record).is_some()
+    }
+
+    /// Records ascend, so the latest ones are looked at down to the one that is wanted.
+    fn of_record(&mut self, record: u64) -> Option<&mut Request> {
+        let later = self.open.iter_mut().rev().flatten().map(|open| &mut open.request);
+        later.take_while(|request| request.record >= record).last().filter(|request| request.record == record)
     }
 
     /// Removes a request: it is answered for good.

@@ -23,7 +23,7 @@ pub use eval::{
 };
 pub use hex::parse_hex;
 pub use program::*;
-pub use text::{HeaderRole, MAX_TABLE_BYTES, Sender};
+pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
 use crate::tree::TypeRef;
 

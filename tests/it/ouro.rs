@@ -413,7 +413,7 @@ fn links_over_tcp_are_read_whatever_happens_to_them() {
     );
     assert_eq!(short(names(3, "server")), "CONNECT_SERVER_ACK CONNECT_SERVER_ACK_ACK UserCommand undecoded stream_end");
     // Joined late, with a loss.
-    assert_eq!(short(names(4, "client")), "undecoded gap IDLE DISCONNECT stream_end");
+    assert_eq!(short(names(4, "client")), "undecoded gap IDLE DISCONNECT unanswered stream_end");
     // Not a link at all.
     assert_eq!(short(names(5, "server")), "remark stream_end");
 }

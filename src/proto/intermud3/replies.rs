@@ -98,7 +98,9 @@ impl PacketReplies {
         let asked = role.addressed.then(|| elements.mud(4)).flatten();
         let shared = role.shared.and_then(|name| shared(name, packet.tree, packet.bytes));
         let ReadPacket { id: message, from, at, .. } = packet;
-        Some(Request { message, from, key: key(asker, asked, shared), record: 0, at, answered: false })
+        // What a router passes on to all muds is answered by those alone that know something: no reply is none that is missing.
+        let answered = from == Side::Server && role.addressed && asked.is_none();
+        Some(Request { message, from, key: key(asker, asked, shared), record: 0, at, answered })
     }
 
     /// Remembers a request, with its record's number.

@@ -11,11 +11,15 @@ use super::sequence::Sequences;
 use super::siblings::{Joined, LostReason, PieceFate, PiecePayload, Set, Siblings};
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
-use crate::proto::{Context, Decoded, Event, EventKind, Message, Moment, Session, Side, Start, Transport};
-use crate::table::Tables;
+use crate::proto::{Context, Decoded, Event, EventKind, Message, Moment, Reply, Session, Side, Start, Transport};
+use crate::session::{Answer, Request, RequestKey, Requests};
+use crate::table::{MessageId, Tables};
 
 /// The service of all links.
 const SERVICE: &str = "link";
+
+/// How many requests of both sides are remembered.
+const REQUESTS: usize = 64;
 
 /// A link between a client and a server, or two servers.
 pub struct LinkSession {
@@ -25,6 +29,7 @@ pub struct LinkSession {
     siblings: [Siblings; 2],
     sequences: [Sequences; 2],
     finders: [PacketFinder; 2],
+    requests: Requests,
     ended: [bool; 2],
 }
 
@@ -75,6 +80,7 @@ impl LinkSession {
             siblings: Default::default(),
             sequences: Default::default(),
             finders: Default::default(),
+            requests: Requests::new(tables, REQUESTS),
             ended: [false; 2],
         }
     }
@@ -96,6 +102,7 @@ impl LinkSession {
         };
         let Some(header) = header.filter(|_| text.is_none()) else {
             let event = link_event(EventKind::Undecoded, from, text.unwrap_or_default());
+            self.requests.lose_replies(from, at);
             return context.emit.event(at, event.showing(0, bytes, context.options));
         };
         let proven = header.proven_end(bytes);
@@ -128,6 +135,7 @@ impl LinkSession {
                     };
                     let skipped = finder.waiting().get(..bytes).unwrap_or(finder.waiting());
                     let event = link_event(EventKind::Undecoded, from, text);
+                    self.requests.lose_replies(from, at);
                     context.emit.event(at, event.showing(finder.offset(), skipped, context.options));
                     finder.advance(bytes);
                 }
@@ -320,6 +328,12 @@ impl LinkSession {
             _ => None,
         };
         let named = message.and_then(|m| context.tables.message(m)).map(|m| context.tables.name(m.name));
+        if matches!(name.fixed, Some("Encrypted" | "Compressed" | "Undescribed")) {
+            // Any of these may be the reply to something.
+            self.requests.lose_replies(received.from, received.at);
+        }
+        let reply = message.and_then(|id| self.answer(id, received, context.tables));
+        let known = message;
         let message = Message {
             name: Captured::new(named.or(name.fixed).unwrap_or("UserCommand")),
             number: name.number,
@@ -327,13 +341,27 @@ impl LinkSession {
             from: received.from,
             offset: received.offset,
             bytes: packet.bytes,
-            reply: None,
+            reply,
         };
         let record = context.emit.message(received.at, &message, context.tables, Decoded::Tree(context.tree));
+        if let Some(message) = known.filter(|id| self.requests.is_request(*id)) {
+            let Received { from, at, .. } = received;
+            self.requests.remember(Request { message, from, key: RequestKey::NONE, record, at, answered: false });
+        }
         if let Some(link) = packet.link.filter(|_| packet.right) {
             received.from.of(&mut self.sequences).remember(link, nanos, record);
         }
         Some(record)
+    }
+
+    /// The request that a message answers: commands have no transaction, so it is the oldest one that waits.
+    fn answer(&mut self, message: MessageId, received: Received<'_>, tables: &Tables) -> Option<Reply> {
+        let answers = &tables.message(message)?.answers;
+        if answers.is_empty() {
+            return None;
+        }
+        let Received { from, at, .. } = received;
+        self.requests.answer(&Answer { from, answers, key: RequestKey::NONE, at, partial: false })
     }
 }
 
@@ -351,13 +379,15 @@ impl Session for LinkSession {
         self.drain(from, true, at, context);
         let gap = link_event(EventKind::Gap, from, format!("{length} bytes were never captured"));
         context.emit.event(at, gap.about(offset, length));
+        self.requests.lose_replies(from, at);
         from.of(&mut self.finders).lost();
     }
 
     fn held(&self) -> usize {
         let finders = self.finders.iter().map(PacketFinder::held);
         let pieces = self.siblings.iter().map(Siblings::held);
-        finders.chain(pieces).chain(self.sequences.iter().map(Sequences::held)).sum()
+        let sequences = self.sequences.iter().map(Sequences::held);
+        finders.chain(pieces).chain(sequences).chain([self.requests.held()]).sum()
     }
 
     fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
@@ -380,6 +410,7 @@ impl Session for LinkSession {
         }
         self.drain(from, true, at, context);
         self.give_up(from, "when the capture ended", at, context);
+        self.requests.report_unanswered(from, SERVICE, at, context);
     }
 
     fn service(&self) -> &str {

@@ -33,6 +33,9 @@ mod known {
 /// How many requests of both sides are remembered.
 const REQUESTS: usize = 256;
 
+/// A reliable message is acknowledged, or sent again, long before this, in nanoseconds.
+const OVERDUE: i64 = 5_000_000_000;
+
 /// A circuit between a viewer (or another simulator) and a simulator.
 pub struct CircuitSession {
     ends: Ends,
@@ -125,6 +128,9 @@ impl CircuitSession {
         let nanos = nanos(at);
         let lost = self.sent_by(from).counters.lost;
         let ack = self.tie(from, bytes, nanos, &read, context.tree);
+        for link in context.tree.links().iter().filter(|link| link.kind == LinkKind::Acknowledges) {
+            self.requests.receipt(link.record, context.tables);
+        }
         if self.sent_by(from).counters.lost > lost {
             // The datagrams that are missing before this one may have been replies.
             self.requests.lose_replies(from, at);
@@ -253,12 +259,39 @@ impl CircuitSession {
         }
     }
 
+    /// Takes out the messages whose acknowledgement was overdue, and says of each that it was never answered. What is a request is left out too: its
+    /// reply counts. So is everything where the other side was not heard at all.
+    fn unacknowledged(
+        &mut self,
+        from: Side,
+        waiting: &mut Vec<SentDatagram>,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
+        let (heard, now) = (self.counters(from.other()).datagrams > 0, nanos(at));
+        waiting.retain(|sent| {
+            let waited = now.saturating_sub(sent.nanos);
+            if self.requests.remembers(sent.record) {
+                return false;
+            }
+            if !heard || waited < OVERDUE {
+                return true;
+            }
+            let message = message_name(context.tables, sent.number).to_string();
+            let again = if sent.resends > 0 { format!(", sent again {} times", sent.resends) } else { String::new() };
+            let text = format!("{message}, record {}{again}, was never acknowledged", sent.record);
+            let kind = EventKind::Unanswered { request: sent.record, message, waited };
+            event(kind, from, at, text, context);
+            false
+        });
+    }
+
     /// What never came, once nothing more comes: acknowledgements, and the steps of a login.
     fn missing(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
-        let waiting = self.sent_by(from).waiting();
+        let mut waiting = self.sent_by(from).waiting();
+        self.unacknowledged(from, &mut waiting, at, context);
         if !waiting.is_empty() {
-            let mut text =
-                format!("{} reliable messages were not acknowledged before the capture ended:", waiting.len());
+            let mut text = "not acknowledged before the capture ended:".to_string();
             for sent in waiting.iter().take(10) {
                 let name = message_name(context.tables, sent.number);
                 let again = match sent.resends {
@@ -269,7 +302,7 @@ impl CircuitSession {
             }
             text.pop();
             if waiting.len() > 10 {
-                text.push_str(" …");
+                text.push_str(&format!(", and {} more", waiting.len() - 10));
             }
             event(EventKind::Remark, from, at, text, context);
         }

@@ -21,14 +21,8 @@ impl Compiler<'_> {
         mods: &FactMods,
         symbols: Option<EnumId>,
     ) -> Result<Option<Box<FieldFacts>>, TableError> {
-        let mut refuses_unless = Vec::new();
-        for value in &mods.refuses_unless {
-            let id = self.expr(value, &FieldScope::default(), symbols)?;
-            match self.out.exprs.get(id.0 as usize) {
-                Some(Ex::Const(n)) => refuses_unless.push(*n as u64),
-                _ => return self.error(value.at, "expected a number or an enum value that is no refusal"),
-            }
-        }
+        let refuses_unless = self.constants(&mods.refuses_unless, symbols)?;
+        let leaves_unless = self.constants(&mods.leaves_unless, symbols)?;
         let person = self.word(mods.person.as_ref(), "person", &Person::WORDS)?;
         let chat = self.word(mods.chat.as_ref(), "chat", &ChatRole::WORDS)?;
         let file = self.word(mods.file.as_ref(), "file", &FileRole::WORDS)?;
@@ -39,6 +33,7 @@ impl Compiler<'_> {
             identity,
             own,
             place,
+            leaves_unless,
             volatile,
             unordered,
             continues,
@@ -49,6 +44,19 @@ impl Compiler<'_> {
             refuses_unless,
         };
         Ok((facts != FieldFacts::default()).then(|| Box::new(facts)))
+    }
+
+    /// The values behind `unless`.
+    fn constants(&mut self, values: &[ExprAst], symbols: Option<EnumId>) -> Result<Vec<u64>, TableError> {
+        let mut constants = Vec::new();
+        for value in values {
+            let id = self.expr(value, &FieldScope::default(), symbols)?;
+            match self.out.exprs.get(id.0 as usize) {
+                Some(Ex::Const(n)) => constants.push(*n as u64),
+                _ => return self.error(value.at, "expected a number or an enum value"),
+            }
+        }
+        Ok(constants)
     }
 
     /// The meaning of a modifier's word.
@@ -224,7 +232,7 @@ pub(super) fn find(p: &mut Program) {
     let refusing: Vec<bool> =
         p.messages.iter().map(|message| message.layout.is_some_and(|layout| layouts.contains(&layout))).collect();
     for ((message, answered), refusing) in p.messages.iter_mut().zip(answered).zip(refusing) {
-        message.expects_reply = message.expects.unwrap_or(answered);
+        message.expects_reply = message.expects.map_or(answered, |expected| expected != Expectation::Nothing);
         if message.refusal == Refusal::Never && refusing {
             message.refusal = Refusal::ByField;
         }

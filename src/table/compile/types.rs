@@ -447,7 +447,11 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
     let unless = if outer.refuses_unless.is_empty() { own } else { outer };
     FactMods {
         own: own.own || outer.own,
-        place: own.place || outer.place,
+        place: outer.place.or(own.place),
+        leaves_unless: match outer.leaves_unless.is_empty() {
+            true => own.leaves_unless.clone(),
+            false => outer.leaves_unless.clone(),
+        },
         volatile: own.volatile || outer.volatile,
         unordered: own.unordered || outer.unordered,
         continues: own.continues || outer.continues,

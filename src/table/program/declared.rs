@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::text::{HeaderRole, Sender, ServiceFrame};
+use super::super::text::{Expectation, HeaderRole, Sender, ServiceFrame};
 use super::facts::Refusal;
 use super::ids::{LayoutId, MessageId, ServiceId};
 use super::numbers::Numbers;
@@ -119,8 +119,8 @@ pub struct MessageDef {
     pub tied: bool,
     /// The requests it answers.
     pub answers: Vec<MessageId>,
-    /// Whether the table says that a reply is expected, or that none is.
-    pub expects: Option<bool>,
+    /// What the table itself says is expected.
+    pub expects: Option<Expectation>,
     /// Whether the protocol promises a reply: the table says so, or another message answers it.
     pub expects_reply: bool,
     /// How it says no.

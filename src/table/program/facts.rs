@@ -1,6 +1,7 @@
 //! What tables say about messages and fields beyond their layout: which message answers which, what a refusal is, which fields
 //! identify a person. Reading bytes uses none of it; it is looked up after a message was read.
 
+use super::super::text::PlaceRole;
 use crate::tree::Sym;
 
 /// What tables say of a field beyond how it is read.
@@ -11,8 +12,10 @@ pub struct FieldFacts {
     pub identity: Vec<Sym>,
     /// It identifies the client of this connection (`self`).
     pub own: bool,
-    /// It identifies or names the place that the client enters with this message (`place`).
-    pub place: bool,
+    /// It identifies or names a place where the client is (`place`).
+    pub place: Option<PlaceRole>,
+    /// Where not empty, any other value says that the client leaves the message's place (`leaves unless A | B`).
+    pub leaves_unless: Vec<u64>,
     /// Its value differs each time the same thing is done: a time, a seed, a challenge (`volatile`).
     pub volatile: bool,
     /// The order of its elements has no meaning (`unordered`).

@@ -287,11 +287,17 @@ impl<'a> TableParser<'a> {
     }
 
     /// What follows `expects`.
-    fn expectation(&mut self) -> Result<bool, TableError> {
+    fn expectation(&mut self) -> Result<Expectation, TableError> {
         if self.eat_word("reply")? {
-            return Ok(true);
+            return Ok(Expectation::Reply);
         }
-        if self.eat_word("nothing")? { Ok(false) } else { Err(self.wrong("`reply` or `nothing`")) }
+        if self.eat_word("receipt")? {
+            return Ok(Expectation::Receipt);
+        }
+        if self.eat_word("nothing")? {
+            return Ok(Expectation::Nothing);
+        }
+        Err(self.wrong("`reply`, `receipt` or `nothing`"))
     }
 
     /// A message's number: an integer, one counted within a range (`low 51`), or a quoted name.

@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::syntax::*;
 
 /// What may stand behind a type; for suggestions only.
-const MODIFIERS: [&str; 25] = [
+const MODIFIERS: [&str; 26] = [
     "checksum",
     "max",
     "shown",
@@ -23,6 +23,7 @@ const MODIFIERS: [&str; 25] = [
     "dialects",
     "self",
     "place",
+    "leaves",
     "identity",
     "volatile",
     "unordered",
@@ -205,12 +206,29 @@ impl TableParser<'_> {
         Ok(ChecksumAst { name, from, to })
     }
 
+    /// Values with `|` between them.
+    fn alternatives(&mut self) -> Result<Vec<ExprAst>, TableError> {
+        let mut all = vec![self.sum()?];
+        while self.eat("|")? {
+            all.push(self.sum()?);
+        }
+        Ok(all)
+    }
+
+    /// What stands behind `place`.
+    fn place_role(&mut self) -> Result<PlaceRole, TableError> {
+        if self.eat_word("named")? {
+            return Ok(PlaceRole::Named);
+        }
+        Ok(if self.eat_word("beside")? { PlaceRole::Beside } else { PlaceRole::Enters })
+    }
+
     /// A modifier that says nothing about how a field is read; whether there was one.
     fn fact(&mut self, facts: &mut FactMods) -> Result<bool, TableError> {
         if self.eat_word("self")? {
             facts.own = true;
         } else if self.eat_word("place")? {
-            facts.place = true;
+            facts.place = Some(self.place_role()?);
         } else if self.eat_word("identity")? {
             facts.identity = self.kinds("what kind of thing it identifies")?;
         } else if self.eat_word("volatile")? {
@@ -231,10 +249,12 @@ impl TableParser<'_> {
             if !self.eat_word("unless")? {
                 return Err(self.wrong("`unless` and the values that are no refusal"));
             }
-            facts.refuses_unless.push(self.sum()?);
-            while self.eat("|")? {
-                facts.refuses_unless.push(self.sum()?);
+            facts.refuses_unless = self.alternatives()?;
+        } else if self.eat_word("leaves")? {
+            if !self.eat_word("unless")? {
+                return Err(self.wrong("`unless` and the values with which the client stays"));
             }
+            facts.leaves_unless = self.alternatives()?;
         } else {
             return Ok(false);
         }

@@ -17,5 +17,5 @@ pub(in crate::table) use protocol_syntax::{ProtocolAst, RuleAst};
 pub(in crate::table) use syntax::FramingAst;
 pub use syntax::ServiceFrame;
 pub(in crate::table) use syntax::*;
-pub use syntax::{BinaryOp, HeaderRole, Sender};
+pub use syntax::{BinaryOp, Expectation, HeaderRole, PlaceRole, Sender};
 pub(in crate::table) use types::INTEGER_TYPES;

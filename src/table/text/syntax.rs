@@ -13,6 +13,28 @@ pub enum Sender {
     Both,
 }
 
+/// What a table says a message's sender waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expectation {
+    /// `expects nothing`.
+    Nothing,
+    /// `expects reply`.
+    Reply,
+    /// `expects receipt`: an acknowledgement at least. The reply may come on another way.
+    Receipt,
+}
+
+/// What a field says of the places where a client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaceRole {
+    /// The client enters this place with this message, and leaves the one where it was (`place`).
+    Enters,
+    /// It enters this place and stays in the others (`place beside`).
+    Beside,
+    /// The name of the place that this connection is about: the client enters it with another message (`place named`).
+    Named,
+}
+
 /// A name or word of a table, with its place in the file.
 #[derive(Debug, Clone)]
 pub(in crate::table) struct NameAst {
@@ -99,8 +121,8 @@ pub(in crate::table) struct MessageAst {
     pub(in crate::table) direction: Sender,
     pub(in crate::table) number: NumberAst,
     pub(in crate::table) answers: Vec<NameAst>,
-    /// `expects reply`, `expects nothing`; where neither is said, a message that another one answers expects it.
-    pub(in crate::table) expects: Option<bool>,
+    /// What stands behind `expects`; where nothing does, a message that another one answers expects a reply.
+    pub(in crate::table) expects: Option<Expectation>,
     /// The message always says no.
     pub(in crate::table) refuses: bool,
     /// The message is a step of what a session is about.
@@ -250,7 +272,8 @@ pub(in crate::table) struct ChecksumAst {
 #[derive(Debug, Clone, Default)]
 pub(in crate::table) struct FactMods {
     pub(in crate::table) own: bool,
-    pub(in crate::table) place: bool,
+    pub(in crate::table) place: Option<PlaceRole>,
+    pub(in crate::table) leaves_unless: Vec<ExprAst>,
     pub(in crate::table) volatile: bool,
     pub(in crate::table) unordered: bool,
     pub(in crate::table) continues: bool,
@@ -281,7 +304,8 @@ pub(in crate::table) static NO_MODS: Mods = Mods {
     checksum: None,
     facts: FactMods {
         own: false,
-        place: false,
+        place: None,
+        leaves_unless: Vec::new(),
         volatile: false,
         unordered: false,
         continues: false,
