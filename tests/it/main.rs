@@ -9,6 +9,7 @@ mod answers;
 mod capture_tshark;
 mod checksums;
 mod common;
+mod cut_worlds;
 mod damaged;
 mod diff;
 mod export_chat;

@@ -116,7 +116,8 @@ fn a_filtered_request_keeps_its_reply() {
 fn an_acknowledgement_is_no_reply() {
     let found = stats(&[OPENSIM]);
     let parcels = &found["replies"]["ParcelPropertiesRequest"];
-    assert_eq!((&parcels["answered"], &parcels["unanswered"]), (&0.into(), &2.into()), "{parcels}");
+    // OpenSim replies over HTTP, so the acknowledgement is all that the circuit has of it.
+    assert_eq!((&parcels["answered"], &parcels["unanswered"]), (&0.into(), &0.into()), "{parcels}");
 }
 
 #[test]
