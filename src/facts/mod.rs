@@ -41,7 +41,7 @@ pub use replies::{Replies, RequestKind};
 pub use requests::{LastReply, RequestCounts, SlowestRequest, Waiting};
 pub use session_map::SessionMap;
 pub use session_stream::{SessionStream, TransportStream};
+pub use session_values::{Identity, IdentityValue, Place, StoryLine, StoryOutcome};
 pub use sessions::{ClientSession, Sessions};
 pub use stats::Stats;
-pub use session_values::{Identity, IdentityValue, Place, StoryLine, StoryOutcome};
 pub use world::World;

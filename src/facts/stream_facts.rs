@@ -297,7 +297,9 @@ impl StreamFacts {
             let Some(kind) = kinds.first().map(|kind| source.tables.name(*kind).to_string()) else { continue };
             let (id, name) = source.id_and_name(index, node);
             // The first one of a kind counts: messages within messages say who others are.
-            let said = |have: &Identity| have.kind == kind && (have.id.is_some() && id.is_some() || id.is_none() && have.id.is_none());
+            let said = |have: &Identity| {
+                have.kind == kind && (have.id.is_some() && id.is_some() || id.is_none() && have.id.is_none())
+            };
             if id.is_none() && name.is_none() || found.iter().any(said) {
                 continue;
             }

@@ -55,7 +55,8 @@ fn cut_at_requests(name: &str, most: usize) {
         std::fs::write(&file, cut(&bytes, frame)).unwrap();
         let part = json(&[file.to_str().unwrap()]);
         let named = unanswered(&part);
-        let kept: BTreeSet<u64> = part.iter().filter(|r| r["expects_reply"] == true).map(|r| r["record"].as_u64().unwrap()).collect();
+        let kept: BTreeSet<u64> =
+            part.iter().filter(|r| r["expects_reply"] == true).map(|r| r["record"].as_u64().unwrap()).collect();
         let answered: BTreeSet<u64> = part.iter().filter_map(|r| r["reply_to"].as_u64()).collect();
         // A router's question to all muds needs no reply.
         let to_all = request["from"] == "server" && request["fields"]["target_mudname"] == 0;

@@ -261,13 +261,7 @@ impl CircuitSession {
 
     /// Takes out the messages whose acknowledgement was overdue, and says of each that it was never answered. What is a request is left out too: its
     /// reply counts. So is everything where the other side was not heard at all.
-    fn unacknowledged(
-        &mut self,
-        from: Side,
-        waiting: &mut Vec<SentDatagram>,
-        at: Moment,
-        context: &mut Context<'_>,
-    ) {
+    fn unacknowledged(&mut self, from: Side, waiting: &mut Vec<SentDatagram>, at: Moment, context: &mut Context<'_>) {
         let (heard, now) = (self.counters(from.other()).datagrams > 0, nanos(at));
         waiting.retain(|sent| {
             let waited = now.saturating_sub(sent.nanos);
