@@ -315,6 +315,48 @@ fn a_number_that_stands_in_one_message_alone_and_is_another_one_is_found() {
     assert_eq!(found[0]["elsewhere"], serde_json::json!([null, null]));
 }
 
+/// A recording whose bytes say what is said, with some of them replaced where they stand for the `nth` time.
+fn with_bytes(name: &str, capture: &str, [old, new]: [&[u8]; 2], nth: usize) -> [String; 2] {
+    let mut all = Vec::new();
+    let kept = std::fs::read(file(capture)).unwrap();
+    match capture.strip_suffix(".gz") {
+        Some(_) => drop(std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&kept[..]), &mut all).unwrap()),
+        None => all = kept,
+    }
+    let at = (0..all.len() - old.len()).filter(|at| all[*at..].starts_with(old)).nth(nth).unwrap();
+    let folder = folder(name);
+    let paths = ["a.pcapng", "b.pcapng"].map(|name| folder.join(name));
+    std::fs::write(&paths[0], &all).unwrap();
+    all[at..at + old.len()].copy_from_slice(new);
+    std::fs::write(&paths[1], &all).unwrap();
+    paths.map(|path| path.to_str().unwrap().to_string())
+}
+
+#[test]
+fn each_change_of_a_recording_is_one_difference_in_other_protocols_too() {
+    const I3: &str = "captures/intermud3/i3_coffeemud.pcapng";
+    const SL: &str = "captures/secondlife/opensim.pcapng.gz";
+    const OURO: &str = "captures/ouro/coh_seed_udp.pcapng";
+    let circuit = [806_703_776_u32, 806_703_777].map(u32::to_le_bytes);
+    let cases: [(&str, [&[u8]; 2], usize, &str); 8] = [
+        (I3, [b"hello bob", b"hello bub"], 0, "fields.message"),
+        (I3, [b"hello bob", b"hello bub"], 1, "fields.message"),
+        (I3, [b"\"MudGamma\"", b"\"MudGamme\""], 3, "fields.target_mudname"),
+        (I3, [b"\"tell\",5", b"\"tell\",4"], 0, "fields.ttl"),
+        (SL, [b"\x06\0hello\0", b"\x06\0hallo\0"], 0, "fields.ChatData.Message"),
+        (SL, [b"Bob Smith", b"Bub Smith"], 0, "fields.ChatData.FromName"),
+        (SL, [&circuit[0], &circuit[1]], 2, "fields.AgentData.CircuitCode"),
+        (OURO, [b"", b""], 0, ""),
+    ];
+    for (number, (capture, bytes, nth, path)) in cases.into_iter().enumerate() {
+        let [a, b] = with_bytes(&format!("bytes-{number}"), capture, bytes, nth);
+        let (found, sum) = compared(&a, &b, &[]);
+        let paths: Vec<&Value> = found.iter().map(|one| &one["path"]).collect();
+        let expected: Vec<&str> = Some(path).filter(|path| !path.is_empty()).into_iter().collect();
+        assert_eq!(paths, expected, "{capture} {nth}: {sum} {found:#?}");
+    }
+}
+
 /// Two runs number things anew: what stands in one message alone may be the same thing, and is counted.
 #[test]
 fn numbers_of_two_runs_that_were_seen_once_are_counted() {
