@@ -30,6 +30,10 @@ pub struct SessionStream {
     pub messages: [u64; 2],
     /// Bytes of both directions.
     pub bytes: Counts,
+    /// Messages that say they are an earlier one once more.
+    pub sent_again: u64,
+    /// Acknowledgements within the protocol's messages, those that were repeated included, and the nanoseconds from the acknowledged messages on, added up.
+    pub acknowledged: (u64, i64),
     /// How long the network takes to its ends, as far as the capture shows it.
     pub round_trips: RoundTrips,
     /// Whether the stream says by itself whose it is. Otherwise it was joined because its address has no other session.

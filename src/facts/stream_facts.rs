@@ -11,7 +11,7 @@ use crate::capture::Moment;
 use crate::record::{Counts, EndedBy, Record, RoundTrips};
 use crate::session::Side;
 use crate::table::{FieldFacts, MessageDef, PlaceRole, Sender};
-use crate::tree::{Node, Severity, Sym, mark};
+use crate::tree::{LinkKind, Node, Severity, Sym, mark};
 
 /// Identities, places and steps that are kept of one stream.
 const MAX_IDENTITIES: usize = 16;
@@ -50,6 +50,8 @@ pub(super) struct StreamFacts {
     messages: [u64; 2],
     bytes: Counts,
     round_trips: RoundTrips,
+    sent_again: u64,
+    acknowledged: (u64, i64),
     /// The name of each request's message.
     waiting: Waiting<Sym>,
 }
@@ -94,6 +96,8 @@ impl StreamFacts {
             messages: [0; 2],
             bytes: Counts::default(),
             round_trips: RoundTrips::default(),
+            sent_again: 0,
+            acknowledged: (0, 0),
             waiting: Waiting::default(),
         }
     }
@@ -126,6 +130,15 @@ impl StreamFacts {
                 Severity::Error => 2,
             };
             self.problems.iter_mut().skip(place).take(1).for_each(|count| *count += 1);
+        }
+        for link in tree.links() {
+            match link.kind {
+                LinkKind::SentAgain => self.sent_again += 1,
+                LinkKind::Acknowledges => {
+                    let (count, sum) = self.acknowledged;
+                    self.acknowledged = (count + 1, sum.saturating_add(link.nanos));
+                }
+            }
         }
         let mut told = Told::default();
         let Some(def) = definition(message.name, tables, tree) else { return told };
@@ -280,6 +293,8 @@ impl StreamFacts {
             messages: self.messages,
             bytes: self.bytes,
             round_trips: self.round_trips,
+            sent_again: self.sent_again,
+            acknowledged: self.acknowledged,
             certain: self.certain,
         }
     }

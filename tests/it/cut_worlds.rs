@@ -93,6 +93,8 @@ fn two_viewers_of_one_host_are_two_sessions_with_their_regions() {
     assert_eq!(all, [("Test User".into(), "LabOne LabTwo".into()), ("Bob Smith".into(), "LabOne".into())]);
     let [one, two] = [0, 1].map(|place: usize| &sessions[0]["places"][place]);
     assert_eq!(one["to"], two["from"], "a teleport leaves the region before");
+    let circuit = &sessions[0]["streams"][0];
+    assert_eq!((&circuit["sent_again"], &circuit["acknowledgements"]), (&430.into(), &1401.into()), "{circuit}");
 }
 
 #[test]

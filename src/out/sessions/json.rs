@@ -97,6 +97,11 @@ fn json_stream(stream: &SessionStream, o: &mut JsonObject<'_>) {
     o.text("how", stream.how.word());
     json_round_trips(&stream.round_trips, o);
     o.counts("messages", [("client", client), ("server", server)]);
+    if let (count @ 1.., sum) = stream.acknowledged {
+        o.number("sent_again", stream.sent_again);
+        o.number("acknowledgements", count);
+        o.milliseconds("mean_ack_ms", sum / i64::try_from(count).unwrap_or(i64::MAX));
+    }
     o.object("bytes", |o| o.bytes(stream.bytes));
     if !stream.certain {
         o.text("by", "address");

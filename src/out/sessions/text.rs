@@ -38,6 +38,10 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
             stream.server,
             how_text(stream.how)
         );
+        if let (count @ 1.., sum) = stream.acknowledged {
+            let mean = milliseconds(sum / i64::try_from(count).unwrap_or(i64::MAX));
+            let _ = writeln!(out, "            {} sent again, {count} acknowledgements after {mean} ms on average", stream.sent_again);
+        }
         label = "";
     }
     let mut label = "places";
