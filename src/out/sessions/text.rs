@@ -40,7 +40,11 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
         );
         if let (count @ 1.., sum) = stream.acknowledged {
             let mean = milliseconds(sum / i64::try_from(count).unwrap_or(i64::MAX));
-            let _ = writeln!(out, "            {} sent again, {count} acknowledgements after {mean} ms on average", stream.sent_again);
+            let _ = writeln!(
+                out,
+                "            {} sent again, {count} acknowledgements after {mean} ms on average",
+                stream.sent_again
+            );
         }
         label = "";
     }
