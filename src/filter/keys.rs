@@ -165,6 +165,13 @@ impl RecordKey {
     pub(super) fn is_session(&self) -> bool {
         self.name == SESSION
     }
+
+    /// Whether what is found under a name at any depth of a record depends on the names that earlier records give.
+    pub(super) fn is_named_anywhere(name: &str) -> bool {
+        KEYS.iter()
+            .filter(|key| key.named)
+            .any(|key| key.name == name || matches!(key.parts, KeyParts::ByPath(names) if names.contains(&name)))
+    }
 }
 
 /// The names of all parts below keys, and of the parts of values with names.

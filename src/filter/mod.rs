@@ -269,7 +269,7 @@ impl BooleanExpr {
             BooleanExpr::And(all) => all.iter().all(|c| c.holds(scope)),
             BooleanExpr::Or(any) => any.iter().any(|c| c.holds(scope)),
             BooleanExpr::Not(c) => !c.holds(scope),
-            BooleanExpr::Test(path, check) => scope.any(path, &mut |value| check.holds(scope, value)),
+            BooleanExpr::Test(path, check) => scope.passes(path, &mut |value| check.holds(scope, value)),
         }
     }
 
@@ -317,6 +317,7 @@ impl Check {
     fn holds<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
         match self {
             Check::Present => true,
+            Check::Compare(Comparison::Eq, literal) if scope.is_other_text(value, literal) => false,
             Check::Compare(comparison, literal) => comparison.holds(order(scope, value, literal)),
             Check::In(items) => items.iter().any(|item| item.contains(scope, value)),
             Check::Contains(literal) => compare::contains(&scope.leaf(value), literal),

@@ -62,6 +62,7 @@ impl Path {
     pub(super) fn wants_names(&self) -> bool {
         match self.steps.first() {
             Some(PathStep::Key(key)) => key.record.is_some_and(|key| key.named),
+            Some(PathStep::Anywhere(key)) => RecordKey::is_named_anywhere(&key.text),
             _ => true,
         }
     }

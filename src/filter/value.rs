@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 
+use super::literal::Literal;
 use crate::capture::Time;
 use crate::digits::{hex, uuid_text};
 use crate::facts::{InfoSource, Refused, SessionMap, definition, refused, write_info};
@@ -339,6 +340,25 @@ impl<'a> RecordScope<'a> {
             Kind::Bytes | Kind::Undecoded => Leaf::Hex(hex(&self.content(node))),
             _ => integer(node),
         }
+    }
+
+    /// Whether a value is a text other than a literal, told by its bytes alone. `false` says nothing.
+    pub(super) fn is_other_text(&self, value: RecordValue<'a>, literal: &Literal) -> bool {
+        let RecordValue::Node(index) = value else { return false };
+        let (Some(view), Some(node)) = (self.message, self.node(index)) else { return false };
+        let flip = match node.kind {
+            Kind::Text(TextKind::Utf8) => 0,
+            Kind::Text(TextKind::Inverted8) => 0xff,
+            _ => return false,
+        };
+        let (start, length) = node.content();
+        let bytes = view.tree.bytes(node.buffer, view.bytes).get(start..start.saturating_add(length));
+        let same = |bytes: &[u8]| {
+            bytes.len() == literal.raw.len()
+                && bytes.iter().zip(literal.raw.bytes()).all(|(b, wanted)| b ^ flip == wanted)
+        };
+        // Bytes that are no valid text become U+FFFD.
+        !self.hides(node) && !literal.raw.contains('\u{fffd}') && bytes.is_some_and(|bytes| !same(bytes))
     }
 
     fn content(&self, node: &Node) -> Cow<'a, [u8]> {

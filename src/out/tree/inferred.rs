@@ -81,21 +81,19 @@ impl NameInference {
         });
         let roles = self.roles.get(at).map_or(&[][..], |(_, roles)| roles);
         let nodes = seen.tree.nodes();
-        let mut index = 0u32;
-        while let Some(node) = nodes.get(index as usize) {
-            let role = roles.get(node.ty.0 as usize).copied().unwrap_or(0);
-            let here = index;
-            // Code that frames messages makes regions of its own around their fields.
-            let inside = role & WITHIN != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER);
-            index = if inside { here + 1 } else { node.end.max(here + 1) };
+        let mut from = 0;
+        while let Some((index, node, role)) = next_with_role(nodes, from, roles) {
+            let text = matches!(node.kind, Kind::Text(_));
+            // Code that frames messages makes regions of its own around their fields. Below a text there are only spans.
+            let inside = !text && (role & WITHIN != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER));
+            from = if inside { index + 1 } else { node.end.max(index + 1) };
             if role & (NUMBER | NAME) == 0 || node.has(mark::SPAN) {
                 continue;
             }
-            let index = here;
             if role & NUMBER != 0 {
                 self.numbers.push(index);
             }
-            if role & NAME != 0 && matches!(node.kind, Kind::Text(_)) {
+            if role & NAME != 0 && text {
                 self.texts.push(index);
             }
         }
@@ -134,6 +132,20 @@ impl NameInference {
                 self.known.give(seen, list, *kind, name, request);
             }
         }
+    }
+}
+
+/// The first node from an index on whose type has a role or that is looked into in any case, with its index and the type's role. What lies
+/// in the nodes before it is skipped with them. A loop of its own, since most nodes of most messages pass through it and through nothing else.
+#[inline(never)]
+fn next_with_role<'a>(nodes: &'a [Node], mut from: u32, roles: &[u8]) -> Option<(u32, &'a Node, u8)> {
+    loop {
+        let node = nodes.get(from as usize)?;
+        let role = roles.get(node.ty.0 as usize).copied().unwrap_or(0);
+        if role != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER) {
+            return Some((from, node, role));
+        }
+        from = node.end.max(from + 1);
     }
 }
 
