@@ -41,11 +41,24 @@ impl Output for StatsOutput {
     }
 
     fn wants_outlines(&self) -> bool {
-        !self.filter.is_some()
+        !self.filter.is_some() || self.filter.judges_outlines()
+    }
+
+    fn chooses_outlines(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
+        self.filter.filter().is_some_and(|filter| !filter.drops(record))
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        if self.left > 0 {
+        if self.left == 0 {
+            return;
+        }
+        if self.filter.is_some() {
+            self.stats.outline_not_counted(record);
+        } else {
             self.left -= 1;
             self.stats.outline(record);
         }

@@ -62,6 +62,14 @@ impl Stats {
         self.unanswered(record);
     }
 
+    /// The same of a message in outline.
+    pub fn outline_not_counted(&mut self, record: &Record<'_, Outlined<'_>>) {
+        let Outlined { message, id, tables, .. } = record.body;
+        if let Some(known) = KnownMessage::new(record, message, tables, id) {
+            self.replies.message(known, false);
+        }
+    }
+
     /// Counts a message in outline, not its bytes.
     pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         self.records += 1;

@@ -17,6 +17,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 mod times;
+mod unread;
 mod value;
 
 use std::fmt;
@@ -33,10 +34,12 @@ use crate::facts::SessionMap;
 use crate::out::Record;
 use crate::out::tree::{Annotations, RecordAnnotator};
 use crate::proto::LazyTables;
+use crate::tree::Tree;
 use literal::Literal;
 use names::FilterNames;
 #[cfg(feature = "regex")]
 use regex_lite::Regex;
+use unread::{SoughtTexts, Worth};
 
 /// A compiled expression.
 ///
@@ -59,6 +62,9 @@ pub struct Filter {
     doubts: Vec<FilterError>,
     kept: AtomicBool,
     sessions: Option<Arc<SessionMap>>,
+    worth: Worth,
+    /// That of a message which was not read.
+    no_tree: Tree,
 }
 
 /// A mistake in an expression, with its place.
@@ -75,7 +81,8 @@ enum BooleanExpr {
     And(Vec<BooleanExpr>),
     Or(Vec<BooleanExpr>),
     Not(Box<BooleanExpr>),
-    Test(Path, Check),
+    /// With the texts that one has to find in a message's bytes for it to hold, where that is so.
+    Test(Path, Check, Option<SoughtTexts>),
 }
 
 /// What is asked of the values at a path. It holds if one of them passes.
@@ -117,7 +124,17 @@ impl Filter {
         let (mut condition, parse::Remarks { notes, doubts }) = parse::expression(expression, &names)?;
         condition.order_by_cost();
         let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
-        Ok(Filter { condition, protocols, redact, notes, doubts, kept, sessions: None })
+        Ok(Filter {
+            condition,
+            protocols,
+            redact,
+            notes,
+            doubts,
+            kept,
+            sessions: None,
+            worth: Worth::default(),
+            no_tree: Tree::new(),
+        })
     }
 
     /// A filter that keeps what both keep. Both have to be compiled with the same tables and the same `redact`.
@@ -148,6 +165,7 @@ impl Filter {
     pub fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool {
         let scope = RecordScope::new(record, annotations, &self.protocols, self.redact);
         let kept = self.condition.holds(&scope.with_sessions(self.sessions.as_deref()));
+        self.worth.whole();
         if kept && !self.doubts.is_empty() {
             self.kept.store(true, Ordering::Relaxed);
         }
@@ -194,6 +212,11 @@ impl RecordFilter {
         let Some(filter) = &self.filter else { return true };
         let names = if filter.wants_names() { self.annotator.next(record) } else { Annotations::default() };
         filter.keeps(record, names)
+    }
+
+    /// Whether messages may come as outlines where the filter [drops](Filter::drops) them by these.
+    pub fn judges_outlines(&self) -> bool {
+        self.filter.as_ref().is_some_and(|filter| !filter.wants_names() && filter.judges_outlines())
     }
 
     /// Whether there is a filter.
@@ -269,7 +292,7 @@ impl BooleanExpr {
             BooleanExpr::And(all) => all.iter().all(|c| c.holds(scope)),
             BooleanExpr::Or(any) => any.iter().any(|c| c.holds(scope)),
             BooleanExpr::Not(c) => !c.holds(scope),
-            BooleanExpr::Test(path, check) => scope.passes(path, &mut |value| check.holds(scope, value)),
+            BooleanExpr::Test(path, check, _) => scope.passes(path, &mut |value| check.holds(scope, value)),
         }
     }
 
@@ -278,7 +301,7 @@ impl BooleanExpr {
         match self {
             BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().any(|part| part.any_path(wanted)),
             BooleanExpr::Not(condition) => condition.any_path(wanted),
-            BooleanExpr::Test(path, _) => wanted(path),
+            BooleanExpr::Test(path, ..) => wanted(path),
         }
     }
 
@@ -287,7 +310,7 @@ impl BooleanExpr {
         match self {
             BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().map(BooleanExpr::cost).max().unwrap_or(0),
             BooleanExpr::Not(c) => c.cost(),
-            BooleanExpr::Test(path, check) => path.cost() + check.cost(),
+            BooleanExpr::Test(path, check, _) => path.cost() + check.cost(),
         }
     }
 
@@ -317,7 +340,7 @@ impl Check {
     fn holds<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
         match self {
             Check::Present => true,
-            Check::Compare(Comparison::Eq, literal) if scope.is_other_text(value, literal) => false,
+            Check::Compare(CompareOp::Eq, literal) if scope.is_other_text(value, literal) => false,
             Check::Compare(comparison, literal) => comparison.holds(order(scope, value, literal)),
             Check::In(items) => items.iter().any(|item| item.contains(scope, value)),
             Check::Contains(literal) => compare::contains(&scope.leaf(value), literal),

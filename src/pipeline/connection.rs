@@ -296,6 +296,7 @@ impl Connection {
         let (Some(tables), Some(evaluator)) = (tables, evaluator) else { return };
         let pseudonyms = shared.setup.pseudonyms.as_mut();
         let outlines = pseudonyms.is_none() && lent.out.wants_outlines();
+        let chooses = outlines && lent.out.chooses_outlines();
         let mut emitter = RecordEmitter {
             out: &mut *lent.out,
             summary: &mut shared.summary,
@@ -305,6 +306,7 @@ impl Connection {
             round_trips,
             counts: &mut self.counts,
             pseudonyms,
+            chooses,
         };
         let mut context = Context {
             tables: tables.get(),
@@ -327,7 +329,8 @@ impl Connection {
         let protocol = lent.shared.setup.tables.get(*protocol).map_or("", |tables| tables.protocol().name());
         let (out, summary) = (&mut *lent.out, &mut lent.shared.summary);
         let (key, counts, pseudonyms) = (self.key, &mut self.counts, lent.shared.setup.pseudonyms.as_mut());
-        let mut emitter = RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms };
+        let chooses = false;
+        let mut emitter = RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, chooses };
         emit(&mut emitter, session.service());
     }
 }

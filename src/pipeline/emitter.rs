@@ -2,12 +2,15 @@
 //!
 //! It decides nothing about the traffic; it knows no protocol and no output by name.
 
+use std::net::SocketAddr;
+
 use super::{Output, Pseudonyms, StreamKey, Summary};
 use crate::capture::Moment;
+use crate::captured::Captured;
 use crate::flow::{End, Note, Summed, WrongSum};
 use crate::out::{Body, EndedBy, Outlined, Record, RoundTrips};
 use crate::proto::{Decoded, Emit, Ends, Event, EventKind, Message, Share, Side};
-use crate::session::Counts;
+use crate::session::{Counts, OutlinedMessage};
 use crate::table::Tables;
 use crate::tree::Tree;
 
@@ -21,6 +24,8 @@ pub(super) struct RecordEmitter<'a> {
     pub(super) round_trips: RoundTrips,
     pub(super) counts: &'a mut [Counts; 2],
     pub(super) pseudonyms: Option<&'a mut Pseudonyms>,
+    /// Whether the output chooses which messages come as outlines.
+    pub(super) chooses: bool,
 }
 
 impl RecordEmitter<'_> {
@@ -136,6 +141,14 @@ impl RecordEmitter<'_> {
         self.record(message.from, at, message.service, Body::Message { message, tables, tree })
     }
 
+    /// The addresses of sender and receiver.
+    fn from_to(from: Side, ends: Ends) -> (SocketAddr, SocketAddr) {
+        match from {
+            Side::Client => (ends.client, ends.server),
+            Side::Server => (ends.server, ends.client),
+        }
+    }
+
     /// The next record.
     fn next<'r, B>(&mut self, from: Side, at: Moment, service: &'r str, body: B) -> Record<'r, B> {
         self.summary.records += 1;
@@ -143,10 +156,7 @@ impl RecordEmitter<'_> {
             Some(pseudonyms) => (pseudonyms.ends(self.ends), pseudonyms.moment(at)),
             None => (self.ends, at),
         };
-        let (src, dst) = match from {
-            Side::Client => (ends.client, ends.server),
-            Side::Server => (ends.server, ends.client),
-        };
+        let (src, dst) = Self::from_to(from, ends);
         Record {
             number: self.summary.records,
             at,
@@ -184,6 +194,33 @@ impl Emit for RecordEmitter<'_> {
                 record.number
             }
         }
+    }
+
+    fn wants_tree(&mut self, from: Side, bytes: &[u8], outlined: &OutlinedMessage<'_>) -> bool {
+        if !self.chooses {
+            return false;
+        }
+        let OutlinedMessage { id, tables, outline } = *outlined;
+        let Some(def) = tables.message(id) else { return true };
+        let service = tables.service(def.service).map_or("", |service| &service.name);
+        let (name, number) = (Captured::new(tables.name(def.name)), def.number);
+        let message = &Message { name, number, service, from, offset: 0, bytes, reply: None };
+        let (src, dst) = Self::from_to(from, self.ends);
+        let record = Record {
+            number: 0,
+            at: Moment::default(),
+            transport: self.key.transport,
+            stream: self.key.number,
+            src,
+            dst,
+            from,
+            protocol: self.protocol,
+            service,
+            round_trips: self.round_trips,
+            body: Outlined { message, id, tables, outline },
+        };
+        // A reply is tied to its request by what its record says.
+        !def.answers.is_empty() || self.out.wants_tree(&record)
     }
 
     fn event(&mut self, at: Moment, event: Event) {

@@ -240,8 +240,8 @@ fn emitter<'a>(
     pseudonyms: Option<&'a mut Pseudonyms>,
     out: &'a mut dyn Output,
 ) -> RecordEmitter<'a> {
-    let round_trips = RoundTrips::default();
-    RecordEmitter { out, summary, key: exported.key, ends: exported.ends, protocol, round_trips, counts, pseudonyms }
+    let (key, ends, round_trips) = (exported.key, exported.ends, RoundTrips::default());
+    RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, chooses: false }
 }
 
 /// Decodes a packet's bytes as what the packet calls them, else as a message of its service and sender.

@@ -51,6 +51,18 @@ pub trait Output {
         false
     }
 
+    /// Whether [`wants_tree`](Output::wants_tree) is to be asked about each message that would come as an outline. Asked like
+    /// [`wants_outlines`](Output::wants_outlines).
+    fn chooses_outlines(&self) -> bool {
+        false
+    }
+
+    /// Whether a message that would come as an outline is to come with its tree. Its number, time, offset and reply are not known yet, and mean
+    /// nothing in `record`.
+    fn wants_tree(&mut self, _record: &Record<'_, Outlined<'_>>) -> bool {
+        false
+    }
+
     /// The next record, a message of which only the outline was read. Never called where [`wants_outlines`](Output::wants_outlines) says `false`.
     fn outline(&mut self, _record: &Record<'_, Outlined<'_>>) {}
 

@@ -145,17 +145,31 @@ impl<W: Write> Output for Printer<W> {
         }
     }
 
-    /// Batches can read a message when they print it. A filter needs its tree before that.
+    /// Batches can read a message when they print it. A filter needs its tree before that, if it does not drop it by its outline.
     fn wants_outlines(&self) -> bool {
-        match &self.mode {
-            Mode::Direct(_) => false,
-            Mode::Batched(batches) => self.filter.is_none() && batches.is_waited_for(),
+        match (&self.filter, &self.mode) {
+            (Some(filter), _) => !filter.wants_names() && filter.judges_outlines(),
+            (None, Mode::Direct(_)) => false,
+            (None, Mode::Batched(batches)) => batches.is_waited_for(),
         }
+    }
+
+    fn chooses_outlines(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    /// A message that is dropped may still name something that is printed later.
+    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
+        let Some(filter) = &self.filter else { return false };
+        self.annotator.is_some() && !record.body.outline.is_nameless() || !filter.drops(record)
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         if self.is_done() {
             return;
+        }
+        if self.filter.is_some() {
+            return self.annotator.iter_mut().for_each(|annotator| annotator.pass(record));
         }
         self.left -= 1;
         if let Mode::Batched(batches) = &mut self.mode {

@@ -169,6 +169,16 @@ pub enum Decoded<'a> {
     Outline(MessageId, &'a Outline),
 }
 
+/// What a message is whose outline was read.
+pub struct OutlinedMessage<'a> {
+    /// What it is in the tables.
+    pub id: MessageId,
+    /// The tables.
+    pub tables: &'a Tables,
+    /// Its outline.
+    pub outline: &'a Outline,
+}
+
 /// Where a session's messages and events go.
 ///
 /// A session calls this from within the calls it gets, in the order in which its records are to come out. The receiver keeps nothing but a tree that it
@@ -181,6 +191,10 @@ pub trait Emit {
     /// A message. `at` is the frame that completed it. A receiver that lends no outline is never handed one. Returns the message's record number, by which
     /// later messages may refer to it.
     fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64;
+    /// Whether a message of which only the outline was read is wanted with its tree. Asked before its record, with the sender and its bytes.
+    fn wants_tree(&mut self, _from: Side, _bytes: &[u8], _outlined: &OutlinedMessage<'_>) -> bool {
+        false
+    }
     /// An event.
     fn event(&mut self, at: Moment, event: Event);
     /// Payload bytes that became no message and are in no event.

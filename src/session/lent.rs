@@ -1,6 +1,6 @@
 //! What a session is lent for the time of one call.
 
-use super::{Emit, Options, Settings, Side};
+use super::{Emit, Options, OutlinedMessage, Settings, Side};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, WholeMessage};
 use crate::tree::{Outline, Tree};
 
@@ -24,13 +24,27 @@ pub struct Context<'a> {
     pub emit: &'a mut dyn Emit,
 }
 
+/// Whether a message of which only the outline was read is wanted with its tree.
+fn wants_tree(
+    emit: &mut dyn Emit,
+    tables: &Tables,
+    outcome: Outcome,
+    from: Side,
+    bytes: &[u8],
+    outline: &Outline,
+) -> bool {
+    let Outcome::Message(id, length) = outcome else { return false };
+    let outlined = OutlinedMessage { id, tables, outline };
+    emit.wants_tree(from, bytes.get(..length).unwrap_or(bytes), &outlined)
+}
+
 impl Context<'_> {
     /// Reads the message of a service that `bytes` begin with, sent by `from`: into the outline if that is enough, else into the tree. Returns
     /// what came of it, and whether the outline (and not the tree) holds it.
     pub fn message(&mut self, service: ServiceId, from: Side, bytes: &[u8]) -> (Outcome, bool) {
         if let Some(outline) = &mut self.outline {
             let outcome = self.evaluator.message(self.tables, service, from.index(), bytes, *outline);
-            if outline.is_whole() {
+            if outline.is_whole() && !wants_tree(&mut *self.emit, self.tables, outcome, from, bytes, outline) {
                 return (outcome, true);
             }
         }
@@ -42,7 +56,7 @@ impl Context<'_> {
         let whole = WholeMessage { bytes, behind };
         if let Some(outline) = &mut self.outline {
             let outcome = self.evaluator.framed(self.tables, service, from.index(), whole, *outline);
-            if outline.is_whole() {
+            if outline.is_whole() && !wants_tree(&mut *self.emit, self.tables, outcome, from, bytes, outline) {
                 return (outcome, true);
             }
         }

@@ -165,6 +165,29 @@ impl Tables {
         })
     }
 
+    /// Whether all fields of a name are texts whose bytes lie in the message as they are, or inverted.
+    pub fn only_texts(&self, name: Sym) -> bool {
+        let Builtins { count, present, value, text, padding, end, .. } = self.program.builtins;
+        let header = self.services().iter().flat_map(|service| &service.header).map(|(_, name, ty)| (*name, *ty));
+        let steps = self.steps().iter().filter_map(|step| match step {
+            LayoutStep::Field { name, ty, .. } | LayoutStep::Empty { name, ty } => Some((*name, *ty)),
+            _ => None,
+        });
+        let families = self.families().iter().map(|family| (family.field, family.of));
+        let mut fields = header.chain(steps).chain(families).filter(|field| field.0 == name).peekable();
+        let other = [Sym::ELEMENT, Sym::UNDECODED, count, present, value, text, padding, end].contains(&name);
+        !other && fields.peek().is_some() && fields.all(|(_, ty)| self.is_text(ty))
+    }
+
+    /// Whether all values of a type are texts whose bytes lie in the message as they are, or inverted.
+    pub fn is_text(&self, ty: TypeRef) -> bool {
+        match self.type_def(ty).map(|def| &def.read) {
+            Some(ReadAs::Text { .. }) => true,
+            Some(ReadAs::Native { native, .. }) => self.native(*native).is_some_and(|native| native.native.text),
+            _ => false,
+        }
+    }
+
     /// Messages whose number a later file gave to another one.
     pub fn replaced(&self) -> &[ReplacedMessage] {
         &self.program.replaced

@@ -91,6 +91,8 @@ pub mod mark {
     pub const UNEXPLAINED: u8 = 64;
     /// Of the message: it is not the last answer to its request.
     pub const PARTIAL: u8 = 128;
+    /// Of a field within the message: it is the name of a thing. The message itself is no field, so that the bit serves twice.
+    pub const NAME: u8 = 128;
 }
 
 /// One value with its place: 32 bytes, copied freely.

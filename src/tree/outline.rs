@@ -34,6 +34,16 @@ impl Outline {
         !self.partial && self.seen & (mark::OPAQUE | mark::UNEXPLAINED) == 0
     }
 
+    /// Whether nothing in the message names a thing.
+    pub fn is_nameless(&self) -> bool {
+        self.seen & (mark::NAME | mark::PARTIAL) == 0
+    }
+
+    /// Whether all nodes would count in the captured bytes.
+    pub fn is_captured(&self) -> bool {
+        self.made == 0
+    }
+
     /// Whether something came up that only a tree can tell.
     pub fn is_partial(&self) -> bool {
         self.partial

@@ -8,6 +8,7 @@ use super::hints;
 use super::keys::RecordKey;
 use super::names::FilterNames;
 use super::path::Path;
+use super::unread::SoughtTexts;
 use super::{BooleanExpr, Check, CompareOp, FilterError};
 use crate::suggest::suggestion;
 use value::Asked;
@@ -179,7 +180,8 @@ impl<'a> FilterParser<'a> {
         } else {
             Check::Present
         };
-        Ok(BooleanExpr::Test(path, check))
+        let sought = SoughtTexts::new(&path, &check, self.names.protocols());
+        Ok(BooleanExpr::Test(path, check, sought))
     }
 
     fn comparison(&mut self) -> ParseResult<Option<CompareOp>> {

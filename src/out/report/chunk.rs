@@ -156,7 +156,7 @@ impl ChunkBuilder {
             dynamic: name.is_some(),
             ty: node.ty.0,
             kind: kind_number(node.kind),
-            marks: node.marks,
+            marks: node.marks & !mark::NAME,
             buffer: node.buffer.0,
             bits: 0,
             has: 0,

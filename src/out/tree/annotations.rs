@@ -6,7 +6,7 @@ use super::inferred::{InferenceMessage, NameInference};
 use crate::out::{Body, Record, Zone};
 
 /// A record's time in nanoseconds since 1970. Times beyond the year 2262 wrap around; only differences are used.
-fn nanoseconds(record: &Record<'_>) -> i64 {
+fn nanoseconds<B>(record: &Record<'_, B>) -> i64 {
     let time = record.at.time;
     time.seconds.wrapping_mul(1_000_000_000).wrapping_add(time.nanos.into())
 }
@@ -58,6 +58,11 @@ impl Annotator {
         let first = annotation_store.len();
         self.forgotten |= self.names_in(record, annotation_store);
         AnnotationRange { since_first, first, end: annotation_store.len(), ..AnnotationRange::default() }
+    }
+
+    /// The same for a record that names nothing, answers nothing and is not printed.
+    pub fn pass<B>(&mut self, record: &Record<'_, B>) {
+        self.first.get_or_insert(nanoseconds(record));
     }
 
     /// Completes the annotations of a record that is printed: what it owes to the record printed before it.

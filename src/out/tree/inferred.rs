@@ -83,9 +83,8 @@ impl NameInference {
         let nodes = seen.tree.nodes();
         let mut from = 0;
         while let Some((index, node, role)) = next_with_role(nodes, from, roles) {
-            let text = matches!(node.kind, Kind::Text(_));
-            // Code that frames messages makes regions of its own around their fields. Below a text there are only spans.
-            let inside = !text && (role & WITHIN != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER));
+            // Code that frames messages makes regions of its own around their fields.
+            let inside = role & WITHIN != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER);
             from = if inside { index + 1 } else { node.end.max(index + 1) };
             if role & (NUMBER | NAME) == 0 || node.has(mark::SPAN) {
                 continue;
@@ -93,7 +92,7 @@ impl NameInference {
             if role & NUMBER != 0 {
                 self.numbers.push(index);
             }
-            if role & NAME != 0 && text {
+            if role & NAME != 0 && matches!(node.kind, Kind::Text(_)) {
                 self.texts.push(index);
             }
         }
@@ -270,7 +269,8 @@ fn has_within(tables: &Tables, ty: TypeRef, def: &TypeDef, roles: &[u8]) -> bool
             any(family.of) || layouts.map(|layout| layout.ty).any(any)
         }),
         // Which types these have is known only when they are read.
-        ReadAs::Value(_) | ReadAs::Native { .. } => true,
+        ReadAs::Value(_) => true,
+        ReadAs::Native { .. } => !tables.is_text(ty),
         _ => false,
     }
 }

@@ -11,9 +11,9 @@ use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TextKind, decode_p
 pub const NATIVES: [Native; 3] = {
     let parts: &[&str] = &["SafeCount"];
     [
-        Native { name: "safe_string", read: safe_string, outline: Some(safe_string), parts },
-        Native { name: "safe_wstring", read: safe_wstring, outline: Some(safe_wstring), parts },
-        Native { name: "p_string", read: p_string, outline: Some(p_string), parts },
+        Native { name: "safe_string", read: safe_string, outline: Some(safe_string), parts, text: true },
+        Native { name: "safe_wstring", read: safe_wstring, outline: Some(safe_wstring), parts, text: true },
+        Native { name: "p_string", read: p_string, outline: Some(p_string), parts, text: true },
     ]
 };
 

@@ -320,6 +320,9 @@ impl Compiler<'_> {
         if mods.unexplained {
             def.marks |= mark::UNEXPLAINED;
         }
+        if !mods.names.is_empty() {
+            def.marks |= mark::NAME;
+        }
         def.transaction = mods.transaction;
         def.max = mods.max;
         def.ids = mods.ids.iter().map(|n| self.name(n)).collect();

@@ -17,12 +17,14 @@ pub struct Native {
     pub outline: Option<Code<Outline>>,
     /// Types of the tables that its parts have: looked up once, for [`Call::part`].
     pub parts: &'static [&'static str],
+    /// Its node is always a text whose bytes lie in the message as they are, or inverted.
+    pub text: bool,
 }
 
 impl Native {
     /// One without parts of other types.
     pub const fn new(name: &'static str, read: Code<Tree>) -> Native {
-        Native { name, read, outline: None, parts: &[] }
+        Native { name, read, outline: None, parts: &[], text: false }
     }
 }
 

@@ -22,7 +22,7 @@ pub const LANGUAGE: [Native; 9] = [
 ];
 
 const fn native(name: &'static str, read: super::sink::Code<Tree>, outline: super::sink::Code<Outline>) -> Native {
-    Native { name, read, outline: Some(outline), parts: &[] }
+    Native { name, read, outline: Some(outline), parts: &[], text: false }
 }
 
 /// Adds the node of a value that begins at the bit `start` and ends at the cursor.

@@ -1,0 +1,176 @@
+//! What a filter says of a message before its tree is made: mostly enough to drop it.
+//!
+//! It looks at what is known without the fields, and for texts that a condition asks for, in each encoding, in the message's bytes. It never says
+//! that a condition on a field holds; for that the tree is needed.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use memchr::memmem::Finder;
+
+use super::keys::part_names;
+use super::path::{Path, PathKey, PathStep};
+use super::value::RecordScope;
+use super::{BooleanExpr, Check, CompareOp, Filter, SetItem};
+use crate::out::tree::Annotations;
+use crate::out::{Body, Outlined, Record};
+use crate::table::Tables;
+
+/// Keys of a record that are known before a message has a tree.
+const KNOWN: [&str; 8] = ["transport", "stream", "src", "dst", "from", "protocol", "service", "message"];
+
+/// How many messages more have to be read twice than are dropped until outlines are done without, and for how many records.
+const TOO_MANY: i32 = 64;
+const WITHOUT: i32 = 8192;
+
+/// Whether it pays to ask about outlines: a message that is not dropped is read twice.
+#[derive(Default)]
+pub(super) struct Worth(AtomicI32);
+
+impl Worth {
+    /// Whether it pays at present.
+    fn is_given(&self) -> bool {
+        self.0.load(Ordering::Relaxed) < TOO_MANY
+    }
+
+    fn dropped(&self, dropped: bool) {
+        let now = self.0.load(Ordering::Relaxed);
+        self.0.store(if dropped { (now - 1).max(0) } else { now + 2 }, Ordering::Relaxed);
+    }
+
+    /// Counts a record that came with its tree. After some of them outlines are tried again.
+    pub(super) fn whole(&self) {
+        let now = self.0.load(Ordering::Relaxed);
+        if now >= TOO_MANY {
+            self.0.store(if now < TOO_MANY + WITHOUT { now + 1 } else { TOO_MANY / 2 }, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The texts of a condition on a field, one of which has to be in the message's bytes for the condition to hold.
+pub(super) struct SoughtTexts {
+    key: PathKey,
+    /// Each in all encodings.
+    texts: Vec<Vec<Finder<'static>>>,
+    /// For each protocol, whether all fields of this name are texts.
+    only_texts: Vec<OnceLock<bool>>,
+}
+
+impl SoughtTexts {
+    /// Those of a condition; `None` where the bytes say nothing about it.
+    pub(super) fn new(path: &Path, check: &Check, protocols: usize) -> Option<SoughtTexts> {
+        let (PathStep::Key(key) | PathStep::Anywhere(key)) = path.steps.last()? else { return None };
+        let anywhere = matches!(path.steps.first(), Some(PathStep::Anywhere(_)));
+        let fields = matches!(path.steps.first(), Some(PathStep::Key(key)) if key.text == "fields");
+        if key.record.is_some() || part_names().any(|part| part == key.text) || !(anywhere || fields) {
+            return None;
+        }
+        let literals = match check {
+            Check::Compare(CompareOp::Eq, literal) | Check::Contains(literal) => vec![literal],
+            Check::In(items) => items.iter().map(SetItem::literal).collect::<Option<_>>()?,
+            _ => return None,
+        };
+        let texts = literals.iter().map(|literal| encodings(&literal.raw)).collect::<Option<_>>()?;
+        Some(SoughtTexts { key: key.clone(), texts, only_texts: vec![OnceLock::new(); protocols] })
+    }
+
+    /// Whether the condition cannot hold for a message with these bytes.
+    fn fails(&self, protocol: usize, tables: &Tables, bytes: &[u8]) -> bool {
+        let find = || self.key.sym(protocol, tables).is_some_and(|name| tables.only_texts(name));
+        self.only_texts.get(protocol).is_some_and(|known| *known.get_or_init(find))
+            && !self.texts.iter().flatten().any(|text| text.find(bytes).is_some())
+    }
+}
+
+/// A text as it may stand in a message; `None` where a text that is not valid may become this one.
+fn encodings(text: &str) -> Option<Vec<Finder<'static>>> {
+    if text.contains('\u{fffd}') {
+        return None;
+    }
+    let latin: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let mut all = vec![text.as_bytes().to_vec(), wide];
+    all.extend(latin.filter(|latin| latin != text.as_bytes()));
+    let inverted: Vec<Vec<u8>> = all.iter().map(|bytes| bytes.iter().map(|byte| !byte).collect()).collect();
+    Some(all.iter().chain(&inverted).map(|bytes| Finder::new(bytes).into_owned()).collect())
+}
+
+impl SetItem {
+    fn literal(&self) -> Option<&super::Literal> {
+        match self {
+            SetItem::One(literal) => Some(literal),
+            SetItem::Range(..) => None,
+        }
+    }
+}
+
+impl Filter {
+    /// Whether it pays to ask whether it [drops](Filter::drops) messages of which only the outline was read.
+    pub fn judges_outlines(&self) -> bool {
+        self.condition.may_fail_unread(self.redact) && self.worth.is_given()
+    }
+
+    /// Whether a message of which only the outline was read is certain not to be kept. Of the record, its number, time and offset are not looked
+    /// at, and names that earlier records give are not either.
+    pub fn drops(&self, record: &Record<'_, Outlined<'_>>) -> bool {
+        let Outlined { message, tables, outline, .. } = &record.body;
+        let Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, .. } = *record;
+        let body = Body::Message { message, tables, tree: &self.no_tree };
+        let record = Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body };
+        let scope = RecordScope::new(&record, Annotations::default(), &self.protocols, self.redact);
+        // What lies in compressed bytes cannot be searched for.
+        let bytes = (outline.is_captured() && !self.redact).then_some((message.bytes, *tables));
+        let dropped = self.condition.unread(&scope, bytes) == Some(false);
+        self.worth.dropped(dropped);
+        dropped
+    }
+}
+
+impl BooleanExpr {
+    /// Whether it holds, as far as that can be told without fields; `bytes` are those of the message, where texts can be searched for in them.
+    fn unread(&self, scope: &RecordScope<'_>, bytes: Option<(&[u8], &Tables)>) -> Option<bool> {
+        let among = |list: &[BooleanExpr], decides: bool| {
+            let mut all = Some(!decides);
+            for part in list {
+                match part.unread(scope, bytes) {
+                    Some(holds) if holds == decides => return Some(decides),
+                    Some(_) => {}
+                    None => all = None,
+                }
+            }
+            all
+        };
+        match self {
+            BooleanExpr::And(list) => among(list, false),
+            BooleanExpr::Or(list) => among(list, true),
+            BooleanExpr::Not(condition) => condition.unread(scope, bytes).map(|holds| !holds),
+            BooleanExpr::Test(path, check, _) if is_known(path) => {
+                Some(scope.any(path, &mut |value| check.holds(scope, value)))
+            }
+            BooleanExpr::Test(.., sought) => {
+                let (bytes, tables) = bytes?;
+                sought.as_ref()?.fails(scope.protocol, tables, bytes).then_some(false)
+            }
+        }
+    }
+
+    /// Whether that may ever be `Some(false)`.
+    fn may_fail_unread(&self, redact: bool) -> bool {
+        match self {
+            BooleanExpr::And(list) => list.iter().any(|part| part.may_fail_unread(redact)),
+            BooleanExpr::Or(list) => list.iter().all(|part| part.may_fail_unread(redact)),
+            BooleanExpr::Not(condition) => condition.is_known(),
+            BooleanExpr::Test(path, _, sought) => is_known(path) || sought.is_some() && !redact,
+        }
+    }
+
+    /// Whether all of it is known without fields.
+    fn is_known(&self) -> bool {
+        !self.any_path(&|path| !is_known(path))
+    }
+}
+
+/// Whether a path leads to nothing but what is known without fields.
+fn is_known(path: &Path) -> bool {
+    matches!(path.steps.as_slice(), [PathStep::Key(key)] if key.record.is_some_and(|key| KNOWN.contains(&key.name)))
+}
