@@ -6,7 +6,7 @@ use moulsniff::capture::{Moment, Time};
 use moulsniff::captured::Captured;
 use moulsniff::filter::Filter;
 use moulsniff::out::tree::Annotations;
-use moulsniff::out::{Body, Record, RoundTrips};
+use moulsniff::out::{Body, Outlined, Record, RoundTrips};
 use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
 use moulsniff::proto::moul::sdl::store::Store;
 use moulsniff::proto::{
@@ -167,9 +167,15 @@ pub fn filter_records(mut data: &[u8]) {
     let record = record(Body::Message { message: &message, tables, tree: &tree });
     let kept = || filter.keeps(&record, Annotations::default());
     assert_eq!(kept(), kept(), "asked twice");
+    let mut outline = Outline::default();
+    Evaluator::default().message(tables, service, from.index(), data, &mut outline);
+    if outline.is_whole() {
+        let outlined = self::record(Outlined { message: &message, id, tables, outline: &outline });
+        assert!(!(filter.drops(&outlined) && kept()), "dropped by its outline, and kept");
+    }
 }
 
-fn record(body: Body<'_>) -> Record<'_> {
+fn record<'a, B>(body: B) -> Record<'a, B> {
     Record {
         number: 12,
         at: Moment { frame: 57, time: Time { seconds: 1_795_168_301, nanos: 586_970_000, digits: 6 } },

@@ -18,6 +18,7 @@ mod export_vault;
 mod exported_messages;
 mod faults;
 mod filters;
+mod filters_outlines;
 mod flow_tshark;
 mod follow;
 mod hostile;

@@ -1,0 +1,139 @@
+//! What a filter says of a message by its outline is what it says of its tree: over messages that were really sent, as they are and changed.
+
+use crate::common;
+use crate::material::{self, DIRTSAND, MOSS};
+use moulsniff::capture::{Moment, Time};
+use moulsniff::captured::Captured;
+use moulsniff::filter::Filter;
+use moulsniff::out::tree::Annotations;
+use moulsniff::out::{Body, Outlined, Record, RoundTrips};
+use moulsniff::proto::{LazyTables, Message, PROTOCOLS, Side, Transport};
+use moulsniff::table::{Evaluator, Outcome};
+use moulsniff::tree::{Kind, Outline, TextKind, Tree, decode_text};
+
+/// Each with how many messages it is expected to drop by their outlines, at least; none of those that name no text.
+const FILTERS: [(&str, usize); 14] = [
+    ("*.object_name == \"Nobody\"", 200),
+    ("*.object_name contains \"LinkIn\"", 200),
+    ("*.object_name in {\"Nobody\", \"a\"}", 50),
+    ("fields.buffer.*.object_name == \"LinkInPointDefault\"", 200),
+    ("message == Game2Cli_PropagateBuffer", 20),
+    ("not message == Game2Cli_PropagateBuffer", 20),
+    ("from == client and *.object_name == \"CameraRegion01\"", 200),
+    ("from == client or *.object_name == \"CameraRegion01\"", 20),
+    ("not (*.object_name == \"Nobody\" or from == client)", 50),
+    ("service in {auth, file}", 200),
+    ("*.object_name != \"Nobody\"", 0),
+    ("*.clone_player_id == 0", 0),
+    ("*.object_name matches \"Link\"", 0),
+    ("*.object_name contains \"\"", 0),
+];
+
+struct Bench {
+    tables: Vec<LazyTables>,
+    evaluator: Evaluator,
+    tree: Tree,
+    outline: Outline,
+}
+
+fn record<B>(message: &Message<'_>, body: B) -> Record<'static, B> {
+    let (src, dst) = (([127, 0, 0, 1], 50_000).into(), ([127, 0, 0, 1], 14_617).into());
+    let service = if message.service == "game" { "game" } else { "auth" };
+    let at = Moment { frame: 1, time: Time { seconds: 0, nanos: 0, digits: 6 } };
+    let (transport, from, protocol) = (Transport::Tcp, message.from, "moul");
+    let round_trips = RoundTrips::default();
+    Record { number: 1, at, transport, stream: 0, src, dst, from, protocol, service, round_trips, body }
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let tables = PROTOCOLS.iter().map(|protocol| LazyTables::new(*protocol, Vec::new()).unwrap()).collect();
+        Bench { tables, evaluator: Evaluator::default(), tree: Tree::new(), outline: Outline::default() }
+    }
+
+    fn filter(&self, expression: &str) -> Filter {
+        Filter::compile(expression, &self.tables, false).unwrap_or_else(|mistake| panic!("{mistake}"))
+    }
+
+    /// Asks each filter about a message both ways; `dropped` counts what each drops by the outline.
+    fn ask(&mut self, (service, from): (&str, Side), bytes: &[u8], filters: &[Filter], dropped: &mut [usize]) {
+        let moul = LazyTables::of(&self.tables, "moul").unwrap().get();
+        let Some(id) = moul.service_named(service) else { return };
+        self.evaluator.message(moul, id, from.index(), bytes, &mut self.outline);
+        if !self.outline.is_whole() {
+            return;
+        }
+        let outcome = self.evaluator.message(moul, id, from.index(), bytes, &mut self.tree);
+        let Outcome::Message(id, length) = outcome else { return };
+        let def = moul.message(id).unwrap();
+        let (name, bytes) = (Captured::new(moul.name(def.name)), &bytes[..length]);
+        let message = &Message { name, number: def.number, service, from, offset: 0, bytes, reply: None };
+        let (tree, outline) = (&self.tree, &self.outline);
+        let outlined = record(message, Outlined { message, id, tables: moul, outline });
+        let whole = record(message, Body::Message { message, tables: moul, tree });
+        for (filter, count) in filters.iter().zip(dropped) {
+            if filter.drops(&outlined) {
+                *count += 1;
+                assert!(!filter.keeps(&whole, Annotations::default()), "{bytes:02x?}");
+            }
+        }
+    }
+
+    /// One of the texts in the message that was read last.
+    fn a_text(&self, bytes: &[u8], random: usize) -> Option<String> {
+        let texts = self.tree.nodes().iter().filter_map(|node| match node.kind {
+            Kind::Text(TextKind::Owned) => None,
+            Kind::Text(kind) => Some((kind, node)),
+            _ => None,
+        });
+        let texts: Vec<_> = texts.collect();
+        let (kind, node) = texts.get(random % texts.len().max(1))?;
+        let mut text = String::new();
+        decode_text(*kind, &self.tree.content(node, bytes), &mut text);
+        Some(text)
+    }
+}
+
+#[test]
+fn what_is_dropped_by_an_outline_is_not_kept() {
+    let mut bench = Bench::new();
+    let filters: Vec<Filter> = FILTERS.iter().map(|(expression, _)| bench.filter(expression)).collect();
+    let mut dropped = [0; FILTERS.len()];
+    let mut random = common::random();
+    for session in [DIRTSAND, MOSS] {
+        for sent in material::messages(session) {
+            if sent.bytes.is_empty() || sent.bytes.len() > 4096 {
+                continue;
+            }
+            let asked = (sent.service.as_str(), sent.from);
+            bench.ask(asked, &sent.bytes, &filters, &mut dropped);
+            let mut bytes = sent.bytes.clone();
+            let at = random() % bytes.len();
+            bytes[at] = (random() & 0xff) as u8;
+            bench.ask(asked, &bytes, &filters, &mut dropped);
+        }
+    }
+    for ((expression, least), count) in FILTERS.iter().zip(dropped) {
+        assert!(count >= *least && (*least > 0 || count == 0), "{expression}: {count} dropped");
+    }
+}
+
+#[test]
+fn a_text_that_is_there_is_found_in_every_encoding() {
+    let mut bench = Bench::new();
+    let (mut random, mut found) = (common::random(), 0);
+    for sent in material::messages(DIRTSAND).into_iter().filter(|sent| (1..4096).contains(&sent.bytes.len())) {
+        bench.tree.clear();
+        bench.ask((&sent.service, sent.from), &sent.bytes, &[], &mut []);
+        let Some(text) = bench.a_text(&sent.bytes, random()) else { continue };
+        let quoted = serde_json::to_string(&text).unwrap();
+        let filters = [format!("*.object_name == {quoted}"), format!("*.object_name contains {quoted}")];
+        let filters = filters.map(|expression| bench.filter(&expression));
+        let mut dropped = [0, 0];
+        bench.ask((&sent.service, sent.from), &sent.bytes, &filters, &mut dropped);
+        let compressed = !bench.outline.is_captured();
+        assert!(compressed || dropped == [0, 0], "{quoted} is in {:02x?}", sent.bytes);
+        found += usize::from(!compressed);
+    }
+    assert!(found > 100, "{found} texts");
+}
