@@ -82,7 +82,7 @@ enum BooleanExpr {
     Or(Vec<BooleanExpr>),
     Not(Box<BooleanExpr>),
     /// With the texts that one has to find in a message's bytes for it to hold, where that is so.
-    Test(Path, Check, Option<SoughtTexts>),
+    Test(Path, Check, Option<Box<SoughtTexts>>),
 }
 
 /// What is asked of the values at a path. It holds if one of them passes.

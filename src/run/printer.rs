@@ -7,8 +7,8 @@ use super::formatter::Formatter;
 use super::text::{Meter, Text};
 use super::writer::RecordWriter;
 use crate::filter::Filter;
-use crate::out::tree::{AnnotationRange, AnnotationStore, Annotator};
-use crate::out::{Outlined, Record};
+use crate::out::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
+use crate::out::{Body, Outlined, Record};
 use crate::pipeline::Output;
 use crate::tree::Tree;
 
@@ -125,12 +125,22 @@ impl<W: Write> Output for Printer<W> {
         if self.is_done() {
             return;
         }
+        let mut kept = self.filter.is_none();
+        if let (Some(filter), Some(annotator)) = (&self.filter, &mut self.annotator)
+            && !filter.wants_names()
+            && teaches_nothing(record)
+        {
+            kept = filter.keeps(record, Annotations::default());
+            if !kept {
+                return annotator.pass(record);
+            }
+        }
         let store = match &mut self.mode {
             Mode::Direct(direct) => direct.cleared_store(),
             Mode::Batched(batches) => batches.batch.annotation_store(),
         };
         let mut own = self.annotator.as_mut().map(|annotator| annotator.see(record, store));
-        if let Some(filter) = &self.filter
+        if let Some(filter) = self.filter.as_ref().filter(|_| !kept)
             && !filter.keeps(record, own.map(|own| store.get(own)).unwrap_or_default())
         {
             return own.into_iter().for_each(|own| store.drop_last(own));
@@ -191,6 +201,14 @@ impl<W: Write> Output for Printer<W> {
             _ => {}
         }
         !self.is_done()
+    }
+}
+
+/// Whether no later record shows a name because of a record.
+fn teaches_nothing(record: &Record<'_>) -> bool {
+    match &record.body {
+        Body::Message { message, tree, .. } => message.reply.is_none() && tree.is_nameless(),
+        _ => true,
     }
 }
 

@@ -211,6 +211,11 @@ impl Tree {
         self.seen & (mark::OPAQUE | mark::OWN_BUFFER | mark::UNEXPLAINED) == 0
     }
 
+    /// Whether it is certain that nothing in the message names a thing.
+    pub fn is_nameless(&self) -> bool {
+        self.seen & (mark::NAME | mark::PARTIAL) == 0
+    }
+
     /// All nodes, each before its children; the first is the message.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

@@ -181,7 +181,7 @@ impl<'a> FilterParser<'a> {
             Check::Present
         };
         let sought = SoughtTexts::new(&path, &check, self.names.protocols());
-        Ok(BooleanExpr::Test(path, check, sought))
+        Ok(BooleanExpr::Test(path, check, sought.map(Box::new)))
     }
 
     fn comparison(&mut self) -> ParseResult<Option<CompareOp>> {
