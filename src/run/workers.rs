@@ -25,8 +25,6 @@ use crate::pipeline::Pipeline;
 /// How often a thread looks whether it may decode before it goes to sleep: a batch is filled in 0.3 ms, and waking a thread takes a good part of that. Game
 /// traffic to JSON with two threads: 1.06 s without looking, 0.96 s with this many looks (about 0.1 ms), for 0.1 s of CPU time more.
 const SPINS: usize = 5000;
-/// The fewest looks. Each time that looking was in vain, as it is where another program has the core of the thread that decodes, half as many follow.
-const FEWEST_SPINS: usize = 32;
 /// More threads would wait to decode most of the time, and each takes some MiB.
 const MOST: usize = 8;
 
@@ -42,7 +40,7 @@ pub(super) fn run<W: Write + Send>(
         (batches.formatter.clone(), Arc::clone(&batches.ordered), Arc::clone(&batches.waiting));
     let to_spawn = threads.min(MOST).saturating_sub(1);
     let decoding = Mutex::new(Decoding { read_loop, pipeline, printer, over: false, to_spawn });
-    let workers = Workers { ordered, formatter, decoding, waiting, spins: AtomicUsize::new(SPINS) };
+    let workers = Workers { ordered, formatter, decoding, waiting };
     thread::scope(|scope| workers.work(scope));
 }
 
@@ -51,8 +49,6 @@ struct Workers<'a, W: Write> {
     decoding: Mutex<Decoding<'a, W>>,
     /// How many threads wait to decode.
     waiting: Arc<AtomicUsize>,
-    /// How often a thread looks whether it may decode before it goes to sleep.
-    spins: AtomicUsize,
     ordered: Arc<OrderedWriter<W>>,
     /// Each thread works with a copy.
     formatter: Formatter,
@@ -86,15 +82,12 @@ impl<'a, W: Write + Send> Workers<'a, W> {
 
     /// Waits until this thread may decode.
     fn wait(&self) -> MutexGuard<'_, Decoding<'a, W>> {
-        let spins = self.spins.load(Ordering::Relaxed);
-        for _ in 0..spins {
+        for _ in 0..SPINS {
             if let Ok(decoding) = self.decoding.try_lock() {
-                self.spins.store((spins * 2).min(SPINS), Ordering::Relaxed);
                 return decoding;
             }
             hint::spin_loop();
         }
-        self.spins.store((spins / 2).max(FEWEST_SPINS), Ordering::Relaxed);
         self.decoding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
