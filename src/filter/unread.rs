@@ -119,20 +119,21 @@ impl Filter {
         let record = Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body };
         let scope = RecordScope::new(&record, Annotations::default(), &self.protocols, self.redact);
         // What lies in compressed bytes cannot be searched for.
-        let bytes = (outline.is_captured() && !self.redact).then_some((message.bytes, *tables));
-        let dropped = self.condition.unread(&scope, bytes) == Some(false);
+        let searchable = outline.is_captured() && !self.redact;
+        let dropped = self.condition.unread(&scope, searchable) == Some(false);
         self.worth.dropped(dropped);
         dropped
     }
 }
 
 impl BooleanExpr {
-    /// Whether it holds, as far as that can be told without fields; `bytes` are those of the message, where texts can be searched for in them.
-    fn unread(&self, scope: &RecordScope<'_>, bytes: Option<(&[u8], &Tables)>) -> Option<bool> {
+    /// Whether it holds, as far as that can be told without fields; `searchable` says that texts can be searched for in the message's
+    /// bytes.
+    fn unread(&self, scope: &RecordScope<'_>, searchable: bool) -> Option<bool> {
         let among = |list: &[BooleanExpr], decides: bool| {
             let mut all = Some(!decides);
             for part in list {
-                match part.unread(scope, bytes) {
+                match part.unread(scope, searchable) {
                     Some(holds) if holds == decides => return Some(decides),
                     Some(_) => {}
                     None => all = None,
@@ -143,13 +144,13 @@ impl BooleanExpr {
         match self {
             BooleanExpr::And(list) => among(list, false),
             BooleanExpr::Or(list) => among(list, true),
-            BooleanExpr::Not(condition) => condition.unread(scope, bytes).map(|holds| !holds),
+            BooleanExpr::Not(condition) => condition.unread(scope, searchable).map(|holds| !holds),
             BooleanExpr::Test(path, check, _) if is_known(path) => {
                 Some(scope.any(path, &mut |value| check.holds(scope, value)))
             }
             BooleanExpr::Test(.., sought) => {
-                let (bytes, tables) = bytes?;
-                sought.as_ref()?.fails(scope.protocol, tables, bytes).then_some(false)
+                let view = scope.message.filter(|_| searchable)?;
+                sought.as_ref()?.fails(scope.protocol, view.tables, view.bytes).then_some(false)
             }
         }
     }
