@@ -192,7 +192,7 @@ struct Transports {
     udp: Udp,
 }
 
-/// What a segment or a datagram is handled with, beside its own stream.
+/// What handling a segment or a datagram needs, beside its own stream.
 struct FlowContext<'a> {
     limits: &'a FlowLimits,
     stats: &'a mut FlowStats,

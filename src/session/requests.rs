@@ -15,7 +15,7 @@ use crate::tree::{Kind, Tree, mark};
 /// forgotten then, so that one request without a reply does not keep all later ones in memory.
 const SPAN: usize = 8;
 
-/// Requests with the same exact key that are looked at when one is looked for, latest first. More than a few wait only where a sender means to make it slow.
+/// How many requests with the same exact key a search looks at, latest first. In real traffic few wait at once; the bound keeps hostile traffic cheap.
 const LOOK: usize = 64;
 
 /// What a request and its reply have in common.
@@ -23,7 +23,7 @@ const LOOK: usize = 64;
 pub struct RequestKey {
     /// Is the same in both: a transaction number, or a hash of what identifies the request.
     pub exact: u64,
-    /// Hashes of what must agree where both sides say it.
+    /// Hashes of values that must be equal if both messages have them.
     pub loose: [Option<u64>; 2],
 }
 
@@ -36,7 +36,7 @@ impl RequestKey {
         RequestKey { exact: transaction, loose: [None; 2] }
     }
 
-    /// Whether a request and a reply with these keys agree in all that both of them say.
+    /// Whether a request and a reply with these keys agree in every value that both have.
     pub fn fits(&self, reply: &RequestKey) -> bool {
         let agree = |(a, b): (&Option<u64>, &Option<u64>)| a.is_none() || b.is_none() || a == b;
         self.exact == reply.exact && self.loose.iter().zip(&reply.loose).all(agree)
@@ -76,7 +76,7 @@ pub struct Answer<'a> {
 }
 
 impl Request {
-    /// What a message that answers this request at `at` says of it.
+    /// What is reported of a message that answers this request at `at`.
     pub fn reply(&self, at: Moment) -> Reply {
         let seconds = at.time.seconds.saturating_sub(self.at.time.seconds);
         let nanos = i64::from(at.time.nanos) - i64::from(self.at.time.nanos);

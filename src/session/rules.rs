@@ -6,14 +6,14 @@ use super::{Ends, Extent, Framing, Side, Transport};
 use crate::table::{Condition, Evaluator, Outcome, Rule, RuleSide, ServiceId, Tables, WholeMessage};
 use crate::tree::{Kind, Severity, Tree};
 
-/// Whether something is so.
+/// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
-    /// It is not.
+    /// It does not hold.
     No,
     /// More bytes are needed to tell.
     Maybe,
-    /// It is.
+    /// It holds.
     Yes,
 }
 
@@ -69,7 +69,7 @@ fn condition_holds(
     tables: &Tables,
 ) -> Held {
     let bytes = look.of(side);
-    // Of a datagram there is no more to come; but a side may not have spoken yet.
+    // A datagram is complete. But a side may not have sent one yet.
     let short = if look.transport == Transport::Tcp || bytes.is_empty() { Held::Maybe } else { Held::No };
     let told = |yes: bool| if yes { Held::Yes } else { short };
     match condition {
@@ -94,7 +94,7 @@ fn condition_holds(
 }
 
 impl Held {
-    /// `Maybe` becomes what is said of bytes that are too few.
+    /// Replaces `Maybe` by the answer for bytes that are too few.
     fn min_or(self, short: Held) -> Held {
         if self == Held::Maybe { short } else { self }
     }

@@ -10,8 +10,8 @@ use crate::capture::Moment;
 /// Larger buffers are given back once they are empty.
 const KEEP_CAPACITY: usize = 64 << 10;
 
-/// Attempts at a message that is not whole yet read its bytes again and again. So often it may be read in all, and in any case this many bytes; then attempts
-/// become rare.
+/// An attempt at a message that is not whole reads its bytes again. Once all attempts together have read more than `FREE` bytes and `MANY` times the waiting ones,
+/// attempts become rare.
 const MANY: usize = 64;
 const FREE: usize = 1 << 20;
 
@@ -39,9 +39,9 @@ pub struct StreamBuffer {
     offset: u64,
     /// How many of the last bytes are not shown yet.
     hidden: usize,
-    /// Fewer waiting bytes than this make no message.
+    /// No attempt is made with fewer waiting bytes than this.
     need: usize,
-    /// Bytes that were read in attempts at the message that waits, in vain.
+    /// Bytes that failed attempts at the waiting message have read.
     tried: usize,
     /// Bytes right before the waiting ones that became no message and were not reported yet.
     passed: u64,
@@ -67,7 +67,7 @@ pub struct PassedBytes {
     pub offset: u64,
     /// Number of bytes.
     pub length: u64,
-    /// The first of them, as many as were to be kept.
+    /// The first of them, as many as the session wanted to keep.
     pub bytes: Vec<u8>,
 }
 
@@ -93,7 +93,7 @@ impl StreamBuffer {
         write(&mut self.bytes);
     }
 
-    /// The waiting bytes, as far as they are shown.
+    /// The waiting bytes, without hidden ones.
     pub fn waiting(&self) -> &[u8] {
         self.bytes.get(self.start..self.bytes.len() - self.hidden).unwrap_or(&[])
     }
@@ -103,7 +103,7 @@ impl StreamBuffer {
         self.bytes.get_mut(self.start..).unwrap_or(&mut [])
     }
 
-    /// Whether no byte is shown that waits.
+    /// Whether there are no waiting bytes, apart from hidden ones.
     pub fn is_empty(&self) -> bool {
         self.waiting().is_empty()
     }
@@ -194,7 +194,7 @@ impl StreamBuffer {
         waiting > 0 && waiting >= self.need
     }
 
-    /// Waiting bytes that make another attempt worth while; 0 and 1 mean any.
+    /// How many waiting bytes the next attempt needs; 0 and 1 mean any.
     pub fn need(&self) -> usize {
         self.need
     }

@@ -24,7 +24,7 @@ pub struct Declaration {
     pub framing: Framing,
     /// How framing is found again once it is lost.
     pub resync: Resync,
-    /// What is said once, when the first bytes come.
+    /// A remark that is made once, when the first bytes come.
     pub remark: Option<&'static str>,
 }
 
@@ -57,7 +57,7 @@ struct Direction {
     lost: bool,
 }
 
-/// A message's bytes and where they stand.
+/// A message's bytes and their place in the stream.
 #[derive(Clone, Copy)]
 struct MessageBytes<'a> {
     from: Side,
@@ -88,7 +88,7 @@ impl TableSession {
         Event::new(kind, &self.declared.name, from, text)
     }
 
-    /// What is to be said with the first bytes of the connection.
+    /// The remark that is made once, with the first bytes of the connection.
     fn remark(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         if !std::mem::replace(&mut self.heard, true)
             && let Some(text) = self.declared.remark
@@ -121,7 +121,7 @@ impl TableSession {
                     context.emit.event(at, self.event(kind, from, text));
                     direction.lost = true;
                     direction.searched = 0;
-                    // Whatever is found again, it is not here.
+                    // The next message does not begin here.
                     direction.stream.pass(1, context.options.max_undecoded);
                     if self.declared.resync == Resync::NextPiece {
                         direction.stream.pass(usize::MAX, context.options.max_undecoded);
@@ -132,7 +132,7 @@ impl TableSession {
         *from.of(&mut self.directions) = direction;
     }
 
-    /// Looks for the next message's beginning; whether it was found.
+    /// Looks for the next message's beginning. Returns whether it was found.
     fn find_again(&self, direction: &mut Direction, from: Side, at: Moment, context: &mut Context<'_>) -> bool {
         let bytes = direction.stream.waiting();
         let (skip, found) = match &self.declared.resync {
@@ -182,7 +182,7 @@ impl TableSession {
         }
     }
 
-    /// A message whose end the tables tell.
+    /// Reads a message whose end follows from its layout.
     fn by_layout(&mut self, piece: MessageBytes<'_>, context: &mut Context<'_>) -> Step {
         let most = context.options.max_message;
         let Some(service) = self.declared.service else { return Step::Used(piece.bytes.len()) };
@@ -214,7 +214,7 @@ impl TableSession {
         }
     }
 
-    /// A message whose end is known: its bytes, and nothing else.
+    /// Reads a message whose end is known: `piece` is all of it.
     fn framed(&mut self, piece: MessageBytes<'_>, context: &mut Context<'_>) {
         let Some(service) = self.declared.service else {
             context.emit.account(piece.from, Share::Opaque, piece.bytes.len() as u64);
@@ -239,7 +239,7 @@ impl TableSession {
         context.emit.event(piece.at, event.showing(piece.offset, piece.bytes, context.options));
     }
 
-    /// Reads a message whose outline is known into the tree, too; whether that gave the message again.
+    /// Reads a message into the tree whose outline was read before. Returns whether that gave the same message.
     fn reread(&self, service: ServiceId, piece: MessageBytes<'_>, context: &mut Context<'_>) -> bool {
         self.lend_states(context);
         let Context { tables, evaluator, tree, .. } = context;
@@ -273,7 +273,7 @@ impl TableSession {
         let MessageBytes { from, offset, bytes, at } = piece;
         let Some(def) = context.tables.message(id) else { return };
         let ties = self.requests.is_request(id) || !def.answers.is_empty();
-        // What ties a message to others is only in its tree.
+        // The outline lacks the values that tie a message to others, so the tree is needed.
         let outlined = outlined && !(ties && self.reread(def.service, piece, context));
         self.take_states(context);
         let name = context.tables.name(def.name);

@@ -199,12 +199,12 @@ impl MoulSession {
         }
     }
 
-    /// Looks for the next message; whether there is more to do. `last` says that no more bytes come before a gap or the end.
+    /// Looks for the next message. Returns whether there is more to do. `last` says that no more bytes come before a gap or the end.
     pub(super) fn find_way_back(&mut self, side: Side, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         let Some(service) = self.service else { return false };
         let [client, server] = &mut self.halves;
         let half = if side == Side::Client { client } else { server };
-        // The bytes of the message that the gap cut are no place to look at.
+        // Bytes of the message that the gap cut cannot begin a message.
         if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.stream.offset())) {
             let inside = half.stream.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
             half.follow(side, inside, context.emit);

@@ -12,7 +12,7 @@ use super::settings::MoulSettings;
 use crate::session::Secret;
 use crate::table::{ServiceId, Tables};
 
-/// A keystream is not run further than this, whatever a key file says: that would take seconds and more.
+/// A keystream is not run further than this many bytes, even if a key file says so, because that would take seconds.
 const MOST_USED: u64 = 1 << 30;
 
 impl MoulSession {
@@ -27,7 +27,7 @@ impl MoulSession {
         }
     }
 
-    /// Finds out whether a connection is in clear or which session key opens it; whether there is more to do.
+    /// Finds out whether a connection is in clear or which session key opens it. Returns whether there is more to do.
     pub(super) fn rejoin(&mut self, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         if let Some(key) = self.joined_by.take() {
             return self.rejoin_other(key, last, at, context);
@@ -72,7 +72,7 @@ impl MoulSession {
         self.say(Side::Client, EventKind::Remark, text, at, context);
     }
 
-    /// Tries the session keys that were given for this connection; whether one opens a direction of it.
+    /// Tries the session keys that the user gave for this connection. Returns whether one opens a direction of it.
     fn joined_key(&mut self, at: Moment, context: &mut Context<'_>) -> bool {
         let hint =
             SessionHint { client: Some(self.ends.client), server: Some(self.ends.server), ..SessionHint::default() };
@@ -114,7 +114,7 @@ impl MoulSession {
             let found = match known {
                 _ if bytes.is_empty() => None,
                 Some(used) if used > MOST_USED => None,
-                // To run a keystream further than a search goes takes as long as a search, and counts as one.
+                // Running a keystream further than a search goes takes as long as a search, so it counts as one.
                 Some(used) if used > keys.search.positions as u64 && !key.may_search(keys) => None,
                 Some(used) if key.carried && !keys.budget.take_keystream(used) => None,
                 Some(used) => services.first().map(|service| (*service, Position { used, bits: 0 })),
@@ -160,7 +160,7 @@ impl MoulSession {
         self.say(Side::Server, EventKind::Key { key_file: key.file.clone(), secret }, text, at, context);
     }
 
-    /// A key opened the other direction already; whether it opens this one too, now that more of it is there.
+    /// Tries a key that opened the other direction already on this one, now that more bytes are there. Returns whether it opens it.
     fn rejoin_other(&mut self, key: JoinedKey, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         let Some(service) = self.service else { return false };
         let starts = self.positions(&[service], &key, context);

@@ -98,10 +98,10 @@ pub(super) enum SearchResult {
         at: usize,
         /// How many messages parse from there.
         messages: usize,
-        /// How sure it is, in bits.
+        /// The evidence for it, in bits.
         bits: i32,
     },
-    /// Not before this place.
+    /// No message begins before this place.
     Nothing {
         /// Where a later search goes on.
         from: usize,
@@ -118,7 +118,7 @@ struct Chain {
 }
 
 enum ChainEnd {
-    /// As many messages as are read, or as much evidence as is needed.
+    /// The chain has as many messages or as much evidence as the search asks for.
     Enough,
     /// The bytes ended with a message.
     Exact,
@@ -155,7 +155,7 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Sear
             }
             continue;
         }
-        // Any number and any count can be found inside a text.
+        // Text contains every number and count by chance, so a place within text is no candidate.
         if search.predicted != Some(at) && within_text(search.bytes, at) {
             continue;
         }
@@ -175,7 +175,7 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Sear
         };
         let accepted = match chain.end {
             ChainEnd::Enough => chain.bits >= enough,
-            // It is hardly chance that the messages end where the bytes end.
+            // Messages that end exactly where the bytes end are evidence: chance rarely gives that.
             ChainEnd::Exact => chain.bits + if piece { 0 } else { 10 } >= enough,
             ChainEnd::Pending => chain.bits >= enough,
             // A message that ends with its piece may well be followed by another one that the tables do not read.

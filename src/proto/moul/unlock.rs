@@ -7,10 +7,10 @@ use super::keys::{Deriver, KeyCandidate, KeyRing, KeyService, SessionCandidate, 
 use super::settings::MoulSettings;
 use crate::table::{Outcome, ServiceId};
 
-/// A connection is taken for decrypted when chance would have given such messages once in 2^PROOF tries.
+/// Evidence that proves a key, in bits: a wrong key would give such messages once in 2^PROOF tries.
 const PROOF: i32 = 22;
-/// A key with this much evidence is waited for while more bytes may come: trying the next key costs a modular power, and chance gives a wrong key as much only
-/// once in 2^LIKELY tries.
+/// Evidence that makes a key likely, in bits: a wrong key has that much once in 2^LIKELY tries. While more bytes may come, the session waits for proof of a likely
+/// key, because trying the next one costs a modular power.
 const LIKELY: i32 = 8;
 /// How many bytes of a direction a trial looks at.
 const LOOK: usize = 4096;
@@ -26,7 +26,7 @@ pub(super) enum Encryption {
 
 /// What a trial of all candidates gave.
 pub(super) enum KeyVerdict {
-    /// This is it.
+    /// The connection is encrypted in this way.
     Proved(Encryption),
     /// More bytes are needed.
     Undecided,
@@ -84,7 +84,7 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
         }
     }
     match best {
-        // At the end a single whole message without a flaw is enough if it is hardly chance.
+        // At the end of the connection, one whole message without a flaw is enough if chance hardly gives it.
         Some((bits, attempt)) if lock.last && bits >= 12 => attempt.proved(0, keys),
         _ if undecided && !lock.last => KeyVerdict::Undecided,
         _ => KeyVerdict::None,
@@ -124,7 +124,7 @@ enum Candidacy<'a> {
 }
 
 impl Candidacy<'_> {
-    /// The attempt with this candidate; nothing where no key comes of it, or where the budget has no power left for it.
+    /// An attempt with this candidate; `None` if it gives no key, or if the budget has no power left for it.
     fn attempt(self, lock: &Lock<'_>, keys: &KeyRing, deriver: &mut Deriver) -> Option<Attempt> {
         let encrypted = |key, file: &str| Encryption::Encrypted(key, file.to_string());
         Some(match self {
@@ -173,7 +173,7 @@ enum Trial {
     Fails,
 }
 
-/// Reads the first messages of both directions as a mode would have them.
+/// Reads the first messages of both directions as if `mode` were the right one.
 fn trial(lock: &Lock<'_>, mode: &Encryption, context: &mut Context<'_>) -> Trial {
     let mut total = 0;
     let mut pending = false;

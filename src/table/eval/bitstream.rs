@@ -246,7 +246,7 @@ fn maybe_float32(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Res
     number(run, cursor, call, start, value, Kind::F32)
 }
 
-/// Goes to the next byte's start; says whether all bits passed over were zero.
+/// Goes to the next byte's start. Returns whether all bits passed over were zero.
 fn align(cursor: &mut Cursor<'_>) -> Result<bool, Short> {
     let pad = cursor.pos().next_multiple_of(8) - cursor.pos();
     Ok(cursor.bits(pad as u32)? == 0)

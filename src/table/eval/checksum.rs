@@ -1,11 +1,11 @@
-//! Checksums: what a field says is compared with what the bytes give.
+//! Checksums: a field's value is compared with the checksum of the bytes.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::{Run, Stop, TreeSink};
 use crate::tree::Severity;
 
-/// Bytes that go into the checksums of one message together.
+/// The most bytes that all checksums of one message together may read.
 const MOST: usize = 64 << 20;
 
 /// What a field is compared with.
@@ -13,14 +13,14 @@ const MOST: usize = 64 << 20;
 pub(super) struct SummedField {
     pub(super) sum: Checksum,
     pub(super) value: u64,
-    /// The field's own bytes, which count as zero.
+    /// The field's own bytes, which are read as zeros.
     pub(super) own: (usize, usize),
-    /// The first byte that counts, and the one behind the last.
+    /// The first byte of the checksum, and the byte after its last one.
     pub(super) range: (usize, usize),
 }
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Compares a field that was just read with what the bytes give.
+    /// Compares the field that was just read with the checksum of the bytes.
     pub(super) fn verify(&mut self, of: SummedField, cursor: &Cursor<'_>) -> Result<(), Stop> {
         let (from, to) = of.range;
         let bytes = cursor.behind(from, to.saturating_sub(from));

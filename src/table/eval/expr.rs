@@ -1,4 +1,4 @@
-//! Expressions: numbers out of kept values. What is absent makes every comparison false.
+//! Expressions: they compute numbers from kept values. A comparison with an absent value is false.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -6,7 +6,7 @@ use super::super::text::BinaryOp;
 use super::{Run, Slots, TreeSink};
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Whether a condition holds. Nearly always it is a flag.
+    /// Whether a condition holds. Most conditions test one flag, so that case comes first.
     #[inline(always)]
     pub(super) fn test(&mut self, test: Test, frame: Slots, cursor: &Cursor<'_>) -> bool {
         match test {
@@ -42,7 +42,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.state.slots.get(frame.base + usize::from(slot)).copied()
     }
 
-    /// The same for an argument, in 64 bits, negative ones in two's complement; 0 where it has no value. The simple ones at once.
+    /// The value of an argument in 64 bits, negative ones in two's complement; 0 if it has no value. Constants and kept values need no evaluation.
     #[inline]
     pub(super) fn word(&mut self, id: ExprId, frame: Slots, cursor: &Cursor<'_>) -> u64 {
         match self.tables.ex(id) {
@@ -53,7 +53,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// The value of an expression as a length: `None` where it has none, or is below zero.
+    /// The value of an expression as a length; `None` if it has no value or is below zero.
     #[inline]
     pub(super) fn length(&mut self, id: ExprId, frame: Slots, cursor: &Cursor<'_>) -> Option<u64> {
         match self.tables.ex(id) {
@@ -62,7 +62,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// Whether a dialect is spoken, which is noted as asked.
+    /// Whether a dialect is in use. Notes that the message depends on the answer.
     fn speaks(&mut self, dialect: u32) -> bool {
         self.state.consulted |= 1 << dialect;
         self.state.dialects & (1 << dialect) != 0

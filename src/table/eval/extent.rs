@@ -1,4 +1,4 @@
-//! Where bytes and text end that have an end of their own: a zero, a blank, a line's end; and numbers that are written in digits.
+//! Bytes and texts that go on up to a mark (a zero, a blank, the end of a line), and numbers that are written in digits.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -28,7 +28,7 @@ pub(super) struct FoundEnd {
 const EXACT: u64 = 1 << 53;
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Where something ends whose units have `unit` bytes.
+    /// Finds where a value ends whose units have `unit` bytes.
     #[inline]
     pub(super) fn extent(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> Result<FoundEnd, Stop> {
         let found = match count {
@@ -44,7 +44,7 @@ impl<T: TreeSink> Run<'_, T> {
                 let rest = cursor.rest();
                 match memchr::memchr2(*end, 0, rest) {
                     None => FoundEnd { all: rest.len(), content: rest.len() },
-                    // A zero ends something larger, and is left to it.
+                    // A zero ends the value around this one, which will read it.
                     Some(n) if *end != 0 && rest.get(n) == Some(&0) => FoundEnd { all: n, content: n },
                     Some(n) => FoundEnd { all: n + 1, content: n },
                 }
@@ -71,7 +71,7 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(found)
     }
 
-    /// All that is left: in a stream, more may come before its end.
+    /// All that is left of the region. In a stream more may come, so the end is not known.
     fn to_the_end(&self, cursor: &Cursor<'_>) -> Result<FoundEnd, Stop> {
         if self.state.regions == 0 {
             return Err(Stop::Short(cursor.limit() + 8));

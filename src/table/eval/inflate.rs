@@ -1,4 +1,4 @@
-//! Unpacking what zlib packed: how far it came, and how many bytes it took. It knows neither trees nor tables.
+//! Unpacks zlib data, and says how far that went and how many bytes it used. It knows neither trees nor tables.
 //!
 //! Regions are short, so setting the decompressor up costs more than unpacking. A region of captured game traffic takes 12,000
 //! instructions with zlib-rs; with miniz_oxide it took 30,000.
@@ -21,7 +21,7 @@ pub(super) enum Inflated {
 pub(super) struct PackedSizes {
     /// Plain bytes before the packed ones.
     pub(super) keep: usize,
-    /// The size of the whole content, plain bytes included; 0 where it is not said. It may be wrong.
+    /// The size of the whole content, plain bytes included, as the message says; 0 if it does not say. It may be wrong.
     pub(super) announced: usize,
 }
 

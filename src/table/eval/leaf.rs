@@ -7,7 +7,7 @@ use super::{Call, Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Node, Severity, Sym, TypeRef};
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Reads one field and adds its node; returns the value expressions see (0 for what is no number).
+    /// Reads one field and adds its node. Returns the value that expressions see (0 for a field that is no number).
     pub fn field(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -32,7 +32,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// The same for a field that is nearly always a little-endian number.
+    /// The same, with a short way for little-endian numbers, which most fields are.
     #[inline(always)]
     pub(super) fn number(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
         let op = self.tables.type_op(field.ty);
@@ -96,7 +96,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.check_number(def, node, value);
     }
 
-    /// Notes a number that is not the expected one, or beyond what is allowed.
+    /// Adds a problem if a number is not the expected one or exceeds its `max`.
     pub(super) fn check_number(&mut self, def: &TypeDef, node: u32, value: u64) {
         if let Some(expect) = def.expect.filter(|e| *e != value) {
             self.problem(Severity::Note, node, "{a}, where {b} is expected", value as i64, expect as i64);
@@ -104,7 +104,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.check_max(def, node, value);
     }
 
-    /// Notes a value, count or length beyond what the protocol's own tables allow.
+    /// Adds a problem if a value, count or length exceeds the `max` of its type.
     pub(super) fn check_max(&mut self, def: &TypeDef, node: u32, value: u64) {
         if let Some(max) = def.max.filter(|m| value > *m) {
             self.problem(
@@ -172,7 +172,7 @@ impl<T: TreeSink> Run<'_, T> {
         let (start, node) = (cursor.pos(), self.tree.len());
         let result = read(self, cursor, &call);
         if result.is_err() && self.tree.len() == node {
-            // What it read before it failed belongs to no node.
+            // Bytes that the code read before it failed belong to no node.
             cursor.seek(start);
         }
         result

@@ -1,4 +1,4 @@
-//! What has a length: bytes, text, lists.
+//! Values with a length: bytes, texts, lists.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -34,7 +34,7 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(if len.bytes { Count::Bytes(n) } else { Count::Units(n) })
     }
 
-    /// A length in bytes, where a unit has `unit` bytes; absurd ones are cut to what no buffer can hold.
+    /// A length in bytes, for units of `unit` bytes. A product that overflows becomes the largest number, which no buffer can hold.
     pub(super) fn byte_len(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> usize {
         match count {
             Count::Units(n) => usize::try_from(*n).unwrap_or(usize::MAX).saturating_mul(unit),

@@ -4,12 +4,12 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::tree::Sym;
 
-/// Numbers known of numbered things; the oldest are forgotten first.
+/// Remembered numbers, by their keys. The oldest are forgotten first.
 #[derive(Default)]
 pub struct Remembered {
     known: HashMap<(Sym, u64), u64>,
     order: VecDeque<(Sym, u64)>,
-    /// Whether nothing is to be learned now, because what is read may not be there (a trial).
+    /// Whether values are not remembered now, because this reading is only a trial.
     pub frozen: bool,
 }
 

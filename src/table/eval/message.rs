@@ -1,4 +1,4 @@
-//! Messages: what a message begins with says which one it is and how long; then its layout is read.
+//! Messages: the header says which message it is and how long it is; then the layout is read.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -6,7 +6,7 @@ use super::super::text::HeaderRole;
 use super::{Field, Outcome, Run, Slots, Stop, TreeSink};
 use crate::tree::{Buffer, Node, Sym, TypeRef, mark};
 
-/// What the structure that messages begin with says of one.
+/// What the header of a message says.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Chosen {
     /// What the numbers of messages are compared with.
@@ -16,7 +16,7 @@ pub(super) struct Chosen {
 }
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Reads a message. `behind`: its bytes are these, and the last ones of them, as many as this says, only end it.
+    /// Reads a message. With `behind`, `bytes` are the whole message, and the last `behind` of them only mark its end.
     pub(super) fn message(
         &mut self,
         service: ServiceId,
@@ -76,7 +76,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// A message of `whole` bytes, of which the last `behind` only say that it ends.
+    /// Reads a message of `whole` bytes, of which the last `behind` only mark its end.
     fn ended_message(
         &mut self,
         id: MessageId,
@@ -173,7 +173,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.ended_message(id, layout, whole, behind.unwrap_or(0), cursor)
     }
 
-    /// Reads what the message begins with, and forgets it again: which message it is, and how long. The cursor stays behind what was read.
+    /// Reads the header for the message's number and length, and removes its nodes again. The cursor stays behind the header.
     fn choose(
         &mut self,
         service: &Service,

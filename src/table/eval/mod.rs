@@ -33,7 +33,7 @@ use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, Tree, TypeRef};
 /// Why reading stopped before a layout's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The bytes or the region ended: the end would have to be at this bit.
+    /// The bytes or the region ended too early: they would have to reach to this bit.
     Short(usize),
     /// From here on no layout is known.
     Unknown,
@@ -69,7 +69,7 @@ pub enum Outcome {
 pub struct WholeMessage<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// How many of the last ones only say that it ends, and belong to no field.
+    /// How many of the last bytes only mark its end, and belong to no field.
     pub behind: usize,
 }
 
@@ -93,7 +93,7 @@ impl Default for MessageLimits {
 /// What the evaluator keeps from message to message.
 #[derive(Default)]
 pub struct Evaluator {
-    /// Kept values of the open structures, one structure after the other. Above `top` are values of structures that ended.
+    /// Kept values of the open structures, one structure after the other. Values above `top` are left over from structures that ended.
     slots: Vec<u64>,
     top: usize,
     /// Structures that are open around the one whose steps are run.
@@ -119,7 +119,7 @@ pub struct Evaluator {
     pub set_states: Vec<(u32, u64)>,
     /// What tables asked to remember.
     pub memory: Remembered,
-    /// What a protocol's types with code look things up in; put there by the protocol.
+    /// What the protocol's types with code look things up in. The protocol puts it here.
     pub context: Option<Box<dyn std::any::Any + Send>>,
 }
 
@@ -171,7 +171,7 @@ pub struct Slots {
     present: u64,
 }
 
-/// What is to be read: the name and type its node gets, and marks beside those of the type.
+/// A field that is about to be read: the name and type of its node, and marks beside those of the type.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     name: Sym,
@@ -327,7 +327,7 @@ impl<T: TreeSink> Run<'_, T> {
         values
     }
 
-    /// What made reading stop becomes a problem of the node it happened in.
+    /// Adds the reason why reading stopped as a problem of the node in which it stopped.
     pub(super) fn say_stop(&mut self, stop: Option<Stop>, node: u32, cursor: &Cursor<'_>) {
         match stop {
             Some(Stop::Short(bits)) => {

@@ -1,4 +1,4 @@
-//! Types of the language whose length the value itself tells, or that begin within a byte: integers of variable length, bits with the most significant
+//! Types of the language whose values tell their own length, or begin within a byte: integers of variable length, bits with the most significant
 //! first, names of counted labels, addresses. Every protocol has them.
 
 use std::fmt::Write;
@@ -209,7 +209,7 @@ fn labels<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Cal
     name(run, cursor, call, start, &text)
 }
 
-/// Adds a label to a name. What is no printable ASCII is written as three digits behind a backslash, as in zone files.
+/// Adds a label to a name. A byte that is no printable ASCII is written as a backslash and three digits, as in zone files.
 fn append_label(text: &mut String, label: &[u8]) {
     if !text.is_empty() {
         text.push('.');

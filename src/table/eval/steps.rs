@@ -8,7 +8,7 @@ use super::message::Chosen;
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Problem, ProblemText, Severity, TypeRef, mark};
 
-/// A structure in the midst of its steps, while those of one within it are run.
+/// A structure whose steps wait while those of a structure within it are run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenStructure {
     /// Where its steps go on.
@@ -17,11 +17,11 @@ pub(super) struct OpenStructure {
     frame: Slots,
 }
 
-/// What the beginning of a structure, of an object or of a presence gave.
+/// What is known after the beginning of a structure, an object or a presence was read.
 enum Begun<'a> {
-    /// All there is of it; the value that expressions see.
+    /// It is complete. Holds the value that expressions see.
     Done(u64),
-    /// A node that is open, for these fields; and the value.
+    /// Its node is open, and these fields follow. Holds the value, too.
     Inside(u32, &'a Layout, u64),
 }
 
@@ -35,7 +35,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         }
         let around = self.state.open.len();
         let result = self.run_steps(&mut at, around, cursor);
-        // Where it stopped within structures, these end there.
+        // Structures that were open where reading stopped end there.
         while self.state.open.len() > around {
             self.end_inner(&mut at, cursor);
         }
@@ -92,7 +92,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         Ok(())
     }
 
-    /// A step that is neither a field nor a branch; where it goes on.
+    /// Runs a step that is neither a field nor a branch. Returns the next step.
     #[inline(never)]
     fn rare(&mut self, op: &LayoutStep, at: OpenStructure, cursor: &mut Cursor<'_>) -> Result<usize, Stop> {
         match op {
@@ -147,7 +147,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         Ok(at.next)
     }
 
-    /// Room for the kept values of a structure. Where there are too many around it, it ends.
+    /// Makes room for the kept values of a structure. Stops if too many structures are around it.
     #[inline(always)]
     fn enter(&mut self, layout: &Layout, node: u32, cursor: &Cursor<'_>) -> Result<Slots, Stop> {
         if self.state.depth >= self.state.limits.depth {
@@ -171,7 +171,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         Stop::Limit
     }
 
-    /// Ends a structure within another, which goes on.
+    /// Ends a structure within another one, whose steps go on.
     #[inline(always)]
     fn end_inner(&mut self, at: &mut OpenStructure, cursor: &Cursor<'_>) {
         self.tree.close(at.node, cursor.pos());
