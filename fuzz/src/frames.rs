@@ -96,11 +96,11 @@ impl FlowSink for Tiles {
     fn udp(&mut self, _: &Stream, _: Dir, _: &[u8], _: u32, _: Moment) {}
 }
 
-/// A capture file, read as the program reads it.
-pub fn pipeline(data: &[u8]) {
+/// How captures are read here: with the keys of a shard and small bounds.
+pub fn setup() -> Setup {
     let mut keys = shard();
     keys.search = SearchBounds { positions: 1 << 12, searches: 4 };
-    let setup = Setup {
+    Setup {
         tables: tables().clone(),
         settings: AllSettings::default().with("moul", Settings::new(MoulSettings::with_keys(keys))),
         options: Options { max_message: 64 << 10, max_decompressed: 64 << 10, ..Options::default() },
@@ -108,8 +108,12 @@ pub fn pipeline(data: &[u8]) {
         limits: limits(),
         max_held: 16 << 10,
         pseudonyms: None,
-    };
-    let (mut pipeline, mut lines) = (Pipeline::new(setup), Lines::new());
+    }
+}
+
+/// A capture file, read as the program reads it.
+pub fn pipeline(data: &[u8]) {
+    let (mut pipeline, mut lines) = (Pipeline::new(setup()), Lines::new());
     let mut capture = Capture::from_reader("x", Box::new(Cursor::new(data.to_vec())));
     loop {
         match capture.next_item() {
@@ -131,7 +135,7 @@ pub fn pipeline(data: &[u8]) {
 }
 
 /// Every record as a tree and as JSON.
-struct Lines {
+pub struct Lines {
     json: JsonWriter,
     tree: TreeWriter,
     history: Annotator,
@@ -141,7 +145,8 @@ struct Lines {
 }
 
 impl Lines {
-    fn new() -> Self {
+    /// No records yet.
+    pub fn new() -> Self {
         Lines {
             json: JsonWriter::new(JsonOptions { spans: true, redact: false }),
             tree: TreeWriter::new(TreeOptions { paint: Paint::new(true, Marks::default()), redact: true, bytes: true, ..TreeOptions::default() }),

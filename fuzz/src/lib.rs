@@ -2,6 +2,7 @@
 //! `docs/fuzzing.md` lists the targets.
 
 pub mod checks;
+pub mod exports;
 pub mod files;
 pub mod frames;
 pub mod messages;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::size;
 use super::export::ExportCommand;
 pub use super::read_args::{ReadArgs, TimeWord, When};
 
@@ -242,6 +243,9 @@ pub struct DiffArgs {
     /// Replies that take this many times as long in B, and 5 ms longer, are differences
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pub latency: Option<f64>,
+    /// Memory for both captures, roughly: messages beyond are counted and not compared, differences beyond are counted and not told
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size::parse)]
+    pub max_memory: usize,
     /// The two captures, and how to read them.
     #[command(flatten)]
     pub read: ReadArgs,

@@ -13,7 +13,7 @@ use super::error::{CliError, Status};
 use super::plan::{Plan, coloured, marks};
 use crate::captured::file_name;
 use crate::diff::{
-    CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffStyle, DifferenceSum, Digester,
+    CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle, DifferenceSum, Digester,
     IgnoreList, Section, difference_json, difference_line, differences, section_text, sum_json, summary_text,
 };
 use crate::filter::Filter;
@@ -32,7 +32,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
     let ignore = ignore_list(args, &first)?;
     let ending = first.ending;
     let strict = args.read.strict;
-    let (a, b) = both(|| digest(first, &ignore, strict), || digest(second, &ignore, strict));
+    let bounds = DiffBounds::of(args.max_memory);
+    let (a, b) = both(|| digest(first, &ignore, strict, bounds), || digest(second, &ignore, strict, bounds));
     let [mut a, mut b] = [a?, b?];
     if a.outcome.interrupted || b.outcome.interrupted {
         return Ok(Status::Interrupted);
@@ -143,9 +144,9 @@ fn both<T: Send>(first: impl FnOnce() -> T + Send, second: impl FnOnce() -> T + 
     })
 }
 
-fn digest(plan: Plan, ignore: &IgnoreList, strict: bool) -> Result<DiffSide, CliError> {
+fn digest(plan: Plan, ignore: &IgnoreList, strict: bool, bounds: DiffBounds) -> Result<DiffSide, CliError> {
     let Plan { reading, setup, filter, .. } = plan;
-    let mut digester = Digester::new(ignore, filter.as_ref(), strict);
+    let mut digester = Digester::new(ignore, filter.as_ref(), strict, bounds);
     let outcome = CaptureRun::new(&reading, setup)?.into_output(&mut digester);
     filter_verdict(filter.as_ref())?;
     Ok(DiffSide { digest: digester.finish(), outcome })
@@ -168,9 +169,10 @@ fn compare(
 ) -> Result<bool, CliError> {
     let [a, b] = sides;
     let comparison = Comparison::new(&a.digest, &b.digest, CompareOptions { latency: args.latency });
+    let bounds = DiffBounds::of(args.max_memory);
     let [in_a, in_b] = comparison.wanted();
     let collect = |side: usize, wanted: Vec<u64>| -> Result<DetailStore, CliError> {
-        let mut collector = DetailCollector::new(wanted, ignore, args.read.strict, args.read.redact);
+        let mut collector = DetailCollector::new(wanted, ignore, args.read.strict, args.read.redact, bounds);
         if collector.wants_more(false) {
             let Plan { reading, setup, .. } = plan(args, files, side)?;
             CaptureRun::new(&reading, setup)?.into_output(&mut collector);
@@ -179,7 +181,7 @@ fn compare(
     };
     let (of_a, of_b) = both(|| collect(0, in_a), || collect(1, in_b));
     let (of_a, of_b) = (of_a?, of_b?);
-    let sections = differences(&comparison, [&of_a, &of_b]);
+    let sections = differences(&comparison, [&of_a, &of_b], bounds);
     let sum = DifferenceSum::new(&sections, &comparison);
     let mut to = Gathered { out: String::new() };
     to.print(args, files, &sections, &sum)?;

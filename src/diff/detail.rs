@@ -1,9 +1,10 @@
 //! The fields of the messages that differ, copied out of their trees when a capture is read for the second time.
 //!
-//! Memory is bounded by [`MAX_DETAIL_BYTES`] for each capture: of messages beyond it is only said that they differ.
+//! Memory is bounded ([`DiffBounds`]): of messages beyond it is only said that they differ.
 
 use std::collections::HashMap;
 
+use super::bounds::DiffBounds;
 use super::content::{ContentHasher, ContentView, IdentityMark};
 use super::digest::form_text;
 use super::ignore::IgnoreList;
@@ -15,8 +16,8 @@ use crate::record::{Body, Record};
 use crate::session::Message;
 use crate::tree::{Kind, Node};
 
-/// Bytes that the details of one capture may take, roughly.
-pub const MAX_DETAIL_BYTES: usize = 256 << 20;
+/// Memory that an allocation takes beside what was asked for, roughly.
+pub(super) const ALLOCATION: usize = 24;
 /// Bytes of a value without parts; the rest of a longer one is counted and not shown.
 const MAX_VALUE: usize = 16 << 10;
 
@@ -79,11 +80,18 @@ pub struct DetailCollector<'f> {
     ignore: &'f IgnoreList,
     json: JsonWriter,
     redact: bool,
+    bounds: DiffBounds,
 }
 
 impl<'f> DetailCollector<'f> {
     /// Collects the records `wanted`, which are in ascending order. With `redact`, secrets are not shown.
-    pub fn new(wanted: Vec<u64>, ignore: &'f IgnoreList, strict: bool, redact: bool) -> DetailCollector<'f> {
+    pub fn new(
+        wanted: Vec<u64>,
+        ignore: &'f IgnoreList,
+        strict: bool,
+        redact: bool,
+        bounds: DiffBounds,
+    ) -> DetailCollector<'f> {
         DetailCollector {
             wanted,
             next: 0,
@@ -92,6 +100,7 @@ impl<'f> DetailCollector<'f> {
             ignore,
             json: JsonWriter::new(JsonOptions { spans: false, redact }),
             redact,
+            bounds,
         }
     }
 
@@ -128,7 +137,7 @@ impl<'f> DetailCollector<'f> {
             [path, problem_text(problem, view.tables, view.tree)]
         });
         let forms = forms.collect();
-        self.store.bytes += size + info.len() + 200;
+        self.store.bytes += size + info.len() + size_of::<DetailMessage>() + 4 * ALLOCATION;
         self.store.messages.insert(record.number, DetailMessage { info, fields, refused, forms });
     }
 
@@ -145,7 +154,7 @@ impl<'f> DetailCollector<'f> {
         if let DetailContent::Leaf(text) = &content {
             *size += text.len();
         }
-        *size += size_of::<DetailValue>() + marks.len() * size_of::<IdentityMark>();
+        *size += size_of::<DetailValue>() + marks.len() * size_of::<IdentityMark>() + 3 * ALLOCATION;
         let name = view.tree.dynamic(node.name).map_or_else(|| view.tables.name(node.name), |name| name.raw());
         DetailValue {
             name: name.to_string(),
@@ -189,7 +198,7 @@ impl Output for DetailCollector<'_> {
         }
         self.next += 1;
         if let Body::Message { message, tables, tree } = &record.body
-            && self.store.bytes < MAX_DETAIL_BYTES
+            && self.store.bytes < self.bounds.details
         {
             self.keep(record, &ContentView { tables, tree, bytes: message.bytes, ignored: &[] }, message);
         }

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use super::bounds::DiffBounds;
 use super::compare::{Comparison, Finding, LostMessages, PairFindings, scope};
-use super::detail::{DetailMessage, DetailStore};
+use super::detail::{ALLOCATION, DetailMessage, DetailStore};
 use super::detail_lines::{FieldComparer, FieldLine};
 use super::digest::{CaptureDigest, MessageDigest, NO_PEER};
 use super::renaming::{Naming, Said};
@@ -122,6 +123,8 @@ pub struct Section {
     pub streams: [Option<String>; 2],
     /// What differs.
     pub differences: Vec<Difference>,
+    /// Differences of each kind that are only counted, because there are too many.
+    pub(super) not_told: [u64; 7],
     pub(super) lost: Vec<LostMessages>,
     /// Messages that are the same.
     pub same: u64,
@@ -140,6 +143,8 @@ pub struct DifferenceSum {
     pub renamed_once: u64,
     /// Messages of each capture that were not compared, because its memory was used up.
     pub not_compared: [u64; 2],
+    /// Differences among these that are only counted.
+    pub not_told: u64,
 }
 
 impl DifferenceSum {
@@ -152,6 +157,10 @@ impl DifferenceSum {
             for field in section.differences.iter().flat_map(|difference| &difference.fields) {
                 let place = DifferenceKind::ALL.iter().position(|kind| *kind == field.kind);
                 place.and_then(|place| sum.kinds.get_mut(place)).into_iter().for_each(|count| *count += 1);
+            }
+            for (count, more) in sum.kinds.iter_mut().zip(section.not_told) {
+                *count += more;
+                sum.not_told += more;
             }
             for lost in &section.lost {
                 sum.lost.get_mut(lost.side).into_iter().for_each(|count| *count += lost.messages);
@@ -168,10 +177,12 @@ impl DifferenceSum {
 
 /// Everything that differs, with the fields of the messages that were looked at. Streams without differences and losses are
 /// sections too, since they have messages that are the same.
-pub fn differences(comparison: &Comparison<'_>, details: [&DetailStore; 2]) -> Vec<Section> {
+pub fn differences(comparison: &Comparison<'_>, details: [&DetailStore; 2], bounds: DiffBounds) -> Vec<Section> {
     let mut told = HashSet::new();
+    let mut left = bounds.told;
     let pairs = comparison.pairs.iter().enumerate();
-    pairs.map(|(number, pair)| Teller { comparison, details, number, told: &mut told }.section(pair)).collect()
+    let section = |(number, pair)| Teller { comparison, details, number, told: &mut told, left: &mut left }.section(pair);
+    pairs.map(section).collect()
 }
 
 struct Teller<'c, 'd> {
@@ -180,6 +191,8 @@ struct Teller<'c, 'd> {
     number: usize,
     /// Contradictions that were told already.
     told: &'c mut HashSet<Naming>,
+    /// Bytes that may still be told.
+    left: &'c mut usize,
 }
 
 /// Two messages that belong together, with their fields where these are known.
@@ -199,13 +212,25 @@ impl<'c> Teller<'c, '_> {
             digest.sessions.get(place? as usize).map(|session| session.who.clone()).filter(|who| !who.is_empty())
         };
         let [in_a, in_b] = found.pair.sessions;
+        let mut not_told = [0; 7];
+        let mut differences = Vec::new();
+        for finding in &found.findings {
+            if *self.left == 0 {
+                let place = DifferenceKind::ALL.iter().position(|kind| *kind == kind_of(finding));
+                place.and_then(|place| not_told.get_mut(place)).into_iter().for_each(|count| *count += 1);
+            } else if let Some(difference) = self.difference(found, finding) {
+                *self.left = self.left.saturating_sub(difference.weight());
+                differences.push(difference);
+            }
+        }
         Section {
             session: who(a, in_a).or_else(|| who(b, in_b)).unwrap_or_default(),
             session_key: found.pair.sessions,
             protocol: any.map_or("", |stream| stream.protocol),
             service: any.map_or(String::new(), |stream| stream.service.clone()),
             streams: both.map(|stream| stream.map(|s| format!("{} {}", s.transport.word(), s.number))),
-            differences: found.findings.iter().filter_map(|finding| self.difference(found, finding)).collect(),
+            differences,
+            not_told,
             lost: found.lost.clone(),
             same: found.same,
         }
@@ -340,6 +365,33 @@ impl<'c> Teller<'c, '_> {
             of_a: known.a == naming.a,
             more,
         }
+    }
+}
+
+/// The kind of a finding whose fields are not looked at.
+fn kind_of(finding: &Finding) -> DifferenceKind {
+    match finding {
+        Finding::OnlyA(_) => DifferenceKind::OnlyA,
+        Finding::OnlyB(_) => DifferenceKind::OnlyB,
+        Finding::Moved(_) => DifferenceKind::Order,
+        Finding::Changed(_) | Finding::Renamed { .. } => DifferenceKind::Value,
+        Finding::Refused(_) => DifferenceKind::Refused,
+        Finding::Slower(_) => DifferenceKind::Latency,
+    }
+}
+
+impl Difference {
+    /// The memory that it takes, roughly.
+    fn weight(&self) -> usize {
+        let text = |text: &String| text.len() + ALLOCATION;
+        let values = |values: &[Option<String>; 2]| values.iter().flatten().map(text).sum::<usize>();
+        let field = |field: &FieldDifference| {
+            let path = field.path.as_ref().map_or(0, text);
+            size_of::<FieldDifference>() + ALLOCATION + path + values(&field.values)
+        };
+        let line = |line: &FieldLine| size_of::<FieldLine>() + text(&line.path) + values(&line.values);
+        let own = size_of::<Difference>() + text(&self.message) + text(&self.info) + 2 * ALLOCATION;
+        own + self.fields.iter().map(field).sum::<usize>() + self.lines.iter().map(line).sum::<usize>()
     }
 }
 

@@ -1,9 +1,10 @@
 //! One capture as it is compared: sessions, streams, and for each message a few words.
 //!
-//! Memory is bounded by [`MAX_BYTES`] for each capture. What comes after that is counted and not compared.
+//! Memory is bounded ([`DiffBounds`]). What comes after that is counted and not compared.
 
 use std::collections::HashMap;
 
+use super::bounds::DiffBounds;
 use super::content::{ContentHasher, ContentView, HashedMessage, IdentityMark};
 use super::hash::{hash_text, mix};
 use super::ignore::IgnoreList;
@@ -15,9 +16,6 @@ use crate::record::{Body, Record};
 use crate::session::{Event, EventKind, Message, Side, Transport};
 use crate::table::{Refusal, Tables};
 use crate::tree::{LinkKind, ProblemText, Tree};
-
-/// Bytes that the digest of one capture may take.
-pub const MAX_BYTES: usize = 768 << 20;
 
 /// What is kept of a message.
 #[derive(Clone, Copy, Debug)]
@@ -162,11 +160,17 @@ pub struct Digester<'f> {
     names_seen: RecordAnnotator,
     ignored: Vec<u32>,
     protocols: Vec<&'static str>,
+    bounds: DiffBounds,
 }
 
 impl<'f> Digester<'f> {
     /// Compares what `filter` keeps and `ignore` does not leave out. With `strict` also what is volatile.
-    pub fn new(ignore: &'f IgnoreList, filter: Option<&'f Filter>, strict: bool) -> Digester<'f> {
+    pub fn new(
+        ignore: &'f IgnoreList,
+        filter: Option<&'f Filter>,
+        strict: bool,
+        bounds: DiffBounds,
+    ) -> Digester<'f> {
         Digester {
             digest: CaptureDigest::default(),
             hasher: ContentHasher::new(strict),
@@ -179,6 +183,7 @@ impl<'f> Digester<'f> {
             names_seen: RecordAnnotator::default(),
             ignored: Vec::new(),
             protocols: Vec::new(),
+            bounds,
         }
     }
 
@@ -250,7 +255,7 @@ impl<'f> Digester<'f> {
             self.digest.sent_again += 1;
             return;
         }
-        if self.digest.bytes() > MAX_BYTES {
+        if self.digest.bytes() > self.bounds.digest {
             self.digest.beyond += 1;
             return;
         }

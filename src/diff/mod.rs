@@ -8,6 +8,7 @@
 //! This folder knows tables, trees and records. It knows no protocol, and neither files nor the command line.
 
 mod align;
+mod bounds;
 mod compare;
 mod content;
 mod detail;
@@ -24,6 +25,7 @@ mod slide;
 mod write_json;
 mod write_text;
 
+pub use bounds::DiffBounds;
 pub use compare::{CompareOptions, Comparison};
 pub use detail::{DetailCollector, DetailStore};
 pub use difference::{Difference, DifferenceKind, DifferenceSum, RecordOf, Section, differences};

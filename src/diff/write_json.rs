@@ -57,6 +57,9 @@ pub fn sum_json(sum: &DifferenceSum) -> String {
     if let Some(all) = all.as_object_mut().filter(|_| sum.renamed_once > 0) {
         all.insert("renamed_once".into(), sum.renamed_once.into());
     }
+    if let Some(all) = all.as_object_mut().filter(|_| sum.not_told > 0) {
+        all.insert("not_told".into(), sum.not_told.into());
+    }
     let [beyond_a, beyond_b] = sum.not_compared;
     if let Some(all) = all.as_object_mut().filter(|_| beyond_a + beyond_b > 0) {
         all.insert("not_compared".into(), json!({"a": beyond_a, "b": beyond_b}));

@@ -16,15 +16,16 @@ use crate::tree::{Kind, Node};
 
 /// Nodes and edges that are kept; what comes beyond is counted.
 const MAX_NODES: usize = 200_000;
-const MAX_EDGES: usize = 500_000;
+const MAX_EDGES: usize = 200_000;
 /// Servers whose stores are told apart; what later ones tell is counted as left out.
 const MAX_STORES: usize = 1024;
-/// Memory for all values, in bytes and roughly.
-const MAX_VALUES: usize = 256 << 20;
-/// Old values of one field.
+/// Memory for all values and names, in bytes and roughly; with what nodes and edges take it stays below 200 MiB.
+const MAX_VALUES: usize = 96 << 20;
+/// Old values of one field, and how often it is kept that an edge was taken away before.
 const MAX_OLD: usize = 64;
-/// Requests that wait for their answer.
+/// Requests that wait for their answer, and the memory of their values, which is part of that for all values.
 const MAX_PENDING: usize = 4096;
+const MAX_PENDING_VALUES: usize = 16 << 20;
 /// Characters of a name.
 const MAX_NAME: usize = 256;
 
@@ -91,8 +92,10 @@ pub struct Graph {
     pub edges: BTreeMap<(GraphKey, GraphKey), GraphEdge>,
     /// Nodes and edges that are left out because there are too many.
     pub left_out: u64,
-    /// Memory that values take.
+    /// Memory that values and names take, those of requests that wait included.
     held: usize,
+    /// Memory that values of requests that wait take.
+    held_pending: usize,
     pending: HashMap<u64, GraphChange>,
     pending_order: VecDeque<(u64, TransportStream)>,
 }
@@ -137,7 +140,7 @@ impl Graph {
         let Body::Message { message, tables, tree } = &record.body else { return };
         let values = MessageValues { tables, tree, bytes: message.bytes };
         let Some(def) = values.definition(message.name.raw()) else { return };
-        let answered = message.reply.and_then(|reply| self.pending.remove(&reply.record));
+        let answered = message.reply.and_then(|reply| self.take_pending(reply.record));
         let marked = marked(&values);
         if marked.is_empty() && answered.is_none() || refused(def, tables, tree).is_some() {
             return;
@@ -181,12 +184,19 @@ impl Graph {
             return self.apply(one);
         }
         self.pending_order.push_back((record.number, (record.transport, record.stream)));
+        self.held_pending += one.weight();
         self.pending.insert(record.number, one);
-        while self.pending_order.len() > MAX_PENDING {
-            if let Some((oldest, _)) = self.pending_order.pop_front() {
-                self.pending.remove(&oldest);
-            }
+        while self.pending_order.len() > MAX_PENDING || self.held_pending > MAX_PENDING_VALUES {
+            let Some((oldest, _)) = self.pending_order.pop_front() else { break };
+            self.take_pending(oldest);
         }
+    }
+
+    /// The change that a request asked for.
+    fn take_pending(&mut self, record: u64) -> Option<GraphChange> {
+        let change = self.pending.remove(&record)?;
+        self.held_pending = self.held_pending.saturating_sub(change.weight());
+        Some(change)
     }
 
     fn apply(&mut self, told: GraphChange) {
@@ -195,29 +205,38 @@ impl Graph {
             self.edge(store, edge, record);
         }
         let Some(id) = target.filter(|_| !fields.is_empty()) else { return };
-        self.held += fields.iter().map(|(name, value)| name.len() + weight(value)).sum::<usize>();
-        if self.held > MAX_VALUES {
+        if self.held + self.held_pending > MAX_VALUES {
             self.left_out += 1;
             return;
         }
         let Some(node) = self.node(GraphKey { store, id }, record) else { return };
         node.seen = true;
         node.deleted = None;
+        let named = name_weight(&node.name);
         node.kind = kind.or(node.kind.take());
         node.name = name.or(node.name.take());
+        let (mut more, mut less) = (name_weight(&node.name), named);
         for (name, value) in fields {
+            let own = FIELD + name.len() + weight(&value);
             match node.fields.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, field)) if field.value == value => {}
                 Some((_, field)) => {
+                    more += own;
                     let old = std::mem::replace(&mut field.value, value);
                     field.old.push_back((old, std::mem::replace(&mut field.record, record)));
-                    if field.old.len() > MAX_OLD {
-                        field.old.pop_front();
+                    if field.old.len() > MAX_OLD
+                        && let Some((oldest, _)) = field.old.pop_front()
+                    {
+                        less += FIELD + name.len() + weight(&oldest);
                     }
                 }
-                None => node.fields.push((name, GraphField { value, record, old: VecDeque::new() })),
+                None => {
+                    more += own;
+                    node.fields.push((name, GraphField { value, record, old: VecDeque::new() }));
+                }
             }
         }
+        self.held = (self.held + more).saturating_sub(less);
     }
 
     fn edge(&mut self, store: u16, edge: ToldEdge, record: u64) {
@@ -237,6 +256,9 @@ impl Graph {
             known.removed.get_or_insert(record);
         } else if let Some(before) = known.removed.take() {
             known.removed_before.push(before);
+            if known.removed_before.len() > MAX_OLD {
+                known.removed_before.remove(0);
+            }
         }
     }
 
@@ -344,13 +366,58 @@ fn name(values: &MessageValues<'_>, index: u32, id: Option<&Node>) -> Option<(St
     })
 }
 
+impl GraphChange {
+    /// The memory that it takes, roughly.
+    fn weight(&self) -> usize {
+        let fields = self.fields.iter().map(|(name, value)| FIELD + name.len() + weight(value));
+        size_of::<GraphChange>() + fields.sum::<usize>() + name_weight(&self.name)
+    }
+}
+
+/// Memory that a field takes beside its name and value, roughly.
+const FIELD: usize = size_of::<GraphField>() + ALLOCATION;
+/// Memory that each allocation takes beside what was asked for, roughly.
+const ALLOCATION: usize = 24;
+
 /// The memory that a value takes, roughly.
 fn weight(value: &Value) -> usize {
-    let own = size_of::<Value>();
+    let own = size_of::<Value>() + ALLOCATION;
     match value {
         Value::String(text) => own + text.len(),
         Value::Array(list) => own + list.iter().map(weight).sum::<usize>(),
-        Value::Object(map) => own + map.iter().map(|(key, value)| own + key.len() + weight(value)).sum::<usize>(),
+        // An entry has its key, and a place in the map's table.
+        Value::Object(map) => own + map.iter().map(|(key, value)| 2 * own + key.len() + weight(value)).sum::<usize>(),
         _ => own,
+    }
+}
+
+fn name_weight(name: &Option<(String, Vec<String>)>) -> usize {
+    let text = |text: &String| size_of::<String>() + ALLOCATION + text.len();
+    name.as_ref().map_or(0, |(name, kinds)| text(name) + kinds.iter().map(text).sum::<usize>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(id: u64, record: u64, text: &str) -> GraphChange {
+        GraphChange { record, target: Some(id), fields: vec![("text".into(), text.into())], ..GraphChange::default() }
+    }
+
+    #[test]
+    fn memory_of_values_that_are_gone_is_given_back() {
+        let mut graph = Graph::default();
+        let long = "x".repeat(1 << 20);
+        // The same value again and again, and values that push each other out, are worth 2 GiB together.
+        for record in 0..1000 {
+            graph.apply(change(1, record, &long));
+            graph.apply(change(2, record, &format!("{record}")));
+        }
+        assert_eq!(graph.left_out, 0);
+        assert!(graph.held < 2 << 20);
+        for record in 1000..2000 {
+            graph.apply(change(3, record, &format!("{record}{long}")));
+        }
+        assert!(graph.left_out > 0 && graph.held < MAX_VALUES + (2 << 20));
     }
 }

@@ -1,23 +1,46 @@
 //! Nodes and edges as JSON, and as a graph for Graphviz.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
 use crate::captured::escape;
 use crate::facts::{Graph, GraphEdge, GraphKey, GraphNode};
 
-/// All nodes and edges as one JSON object.
-pub fn graph_json(graph: &Graph) -> Value {
-    let nodes: Vec<Value> = graph.nodes.iter().map(|(key, node)| node_json(graph, *key, node)).collect();
-    let refs: Vec<Value> =
-        graph.edges.iter().map(|((parent, child), edge)| edge_json(graph, *parent, *child, edge)).collect();
-    let mut object = json!({ "nodes": nodes, "refs": refs, "names": names_json(graph) });
-    if let Some(object) = object.as_object_mut().filter(|_| graph.left_out > 0) {
-        object.insert("left_out".into(), graph.left_out.into());
+/// Writes all nodes and edges as one JSON object, indented. Nothing but one node is held beside the graph.
+///
+/// # Errors
+/// What writing gives.
+pub fn write_graph_json(graph: &Graph, to: &mut impl Write) -> io::Result<()> {
+    to.write_all(b"{\n  \"nodes\": ")?;
+    list(graph.nodes.iter().map(|(key, node)| node_json(graph, *key, node)), 1, to)?;
+    to.write_all(b",\n  \"refs\": ")?;
+    list(graph.edges.iter().map(|((parent, child), edge)| edge_json(graph, *parent, *child, edge)), 1, to)?;
+    to.write_all(b",\n  \"names\": {")?;
+    for (at, (kind, keys)) in named(graph).iter().enumerate() {
+        write!(to, "{}\n    {}: ", if at > 0 { "," } else { "" }, Value::from(*kind))?;
+        list(keys.iter().filter_map(|key| name_json(graph, *key)), 2, to)?;
     }
-    object
+    to.write_all(if graph.nodes.values().any(|node| has_kinds(node)) { b"\n  }" } else { b"}" })?;
+    if graph.left_out > 0 {
+        write!(to, ",\n  \"left_out\": {}", graph.left_out)?;
+    }
+    to.write_all(b"\n}\n")
+}
+
+/// Writes values as a JSON array that stands `depth` levels deep.
+fn list(values: impl Iterator<Item = Value>, depth: usize, to: &mut impl Write) -> io::Result<()> {
+    let indent = "  ".repeat(depth + 1);
+    let mut any = false;
+    to.write_all(b"[")?;
+    for value in values {
+        // No line feed stands within a JSON string.
+        let text = serde_json::to_string_pretty(&value)?.replace('\n', &format!("\n{indent}"));
+        write!(to, "{}\n{indent}{text}", if any { "," } else { "" })?;
+        any = true;
+    }
+    if any { write!(to, "\n{}]", "  ".repeat(depth)) } else { to.write_all(b"]") }
 }
 
 fn node_json(graph: &Graph, key: GraphKey, node: &GraphNode) -> Value {
@@ -75,23 +98,33 @@ fn name_of(graph: &Graph, key: GraphKey) -> Option<&str> {
     graph.nodes.get(&key)?.name.as_ref().map(|(name, _)| name.as_str())
 }
 
-/// By kind of thing what is called by a name: players, ages.
-fn names_json(graph: &Graph) -> Value {
-    let mut kinds: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+/// By kind of thing the nodes that are called by a name: players, ages. The first kind is the node itself.
+fn named(graph: &Graph) -> BTreeMap<&str, Vec<GraphKey>> {
+    let mut kinds: BTreeMap<&str, Vec<GraphKey>> = BTreeMap::new();
     for (key, node) in &graph.nodes {
-        let Some((name, of)) = &node.name else { continue };
-        // The first kind is the node itself.
-        for kind in of.iter().skip(1) {
-            let named = json!({ "id": key.id, "server": server(graph, *key), "name": name, "record": node.records.0 });
-            kinds.entry(kind).or_default().push(named);
+        for kind in node.name.iter().flat_map(|(_, of)| of.iter().skip(1)) {
+            kinds.entry(kind).or_default().push(*key);
         }
     }
-    kinds.into_iter().map(|(kind, list)| (kind.to_string(), Value::from(list))).collect::<Map<_, _>>().into()
+    kinds
 }
 
-/// Appends all nodes and edges in the language of Graphviz. What is only referred to is dashed, what was taken away dotted.
-pub fn graph_dot(graph: &Graph, out: &mut String) {
-    out.push_str("digraph {\n  rankdir=LR;\n  node [shape=box, fontsize=10];\n  edge [fontsize=8];\n");
+fn has_kinds(node: &GraphNode) -> bool {
+    node.name.as_ref().is_some_and(|(_, of)| of.len() > 1)
+}
+
+fn name_json(graph: &Graph, key: GraphKey) -> Option<Value> {
+    let node = graph.nodes.get(&key)?;
+    let (name, _) = node.name.as_ref()?;
+    Some(json!({ "id": key.id, "server": server(graph, key), "name": name, "record": node.records.0 }))
+}
+
+/// Writes all nodes and edges in the language of Graphviz. What is only referred to is dashed, what was taken away dotted.
+///
+/// # Errors
+/// What writing gives.
+pub fn write_graph_dot(graph: &Graph, to: &mut impl Write) -> io::Result<()> {
+    to.write_all(b"digraph {\n  rankdir=LR;\n  node [shape=box, fontsize=10];\n  edge [fontsize=8];\n")?;
     for (key, node) in &graph.nodes {
         let kind = node.kind.as_deref().unwrap_or("not seen");
         let name = node.name.as_ref().map_or(String::new(), |(name, _)| format!("\\n{}", label(name)));
@@ -104,7 +137,7 @@ pub fn graph_dot(graph: &Graph, out: &mut String) {
         let server = graph.server(*key).filter(|_| graph.stores.len() > 1);
         let server = server.map_or(String::new(), |server| format!(" at {server}"));
         let kind = label(kind);
-        let _ = writeln!(out, "  {node_name} [label=\"{kind}{name}\\n{id}{server}, record {record}\"{style}];");
+        writeln!(to, "  {node_name} [label=\"{kind}{name}\\n{id}{server}, record {record}\"{style}];")?;
     }
     for ((parent, child), edge) in &graph.edges {
         let by = edge.saver.or(edge.owner).filter(|by| *by != 0);
@@ -112,9 +145,9 @@ pub fn graph_dot(graph: &Graph, out: &mut String) {
         let by = by.map_or(String::new(), |by| called(by).map_or_else(|| by.to_string(), label));
         let style = if edge.removed.is_some() { ", style=dotted" } else { "" };
         let (parent, child) = (dot_name(graph, *parent), dot_name(graph, *child));
-        let _ = writeln!(out, "  {parent} -> {child} [label=\"{by}\"{style}];");
+        writeln!(to, "  {parent} -> {child} [label=\"{by}\"{style}];")?;
     }
-    out.push_str("}\n");
+    to.write_all(b"}\n")
 }
 
 /// What a node is called in the file: by its number, and where there are several servers by its server's number too.

@@ -66,7 +66,7 @@ impl<W: std::io::Write> BatchSink<W> {
         if self.batch.bytes() >= OVERFULL {
             let mut text = Text::default();
             let mut reader = self.formatter.reader();
-            self.formatter.format(self.next, &mut self.batch, &mut reader, &mut text);
+            self.formatter.format(self.next, &mut self.batch, &mut reader, &mut text, &self.ordered);
             self.ordered.put(self.next, text);
             self.next += 1;
         }

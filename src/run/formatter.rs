@@ -1,13 +1,15 @@
 //! Formats batches of records as text. Several threads do so at the same time; only the annotations, which depend on earlier records, are made
 //! by one thread at a time, in the order of the batches.
 
+use std::io::Write;
 use std::sync::Arc;
 
+use super::ordered::OrderedWriter;
 use super::sequencer::Sequencer;
 use super::text::Text;
 use super::writer::RecordWriter;
 use crate::out::tree::Annotator;
-use crate::out::{Batch, OutlineReader};
+use crate::out::{Batch, Body, OutlineReader, Record};
 use crate::pipeline::Setup;
 use crate::proto::LazyTables;
 use crate::table::MessageLimits;
@@ -16,6 +18,17 @@ use crate::table::MessageLimits;
 pub(super) const OVERFULL: usize = 4 << 20;
 /// Bytes that each part of a batch keeps allocated for the next one.
 const KEEP: usize = 1 << 20;
+
+/// Text of this many bytes is written before more is made. With all threads that is 32 MiB.
+const PART: usize = 4 << 20;
+/// A message of this many bytes, its tree included, may become tens of MiB of text: only the thread whose batch is written next makes such
+/// text, so that there is one at a time.
+const LARGE: usize = 128 << 10;
+
+/// Whether a record may become very much text.
+fn is_large(record: &Record<'_>) -> bool {
+    matches!(record.body, Body::Message { message, tree, .. } if message.bytes.len() + tree.size() > LARGE)
+}
 
 /// Makes text of batches. Each thread has one.
 #[derive(Clone)]
@@ -46,14 +59,26 @@ impl Formatter {
         OutlineReader::new(self.limits)
     }
 
-    /// Appends the text of batch `number`, and empties the batch.
-    pub(super) fn format(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader, text: &mut Text) {
+    /// Appends the text of batch `number`, and empties the batch. Where it becomes long, its beginning is written to `ordered`.
+    pub(super) fn format<W: Write>(
+        &mut self,
+        number: u64,
+        batch: &mut Batch,
+        reader: &mut OutlineReader,
+        text: &mut Text,
+        ordered: &OrderedWriter<W>,
+    ) {
         if let Some(annotator) = &self.annotator {
             // Messages are read before the wait, so that other threads wait less for this one.
             batch.read(&self.tables, reader);
             annotator.take(number, |annotator| batch.remember(&self.tables, reader, annotator));
         }
-        batch.each(&self.tables, reader, |record, annotations| text.record(&mut self.writer, record, annotations));
+        batch.each(&self.tables, reader, |record, annotations| {
+            if text.len() > PART || is_large(record) {
+                ordered.put_part(number, text);
+            }
+            text.record(&mut self.writer, record, annotations);
+        });
         if batch.bytes() > OVERFULL {
             *reader = self.reader();
         }

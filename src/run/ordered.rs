@@ -67,6 +67,25 @@ impl<W: Write> OrderedWriter<W> {
         self.write(state).spare.pop().unwrap_or_default()
     }
 
+    /// Writes the beginning of text `number`, and empties it; the rest follows with further parts, and last with [`put`](OrderedWriter::put).
+    /// Waits until all texts with smaller numbers are written. From then on no other thread's text is written before this one is put.
+    pub(super) fn put_part(&self, number: u64, text: &mut Text) {
+        let mut state = self.lock();
+        while (state.first != number || state.to.is_none()) && !self.has_failed() {
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let to = state.to.take();
+        drop(state);
+        if let Some(mut to) = to {
+            if !text.is_empty() && !self.has_failed() {
+                to.meter.write(text, &mut to.to).unwrap_or_else(|error| self.fail(error));
+            }
+            self.lock().to = Some(to);
+            self.moved.notify_all();
+        }
+        text.clear(KEEP_TEXT);
+    }
+
     /// Whether writing failed. Nothing more is written then.
     pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
@@ -212,6 +231,31 @@ mod tests {
             assert!(state.spare.len() <= SPARE);
             assert!(state.spare.iter().all(|text| text.capacity() <= KEEP_TEXT));
         }
+    }
+
+    #[test]
+    fn parts_of_a_text_come_before_the_texts_behind_it() {
+        let ordered = ordered(usize::MAX);
+        thread::scope(|scope| {
+            for number in (0..40_u64).rev() {
+                let ordered = &ordered;
+                scope.spawn(move || {
+                    let mut text = Text::default();
+                    for part in 0..5 {
+                        text = Text::from(format!("{number} {part}\n").into_bytes());
+                        if part < 4 {
+                            ordered.put_part(number, &mut text);
+                            assert!(text.is_empty());
+                        }
+                    }
+                    ordered.put(number, text);
+                });
+            }
+        });
+        let state = ordered.lock();
+        let text = String::from_utf8(state.to.as_ref().unwrap().to.text.clone()).unwrap();
+        let expected: String = (0..40).flat_map(|number| (0..5).map(move |part| format!("{number} {part}\n"))).collect();
+        assert_eq!(text, expected);
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl<'a, W: Write + Send> Workers<'a, W> {
                 // Where the system has no thread to give, there is one fewer.
                 let _ = Builder::new().name("worker".into()).spawn_scoped(scope, || self.work(scope));
             }
-            formatter.format(number, &mut batch, &mut reader, &mut text);
+            formatter.format(number, &mut batch, &mut reader, &mut text, &self.ordered);
             text = self.ordered.put(number, text);
         }
     }

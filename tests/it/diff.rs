@@ -469,3 +469,24 @@ fn change_server(all: &mut Vec<Sent>) {
     let other = find(all, "Cli2Auth_VaultNodeFetch", 10125);
     assert_eq!(replace(&mut all[other], 10125, 20125), 1);
 }
+
+#[test]
+fn what_is_beyond_the_memory_is_counted() {
+    let moss = "captures/moul/moss_full.pcapng";
+    let of = |memory: &str| {
+        let args = [ENCRYPTED, moss, "--keys", "keys/moss_auth_key.der", "--json", "--max-memory", memory];
+        let (out, _, status) = run(&args);
+        assert_eq!(status, 4);
+        let mut lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (lines.pop().unwrap(), lines.len() as u64)
+    };
+    let total = |sum: &Value| sum["differences"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    let (whole, all) = of("256M");
+    assert_eq!((total(&whole), &whole["not_told"], &whole["not_compared"]), (all, &Value::Null, &Value::Null));
+    let (cut, told) = of("60K");
+    assert_eq!(total(&cut), told + cut["not_told"].as_u64().unwrap());
+    assert!(told > 0 && told < all, "{told} of {all}");
+    assert!(cut["not_compared"]["a"].as_u64().unwrap() > 100);
+    let (text, ..) = run(&[ENCRYPTED, moss, "--max-memory", "60K"]);
+    assert!(text.contains("are only counted (--max-memory)") && text.contains("were too many to be compared"), "{text}");
+}

@@ -1,7 +1,5 @@
 //! `moulsniff export vault`: nodes, what they are below, and how they changed, as JSON or for Graphviz.
 
-use std::io::{self, Write};
-
 use super::super::error::{CliError, Status};
 use super::super::files;
 use super::super::plan::Plan;
@@ -9,7 +7,7 @@ use super::args::ExportVaultArgs;
 use crate::captured::file_name;
 use crate::facts::Graph;
 use crate::filter::RecordFilter;
-use crate::out::graph::{graph_dot, graph_json};
+use crate::out::graph::{write_graph_dot, write_graph_json};
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::{Body, Record};
 use crate::output_file::Access;
@@ -35,15 +33,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
         VaultCollector { graph: Graph::default(), filter: RecordFilter::new(filter), json, text: Vec::new() };
     let mut outcome = run.into_output(&mut collector);
     let graph = &collector.graph;
-    let written = if dot {
-        let mut text = String::new();
-        graph_dot(graph, &mut text);
-        file.write_all(text.as_bytes())
-    } else {
-        serde_json::to_writer_pretty(&mut file, &graph_json(graph))
-            .map_err(io::Error::from)
-            .and_then(|()| file.write_all(b"\n"))
-    };
+    let written = if dot { write_graph_dot(graph, &mut file) } else { write_graph_json(graph, &mut file) };
     written.and_then(|()| file.commit()).map_err(|error| CliError::File(file_name(&args.output), error))?;
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
