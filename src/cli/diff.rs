@@ -2,14 +2,14 @@
 //!
 //! Both are read at the same time, on a thread each; the messages that differ are read a second time, for their fields.
 
-use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use super::args::{DiffArgs, ReadArgs};
 use super::ending::Ending;
 use super::error::{CliError, Status};
+use super::files;
 use super::plan::{Plan, coloured, marks};
 use crate::captured::file_name;
 use crate::diff::{
@@ -113,8 +113,7 @@ fn ignore_list(args: &DiffArgs, plan: &Plan) -> Result<IgnoreList, CliError> {
         list.add(entry, tables).map_err(|error| CliError::Expression(format!("--ignore: {error}")))?;
     }
     for path in &args.ignore_files {
-        let name = file_name(path);
-        let text = ignore_text(path).map_err(|error| CliError::File(name.clone(), error))?;
+        let (name, text) = (files::name(path), ignore_text(path)?);
         for (number, line) in text.lines().enumerate() {
             list.add(line, tables)
                 .map_err(|error| CliError::Expression(format!("{name}, line {}: {error}", number + 1)))?;
@@ -123,13 +122,12 @@ fn ignore_list(args: &DiffArgs, plan: &Plan) -> Result<IgnoreList, CliError> {
     Ok(list)
 }
 
-fn ignore_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(MAX_IGNORE_FILE + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > MAX_IGNORE_FILE {
-        true => Err(io::Error::other("no list of what is ignored: it has more than 1 MiB")),
-        false => Ok(text),
-    }
+fn ignore_text(path: &Path) -> Result<String, CliError> {
+    let bytes = files::read(path, "a list of what is ignored", MAX_IGNORE_FILE)?;
+    String::from_utf8(bytes).map_err(|_| {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "no list of what is ignored: it is no text in UTF-8");
+        CliError::File(files::name(path), error)
+    })
 }
 
 /// Does two things at the same time.

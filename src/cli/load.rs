@@ -2,12 +2,12 @@
 
 use crate::captured::file_name;
 use crate::remark;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::args::ReadArgs;
 use super::error::CliError;
+use super::files;
 use crate::proto::{AllSettings, LazyTables, all_tables};
 use crate::table::{MAX_TABLE_BYTES, TableSource};
 
@@ -15,8 +15,7 @@ use crate::table::{MAX_TABLE_BYTES, TableSource};
 pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
     let mut further = Vec::new();
     for path in &table_files(files)? {
-        let name = file_name(path);
-        let text = table_text(path).map_err(|e| CliError::File(name.clone(), e))?;
+        let (name, text) = (files::name(path), table_text(path)?);
         further.push(TableSource { name, text });
     }
     Ok(all_tables(further)?)
@@ -59,12 +58,11 @@ pub(super) fn settings(args: &ReadArgs, no_capture: bool) -> Result<AllSettings,
     Ok(AllSettings::new(&given, &mut warn)?)
 }
 
-/// A table file's text. Stops reading behind the size that a table file may have, so that `/dev/zero` has an end too.
-fn table_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(MAX_TABLE_BYTES as u64 + 1).read_to_string(&mut text)?;
-    if text.len() > MAX_TABLE_BYTES {
-        return Err(io::Error::other("no table file: it has more than 16 MiB"));
-    }
-    Ok(text)
+/// A table file's text.
+fn table_text(path: &Path) -> Result<String, CliError> {
+    let bytes = files::read(path, "a table file", MAX_TABLE_BYTES as u64)?;
+    String::from_utf8(bytes).map_err(|_| {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "no table file: it is no text in UTF-8");
+        CliError::File(files::name(path), error)
+    })
 }
