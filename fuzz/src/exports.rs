@@ -122,13 +122,15 @@ pub fn pseudonyms(data: &[u8]) {
         pipeline.frame(&frame(at, packet), &mut again);
     }
     pipeline.finish(&mut again);
-    let names = |all: &Packets| all.messages.iter().map(|(_, name, length)| (name.clone(), *length)).collect::<Vec<_>>();
+    let names =
+        |all: &Packets| all.messages.iter().map(|(_, name, length)| (name.clone(), *length)).collect::<Vec<_>>();
     assert_eq!(names(&again), names(&other), "what was exported, and what was read of it");
 }
 
 /// A capture as a page, and as everything else that is made for people.
 pub fn page(data: &[u8]) {
-    let options = ReportOptions { captures: vec!["x".into()], limits: Vec::new(), max_rows: 1000, redact: data.len() & 1 == 0 };
+    let options =
+        ReportOptions { captures: vec!["x".into()], limits: Vec::new(), max_rows: 1000, redact: data.len() & 1 == 0 };
     let mut out = People {
         page: ReportWriter::new(Vec::new(), options).unwrap(),
         graph: Graph::default(),
@@ -173,7 +175,9 @@ impl People {
             session_text(&session, true, &mut text);
             readable(&text);
             session_csv(&session, &mut line);
-            checks::json(session_json(&session, true).to_string().as_bytes());
+            line.clear();
+            session_json(&session, true, &mut line);
+            checks::json(&line);
         }
     }
 
@@ -186,7 +190,8 @@ impl People {
             serde_json::from_slice(&value).unwrap()
         });
         let called = |node: u32| names.name_of(node).map(|(name, _)| name);
-        let layout = tables.message_named(message.name.raw()).and_then(|id| tables.message(id)).and_then(|def| def.layout);
+        let layout =
+            tables.message_named(message.name.raw()).and_then(|id| tables.message(id)).and_then(|def| def.layout);
         let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: false };
         write_info(source, &called, &mut self.info);
         for line in self.chat.record(record, &called, false) {

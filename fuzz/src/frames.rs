@@ -149,7 +149,12 @@ impl Lines {
     pub fn new() -> Self {
         Lines {
             json: JsonWriter::new(JsonOptions { spans: true, redact: false }),
-            tree: TreeWriter::new(TreeOptions { paint: Paint::new(true, Marks::default()), redact: true, bytes: true, ..TreeOptions::default() }),
+            tree: TreeWriter::new(TreeOptions {
+                paint: Paint::new(true, Marks::default()),
+                redact: true,
+                bytes: true,
+                ..TreeOptions::default()
+            }),
             history: Annotator::default(),
             annotation_store: AnnotationStore::default(),
             line: Vec::new(),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::size;
 use super::export::ExportCommand;
 pub use super::read_args::{ReadArgs, TimeWord, When};
+use super::size;
 
 /// A passive dissector for the protocols of online worlds.
 ///

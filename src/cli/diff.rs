@@ -13,8 +13,8 @@ use super::files;
 use super::plan::{Plan, coloured, marks};
 use crate::captured::file_name;
 use crate::diff::{
-    CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle, DifferenceSum, Digester,
-    IgnoreList, Section, difference_json, difference_line, differences, section_text, sum_json, summary_text,
+    CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle, DifferenceSum,
+    Digester, IgnoreList, Section, difference_json, difference_line, differences, section_text, sum_json, summary_text,
 };
 use crate::filter::Filter;
 use crate::out::Paint;

@@ -13,6 +13,7 @@ use super::error::{CliError, Status};
 use super::files;
 use super::plan::Plan;
 use crate::capture::{self, Capture, CaptureItem, Source};
+use crate::out::json::one_line;
 use crate::out::{Body, Record};
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::Output;
@@ -43,7 +44,7 @@ fn check(paths: &[PathBuf], json: bool) -> Result<Status, CliError> {
             if report.problem.is_some() {
                 status = Status::Unreadable;
             }
-            let text = if json { format!("{}\n", report_json(file, &report)) } else { report.text };
+            let text = if json { format!("{}\n", one_line(&report_json(file, &report))) } else { report.text };
             out.write_all(text.as_bytes()).map_err(CliError::writing)
         });
         match checked {

@@ -139,7 +139,7 @@ impl Output for ReportOutput {
                 self.graph.record(record, &mut |node| {
                     value.clear();
                     json.value(tables, tree, message.bytes, node, value);
-                    serde_json::from_slice(value).unwrap_or_default()
+                    serde_json::from_slice(value).unwrap_or_else(|_| String::from_utf8_lossy(value).into())
                 });
                 let def = tables.message_named(message.name.raw()).and_then(|id| tables.message(id));
                 let layout = def.and_then(|def| def.layout);

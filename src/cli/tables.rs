@@ -7,6 +7,7 @@ use super::args::{ReadArgs, TablesCommand, TransportWord};
 use super::error::{CliError, Status};
 use super::load::tables as load;
 use crate::examples::run_examples;
+use crate::out::json::one_line;
 use crate::out::lua_script;
 use crate::proto::{LazyTables, protocol_named};
 use crate::table::{ListedDeclaration, Sender, Tables};
@@ -52,7 +53,7 @@ fn skeleton(name: &str, transport: TransportWord, out: &mut String) -> Result<St
 fn list(all: &[LazyTables], word: Option<&str>, json: bool, out: &mut String) -> Status {
     let mut line = |text: String, object: serde_json::Value| {
         if word.is_none_or(|word| text.contains(word)) {
-            out.push_str(&if json { object.to_string() } else { text });
+            out.push_str(&if json { one_line(&object) } else { text });
             out.push('\n');
         }
     };

@@ -181,7 +181,8 @@ pub fn differences(comparison: &Comparison<'_>, details: [&DetailStore; 2], boun
     let mut told = HashSet::new();
     let mut left = bounds.told;
     let pairs = comparison.pairs.iter().enumerate();
-    let section = |(number, pair)| Teller { comparison, details, number, told: &mut told, left: &mut left }.section(pair);
+    let section =
+        |(number, pair)| Teller { comparison, details, number, told: &mut told, left: &mut left }.section(pair);
     pairs.map(section).collect()
 }
 

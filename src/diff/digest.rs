@@ -165,12 +165,7 @@ pub struct Digester<'f> {
 
 impl<'f> Digester<'f> {
     /// Compares what `filter` keeps and `ignore` does not leave out. With `strict` also what is volatile.
-    pub fn new(
-        ignore: &'f IgnoreList,
-        filter: Option<&'f Filter>,
-        strict: bool,
-        bounds: DiffBounds,
-    ) -> Digester<'f> {
+    pub fn new(ignore: &'f IgnoreList, filter: Option<&'f Filter>, strict: bool, bounds: DiffBounds) -> Digester<'f> {
         Digester {
             digest: CaptureDigest::default(),
             hasher: ContentHasher::new(strict),

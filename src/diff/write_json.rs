@@ -3,11 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use super::difference::{Difference, DifferenceKind, DifferenceSum, FieldDifference, RecordOf, Section};
+use crate::out::json::one_line;
+
+/// Values that are deeper are written as text: jq 1.6 reads 256, and some are around the value.
+const MAX_ENTRIES: usize = 248;
 
 /// The objects of a message's differences, one a line.
 pub fn difference_json(section: &Section, difference: &Difference, out: &mut String) {
     for field in &difference.fields {
-        out.push_str(&field_json(section, difference, field).to_string());
+        out.push_str(&one_line(&field_json(section, difference, field)));
         out.push('\n');
     }
 }
@@ -42,7 +46,17 @@ fn record(of: RecordOf) -> Value {
 
 /// A value's JSON; one that was cut off stays a text.
 fn parsed(text: Option<&str>) -> Value {
-    text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+    let value = |text: &str| serde_json::from_str(text).ok().filter(|value| entries(value) <= MAX_ENTRIES);
+    text.map_or(Value::Null, |text| value(text).unwrap_or_else(|| text.into()))
+}
+
+/// What jq has open where a value is deepest: of an object the key too.
+fn entries(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(entries).max().unwrap_or(0),
+        Value::Object(map) => 2 + map.values().map(entries).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 /// The last line.
@@ -64,5 +78,5 @@ pub fn sum_json(sum: &DifferenceSum) -> String {
     if let Some(all) = all.as_object_mut().filter(|_| beyond_a + beyond_b > 0) {
         all.insert("not_compared".into(), json!({"a": beyond_a, "b": beyond_b}));
     }
-    format!("{all}\n")
+    format!("{}\n", one_line(&all))
 }

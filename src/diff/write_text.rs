@@ -75,7 +75,8 @@ pub fn summary_text(sum: &DifferenceSum, style: &DiffStyle, out: &mut String) {
     }
     let [beyond_a, beyond_b] = sum.not_compared;
     for (n, name) in [(beyond_a, 'A'), (beyond_b, 'B')].into_iter().filter(|(n, _)| *n > 0) {
-        let _ = write!(out, "; the last {} of {name} were too many to be compared (--max-memory)", counted(n, "message"));
+        let _ =
+            write!(out, "; the last {} of {name} were too many to be compared (--max-memory)", counted(n, "message"));
     }
     out.push('\n');
 }

@@ -416,7 +416,7 @@ mod tests {
         assert_eq!(graph.left_out, 0);
         assert!(graph.held < 2 << 20);
         for record in 1000..2000 {
-            graph.apply(change(3, record, &format!("{record}{long}")));
+            graph.apply(change(3 + record % 2, record, &format!("{record}{long}")));
         }
         assert!(graph.left_out > 0 && graph.held < MAX_VALUES + (2 << 20));
     }

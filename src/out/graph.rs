@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
+use super::json::indented;
 use crate::captured::escape;
 use crate::facts::{Graph, GraphEdge, GraphKey, GraphNode};
 
@@ -19,7 +20,7 @@ pub fn write_graph_json(graph: &Graph, to: &mut impl Write) -> io::Result<()> {
     list(graph.edges.iter().map(|((parent, child), edge)| edge_json(graph, *parent, *child, edge)), 1, to)?;
     to.write_all(b",\n  \"names\": {")?;
     for (at, (kind, keys)) in named(graph).iter().enumerate() {
-        write!(to, "{}\n    {}: ", if at > 0 { "," } else { "" }, Value::from(*kind))?;
+        write!(to, "{}\n    {}: ", if at > 0 { "," } else { "" }, indented(&Value::from(*kind)))?;
         list(keys.iter().filter_map(|key| name_json(graph, *key)), 2, to)?;
     }
     to.write_all(if graph.nodes.values().any(|node| has_kinds(node)) { b"\n  }" } else { b"}" })?;
@@ -36,7 +37,7 @@ fn list(values: impl Iterator<Item = Value>, depth: usize, to: &mut impl Write) 
     to.write_all(b"[")?;
     for value in values {
         // No line feed stands within a JSON string.
-        let text = serde_json::to_string_pretty(&value)?.replace('\n', &format!("\n{indent}"));
+        let text = indented(&value).replace('\n', &format!("\n{indent}"));
         write!(to, "{}\n{indent}{text}", if any { "," } else { "" })?;
         any = true;
     }

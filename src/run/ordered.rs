@@ -254,7 +254,8 @@ mod tests {
         });
         let state = ordered.lock();
         let text = String::from_utf8(state.to.as_ref().unwrap().to.text.clone()).unwrap();
-        let expected: String = (0..40).flat_map(|number| (0..5).map(move |part| format!("{number} {part}\n"))).collect();
+        let expected: String =
+            (0..40).flat_map(|number| (0..5).map(move |part| format!("{number} {part}\n"))).collect();
         assert_eq!(text, expected);
     }
 

@@ -480,7 +480,8 @@ fn what_is_beyond_the_memory_is_counted() {
         let mut lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         (lines.pop().unwrap(), lines.len() as u64)
     };
-    let total = |sum: &Value| sum["differences"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    let total =
+        |sum: &Value| sum["differences"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
     let (whole, all) = of("256M");
     assert_eq!((total(&whole), &whole["not_told"], &whole["not_compared"]), (all, &Value::Null, &Value::Null));
     let (cut, told) = of("60K");
@@ -488,5 +489,8 @@ fn what_is_beyond_the_memory_is_counted() {
     assert!(told > 0 && told < all, "{told} of {all}");
     assert!(cut["not_compared"]["a"].as_u64().unwrap() > 100);
     let (text, ..) = run(&[ENCRYPTED, moss, "--max-memory", "60K"]);
-    assert!(text.contains("are only counted (--max-memory)") && text.contains("were too many to be compared"), "{text}");
+    assert!(
+        text.contains("are only counted (--max-memory)") && text.contains("were too many to be compared"),
+        "{text}"
+    );
 }

@@ -130,7 +130,8 @@ fn every_command_stays_within_bounds() {
                 let mut shell = Command::new("sh");
                 let line = format!("ulimit -v {MOST_MEMORY}; exec \"$0\" \"$@\" >\"$STDOUT\"");
                 shell.args(["-c", &line, env!("CARGO_BIN_EXE_moulsniff")]);
-                let path = |word: &str| word.replace("OUT", folder.to_str().unwrap()).replace("IN", input.to_str().unwrap());
+                let path =
+                    |word: &str| word.replace("OUT", folder.to_str().unwrap()).replace("IN", input.to_str().unwrap());
                 shell.args(way.iter().map(|word| path(word))).arg("-q").arg("--keys").arg(&keys);
                 for port in DECODE_AS {
                     shell.args(["--decode-as", port]);

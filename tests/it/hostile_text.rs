@@ -15,6 +15,7 @@ fn capture() -> Vec<u8> {
         format!(
             "({{\"startup-req-3\",5,\"{quoted}\",0,\"*i4\",0,1,0,0,1,1,1,\"{quoted}\",\"{quoted}\",\"{quoted}\",\"e\",([\"{quoted}\":1,]),([]),}})"
         ),
+        format!("({{\"tell\",5,\"A\",\"{quoted}\",\"B\",\"{quoted}\",\"{quoted}\",\"{quoted}\",}})"),
         format!("({{\"{quoted}\",5,\"A\",0,\"B\",0,([\"{quoted}\":([\"{quoted}\":1.5,\"k\":\"\\xff\",]),]),}})"),
         format!("({{\"{HARM}\",5,\"A\",0,\"B\",0,}})"),
         format!("({{\"error\",5,\"*i4\",0,\"A\",0,\"{quoted}\",\"{quoted}\",({{\"{quoted}\",5,}}),}})"),
@@ -32,7 +33,7 @@ fn capture() -> Vec<u8> {
         bytes.extend(text.as_bytes());
         bytes.push(0);
         // The last three come from the router.
-        let side = usize::from(i >= 3);
+        let side = usize::from(i >= 4);
         let ends = if side == 0 { (client, server) } else { (server, client) };
         made.tcp(ends, (at[side], at[1 - side], ACK), &bytes);
         at[side] += bytes.len() as u32;
@@ -59,7 +60,13 @@ fn controls(text: &str, tabs: bool) -> String {
 #[test]
 fn no_output_has_a_control_from_the_capture() {
     let capture = capture();
-    let ways: [&[&str]; 13] = [
+    let ways: [&[&str]; 19] = [
+        &["sessions", "-", "--story", "--json"],
+        &["export", "chat", "-"],
+        &["export", "chat", "-", "--json", "--copies"],
+        &["-", "--oneline"],
+        &["follow", "tcp:0", "-", "--json"],
+        &["follow", "tcp:0", "-", "--json", "--text"],
         &["sessions", "-"],
         &["sessions", "--csv", "-"],
         &["-"],
@@ -181,26 +188,27 @@ fn no_remark_on_a_file_has_a_control_of_its_name() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// How deep arrays and objects lie within each other in a line of JSON.
-fn depth(line: &str) -> usize {
-    let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
+/// How deep arrays and objects lie within each other in a line of JSON, and what jq 1.6 has open there at most: of an object the key too.
+fn depth(line: &str) -> (usize, usize) {
+    let (mut open, mut deepest, mut quoted, mut escaped) = (Vec::new(), (0, 0), false, false);
     for c in line.chars() {
         match c {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
             '"' => quoted = !quoted,
-            '{' | '[' if !quoted => depth += 1,
-            '}' | ']' if !quoted => depth -= 1,
-            _ => {}
+            '{' if !quoted => open.push(2),
+            '[' if !quoted => open.push(1),
+            '}' | ']' if !quoted => drop(open.pop()),
+            _ => continue,
         }
-        deepest = deepest.max(depth);
+        deepest = (deepest.0.max(open.len()), deepest.1.max(open.iter().sum::<usize>()));
     }
     deepest
 }
 
 #[test]
 fn no_line_of_json_is_too_deep_for_jq() {
-    for levels in [90, 93, 100, 127, 190, 230] {
+    for levels in [70, 79, 84, 90, 118, 127, 190, 230] {
         let text =
             format!("({{\"tell\",5,\"A\",0,\"B\",0,\"V\",{}1{},}})", "([\"k\":".repeat(levels), ",])".repeat(levels));
         let (client, server) = (end(1, 40_000), end(2, 8080));
@@ -212,10 +220,12 @@ fn no_line_of_json_is_too_deep_for_jq() {
         for way in [&["-", "--json"][..], &["-", "--json", "--spans"]] {
             let (out, err) = printed(way, &made.bytes);
             assert!(out.contains("\"message\":\"tell\""), "{err}");
-            let deepest = out.lines().map(depth).max().unwrap();
-            assert!(deepest <= 200, "{levels} {way:?}: {deepest}");
+            let (deepest, entries) = out.lines().map(depth).max().unwrap();
+            assert!(deepest <= 200 && entries <= 256, "{levels} {way:?}: {deepest}, {entries}");
             let cut = out.contains("are written as text");
             assert!(cut || deepest > levels, "{levels} {way:?}: {deepest}");
+            // Nothing is cut that jq would read.
+            assert!(!cut || entries > 240, "{levels} {way:?}: {entries}");
         }
     }
 }
@@ -234,4 +244,18 @@ fn bytes_below_a_message_are_bounded() {
     let (out, _) = printed(&["-", "-x"], &made.bytes);
     assert!(out.contains("\n      00fff0 ") && !out.contains("\n      010000 "), "64 KiB are shown");
     assert!(out.contains(&format!("      and {} more bytes", bytes.len() - (64 << 10))), "what is left out is said");
+}
+
+#[test]
+fn what_differs_has_no_control_either() {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join("hostile-text.pcap");
+    std::fs::write(&path, capture()).unwrap();
+    let other = crate::common::file("captures/intermud3/i3_edge_small.pcapng");
+    for form in [&["--json"][..], &["--oneline"], &[]] {
+        let words = [&["diff", path.to_str().unwrap(), other.to_str().unwrap(), "-q"], form].concat();
+        let (out, err) = printed(&words, b"");
+        assert!(out.len() > 1000, "{err}");
+        assert_eq!(controls(&out, false) + &controls(&err, false), "", "{form:?}");
+    }
 }

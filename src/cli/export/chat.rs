@@ -9,6 +9,7 @@ use crate::facts::Chat;
 use crate::filter::Filter;
 use crate::out::Record;
 use crate::out::chat::{chat_json, chat_text};
+use crate::out::json::one_line;
 use crate::out::tree::{AnnotationStore, Annotator};
 use crate::pipeline::Output;
 use crate::run::{Beside, CaptureRun};
@@ -90,7 +91,7 @@ impl Output for ChatPrinter {
             }
             self.left -= 1;
             if self.json {
-                self.text.push_str(&chat_json(line).to_string());
+                self.text.push_str(&one_line(&chat_json(line)));
                 self.text.push('\n');
             } else {
                 chat_text(line, &mut self.text);

@@ -13,6 +13,7 @@ use crate::captured::file_name;
 use crate::facts::Files;
 use crate::filter::RecordFilter;
 use crate::out::Record;
+use crate::out::json::one_line;
 use crate::output_file::{Access, Inputs, OutputFile, Spool};
 use crate::pipeline::{Output, StreamOver};
 use crate::remark::say;
@@ -162,7 +163,7 @@ impl Lists {
         self.index.write_all(&self.line)?;
         if self.json {
             // Whoever reads the lines may have read enough (`| head`); the files are wanted all the same.
-            match writeln!(io::stdout().lock(), "{}", json()) {
+            match writeln!(io::stdout().lock(), "{}", one_line(&json())) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.json = false,
                 written => written?,
             }

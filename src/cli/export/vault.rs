@@ -68,7 +68,7 @@ impl Output for VaultCollector {
         graph.record(record, &mut |node| {
             text.clear();
             json.value(tables, tree, message.bytes, node, text);
-            serde_json::from_slice(text).unwrap_or_default()
+            serde_json::from_slice(text).unwrap_or_else(|_| String::from_utf8_lossy(text).into())
         });
     }
 }

@@ -14,11 +14,14 @@ mod value;
 
 use std::net::SocketAddr;
 
+use serde_json::Value;
+
 use super::clock::Clock;
 use super::problem::{any_name, problem_text_into, write_path};
 use super::scratch::{Scratch, TextWriter};
 use super::table_cache::Label;
 use super::tree::Annotations;
+use crate::captured::is_control;
 use crate::facts::Refused;
 use crate::proto::Message;
 use crate::record::{Body, Counts, Record};
@@ -248,9 +251,7 @@ impl JsonFormatter {
         if let Some(TooDeep { first, count }) = too_deep {
             w.fixed(b"{\"severity\":\"note\",\"field\":\"");
             self.path(view, first, w);
-            w.fixed(b"\",\"text\":\"deeper than ");
-            w.number(value::MAX_DEPTH as u64);
-            w.fixed(b" levels: ");
+            w.fixed(b"\",\"text\":\"deeper than jq reads: ");
             w.number(count.into());
             w.fixed(b" of these values are written as text\"}");
             if !view.tree.problems().is_empty() {
@@ -388,6 +389,31 @@ pub(super) fn milliseconds(w: &mut TextWriter<'_>, nanos: i64) {
     }
 }
 
+/// A value as JSON in one line. Controls in its texts are escaped as those of records are; `serde_json` would write some of them as they are.
+pub fn one_line(value: &Value) -> String {
+    without_controls(value.to_string())
+}
+
+/// The same, indented.
+pub fn indented(value: &Value) -> String {
+    without_controls(format!("{value:#}"))
+}
+
+/// What is no line feed stands within strings, as no other control is part of JSON's layout here.
+fn without_controls(json: String) -> String {
+    let raw = |c: char| c != '\n' && is_control(c);
+    if !json.contains(raw) {
+        return json;
+    }
+    json.chars().fold(String::with_capacity(json.len() + 64), |mut out, c| {
+        match raw(c) {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+        out
+    })
+}
+
 /// Appends a JSON string with its quotes.
 pub fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
@@ -436,6 +462,15 @@ mod tests {
         let mut out = Vec::new();
         string(&mut out, "a\"b\\\n\u{1}é");
         assert_eq!(String::from_utf8_lossy(&out), r#""a\"b\\\n\u0001é""#);
+    }
+
+    #[test]
+    fn values_have_no_raw_controls() {
+        let value = serde_json::json!({ "a\u{202e}": ["\u{9b}\u{7f}\n\u{1b}é\u{2028}", { "b": "\u{61c}" }] });
+        for text in [one_line(&value), indented(&value)] {
+            assert!(!text.chars().any(|c| c != '\n' && is_control(c)), "{text}");
+            assert_eq!(serde_json::from_str::<Value>(&text).ok().as_ref(), Some(&value));
+        }
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use super::super::problem::any_name;
 use super::super::scratch::TextWriter;
 use super::strings::escaped;
-use super::value::{JsonView, LEVELS_BESIDE, MAX_DEPTH, ValueState, too_deep_text, value};
+use super::value::{ENTRIES_BESIDE, JsonView, MAX_ENTRIES, ValueState, too_deep_text, value};
 use crate::tree::{Kind, Node, Sym, mark};
 
-/// How deep spans lie within each other at most: each level is an object and an array of JSON.
-const MAX_SPAN_DEPTH: usize = (MAX_DEPTH - LEVELS_BESIDE) / 2;
+/// How deep spans lie within each other at most: each level is an object, with its key, and an array of JSON.
+const MAX_SPAN_DEPTH: usize = (MAX_ENTRIES - ENTRIES_BESIDE) / 3 - 1;
 
 /// The children of a node, which lies `depth` levels below the message, as an array of spans.
 pub(super) fn spans_of(view: &JsonView<'_>, state: &mut ValueState, node: u32, depth: usize, w: &mut TextWriter<'_>) {

@@ -41,10 +41,15 @@ pub(super) struct ValueState {
     pub(super) too_deep: Option<TooDeep>,
 }
 
-/// Objects and lists within each other in a line of JSON; jq 1.6 reads 256. What lies deeper is written as text.
-pub(super) const MAX_DEPTH: usize = 200;
+/// Objects and lists within each other in a line of JSON. What lies deeper is written as text.
+const MAX_DEPTH: usize = 200;
+/// What jq 1.6 has open while it reads a line: of an object the key too, so an object counts twice. It reads 256 at most, and what commands
+/// put around a message's values takes a few.
+pub(super) const MAX_ENTRIES: usize = 248;
+/// Entries of the record around its fields, and of an enum or flag set (its object, its names).
+pub(super) const ENTRIES_BESIDE: usize = 5;
 /// Levels around a message's fields (the record), and within an enum or flag set (its object, its names).
-pub(super) const LEVELS_BESIDE: usize = 4;
+const LEVELS_BESIDE: usize = 4;
 
 /// A structure or a list that is being written.
 #[derive(Clone, Copy)]
@@ -62,6 +67,12 @@ enum Bracket {
 }
 
 impl OpenPart {
+    /// What jq has open of it.
+    #[inline(always)]
+    fn entries(&self) -> usize {
+        if self.bracket == Bracket::Object { 2 } else { 1 }
+    }
+
     #[inline(always)]
     fn new(index: u32, node: &Node) -> OpenPart {
         OpenPart {
@@ -162,6 +173,7 @@ fn all_inside(
     open.clear();
     let mut here = OpenPart::new(index, node);
     let mut lead = here.lead();
+    let mut entries = ENTRIES_BESIDE + here.entries();
     loop {
         let Some((index, node)) = here.walk.next(nodes) else {
             if lead != b',' {
@@ -169,6 +181,7 @@ fn all_inside(
             }
             w.byte(here.end());
             lead = b',';
+            entries -= here.entries();
             let Some(outer) = open.pop() else { return w.position() };
             here = outer;
             continue;
@@ -183,12 +196,14 @@ fn all_inside(
         if node.kind == Kind::Unsigned && !is_hidden(view, node) {
             number(view.tables, meaning_of(meanings, node), value_texts, node, &mut w);
         } else if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) {
-            if open.len() >= MAX_DEPTH - LEVELS_BESIDE {
+            let inner = OpenPart::new(index, node);
+            if open.len() >= MAX_DEPTH - LEVELS_BESIDE || entries + inner.entries() > MAX_ENTRIES {
                 w.by_copy(|w| too_deep_text(view, too_deep, index, w));
                 continue;
             }
             open.push(here);
-            here = OpenPart::new(index, node);
+            here = inner;
+            entries += here.entries();
             lead = here.lead();
         } else {
             w.by_copy(|w| leaf(view, meaning_of(meanings, node), value_texts, node, w));
