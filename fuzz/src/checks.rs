@@ -1,8 +1,16 @@
 //! What is held against every message and record.
 
+use std::cell::RefCell;
+
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::table::Tables;
 use moulsniff::tree::{Kind, Node, Outline, Tree, mark};
+
+thread_local! {
+    /// Kept from message to message: a writer looks at every name of the tables once.
+    static WRITERS: RefCell<[JsonWriter; 2]> =
+        RefCell::new([false, true].map(|spans| JsonWriter::new(JsonOptions { spans, redact: spans })));
+}
 
 /// A message's fields, twice as JSON; its nodes lie one behind the other.
 pub fn message(tables: &Tables, tree: &Tree, bytes: &[u8]) {
@@ -10,11 +18,13 @@ pub fn message(tables: &Tables, tree: &Tree, bytes: &[u8]) {
         return;
     }
     tiled(tree, 0);
-    for spans in [false, true] {
-        let mut out = Vec::new();
-        JsonWriter::new(JsonOptions { spans, redact: spans }).fields(tables, tree, bytes, &mut out);
-        json(&out);
-    }
+    WRITERS.with_borrow_mut(|writers| {
+        for writer in writers {
+            let mut out = Vec::new();
+            writer.fields(tables, tree, bytes, &mut out);
+            json(&out);
+        }
+    });
 }
 
 /// Whether an outline says the same as a tree.

@@ -6,7 +6,7 @@ use super::packed::{
 use crate::leb128::{Leb128Reader, unzigzag};
 use crate::session::{Reply, Side, Transport};
 use crate::table::Tables;
-use crate::tree::{Buffer, Kind, Node, Problem, ProblemText, RecordLink, Sym, TreeParts, TypeRef};
+use crate::tree::{Buffer, Kind, Node, Problem, ProblemText, RecordLink, Sym, TreeParts, TypeRef, mark};
 
 /// Most nodes of one tree: what an evaluator makes at most, with room for what holds them.
 const MOST_NODES: usize = 1 << 20;
@@ -206,20 +206,56 @@ fn own(text: &str, parts: &mut TreeParts) -> Option<u64> {
     Some(Node::place(start as usize, text.len()))
 }
 
-/// Whether nodes lie within each other and within their buffers, and everything that refers to a node refers to one that is there.
+/// A node whose children are being looked at.
+struct OpenNode {
+    /// The index behind its last child.
+    end: u32,
+    /// The bit at which its next child has to begin, and the one behind its last child; none where its children have a buffer of their own.
+    bits: Option<(u64, u64)>,
+}
+
+impl OpenNode {
+    fn new(node: &Node, index: u32) -> OpenNode {
+        let has_parts = node.end > index + 1 || matches!(node.kind, Kind::Struct | Kind::List);
+        let start = u64::from(node.start);
+        let end = start + u64::from(node.bits);
+        let bits = (has_parts && !node.has(mark::OWN_BUFFER)).then_some((start, end));
+        OpenNode { end: node.end, bits }
+    }
+
+    /// Whether its children were one behind the other, up to its end.
+    fn is_tiled(&self) -> bool {
+        self.bits.is_none_or(|(next, end)| next == end)
+    }
+}
+
+/// Whether nodes lie one behind the other in each other and within their buffers, and everything that refers to a node refers to one that is there.
 fn check(parts: &TreeParts, captured: &[u8]) -> bool {
     let count = parts.nodes.len() as u32;
-    let mut open: Vec<u32> = Vec::new();
+    let mut open: Vec<OpenNode> = Vec::new();
     for (index, node) in (0u32..).zip(&parts.nodes) {
-        while open.last().is_some_and(|end| *end <= index) {
-            open.pop();
+        while let Some(over) = open.pop_if(|open| open.end <= index) {
+            if !over.is_tiled() {
+                return false;
+            }
         }
+<<<<<<< HEAD
         let within = open.last().copied().unwrap_or(count);
         // Only the first node, which is the message, is in no other.
+=======
+        if let Some((next, _)) = open.last_mut().and_then(|open| open.bits.as_mut()) {
+            if *next != u64::from(node.start) {
+                return false;
+            }
+            *next += u64::from(node.bits);
+        }
+        let within = open.last().map_or(count, |open| open.end);
+        // Only the first node, which is the message, stands alone.
+>>>>>>> c09a8b5 (Exported packets: services are those of the tables, and a tree that leaves bytes out is decoded anew; fuzz runs and bounds as they are)
         if node.end > within || open.len() > MOST_LEVELS || (open.is_empty() && index > 0) {
             return false;
         }
-        open.push(node.end);
+        open.push(OpenNode::new(node, index));
         if usize::from(node.buffer.0) > parts.made.len() {
             return false;
         }
@@ -232,6 +268,7 @@ fn check(parts: &TreeParts, captured: &[u8]) -> bool {
             return false;
         }
     }
+    let tiled = open.iter().all(OpenNode::is_tiled);
     let problems = parts.problems.iter().all(|problem| problem.node < count);
-    problems && parts.links.iter().all(|link| link.node < count)
+    tiled && problems && parts.links.iter().all(|link| link.node < count)
 }

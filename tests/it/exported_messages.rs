@@ -191,3 +191,23 @@ fn a_packet_that_is_none_of_ours_is_said_once() {
     assert_eq!(done.stdout.split(|byte| *byte == b'\n').count(), 12);
     assert_eq!(run(&[foreign.to_str().unwrap(), "--json", "--strict"]).status.code(), Some(3));
 }
+
+#[test]
+fn a_service_that_a_packet_makes_up_is_none() {
+    let to = folder("exported-service");
+    let exported = export("captures/moul/full_dirtsand.pcapng", &to, &["--keys", "keys/dirtsand.ini"]);
+    let damaged = to.join("damaged.pcapng");
+    // The name of a service stands in the packed tree, where nothing but its length is checked by its form.
+    changed(&exported, &damaged, |data| {
+        let places: Vec<usize> = data.windows(4).enumerate().filter(|(_, w)| *w == b"auth").map(|(at, _)| at).collect();
+        places.into_iter().for_each(|at| data[at..at + 4].copy_from_slice(b"\",\"\x1b"));
+    });
+    for form in [&["--json", "-q"][..], &["--oneline", "-q"], &["-q"]] {
+        let done = run(&[&[damaged.to_str().unwrap()], form].concat());
+        let text = String::from_utf8(done.stdout).unwrap();
+        assert!(text.lines().count() > 100 && !text.contains('\u{1b}'), "{form:?}");
+        if form[0] == "--json" {
+            assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{form:?}");
+        }
+    }
+}
