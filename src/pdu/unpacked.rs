@@ -239,10 +239,6 @@ fn check(parts: &TreeParts, captured: &[u8]) -> bool {
                 return false;
             }
         }
-<<<<<<< HEAD
-        let within = open.last().copied().unwrap_or(count);
-        // Only the first node, which is the message, is in no other.
-=======
         if let Some((next, _)) = open.last_mut().and_then(|open| open.bits.as_mut()) {
             if *next != u64::from(node.start) {
                 return false;
@@ -250,8 +246,7 @@ fn check(parts: &TreeParts, captured: &[u8]) -> bool {
             *next += u64::from(node.bits);
         }
         let within = open.last().map_or(count, |open| open.end);
-        // Only the first node, which is the message, stands alone.
->>>>>>> c09a8b5 (Exported packets: services are those of the tables, and a tree that leaves bytes out is decoded anew; fuzz runs and bounds as they are)
+        // Only the first node, which is the message, is in no other.
         if node.end > within || open.len() > MOST_LEVELS || (open.is_empty() && index > 0) {
             return false;
         }

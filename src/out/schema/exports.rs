@@ -114,6 +114,6 @@ fn difference_sum() -> Value {
     let two = || object(json!({ "a": count(), "b": count() }), json!({}));
     object(
         json!({ "same": count(), "differences": object(kinds.into(), json!({})), "lost": two() }),
-        json!({ "renamed_once": number(), "not_compared": two() }),
+        json!({ "renamed_once": number(), "not_told": count(), "not_compared": two() }),
     )
 }
