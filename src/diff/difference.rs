@@ -375,7 +375,7 @@ fn kind_of(finding: &Finding) -> DifferenceKind {
         Finding::OnlyA(_) => DifferenceKind::OnlyA,
         Finding::OnlyB(_) => DifferenceKind::OnlyB,
         Finding::Moved(_) => DifferenceKind::Order,
-        Finding::Changed(_) | Finding::Renamed { .. } => DifferenceKind::Value,
+        Finding::Changed(_) | Finding::Renamed { .. } | Finding::Once { .. } => DifferenceKind::Value,
         Finding::Refused(_) => DifferenceKind::Refused,
         Finding::Slower(_) => DifferenceKind::Latency,
     }
