@@ -23,7 +23,7 @@ pub fn write_graph_json(graph: &Graph, to: &mut impl Write) -> io::Result<()> {
         write!(to, "{}\n    {}: ", if at > 0 { "," } else { "" }, indented(&Value::from(*kind)))?;
         list(keys.iter().filter_map(|key| name_json(graph, *key)), 2, to)?;
     }
-    to.write_all(if graph.nodes.values().any(|node| has_kinds(node)) { b"\n  }" } else { b"}" })?;
+    to.write_all(if graph.nodes.values().any(has_kinds) { b"\n  }" } else { b"}" })?;
     if graph.left_out > 0 {
         write!(to, ",\n  \"left_out\": {}", graph.left_out)?;
     }
