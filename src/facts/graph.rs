@@ -212,10 +212,11 @@ impl Graph {
         let Some(node) = self.node(GraphKey { store, id }, record) else { return };
         node.seen = true;
         node.deleted = None;
-        let named = name_weight(&node.name);
+        let named = |node: &GraphNode| node.name.as_ref().map_or(0, |(name, kinds)| name_weight(name, kinds));
+        let before = named(node);
         node.kind = kind.or(node.kind.take());
         node.name = name.or(node.name.take());
-        let (mut more, mut less) = (name_weight(&node.name), named);
+        let (mut more, mut less) = (named(node), before);
         for (name, value) in fields {
             let own = FIELD + name.len() + weight(&value);
             match node.fields.iter_mut().find(|(known, _)| *known == name) {
@@ -370,7 +371,9 @@ impl GraphChange {
     /// The memory that it takes, roughly.
     fn weight(&self) -> usize {
         let fields = self.fields.iter().map(|(name, value)| FIELD + name.len() + weight(value));
-        size_of::<GraphChange>() + fields.sum::<usize>() + name_weight(&self.name)
+        size_of::<GraphChange>()
+            + fields.sum::<usize>()
+            + self.name.as_ref().map_or(0, |(name, kinds)| name_weight(name, kinds))
     }
 }
 
@@ -391,9 +394,10 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-fn name_weight(name: &Option<(String, Vec<String>)>) -> usize {
-    let text = |text: &String| size_of::<String>() + ALLOCATION + text.len();
-    name.as_ref().map_or(0, |(name, kinds)| text(name) + kinds.iter().map(text).sum::<usize>())
+/// The memory that a name takes, and the kinds of things it is a name of.
+fn name_weight(name: &str, kinds: &[String]) -> usize {
+    let text = |text: &str| size_of::<String>() + ALLOCATION + text.len();
+    text(name) + kinds.iter().map(|kind| text(kind)).sum::<usize>()
 }
 
 #[cfg(test)]
