@@ -15,9 +15,9 @@ use crate::run::CaptureRun;
 
 pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     let (only, read) = args.resolved();
-    let Plan { reading, setup, ending, .. } = Plan::new(&read)?;
+    let Plan { reading, setup, limit, ending, .. } = Plan::new(&read)?;
     let printing = Printing { form: args.form(&read), story: args.story, only, count: 0, out: Vec::new(), error: None };
-    let mut collector = SessionsOutput { printing, sessions: NamedSessions::default() };
+    let mut collector = SessionsOutput { printing, sessions: NamedSessions::default(), left: limit };
     if matches!(collector.printing.form, SessionsForm::Csv) {
         collector.printing.out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
     }
@@ -77,10 +77,16 @@ pub(super) enum SessionsForm {
 struct SessionsOutput {
     sessions: NamedSessions,
     printing: Printing,
+    /// How many more records are read.
+    left: u64,
 }
 
 impl Output for SessionsOutput {
     fn record(&mut self, record: &Record<'_>) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
         let over = self.sessions.record(record);
         if !over.is_empty() {
             self.printing.sessions(&over);
@@ -89,7 +95,7 @@ impl Output for SessionsOutput {
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {
-        self.printing.error.is_none()
+        self.left > 0 && self.printing.error.is_none()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod bytes;
 mod chat;
+mod clients;
 mod counters;
 mod files;
 #[cfg(feature = "cli")]
@@ -23,6 +24,7 @@ mod session_stream;
 mod session_values;
 mod sessions;
 mod stats;
+mod story;
 mod stream_facts;
 mod world;
 
@@ -40,8 +42,9 @@ pub use refusal::{Refused, definition, refused};
 pub use replies::{Replies, RequestKind};
 pub use requests::{LastReply, RequestCounts, SlowestRequest, Waiting};
 pub use session_map::SessionMap;
-pub use session_stream::{SessionStream, TransportStream};
-pub use session_values::{Identity, IdentityValue, Place, StoryLine, StoryOutcome};
+pub use session_stream::{SessionStream, TiedBy, TransportStream};
+pub use session_values::{Identity, IdentityValue, Place};
 pub use sessions::{ClientSession, Sessions};
 pub use stats::Stats;
+pub use story::{LastMessage, StoryLine, StoryOutcome};
 pub use world::World;

@@ -2,7 +2,7 @@
 
 use super::message_values::symbol;
 use crate::captured::Captured;
-use crate::table::{MessageDef, Refusal, Tables};
+use crate::table::{MessageDef, MessageId, Refusal, Tables};
 use crate::tree::{Kind, Tree};
 
 /// A message that says no.
@@ -33,8 +33,18 @@ impl Refused<'_> {
 /// What tables say of a message as a whole; `None` where they do not know it. Its tree mostly knows which message it is, and its name is
 /// looked up only where it does not.
 pub fn definition<'a>(name: Captured<'_>, tables: &'a Tables, tree: &Tree) -> Option<&'a MessageDef> {
+    known_message(name, tables, tree).map(|(_, def)| def)
+}
+
+/// The same with the message's number among the tables' messages.
+pub(super) fn known_message<'a>(
+    name: Captured<'_>,
+    tables: &'a Tables,
+    tree: &Tree,
+) -> Option<(MessageId, &'a MessageDef)> {
     let by_tree = tree.get(0).and_then(|root| tables.message_called(root.name));
-    tables.message(by_tree.or_else(|| tables.message_named(name.raw()))?)
+    let id = by_tree.or_else(|| tables.message_named(name.raw()))?;
+    Some((id, tables.message(id)?))
 }
 
 /// Says whether a message of these tables refuses. A field that refuses may stand at any depth; the first one counts.

@@ -5,11 +5,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::counters::OTHERS;
+use super::requests::is_last_reply;
 use super::{LastReply, RequestCounts, Waiting, refused};
 use crate::record::Record;
 use crate::session::Message;
 use crate::table::{MessageDef, MessageId, Refusal, Tables};
-use crate::tree::{Tree, mark};
+use crate::tree::Tree;
 
 /// Messages that are told apart, and refusals.
 const KINDS: usize = 2_000;
@@ -97,16 +98,12 @@ impl Replies {
     fn reply(&mut self, known: KnownMessage<'_>, counted: bool) {
         let KnownMessage { message, tables, def, tree, network, .. } = known;
         let refusal = tree.and_then(|tree| refused(def, tables, tree));
-        let partial =
-            refusal.is_none() && tree.and_then(|tree| tree.get(0)).is_some_and(|root| root.has(mark::PARTIAL));
-        if let Some(reply) = message.reply.filter(|_| !partial) {
-            // A message that only acknowledges the request's datagram names it, too, but is no reply to it.
-            let answers = |(request, _): &(MessageId, u32)| def.answers.contains(request) || refusal.is_some();
-            if self.waiting.get(reply.record).is_some_and(answers)
+        if let Some(reply) = message.reply {
+            let refused = refusal.is_some();
+            if self.waiting.get(reply.record).is_some_and(|(request, _)| is_last_reply(def, *request, refused, tree))
                 && let Some((_, place)) = self.waiting.take(reply.record)
                 && let Some(kind) = self.kinds.get_mut(place as usize)
             {
-                let refused = refusal.is_some();
                 kind.counts.reply(LastReply { request: reply.record, nanos: reply.nanos, network, refused });
             }
         }

@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 
 use super::Latencies;
+use crate::table::{MessageDef, MessageId};
+use crate::tree::{Tree, mark};
 
 /// Requests that wait for replies, of all streams together.
 const MAX_WAITING: usize = 65_536;
@@ -79,6 +81,14 @@ impl RequestCounts {
             self.network.add(network);
         }
     }
+}
+
+/// Whether a message that names a request is its last reply. One that only acknowledges the request's datagram names it, too, but
+/// does not answer it; one that refuses does, whatever it is; and after a partial one more will follow. Without a tree, only the outline of the
+/// message was read, and it is not partial.
+pub(super) fn is_last_reply(def: &MessageDef, request: MessageId, refused: bool, tree: Option<&Tree>) -> bool {
+    let partial = || tree.and_then(|tree| tree.get(0)).is_some_and(|root| root.has(mark::PARTIAL));
+    refused || def.answers.contains(&request) && !partial()
 }
 
 /// Requests that wait, by record, with whatever the caller wants to know when the reply comes.

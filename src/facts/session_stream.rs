@@ -36,6 +36,18 @@ pub struct SessionStream {
     pub acknowledged: (u64, i64),
     /// How long the network takes to its ends, as far as the capture shows it.
     pub round_trips: RoundTrips,
-    /// Whether the stream says by itself whose it is. Otherwise it was joined because its address has no other session.
-    pub certain: bool,
+    /// What it belongs to the session by.
+    pub tied_by: TiedBy,
+}
+
+/// What a stream belongs to its session by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TiedBy {
+    /// It says itself whose it is.
+    Said,
+    /// It has the only address that would do.
+    #[default]
+    Address,
+    /// A guess: several clients have its address, and this one goes on soonest after it began.
+    Time,
 }

@@ -1,6 +1,5 @@
-//! What sessions tell in values of their own: who a client is, where it was, and the lines of its story.
+//! What sessions tell in values of their own: who a client is, and where it was.
 
-use super::session_stream::TransportStream;
 use crate::capture::Moment;
 
 /// What a client said of itself.
@@ -35,6 +34,14 @@ impl std::fmt::Display for IdentityValue {
 }
 
 impl Identity {
+    /// Whether another one may be the same: nothing that both say differs.
+    pub(super) fn is(&self, other: &Identity) -> bool {
+        fn agree<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+            one.is_none() || other.is_none() || one == other
+        }
+        self.kind == other.kind && agree(&self.id, &other.id) && agree(&self.name, &other.name)
+    }
+
     /// What other streams may say of the same client: its number, or where it has none its name.
     pub(super) fn values(&self) -> Vec<String> {
         let id = self.id.iter().map(|id| format!("id {id}"));
@@ -68,51 +75,11 @@ impl Place {
     }
 }
 
-/// One line of what a person would tell of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoryLine {
-    /// The record.
-    pub record: u64,
-    /// Its frame.
-    pub at: Moment,
-    /// The stream.
-    pub stream: TransportStream,
-    /// The message's name.
-    pub message: String,
-    /// What the message is about.
-    pub text: String,
-    /// What became of the request, where it is one.
-    pub outcome: StoryOutcome,
-}
-
-/// What became of a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoryOutcome {
-    /// It asks for nothing, or its reply is still to come.
-    None,
-    /// It was answered after this many nanoseconds.
-    Answered(i64),
-    /// It was refused, by this name or number, after this many nanoseconds.
-    Refused(String, i64),
-    /// It was never answered, within this many nanoseconds.
-    Unanswered(i64),
-}
-
-/// Adds what a client said of itself to what is known; the same thing said twice is kept once.
+/// Adds what a client said of itself to what is known, as the latest. The same thing said twice is kept once; another name of the
+/// same number is another thing.
 pub(super) fn add_identity(known: &mut Vec<Identity>, identity: Identity) {
-    let same = |have: &&mut Identity| {
-        have.kind == identity.kind
-            && (have.id == identity.id || have.id.is_none() || identity.id.is_none())
-            && (have.name == identity.name
-                || have.name.is_none()
-                || identity.name.is_none()
-                || have.id == identity.id && have.id.is_some())
-    };
-    match known.iter_mut().find(same) {
-        Some(have) => {
-            have.id = have.id.take().or(identity.id);
-            have.name = identity.name.or(have.name.take());
-        }
-        None => known.push(identity),
-    }
+    let Some(place) = known.iter().position(|have| have.is(&identity)) else { return known.push(identity) };
+    let have = known.remove(place);
+    let (id, name) = (have.id.or(identity.id), identity.name.or(have.name));
+    known.push(Identity { id, name, ..identity });
 }

@@ -10,14 +10,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
+use super::clients::Clients;
 use super::seen_message::SeenMessage;
-use super::session_stream::{SessionStream, TransportStream};
+use super::session_stream::{SessionStream, TiedBy, TransportStream};
 use super::session_values::add_identity;
 use super::stream_facts::StreamFacts;
-use super::{Identity, Latencies, Place, RequestCounts, StoryLine, Waiting};
+use super::{Chat, Identity, LastMessage, Latencies, Place, RequestCounts, StoryLine};
 use crate::capture::{Moment, Time};
 use crate::record::{Body, Record};
 use crate::session::{EventKind, Side};
+use crate::table::{Tables, TypeDef};
+use crate::tree::TypeRef;
 
 /// A session is over when nothing came for this long, in nanoseconds of capture time.
 const IDLE: i64 = 600 * 1_000_000_000;
@@ -63,6 +66,14 @@ pub struct ClientSession {
     pub story: Vec<StoryLine>,
     /// Steps that are left out of the story, because there are too many.
     pub steps_left_out: u64,
+    /// Requests that were refused, and messages that refuse without having been asked: the first ones of each stream.
+    pub refusals: Vec<StoryLine>,
+    /// Requests that were never answered: the first ones of each stream.
+    pub unanswered: Vec<StoryLine>,
+    /// Requests of which it is not known whether they were answered, because too many waited.
+    pub forgotten: u64,
+    /// Its last message.
+    pub last_message: Option<LastMessage>,
     /// Number of its first record.
     pub first_record: u64,
     /// Number of its last record.
@@ -95,7 +106,9 @@ pub struct Sessions {
     next_group: u64,
     /// The group that has an identity.
     known: HashMap<IdentityKey, u64>,
-    waiting: Waiting<TransportStream>,
+    /// Protocols whose clients say who they are, so that their streams can be tied.
+    telling: HashMap<&'static str, bool>,
+    chat: Chat,
     seen: u64,
     finished: u64,
     out: Vec<ClientSession>,
@@ -113,27 +126,26 @@ impl Sessions {
         match &record.body {
             Body::Message { message, tables, tree } => {
                 let told = stream.message(&SeenMessage { record, message, tables, tree, called });
-                if told.expects_reply {
-                    self.waiting.ask(record.number, id);
+                for line in self.chat.record(record, called, true) {
+                    if line.side == Side::Client && line.relays.is_none() {
+                        stream.said(&line);
+                    }
                 }
-                if let Some(request) = told.last_reply_to {
-                    self.waiting.take(request);
-                }
+                self.telling.entry(record.protocol).or_insert_with(|| tells(tables));
                 for identity in told.identities {
                     self.identify(id, &identity);
                 }
             }
             Body::Event(event) => {
-                if let EventKind::Unanswered { request, waited, .. } = &event.kind {
-                    self.waiting.take(*request);
-                    for identity in stream.unanswered(*request, *waited) {
+                if let EventKind::Unanswered { request, message, waited } = &event.kind {
+                    for identity in stream.unanswered(*request, message, *waited) {
                         self.identify(id, &identity);
                     }
                 } else if matches!(event.kind, EventKind::Close) {
                     stream.closed();
                 }
             }
-            Body::StreamEnd { end, counts, .. } => stream.ended(*end, *counts, record.from),
+            Body::StreamEnd { end, counts, .. } => stream.ended(*end, *counts, record),
         }
         self.seen += 1;
         if self.seen.is_multiple_of(LOOK_EVERY) || self.streams.len() > MAX_STREAMS {
@@ -163,7 +175,7 @@ impl Sessions {
     /// The client of a stream told its identity: the stream joins those with the same identity.
     fn identify(&mut self, id: TransportStream, identity: &Identity) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        stream.certain = true;
+        stream.tied_by = TiedBy::Said;
         let own = stream.group;
         let address = stream.client().ip();
         for value in identity.values() {
@@ -218,6 +230,7 @@ impl Sessions {
     /// Ends some groups. Streams that did not say whose they are join the only session of their address first.
     fn end(&mut self, groups: &[u64]) {
         self.join_to_the_only_ones(groups);
+        self.join_by_time(groups);
         self.gather_uncertain(groups);
         let mut over: Vec<StreamGroup> = groups.iter().filter_map(|group| self.groups.remove(group)).collect();
         let first = |id: &TransportStream| self.streams.get(id).map(|stream| stream.first_record);
@@ -236,28 +249,76 @@ impl Sessions {
     /// Joins lonely streams to the session of their address and protocol, where there is only one.
     fn join_to_the_only_ones(&mut self, groups: &[u64]) {
         // `None` where there are several.
-        let mut only: HashMap<(IpAddr, String), Option<u64>> = HashMap::new();
+        let mut only: HashMap<(IpAddr, &'static str), Option<u64>> = HashMap::new();
         for (group, own) in &self.groups {
-            for stream in own.streams.iter().filter_map(|id| self.streams.get(id)).filter(|stream| stream.certain) {
-                let known = only.entry((stream.client().ip(), stream.protocol.clone())).or_insert(Some(*group));
+            for stream in
+                own.streams.iter().filter_map(|id| self.streams.get(id)).filter(|stream| stream.tied_by == TiedBy::Said)
+            {
+                let known = only.entry((stream.client().ip(), stream.protocol)).or_insert(Some(*group));
                 *known = known.filter(|known| known == group);
             }
         }
         for group in groups {
             let Some(stream) = self.lonely(*group) else { continue };
-            let found = only.get(&(stream.client().ip(), stream.protocol.clone()));
+            let found = only.get(&(stream.client().ip(), stream.protocol));
             if let Some(Some(found)) = found {
                 self.join(*group, *found);
             }
         }
     }
 
+    /// Joins lonely streams of an address with several sessions to the one that goes on soonest after they began, and that has no stream of their
+    /// service yet. A client asks one server for the next, so that is mostly right, and marked as a guess.
+    fn join_by_time(&mut self, groups: &[u64]) {
+        let mut lonely: Vec<(Moment, u64)> = groups
+            .iter()
+            .filter_map(|group| self.lonely(*group).filter(|stream| self.tells(stream)).map(|s| (s.first, *group)))
+            .collect();
+        lonely.sort_unstable_by_key(|(at, group)| (at.frame, *group));
+        if lonely.is_empty() {
+            return;
+        }
+        let mut clients = Clients::default();
+        for (group, own) in &self.groups {
+            let streams = own.streams.iter().filter_map(|id| self.streams.get(id));
+            clients.add(*group, streams.filter(|stream| stream.tied_by == TiedBy::Said));
+        }
+        for (_, group) in lonely {
+            let Some(stream) = self.lonely(group) else { continue };
+            let id = stream.id();
+            let found = match stream.refused.is_empty() {
+                true => clients.next_of(stream),
+                // Who was refused as somebody is that one, or nobody that is known.
+                false => self.known_as(stream),
+            };
+            let Some(found) = found else { continue };
+            if let Some(stream) = self.streams.get_mut(&id) {
+                stream.tied_by = TiedBy::Time;
+            }
+            self.join(group, found);
+        }
+    }
+
+    /// The group of those that a stream's client wanted to be.
+    fn known_as(&self, stream: &StreamFacts) -> Option<u64> {
+        let address = stream.client().ip();
+        let key = |identity: &Identity| {
+            identity.values().into_iter().map(|value| (address, identity.kind.clone(), value)).collect::<Vec<_>>()
+        };
+        stream.refused.iter().flat_map(key).find_map(|key| self.known.get(&key).copied())
+    }
+
+    /// Whether clients of a stream's protocol say who they are.
+    fn tells(&self, stream: &StreamFacts) -> bool {
+        self.telling.get(stream.protocol) == Some(&true)
+    }
+
     /// Streams of one address and protocol without an identity are one session among those that end together.
     fn gather_uncertain(&mut self, groups: &[u64]) {
-        let mut first: HashMap<(IpAddr, String), u64> = HashMap::new();
+        let mut first: HashMap<(IpAddr, &'static str), u64> = HashMap::new();
         for group in groups {
-            let Some(stream) = self.lonely(*group).filter(|stream| stream.joins) else { continue };
-            let key = (stream.client().ip(), stream.protocol.clone());
+            let Some(stream) = self.lonely(*group).filter(|stream| self.tells(stream)) else { continue };
+            let key = (stream.client().ip(), stream.protocol);
             match first.get(&key) {
                 Some(known) => self.join(*group, *known),
                 None => drop(first.insert(key, *group)),
@@ -268,8 +329,14 @@ impl Sessions {
     /// The only stream of a group, where it does not say whose it is.
     fn lonely(&self, group: u64) -> Option<&StreamFacts> {
         let [id] = self.groups.get(&group)?.streams.as_slice() else { return None };
-        self.streams.get(id).filter(|stream| !stream.certain)
+        self.streams.get(id).filter(|stream| stream.tied_by != TiedBy::Said)
     }
+}
+
+/// Whether tables have a field by which clients say who they are.
+fn tells(tables: &Tables) -> bool {
+    let own = |def: &TypeDef| def.facts.as_ref().is_some_and(|facts| facts.own);
+    (0..).map_while(|number| tables.type_def(TypeRef(number))).any(own)
 }
 
 /// Nanoseconds since 1970.
@@ -282,7 +349,7 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<ClientSession>
     let first = streams.first()?;
     let mut session = ClientSession {
         number,
-        protocol: first.protocol.clone(),
+        protocol: first.protocol.to_string(),
         client: first.client().ip(),
         start: first.first,
         end: first.last,
@@ -296,9 +363,14 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<ClientSession>
         problems: [0; 3],
         story: Vec::new(),
         steps_left_out: 0,
+        refusals: Vec::new(),
+        unanswered: Vec::new(),
+        forgotten: 0,
+        last_message: None,
         first_record: first.first_record,
         last_record: first.last_record,
     };
+    let (mut who, mut refused) = (Vec::new(), Vec::new());
     for stream in streams {
         if stream.last_record > session.last_record {
             session.last_record = stream.last_record;
@@ -311,23 +383,31 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<ClientSession>
             trip.map(|trip| times.add(trip.nanos));
         }
         session.streams.push(summary);
-        for identity in stream.identities.into_iter().chain(stream.claims) {
-            if session.who.len() < MAX_WHO {
-                add_identity(&mut session.who, identity);
-            }
-        }
-        for identity in stream.refused {
-            if session.refused.len() < MAX_WHO {
-                add_identity(&mut session.refused, identity);
-            }
-        }
+        session.forgotten += stream.forgotten();
+        session.last_message =
+            session.last_message.into_iter().chain(stream.last_message).max_by_key(|last| last.record);
+        who.extend(stream.identities.into_iter().chain(stream.claims));
+        refused.extend(stream.refused);
+        session.refusals.extend(stream.refusals);
+        session.unanswered.extend(stream.unanswered);
         session.places.extend(stream.places.into_iter().filter(|place| !place.pending));
         session.requests.add(&stream.requests);
         session.problems.iter_mut().zip(stream.problems).for_each(|(sum, more)| *sum += more);
-        session.story.extend(stream.story);
-        session.steps_left_out += stream.steps_left_out;
+        session.steps_left_out += stream.story.left_out;
+        session.story.extend(stream.story.lines);
     }
-    session.who.sort_by_key(|identity| identity.record);
+    for (all, list) in [(who, &mut session.who), (refused, &mut session.refused)] {
+        let mut all = all;
+        all.sort_by_key(|identity| identity.record);
+        for identity in all {
+            if list.len() < MAX_WHO {
+                add_identity(list, identity);
+            }
+        }
+    }
+    session.refused.retain(|refused| !session.who.iter().any(|known| known.is(refused)));
+    session.refusals.sort_by_key(|line| line.record);
+    session.unanswered.sort_by_key(|line| line.record);
     session.places = in_order(session.places);
     session.story.sort_by_key(|line| line.record);
     Some(session)
@@ -353,7 +433,7 @@ fn in_order(mut places: Vec<Place>) -> Vec<Place> {
 }
 
 impl ClientSession {
-    /// The latest identity of each kind, in the order in which the kinds first came up.
+    /// The latest identity of each kind, in the order of the kinds' names.
     pub fn latest(&self) -> Vec<&Identity> {
         let mut latest: Vec<&Identity> = Vec::new();
         for identity in &self.who {
@@ -362,7 +442,13 @@ impl ClientSession {
                 None => latest.push(identity),
             }
         }
+        latest.sort_by(|a, b| a.kind.cmp(&b.kind));
         latest
+    }
+
+    /// How long before its end a time was, in nanoseconds.
+    pub fn since(&self, time: Time) -> i64 {
+        nanos(self.end.time) - nanos(time)
     }
 
     /// How long it lasted, in nanoseconds.

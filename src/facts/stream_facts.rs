@@ -1,32 +1,42 @@
 //! What is collected of one stream for the session it belongs to.
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 
+use super::refusal::known_message;
+use super::requests::is_last_reply;
 use super::seen_message::SeenMessage;
-use super::session_stream::{SessionStream, TransportStream};
-use super::session_values::{Identity, Place, StoryLine, StoryOutcome, add_identity};
-use super::{InfoSource, LastReply, RequestCounts, Waiting, definition, refused, write_info};
+use super::session_stream::{SessionStream, TiedBy, TransportStream};
+use super::session_values::{Identity, Place, add_identity};
+use super::story::{Story, shorten};
+use super::{
+    ChatLine, InfoSource, LastMessage, LastReply, RequestCounts, StoryLine, StoryOutcome, Waiting, definition, refused,
+    write_info,
+};
 use crate::capture::Moment;
-use crate::record::{Counts, EndedBy, Record, RoundTrips};
-use crate::session::Side;
-use crate::table::{FieldFacts, MessageDef, PlaceRole, Sender};
-use crate::tree::{LinkKind, Node, Severity, Sym, mark};
+use crate::record::{Body, Counts, EndedBy, Record, RoundTrips};
+use crate::session::{Message, Side, Transport};
+use crate::table::{FieldFacts, MessageDef, MessageId, PlaceRole, Sender};
+use crate::tree::{LinkKind, Node, Severity};
 
 /// Identities, places and steps that are kept of one stream.
 const MAX_IDENTITIES: usize = 16;
 const MAX_PLACES: usize = 256;
-/// Steps at a stream's beginning that are kept, and the latest ones beside them.
-const FIRST_STEPS: usize = 32;
-const LAST_STEPS: usize = 16;
+/// Refused requests and unanswered ones that are kept of one stream, of either kind.
+const MAX_TROUBLES: usize = 16;
+
+/// A request that waits for its reply.
+struct AskedRequest {
+    id: MessageId,
+    at: Moment,
+    text: String,
+}
 
 /// What is collected of a stream.
 pub(super) struct StreamFacts {
     pub(super) group: u64,
-    pub(super) protocol: String,
-    /// A client has several streams of this protocol, so those that say nothing belong together.
-    pub(super) joins: bool,
-    pub(super) certain: bool,
+    pub(super) protocol: &'static str,
+    /// What it belongs to its session by.
+    pub(super) tied_by: TiedBy,
     pub(super) first: Moment,
     pub(super) last: Moment,
     pub(super) first_record: u64,
@@ -41,8 +51,12 @@ pub(super) struct StreamFacts {
     place_name: Option<String>,
     pub(super) requests: RequestCounts,
     pub(super) problems: [u64; 3],
-    pub(super) story: VecDeque<StoryLine>,
-    pub(super) steps_left_out: u64,
+    pub(super) story: Story,
+    /// Requests that were refused, and messages that refuse without having been asked.
+    pub(super) refusals: Vec<StoryLine>,
+    /// Requests that were never answered.
+    pub(super) unanswered: Vec<StoryLine>,
+    pub(super) last_message: Option<LastMessage>,
     id: TransportStream,
     service: String,
     ends: [SocketAddr; 2],
@@ -52,16 +66,12 @@ pub(super) struct StreamFacts {
     round_trips: RoundTrips,
     sent_again: u64,
     acknowledged: (u64, i64),
-    /// The name of each request's message.
-    waiting: Waiting<Sym>,
+    waiting: Waiting<AskedRequest>,
 }
 
 /// What a message told beyond its own stream.
 #[derive(Default)]
 pub(super) struct Told {
-    pub(super) expects_reply: bool,
-    /// The request that this message is the last reply to.
-    pub(super) last_reply_to: Option<u64>,
     pub(super) identities: Vec<Identity>,
 }
 
@@ -71,11 +81,17 @@ impl StreamFacts {
             Side::Client => [record.src, record.dst],
             Side::Server => [record.dst, record.src],
         };
+        let id = (record.transport, record.stream);
+        let [_, server] = ends;
+        let mut story = Story::default();
+        if record.transport == Transport::Tcp {
+            let text = format!("connect to {} {server}", record.service);
+            story.tell(StoryLine { text, ..line_of(id, record) });
+        }
         StreamFacts {
             group,
-            protocol: record.protocol.to_string(),
-            joins: false,
-            certain: false,
+            protocol: record.protocol,
+            tied_by: TiedBy::Address,
             first: record.at,
             last: record.at,
             first_record: record.number,
@@ -87,9 +103,11 @@ impl StreamFacts {
             place_name: None,
             requests: RequestCounts::default(),
             problems: [0; 3],
-            story: VecDeque::new(),
-            steps_left_out: 0,
-            id: (record.transport, record.stream),
+            story,
+            refusals: Vec::new(),
+            unanswered: Vec::new(),
+            last_message: None,
+            id,
             service: record.service.to_string(),
             ends,
             how: EndedBy::Open,
@@ -100,6 +118,14 @@ impl StreamFacts {
             acknowledged: (0, 0),
             waiting: Waiting::default(),
         }
+    }
+
+    pub(super) fn id(&self) -> TransportStream {
+        self.id
+    }
+
+    pub(super) fn service(&self) -> &str {
+        &self.service
     }
 
     pub(super) fn client(&self) -> SocketAddr {
@@ -141,14 +167,20 @@ impl StreamFacts {
             }
         }
         let mut told = Told::default();
-        let Some(def) = definition(message.name, tables, tree) else { return told };
+        self.remember_last(record, message);
+        let Some((id, def)) = known_message(message.name, tables, tree) else { return told };
         let refusal = refused(def, tables, tree).map(|refused| refused.reason(message.name.raw()));
-        told.last_reply_to = self.reply(seen, def, refusal.as_deref());
-        if let Some(request) = told.last_reply_to {
+        let known = MessageFacts { def, refusal: refusal.as_deref() };
+        if let Some(request) = self.reply(seen, &known) {
             told.identities = self.settle_claims(request, refusal.is_none());
         }
-        if message.reply.is_none() && refusal.is_some() {
+        if message.reply.is_none()
+            && let Some(why) = &refusal
+        {
             self.requests.refused += 1;
+            let outcome = StoryOutcome::Refused(why.clone(), 0);
+            let line = StoryLine { outcome, text: text_of(seen, def), ..line_of(self.id, record) };
+            keep_trouble(&mut self.refusals, line);
         }
         if refusal.is_none() {
             let own = self.own(seen);
@@ -160,40 +192,56 @@ impl StreamFacts {
             }
             self.place(seen, def.expects_reply);
         }
-        if def.expects_reply {
-            told.expects_reply = true;
-            self.requests.sent += 1;
-            self.waiting.ask(record.number, def.name);
-        }
+        let text = if def.expects_reply || def.step { text_of(seen, def) } else { String::new() };
         if def.step {
-            self.step(seen, def);
+            self.step(seen, &text);
+        }
+        if def.expects_reply {
+            self.requests.sent += 1;
+            self.waiting.ask(record.number, AskedRequest { id, at: record.at, text });
         }
         told
     }
 
+    fn remember_last(&mut self, record: &Record<'_>, message: &Message<'_>) {
+        let mut name = self.last_message.take().map(|last| last.message).unwrap_or_default();
+        name.clear();
+        name.push_str(message.name.raw());
+        let (number, at, from, stream) = (record.number, record.at, record.from, self.id);
+        self.last_message = Some(LastMessage { record: number, at, from, stream, message: name });
+    }
+
     /// Notes that a message answers a request. Returns the request's record where this is its last reply.
-    fn reply(&mut self, seen: &SeenMessage<'_, '_>, def: &MessageDef, refusal: Option<&str>) -> Option<u64> {
+    fn reply(&mut self, seen: &SeenMessage<'_, '_>, known: &MessageFacts<'_>) -> Option<u64> {
         let reply = seen.message.reply?;
-        let partial = refusal.is_none() && seen.tree.get(0).is_some_and(|root| root.has(mark::PARTIAL));
-        let asked = *self.waiting.get(reply.record)?;
-        // A message that only acknowledges the request's datagram names it, too, but is no reply to it.
-        let named = |id| seen.tables.message(id).is_some_and(|def| def.name == asked);
-        if partial || refusal.is_none() && !def.answers.iter().any(|id| named(*id)) {
+        let asked = self.waiting.get(reply.record)?;
+        if !is_last_reply(known.def, asked.id, known.refusal.is_some(), Some(seen.tree)) {
             return None;
         }
-        self.waiting.take(reply.record);
+        let asked = self.waiting.take(reply.record)?;
         let network = seen.record.network(reply.nanos);
-        let refused = refusal.is_some();
+        let refused = known.refusal.is_some();
         self.requests.reply(LastReply { request: reply.record, nanos: reply.nanos, network, refused });
-        let outcome = match refusal {
+        let outcome = match known.refusal {
             Some(name) => StoryOutcome::Refused(name.to_string(), reply.nanos),
             None => StoryOutcome::Answered(reply.nanos),
         };
-        self.outcome(reply.record, outcome);
+        self.story.outcome(reply.record, outcome.clone());
+        if refused {
+            let name = seen.tables.message(asked.id).map_or("", |def| seen.tables.name(def.name));
+            let line = self.asked_line(reply.record, name, asked, outcome);
+            keep_trouble(&mut self.refusals, line);
+        }
         if let Some(at) = self.places.iter().position(|place| place.pending && place.record == reply.record) {
-            self.settle(at, seen.record.at, refusal.is_none());
+            self.settle(at, seen.record.at, known.refusal.is_none());
         }
         Some(reply.record)
+    }
+
+    /// A line about a request that waited.
+    fn asked_line(&self, record: u64, message: &str, asked: AskedRequest, outcome: StoryOutcome) -> StoryLine {
+        let AskedRequest { at, text, .. } = asked;
+        StoryLine { record, at, stream: self.id, message: message.to_string(), text, times: 1, outcome }
     }
 
     /// A client that asked to enter a place was answered.
@@ -212,11 +260,14 @@ impl StreamFacts {
     }
 
     /// A request will never be answered.
-    /// Returns what the client said of itself in it: no reply refused that.
-    pub(super) fn unanswered(&mut self, request: u64, waited: i64) -> Vec<Identity> {
-        if self.waiting.take(request).is_some() {
+    /// Returns what the client said of itself in it: nobody refused that.
+    pub(super) fn unanswered(&mut self, request: u64, message: &str, waited: i64) -> Vec<Identity> {
+        if let Some(asked) = self.waiting.take(request) {
             self.requests.unanswered += 1;
-            self.outcome(request, StoryOutcome::Unanswered(waited));
+            let outcome = StoryOutcome::Unanswered(waited);
+            self.story.outcome(request, outcome.clone());
+            let line = self.asked_line(request, message, asked, outcome);
+            keep_trouble(&mut self.unanswered, line);
         }
         self.settle_claims(request, true)
     }
@@ -258,14 +309,13 @@ impl StreamFacts {
         found
     }
 
-    fn outcome(&mut self, request: u64, outcome: StoryOutcome) {
-        if let Some(line) = self.story.iter_mut().find(|line| line.record == request) {
-            line.outcome = outcome;
+    /// One direction of the stream ended, with this record.
+    pub(super) fn ended(&mut self, how: EndedBy, counts: Counts, record: &Record<'_>) {
+        if how == EndedBy::Reset && self.how != EndedBy::Reset {
+            let text = format!("{} connection reset", record.service);
+            self.story.tell(StoryLine { text, ..line_of(self.id, record) });
         }
-    }
-
-    /// One direction of the stream ended.
-    pub(super) fn ended(&mut self, how: EndedBy, counts: Counts, from: Side) {
+        let from = record.from;
         self.bytes.add(counts);
         if self.how == EndedBy::Open || from == Side::Server {
             self.how = how;
@@ -295,7 +345,7 @@ impl StreamFacts {
             round_trips: self.round_trips,
             sent_again: self.sent_again,
             acknowledged: self.acknowledged,
-            certain: self.certain,
+            tied_by: self.tied_by,
         }
     }
 
@@ -369,23 +419,70 @@ impl StreamFacts {
         self.place_name = name;
     }
 
-    /// Keeps a step of the story.
-    fn step(&mut self, seen: &SeenMessage<'_, '_>, def: &MessageDef) {
-        let SeenMessage { record, message, tables, tree, called } = *seen;
-        let mut text = String::new();
-        let source = InfoSource { tables, tree, bytes: message.bytes, layout: def.layout, redact: true };
-        write_info(source, called, &mut text);
-        self.story.push_back(StoryLine {
-            record: record.number,
-            at: record.at,
+    /// Keeps a step of the story. The reply to a request that is a step is told with it.
+    fn step(&mut self, seen: &SeenMessage<'_, '_>, text: &str) {
+        let asked = seen.message.reply.map(|reply| reply.record);
+        if asked.is_some_and(|asked| self.story.has(asked)) {
+            return;
+        }
+        self.story.tell(StoryLine { text: text.to_string(), ..line_of(self.id, seen.record) });
+    }
+
+    /// The client said something to others.
+    pub(super) fn said(&mut self, chat: &ChatLine) {
+        if self.story.has(chat.record) {
+            return;
+        }
+        let to: Vec<&str> = chat.to.iter().filter_map(|to| to.name.as_deref().or(to.id.as_deref())).take(3).collect();
+        let to = if to.is_empty() { String::new() } else { format!(" to {}", to.join(", ")) };
+        let channel = chat.channel.as_ref().map_or(String::new(), |channel| format!(" on {channel}"));
+        let mut text = chat.text.clone();
+        shorten(&mut text);
+        self.story.tell(StoryLine {
+            record: chat.record,
+            at: chat.at,
             stream: self.id,
-            message: message.name.raw().to_string(),
-            text,
+            message: chat.message.clone(),
+            text: format!("say \"{text}\"{to}{channel}"),
+            times: 1,
             outcome: StoryOutcome::None,
         });
-        if self.story.len() > FIRST_STEPS + LAST_STEPS {
-            self.story.remove(FIRST_STEPS);
-            self.steps_left_out += 1;
-        }
+    }
+
+    /// How many requests were forgotten, because too many waited.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.waiting.forgotten()
+    }
+}
+
+/// A message that the tables know, and why it refuses, if it does.
+struct MessageFacts<'a> {
+    def: &'a MessageDef,
+    refusal: Option<&'a str>,
+}
+
+/// A line about a record, without a text.
+fn line_of(stream: TransportStream, record: &Record<'_>) -> StoryLine {
+    let message = match &record.body {
+        Body::Message { message, .. } => message.name.raw().to_string(),
+        Body::Event(_) | Body::StreamEnd { .. } => String::new(),
+    };
+    let (text, outcome) = (String::new(), StoryOutcome::None);
+    StoryLine { record: record.number, at: record.at, stream, message, text, times: 1, outcome }
+}
+
+/// What a message is about, in one line.
+fn text_of(seen: &SeenMessage<'_, '_>, def: &MessageDef) -> String {
+    let SeenMessage { message, tables, tree, called, .. } = *seen;
+    let mut text = String::new();
+    let source = InfoSource { tables, tree, bytes: message.bytes, layout: def.layout, redact: true };
+    write_info(source, called, &mut text);
+    shorten(&mut text);
+    text
+}
+
+fn keep_trouble(troubles: &mut Vec<StoryLine>, line: StoryLine) {
+    if troubles.len() < MAX_TROUBLES {
+        troubles.push(line);
     }
 }

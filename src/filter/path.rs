@@ -69,7 +69,11 @@ impl Path {
 
     /// Whether it leads to the session of a record.
     pub(super) fn wants_session(&self) -> bool {
-        matches!(self.steps.first(), Some(PathStep::Key(key)) if key.record.is_some_and(RecordKey::is_session))
+        let key = match self.steps.first() {
+            Some(PathStep::Key(key) | PathStep::Anywhere(key)) => key,
+            _ => return false,
+        };
+        key.record.is_some_and(RecordKey::is_session)
     }
 
     /// How expensive looking it up is, for ordering conditions: a key of the record is cheap, a search at any depth

@@ -1,7 +1,7 @@
 //! Sessions as JSON. `docs/json.md` describes the keys.
 
 use super::earlier;
-use crate::facts::{ClientSession, Identity, IdentityValue, Place, SessionStream, StoryLine, StoryOutcome};
+use crate::facts::{ClientSession, Identity, IdentityValue, Place, SessionStream, StoryLine, StoryOutcome, TiedBy};
 use crate::out::json::{JsonObject, json_list, json_object, json_round_trips, number, string};
 
 /// Appends a session as one JSON object; `story` adds its story.
@@ -30,6 +30,14 @@ pub fn session_json(session: &ClientSession, story: bool, out: &mut Vec<u8>) {
         o.counts("problems", [("error", error), ("warning", warning), ("note", note)]);
         o.number("first_record", session.first_record);
         o.number("last_record", session.last_record);
+        if let Some(last) = &session.last_message {
+            o.object("last_message", |o| {
+                o.number("record", last.record);
+                o.text("from", last.from.word());
+                o.text("message", &last.message);
+                o.milliseconds("before_end_ms", session.since(last.at.time));
+            });
+        }
         if story {
             o.member("story", |out| {
                 json_list(out, &session.story, |out, line| json_object(out, |o| json_story(line, o)));
@@ -50,6 +58,11 @@ fn json_requests(session: &ClientSession, o: &mut JsonObject<'_>) {
             ("unanswered", requests.unanswered),
         ],
     );
+    if session.forgotten > 0 {
+        o.number("requests_forgotten", session.forgotten);
+    }
+    json_lines("refusals", &session.refusals, o);
+    json_lines("unanswered", &session.unanswered, o);
     o.latencies("latency_ms", &requests.latency);
     o.latencies("network_ms", &requests.network);
     if let Some(slowest) = requests.slowest {
@@ -57,6 +70,12 @@ fn json_requests(session: &ClientSession, o: &mut JsonObject<'_>) {
         if let Some(network) = slowest.network {
             o.milliseconds("slowest_network_ms", network);
         }
+    }
+}
+
+fn json_lines(key: &str, lines: &[StoryLine], o: &mut JsonObject<'_>) {
+    if !lines.is_empty() {
+        o.member(key, |out| json_list(out, lines, |out, line| json_object(out, |o| json_story(line, o))));
     }
 }
 
@@ -103,8 +122,10 @@ fn json_stream(stream: &SessionStream, o: &mut JsonObject<'_>) {
         o.milliseconds("mean_ack_ms", sum / i64::try_from(count).unwrap_or(i64::MAX));
     }
     o.object("bytes", |o| o.bytes(stream.bytes));
-    if !stream.certain {
-        o.text("by", "address");
+    match stream.tied_by {
+        TiedBy::Said => {}
+        TiedBy::Address => o.text("by", "address"),
+        TiedBy::Time => o.text("by", "time"),
     }
 }
 
@@ -130,6 +151,9 @@ fn json_story(line: &StoryLine, o: &mut JsonObject<'_>) {
     o.number("stream", stream.into());
     o.text("message", &line.message);
     o.text("text", &line.text);
+    if line.times > 1 {
+        o.number("times", line.times.into());
+    }
     match &line.outcome {
         StoryOutcome::None => {}
         StoryOutcome::Answered(nanos) => o.milliseconds("answered_ms", *nanos),

@@ -6,30 +6,34 @@ use super::{earlier, identity_text, place_name, time_text, who_text};
 use crate::capture::Time;
 use crate::captured::escape;
 use crate::digits::milliseconds;
-use crate::facts::{ClientSession, StoryOutcome};
+use crate::facts::{ClientSession, StoryLine, StoryOutcome, TiedBy};
 use crate::record::EndedBy;
+
+/// Refused requests and unanswered ones that are printed, of either kind.
+const TROUBLES: usize = 8;
 
 /// A session as a block of text; `story` adds its story.
 pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
     let (start, end) = (time_text(session.start.time), time_text(session.end.time));
-    let length = milliseconds(session.duration()) / 1000.0;
     let _ = writeln!(out, "session {}  {}  {}", session.number, session.protocol, session.client);
-    let _ = writeln!(out, "  time      {start} to {end}, {length:.3} s");
+    let _ = writeln!(out, "  time      {start} to {end}, {}", length_text(session.duration()));
     let who = who_text(session);
-    let _ = writeln!(out, "  who       {}", if who.is_empty() { "not said" } else { &who });
+    let refused: Vec<String> = session.refused.iter().map(identity_text).collect();
+    let refused = if refused.is_empty() { String::new() } else { format!("; refused as {}", refused.join(", ")) };
+    let _ = writeln!(out, "  who       {}{refused}", if who.is_empty() { "not said" } else { &who });
     let before: Vec<String> = earlier(session).map(identity_text).collect();
     if !before.is_empty() {
         let _ = writeln!(out, "  before    {}", before.join(", "));
-    }
-    let refused: Vec<String> = session.refused.iter().map(identity_text).collect();
-    if !refused.is_empty() {
-        let _ = writeln!(out, "  refused   {}", refused.join(", "));
     }
     let mut label = "streams";
     for stream in &session.streams {
         let (transport, number) = stream.id;
         let [client, server] = stream.messages;
-        let guess = if stream.certain || session.who.is_empty() { "" } else { "  (by its address)" };
+        let guess = match stream.tied_by {
+            TiedBy::Time => "  (a guess, by its time)",
+            TiedBy::Address if session.streams.len() > 1 => "  (by its address)",
+            TiedBy::Address | TiedBy::Said => "",
+        };
         let _ = writeln!(
             out,
             "  {label:<8}  {} {number}  {}  {}  {client} + {server} messages, {}{guess}",
@@ -69,12 +73,22 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
         let _ = write!(out, "; p50 {half} ms, p95 {most} ms, max {max} ms");
     }
     out.push('\n');
+    troubles_text("stuck", &session.unanswered, session.requests.unanswered, out);
+    troubles_text("refused", &session.refusals, session.requests.refused, out);
+    if session.forgotten > 0 {
+        let _ = writeln!(out, "            of {} more it is not known: too many waited", session.forgotten);
+    }
     network_text(session, out);
     let [note, warning, error] = session.problems;
     if note + warning + error > 0 {
         let _ = writeln!(out, "  problems  {error} errors, {warning} warnings, {note} notes");
     }
     let _ = writeln!(out, "  records   {} to {}", session.first_record, session.last_record);
+    if let Some(last) = &session.last_message {
+        let (from, message) = (last.from.word(), escape(&last.message));
+        let before = length_text(session.since(last.at.time));
+        let _ = writeln!(out, "  last      #{} of the {from}, {message}, {before} before the end", last.record);
+    }
     if story {
         story_text(session, out);
     }
@@ -89,17 +103,49 @@ fn story_text(session: &ClientSession, out: &mut String) {
     }
     let width = session.story.iter().map(|line| line.record.to_string().len()).max().unwrap_or(0);
     for line in &session.story {
-        let text = if line.text.is_empty() { &line.message } else { &line.text };
-        let _ = write!(out, "    {}  #{:<width$}  {}", clock_text(line.at.time), line.record, escape(text));
-        let _ = match &line.outcome {
-            StoryOutcome::None => Ok(()),
-            StoryOutcome::Answered(nanos) => write!(out, ": answered after {} ms", milliseconds(*nanos)),
-            StoryOutcome::Refused(why, nanos) => {
-                write!(out, ": REFUSED, {} after {} ms", escape(why), milliseconds(*nanos))
-            }
-            StoryOutcome::Unanswered(nanos) => write!(out, ": NEVER ANSWERED, within {} ms", milliseconds(*nanos)),
-        };
-        out.push('\n');
+        let _ = write!(out, "    {}  #{:<width$}  ", clock_text(line.at.time), line.record);
+        line_text(line, out);
+    }
+}
+
+/// Requests that got no reply, or a refusal.
+fn troubles_text(label: &str, lines: &[StoryLine], all: u64, out: &mut String) {
+    let mut label = label;
+    for line in lines.iter().take(TROUBLES) {
+        let _ = write!(out, "  {label:<8}  #{} {}  ", line.record, escape(&line.message));
+        line_text(line, out);
+        label = "";
+    }
+    let told = lines.len().min(TROUBLES) as u64;
+    if all > told {
+        let _ = writeln!(out, "  {label:<8}  … and {} more", all - told);
+    }
+}
+
+/// What a step is about, and what became of it.
+fn line_text(line: &StoryLine, out: &mut String) {
+    out.push_str(&escape(if line.text.is_empty() { &line.message } else { &line.text }));
+    if line.times > 1 {
+        let _ = write!(out, " (and {} more)", line.times - 1);
+    }
+    let _ = match &line.outcome {
+        StoryOutcome::None => Ok(()),
+        StoryOutcome::Answered(nanos) => write!(out, ": answered after {} ms", milliseconds(*nanos)),
+        StoryOutcome::Refused(why, 0) => write!(out, ": REFUSED, {}", escape(why)),
+        StoryOutcome::Refused(why, nanos) => {
+            write!(out, ": REFUSED, {} after {} ms", escape(why), milliseconds(*nanos))
+        }
+        StoryOutcome::Unanswered(nanos) => write!(out, ": NEVER ANSWERED, within {} ms", milliseconds(*nanos)),
+    };
+    out.push('\n');
+}
+
+/// A length of time, in a unit that says something.
+fn length_text(nanos: i64) -> String {
+    if nanos < 1_000_000_000 {
+        format!("{} ms", milliseconds(nanos))
+    } else {
+        format!("{:.3} s", milliseconds(nanos) / 1000.0)
     }
 }
 

@@ -1,0 +1,54 @@
+//! Which of several clients behind one address a stream may belong to that does not say whose it is. A guess, by time.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+
+use super::stream_facts::StreamFacts;
+
+/// Clients that said who they are, by address and protocol.
+#[derive(Default)]
+pub(super) struct Clients {
+    by_address: HashMap<(IpAddr, &'static str), Vec<KnownClient>>,
+}
+
+/// A client's streams.
+struct KnownClient {
+    group: u64,
+    /// The frames with which its streams begin that say who it is.
+    begins: Vec<u64>,
+    /// Services of which a stream was given to it.
+    given: HashSet<String>,
+}
+
+impl Clients {
+    /// Adds a group by those of its streams that say whose they are.
+    pub(super) fn add<'a>(&mut self, group: u64, streams: impl Iterator<Item = &'a StreamFacts>) {
+        let mut key = None;
+        let mut begins = Vec::new();
+        for stream in streams {
+            key = Some((stream.client().ip(), stream.protocol));
+            begins.push(stream.first.frame);
+        }
+        if let Some(key) = key {
+            begins.sort_unstable();
+            self.by_address.entry(key).or_default().push(KnownClient { group, begins, given: HashSet::new() });
+        }
+    }
+
+    /// The group that goes on soonest after a stream began, of those without a stream of its service if there are any.
+    pub(super) fn next_of(&mut self, stream: &StreamFacts) -> Option<u64> {
+        let clients = self.by_address.get_mut(&(stream.client().ip(), stream.protocol))?;
+        let began = stream.first.frame;
+        let soonest = |client: &KnownClient| {
+            let place = client.begins.partition_point(|begin| *begin < began);
+            client.begins.get(place).map(|begin| begin - began)
+        };
+        let after = clients.iter_mut().filter_map(|client| {
+            let key = (client.given.contains(stream.service()), soonest(client)?);
+            Some((key, client))
+        });
+        let (_, client) = after.min_by_key(|(key, _)| *key)?;
+        client.given.insert(stream.service().to_string());
+        Some(client.group)
+    }
+}
