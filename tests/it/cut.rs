@@ -125,12 +125,6 @@ fn moul_in_clear() {
 }
 
 #[test]
-fn intermud3_and_second_life() {
-    check("captures/intermud3/i3_coffeemud.pcapng", &[], 30);
-    check("captures/secondlife/opensim.pcapng.gz", &[], 8);
-}
-
-#[test]
 fn acknowledgements_ask_for_nothing() {
     let all = records(&read("captures/moul/full_dirtsand.pcapng"), DIRTSAND);
     let acks: Vec<&Value> =
