@@ -84,15 +84,19 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
         let _ = writeln!(out, "  problems  {error} errors, {warning} warnings, {note} notes");
     }
     let _ = writeln!(out, "  records   {} to {}", session.first_record, session.last_record);
-    if let Some(last) = &session.last_message {
-        let (from, message) = (last.from.word(), escape(&last.message));
-        let before = length_text(session.since(last.at.time));
-        let _ = writeln!(out, "  last      #{} of the {from}, {message}, {before} before the end", last.record);
-    }
+    last_text(session, out);
     if story {
         story_text(session, out);
     }
     out.push('\n');
+}
+
+/// The last message of a session.
+fn last_text(session: &ClientSession, out: &mut String) {
+    let Some(last) = &session.last_message else { return };
+    let (from, message) = (last.from.word(), escape(&last.message));
+    let before = length_text(session.since(last.at.time));
+    let _ = writeln!(out, "  last      #{} of the {from}, {message}, {before} before the end", last.record);
 }
 
 fn story_text(session: &ClientSession, out: &mut String) {
