@@ -18,6 +18,7 @@ use super::size;
     version,
     max_term_width = 110,
     args_conflicts_with_subcommands = false,
+    override_usage = "moulsniff [OPTIONS] [CAPTURE]...\n       moulsniff <COMMAND> [OPTIONS] ...",
     subcommand_negates_reqs = true
 )]
 #[command(
