@@ -20,8 +20,9 @@ struct Way {
     target: &'static str,
     /// Whether that file is replaced.
     replaces: bool,
-    /// After a signal: whether a file that differs from the one of a whole run is complete all the same, and tells what was collected until then.
-    fits: fn(&[u8], &[u8]) -> bool,
+    /// After a signal: whether a file (its name, its content, the content after a whole run) that differs from the one of a whole run is complete all
+    /// the same, and tells what was collected until then.
+    fits: fn(&str, &[u8], &[u8]) -> bool,
 }
 
 const WAYS: [Way; 9] = [
@@ -46,30 +47,31 @@ const WAYS: [Way; 9] = [
     Way { words: &["IN", "--json", "--pseudonyms", "OUT/key"], target: "other", replaces: false, fits: key },
 ];
 
-fn never(_: &[u8], _: &[u8]) -> bool {
+fn never(_: &str, _: &[u8], _: &[u8]) -> bool {
     false
 }
 
-fn page(found: &[u8], _: &[u8]) -> bool {
+fn page(_: &str, found: &[u8], _: &[u8]) -> bool {
     found.ends_with(b"</html>\n")
 }
 
-fn json(found: &[u8], _: &[u8]) -> bool {
+fn json(_: &str, found: &[u8], _: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(found).is_ok()
 }
 
 /// A capture with fewer packets.
-fn beginning(found: &[u8], whole: &[u8]) -> bool {
+fn beginning(_: &str, found: &[u8], whole: &[u8]) -> bool {
     found.len() >= 28 && whole.starts_with(found)
 }
 
-/// A list with fewer lines, or a file of which less came.
-fn lines(found: &[u8], whole: &[u8]) -> bool {
-    found.ends_with(b"\n") && found.starts_with(b"path,") || whole.starts_with(found)
+/// A list with fewer lines, or a file of which less came: its name says so where the capture told its size.
+fn lines(name: &str, found: &[u8], whole: &[u8]) -> bool {
+    let list = found.ends_with(b"\n") && found.starts_with(b"path,");
+    list || name.ends_with(".partial") || whole.starts_with(found)
 }
 
 /// Each run makes a key of its own.
-fn key(found: &[u8], whole: &[u8]) -> bool {
+fn key(_: &str, found: &[u8], whole: &[u8]) -> bool {
     found.len() == whole.len() && found.ends_with(b"\n")
 }
 
@@ -169,7 +171,7 @@ fn a_signal_at_any_moment_leaves_the_old_file_or_the_whole_new_one() {
                 }
                 let old = name == way.target && found == OLD;
                 let of_whole = whole.get(&name).map_or(&[][..], |bytes| &bytes[..]);
-                let whole_or_short = found == of_whole || (way.fits)(&found, of_whole);
+                let whole_or_short = found == of_whole || (way.fits)(&name, &found, of_whole);
                 assert!(old || whole_or_short, "{said}: {name} has {} bytes", found.len());
                 assert!(old || way.replaces || name != way.target, "{said}: {name} was replaced");
             }
