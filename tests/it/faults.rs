@@ -42,7 +42,7 @@ const WAYS: [Way; 9] = [
     },
     Way { words: &["follow", "--all", "IN", "-o", "OUT"], target: "tcp-00002-server.txt", replaces: true, fits: never },
     Way { words: &["export", "vault", "IN", "-o", "OUT/a.json"], target: "a.json", replaces: true, fits: json },
-    Way { words: &["export", "messages", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: beginning },
+    Way { words: &["export", "messages", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: capture },
     Way { words: &["export", "files", "IN", "-o", "OUT"], target: "index.csv", replaces: false, fits: lines },
     Way { words: &["IN", "--json", "--pseudonyms", "OUT/key"], target: "other", replaces: false, fits: key },
 ];
@@ -59,9 +59,18 @@ fn json(_: &str, found: &[u8], _: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(found).is_ok()
 }
 
-/// A capture with fewer packets.
-fn beginning(_: &str, found: &[u8], whole: &[u8]) -> bool {
-    found.len() >= 28 && whole.starts_with(found)
+/// A capture with fewer packets: each pcapng block is whole and as long as it says. The last packets may be others than in a whole run, since messages
+/// that wait for missing bytes are written when the reading ends.
+fn capture(_: &str, found: &[u8], whole: &[u8]) -> bool {
+    let mut rest = found;
+    while let Some(length) = rest.get(4..8) {
+        let length = u32::from_le_bytes(length.try_into().unwrap()) as usize;
+        match rest.split_at_checked(length) {
+            Some((block, behind)) if length >= 12 && block.ends_with(&block[4..8]) => rest = behind,
+            _ => return false,
+        }
+    }
+    rest.is_empty() && found.len() >= 28 && found[..28] == whole[..28]
 }
 
 /// A list with fewer lines, or a file of which less came: its name says so where the capture told its size.
