@@ -75,7 +75,7 @@ fn capture(_: &str, found: &[u8], whole: &[u8]) -> bool {
 
 /// A list with fewer lines, or a file of which less came: its name says so where the capture told its size.
 fn lines(name: &str, found: &[u8], whole: &[u8]) -> bool {
-    let list = found.ends_with(b"\n") && found.starts_with(b"path,");
+    let list = found.ends_with(b"\n") && found.starts_with(b"record,");
     list || name.ends_with(".partial") || whole.starts_with(found)
 }
 
