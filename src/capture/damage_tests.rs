@@ -206,10 +206,7 @@ fn what_is_no_capture_is_said_to_be_none() {
             b"BZh91AY&SY",
             "expected a pcap or pcapng capture, got 42 5a 68 39: this looks like bzip2, which must be unpacked first",
         ),
-        (
-            b"snoop\0\0\0",
-            "expected a pcap or pcapng capture, got 73 6e 6f 6f: this looks like a snoop capture",
-        ),
+        (b"snoop\0\0\0", "expected a pcap or pcapng capture, got 73 6e 6f 6f: this looks like a snoop capture"),
         (
             b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0",
             "expected a pcap or pcapng capture, got 7f 45 4c 46: this looks like a program",
