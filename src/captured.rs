@@ -87,6 +87,15 @@ pub fn file_name(path: &Path) -> String {
     escape(&path.to_string_lossy())
 }
 
+/// The line of the byte `at` of a text and the column in it, both from 1; columns count characters. Beyond the text it is the end.
+pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+    let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (line, column)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::export::ExportCommand;
+use super::read_args::TIME_HELP;
 pub use super::read_args::{ReadArgs, TimeWord, When};
 use super::size;
 
@@ -61,6 +62,8 @@ pub enum Command {
     Keys(KeysCommand),
     /// Print the JSON Schema of the JSON output
     Schema(SchemaArgs),
+    /// Which values are in force, and whether the configuration file, the environment or the command line says so
+    Config(ConfigArgs),
     /// Print the manual page, or that of a command
     Man {
         /// The command, such as `keys inject`
@@ -120,6 +123,13 @@ pub struct SchemaArgs {
     /// Print the definition of a database table that takes the lines of --json with the same types for every capture
     #[arg(long, value_name = "ENGINE")]
     pub sql: Option<SqlName>,
+}
+
+/// The values in force.
+#[derive(Args, Debug)]
+pub struct ConfigArgs {
+    #[arg(short = 't', long = "time", value_name = "FORM", help = TIME_HELP)]
+    pub time: Option<TimeWord>,
 }
 
 /// An engine that reads JSON lines.

@@ -8,7 +8,7 @@ use super::error::CliError;
 use crate::suggest::suggestion;
 
 /// The names of all commands.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "tables",
     "decode",
     "stats",
@@ -20,6 +20,7 @@ const COMMANDS: [&str; 13] = [
     "split",
     "keys",
     "schema",
+    "config",
     "man",
     "completions",
 ];
@@ -27,6 +28,7 @@ const COMMANDS: [&str; 13] = [
 /// Finds an option that has no meaning where it was typed, and a command that was typed as a capture.
 pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
     let read = cli.reading();
+    let other_time = read.time.is_some_and(|time| time != TimeWord::Absolute);
     let name = command_name(cli.command.as_ref());
     for (option, typed, works) in [
         ("--json", read.json, has_json(cli.command.as_ref())),
@@ -34,7 +36,7 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
         ("--csv", read.csv, matches!(cli.command, None | Some(Command::Sessions(_)))),
         ("--bytes", read.bytes, cli.command.is_none()),
         ("--oneline", read.oneline, matches!(cli.command, None | Some(Command::Diff(_)))),
-        ("--time", read.time != TimeWord::Absolute, cli.command.is_none()),
+        ("--time", other_time, cli.command.is_none()),
         ("--filter", read.filter.is_some(), !matches!(cli.command, Some(Command::Sessions(_)))),
     ] {
         if typed && !works {
@@ -56,7 +58,7 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
             "-x shows bytes below trees: it does nothing with --json, --columns and --csv".into(),
         ));
     }
-    if read.time != TimeWord::Absolute && (read.json || columns) {
+    if other_time && (read.json || columns) {
         return Err(CliError::Typed(
             "-t chooses the time in trees and lines: with --json, --columns and --csv times are always whole, in UTC"
                 .into(),
@@ -75,7 +77,7 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
 
 impl Cli {
     /// What was typed about reading, wherever it was typed.
-    fn reading(&self) -> &ReadArgs {
+    pub(super) fn reading(&self) -> &ReadArgs {
         match &self.command {
             Some(Command::Stats(read)) => read,
             Some(Command::Follow(follow)) => &follow.read,
@@ -84,6 +86,19 @@ impl Cli {
             Some(Command::Diff(diff)) => &diff.read,
             Some(Command::Export(export)) => export.read(),
             _ => &self.read,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn reading_mut(&mut self) -> &mut ReadArgs {
+        match &mut self.command {
+            Some(Command::Stats(read)) => read,
+            Some(Command::Follow(follow)) => &mut follow.read,
+            Some(Command::Sessions(sessions)) => &mut sessions.read,
+            Some(Command::Report(report)) => &mut report.read,
+            Some(Command::Diff(diff)) => &mut diff.read,
+            Some(Command::Export(export)) => export.read_mut(),
+            _ => &mut self.read,
         }
     }
 }
@@ -121,6 +136,7 @@ fn command_name(command: Option<&Command>) -> &'static str {
         Some(Command::Keys(KeysCommand::Inject { .. })) => "keys inject",
         Some(Command::Keys(KeysCommand::Strip { .. })) => "keys strip",
         Some(Command::Schema(_)) => "schema",
+        Some(Command::Config(_)) => "config",
         Some(Command::Man { .. }) => "man",
         Some(Command::Completions { .. }) => "completions",
     }

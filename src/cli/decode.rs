@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Read, Write};
 use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
 use super::given::example_protocol;
-use super::load::{settings, tables as load};
+use super::load::{settings, tables_of};
 use super::plan::{coloured, marks};
 use crate::digits::append_hex;
 use crate::out::json::{JsonOptions, JsonWriter};
@@ -16,7 +16,7 @@ use crate::table::{Evaluator, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
 
 pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliError> {
-    let all = load(&args.tables)?;
+    let all = tables_of(args)?;
     let mut out = Vec::new();
     match &decode.type_ {
         Some(ty) => {

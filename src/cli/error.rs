@@ -54,6 +54,16 @@ impl CliError {
         }
     }
 
+    /// The error about a file, which says that the line `place` of the configuration file names it.
+    pub(super) fn named_by(self, place: &str) -> CliError {
+        let text = |error: &CliError| format!("{error} (named in {place})");
+        match self {
+            CliError::Unreadable(_) | CliError::File(..) => CliError::Unreadable(text(&self)),
+            CliError::Typed(_) => CliError::Typed(text(&self)),
+            other => other,
+        }
+    }
+
     /// Its exit status.
     pub fn status(&self) -> Status {
         match self {

@@ -24,7 +24,22 @@ pub struct ProtocolArgs {
 struct TypedOption {
     spec: OptionSpec,
     values: Vec<OsString>,
+    source: ValueSource,
 }
+
+/// Where the values of an option come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ValueSource {
+    /// They were typed, or are those of an option that was not given.
+    CommandLine,
+    /// An environment variable.
+    Environment(&'static str),
+    /// A line of the configuration file.
+    ConfigFile(String),
+}
+
+/// Where the files of an option come from, in words, and their paths.
+pub(super) type FilesInForce = (String, Vec<PathBuf>);
 
 impl Args for ProtocolArgs {
     fn augment_args(command: Command) -> Command {
@@ -38,8 +53,7 @@ impl Args for ProtocolArgs {
 
 impl FromArgMatches for ProtocolArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let options = specs().map(|spec| TypedOption { values: values(&spec, matches), spec }).collect();
-        Ok(ProtocolArgs { options })
+        Ok(ProtocolArgs { options: specs().map(|spec| typed(spec, matches)).collect() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -55,6 +69,29 @@ impl ProtocolArgs {
         files.flat_map(|typed| typed.values.iter().map(PathBuf::from))
     }
 
+    /// Sets the files of an option for which nothing was given; `place` is the line of the configuration file that names them.
+    pub(super) fn fill(&mut self, option: &str, paths: &[PathBuf], place: &str) {
+        let mut empty = self.options.iter_mut().filter(|typed| typed.spec.name == option && typed.values.is_empty());
+        if let Some(typed) = empty.next() {
+            typed.values = paths.iter().map(|path| path.clone().into_os_string()).collect();
+            typed.source = ValueSource::ConfigFile(place.to_owned());
+        }
+    }
+
+    /// The options that name files, each with those that were given for it, if any were.
+    pub(super) fn in_force(&self) -> impl Iterator<Item = (&'static str, Option<FilesInForce>)> {
+        let files = self.options.iter().filter(|typed| matches!(typed.spec.kind, OptionKind::Files(_)));
+        files.map(|typed| {
+            let source = match &typed.source {
+                ValueSource::CommandLine => "command line".to_owned(),
+                ValueSource::Environment(variable) => (*variable).to_owned(),
+                ValueSource::ConfigFile(place) => place.clone(),
+            };
+            let paths: Vec<PathBuf> = typed.values.iter().map(PathBuf::from).collect();
+            (typed.spec.name, (!paths.is_empty()).then_some((source, paths)))
+        })
+    }
+
     /// Whether nothing was given for any option.
     pub(super) fn is_empty(&self) -> bool {
         self.paths().next().is_none()
@@ -65,12 +102,20 @@ impl ProtocolArgs {
     /// # Errors
     /// A file that cannot be read.
     pub(super) fn read(&self, no_capture: bool) -> Result<Given, CliError> {
-        let mut given = Given::new(no_capture);
-        for TypedOption { spec, values } in &self.options {
+        // Only what was given for this one command has to be of use to it.
+        let own = self.options.iter().all(|typed| !matches!(typed.source, ValueSource::ConfigFile(_)));
+        let mut given = Given::new(no_capture && own);
+        for TypedOption { spec, values, source } in &self.options {
             for value in values {
                 match spec.kind {
                     OptionKind::Word(_) => given.set_word(spec.name, value.to_string_lossy().into_owned()),
-                    OptionKind::Files(rule) => add_files(&mut given, spec, rule, PathBuf::from(value))?,
+                    OptionKind::Files(rule) => {
+                        let added = add_files(&mut given, spec, rule, PathBuf::from(value));
+                        added.map_err(|error| match source {
+                            ValueSource::ConfigFile(place) => error.named_by(place),
+                            _ => error,
+                        })?;
+                    }
                 }
             }
         }
@@ -131,9 +176,14 @@ fn argument(spec: &OptionSpec) -> Arg {
     }
 }
 
+/// The options that name files, without their hyphens.
+pub(super) fn file_options() -> impl Iterator<Item = &'static str> {
+    specs().filter(|spec| matches!(spec.kind, OptionKind::Files(_))).map(|spec| spec.name)
+}
+
 /// What was typed for an option; else what its environment variable holds.
-fn values(spec: &OptionSpec, matches: &ArgMatches) -> Vec<OsString> {
-    let typed: Vec<OsString> = match spec.kind {
+fn typed(spec: OptionSpec, matches: &ArgMatches) -> TypedOption {
+    let values: Vec<OsString> = match spec.kind {
         OptionKind::Files(_) => {
             let values = matches.try_get_many::<OsString>(spec.name).ok().flatten();
             values.into_iter().flatten().cloned().collect()
@@ -143,9 +193,12 @@ fn values(spec: &OptionSpec, matches: &ArgMatches) -> Vec<OsString> {
             value.into_iter().map(OsString::from).collect()
         }
     };
-    if !typed.is_empty() {
-        return typed;
+    let held = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
+    match spec.variable.and_then(|variable| Some((variable, held(variable)?))) {
+        Some((variable, held)) if values.is_empty() => {
+            let values = std::env::split_paths(&held).map(PathBuf::into_os_string).collect();
+            TypedOption { spec, values, source: ValueSource::Environment(variable) }
+        }
+        _ => TypedOption { spec, values, source: ValueSource::CommandLine },
     }
-    let variable = spec.variable.and_then(std::env::var_os).filter(|value| !value.is_empty());
-    variable.iter().flat_map(std::env::split_paths).map(PathBuf::into_os_string).collect()
 }

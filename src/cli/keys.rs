@@ -27,7 +27,7 @@ pub(super) fn run(command: &KeysCommand, args: &ReadArgs) -> Result<Status, CliE
     match command {
         KeysCommand::Check { files } => check(files, args.json),
         KeysCommand::Inject { input, output, private } => inject(input, output, *private, args),
-        KeysCommand::Strip { input, output } => strip(input, output, args.quiet),
+        KeysCommand::Strip { input, output } => strip(input, output, args),
     }
 }
 
@@ -233,15 +233,16 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
     Ok(Status::Good)
 }
 
-fn strip(input: &Path, output: &Path, quiet: bool) -> Result<Status, CliError> {
+fn strip(input: &Path, output: &Path, args: &ReadArgs) -> Result<Status, CliError> {
     readable_twice(input)?;
     run::exit_on_signal();
     let name = file_name(output);
     let kinds: Vec<u32> = with_secrets().map(|(_, secrets)| secrets.block_type()).collect();
-    let mut file = files::create(output, Access::Usual, &Inputs::of([input]))?;
+    let inputs = Inputs::of(std::iter::once(input).chain(args.config.path.as_deref()));
+    let mut file = files::create(output, Access::Usual, &inputs)?;
     let done = capture::strip(Source::path(input), capture::RewriteTarget::new(&name, &mut file), &kinds)?;
     file.commit().map_err(|e| CliError::File(name.clone(), e))?;
-    if !quiet {
+    if !args.quiet {
         remark::say(format_args!("{name}: {} blocks of keys taken out", done.removed));
     }
     Ok(Status::Good)

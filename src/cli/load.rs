@@ -21,6 +21,15 @@ pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
     Ok(all_tables(further)?)
 }
 
+/// The same with the tables that `args` name.
+pub(super) fn tables_of(args: &ReadArgs) -> Result<Vec<LazyTables>, CliError> {
+    let named = |error: CliError| match &args.config.tables_place {
+        Some(place) => error.named_by(place),
+        None => error,
+    };
+    tables(&args.tables).map_err(named)
+}
+
 /// The files that were given, in order; of a folder, those in it whose names end in `.table`, by name.
 fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut files = Vec::new();

@@ -2,6 +2,7 @@
 
 mod args;
 mod checks;
+mod config;
 mod decode;
 mod diff;
 mod ending;
@@ -44,7 +45,7 @@ pub use error::{CliError, Status};
 /// Runs the program with what was typed; returns the exit status.
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
     let done = match parse(typed) {
-        Ok(cli) => checks::check(&cli).and_then(|()| run(&cli)),
+        Ok(mut cli) => checks::check(&cli).and_then(|()| config::fill(&mut cli)).and_then(|()| run(&cli)),
         Err(error) => help_or_mistake(&error),
     };
     match done {
@@ -115,12 +116,13 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
         Some(Command::Stats(args)) => stats::run(args),
         Some(Command::Sessions(args)) => sessions::run(args),
-        Some(Command::Split(args)) => split::run(args),
+        Some(Command::Split(args)) => split::run(args, &cli.read),
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::Report(args)) => report::run(args),
         Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Export(export)) => export::run(export),
         Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
+        Some(Command::Config(args)) => config::run(args, &cli.read),
         Some(Command::Man { command }) => man(command),
         Some(Command::Completions { shell }) => {
             // Into memory first: the crate would panic on a closed pipe.

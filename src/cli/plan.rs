@@ -84,8 +84,9 @@ impl Plan {
             return Ok(RecordWriter::Json(Box::new(JsonWriter::new(options))));
         }
         let paint = Paint::new(coloured(args.color, terminal), marks(terminal));
-        let time = args.time.form();
-        let zone = if args.time == TimeWord::Local { Zone::local().map_err(CliError::Typed)? } else { Zone::default() };
+        let word = args.time.unwrap_or_default();
+        let time = word.form();
+        let zone = if word == TimeWord::Local { Zone::local().map_err(CliError::Typed)? } else { Zone::default() };
         if args.oneline {
             let width = terminal.then(width);
             let options = OneLineOptions { paint, redact: args.redact, time, zone, width };
@@ -125,7 +126,7 @@ fn threads(args: &ReadArgs) -> usize {
 }
 
 fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
-    let tables = load::tables(&args.tables)?;
+    let tables = load::tables_of(args)?;
     let names: Vec<&str> = tables.iter().map(|lazy| lazy.protocol().name()).collect();
     let decode_as = args.decode_as.iter().map(|d| decode_as(d, &names)).collect::<Result<_, _>>()?;
     Ok(Setup {
@@ -150,7 +151,7 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
 
 fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     let compile = |text: &str| {
-        Filter::compile(text, &setup.tables, args.redact)
+        Filter::compile_with(text, &setup.tables, &args.config.named, args.redact)
             .map_err(|error| CliError::Expression(format!("filter: {error}")))
     };
     let session = args.session.map(|number| compile(&format!("session == {number}"))).transpose()?;
@@ -173,7 +174,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
         return Ok(None);
     }
     let list = args.columns.as_deref().unwrap_or(DEFAULT_COLUMNS);
-    let paths = Paths::compile(list, &setup.tables, args.redact)
+    let paths = Paths::compile_with(list, &setup.tables, &args.config.named, args.redact)
         .map_err(|error| CliError::Expression(format!("columns: {error}")))?;
     if !args.quiet {
         for doubt in paths.doubts() {

@@ -6,8 +6,12 @@ use clap::{Args, ValueEnum};
 
 use super::given::ProtocolArgs;
 use super::size::{self, Bound};
+use crate::filter::NamedExpressions;
 use crate::out::tree::TimeForm;
 use crate::output_file::Inputs;
+
+/// The help of `-t`.
+pub(super) const TIME_HELP: &str = "The time before each record, in trees and lines [default: absolute]";
 
 /// Reading captures.
 #[derive(Args, Debug, Clone, Default)]
@@ -52,9 +56,8 @@ pub struct ReadArgs {
     /// One aligned line a record: number, time, stream, service, direction, message, and what it is about
     #[arg(long)]
     pub oneline: bool,
-    /// The time before each record, in trees and lines
-    #[arg(short = 't', long = "time", value_name = "FORM", default_value = "absolute")]
-    pub time: TimeWord,
+    #[arg(short = 't', long = "time", value_name = "FORM", help = TIME_HELP)]
+    pub time: Option<TimeWord>,
     /// Hide passwords, login hashes, tokens and session keys, so that the output can be shown around
     #[arg(long, global = true)]
     pub redact: bool,
@@ -88,6 +91,12 @@ pub struct ReadArgs {
     /// How many threads work, at most 8 [default: one for each core]. The output does not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+    /// Read no configuration file (`moulsniff config` tells which one is read)
+    #[arg(long, global = true)]
+    pub no_config: bool,
+    /// What the configuration file says.
+    #[arg(skip)]
+    pub(super) config: FromConfig,
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub color: When,
@@ -120,6 +129,17 @@ pub struct ReadArgs {
     pub max_output: Bound,
 }
 
+/// What the configuration file says beside values of options.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FromConfig {
+    /// The file, where there is one: an input.
+    pub(super) path: Option<PathBuf>,
+    /// Filters and columns that have names.
+    pub(super) named: NamedExpressions,
+    /// The line that names the tables, where it does and none were typed.
+    pub(super) tables_place: Option<String>,
+}
+
 /// The values of `-t`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TimeWord {
@@ -135,6 +155,11 @@ pub enum TimeWord {
 }
 
 impl TimeWord {
+    /// The word as it is typed.
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map(|word| word.get_name().to_owned()).unwrap_or_default()
+    }
+
     /// The form that the word means.
     pub fn form(self) -> TimeForm {
         match self {
@@ -162,7 +187,8 @@ impl ReadArgs {
     pub(super) fn inputs(&self) -> Inputs {
         let protocols: Vec<PathBuf> = self.protocols.paths().collect();
         let captures = self.captures.iter().chain(&self.read_files).chain(&self.tail);
-        let all = captures.chain(&self.tables).chain(&self.pseudonyms).chain(&protocols);
+        let own = self.tables.iter().chain(&self.pseudonyms).chain(&self.config.path);
+        let all = captures.chain(own).chain(&protocols);
         Inputs::of(all.map(PathBuf::as_path))
     }
 }

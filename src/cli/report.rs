@@ -1,7 +1,7 @@
 //! `moulsniff report`: one HTML page that shows a capture to readers who have neither the keys nor this program.
 
 use crate::captured::file_name;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
@@ -36,8 +36,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if let Some(number) = args.read.session {
         limits.push(format!("Only session {number}."));
     }
-    if let Some(filter) = &args.read.filter {
-        limits.push(format!("Only the records that this filter keeps: {filter}"));
+    if let (Some(filter), Some(used)) = (&args.read.filter, filter.as_ref().map(Filter::used)) {
+        limits.push(format!("Only the records that this filter keeps: {}", written_out(filter, used)));
     }
     if redact {
         limits.push("Secrets are hidden: what tables mark as one is not in this file.".into());
@@ -85,6 +85,11 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     }
     ending.say_summary(&outcome);
     ending.status(&outcome, collector.filter.as_ref())
+}
+
+/// A filter for readers who do not have the configuration file: behind it, what the names in it stand for.
+fn written_out(filter: &str, used: &BTreeMap<String, String>) -> String {
+    used.iter().fold(filter.to_owned(), |text, (name, stands_for)| format!("{text}; {name} is {stands_for}"))
 }
 
 /// A session as the page shows it.

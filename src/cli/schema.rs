@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::args::{ReadArgs, SchemaArgs, SqlName};
 use super::error::{CliError, Status};
-use super::load::tables as load;
+use super::load::tables_of;
 use crate::out::schema::{SqlEngine, schema, sql};
 use crate::proto::LazyTables;
 use crate::table::Tables;
@@ -16,7 +16,7 @@ pub(super) fn run(args: &SchemaArgs, read: &ReadArgs) -> Result<Status, CliError
     match args.sql {
         Some(name) => out.extend_from_slice(sql(engine(name)).as_bytes()),
         None => {
-            let all = load(&read.tables)?;
+            let all = tables_of(read)?;
             let tables: Vec<&Tables> = all.iter().map(LazyTables::get).collect();
             write(&schema(&tables), &mut out);
         }

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use super::args::SplitArgs;
+use super::args::{ReadArgs, SplitArgs};
 use super::error::{CliError, Status};
 use super::files;
 use crate::capture::{CaptureProblem, Source, Splitter};
@@ -18,10 +18,10 @@ use crate::run;
 /// Bytes of each part that are gathered before they are written.
 const BUFFER: usize = 128 << 10;
 
-pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
+pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError> {
     let servers = networks(&args.servers)?;
     run::exit_on_signal();
-    let inputs = Inputs::of(args.captures.iter().map(PathBuf::as_path));
+    let inputs = Inputs::of(args.captures.iter().chain(&read.config.path).map(PathBuf::as_path));
     std::fs::create_dir_all(&args.output).map_err(|e| CliError::File(file_name(&args.output), e))?;
     let parts: Vec<PartFile> =
         (0..args.into).map(|number| PartFile::create(args, number, &inputs)).collect::<Result<_, _>>()?;

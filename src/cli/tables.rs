@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::args::{ReadArgs, TablesCommand, TransportWord};
 use super::error::{CliError, Status};
-use super::load::tables as load;
+use super::load::{tables as load, tables_of};
 use crate::examples::run_examples;
 use crate::out::json::one_line;
 use crate::out::lua_script;
@@ -15,10 +15,10 @@ use crate::table::{ListedDeclaration, Sender, Tables};
 pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, CliError> {
     let mut out = String::new();
     let status = match command {
-        TablesCommand::List { word } => list(&load(&args.tables)?, word.as_deref(), args.json, &mut out),
-        TablesCommand::Show { name } => show(&load(&args.tables)?, name, &mut out)?,
+        TablesCommand::List { word } => list(&tables_of(args)?, word.as_deref(), args.json, &mut out),
+        TablesCommand::Show { name } => show(&tables_of(args)?, name, &mut out)?,
         TablesCommand::Lua => {
-            out = lua_script(load(&args.tables)?.iter().map(LazyTables::get));
+            out = lua_script(tables_of(args)?.iter().map(LazyTables::get));
             Status::Good
         }
         TablesCommand::New { name, transport } => skeleton(name, *transport, &mut out)?,

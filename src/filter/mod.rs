@@ -9,6 +9,7 @@ mod hints;
 mod host;
 mod keys;
 mod literal;
+mod named;
 mod names;
 mod parse;
 mod parse_path;
@@ -20,12 +21,14 @@ mod times;
 mod unread;
 mod value;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use host::HostPattern;
+pub use named::{NamedExpression, NamedExpressions, can_be_named};
 pub use path::Path;
 pub use value::{Leaf, RecordScope, RecordValue};
 
@@ -60,6 +63,7 @@ pub struct Filter {
     redact: bool,
     notes: Vec<String>,
     doubts: Vec<FilterError>,
+    used: BTreeMap<String, String>,
     kept: AtomicBool,
     sessions: Option<Arc<SessionMap>>,
     worth: Worth,
@@ -74,6 +78,8 @@ pub struct FilterError {
     /// The bytes of the expression that are wrong.
     place: Range<usize>,
     message: String,
+    /// What the expression is, where it is not the one that was typed.
+    origin: Option<String>,
 }
 
 /// A condition.
@@ -120,8 +126,21 @@ impl Filter {
     /// # Errors
     /// What is wrong with the expression, and where.
     pub fn compile(expression: &str, tables: &[LazyTables], redact: bool) -> Result<Filter, FilterError> {
-        let names = FilterNames::new(tables);
-        let (mut condition, parse::Remarks { notes, doubts }) = parse::expression(expression, &names)?;
+        Filter::compile_with(expression, tables, &NamedExpressions::default(), redact)
+    }
+
+    /// The same for an expression that may use filters which have names.
+    ///
+    /// # Errors
+    /// What is wrong with the expression or with a filter that it uses, and where.
+    pub fn compile_with(
+        expression: &str,
+        tables: &[LazyTables],
+        named: &NamedExpressions,
+        redact: bool,
+    ) -> Result<Filter, FilterError> {
+        let names = FilterNames::new(tables, named);
+        let (mut condition, parse::Remarks { notes, doubts, used, .. }) = parse::expression(expression, &names)?;
         condition.order_by_cost();
         let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
         Ok(Filter {
@@ -130,6 +149,7 @@ impl Filter {
             redact,
             notes,
             doubts,
+            used,
             kept,
             sessions: None,
             worth: Worth::default(),
@@ -143,7 +163,13 @@ impl Filter {
         self.condition.order_by_cost();
         self.notes.extend(other.notes);
         self.doubts.extend(other.doubts);
+        self.used.extend(other.used);
         self
+    }
+
+    /// The filters which have names that the expression uses, themselves or within others: what each stands for, by its name with its `@`.
+    pub fn used(&self) -> &BTreeMap<String, String> {
+        &self.used
     }
 
     /// Whether [`keeps`](Filter::keeps) depends on which session a record belongs to, as [`with_sessions`](Filter::with_sessions) tells it.
@@ -246,7 +272,20 @@ impl Paths {
     /// # Errors
     /// What is wrong with one of them, and where.
     pub fn compile(list: &str, tables: &[LazyTables], redact: bool) -> Result<Paths, FilterError> {
-        let names = FilterNames::new(tables);
+        Paths::compile_with(list, tables, &NamedExpressions::default(), redact)
+    }
+
+    /// The same for paths among which columns that have names may stand.
+    ///
+    /// # Errors
+    /// What is wrong with one of the paths, and where.
+    pub fn compile_with(
+        list: &str,
+        tables: &[LazyTables],
+        named: &NamedExpressions,
+        redact: bool,
+    ) -> Result<Paths, FilterError> {
+        let names = FilterNames::new(tables, named);
         let (paths, parse::Remarks { doubts, .. }) = parse::paths(list, &names)?;
         Ok(Paths { paths, protocols: protocols(tables), redact, doubts, sessions: None })
     }
@@ -384,7 +423,12 @@ impl CompareOp {
 
 impl FilterError {
     fn new(expression: &str, place: Range<usize>, message: impl Into<String>) -> FilterError {
-        FilterError { expression: expression.into(), place, message: message.into() }
+        FilterError { expression: expression.into(), place, message: message.into(), origin: None }
+    }
+
+    /// The error, which says that it is one of `origin`, unless it says already of what.
+    fn of(self, origin: &str) -> FilterError {
+        FilterError { origin: self.origin.or_else(|| Some(origin.into())), ..self }
     }
 }
 
@@ -393,6 +437,9 @@ impl fmt::Display for FilterError {
         let shown: String = self.expression.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
         let before = self.expression.get(..self.place.start).map_or(0, |t| t.chars().count());
         let marked = self.expression.get(self.place.clone()).map_or(0, |t| t.chars().count());
+        if let Some(origin) = &self.origin {
+            write!(f, "{}: ", Escaped(origin))?;
+        }
         writeln!(f, "{}", Escaped(&self.message))?;
         writeln!(f, "  {shown}")?;
         write!(f, "  {}{}", " ".repeat(before), "^".repeat(marked.max(1)))

@@ -2,6 +2,7 @@
 
 use super::hints;
 use super::keys::{KEYS, KeyKind, KeyParts, RecordKey, part_names};
+use super::named::NamedExpressions;
 use crate::out::EVENTS;
 use crate::proto::{LazyTables, RecordNames};
 use crate::suggest::suggestion;
@@ -9,9 +10,10 @@ use crate::table::Tables;
 
 const SEVERITIES: [&str; 3] = ["note", "warning", "error"];
 
-/// All names of all tables. A table is compiled only when a name was not found before it.
+/// All names of all tables, and those that filters and columns have. A table is compiled only when a name was not found before it.
 pub(super) struct FilterNames<'a> {
     lazy: &'a [LazyTables],
+    named: &'a NamedExpressions,
 }
 
 /// What to say of a name that no table has.
@@ -35,8 +37,13 @@ pub(super) enum Vocabulary {
 }
 
 impl<'a> FilterNames<'a> {
-    pub(super) fn new(lazy: &'a [LazyTables]) -> FilterNames<'a> {
-        FilterNames { lazy }
+    pub(super) fn new(lazy: &'a [LazyTables], named: &'a NamedExpressions) -> FilterNames<'a> {
+        FilterNames { lazy, named }
+    }
+
+    /// Filters and columns that have names.
+    pub(super) fn named(&self) -> &'a NamedExpressions {
+        self.named
     }
 
     /// How many protocols there are.

@@ -1,11 +1,9 @@
 //! Which questions the program answers beyond fields: who a client was, what was refused, what was never answered, how a stream ended.
 
-use std::process::Command;
-
 use serde_json::Value;
 
 fn printed(arguments: &[&str]) -> String {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     let output = program.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).arg("--quiet").output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

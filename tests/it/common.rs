@@ -15,6 +15,24 @@ pub fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
+/// The program, which reads no configuration file of whoever runs the tests.
+pub fn program() -> Command {
+    without_config(Command::new(env!("CARGO_BIN_EXE_moulsniff")))
+}
+
+/// A shell in which the same holds for the program.
+pub fn shell() -> Command {
+    without_config(Command::new("sh"))
+}
+
+/// A command under which the program reads no configuration file of whoever runs the tests.
+pub fn without_config(mut command: Command) -> Command {
+    // No such folder exists.
+    let none = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-config");
+    command.env("XDG_CONFIG_HOME", &none).env("APPDATA", &none);
+    command
+}
+
 /// The JSON of a file, which may be compressed.
 pub fn json(name: &str) -> Value {
     let mut text = Vec::new();
@@ -29,7 +47,7 @@ pub fn json(name: &str) -> Value {
 
 /// The records the program prints for a capture; it must succeed.
 pub fn records(capture: &str, keys: &[&str], more: &[&str]) -> Vec<Value> {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = program();
     program.current_dir(file("")).args([capture, "--json", "--quiet"]).args(more);
     for key in keys {
         program.args(["--keys", key]);
@@ -71,7 +89,7 @@ pub fn random() -> impl FnMut() -> usize {
 
 /// What a command writes to a terminal; nothing where no terminal can be had.
 pub fn on_a_terminal(command: &str) -> Option<String> {
-    let output = Command::new("script").args(["-q", "-e", "-c", command, "/dev/null"]).output();
+    let output = without_config(Command::new("script")).args(["-q", "-e", "-c", command, "/dev/null"]).output();
     let Ok(output) = output else {
         eprintln!("not run, there is no `script` to make a terminal: {command}");
         return None;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ fn records(capture: &[u8], keys: &[&str]) -> Vec<Value> {
         std::thread::current().id()
     ));
     std::fs::write(&path, capture).unwrap();
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null()).arg(&path).args(["--json", "-q"]);
     for key in keys {
         program.args(["--keys", key]);

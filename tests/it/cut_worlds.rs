@@ -1,12 +1,11 @@
 //! Captures of Second Life, Intermud-3 and City of Heroes that end behind a request: the request that hangs is named. And who their sessions are.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use serde_json::Value;
 
 fn json(arguments: &[&str]) -> Vec<Value> {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     let output =
         program.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).args(["--json", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -16,7 +15,7 @@ const ENCRYPTED: &str = "captures/moul/full_dirtsand.pcapng";
 
 /// What the program prints, and its exit status.
 fn run(args: &[&str]) -> (String, String, i32) {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     let output = program.current_dir(file("")).arg("diff").args(args).args(["--keys", "keys/dirtsand.ini"]).output();
     let output = output.unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
@@ -49,7 +48,7 @@ struct Sent {
 /// The messages of [`CLEAR`], in order, without the file server's.
 fn messages() -> Vec<Sent> {
     let folder = folder("follow");
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     let follow = ["follow", "--all", "--raw", "--quiet", CLEAR, "-o"];
     assert!(program.current_dir(file("")).args(follow).arg(&folder).status().unwrap().success());
     let mut streams: BTreeMap<(u64, bool), Vec<u8>> = BTreeMap::new();

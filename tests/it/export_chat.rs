@@ -1,13 +1,11 @@
 //! `moulsniff export chat`: who said what to whom, in the order of the capture.
 
-use std::process::Command;
-
 use serde_json::Value;
 
 use crate::common::{file, records};
 
 fn chat(capture: &str, more: &[&str]) -> Vec<Value> {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(file("")).args(["export", "chat", capture, "--json", "--quiet"]).args(more);
     let output = program.output().unwrap();
     assert!(output.status.success(), "{capture}: {}", String::from_utf8_lossy(&output.stderr));
@@ -78,7 +76,7 @@ fn chat_within_an_age_names_speaker_and_listeners() {
 
 #[test]
 fn what_is_said_cannot_move_a_cursor() {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(file("")).args([
         "export",
         "chat",

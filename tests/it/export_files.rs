@@ -1,7 +1,6 @@
 //! `moulsniff export files`: what comes out is what servers sent, whatever way it travelled; and what did not come is said.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -18,7 +17,7 @@ fn folder(name: &str) -> PathBuf {
 
 /// Exports files, and returns the lines of the index.
 fn export(capture: &str, more: &[&str], to: &Path) -> Vec<Value> {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(file("")).args(["export", "files", capture, "--json", "--quiet", "-o"]).arg(to).args(more);
     let output = program.output().unwrap();
     assert!(output.status.success(), "{capture}: {}", String::from_utf8_lossy(&output.stderr));

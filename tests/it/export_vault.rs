@@ -1,7 +1,7 @@
 //! `moulsniff export vault`: nodes as their latest messages have them, what they were before, and what is below what.
 
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::common::file;
 
 fn export(capture: &str, name: &str, more: &[&str]) -> (PathBuf, Output) {
     let to = std::env::temp_dir().join(format!("moulsniff-vault-{}-{name}", std::process::id()));
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(file("")).args(["export", "vault", capture, "-o"]).arg(&to).args(more);
     let output = program.output().unwrap();
     (to, output)

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use moulsniff::capture::{Capture, Frame, PcapngWriter};
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub fn folder(name: &str) -> PathBuf {
 }
 
 pub fn run(arguments: &[&str]) -> Output {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(file("")).args(arguments).output().unwrap()
 }
 

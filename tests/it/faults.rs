@@ -94,7 +94,7 @@ fn folder(name: &str, target: &str) -> PathBuf {
 }
 
 fn command(line: &str, way: &Way, folder: &Path) -> Command {
-    let mut shell = Command::new("sh");
+    let mut shell = crate::common::shell();
     let out = folder.to_str().unwrap();
     shell.args(["-c", line, env!("CARGO_BIN_EXE_moulsniff")]);
     for word in way.words {

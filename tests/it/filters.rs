@@ -1,13 +1,13 @@
 //! Filters keep the records that the same question, asked of the unfiltered JSON, keeps.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
 const CAPTURE: [&str; 3] = ["captures/moul/kind_game.pcap", "--keys", "keys/dirtsand.ini"];
 
 fn run(words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut command = crate::common::program();
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(words).output().unwrap()
 }
 

@@ -3,7 +3,7 @@
 use crate::common;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use moulsniff::capture::{Capture, Moment};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
@@ -14,7 +14,7 @@ const CAPTURE: &str = "captures/moul/kind_game.pcap";
 const KEYS: [&str; 2] = ["--keys", "keys/dirtsand.ini"];
 
 fn run(words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut command = crate::common::program();
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(words).output().unwrap()
 }
 

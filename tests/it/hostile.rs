@@ -48,7 +48,7 @@ fn keys() -> PathBuf {
 
 /// Runs the program on a capture within bounds of memory; the bytes that it printed.
 fn printed(case: &Case, arguments: &[&str], capture: &[u8]) -> usize {
-    let mut shell = Command::new("sh");
+    let mut shell = crate::common::shell();
     let line = format!("ulimit -v {MOST_MEMORY}; exec \"$0\" \"$@\"");
     shell.args(["-c", &line, env!("CARGO_BIN_EXE_moulsniff")]).args(arguments).arg("-").arg("--keys").arg(keys());
     for port in DECODE_AS {
@@ -127,7 +127,7 @@ fn every_command_stays_within_bounds() {
                 let input = folder.join("in");
                 let capture = (case.make)(case.size);
                 std::fs::write(&input, &capture).unwrap();
-                let mut shell = Command::new("sh");
+                let mut shell = crate::common::shell();
                 let line = format!("ulimit -v {MOST_MEMORY}; exec \"$0\" \"$@\" >\"$STDOUT\"");
                 shell.args(["-c", &line, env!("CARGO_BIN_EXE_moulsniff")]);
                 let path =
@@ -255,7 +255,7 @@ fn steps() {
 fn twice_the_harm_takes_twice_the_instructions() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("callgrind-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let mut valgrind = Command::new("valgrind");
+    let mut valgrind = crate::common::without_config(Command::new("valgrind"));
     valgrind.args([
         "--tool=callgrind",
         "--toggle-collect=it::hostile::counted_run",

@@ -1,7 +1,7 @@
 //! Text from a capture that would move a terminal's cursor, forge a record or turn the reading order: in no output does it come out raw.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::made::{ACK, Made, end};
 
@@ -43,7 +43,7 @@ fn capture() -> Vec<u8> {
 
 /// What the program prints, whatever its exit status.
 fn printed(arguments: &[&str], capture: &[u8]) -> (String, String) {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = program.spawn().unwrap();
     child.stdin.take().unwrap().write_all(capture).unwrap();

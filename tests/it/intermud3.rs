@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::process::Command;
 
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{Event, EventKind, MessageOrEvent, Protocol, Side, load_tables, protocol_named, read_alone};
@@ -115,7 +114,7 @@ fn held_against_truth(name: &str, at_least: usize) {
 
 /// The capture's records by the client's port, direction and offset.
 fn run(name: &str) -> HashMap<(u64, bool, u64), Value> {
-    let output = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+    let output = crate::common::program()
         .args([&format!("captures/intermud3/{name}.pcapng"), "--json", "--quiet"])
         .output()
         .unwrap();
@@ -381,7 +380,7 @@ fn samples() -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     for name in ["i3_coffeemud", "i3_edge_small"] {
         for stream in 0.. {
-            let output = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+            let output = crate::common::program()
                 .args(["follow", &format!("tcp:{stream}"), &format!("captures/intermud3/{name}.pcapng"), "--quiet"])
                 .output()
                 .unwrap();
@@ -555,7 +554,7 @@ fn real_streams_cut_anywhere_are_read_without_a_panic() {
 
 #[test]
 fn an_error_belongs_to_the_packet_it_brings_along() {
-    let output = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+    let output = crate::common::program()
         .args(["captures/intermud3/i3_coffeemud.pcapng", "--json", "--quiet"])
         .output()
         .unwrap();
@@ -629,7 +628,7 @@ fn every_example_of_the_tables_holds() {
 
 #[test]
 fn stats_tell_what_is_on_the_network() {
-    let output = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+    let output = crate::common::program()
         .args(["stats", "captures/intermud3/i3_coffeemud.pcapng", "--json", "--quiet"])
         .output()
         .unwrap();

@@ -16,7 +16,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn moulsniff(arguments: &[&str]) -> Command {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(file("")).args(arguments).env_remove("MOULSNIFF_KEYS");
     program
 }

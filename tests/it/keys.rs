@@ -202,7 +202,7 @@ fn reports_and_debug_show_no_secret() {
         assert!(report.opens(), "{name}");
         let mut ring = KeyRing::default();
         ring.add(file.clone());
-        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+        let mut program = crate::common::program();
         let path = format!("keys/{name}");
         let json = program.current_dir(env!("CARGO_MANIFEST_DIR")).args(["keys", "check", "--json", &path]).output();
         let json = String::from_utf8(json.unwrap().stdout).unwrap();

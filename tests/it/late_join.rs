@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::Command;
 
 use crate::common::{file, records};
 use crate::made::{ACK, End, Made, end, run};
@@ -26,7 +25,7 @@ fn ends() -> (End, End) {
 
 /// The plaintext that one side of a stream sent.
 fn plaintext(stream: u64, from: &str) -> Vec<u8> {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     let stream = format!("tcp:{stream}");
     program.args(["follow", "--raw", "--from", from, &stream, CAPTURE, "--keys", "keys/dirtsand.ini", "-q"]);
     program.current_dir(file("")).output().unwrap().stdout

@@ -26,7 +26,7 @@ fn records_are_those_that_the_program_prints() {
             continue;
         }
         for spans in [false, true] {
-            let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+            let mut program = crate::common::program();
             program.args(["--json", "--quiet", "--keys"]).arg(file(KEYS)).arg(file(capture));
             let printed = program.args(spans.then_some("--spans")).output().unwrap().stdout;
             let printed = String::from_utf8(printed).unwrap();
@@ -40,7 +40,7 @@ fn records_are_those_that_the_program_prints() {
 
 #[test]
 fn trees_are_those_that_the_program_prints() {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.env("LC_ALL", "C.UTF-8").args(["--quiet", "--keys"]).arg(file(KEYS)).arg(file(CAPTURE));
     let printed = String::from_utf8(program.output().unwrap().stdout).unwrap();
     let here: String = records(CAPTURE).iter().map(|record| record.tree() + "\n").collect();

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use crate::common::{file, records};
@@ -128,7 +128,7 @@ fn bytes_that_became_no_message_are_shown_up_to_a_bound_and_hidden_with_redact()
     let path = std::env::temp_dir().join(format!("moulsniff-undecoded-{}.pcap", std::process::id()));
     std::fs::write(&path, &made.bytes).unwrap();
     let tree = |more: &[&str]| {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+        let mut program = crate::common::program();
         String::from_utf8(program.arg(&path).args(["-q", "-x"]).args(more).output().unwrap().stdout).unwrap()
     };
     let (plain, cut, hidden) = (tree(&[]), tree(&["--max-undecoded", "12"]), tree(&["--redact"]));
@@ -318,7 +318,7 @@ fn text_of_a_capture_is_bounded_and_does_not_depend_on_threads() {
 fn sizes_that_are_none_are_refused() {
     for size in ["0", "many", "1T", "-5"] {
         let option = format!("--max-total={size}");
-        let output = Command::new(env!("CARGO_BIN_EXE_moulsniff")).args(["x.pcap", &option]).output().unwrap();
+        let output = crate::common::program().args(["x.pcap", &option]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{size}");
         assert_eq!(output.stderr.iter().filter(|b| **b == b'\n').count(), 1);
     }
@@ -397,7 +397,7 @@ fn a_large_zstd_window_takes_its_own_size_and_no_more() {
 
 /// The most memory the program ever held while it read a capture (KiB; 0 where the system does not tell), and its records.
 fn peak(capture: &[u8], more: &[&str]) -> (u64, Vec<Value>) {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(file("")).args(["-", "--json", "-q"]).args(more);
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();

@@ -3,10 +3,10 @@
 //! What needs a right to capture is run where there is one, and says when not.
 #![cfg(unix)]
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn run(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_moulsniff")).current_dir(env!("CARGO_MANIFEST_DIR")).args(words).output().unwrap()
+    crate::common::program().current_dir(env!("CARGO_MANIFEST_DIR")).args(words).output().unwrap()
 }
 
 /// A refusal is one line on standard error, with the status.
@@ -114,7 +114,7 @@ mod with_libpcap {
     /// A program that captures on the loopback device; nothing where it may not.
     fn capturing(port: u16, keep: &str) -> Option<(Child, Receiver<Value>)> {
         let filter = format!("tcp port {port}");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+        let mut command = crate::common::program();
         command
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .args(["-i", "lo", "-f", &filter, "-w", keep, "--json"])

@@ -140,6 +140,7 @@ fn sum(parts: &[&[u8]]) -> u16 {
 /// What the program prints for a capture on its standard input, and what it says on standard error.
 pub fn run(capture: &[u8], more: &[&str]) -> (Vec<Value>, String) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    program.arg("--no-config");
     program.current_dir(env!("CARGO_MANIFEST_DIR")).args(["-", "--json"]).args(more);
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

@@ -3,8 +3,6 @@
 //! `tests/data/moul/forms.pcap` and `sealed.pcap` were written by a program of their own, in clear, after what DIRTSAND, MOULArs, MOSS, NAGUS and the
 //! clients are known to send. The two descriptor files beside them were encrypted by it with the key that the login in `sealed.pcap` hands out.
 
-use std::process::Command;
-
 use crate::common::{file, records};
 use serde_json::{Value, json};
 
@@ -134,7 +132,7 @@ fn descriptor_files_open_with_the_key_of_a_login_in_the_capture() {
 
 #[test]
 fn an_encrypted_descriptor_file_is_refused_where_no_login_can_come() {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(file("")).args(["decode", "--type", "SDL", "--sdl", "tests/data/moul/xxtea.sdl", "00"]);
     let output = program.output().unwrap();
     assert_eq!(output.status.code(), Some(2));

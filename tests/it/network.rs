@@ -1,14 +1,14 @@
 //! Network and server are told apart: a capture at the client's end, with a slow network; one at the server's end; and one with a slow server.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
 const CAPTURE: &str = "captures/moul/kind_game.pcap";
 
 fn json(arguments: &[&str]) -> Vec<Value> {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null()).args(arguments);
     let output = program.args(["--keys", "keys/dirtsand.ini", "--json", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -88,7 +88,7 @@ fn a_far_server_seen_from_the_client_is_the_network() {
     between(&join["latency_ms"]["max"], 44.0, 46.0);
     between(&join["slowest_network_ms"], 40.0, 41.0);
     let columns = ["--columns", "message,elapsed_ms,network_ms", "-Y", "network_ms > 39"];
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.args(columns).arg(&path).args(["--keys", "keys/dirtsand.ini", "-q", "--threads", "3"]);
     let text = String::from_utf8(program.output().unwrap().stdout).unwrap();
     assert_eq!(text.lines().filter(|line| line.contains("JoinAgeReply")).count(), 1, "{text}");

@@ -1,14 +1,12 @@
 //! `--oneline`, times, marks of other locales, and names that filters do not take away.
 
-use std::process::Command;
-
 #[cfg(unix)]
 use crate::common::on_a_terminal;
 
 const CAPTURE: [&str; 3] = ["captures/moul/nagus.pcapng", "--keys", "keys/nagus.ini"];
 
 fn printed(more: &[&str], environment: &[(&str, &str)]) -> String {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(env!("CARGO_MANIFEST_DIR")).args(CAPTURE).args(more).arg("--quiet");
     let output = program.envs(environment.iter().copied()).output().unwrap();
     assert!(output.status.success(), "{more:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -121,7 +119,7 @@ fn local_times_are_those_of_the_zone() {
     assert!(far.lines().next().unwrap().ends_with(" (XXX, UTC+14:00)"), "{far}");
     let lines = printed(&["-t", "local", "-c", "1", "--oneline"], &[("TZ", "XXX-14")]);
     assert!(lines.contains(&format!(" {:02}:", hour(&far))), "{lines}");
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     let output =
         program.current_dir(env!("CARGO_MANIFEST_DIR")).args(CAPTURE).args(["-t", "local"]).env("TZ", "No/Where");
     let output = output.output().unwrap();
@@ -131,7 +129,7 @@ fn local_times_are_those_of_the_zone() {
 
 #[test]
 fn what_is_said_of_many_fields_is_said_once() {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     let program = program.current_dir(env!("CARGO_MANIFEST_DIR")).args(["captures/moul/moss_full.pcapng", "-q"]);
     let output =
         program.args(["--keys", "keys/moss_auth_key.der", "--keys", "keys/moss_game_key.der"]).output().unwrap();

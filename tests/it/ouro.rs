@@ -3,7 +3,6 @@
 
 use std::io::Read;
 use std::net::SocketAddr;
-use std::process::Command;
 
 use moulsniff::capture::Moment;
 use moulsniff::out::json::{JsonOptions, JsonWriter};
@@ -24,7 +23,7 @@ fn tables() -> Tables {
 }
 
 fn records(arguments: &[&str]) -> Vec<Value> {
-    let output = Command::new(env!("CARGO_BIN_EXE_moulsniff")).args(arguments).output().unwrap();
+    let output = crate::common::program().args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -428,7 +427,7 @@ fn commands_the_wiki_describes_only_lack_their_number() {
     assert!(tables.type_named("DBGAMECLIENT_CHECK_NAME").is_some());
     let shown = records(&["decode", "--type", "DBGAMECLIENT_CHECK_NAME", "--json", "4e6f76610004"]);
     assert_eq!(shown[0]["value"], serde_json::json!({"name": "Nova", "temp_lock": 1}));
-    let checked = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
+    let checked = crate::common::program()
         .args(["tables", "show", "DBGAMECLIENT_CHECK_NAME", "--tables"])
         .arg(&table)
         .output()

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use crate::common::file;
 
@@ -21,7 +21,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn run(dir: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_moulsniff")).current_dir(dir).args(words).output().unwrap()
+    crate::common::program().current_dir(dir).args(words).output().unwrap()
 }
 
 /// What is in a folder, links not followed.
@@ -134,7 +134,7 @@ fn standard_output_is_no_input_either() {
     let dir = folder("stdout");
     let size = fs::metadata(dir.join("a.pcapng")).unwrap().len();
     let to = fs::OpenOptions::new().append(true).open(dir.join("a.pcapng")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut command = crate::common::program();
     let status = command.current_dir(&dir).args(["a.pcapng", "--json", "-q"]).stdout(to).status().unwrap();
     assert_eq!(status.code(), Some(2));
     assert_eq!(fs::metadata(dir.join("a.pcapng")).unwrap().len(), size);

@@ -1,6 +1,6 @@
 //! Protocols that table files declare as a whole: each works in every command as if it were built in.
 
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::{Duration, Instant};
 
 use moulsniff::examples::run_examples;
@@ -13,7 +13,7 @@ const TINY: [&str; 2] = ["--tables", "tests/data/tinychat.table"];
 const CAPTURE: &str = "tests/data/tinychat.pcap";
 
 fn moulsniff(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_moulsniff")).current_dir(file("")).args(words).output().unwrap()
+    crate::common::program().current_dir(file("")).args(words).output().unwrap()
 }
 
 /// What the program prints; it must succeed.

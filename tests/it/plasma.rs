@@ -7,7 +7,6 @@
 //! client writes it, and those that libHSPlasma (`hs`) and DIRTSAND (`ds`) write in another form.
 
 use std::io::Read;
-use std::process::Command;
 
 use moulsniff::out::problem_text;
 use moulsniff::proto::{load_tables, protocol_named};
@@ -304,10 +303,7 @@ fn cut_anywhere_nothing_is_read_beyond_the_end() {
 
 /// A buffer read as `plCreatable`: its message, and the notes.
 fn message(hex: &str) -> (Value, Vec<Value>) {
-    let output = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
-        .args(["decode", "--type", "plCreatable", "--json", hex])
-        .output()
-        .unwrap();
+    let output = crate::common::program().args(["decode", "--type", "plCreatable", "--json", hex]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut read: Value = serde_json::from_slice(&output.stdout).unwrap();
     let notes = read["problems"].as_array().cloned().unwrap_or_default();
@@ -354,10 +350,7 @@ fn the_clients_own_ride_is_not_noted_and_a_plain_one_is() {
 #[test]
 fn what_no_program_knows_is_noted() {
     for (ty, hex) in [("plGenericType", "2a"), ("proEventData", "63000000")] {
-        let output = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
-            .args(["decode", "--type", ty, "--json", hex])
-            .output()
-            .unwrap();
+        let output = crate::common::program().args(["decode", "--type", ty, "--json", hex]).output().unwrap();
         let read: Value = serde_json::from_slice(&output.stdout).unwrap();
         let text = read["problems"][0]["text"].as_str().unwrap_or("nothing");
         assert!(text.contains("that no program knows"), "{ty}: {text}");

@@ -3,7 +3,6 @@
 
 use crate::common::{self, on_a_terminal};
 use std::path::PathBuf;
-use std::process::Command;
 
 /// A capture of some size: one that comes again and again as further sections, which pcapng allows.
 fn large(name: &str) -> PathBuf {
@@ -22,7 +21,7 @@ fn a_terminal_is_told_how_far_reading_has_come() {
     let beside = std::fs::read(&out).unwrap();
     assert!(shown.contains('%') && shown.contains("messages") && shown.contains("left"), "{shown}");
     // Without a terminal there is nothing but the summary, and the results are the same.
-    let plain = Command::new(program).arg(&capture).arg("--json").output().unwrap();
+    let plain = crate::common::program().arg(&capture).arg("--json").output().unwrap();
     assert_eq!(plain.stdout, beside);
     assert_eq!(String::from_utf8_lossy(&plain.stderr).lines().count(), 1);
     let quiet = on_a_terminal(&command("--quiet")).unwrap();
@@ -34,7 +33,7 @@ fn results_on_the_same_terminal_come_in_whole_lines() {
     let (capture, program) = (large("progress-same.pcapng"), env!("CARGO_BIN_EXE_moulsniff"));
     let command = format!("{program} {} --json -Y 'event == stream_end and from == server'", capture.display());
     let Some(shown) = on_a_terminal(&command) else { return };
-    let plain = Command::new("sh").args(["-c", &format!("{command} 2>/dev/null")]).output().unwrap();
+    let plain = crate::common::shell().args(["-c", &format!("{command} 2>/dev/null")]).output().unwrap();
     let expected = String::from_utf8(plain.stdout).unwrap();
     assert!(expected.lines().count() > 10);
     for line in expected.lines() {

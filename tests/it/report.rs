@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +14,7 @@ use crate::common;
 
 fn page(name: &str, arguments: &[&str]) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(common::file("")).arg("report").args(arguments).args(["--quiet", "-o"]).arg(&path);
     let output = program.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -23,7 +22,7 @@ fn page(name: &str, arguments: &[&str]) -> String {
 }
 
 /// A data block of the page, opened.
-fn block(page: &str, id: &str) -> Vec<u8> {
+pub fn block(page: &str, id: &str) -> Vec<u8> {
     let start = format!("<script type=\"application/octet-stream\" id=\"{id}\">");
     let from = page.find(&start).unwrap_or_else(|| panic!("no block {id}")) + start.len();
     let text = page[from..].split_once("</script>").unwrap().0;

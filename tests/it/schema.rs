@@ -3,7 +3,6 @@
 //! `SCHEMA=write cargo test --test it schema` rewrites `docs/json.schema.json`; read the difference before committing it.
 
 use std::collections::HashSet;
-use std::process::Command;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
@@ -38,7 +37,7 @@ const CAPTURES: &[(&str, &[&str])] = &[
 ];
 
 fn run(words: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut command = crate::common::program();
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).args(words).output().unwrap();
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
@@ -207,7 +206,7 @@ fn differences_are_as_the_schema_says() {
     let (one, sum) = (Schema::of("json.schema.json#/$defs/diff"), Schema::of("json.schema.json#/$defs/diff_sum"));
     for [a, b] in [["golden.pcap", "changed.pcap"], ["clear.pcapng.gz", "nagus.pcapng"]] {
         let (a, b) = (format!("captures/moul/{a}"), format!("captures/moul/{b}"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+        let mut command = crate::common::program();
         command.current_dir(env!("CARGO_MANIFEST_DIR"));
         let output = command.args(["diff", &a, &b, "--json", "-q", "--keys", "keys/nagus.ini"]).output().unwrap();
         assert_eq!(output.status.code(), Some(4));

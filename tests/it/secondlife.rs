@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::process::Command;
 
 use serde_json::Value;
 
 fn moulsniff(arguments: &[&str]) -> Vec<Value> {
-    let output = Command::new(env!("CARGO_BIN_EXE_moulsniff")).args(arguments).output().unwrap();
+    let output = crate::common::program().args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

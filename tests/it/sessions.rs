@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
 const FULL: [&str; 3] = ["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini"];
 
 fn run(arguments: &[&str]) -> Output {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null()).args(arguments).arg("--quiet");
     program.output().unwrap()
 }
@@ -169,7 +169,7 @@ fn the_commands_of_the_page_print_something() {
     assert!(commands.len() >= 7, "{commands:?}");
     for command in commands {
         let line = format!("{} {command} --quiet", env!("CARGO_BIN_EXE_moulsniff"));
-        let mut shell = Command::new("sh");
+        let mut shell = crate::common::shell();
         let output = shell.current_dir(env!("CARGO_MANIFEST_DIR")).args(["-c", &line]).output().unwrap();
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         // Every request of this session got its reply.

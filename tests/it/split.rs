@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -16,7 +15,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn split(captures: &[&str], more: &[&str], to: &PathBuf) -> Vec<PathBuf> {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(common::file("")).arg("split").args(captures).args(more).arg("-o").arg(to);
     let output = program.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -62,7 +61,7 @@ fn a_capture_is_no_part_of_itself() {
     let input = to.join("part-00.pcapng");
     fs::copy(common::file("captures/moul/kind_gate.pcap"), &input).unwrap();
     let before = fs::read(&input).unwrap();
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     let output = program.arg("split").arg(&input).args(["--into", "2", "-o"]).arg(&to).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(fs::read(&input).unwrap(), before);

@@ -1,7 +1,6 @@
 //! `stats`: what it counts against what the records say, and how its tables look.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -12,7 +11,7 @@ const OPENSIM: &str = "captures/secondlife/opensim.pcapng.gz";
 const KEYS: &[&str] = &["keys/dirtsand.ini"];
 
 fn printed(words: &[&str]) -> String {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     let output = program.current_dir(file("")).arg("stats").args(words).arg("--quiet").output().unwrap();
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

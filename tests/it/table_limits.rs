@@ -129,7 +129,7 @@ fn pipes_by_name_and_endless_tables_are_not_read() {
         &["decode", "intermud3", "00", "--tables", pipe],
         &["diff", golden, golden, "--ignore-file", pipe],
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_moulsniff")).args(words).current_dir(file("")).output().unwrap();
+        let output = crate::common::program().args(words).current_dir(file("")).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
         assert!(said.contains("a named pipe or a device, which is not read"), "{words:?}: {said}");
@@ -151,11 +151,8 @@ fn an_error_about_another_kind_of_file_shows_nothing_of_it() {
         assert!(!error.contains("secret"), "{error}");
         assert!(error.contains("no table file"), "{error}");
     }
-    let program = Command::new(env!("CARGO_BIN_EXE_moulsniff"))
-        .args(["tables", "check", "keys/dirtsand.ini"])
-        .current_dir(file(""))
-        .output()
-        .unwrap();
+    let program =
+        crate::common::program().args(["tables", "check", "keys/dirtsand.ini"]).current_dir(file("")).output().unwrap();
     let said = String::from_utf8_lossy(&program.stderr).into_owned();
     assert_eq!(said, "moulsniff: keys/dirtsand.ini:1:1: this is no table file: those begin with `protocol NAME`\n");
 }

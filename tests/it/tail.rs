@@ -25,7 +25,7 @@ struct Following {
 
 impl Following {
     fn of(path: &Path) -> Following {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+        let mut command = crate::common::program();
         command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--tail").arg(path).args(["--keys", KEYS, "--json"]);
         let mut program = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = lines(program.stdout.take().unwrap());
@@ -162,7 +162,7 @@ fn a_ring_of_files_is_followed_and_what_was_removed_unread_is_said() {
 
 #[test]
 fn a_capture_and_a_growing_one_exclude_each_other() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut command = crate::common::program();
     let output = command.args(["--tail", "x.pcap", "y.pcap"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);

@@ -36,7 +36,7 @@ fn program(times: usize) -> Command {
         .collect();
     captures.sort();
     assert!(captures.len() > 10, "the captures are gone");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut command = crate::common::program();
     command.current_dir(file("")).arg("--quiet");
     for _ in 0..times {
         command.args(&captures);
@@ -161,7 +161,7 @@ fn each_message_is_out_before_the_next_frame(capture: &str, threads: &str) {
 /// out; at the end what no frame stands in.
 fn each_message_is_out(capture: &str, (frames, end): (Vec<&[u8]>, &[u8]), threads: &str) {
     let program = |from: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+        let mut command = crate::common::program();
         let keys = ["--keys", "keys/dirtsand.ini", "--keys", "keys/nagus.ini"];
         command.current_dir(file("")).args([from, "--json", "--quiet", "--threads", threads]).args(keys);
         command

@@ -1,6 +1,6 @@
 //! What `sessions` tells of MOUL's captures: who it was, where it stopped, what was refused, and whose streams are whose.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::cut::{frame_ends, read};
 const MOSS: [&str; 3] = ["keys/moss_auth_key.der", "keys/moss_game_key.der", "keys/moss_gatekeeper_key.der"];
 
 fn printed(command: &[&str], keys: &[&str]) -> String {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut program = crate::common::program();
     program.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null()).args(command).arg("-q");
     for key in keys {
         program.args(["--keys", key]);

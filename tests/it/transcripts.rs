@@ -82,7 +82,8 @@ fn every_command(page: &str, least: usize) {
         // Names of files that are written are the run's own: nothing is written over.
         let command = format!("moulsniff {}", words.collect::<Vec<_>>().join(" "))
             .replace("OUT.pcapng", &format!("OUT-{run}.pcapng"));
-        let done = Command::new("sh").args(["-c", &command]).env("PATH", &path).current_dir(&folder).output().unwrap();
+        let done =
+            crate::common::shell().args(["-c", &command]).env("PATH", &path).current_dir(&folder).output().unwrap();
         assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
         run += 1;
     }
@@ -101,11 +102,11 @@ fn every_transcript_has_its_test() {
 fn check(name: &str) {
     let path = file(name);
     let kept = std::fs::read_to_string(&path).unwrap();
-    hold(&path, &played(&kept), "TRANSCRIPTS");
+    hold(&path, &played(&kept, &run), "TRANSCRIPTS");
 }
 
-/// The text with every console block played again.
-fn played(text: &str) -> String {
+/// The text with every console block played again; `run` is what a command prints, or nothing where it cannot be run.
+pub fn played(text: &str, run: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -133,26 +134,26 @@ fn run(command: &str) -> Option<String> {
             return None;
         }
     }
+    let mut shell = crate::common::shell();
+    shell.current_dir(file(""));
+    Some(printed_by(shell, &command.replace("cargo run --release -- ", "moulsniff ")))
+}
+
+/// What a command prints in a shell in which `moulsniff` is the program: standard output, standard error, and the status where it is not 0.
+pub fn printed_by(mut shell: Command, command: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_moulsniff")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
-    let command = command.replace("cargo run --release -- ", "moulsniff ");
-    let shell = Command::new("sh")
-        .args(["-c", &command])
-        .env("PATH", path)
-        .env_remove("COLUMNS")
-        .env_remove("NO_COLOR")
-        .current_dir(file(""))
-        .output()
-        .unwrap();
-    let mut out = String::from_utf8(shell.stdout).unwrap();
-    out.push_str(&String::from_utf8(shell.stderr).unwrap());
+    shell.args(["-c", command]).env("PATH", path).env_remove("COLUMNS").env_remove("NO_COLOR");
+    let done = shell.output().unwrap();
+    let mut out = String::from_utf8(done.stdout).unwrap();
+    out.push_str(&String::from_utf8(done.stderr).unwrap());
     if !out.is_empty() && !out.ends_with('\n') {
         out.push('\n');
     }
-    match shell.status.code() {
+    match done.status.code() {
         Some(0) => {}
         Some(n) => out.push_str(&format!("[exit {n}]\n")),
         None => out.push_str("[killed]\n"),
     }
-    Some(out.lines().map(|l| format!("{}\n", l.trim_end())).collect())
+    out.lines().map(|l| format!("{}\n", l.trim_end())).collect()
 }

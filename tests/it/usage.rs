@@ -12,7 +12,7 @@ const GATE: &str = "captures/moul/kind_gate.pcap";
 const KEYS: &str = "keys/dirtsand.ini";
 
 fn program(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
+    let mut command = crate::common::program();
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(words);
     command
 }

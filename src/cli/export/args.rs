@@ -31,6 +31,16 @@ impl ExportCommand {
         }
     }
 
+    /// The same, to be changed.
+    pub fn read_mut(&mut self) -> &mut ReadArgs {
+        match self {
+            ExportCommand::Files(args) => &mut args.read,
+            ExportCommand::Vault(args) => &mut args.read,
+            ExportCommand::Chat(args) => &mut args.read,
+            ExportCommand::Messages(args) => &mut args.read,
+        }
+    }
+
     /// Its name with the command before it.
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,7 +1,9 @@
 //! Parses expressions, and explains what cannot be parsed. Paths and values have files of their own.
 
+mod named;
 mod value;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::hints;
@@ -27,6 +29,10 @@ pub(super) struct Remarks {
     pub(super) notes: Vec<String>,
     /// Names that are probably mistakes.
     pub(super) doubts: Vec<FilterError>,
+    /// What the names stand for that were used, by these with their `@`.
+    pub(super) used: BTreeMap<String, String>,
+    /// How often names were used.
+    uses: usize,
 }
 
 /// What is known of the values at a path.
@@ -42,7 +48,7 @@ pub(super) enum PathTarget {
 
 /// Parses an expression.
 pub(super) fn expression(text: &str, names: &FilterNames<'_>) -> ParseResult<(BooleanExpr, Remarks)> {
-    let mut parser = FilterParser { text, at: 0, names, remarks: Remarks::default() };
+    let mut parser = FilterParser::new(text, names);
     parser.skip_blanks();
     if parser.rest().is_empty() {
         return Err(parser.wrong(0..0, "an empty filter; one looks like message == \"Auth2Cli_AcctLoginReply\""));
@@ -56,19 +62,9 @@ pub(super) fn expression(text: &str, names: &FilterNames<'_>) -> ParseResult<(Bo
 
 /// Parses paths separated by commas.
 pub(super) fn paths(text: &str, names: &FilterNames<'_>) -> ParseResult<(Vec<Path>, Remarks)> {
-    let mut parser = FilterParser { text, at: 0, names, remarks: Remarks::default() };
-    let mut paths = Vec::new();
-    loop {
-        parser.skip_blanks();
-        paths.push(parser.path()?.0);
-        parser.skip_blanks();
-        if parser.rest().is_empty() {
-            return Ok((paths, parser.remarks));
-        }
-        if !parser.take(",") {
-            return Err(parser.wrong(parser.at..text.len(), "expected a comma between columns"));
-        }
-    }
+    let mut parser = FilterParser::new(text, names);
+    let paths = parser.path_list()?;
+    Ok((paths, parser.remarks))
 }
 
 pub(super) struct FilterParser<'a> {
@@ -77,9 +73,35 @@ pub(super) struct FilterParser<'a> {
     pub(super) at: usize,
     pub(super) names: &'a FilterNames<'a>,
     pub(super) remarks: Remarks,
+    /// The names whose texts this one stands in, the outermost first.
+    within: Vec<&'a str>,
 }
 
 impl<'a> FilterParser<'a> {
+    fn new(text: &'a str, names: &'a FilterNames<'a>) -> FilterParser<'a> {
+        FilterParser { text, at: 0, names, remarks: Remarks::default(), within: Vec::new() }
+    }
+
+    /// All paths to the end, separated by commas.
+    fn path_list(&mut self) -> ParseResult<Vec<Path>> {
+        let mut paths = Vec::new();
+        loop {
+            self.skip_blanks();
+            if self.rest().starts_with('@') {
+                paths.extend(self.named_columns()?);
+            } else {
+                paths.push(self.path()?.0);
+            }
+            self.skip_blanks();
+            if self.rest().is_empty() {
+                return Ok(paths);
+            }
+            if !self.take(",") {
+                return Err(self.wrong(self.at..self.text.len(), "expected a comma between columns"));
+            }
+        }
+    }
+
     pub(super) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
@@ -155,9 +177,10 @@ impl<'a> FilterParser<'a> {
             self.skip_blanks();
             return Ok(inner);
         }
-        let test = self.test()?;
+        let named = self.rest().starts_with('@');
+        let condition = if named { self.named_filter(depth)? } else { self.test()? };
         self.skip_blanks();
-        Ok(test)
+        Ok(condition)
     }
 
     fn test(&mut self) -> ParseResult<BooleanExpr> {

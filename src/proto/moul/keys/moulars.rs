@@ -5,6 +5,7 @@ use super::error::{KeyError, KeyPlace};
 use super::ini::{THREE, client_line};
 use super::service::KeyService;
 use super::text::{KeyFileContents, KeyPart, Pairs, lines};
+use crate::captured::line_and_column;
 use toml::de::{DeTable, DeValue};
 
 /// Reads `auth.n`, `auth.k` and so on of `[crypt_keys]`, however TOML lets them be written.
@@ -84,10 +85,7 @@ fn read_table(file: &str, text: &str, part: &str, base: usize, pairs: &mut Pairs
 
 /// The line and column of a byte.
 fn place(text: &str, at: usize) -> KeyPlace {
-    let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let before = text.get(..at).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let (line, column) = line_and_column(text, at);
     KeyPlace::Line { line, column }
 }
 

@@ -1,0 +1,134 @@
+//! The configuration file: what somebody would otherwise type each time. `docs/settings.md` describes it.
+//!
+//! What is typed replaces what the file says, and so does an option's environment variable. The file is looked for by commands that use
+//! something of it, after the command line was checked: so nothing in it can make a mistake of what was typed.
+
+mod place;
+mod read;
+mod show;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::args::{Cli, Command, KeysCommand, ReadArgs, TablesCommand, TimeWord};
+use super::error::CliError;
+use super::files;
+use crate::filter::NamedExpressions;
+pub(super) use place::config_path;
+pub(super) use show::run;
+
+/// The largest configuration file, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// What the configuration file says.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Config {
+    /// The file, where there is one that is read or that no output may replace.
+    path: Option<PathBuf>,
+    /// The options that name files.
+    files: Vec<FilesOfConfig>,
+    /// The form of times.
+    time: Option<TimeOfConfig>,
+    /// Filters and columns that have names.
+    named: NamedExpressions,
+}
+
+/// The form of times that the file asks for.
+#[derive(Clone, Copy, Debug)]
+struct TimeOfConfig {
+    form: TimeWord,
+    /// The line of the file, from 1.
+    line: usize,
+}
+
+/// An option that names files, as the file has it.
+#[derive(Clone, Debug)]
+struct FilesOfConfig {
+    /// The option, without its hyphens.
+    option: String,
+    /// The files, from the folder of the configuration file if the path is a relative one.
+    paths: Vec<PathBuf>,
+    /// The line of the file, from 1.
+    line: usize,
+}
+
+/// Brings the file's values into what was typed, where the command uses them.
+///
+/// # Errors
+/// The file cannot be read, or is not what a configuration file is.
+pub(super) fn fill(cli: &mut Cli) -> Result<(), CliError> {
+    if cli.reading().no_config {
+        return Ok(());
+    }
+    let uses = uses_config(cli);
+    let Some(path) = config_path().filter(|path| is_there(path)) else { return Ok(()) };
+    let config = if uses { Config::load(&path)? } else { Config { path: Some(path), ..Config::default() } };
+    config.fill(cli.reading_mut());
+    Ok(())
+}
+
+/// Whether a command does something with the values. Others know the file only as one that they must not write over.
+fn uses_config(cli: &Cli) -> bool {
+    match &cli.command {
+        None => !cli.read.list_interfaces,
+        Some(Command::Tables(tables)) => {
+            matches!(tables, TablesCommand::List { .. } | TablesCommand::Show { .. } | TablesCommand::Lua)
+        }
+        Some(Command::Keys(keys)) => matches!(keys, KeysCommand::Inject { .. }),
+        Some(Command::Split(_) | Command::Config(_) | Command::Man { .. } | Command::Completions { .. }) => false,
+        Some(_) => true,
+    }
+}
+
+/// Whether there is a file to be read. One in a folder that this user may not enter is somebody else's: `HOME` may be another user's.
+fn is_there(path: &Path) -> bool {
+    match fs::symlink_metadata(path) {
+        Ok(_) => true,
+        Err(error) => {
+            !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
+        }
+    }
+}
+
+impl Config {
+    /// Reads the file.
+    fn load(path: &Path) -> Result<Config, CliError> {
+        const WHAT: &str = "a configuration file";
+        let name = files::name(path);
+        if fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+            let text = format!("{name}: expected {WHAT}, found a folder, a named pipe or a device, which is not read");
+            return Err(CliError::Unreadable(text));
+        }
+        let bytes = files::read(path, WHAT, MOST_BYTES)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let config = read::parse(&name, folder, &bytes)?;
+        Ok(Config { path: Some(path.to_path_buf()), ..config })
+    }
+
+    /// Sets what was not typed, and what no environment variable says.
+    fn fill(self, args: &mut ReadArgs) {
+        for files in &self.files {
+            let place = self.place(files.line);
+            if files.option == read::TABLES {
+                if args.tables.is_empty() {
+                    args.tables.clone_from(&files.paths);
+                    args.config.tables_place = Some(place);
+                }
+            } else {
+                args.protocols.fill(&files.option, &files.paths, &place);
+            }
+        }
+        if let Some(time) = self.time {
+            args.time.get_or_insert(time.form);
+        }
+        args.config.path = self.path;
+        args.config.named = self.named;
+    }
+
+    /// A line of the file, for people.
+    fn place(&self, line: usize) -> String {
+        let name = self.path.as_deref().map(files::name).unwrap_or_default();
+        format!("{name}, line {line}")
+    }
+}
