@@ -85,8 +85,8 @@ impl InfoWriter<'_, '_, '_> {
     /// The field of a structure with a name. Counts are among its spans only, and may be asked for too.
     fn member(&self, at: u32, name: Sym) -> Option<u32> {
         let tree = self.source.tree;
-        let member = tree.members(at).find(|(_, node)| node.name == name);
-        member.or_else(|| tree.children(at).find(|(_, node)| node.name == name)).map(|(index, _)| index)
+        let child = || tree.children(at).find(|(_, node)| node.name == name).map(|(index, _)| index);
+        tree.member(at, name).or_else(child)
     }
 
     /// Appends a value; whether there is anything that tells something.
@@ -140,10 +140,10 @@ impl InfoWriter<'_, '_, '_> {
             return false;
         }
         // An object's first field is its class, where a number says which class it is; its layout is that of a node inside.
-        let line = self.layout_of(node).and_then(|layout| layout.info.as_deref());
-        match line {
+        let layout = self.layout_of(node);
+        match layout.and_then(|layout| layout.info.as_deref()) {
             Some(line) => self.line(line, index, depth + 1, out),
-            None => self.family(index, depth, out),
+            None => self.family(index, layout, depth, out),
         }
     }
 
@@ -154,14 +154,17 @@ impl InfoWriter<'_, '_, '_> {
         }
     }
 
-    /// An object of a class told by number: the class, and the class's line.
-    fn family(&self, index: u32, depth: usize, out: &mut String) -> bool {
+    /// An object of a class told by number: the class, and the class's line, which `own`, the layout of the node, has not.
+    fn family(&self, index: u32, own: Option<&Layout>, depth: usize, out: &mut String) -> bool {
         let InfoSource { tables, tree, .. } = self.source;
         let Some((first, class)) = tree.members(index).next() else { return false };
         let Some(name) = tables.symbols(class.ty).and_then(|symbols| symbols.get(class.value)) else {
             return self.value(first, depth + 1, out);
         };
         out.push_str(&name.name);
+        if own.is_some_and(|own| tables.name(own.name) == name.name) {
+            return true;
+        }
         let layout = tables.type_named(&name.name).and_then(|ty| match tables.type_def(ty)?.read {
             ReadAs::Layout { layout, .. } => tables.layout(layout),
             _ => None,

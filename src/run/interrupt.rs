@@ -20,7 +20,8 @@ pub fn watch_signals() {
 }
 
 fn exit() {
-    output_file::exit_without_unfinished(INTERRUPTED)
+    output_file::remove_unfinished();
+    std::process::exit(INTERRUPTED);
 }
 
 /// Whether the end was requested.

@@ -4,6 +4,7 @@
 //! protocols nor outputs: names and types are numbers here ([`Sym`], [`TypeRef`]) that the tables give meaning to.
 
 mod link;
+mod naming;
 mod outline;
 mod parts;
 mod problem;
@@ -15,10 +16,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use link::{LinkKind, RecordLink};
+use naming::NamingFields;
 pub use outline::Outline;
 pub use parts::TreeParts;
 pub use problem::{Problem, ProblemCounts, ProblemText, Severity};
-pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii};
+pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii, is_inverted_utf8};
 pub use walk::{Children, Members, Walk};
 
 /// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from there on one of the tree's own.
@@ -147,6 +149,7 @@ pub struct Tree {
     names: Vec<(u32, u32)>,
     /// All [`mark`]s any node may have had since the tree was cleared.
     seen: u8,
+    naming: NamingFields,
 }
 
 /// How a tree looked at some moment, to come back to it.
@@ -184,6 +187,7 @@ impl Tree {
         self.text.clear();
         self.names.clear();
         self.seen = 0;
+        self.naming.clear();
     }
 
     /// How many bytes its content takes.
@@ -194,6 +198,7 @@ impl Tree {
             + self.made.iter().take(self.made_used).map(|(bytes, _)| bytes.len()).sum::<usize>()
             + self.text.len()
             + size_of_val(self.names.as_slice())
+            + self.naming.size()
     }
 
     /// How many bytes are allocated for it.
@@ -204,6 +209,7 @@ impl Tree {
             + self.made.iter().map(|(bytes, _)| bytes.capacity()).sum::<usize>()
             + self.text.capacity()
             + self.names.capacity() * size_of::<(u32, u32)>()
+            + self.naming.allocated()
     }
 
     /// Whether every captured byte is certain to be in a field of its own: nothing opaque, undecoded or in a buffer of its own.
@@ -228,8 +234,9 @@ impl Tree {
 
     /// The node at an index, to be changed.
     pub fn get_mut(&mut self, index: u32) -> Option<&mut Node> {
-        // The caller may set any mark through the reference.
+        // The caller may set any mark and any type through the reference.
         self.seen = u8::MAX;
+        self.naming.set_complete(false);
         self.nodes.get_mut(index as usize)
     }
 
@@ -296,6 +303,7 @@ impl Tree {
     /// Forgets the nodes from an index on.
     pub fn cut(&mut self, index: u32) {
         self.nodes.truncate(index as usize);
+        self.naming.cut(index);
     }
 
     /// The children of a node, with their indices.
@@ -358,6 +366,7 @@ impl Tree {
     /// Forgets all that came since a checkpoint.
     pub fn back_to(&mut self, to: Checkpoint) {
         self.nodes.truncate(to.nodes);
+        self.naming.cut(to.node());
         self.problems.truncate(to.problems);
         self.made_used = to.made.min(self.made_used);
         self.text.truncate(to.text);

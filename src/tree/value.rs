@@ -70,6 +70,19 @@ pub fn is_inverted_ascii(bytes: &[u8]) -> bool {
     }
 }
 
+/// Whether bytes are UTF-8 once inverted.
+pub fn is_inverted_utf8(bytes: &[u8]) -> bool {
+    // Nearly all names are short: looked at whole they take a third of the instructions that pieces take.
+    let mut plain = [0; 64];
+    match plain.get_mut(..bytes.len()) {
+        Some(plain) => {
+            plain.iter_mut().zip(bytes).for_each(|(to, from)| *to = !from);
+            std::str::from_utf8(plain).is_ok()
+        }
+        None => decode_inverted_utf8(bytes, |_| {}),
+    }
+}
+
 /// Appends the text that some bytes are, and says whether they were valid. What is not valid becomes U+FFFD.
 pub fn decode_text(kind: TextKind, bytes: &[u8], out: &mut String) -> bool {
     decode_pieces(kind, bytes, |piece| out.push_str(piece))
@@ -90,11 +103,15 @@ pub fn decode_pieces(kind: TextKind, bytes: &[u8], mut to: impl FnMut(&str)) -> 
         TextKind::Utf16 => decode_utf16(bytes, 0, to),
         TextKind::Inverted16 => decode_utf16(bytes, 0xffff, to),
         TextKind::Inverted8 => {
-            if is_inverted_ascii(bytes) {
-                bytes.iter().for_each(|b| to(char::from(!*b).encode_utf8(&mut [0; 4])));
-                return true;
+            if !is_inverted_ascii(bytes) {
+                return decode_inverted_utf8(bytes, to);
             }
-            decode_inverted_utf8(bytes, to)
+            let mut plain = [0; 64];
+            for piece in bytes.chunks(plain.len()) {
+                plain.iter_mut().zip(piece).for_each(|(to, from)| *to = !from);
+                to(plain.get(..piece.len()).and_then(|ascii| std::str::from_utf8(ascii).ok()).unwrap_or_default());
+            }
+            true
         }
         TextKind::Owned => true,
     }
@@ -175,6 +192,11 @@ mod tests {
 
     #[test]
     fn inverted_text_of_any_length_is_what_it_was() {
+        let text = |kind, bytes: &[u8]| {
+            let read = text(kind, bytes);
+            assert!(kind != TextKind::Inverted8 || is_inverted_utf8(bytes) == read.1);
+            read
+        };
         for length in 0..140 {
             for odd in ["é", "Я", "€", "𝄞", "\u{fffd}"] {
                 let whole = "a".repeat(length) + &odd.repeat(50) + "z";

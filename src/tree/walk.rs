@@ -1,6 +1,6 @@
 //! Walking over what a node has below it.
 
-use super::{Node, Tree, mark};
+use super::{Node, Sym, Tree, mark};
 
 /// Iterates over the children of a node.
 pub struct Children<'a> {
@@ -54,6 +54,22 @@ impl Walk {
                 self.at = at + 1;
             }
         }
+    }
+}
+
+impl Tree {
+    /// The first field with a name among the fields of a structure. What is only a span is no field.
+    pub fn member(&self, parent: u32, name: Sym) -> Option<u32> {
+        let end = self.get(parent)?.end;
+        let mut at = parent + 1;
+        while at < end {
+            let node = self.get(at)?;
+            if node.name == name && !node.has(mark::SPAN | mark::SEE_THROUGH) {
+                return Some(at);
+            }
+            at = if node.has(mark::SEE_THROUGH) { at + 1 } else { node.end.max(at + 1) };
+        }
+        None
     }
 }
 

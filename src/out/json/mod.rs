@@ -231,10 +231,10 @@ impl JsonFormatter {
         }
         self.before_fields(message, view, annotations, w);
         w.fixed(b",\"fields\":");
-        self.state.too_deep = None;
+        self.state.depth.too_deep = None;
         self.fields(view, w);
         self.name_object(annotations, view, b",\"names\":{\"", w);
-        let too_deep = self.state.too_deep.take();
+        let too_deep = self.state.depth.too_deep.take();
         if !view.tree.problems().is_empty() || too_deep.is_some() {
             w.fixed(b",\"problems\":");
             self.problems(view, too_deep, w);

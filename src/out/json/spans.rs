@@ -55,7 +55,7 @@ fn span(
     let hidden = view.redact && node.has(mark::SECRET);
     if !hidden && depth >= MAX_SPAN_DEPTH && node.end > index + 1 {
         w.fixed(b",\"value\":");
-        too_deep_text(view, &mut state.too_deep, index, w);
+        too_deep_text(view, &mut state.depth.too_deep, index, w);
         return w.byte(b'}');
     }
     if hidden || !matches!(node.kind, Kind::Struct | Kind::List) {

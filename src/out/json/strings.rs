@@ -74,8 +74,8 @@ pub(super) fn decoded(w: &mut TextWriter<'_>, kind: TextKind, bytes: &[u8]) {
     while !rest.is_empty() {
         let (part, after) = rest.split_at(rest.len().min(PART));
         let good = match kind {
-            TextKind::Utf8 => plain(w, part, 0),
-            TextKind::Inverted8 => plain(w, part, u64::MAX),
+            TextKind::Utf8 => plain(w, part, 0) || unicode(w, part, 0),
+            TextKind::Inverted8 => plain(w, part, u64::MAX) || unicode(w, part, u64::MAX),
             TextKind::Latin1 => plain(w, part, 0) || latin(w, part, 0),
             // Latin-1 is what is not all ASCII.
             TextKind::InvertedLatin1 => latin(w, part, u64::MAX),
@@ -199,6 +199,24 @@ fn plain(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
         w.advance(bytes.len());
     }
     found == 0
+}
+
+/// The same for UTF-8 that is more than ASCII. A character that is cut in two is none.
+#[inline(never)]
+fn unicode(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
+    let Some(room) = w.spare::<PART>() else { return false };
+    let (words, rest) = bytes.as_chunks::<8>();
+    let all = words.iter().map(|word| u64::from_le_bytes(*word) ^ flip).chain([flipped(rest, flip)]);
+    let mut found = 0;
+    for (to, word) in room.as_chunks_mut::<8>().0.iter_mut().zip(all) {
+        found |= special_or_lead(word);
+        *to = word.to_le_bytes();
+    }
+    let good = found == 0 && room.get(..bytes.len()).is_some_and(|text| std::str::from_utf8(text).is_ok());
+    if good {
+        w.advance(bytes.len());
+    }
+    good
 }
 
 /// The same for Latin-1 that is more than ASCII, whose bytes become one or two.

@@ -35,6 +35,12 @@ pub(super) struct TooDeep {
 #[derive(Clone, Default)]
 pub(super) struct ValueState {
     pub(super) caches: TableCaches,
+    pub(super) depth: DepthState,
+}
+
+/// How deep the value lies that is being written. One structure, so that the loop over values needs one address for all of it.
+#[derive(Clone, Default)]
+pub(super) struct DepthState {
     /// What is open around the structure or list that is being written.
     open: Vec<OpenPart>,
     /// What of this message lies too deep for JSON, if anything does.
@@ -50,6 +56,8 @@ pub(super) const MAX_ENTRIES: usize = 248;
 pub(super) const ENTRIES_BESIDE: usize = 5;
 /// Levels around a message's fields (the record), and within an enum or flag set (its object, its names).
 const LEVELS_BESIDE: usize = 4;
+/// As long as fewer parts are open around a part, it is not too deep, even if all of them are objects.
+const NEVER_TOO_DEEP: usize = (MAX_ENTRIES - ENTRIES_BESIDE) / 2 - 1;
 
 /// A structure or a list that is being written.
 #[derive(Clone, Copy)]
@@ -68,7 +76,6 @@ enum Bracket {
 
 impl OpenPart {
     /// What jq has open of it.
-    #[inline(always)]
     fn entries(&self) -> usize {
         if self.bracket == Bracket::Object { 2 } else { 1 }
     }
@@ -91,6 +98,14 @@ impl OpenPart {
     fn end(self) -> u8 {
         self.bracket as u8
     }
+}
+
+/// Whether the last of these parts is too deep, with the ones that are open around them.
+#[cold]
+#[inline(never)]
+fn is_too_deep(open: &[OpenPart], last: [OpenPart; 2]) -> bool {
+    let entries: usize = open.iter().chain(&last).map(OpenPart::entries).sum();
+    open.len() >= MAX_DEPTH - LEVELS_BESIDE || ENTRIES_BESIDE + entries > MAX_ENTRIES
 }
 
 /// What is cached for `tables`; made when they are met first.
@@ -166,14 +181,13 @@ fn all_inside(
     let Some(node) = view.tree.get(index) else { return at };
     let mut w = TextWriter::new(scratch, at, out);
     let nodes = view.tree.nodes();
-    let (open, too_deep) = (&mut state.open, &mut state.too_deep);
+    let depth = &mut state.depth;
     let cache = cache(&mut state.caches, view.tables);
     let TableCache { labels, meanings, value_texts, .. } = cache;
     let (labels, meanings) = (labels.as_slice(), meanings.as_slice());
-    open.clear();
+    depth.open.clear();
     let mut here = OpenPart::new(index, node);
     let mut lead = here.lead();
-    let mut entries = ENTRIES_BESIDE + here.entries();
     loop {
         let Some((index, node)) = here.walk.next(nodes) else {
             if lead != b',' {
@@ -181,8 +195,7 @@ fn all_inside(
             }
             w.byte(here.end());
             lead = b',';
-            entries -= here.entries();
-            let Some(outer) = open.pop() else { return w.position() };
+            let Some(outer) = depth.open.pop() else { return w.position() };
             here = outer;
             continue;
         };
@@ -197,13 +210,12 @@ fn all_inside(
             number(view.tables, meaning_of(meanings, node), value_texts, node, &mut w);
         } else if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) {
             let inner = OpenPart::new(index, node);
-            if open.len() >= MAX_DEPTH - LEVELS_BESIDE || entries + inner.entries() > MAX_ENTRIES {
-                w.by_copy(|w| too_deep_text(view, too_deep, index, w));
+            if depth.open.len() >= NEVER_TOO_DEEP && is_too_deep(&depth.open, [here, inner]) {
+                w.by_copy(|w| too_deep_text(view, &mut depth.too_deep, index, w));
                 continue;
             }
-            open.push(here);
+            depth.open.push(here);
             here = inner;
-            entries += here.entries();
             lead = here.lead();
         } else {
             w.by_copy(|w| leaf(view, meaning_of(meanings, node), value_texts, node, w));

@@ -5,8 +5,9 @@ use std::collections::{HashMap, VecDeque};
 
 use super::annotation_store::AnnotationStore;
 use super::hashing::RandomSeed;
-use crate::table::{ReadAs, Tables, TypeDef};
-use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text, mark};
+use super::roles::{NAME, NUMBER, listed, roles, walk};
+use crate::table::Tables;
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
 /// How many names are remembered; beyond that the oldest are forgotten.
 const LIMIT: usize = 16_384;
@@ -15,12 +16,6 @@ const ASKED: usize = 2048;
 const ASKED_AT_ONCE: usize = 4;
 /// How many characters of a name are remembered.
 const LENGTH: usize = 64;
-
-/// The roles of a type, as bits: its values identify things, or name them.
-const NUMBER: u8 = 1;
-const NAME: u8 = 2;
-/// There may be such values within its values.
-const WITHIN: u8 = 4;
 
 /// Something that can have a name: the protocol's tables, the kind of thing, its number.
 type Nameable = (usize, Sym, u128);
@@ -80,21 +75,18 @@ impl NameInference {
             self.roles.len() - 1
         });
         let roles = self.roles.get(at).map_or(&[][..], |(_, roles)| roles);
-        let nodes = seen.tree.nodes();
-        let mut from = 0;
-        while let Some((index, node, role)) = next_with_role(nodes, from, roles) {
-            // Code that frames messages makes regions of its own around their fields.
-            let inside = role & WITHIN != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER);
-            from = if inside { index + 1 } else { node.end.max(index + 1) };
-            if role & (NUMBER | NAME) == 0 || node.has(mark::SPAN) {
-                continue;
-            }
+        let (numbers, texts) = (&mut self.numbers, &mut self.texts);
+        let mut add = |index: u32, node: &Node, role: u8| {
             if role & NUMBER != 0 {
-                self.numbers.push(index);
+                numbers.push(index);
             }
             if role & NAME != 0 && matches!(node.kind, Kind::Text(_)) {
-                self.texts.push(index);
+                texts.push(index);
             }
+        };
+        match seen.tree.naming() {
+            Some(naming) => listed(seen.tree, naming, roles, &mut add),
+            None => walk(seen.tree.nodes(), roles, &mut add),
         }
     }
 
@@ -131,20 +123,6 @@ impl NameInference {
                 self.known.give(seen, list, *kind, name, request);
             }
         }
-    }
-}
-
-/// The first node from an index on whose type has a role or that is looked into in any case, with its index and the type's role. What lies
-/// in the nodes before it is skipped with them. A loop of its own, since most nodes of most messages pass through it and through nothing else.
-#[inline(never)]
-fn next_with_role<'a>(nodes: &'a [Node], mut from: u32, roles: &[u8]) -> Option<(u32, &'a Node, u8)> {
-    loop {
-        let node = nodes.get(from as usize)?;
-        let role = roles.get(node.ty.0 as usize).copied().unwrap_or(0);
-        if role != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER) {
-            return Some((from, node, role));
-        }
-        from = node.end.max(from + 1);
     }
 }
 
@@ -229,50 +207,6 @@ impl KnownNames {
 /// Identifies tables by address: a number identifies a thing only within its protocol.
 fn tables_id(tables: &Tables) -> usize {
     std::ptr::from_ref(tables) as usize
-}
-
-/// The roles of each type of some tables.
-fn roles(tables: &Tables) -> Vec<u8> {
-    let defs: Vec<&TypeDef> = (0..).map_while(|ty| tables.type_def(TypeRef(ty))).collect();
-    let own = |def: &&TypeDef| {
-        let (number, name) = (u8::from(!def.ids.is_empty()), u8::from(!def.names.is_empty()));
-        (number * NUMBER) | (name * NAME)
-    };
-    let mut roles: Vec<u8> = defs.iter().map(own).collect();
-    // Nodes that code makes may have no type.
-    roles.iter_mut().take(1).for_each(|role| *role |= WITHIN);
-    // Each round finds the types one structure further out.
-    loop {
-        let mut more = false;
-        for (ty, def) in (0..).zip(&defs) {
-            let known = roles.get(ty as usize).is_some_and(|role| role & WITHIN != 0);
-            if !known && has_within(tables, TypeRef(ty), def, &roles) {
-                roles.iter_mut().skip(ty as usize).take(1).for_each(|role| *role |= WITHIN);
-                more = true;
-            }
-        }
-        if !more {
-            return roles;
-        }
-    }
-}
-
-/// Whether names or numbers may lie within a type's values, as far as `roles` say so of the types in it.
-fn has_within(tables: &Tables, ty: TypeRef, def: &TypeDef, roles: &[u8]) -> bool {
-    let any = |ty: TypeRef| roles.get(ty.0 as usize).is_some_and(|role| *role != 0);
-    match &def.read {
-        ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => any(*of),
-        ReadAs::Region(region) => region.inner.iter().any(|ty| any(*ty)),
-        ReadAs::Layout { .. } => tables.fields(ty).any(|(_, ty)| any(ty)),
-        ReadAs::Family(family) => tables.families().get(family.0 as usize).is_none_or(|family| {
-            let layouts = family.members.iter().filter_map(|(_, layout)| tables.layout(*layout));
-            any(family.of) || layouts.map(|layout| layout.ty).any(any)
-        }),
-        // Which types these have is known only when they are read.
-        ReadAs::Value(_) => true,
-        ReadAs::Native { .. } => !tables.is_text(ty),
-        _ => false,
-    }
 }
 
 /// Reads the first `LENGTH` characters of a text.

@@ -9,6 +9,7 @@ mod lines;
 mod links;
 mod meaning;
 mod problems;
+mod roles;
 mod value;
 
 use std::io::Write;

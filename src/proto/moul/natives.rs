@@ -5,7 +5,7 @@
 
 use super::latin::LATIN_1;
 use crate::table::{Call, Cursor, Native, Run, Stop, TreeSink};
-use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TextKind, decode_pieces, is_inverted_ascii, mark};
+use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark};
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 3] = {
@@ -71,7 +71,7 @@ fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &C
 #[cold]
 fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
     let taken_for_plain = bytes.first().is_some_and(|b| b & 0x80 == 0);
-    if decode_pieces(TextKind::Inverted8, bytes, |_| {}) {
+    if is_inverted_utf8(bytes) {
         let note = taken_for_plain.then_some("readers take this text for one that is not inverted");
         return (TextKind::Inverted8, note);
     }

@@ -67,6 +67,7 @@ struct Building {
     kept: Vec<(RunValue, u16)>,
     bytes: u32,
     checked: bool,
+    naming: Vec<u32>,
 }
 
 impl Building {
@@ -88,16 +89,19 @@ impl Building {
 
     /// The finished run; `next` is the step behind it.
     fn done(self, next: u32) -> FixedRun {
-        let Building { nodes, kept, bytes, checked } = self;
+        let Building { nodes, kept, bytes, checked, naming } = self;
         let marks = nodes.iter().fold(0, |all, t| all | t.node.marks);
         let bools = nodes.iter().filter(|t| t.node.kind == Kind::Bool).map(|t| t.value.at).collect();
-        FixedRun { bytes, next, marks, checked, nodes: nodes.into(), kept: kept.into(), bools }
+        FixedRun { bytes, next, marks, checked, nodes: nodes.into(), kept: kept.into(), bools, naming: naming.into() }
     }
 
     fn number(&mut self, name: Sym, ty: TypeRef, marks: u8, op: &TypeOp) -> RunValue {
         let bits = u32::from(op.scalar.size) * 8;
         let template = self.template(name, ty, marks, op.scalar.kind, bits);
         let value = RunValue { bits: op.scalar.bits(), ..template.value };
+        if op.naming {
+            self.naming.push(self.nodes.len() as u32);
+        }
         self.nodes.push(NodeTemplate { value, ..template });
         self.checked |= op.checked;
         self.bytes += u32::from(op.scalar.size);
@@ -124,6 +128,7 @@ impl Building {
             }
         }
         self.nodes.truncate(index);
+        self.naming.retain(|at| (*at as usize) < index);
         self.bytes = bytes;
         false
     }

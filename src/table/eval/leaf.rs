@@ -24,6 +24,9 @@ impl<T: TreeSink> Run<'_, T> {
     pub(super) fn quick_field(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
         let op = self.tables.type_op(field.ty);
         let field = Field { marks: field.marks | op.marks, ..field };
+        if op.naming {
+            self.tree.naming();
+        }
         match op.how {
             TypeOpKind::Little => self.little(cursor, field, &op),
             TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => self.composite(cursor, field, &op, frame),
@@ -168,6 +171,10 @@ impl<T: TreeSink> Run<'_, T> {
             return Err(Stop::Unknown);
         };
         self.node_limit(0)?;
+        if !code.text {
+            // Its code may add any nodes.
+            self.tree.set_naming(false);
+        }
         let call = Call { native, name, ty, marks, frame, depth: self.state.depth };
         let (start, node) = (cursor.pos(), self.tree.len());
         let result = read(self, cursor, &call);

@@ -43,6 +43,10 @@ pub trait TreeSink: Sized {
     fn amend(&mut self, index: u32, change: impl FnOnce(&mut Node));
     /// Forgets the nodes from an index on.
     fn cut(&mut self, index: u32);
+    /// The next field names a thing or is its number. Comes before the field's first node.
+    fn naming(&mut self);
+    /// Whether `naming` comes before every such field from now on.
+    fn set_naming(&mut self, is_complete: bool);
     /// Adds a problem.
     fn problem(&mut self, problem: Problem);
     /// What went wrong or is worth saying, in the order it was met.
@@ -84,7 +88,7 @@ impl TreeSink for Tree {
         Tree::len(self)
     }
 
-    #[inline]
+    #[inline(always)]
     fn leaf(&mut self, node: Node) -> u32 {
         Tree::leaf(self, node)
     }
@@ -97,6 +101,7 @@ impl TreeSink for Tree {
     #[inline]
     fn run(&mut self, fixed: &FixedRun, bytes: &[u8], start: u32, buffer: Buffer) {
         let first = Tree::len(self);
+        fixed.naming.iter().for_each(|at| self.add_naming(first + at));
         self.extend(fixed.marks, fixed.nodes.iter().map(|template| template.filled(bytes, start, first, buffer)));
     }
 
@@ -117,6 +122,15 @@ impl TreeSink for Tree {
     #[inline]
     fn cut(&mut self, index: u32) {
         Tree::cut(self, index);
+    }
+
+    #[inline]
+    fn naming(&mut self) {
+        self.add_naming(Tree::len(self));
+    }
+
+    fn set_naming(&mut self, is_complete: bool) {
+        Tree::set_naming(self, is_complete);
     }
 
     fn problem(&mut self, problem: Problem) {
@@ -205,6 +219,12 @@ impl TreeSink for Outline {
     fn cut(&mut self, index: u32) {
         Outline::cut(self, index);
     }
+
+    #[inline]
+    fn naming(&mut self) {}
+
+    #[inline]
+    fn set_naming(&mut self, _: bool) {}
 
     fn problem(&mut self, problem: Problem) {
         Outline::problem(self, problem);

@@ -59,6 +59,9 @@ impl<'t, T: TreeSink> Run<'t, T> {
                         at.next = fixed.next as usize;
                         continue;
                     }
+                    if op.naming {
+                        self.tree.naming();
+                    }
                     let field = Field { name: *name, ty: *ty, marks: *marks };
                     let begun = match op.how {
                         TypeOpKind::Little => Begun::Done(self.little(cursor, field, op)?),

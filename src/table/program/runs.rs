@@ -24,6 +24,8 @@ pub struct FixedRun {
     pub(crate) kept: Box<[(RunValue, u16)]>,
     /// Which of its bytes are booleans: values above 1 get a note.
     pub(crate) bools: Box<[u32]>,
+    /// Which of its nodes name things or are their numbers.
+    pub(crate) naming: Box<[u32]>,
 }
 
 /// A value of a run.

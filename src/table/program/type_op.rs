@@ -87,6 +87,8 @@ pub struct TypeOp {
     pub(crate) by: u32,
     /// Whether trees explain it.
     pub shown: bool,
+    /// Whether its values name things or are their numbers.
+    pub(crate) naming: bool,
 }
 
 impl TypeOp {
@@ -99,6 +101,7 @@ impl TypeOp {
         symbols: None,
         by: 0,
         shown: false,
+        naming: false,
     };
 
     /// The part of a definition that the inner loops need.
@@ -119,6 +122,7 @@ impl TypeOp {
             symbols: def.symbols,
             by,
             shown: def.shown.is_some(),
+            naming: !def.ids.is_empty() || !def.names.is_empty(),
         }
     }
 }

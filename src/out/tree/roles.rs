@@ -1,0 +1,130 @@
+//! Finds the fields of a message that name things or are their numbers, by their types. It knows tables and trees, and remembers nothing.
+
+use crate::table::{ReadAs, Tables, TypeDef};
+use crate::tree::{Node, Tree, TypeRef, mark};
+
+/// The roles of a type, as bits: its values identify things, or name them.
+pub(super) const NUMBER: u8 = 1;
+pub(super) const NAME: u8 = 2;
+/// There may be such values within its values.
+const WITHIN: u8 = 4;
+
+/// The roles of each type of some tables.
+pub(super) fn roles(tables: &Tables) -> Vec<u8> {
+    let defs: Vec<&TypeDef> = (0..).map_while(|ty| tables.type_def(TypeRef(ty))).collect();
+    let own = |def: &&TypeDef| {
+        let (number, name) = (u8::from(!def.ids.is_empty()), u8::from(!def.names.is_empty()));
+        (number * NUMBER) | (name * NAME)
+    };
+    let mut roles: Vec<u8> = defs.iter().map(own).collect();
+    // Nodes that code makes may have no type.
+    roles.iter_mut().take(1).for_each(|role| *role |= WITHIN);
+    // Each round finds the types one structure further out.
+    loop {
+        let mut more = false;
+        for (ty, def) in (0..).zip(&defs) {
+            let known = roles.get(ty as usize).is_some_and(|role| role & WITHIN != 0);
+            if !known && has_within(tables, TypeRef(ty), def, &roles) {
+                roles.iter_mut().skip(ty as usize).take(1).for_each(|role| *role |= WITHIN);
+                more = true;
+            }
+        }
+        if !more {
+            return roles;
+        }
+    }
+}
+
+/// Whether names or numbers may lie within a type's values, as far as `roles` say so of the types in it.
+fn has_within(tables: &Tables, ty: TypeRef, def: &TypeDef, roles: &[u8]) -> bool {
+    let any = |ty: TypeRef| roles.get(ty.0 as usize).is_some_and(|role| *role != 0);
+    match &def.read {
+        ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => any(*of),
+        ReadAs::Region(region) => region.inner.iter().any(|ty| any(*ty)),
+        ReadAs::Layout { .. } => tables.fields(ty).any(|(_, ty)| any(ty)),
+        ReadAs::Family(family) => tables.families().get(family.0 as usize).is_none_or(|family| {
+            let layouts = family.members.iter().filter_map(|(_, layout)| tables.layout(*layout));
+            any(family.of) || layouts.map(|layout| layout.ty).any(any)
+        }),
+        // Which types these have is known only when they are read.
+        ReadAs::Value(_) => true,
+        ReadAs::Native { .. } => !tables.is_text(ty),
+        _ => false,
+    }
+}
+
+/// Hands over the nodes whose types have roles, from among those that the tree lists.
+pub(super) fn listed(tree: &Tree, naming: &[u32], roles: &[u8], add: &mut impl FnMut(u32, &Node, u8)) {
+    let mut behind = 0;
+    for from in naming {
+        let mut index = behind.max(*from);
+        // A text's length may come before it.
+        while let Some(node) = tree.get(index) {
+            if !node.has(mark::SPAN) {
+                behind = index + 1;
+                add(index, node, roles.get(node.ty.0 as usize).copied().unwrap_or(0));
+                break;
+            }
+            index = node.end.max(index + 1);
+        }
+    }
+}
+
+/// Hands over the nodes whose types have roles, where the tree does not list them.
+pub(super) fn walk(nodes: &[Node], roles: &[u8], add: &mut impl FnMut(u32, &Node, u8)) {
+    let mut from = 0;
+    while let Some((index, node, role)) = next_with_role(nodes, from, roles) {
+        // Code that frames messages makes regions of its own around their fields.
+        let inside = role & WITHIN != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER);
+        from = if inside { index + 1 } else { node.end.max(index + 1) };
+        if !node.has(mark::SPAN) {
+            add(index, node, role);
+        }
+    }
+}
+
+/// The first node from an index on whose type has a role or that is looked into in any case, with its index and the type's role. What lies
+/// in the nodes before it is skipped with them. A loop of its own, since most nodes of most messages pass through it and through nothing else.
+#[inline(never)]
+fn next_with_role<'a>(nodes: &'a [Node], mut from: u32, roles: &[u8]) -> Option<(u32, &'a Node, u8)> {
+    loop {
+        let node = nodes.get(from as usize)?;
+        let role = roles.get(node.ty.0 as usize).copied().unwrap_or(0);
+        if role != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER) {
+            return Some((from, node, role));
+        }
+        from = node.end.max(from + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use crate::proto::{PROTOCOLS, load_tables};
+    use crate::table::{Evaluator, ExampleOf, Sender, parse_hex};
+
+    #[test]
+    fn a_tree_lists_what_a_walk_through_it_finds() {
+        let (mut tree, mut evaluator, mut all) = (Tree::new(), Evaluator::default(), 0);
+        for protocol in PROTOCOLS {
+            let tables = load_tables(*protocol, &[]).unwrap();
+            let roles = roles(&tables);
+            for example in tables.examples() {
+                let (ExampleOf::Message(id), Some(bytes)) = (example.of, parse_hex(&example.bytes)) else { continue };
+                let def = tables.message(id).unwrap();
+                let sender = usize::from(def.direction == Sender::Server);
+                evaluator.message(&tables, def.service, sender, &bytes, &mut tree);
+                let Some(naming) = tree.naming() else { continue };
+                let (mut of_tree, mut of_walk) = (Vec::new(), Vec::new());
+                listed(&tree, naming, &roles, &mut |index, _, role| of_tree.push((index, role & (NUMBER | NAME))));
+                walk(tree.nodes(), &roles, &mut |index, _, role| of_walk.push((index, role & (NUMBER | NAME))));
+                of_walk.retain(|found| found.1 != 0);
+                all += of_walk.len();
+                assert_eq!(of_tree, of_walk, "{}", tables.name(def.name));
+            }
+        }
+        assert!(all > 50, "{all}");
+    }
+}
