@@ -186,6 +186,7 @@ fn with_record(read: &Read, tables: &Tables, give: impl FnOnce(&Record<'_>)) {
         offset: 0,
         bytes: &sent.bytes,
         reply: None,
+        no_reply: false,
     };
     let client = ([127, 0, 0, 1], 50_000).into();
     let server = ([127, 0, 0, 1], 14_617).into();

@@ -96,6 +96,7 @@ pub fn filter(data: &[u8]) {
         offset: 404,
         bytes,
         reply: None,
+        no_reply: false,
     };
     filter.keeps(&record(Body::Message { message: &message, tables, tree }), Annotations::default());
     let kind = EventKind::Resync { passed_over: 7 };
@@ -163,6 +164,7 @@ pub fn filter_records(mut data: &[u8]) {
         offset: 0,
         bytes: &data[..length],
         reply: None,
+        no_reply: false,
     };
     let record = record(Body::Message { message: &message, tables, tree: &tree });
     let kept = || filter.keeps(&record, Annotations::default());

@@ -150,7 +150,7 @@ impl Output for ReportOutput {
                 let layout = def.and_then(|def| def.layout);
                 let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
                 write_info(source, &called, info);
-                facts.expects_reply = def.is_some_and(|def| def.expects_reply);
+                facts.expects_reply = def.is_some_and(|def| message.expects_reply(def));
                 let refused = def.and_then(|def| refused(def, tables, tree));
                 refusal = refused.map(|refused| refused.reason(message.name.raw()));
             }

@@ -70,7 +70,7 @@ impl Replies {
         if message.reply.is_some() || def.refusal != Refusal::Never {
             self.reply(known, counted);
         }
-        if def.expects_reply && counted {
+        if message.expects_reply(def) && counted {
             self.request(known);
         }
     }

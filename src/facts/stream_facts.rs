@@ -169,6 +169,7 @@ impl StreamFacts {
         let mut told = Told::default();
         self.remember_last(record, message);
         let Some((id, def)) = known_message(message.name, tables, tree) else { return told };
+        let asks = message.expects_reply(def);
         let refusal = refused(def, tables, tree).map(|refused| refused.reason(message.name.raw()));
         let known = MessageFacts { def, refusal: refusal.as_deref() };
         if let Some(request) = self.reply(seen, &known) {
@@ -185,18 +186,18 @@ impl StreamFacts {
         if refusal.is_none() {
             let own = self.own(seen);
             // Where this is a request, it is the reply that tells whether the client may call itself so.
-            if def.expects_reply {
+            if asks {
                 self.claim(own)
             } else {
                 told.identities.extend(self.take_in(own))
             }
-            self.place(seen, def.expects_reply);
+            self.place(seen, asks);
         }
-        let text = if def.expects_reply || def.step { text_of(seen, def) } else { String::new() };
+        let text = if asks || def.step { text_of(seen, def) } else { String::new() };
         if def.step {
             self.step(seen, &text);
         }
-        if def.expects_reply {
+        if asks {
             self.requests.sent += 1;
             self.waiting.ask(record.number, AskedRequest { id, at: record.at, text });
         }

@@ -128,7 +128,7 @@ pub(super) static KEYS: [RecordKey; 36] = [
     }),
     composite("sent_again", KeyParts::List(&["record", "elapsed_ms"]), |s| links(s, LinkKind::SentAgain)),
     composite("acknowledges", KeyParts::List(&["record", "elapsed_ms"]), |s| links(s, LinkKind::Acknowledges)),
-    key("expects_reply", KeyKind::Truth, |s| s.definition().filter(|def| def.expects_reply).map(|_| RecordValue::Bool(true))),
+    key("expects_reply", KeyKind::Truth, |s| s.expects_reply().then_some(RecordValue::Bool(true))),
     composite("refused", KeyParts::Object(&["field", "value", "name"]), |s| s.refused().map(RecordValue::Refused)),
     RecordKey { named: true, ..key("info", KeyKind::Text, |s| message(s).map(|_| RecordValue::Info)) },
     composite("fields", KeyParts::Fields, |s| tree(s).map(|_| RecordValue::Node(0))),

@@ -167,6 +167,12 @@ impl<'a> RecordScope<'a> {
         definition(message.name, tables, tree)
     }
 
+    /// Whether a reply to the message is promised.
+    pub(super) fn expects_reply(&self) -> bool {
+        let Body::Message { message, .. } = &self.record.body else { return false };
+        self.definition().is_some_and(|def| message.expects_reply(def))
+    }
+
     /// What the message says no with.
     pub(super) fn refused(&self) -> Option<Refused<'a>> {
         let view = self.message?;

@@ -67,6 +67,7 @@ struct OwnedMessage {
     offset: u64,
     bytes: Vec<u8>,
     reply: Option<Reply>,
+    no_reply: bool,
     /// Missing for a moment, until the pipeline hands it over.
     tree: Option<Tree>,
 }
@@ -422,8 +423,9 @@ impl OwnedRecord {
         let message;
         let body = match &self.body {
             OwnedBody::Message(own) => {
-                let OwnedMessage { number, offset, ref bytes, reply, .. } = *own;
-                message = Message { name: Captured::new(&own.name), number, service, from, offset, bytes, reply };
+                let OwnedMessage { number, offset, ref bytes, reply, no_reply, .. } = *own;
+                message =
+                    Message { name: Captured::new(&own.name), number, service, from, offset, bytes, reply, no_reply };
                 let tables = LazyTables::of(&self.context.tables, protocol)?.get();
                 Body::Message { message: &message, tables, tree: own.tree.as_ref()? }
             }
@@ -443,6 +445,7 @@ impl OwnedMessage {
             offset: message.offset,
             bytes: message.bytes.to_vec(),
             reply: message.reply,
+            no_reply: message.no_reply,
             tree,
         }
     }

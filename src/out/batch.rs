@@ -53,9 +53,21 @@ struct Head {
 }
 
 enum BatchedBody {
-    Message { name: Range, number: Option<u64>, offset: u64, bytes: Range, reply: Option<Reply>, fields: FieldsAt },
+    Message {
+        name: Range,
+        number: Option<u64>,
+        offset: u64,
+        bytes: Range,
+        reply: Option<Reply>,
+        no_reply: bool,
+        fields: FieldsAt,
+    },
     Event(usize),
-    StreamEnd { end: EndedBy, text: Range, counts: Counts },
+    StreamEnd {
+        end: EndedBy,
+        text: Range,
+        counts: Counts,
+    },
 }
 
 /// Where a batch has a message's fields.
@@ -167,9 +179,9 @@ impl Batch {
     fn message(&mut self, message: &Message<'_>, fields: FieldsAt) -> BatchedBody {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(message.bytes);
-        let Message { number, offset, reply, .. } = *message;
+        let Message { number, offset, reply, no_reply, .. } = *message;
         let (name, bytes) = (self.keep(message.name.raw()), (start, self.bytes.len()));
-        BatchedBody::Message { name, number, offset, bytes, reply, fields }
+        BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields }
     }
 
     fn head<B>(&mut self, record: &Record<'_, B>, what: BatchedBody) {
@@ -252,7 +264,7 @@ impl Batch {
         let service = self.text(head.service);
         let message;
         let body = match head.what {
-            BatchedBody::Message { name, number, offset, bytes, reply, fields } => {
+            BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields } => {
                 let Some(tables) = tables.of(protocol) else { return };
                 let (name, bytes) = (self.text(name), self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
                 let tree = match fields {
@@ -263,7 +275,7 @@ impl Batch {
                     }
                 };
                 let Some(tree) = tree else { return };
-                message = Message { name: Captured::new(name), number, service, from, offset, bytes, reply };
+                message = Message { name: Captured::new(name), number, service, from, offset, bytes, reply, no_reply };
                 Body::Message { message: &message, tables, tree }
             }
             BatchedBody::Event(at) => {
@@ -361,6 +373,7 @@ mod tests {
             offset: 0,
             bytes: &bytes,
             reply: None,
+            no_reply: false,
         };
         let mut batch = Batch::default();
         batch.outline(&Record {

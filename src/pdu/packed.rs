@@ -30,6 +30,7 @@ pub(super) const FROM_SERVER: u8 = 1;
 pub(super) const OVER_UDP: u8 = 2;
 pub(super) const HAS_NUMBER: u8 = 4;
 pub(super) const HAS_REPLY: u8 = 8;
+pub(super) const NO_REPLY: u8 = 16;
 
 /// The kinds, each at the place of its number.
 pub(super) const KINDS: [Kind; 23] = [
@@ -233,7 +234,8 @@ fn head(record: &Record<'_>, message: &Message<'_>, info: &str, out: &mut Vec<u8
         flag(record.from == Side::Server, FROM_SERVER)
             | flag(record.transport == Transport::Udp, OVER_UDP)
             | flag(message.number.is_some(), HAS_NUMBER)
-            | flag(message.reply.is_some(), HAS_REPLY),
+            | flag(message.reply.is_some(), HAS_REPLY)
+            | flag(message.no_reply, NO_REPLY),
     );
     put(out, record.stream.into());
     put(out, record.number);

@@ -1,7 +1,8 @@
 //! Reads a packed tree back. What it says is checked before anything trusts it: a file comes from anybody.
 
 use super::packed::{
-    FROM_SERVER, HAS_NUMBER, HAS_REPLY, KINDS, LINKS, MAGIC, ORIGINS, OVER_UDP, SEVERITIES, is_owned, is_place,
+    FROM_SERVER, HAS_NUMBER, HAS_REPLY, KINDS, LINKS, MAGIC, NO_REPLY, ORIGINS, OVER_UDP, SEVERITIES, is_owned,
+    is_place,
 };
 use crate::leb128::{Leb128Reader, unzigzag};
 use crate::session::{Reply, Side, Transport};
@@ -38,6 +39,8 @@ pub struct PackedHead<'a> {
     pub number: Option<u64>,
     /// The record it answers, of the capture that was exported.
     pub reply: Option<Reply>,
+    /// No reply to it is promised, whatever its table says of such messages.
+    pub no_reply: bool,
 }
 
 /// A packed tree of which the head was read.
@@ -71,9 +74,11 @@ impl<'a> Unpacked<'a> {
             true => Some(Reply { record: reader.number()?, nanos: unzigzag(reader.number()?) }),
             false => None,
         };
+        let no_reply = has(NO_REPLY);
         let from = if has(FROM_SERVER) { Side::Server } else { Side::Client };
         let transport = if has(OVER_UDP) { Transport::Udp } else { Transport::Tcp };
-        let head = PackedHead { fingerprint, from, transport, stream, record, offset, service, name, number, reply };
+        let head =
+            PackedHead { fingerprint, from, transport, stream, record, offset, service, name, number, reply, no_reply };
         Some(Unpacked { head, rest: reader })
     }
 

@@ -204,7 +204,7 @@ impl Emit for RecordEmitter<'_> {
         let Some(def) = tables.message(id) else { return true };
         let service = tables.service(def.service).map_or("", |service| &service.name);
         let (name, number) = (Captured::new(tables.name(def.name)), def.number);
-        let message = &Message { name, number, service, from, offset: 0, bytes, reply: None };
+        let message = &Message { name, number, service, from, offset: 0, bytes, reply: None, no_reply: false };
         let (src, dst) = Self::from_to(from, self.ends);
         let record = Record {
             number: 0,

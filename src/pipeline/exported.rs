@@ -192,6 +192,7 @@ impl ExportedMessages {
             offset: head.offset,
             bytes: exported.packet.bytes,
             reply: self.reply(&head),
+            no_reply: head.no_reply,
         };
         let mut emitter = emitter(
             exported,
@@ -298,6 +299,7 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
         offset: head.map_or(0, |head| head.offset),
         bytes,
         reply: None,
+        no_reply: false,
     };
     emitter.message(at, &message, tables, Decoded::Tree(&mut shared.tree));
 }

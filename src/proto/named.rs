@@ -84,6 +84,7 @@ pub fn decode_named(
                     offset: at as u64,
                     bytes: rest.get(..length).unwrap_or(rest),
                     reply: None,
+                    no_reply: false,
                 };
                 take(&message, tables, &tree);
                 at += length.max(1);

@@ -2,7 +2,7 @@
 
 use super::{Counts, Moment, Options, PassedBytes, Secret, Side};
 use crate::captured::Captured;
-use crate::table::{MessageId, Tables};
+use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Outline, Tree};
 
 /// A message on its way out: what the tree does not say itself.
@@ -22,6 +22,15 @@ pub struct Message<'a> {
     pub bytes: &'a [u8],
     /// The record it answers and the time since.
     pub reply: Option<Reply>,
+    /// No reply to this one is promised, whatever its table says of such messages: a question that is passed on to all, or a message sent again.
+    pub no_reply: bool,
+}
+
+impl Message<'_> {
+    /// Whether the protocol promises a reply. `def` is what the message is in the tables.
+    pub fn expects_reply(&self, def: &MessageDef) -> bool {
+        def.expects_reply && !self.no_reply
+    }
 }
 
 /// The request that a message answers.

@@ -193,11 +193,11 @@ impl Requests {
         serial
     }
 
-    /// Bytes of a side, up to the frame of `at`, are lost or unreadable: there may have been replies among them. Requests of the other side up to that frame are
-    /// no longer called unanswered.
+    /// Bytes of a side that were sent before the frame of `at`, or in it, are lost or unreadable: there may have been replies among them. Requests of the
+    /// other side before that frame are no longer called unanswered.
     pub fn lose_replies(&mut self, from: Side, at: Moment) {
         let certain_from = from.other().of(&mut self.certain_from);
-        *certain_from = at.frame.saturating_add(1).max(*certain_from);
+        *certain_from = at.frame.max(*certain_from);
     }
 
     /// A side sends no more: reports the requests of the other side that it never answered, one event each, and one more where requests were forgotten. Requests
@@ -459,7 +459,7 @@ mod tests {
         requests.lose_replies(Side::Client, frame(1));
         assert_eq!(answered(&mut requests, RequestKey::NONE), Some(1), "the side that asked lost bytes");
         ask(&mut requests, 2, RequestKey::NONE);
-        requests.lose_replies(Side::Server, frame(2));
+        requests.lose_replies(Side::Server, frame(3));
         ask(&mut requests, 3, RequestKey::NONE);
         assert_eq!(answered(&mut requests, RequestKey::NONE), Some(3));
     }

@@ -285,6 +285,7 @@ impl TableSession {
             offset,
             bytes,
             reply: None,
+            no_reply: false,
         };
         if let (true, Some(outline)) = (outlined, &context.outline) {
             context.emit.message(at, &message, context.tables, Decoded::Outline(id, outline));

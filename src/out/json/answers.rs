@@ -24,7 +24,7 @@ impl JsonFormatter {
         let JsonView { tables, tree, bytes, redact } = *view;
         let def = definition(message.name, tables, tree);
         if let Some(def) = def {
-            if def.expects_reply {
+            if message.expects_reply(def) {
                 w.fixed(b",\"expects_reply\":true");
             }
             if let Some(refused) = refused(def, tables, tree) {

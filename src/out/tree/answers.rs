@@ -21,7 +21,7 @@ pub(super) fn answers(
 ) {
     let TreeView { tables, tree, bytes, redact } = *view;
     let Some(def) = definition(message.name, tables, tree) else { return w.byte(b'\n') };
-    if def.expects_reply {
+    if message.expects_reply(def) {
         w.fixed(b"   [expects a reply]");
     }
     if let Some(refused) = refused(def, tables, tree) {

@@ -130,6 +130,10 @@ impl I3Session {
         }
         let packet = found.message.map(|id| ReadPacket { id, from, at, bytes, tree: &*context.tree });
         let reply = packet.and_then(|packet| self.replies.answer(packet, tables));
+        let asked = packet.and_then(|packet| {
+            self.network.learn(packet.id, bytes, tables, packet.tree);
+            self.replies.as_request(packet)
+        });
         let message = Message {
             name: Captured::new(&self.name),
             number: None,
@@ -138,11 +142,8 @@ impl I3Session {
             offset,
             bytes,
             reply,
+            no_reply: asked.is_some_and(|asked| asked.answered),
         };
-        let asked = packet.and_then(|packet| {
-            self.network.learn(packet.id, bytes, tables, packet.tree);
-            self.replies.as_request(packet)
-        });
         let record = context.emit.message(at, &message, tables, Decoded::Tree(context.tree));
         if let Some(request) = asked {
             self.replies.remember(Request { record, ..request });

@@ -8,8 +8,8 @@ use super::recognise::is_http;
 use super::session::{MoulSession, Whole, message_name};
 use super::settings::MoulSettings;
 use super::unlock::{Encryption, KeyVerdict, Lock, unlock};
-use crate::session::Secret;
-use crate::table::{Outcome, ServiceId, Stop};
+use crate::session::{Answer, RequestKey, Secret};
+use crate::table::{MessageId, Outcome, ServiceId, Stop, Tables};
 use crate::tree::Sym;
 
 /// Bytes of a direction that may wait for its key to be settled.
@@ -73,6 +73,13 @@ impl MoulSession {
         false
     }
 
+    /// The server goes on, and leaves out its half of the key agreement.
+    fn agreed_silently(&mut self, at: Moment, tables: &Tables) {
+        self.agreed = true;
+        let asked: Vec<MessageId> = tables.message_named("Cli2Srv_Connect").into_iter().collect();
+        self.requests.answer(&Answer { from: Side::Server, answers: &asked, key: RequestKey::NONE, at, partial: false });
+    }
+
     pub(super) fn handshake(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
         // The service comes with the client's connect packet; until then the server's bytes mean nothing.
         if self.service.is_none() {
@@ -85,7 +92,7 @@ impl MoulSession {
             // MOSS without encryption answers with messages at once.
             half.stage = Stage::Waiting;
             if side == Side::Server {
-                self.agreed = true;
+                self.agreed_silently(at, context.tables);
             }
             return true;
         }
@@ -103,7 +110,7 @@ impl MoulSession {
                     }
                 }
                 let name = message_name(id, context.tables);
-                self.emit(side, Whole { name, number, id: None, length, outlined: false }, at, context);
+                self.emit(side, Whole { name, number, id: Some(id), length, outlined: false }, at, context);
                 if y_empty && self.agreed {
                     self.open(Encryption::Clear);
                 }

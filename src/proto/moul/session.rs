@@ -179,6 +179,7 @@ impl MoulSession {
             offset: half.stream.offset(),
             bytes,
             reply,
+            no_reply: false,
         };
         if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
             // Only messages without a transaction come as an outline.

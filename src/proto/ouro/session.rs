@@ -342,6 +342,7 @@ impl LinkSession {
             offset: received.offset,
             bytes: packet.bytes,
             reply,
+            no_reply: false,
         };
         let record = context.emit.message(received.at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(message) = known.filter(|id| self.requests.is_request(*id)) {

@@ -135,7 +135,9 @@ impl CircuitSession {
             // The datagrams that are missing before this one may have been replies.
             self.requests.lose_replies(from, at);
         }
-        let reply = ack.or_else(|| self.answer(read.message, from, bytes, at, context));
+        // What is sent again asks and answers nothing anew.
+        let again = context.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain);
+        let reply = if again { ack } else { ack.or_else(|| self.answer(read.message, from, bytes, at, context)) };
         self.life(from, bytes, at, &read, context);
         let Some(def) = context.tables.message(read.message) else {
             return;
@@ -148,10 +150,9 @@ impl CircuitSession {
             offset: 0,
             bytes,
             reply,
+            no_reply: again,
         };
-        let asked = self
-            .requests
-            .is_request(read.message)
+        let asked = (!again && self.requests.is_request(read.message))
             .then(|| transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE));
         let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(key) = asked {
@@ -202,8 +203,10 @@ impl CircuitSession {
         let Packet { sequence, .. } = read.packet;
         let resent = read.packet.has(packet::RESENT);
         if let Arrival::Again(first) = self.sent_by(from).arrive(sequence, resent) {
-            let elapsed = nanos.saturating_sub(first.nanos);
-            tree.link(LinkKind::SentAgain, 0, first.record, elapsed);
+            // Some viewers number another message alike.
+            if resent || first.number == read.number {
+                tree.link(LinkKind::SentAgain, 0, first.record, nanos.saturating_sub(first.nanos));
+            }
             if !resent {
                 let text = "record {a} had the same sequence number, and this is not marked as sent again";
                 let node = if read.packet.socks { 9 } else { 2 };
