@@ -77,7 +77,13 @@ impl MoulSession {
     fn agreed_silently(&mut self, at: Moment, tables: &Tables) {
         self.agreed = true;
         let asked: Vec<MessageId> = tables.message_named("Cli2Srv_Connect").into_iter().collect();
-        self.requests.answer(&Answer { from: Side::Server, answers: &asked, key: RequestKey::NONE, at, partial: false });
+        self.requests.answer(&Answer {
+            from: Side::Server,
+            answers: &asked,
+            key: RequestKey::NONE,
+            at,
+            partial: false,
+        });
     }
 
     pub(super) fn handshake(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
