@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::capture::Moment;
 pub use crate::session::Counts;
-use crate::session::{Event, EventKind, Message, Side, Transport};
+use crate::session::{Ends, Event, EventKind, Message, Side, Transport};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Outline, Tree};
 
@@ -69,6 +69,14 @@ impl RoundTrips {
 }
 
 impl<B> Record<'_, B> {
+    /// The addresses of the client and of the server.
+    pub fn ends(&self) -> Ends {
+        match self.from {
+            Side::Client => Ends { client: self.src, server: self.dst },
+            Side::Server => Ends { client: self.dst, server: self.src },
+        }
+    }
+
     /// Of `elapsed` nanoseconds that its sender took to reply: how many the network took, from the place of the capture to
     /// the sender and back; `None` where the capture does not show it.
     pub fn network(&self, elapsed: i64) -> Option<i64> {

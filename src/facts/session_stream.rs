@@ -40,6 +40,14 @@ pub struct SessionStream {
     pub tied_by: TiedBy,
 }
 
+impl SessionStream {
+    /// Nanoseconds from a message to its acknowledgement, on average; `None` where no message was acknowledged.
+    pub fn mean_acknowledgement(&self) -> Option<i64> {
+        let (count, sum) = self.acknowledged;
+        sum.checked_div(i64::try_from(count).ok()?)
+    }
+}
+
 /// What a stream belongs to its session by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TiedBy {

@@ -20,7 +20,7 @@ use crate::capture::{Moment, Time};
 use crate::record::{Body, Record};
 use crate::session::{EventKind, Side};
 use crate::table::{Tables, TypeDef};
-use crate::tree::TypeRef;
+use crate::tree::{ProblemCounts, TypeRef};
 
 /// A session is over when nothing came for this long, in nanoseconds of capture time.
 const IDLE: i64 = 600 * 1_000_000_000;
@@ -60,8 +60,8 @@ pub struct ClientSession {
     pub to_server: Latencies,
     /// The same to the client.
     pub to_client: Latencies,
-    /// Problems of its messages by severity: notes, warnings, errors.
-    pub problems: [u64; 3],
+    /// Problems of its messages by severity.
+    pub problems: ProblemCounts,
     /// What a person would tell of it, in order.
     pub story: Vec<StoryLine>,
     /// Steps that are left out of the story, because there are too many.
@@ -125,14 +125,14 @@ impl Sessions {
         stream.touch(record);
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let told = stream.message(&SeenMessage { record, message, tables, tree, called });
+                let identities = stream.message(&SeenMessage { record, message, tables, tree, called });
                 for line in self.chat.record(record, called, true) {
                     if line.side == Side::Client && line.relays.is_none() {
                         stream.said(&line);
                     }
                 }
                 self.telling.entry(record.protocol).or_insert_with(|| tells(tables));
-                for identity in told.identities {
+                for identity in identities {
                     self.identify(id, &identity);
                 }
             }
@@ -360,7 +360,7 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<ClientSession>
         requests: RequestCounts::default(),
         to_server: Latencies::default(),
         to_client: Latencies::default(),
-        problems: [0; 3],
+        problems: ProblemCounts::default(),
         story: Vec::new(),
         steps_left_out: 0,
         refusals: Vec::new(),
@@ -392,7 +392,7 @@ fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<ClientSession>
         session.unanswered.extend(stream.unanswered);
         session.places.extend(stream.places.into_iter().filter(|place| !place.pending));
         session.requests.add(&stream.requests);
-        session.problems.iter_mut().zip(stream.problems).for_each(|(sum, more)| *sum += more);
+        session.problems.add_counts(stream.problems);
         session.steps_left_out += stream.story.left_out;
         session.story.extend(stream.story.lines);
     }

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::capture::Moment;
 use crate::record::{Body, Counts, EndedBy, Record, RoundTrips};
-use crate::session::{Message, Side, Transport};
+use crate::session::{Ends, Message, Side, Transport};
 use crate::table::{FieldFacts, MessageDef, MessageId, PlaceRole, Sender};
-use crate::tree::{LinkKind, Node, Severity};
+use crate::tree::{LinkKind, Node, ProblemCounts};
 
 /// Identities, places and steps that are kept of one stream.
 const MAX_IDENTITIES: usize = 16;
@@ -50,7 +50,7 @@ pub(super) struct StreamFacts {
     /// What the place is called that the stream is about.
     place_name: Option<String>,
     pub(super) requests: RequestCounts,
-    pub(super) problems: [u64; 3],
+    pub(super) problems: ProblemCounts,
     pub(super) story: Story,
     /// Requests that were refused, and messages that refuse without having been asked.
     pub(super) refusals: Vec<StoryLine>,
@@ -59,7 +59,7 @@ pub(super) struct StreamFacts {
     pub(super) last_message: Option<LastMessage>,
     id: TransportStream,
     service: String,
-    ends: [SocketAddr; 2],
+    ends: Ends,
     how: EndedBy,
     messages: [u64; 2],
     bytes: Counts,
@@ -69,23 +69,13 @@ pub(super) struct StreamFacts {
     waiting: Waiting<AskedRequest>,
 }
 
-/// What a message told beyond its own stream.
-#[derive(Default)]
-pub(super) struct Told {
-    pub(super) identities: Vec<Identity>,
-}
-
 impl StreamFacts {
     pub(super) fn new(group: u64, record: &Record<'_>) -> Self {
-        let ends = match record.from {
-            Side::Client => [record.src, record.dst],
-            Side::Server => [record.dst, record.src],
-        };
+        let ends = record.ends();
         let id = (record.transport, record.stream);
-        let [_, server] = ends;
         let mut story = Story::default();
         if record.transport == Transport::Tcp {
-            let text = format!("connect to {} {server}", record.service);
+            let text = format!("connect to {} {}", record.service, ends.server);
             story.tell(StoryLine { text, ..line_of(id, record) });
         }
         StreamFacts {
@@ -102,7 +92,7 @@ impl StreamFacts {
             places: Vec::new(),
             place_name: None,
             requests: RequestCounts::default(),
-            problems: [0; 3],
+            problems: ProblemCounts::default(),
             story,
             refusals: Vec::new(),
             unanswered: Vec::new(),
@@ -129,8 +119,7 @@ impl StreamFacts {
     }
 
     pub(super) fn client(&self) -> SocketAddr {
-        let [client, _] = self.ends;
-        client
+        self.ends.client
     }
 
     /// Notes that a record of the stream came.
@@ -143,20 +132,13 @@ impl StreamFacts {
         }
     }
 
-    /// Takes a message in.
-    pub(super) fn message(&mut self, seen: &SeenMessage<'_, '_>) -> Told {
+    /// Takes a message in. Returns the identities that the client has from now on.
+    pub(super) fn message(&mut self, seen: &SeenMessage<'_, '_>) -> Vec<Identity> {
         let SeenMessage { record, message, tables, tree, .. } = *seen;
         if let Some(count) = self.messages.get_mut(record.from.index()) {
             *count += 1;
         }
-        for problem in tree.problems() {
-            let place = match problem.severity {
-                Severity::Note => 0,
-                Severity::Warning => 1,
-                Severity::Error => 2,
-            };
-            self.problems.iter_mut().skip(place).take(1).for_each(|count| *count += 1);
-        }
+        self.problems.add(tree.problems());
         for link in tree.links() {
             match link.kind {
                 LinkKind::SentAgain => self.sent_again += 1,
@@ -166,14 +148,14 @@ impl StreamFacts {
                 }
             }
         }
-        let mut told = Told::default();
+        let mut identities = Vec::new();
         self.remember_last(record, message);
-        let Some((id, def)) = known_message(message.name, tables, tree) else { return told };
+        let Some((id, def)) = known_message(message.name, tables, tree) else { return identities };
         let asks = message.expects_reply(def);
         let refusal = refused(def, tables, tree).map(|refused| refused.reason(message.name.raw()));
         let known = MessageFacts { def, refusal: refusal.as_deref() };
         if let Some(request) = self.reply(seen, &known) {
-            told.identities = self.settle_claims(request, refusal.is_none());
+            identities = self.settle_claims(request, refusal.is_none());
         }
         if message.reply.is_none()
             && let Some(why) = &refusal
@@ -189,7 +171,7 @@ impl StreamFacts {
             if asks {
                 self.claim(own)
             } else {
-                told.identities.extend(self.take_in(own))
+                identities.extend(self.take_in(own))
             }
             self.place(seen, asks);
         }
@@ -201,7 +183,7 @@ impl StreamFacts {
             self.requests.sent += 1;
             self.waiting.ask(record.number, AskedRequest { id, at: record.at, text });
         }
-        told
+        identities
     }
 
     fn remember_last(&mut self, record: &Record<'_>, message: &Message<'_>) {
@@ -332,7 +314,7 @@ impl StreamFacts {
     }
 
     pub(super) fn summary(&self) -> SessionStream {
-        let [client, server] = self.ends;
+        let Ends { client, server } = self.ends;
         SessionStream {
             id: self.id,
             service: self.service.clone(),

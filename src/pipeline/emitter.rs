@@ -156,10 +156,16 @@ impl RecordEmitter<'_> {
             Some(pseudonyms) => (pseudonyms.ends(self.ends), pseudonyms.moment(at)),
             None => (self.ends, at),
         };
+        let number = self.summary.records;
+        Record { number, at, ..self.unnumbered(from, ends, service, body) }
+    }
+
+    /// A record without its number and its moment.
+    fn unnumbered<'r, B>(&self, from: Side, ends: Ends, service: &'r str, body: B) -> Record<'r, B> {
         let (src, dst) = Self::from_to(from, ends);
         Record {
-            number: self.summary.records,
-            at,
+            number: 0,
+            at: Moment::default(),
             transport: self.key.transport,
             stream: self.key.number,
             src,
@@ -205,20 +211,7 @@ impl Emit for RecordEmitter<'_> {
         let service = tables.service(def.service).map_or("", |service| &service.name);
         let (name, number) = (Captured::new(tables.name(def.name)), def.number);
         let message = &Message { name, number, service, from, offset: 0, bytes, reply: None, no_reply: false };
-        let (src, dst) = Self::from_to(from, self.ends);
-        let record = Record {
-            number: 0,
-            at: Moment::default(),
-            transport: self.key.transport,
-            stream: self.key.number,
-            src,
-            dst,
-            from,
-            protocol: self.protocol,
-            service,
-            round_trips: self.round_trips,
-            body: Outlined { message, id, tables, outline },
-        };
+        let record = self.unnumbered(from, self.ends, service, Outlined { message, id, tables, outline });
         // A reply is tied to its request by what its record says.
         !def.answers.is_empty() || self.out.wants_tree(&record)
     }

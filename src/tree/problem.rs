@@ -16,6 +16,11 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// 0 for a note, 1 for a warning, 2 for an error.
+    pub fn index(self) -> u8 {
+        self as u8
+    }
+
     /// The word the outputs use.
     pub fn word(self) -> &'static str {
         match self {
@@ -51,6 +56,13 @@ impl ProblemCounts {
     /// Counts the problems of one message.
     pub fn add(&mut self, problems: &[Problem]) {
         problems.iter().for_each(|problem| self.count(problem.severity));
+    }
+
+    /// Adds the problems of other messages.
+    pub fn add_counts(&mut self, other: ProblemCounts) {
+        self.errors += other.errors;
+        self.warnings += other.warnings;
+        self.notes += other.notes;
     }
 }
 

@@ -27,7 +27,7 @@ use super::forms::{NodeForm, NodeForms, NumberKey, NumberTexts, has};
 use crate::leb128::{put, zigzag};
 use crate::proto::Message;
 use crate::table::Tables;
-use crate::tree::{Buffer, BufferOrigin, Kind, Node, Severity, Sym, TextKind, Tree, decode_text, mark};
+use crate::tree::{Buffer, BufferOrigin, Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
 /// Bytes of one buffer that a report holds; of longer ones the rest is counted.
 const MAX_BUFFER: usize = 64 << 10;
@@ -277,11 +277,7 @@ impl ChunkBuilder {
         let problems = source.tree.problems();
         self.put(problems.len() as u64);
         for problem in problems {
-            self.body.push(match problem.severity {
-                Severity::Note => 0,
-                Severity::Warning => 1,
-                Severity::Error => 2,
-            });
+            self.body.push(problem.severity.index());
             self.put(problem.node.into());
             self.put_text(&problem_text(problem, source.tables, source.tree));
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{ReportSession, RowFacts};
 use crate::capture::Time;
-use crate::proto::Side;
+use crate::proto::{Ends, Side};
 use crate::record::{Body, Record, event_word};
 
 /// Bits of a row's flags, as `data.js` knows them.
@@ -21,12 +21,8 @@ pub(super) mod flag {
     pub const UNANSWERED: u8 = 8;
     /// The protocol promises a reply.
     pub const EXPECTS: u8 = 16;
-    /// It has a problem of the severity note.
+    /// It has a problem of the severity note. The next bit is for a warning, the one above for an error.
     pub const NOTE: u8 = 32;
-    /// It has a warning.
-    pub const WARNING: u8 = 64;
-    /// It has an error.
-    pub const ERROR: u8 = 128;
 }
 
 /// More different reasons for refusals than this are not told apart.
@@ -152,10 +148,7 @@ impl ReportColumns {
             }
             return *known;
         }
-        let (client, server) = match record.from {
-            Side::Client => (record.src, record.dst),
-            Side::Server => (record.dst, record.src),
-        };
+        let Ends { client, server } = record.ends();
         self.streams.push(json!({
             "key": format!("{} {}", key.0, key.1), "transport": key.0, "number": key.1, "protocol": record.protocol,
             "service": record.service, "client": client.to_string(), "server": server.to_string(), "session": 0,

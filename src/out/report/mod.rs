@@ -25,7 +25,7 @@ use super::tree::Annotations;
 use crate::facts::Graph;
 use crate::record::{Body, Record};
 use crate::session::{Counts, Transport};
-use crate::tree::Severity;
+use crate::tree::ProblemCounts;
 use chunk::ChunkBuilder;
 use columns::{ReportColumns, flag};
 
@@ -110,7 +110,7 @@ pub struct ReportWriter<W: Write> {
     chunk: ChunkBuilder,
     chunks: u64,
     folded: u64,
-    problems: [u64; 3],
+    problems: ProblemCounts,
     requests: u64,
 }
 
@@ -134,7 +134,7 @@ impl<W: Write> ReportWriter<W> {
         out.write_all(head.replace("{{title}}", &title).as_bytes())?;
         let chunk = ChunkBuilder::new(options.redact);
         let info = DeflateEncoder::new(Vec::new(), Compression::fast());
-        let (columns, problems) = (ReportColumns::default(), [0; 3]);
+        let (columns, problems) = (ReportColumns::default(), ProblemCounts::default());
         Ok(ReportWriter { out, options, columns, info, chunk, chunks: 0, folded: 0, problems, requests: 0 })
     }
 
@@ -146,15 +146,8 @@ impl<W: Write> ReportWriter<W> {
         let mut flags = 0;
         match &record.body {
             Body::Message { tree, .. } => {
-                for problem in tree.problems() {
-                    let (count, bit) = match problem.severity {
-                        Severity::Note => (0, flag::NOTE),
-                        Severity::Warning => (1, flag::WARNING),
-                        Severity::Error => (2, flag::ERROR),
-                    };
-                    flags |= bit;
-                    self.problems.iter_mut().skip(count).take(1).for_each(|n| *n += 1);
-                }
+                self.problems.add(tree.problems());
+                flags |= tree.problems().iter().fold(0, |all, problem| all | flag::NOTE << problem.severity.index());
             }
             _ => flags |= flag::EVENT,
         }
@@ -188,11 +181,10 @@ impl<W: Write> ReportWriter<W> {
         let info = self.info.finish()?;
         write_block(&mut self.out, "data-info", &info)?;
         write_block(&mut self.out, "data-columns", &deflated(&self.columns.bytes())?)?;
-        let [note, warning, error] = self.problems;
         for (number, session) in (1..).zip(&about.sessions) {
             self.columns.tell_session(number, session);
         }
-        let bytes = about.bytes;
+        let (bytes, problems) = (about.bytes, self.problems);
         let sessions: Vec<Value> = about
             .sessions
             .iter()
@@ -207,7 +199,7 @@ impl<W: Write> ReportWriter<W> {
             "columns": self.columns.list(), "messages": self.columns.names(), "texts": self.columns.reasons(),
             "streams": self.columns.streams(), "requests": self.requests,
             "vault": vault::vault(&about.graph),
-            "problems": { "error": error, "warning": warning, "note": note },
+            "problems": { "error": problems.errors, "warning": problems.warnings, "note": problems.notes },
             "program": concat!("moulsniff ", env!("CARGO_PKG_VERSION")),
         });
         write_block(&mut self.out, "data-meta", &deflated(meta.to_string().as_bytes())?)?;

@@ -3,6 +3,7 @@
 use super::earlier;
 use crate::facts::{ClientSession, Identity, IdentityValue, Place, SessionStream, StoryLine, StoryOutcome, TiedBy};
 use crate::out::json::{JsonObject, json_list, json_object, json_round_trips, number, string};
+use crate::tree::ProblemCounts;
 
 /// Appends a session as one JSON object; `story` adds its story.
 pub fn session_json(session: &ClientSession, story: bool, out: &mut Vec<u8>) {
@@ -26,7 +27,7 @@ pub fn session_json(session: &ClientSession, story: bool, out: &mut Vec<u8>) {
             });
         }
         json_requests(session, o);
-        let [note, warning, error] = session.problems;
+        let ProblemCounts { errors: error, warnings: warning, notes: note } = session.problems;
         o.counts("problems", [("error", error), ("warning", warning), ("note", note)]);
         o.number("first_record", session.first_record);
         o.number("last_record", session.last_record);
@@ -116,10 +117,11 @@ fn json_stream(stream: &SessionStream, o: &mut JsonObject<'_>) {
     o.text("how", stream.how.word());
     json_round_trips(&stream.round_trips, o);
     o.counts("messages", [("client", client), ("server", server)]);
-    if let (count @ 1.., sum) = stream.acknowledged {
+    if let Some(mean) = stream.mean_acknowledgement() {
+        let (count, _) = stream.acknowledged;
         o.number("sent_again", stream.sent_again);
         o.number("acknowledgements", count);
-        o.milliseconds("mean_ack_ms", sum / i64::try_from(count).unwrap_or(i64::MAX));
+        o.milliseconds("mean_ack_ms", mean);
     }
     o.object("bytes", |o| o.bytes(stream.bytes));
     match stream.tied_by {

@@ -9,6 +9,7 @@ use crate::capture::Time;
 use crate::captured::escape;
 use crate::digits::milliseconds;
 use crate::facts::{ClientSession, Identity, IdentityValue};
+use crate::tree::ProblemCounts;
 pub use json::session_json;
 pub use text::session_text;
 
@@ -17,7 +18,7 @@ pub const SESSION_COLUMNS: &str = "session,protocol,client,who,start,end,duratio
 
 /// Appends a session as one line of comma-separated values.
 pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
-    let [note, warning, error] = session.problems;
+    let ProblemCounts { errors: error, warnings: warning, notes: note } = session.problems;
     let [client, server] = session.messages();
     let requests = &session.requests;
     let figure = |nanos: Option<i64>| nanos.map_or(String::new(), |nanos| milliseconds(nanos).to_string());

@@ -8,6 +8,7 @@ use crate::captured::escape;
 use crate::digits::milliseconds;
 use crate::facts::{ClientSession, StoryLine, StoryOutcome, TiedBy};
 use crate::record::EndedBy;
+use crate::tree::ProblemCounts;
 
 /// Refused requests and unanswered ones that are printed, of either kind.
 const TROUBLES: usize = 8;
@@ -42,8 +43,8 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
             stream.server,
             how_text(stream.how)
         );
-        if let (count @ 1.., sum) = stream.acknowledged {
-            let mean = milliseconds(sum / i64::try_from(count).unwrap_or(i64::MAX));
+        if let Some(mean) = stream.mean_acknowledgement() {
+            let (mean, (count, _)) = (milliseconds(mean), stream.acknowledged);
             let _ = writeln!(
                 out,
                 "            {} sent again, {count} acknowledgements after {mean} ms on average",
@@ -79,9 +80,8 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
         let _ = writeln!(out, "            of {} more it is not known: too many waited", session.forgotten);
     }
     network_text(session, out);
-    let [note, warning, error] = session.problems;
-    if note + warning + error > 0 {
-        let _ = writeln!(out, "  problems  {error} errors, {warning} warnings, {note} notes");
+    if session.problems != ProblemCounts::default() {
+        let _ = writeln!(out, "  problems  {}", session.problems);
     }
     let _ = writeln!(out, "  records   {} to {}", session.first_record, session.last_record);
     last_text(session, out);
