@@ -219,11 +219,7 @@ fn create_beside(target: &Path, access: Access) -> io::Result<(PathBuf, File)> {
     let folder = target.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
-    if access == Access::Owner {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
+    restrict(&mut options, access);
     let process = std::process::id();
     for _ in 0..NAMES_TRIED {
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -242,6 +238,19 @@ fn create_beside(target: &Path, access: Access) -> io::Result<(PathBuf, File)> {
     }
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many unfinished files (.moulsniff-*.part) are in its folder"))
 }
+
+/// Has a new file made so that only those can read it who may.
+#[cfg(unix)]
+fn restrict(options: &mut OpenOptions, access: Access) {
+    use std::os::unix::fs::OpenOptionsExt;
+    if access == Access::Owner {
+        options.mode(0o600);
+    }
+}
+
+/// Elsewhere a new file is as open as its folder.
+#[cfg(not(unix))]
+fn restrict(_: &mut OpenOptions, _: Access) {}
 
 /// Makes the new name last through a power failure, where the system can.
 fn sync_folder(target: &Path) {

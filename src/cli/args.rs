@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::export::ExportCommand;
+use super::offered::OfferedText;
 use super::read_args::TIME_HELP;
 pub use super::read_args::{ReadArgs, TimeWord, When};
 use super::size;
@@ -83,6 +84,7 @@ pub enum TablesCommand {
     /// List protocols, services, messages and types
     List {
         /// Only what contains this word
+        #[arg(value_parser = OfferedText::SERVICES, hide_possible_values = true)]
         word: Option<String>,
     },
     /// Show a message, structure or enum as the tables have it
@@ -149,6 +151,7 @@ pub enum SqlName {
 #[derive(Args, Debug)]
 pub struct DecodeArgs {
     /// PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client; intermud3 and secondlife alone (not with --type)
+    #[arg(value_parser = OfferedText::SENDERS, hide_possible_values = true)]
     pub name: Option<String>,
     /// The bytes in hex, blanks and colons ignored; without any they are read from standard input as they are
     pub hex: Vec<String>,

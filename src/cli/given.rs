@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 
 use super::error::CliError;
 use super::files;
@@ -169,7 +169,9 @@ fn argument(spec: &OptionSpec) -> Arg {
     };
     let arg = Arg::new(spec.name).long(spec.name).value_name(spec.value_name).help(help).global(spec.everywhere);
     match spec.kind {
-        OptionKind::Files(_) => arg.action(ArgAction::Append).value_parser(clap::value_parser!(OsString)),
+        OptionKind::Files(_) => {
+            arg.action(ArgAction::Append).value_parser(clap::value_parser!(OsString)).value_hint(ValueHint::AnyPath)
+        }
         OptionKind::Word(words) => {
             arg.default_value(words.first().copied().unwrap_or("")).value_parser(PossibleValuesParser::new(words))
         }

@@ -2,6 +2,7 @@
 
 mod args;
 mod checks;
+mod completions;
 mod config;
 mod decode;
 mod diff;
@@ -15,6 +16,7 @@ mod keys;
 mod load;
 mod named_sessions;
 mod nothing;
+mod offered;
 mod plan;
 mod pseudonyms;
 mod read;
@@ -124,12 +126,7 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
         Some(Command::Config(args)) => config::run(args, &cli.read),
         Some(Command::Man { command }) => man(command),
-        Some(Command::Completions { shell }) => {
-            // Into memory first: the crate would panic on a closed pipe.
-            let mut text = Vec::new();
-            clap_complete::generate(*shell, &mut command(), "moulsniff", &mut text);
-            print(&text)
-        }
+        Some(Command::Completions { shell }) => print(completions::script(*shell, command()).as_bytes()),
     }
 }
 
@@ -145,7 +142,10 @@ fn man(words: &[String]) -> Result<Status, CliError> {
         page = found;
     }
     let mut text = Vec::new();
-    clap_mangen::Man::new(page).render(&mut text).map_err(CliError::writing)?;
+    clap_mangen::Man::new(page)
+        .source(concat!("moulsniff ", env!("CARGO_PKG_VERSION")))
+        .render(&mut text)
+        .map_err(CliError::writing)?;
     print(&text)
 }
 

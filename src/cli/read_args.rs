@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::given::ProtocolArgs;
+use super::offered::OfferedText;
 use super::size::{self, Bound};
 use crate::filter::NamedExpressions;
 use crate::out::tree::TimeForm;
@@ -71,7 +72,7 @@ pub struct ReadArgs {
     #[arg(long, value_name = "FILE", global = true)]
     pub tables: Vec<PathBuf>,
     /// Decode a port's connections as a protocol, such as tcp:14000=moul
-    #[arg(long, value_name = "PORT=PROTOCOL")]
+    #[arg(long, value_name = "PORT=PROTOCOL", value_parser = OfferedText::PORTS, hide_possible_values = true)]
     pub decode_as: Vec<String>,
     /// Only the records an expression keeps, such as 'message == "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'
     #[arg(short = 'Y', long, value_name = "EXPR")]
