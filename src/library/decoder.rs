@@ -43,11 +43,23 @@ pub struct Decoder {
 
 impl Decoder {
     /// A decoder without keys, with the built-in tables and the bounds that the program has.
+    ///
+    /// ```
+    /// let records = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?;
+    /// assert_eq!(records.count(), 75);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new() -> Decoder {
         Decoder::default()
     }
 
     /// Adds a key file, or those of a folder, of any kind that the program's `--keys` takes.
+    ///
+    /// ```
+    /// let decoder = moulsniff::Decoder::new().keys("keys/shard.keys")?.keys("keys/dirtsand.ini")?;
+    /// assert!(decoder.open("captures/moul/kind_game.pcap").is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// The file cannot be read. What it holds is looked at when a capture is opened.
@@ -96,6 +108,13 @@ impl Decoder {
 
     /// Adds message tables from a file, or from the files of a folder that end in `.table`, as `--tables` does.
     ///
+    /// ```
+    /// let decoder = moulsniff::Decoder::new().tables("examples/protocols/redis.table")?;
+    /// let records = decoder.decode("redis", b"PING\r\n")?;
+    /// assert_eq!(records[0].protocol(), "redis");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// The file cannot be read. What it holds is looked at when a capture is opened.
     pub fn tables(mut self, path: impl AsRef<Path>) -> Result<Decoder, LibraryError> {
@@ -124,6 +143,13 @@ impl Decoder {
     }
 
     /// Decodes a port's connections as a protocol, whatever they look like: `tcp:14000=moul`.
+    ///
+    /// ```
+    /// let decoder = moulsniff::Decoder::new().decode_as("tcp:14617=moul");
+    /// let first = decoder.open("captures/moul/golden.pcap")?.next().ok_or("an empty capture")??;
+    /// assert_eq!(first.protocol(), "moul");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn decode_as(mut self, rule: impl Into<String>) -> Decoder {
         self.decode_as.push(rule.into());
         self
@@ -143,23 +169,49 @@ impl Decoder {
     }
 
     /// Hides what tables mark as a secret, in values, spans, JSON and trees.
+    ///
+    /// ```
+    /// let decoder = moulsniff::Decoder::new().redact().filter("message == Cli2Auth_AcctLoginRequest");
+    /// let login = decoder.open("captures/moul/golden.pcap")?.next().ok_or("no login")??;
+    /// assert!(login.json().contains("<redacted, "));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn redact(self) -> Decoder {
         Decoder { redact: true, ..self }
     }
 
     /// The largest message that is put together, in bytes (16 MiB). A larger one becomes an event `limit`.
+    ///
+    /// ```
+    /// let decoder = moulsniff::Decoder::new().max_message(1 << 20);
+    /// assert_eq!(decoder.open("captures/moul/golden.pcap")?.count(), 75);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn max_message(mut self, bytes: usize) -> Decoder {
         self.options.max_message = bytes;
         self
     }
 
     /// How many bytes of all streams together may wait for missing ones before them (32 MiB). Beyond, these are given up.
+    ///
+    /// ```
+    /// let decoder = moulsniff::Decoder::new().max_waiting(1 << 20);
+    /// assert_eq!(decoder.open("captures/moul/golden.pcap")?.count(), 75);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn max_waiting(mut self, bytes: usize) -> Decoder {
         self.limits.total_buffer = bytes;
         self
     }
 
     /// Opens a capture (pcap or pcapng; plain, gzip, or zstd with the feature `zstd`) and begins to decode it.
+    ///
+    /// ```
+    /// for record in moulsniff::Decoder::new().open("captures/moul/golden.pcap")? {
+    ///     println!("{}", record?.tree());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// There is no such file, or something that was given to the decoder is wrong. What is wrong further on in the capture comes as an item of the iterator.
@@ -169,6 +221,14 @@ impl Decoder {
 
     /// Opens several captures as one, in this order: streams go on from one to the next.
     ///
+    /// ```
+    /// let rotated = ["captures/moul/golden.pcap", "captures/moul/kind_game.pcap"];
+    /// let services: Vec<String> =
+    ///     moulsniff::Decoder::new().open_all(rotated)?.filter_map(Result::ok).map(|record| record.service().to_owned()).collect();
+    /// assert!(services.contains(&"auth".to_owned()) && services.contains(&"game".to_owned()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Something that was given to the decoder is wrong. A capture that cannot be read comes as an item of the iterator.
     pub fn open_all<P: AsRef<Path>>(&self, paths: impl IntoIterator<Item = P>) -> Result<Records, LibraryError> {
@@ -176,6 +236,12 @@ impl Decoder {
     }
 
     /// Decodes a capture while it comes from a reader, such as a pipe; `name` is its name in errors. Each record is there as soon as its last byte came.
+    ///
+    /// ```
+    /// let pipe = std::fs::File::open("captures/moul/golden.pcap")?;
+    /// assert_eq!(moulsniff::Decoder::new().read("a pipe", pipe)?.count(), 75);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Something that was given to the decoder is wrong.

@@ -23,6 +23,12 @@ pub struct LibraryError {
 }
 
 /// What sort of thing could not be read.
+///
+/// ```
+/// let error = moulsniff::Decoder::new().keys("nowhere.keys").err().ok_or("there is one")?;
+/// assert_eq!(error.kind(), moulsniff::ErrorKind::File);
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -46,6 +52,12 @@ impl LibraryError {
     }
 
     /// What sort of thing could not be read.
+    ///
+    /// ```
+    /// let error = moulsniff::Decoder::new().decode("moul.autz.client", &[]).err().ok_or("there is one")?;
+    /// assert_eq!(error.kind(), moulsniff::ErrorKind::Given);
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -79,11 +79,24 @@ pub struct FieldSpan {
 
 impl FieldSpan {
     /// The byte in which it begins.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().decode("moul.auth.client", &[0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0])?.remove(0);
+    /// let node = &record.spans()[2];
+    /// assert_eq!((node.name.as_str(), node.offset()), ("node_id", 6));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn offset(&self) -> u64 {
         self.first_bit / 8
     }
 
     /// How many bytes it touches.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().decode("moul.auth.client", &[0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0])?.remove(0);
+    /// assert_eq!(record.spans()[2].length(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn length(&self) -> u64 {
         (self.first_bit % 8 + self.bits).div_ceil(8)
     }

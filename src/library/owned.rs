@@ -1,19 +1,19 @@
 //! One record that the user owns: a message with its bytes and its tree, or an event. It is shown through the view that outputs have.
 
+mod about;
+
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::error::LibraryError;
 use super::fields::{FieldName, FieldProblem, FieldSpan, names_of, problems_of, spans_of};
 use super::values::{FieldValue, value_of};
 use crate::capture::Moment;
 use crate::captured::Captured;
-use crate::facts::{definition, refused};
 use crate::filter::Paths;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{AnnotationRange, AnnotationStore, Annotations, TreeOptions, TreeWriter};
-use crate::out::{Body, Counts, EndedBy, Paint, Record, event_word, format_time};
+use crate::out::{Body, Counts, EndedBy, Paint, Record};
 use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
 use crate::record::RoundTrips;
 use crate::table::Tables;
@@ -190,120 +190,6 @@ impl OwnedRecord {
         size_of::<OwnedRecord>() + own
     }
 
-    /// Its number, from 1, counted before any filter.
-    pub fn number(&self) -> u64 {
-        self.head.number
-    }
-
-    /// The number of the frame that completed it, from 1, as Wireshark numbers it; 0 for a message without a capture.
-    pub fn frame(&self) -> u64 {
-        self.head.at.frame
-    }
-
-    /// When that frame was captured.
-    pub fn time(&self) -> SystemTime {
-        let time = self.head.at.time;
-        let whole = Duration::from_secs(time.seconds.unsigned_abs());
-        let at = if time.seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
-        at.and_then(|at| at.checked_add(Duration::from_nanos(time.nanos.into()))).unwrap_or(UNIX_EPOCH)
-    }
-
-    /// The same in RFC 3339, with the capture's own number of decimals.
-    pub fn time_text(&self) -> String {
-        let mut text = String::new();
-        format_time(self.head.at.time, &mut text);
-        text
-    }
-
-    /// TCP or UDP.
-    pub fn transport(&self) -> Transport {
-        self.head.transport
-    }
-
-    /// The stream's number, from 0, as Wireshark counts the streams of a transport.
-    pub fn stream(&self) -> u32 {
-        self.head.stream
-    }
-
-    /// The sender.
-    pub fn src(&self) -> SocketAddr {
-        self.head.src
-    }
-
-    /// The receiver.
-    pub fn dst(&self) -> SocketAddr {
-        self.head.dst
-    }
-
-    /// Which side sent it.
-    pub fn from(&self) -> Side {
-        self.head.from
-    }
-
-    /// The protocol's name.
-    pub fn protocol(&self) -> &str {
-        self.head.protocol
-    }
-
-    /// The service's name; empty for a message without a capture.
-    pub fn service(&self) -> &str {
-        &self.head.service
-    }
-
-    /// The message's name; `None` for an event.
-    pub fn message(&self) -> Option<&str> {
-        self.owned_message().map(|message| message.name.as_str())
-    }
-
-    /// The event's name, such as `gap` or `stream_end`; `None` for a message.
-    pub fn event(&self) -> Option<&'static str> {
-        self.view(|record, _| event_word(&record.body)).filter(|word| !word.is_empty())
-    }
-
-    /// What an event says to people; `None` for a message.
-    pub fn text(&self) -> Option<&str> {
-        match &self.body {
-            OwnedBody::Message(_) => None,
-            OwnedBody::Event(event) => Some(&event.text),
-            OwnedBody::StreamEnd { text, .. } => Some(text),
-        }
-    }
-
-    /// The message's number as on the wire, where it has one.
-    pub fn type_number(&self) -> Option<u64> {
-        self.owned_message().and_then(|message| message.number)
-    }
-
-    /// The message's bytes, decrypted; empty for an event.
-    pub fn bytes(&self) -> &[u8] {
-        self.owned_message().map_or(&[], |message| &message.bytes)
-    }
-
-    /// Offset of the message's first byte in its direction of the stream; 0 in a datagram, and for an event.
-    pub fn offset(&self) -> u64 {
-        self.owned_message().map_or(0, |message| message.offset)
-    }
-
-    /// The number of the record that this one answers.
-    pub fn reply_to(&self) -> Option<u64> {
-        Some(self.owned_message()?.reply?.record)
-    }
-
-    /// The time since the record that this one answers.
-    pub fn elapsed(&self) -> Option<Duration> {
-        let nanos = self.owned_message()?.reply?.nanos;
-        Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
-    }
-
-    /// Why the message says no, in a word: the name of the result, or its number, or the message's own name. `None` if it does not.
-    pub fn refused(&self) -> Option<String> {
-        self.view(|record, _| {
-            let Body::Message { message, tables, tree } = &record.body else { return None };
-            let refused = refused(definition(message.name, tables, tree)?, tables, tree)?;
-            Some(refused.reason(message.name.raw()))
-        })?
-    }
-
     /// The first value at a path, with the paths of filters and columns: `fields.trans_id`, `fields.items[0].name`, `*.player_id`, `info`, `src`. `None` where the record has
     /// none, and for a path that is wrong.
     ///
@@ -339,6 +225,13 @@ impl OwnedRecord {
 
     /// All values at a path: with `[*]` or `*.` there may be several.
     ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// let results = record.all("*.name")?;
+    /// assert_eq!(results[0].as_str(), Some("kNetErrPlayerNotFound"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// The path is none, or has names that no table knows.
     pub fn all(&self, path: &str) -> Result<Vec<FieldValue>, LibraryError> {
@@ -364,26 +257,59 @@ impl OwnedRecord {
     }
 
     /// What is odd about the message, in its place; empty for an event.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// let strange = record.problems().iter().filter(|problem| problem.severity == moulsniff::Severity::Error).count();
+    /// assert_eq!(strange, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn problems(&self) -> Vec<FieldProblem> {
         self.view(|record, _| problems_of(record, self.context.redact)).unwrap_or_default()
     }
 
     /// What earlier records of the capture call the numbers and UUIDs in this message. Inferred, never on the wire.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(31).ok_or("none")??;
+    /// let names = record.names();
+    /// assert_eq!((names[0].field.as_str(), names[0].name.as_str()), ("player_int", "Ávätar Øne"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn names(&self) -> Vec<FieldName> {
         self.view(|record, annotations| names_of(record, annotations, self.context.redact)).unwrap_or_default()
     }
 
     /// Where each field lies in the bytes; the fields of the message, counts and gaps included, tile it exactly. Empty for an event.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().decode("moul.auth.client", &[0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0])?.remove(0);
+    /// let names: Vec<String> = record.spans().into_iter().map(|span| span.name).collect();
+    /// assert_eq!(names.last().map(String::as_str), Some("node_id"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn spans(&self) -> Vec<FieldSpan> {
         self.view(|record, _| spans_of(record)).unwrap_or_default()
     }
 
     /// The record as the program's `--json` prints it, on one line without its end.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().decode("moul.auth.client", &[0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0])?.remove(0);
+    /// assert!(record.json().ends_with(r#""fields":{"trans_id":7,"node_id":1001}}"#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn json(&self) -> String {
         self.json_with(false)
     }
 
     /// The record as the program's `--json --spans` prints it.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().decode("moul.auth.client", &[0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0])?.remove(0);
+    /// assert!(record.json_spans().contains(r#""offset":6,"length":4,"value":1001"#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn json_spans(&self) -> String {
         self.json_with(true)
     }
@@ -394,6 +320,12 @@ impl OwnedRecord {
     }
 
     /// The record as the program prints it for the eye: a line, and one for each field. It begins with the date where the record is the first of its day.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert!(record.tree().contains("kNetErrPlayerNotFound"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn tree(&self) -> String {
         let paint = Paint::new(false, Default::default());
         let mut writer = TreeWriter::new(TreeOptions { paint, redact: self.context.redact, ..TreeOptions::default() });

@@ -44,6 +44,14 @@ pub struct Records {
 }
 
 /// What was in a capture, in numbers.
+///
+/// ```
+/// let mut records = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?;
+/// assert_eq!(records.by_ref().count(), 75);
+/// let counts = records.counts().ok_or("not at the end")?;
+/// assert_eq!((counts.streams, counts.undecoded, counts.lost), (2, 0, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunCounts {
@@ -87,6 +95,14 @@ impl Records {
     }
 
     /// What was in the capture; `None` until the iterator has returned `None`.
+    ///
+    /// ```
+    /// let mut records = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?;
+    /// assert_eq!(records.counts(), None);
+    /// records.by_ref().for_each(drop);
+    /// assert_eq!(records.counts().map(|counts| counts.records), Some(75));
+    /// # Ok::<(), moulsniff::Error>(())
+    /// ```
     pub fn counts(&self) -> Option<RunCounts> {
         self.counts
     }

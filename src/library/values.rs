@@ -53,16 +53,36 @@ pub enum FieldValue {
 
 impl FieldValue {
     /// The number, also of an enum or of flags, if it fits.
+    ///
+    /// ```
+    /// use moulsniff::Value;
+    ///
+    /// assert_eq!(Value::Int(-7).as_i64(), Some(-7));
+    /// assert_eq!(Value::Enum { value: 14, name: None }.as_i64(), Some(14));
+    /// ```
     pub fn as_i64(&self) -> Option<i64> {
         self.integer().and_then(|number| i64::try_from(number).ok())
     }
 
     /// The same without a sign.
+    ///
+    /// ```
+    /// use moulsniff::Value;
+    ///
+    /// assert_eq!(Value::Int(1001).as_u64(), Some(1001));
+    /// assert_eq!(Value::Int(-7).as_u64(), None);
+    /// ```
     pub fn as_u64(&self) -> Option<u64> {
         self.integer().and_then(|number| u64::try_from(number).ok())
     }
 
     /// The number as a float.
+    ///
+    /// ```
+    /// use moulsniff::Value;
+    ///
+    /// assert_eq!(Value::Float(0.5).as_f64(), Some(0.5));
+    /// ```
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             FieldValue::Float(number) => Some(*number),
@@ -71,6 +91,12 @@ impl FieldValue {
     }
 
     /// The truth value.
+    ///
+    /// ```
+    /// use moulsniff::Value;
+    ///
+    /// assert_eq!(Value::Bool(true).as_bool(), Some(true));
+    /// ```
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             FieldValue::Bool(truth) => Some(*truth),
@@ -79,6 +105,12 @@ impl FieldValue {
     }
 
     /// The text, or the name of an enum's number.
+    ///
+    /// ```
+    /// use moulsniff::Value;
+    ///
+    /// assert_eq!(Value::from("city").as_str(), Some("city"));
+    /// ```
     pub fn as_str(&self) -> Option<&str> {
         match self {
             FieldValue::Text(text) => Some(text),
@@ -88,6 +120,12 @@ impl FieldValue {
     }
 
     /// The bytes, where they have no structure.
+    ///
+    /// ```
+    /// use moulsniff::Value;
+    ///
+    /// assert_eq!(Value::Bytes(vec![1, 2]).as_bytes(), Some(&[1, 2][..]));
+    /// ```
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             FieldValue::Bytes(bytes) => Some(bytes),
@@ -96,6 +134,12 @@ impl FieldValue {
     }
 
     /// The elements of a list; empty for everything else.
+    ///
+    /// ```
+    /// use moulsniff::Value;
+    ///
+    /// assert_eq!(Value::List(vec![Value::from(1), Value::from(2)]).elements().len(), 2);
+    /// ```
     pub fn elements(&self) -> &[FieldValue] {
         match self {
             FieldValue::List(elements) => elements,
@@ -104,6 +148,13 @@ impl FieldValue {
     }
 
     /// A field of a structure.
+    ///
+    /// ```
+    /// use moulsniff::Value;
+    ///
+    /// let account = Value::Object(vec![("name".into(), Value::from("city"))]);
+    /// assert_eq!(account.field("name").and_then(Value::as_str), Some("city"));
+    /// ```
     pub fn field(&self, name: &str) -> Option<&FieldValue> {
         match self {
             FieldValue::Object(fields) => fields.iter().find(|(field, _)| field == name).map(|(_, value)| value),

@@ -1,0 +1,247 @@
+//! What can be asked of a record without a path: its place in the capture, who sent it, what it is.
+
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::{OwnedBody, OwnedRecord};
+use crate::facts::{definition, refused};
+use crate::out::{Body, event_word, format_time};
+use crate::proto::{Side, Transport};
+
+impl OwnedRecord {
+    /// Its number, from 1, counted before any filter.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.number(), 31);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn number(&self) -> u64 {
+        self.head.number
+    }
+
+    /// The number of the frame that completed it, from 1, as Wireshark numbers it; 0 for a message without a capture.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.frame(), 35);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn frame(&self) -> u64 {
+        self.head.at.frame
+    }
+
+    /// When that frame was captured.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// let since_1970 = record.time().duration_since(std::time::UNIX_EPOCH)?;
+    /// assert_eq!(since_1970.as_millis(), 1_700_000_000_034);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn time(&self) -> SystemTime {
+        let time = self.head.at.time;
+        let whole = Duration::from_secs(time.seconds.unsigned_abs());
+        let at = if time.seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
+        at.and_then(|at| at.checked_add(Duration::from_nanos(time.nanos.into()))).unwrap_or(UNIX_EPOCH)
+    }
+
+    /// The same in RFC 3339, with the capture's own number of decimals.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.time_text(), "2023-11-14T22:13:20.034000Z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn time_text(&self) -> String {
+        let mut text = String::new();
+        format_time(self.head.at.time, &mut text);
+        text
+    }
+
+    /// TCP or UDP.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.transport(), moulsniff::Transport::Tcp);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn transport(&self) -> Transport {
+        self.head.transport
+    }
+
+    /// The stream's number, from 0, as Wireshark counts the streams of a transport.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.stream(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stream(&self) -> u32 {
+        self.head.stream
+    }
+
+    /// The sender.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.src().to_string(), "10.9.0.1:14617");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn src(&self) -> SocketAddr {
+        self.head.src
+    }
+
+    /// The receiver.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.dst().port(), 50001);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn dst(&self) -> SocketAddr {
+        self.head.dst
+    }
+
+    /// Which side sent it.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.from(), moulsniff::Side::Server);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from(&self) -> Side {
+        self.head.from
+    }
+
+    /// The protocol's name.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.protocol(), "moul");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn protocol(&self) -> &str {
+        self.head.protocol
+    }
+
+    /// The service's name; empty for a message without a capture.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.service(), "auth");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn service(&self) -> &str {
+        &self.head.service
+    }
+
+    /// The message's name; `None` for an event.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.message(), Some("Auth2Cli_AcctSetPlayerReply"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn message(&self) -> Option<&str> {
+        self.owned_message().map(|message| message.name.as_str())
+    }
+
+    /// The event's name, such as `gap` or `stream_end`; `None` for a message.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.last().ok_or("none")??;
+    /// assert_eq!(record.event(), Some("stream_end"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn event(&self) -> Option<&'static str> {
+        self.view(|record, _| event_word(&record.body)).filter(|word| !word.is_empty())
+    }
+
+    /// What an event says to people; `None` for a message.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.last().ok_or("none")??;
+    /// assert_eq!(record.event(), Some("stream_end"));
+    /// assert_eq!(record.text(), Some("still open at the capture's end"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn text(&self) -> Option<&str> {
+        match &self.body {
+            OwnedBody::Message(_) => None,
+            OwnedBody::Event(event) => Some(&event.text),
+            OwnedBody::StreamEnd { text, .. } => Some(text),
+        }
+    }
+
+    /// The message's number as on the wire, where it has one.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.type_number(), Some(7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn type_number(&self) -> Option<u64> {
+        self.owned_message().and_then(|message| message.number)
+    }
+
+    /// The message's bytes, decrypted; empty for an event.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.bytes(), [7, 0, 6, 0, 0, 0, 14, 0, 0, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn bytes(&self) -> &[u8] {
+        self.owned_message().map_or(&[], |message| &message.bytes)
+    }
+
+    /// Offset of the message's first byte in its direction of the stream; 0 in a datagram, and for an event.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.offset(), 228);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn offset(&self) -> u64 {
+        self.owned_message().map_or(0, |message| message.offset)
+    }
+
+    /// The number of the record that this one answers.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.reply_to(), Some(30));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reply_to(&self) -> Option<u64> {
+        Some(self.owned_message()?.reply?.record)
+    }
+
+    /// The time since the record that this one answers.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.elapsed(), Some(std::time::Duration::from_millis(1)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn elapsed(&self) -> Option<Duration> {
+        let nanos = self.owned_message()?.reply?.nanos;
+        Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
+    }
+
+    /// Why the message says no, in a word: the name of the result, or its number, or the message's own name. `None` if it does not.
+    ///
+    /// ```
+    /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
+    /// assert_eq!(record.refused().as_deref(), Some("kNetErrPlayerNotFound"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn refused(&self) -> Option<String> {
+        self.view(|record, _| {
+            let Body::Message { message, tables, tree } = &record.body else { return None };
+            let refused = refused(definition(message.name, tables, tree)?, tables, tree)?;
+            Some(refused.reason(message.name.raw()))
+        })?
+    }
+}
