@@ -180,7 +180,7 @@ def decode(spark: SparkSession, job: Job, captures: list, shards: list, output: 
 
 def column_definitions(program: str) -> str:
     """The columns of a record, as `moulsniff schema --sql spark` defines them between the outer brackets."""
-    definition = subprocess.run([program, "schema", "--sql", "spark"], capture_output=True, text=True, check=True).stdout
+    definition = subprocess.run([program, "schema", "--sql", "spark", "--no-config"], capture_output=True, text=True, check=True).stdout
     return definition[definition.index("(\n") + 1 : definition.rindex(")")]
 
 
@@ -190,7 +190,7 @@ def records(job: Job, shard: int, files: list, attempt: str):
     status = 0
     if files:
         keys = [word for key in job.keys for word in ("--keys", key)]
-        words = [job.program, *files, *keys, "--json", "--quiet"]
+        words = [job.program, *files, *keys, "--json", "--quiet", "--no-config"]
         errors = Path(f"{attempt}.{uuid.uuid4().hex}.stderr")
         with errors.open("w+") as stderr, subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, text=True) as process:
             for line in process.stdout:

@@ -100,7 +100,7 @@ def content(record):
 
 def read_at_once(captures):
     """The records of one process over all captures, counted by content."""
-    words = [PROGRAM, *captures, "--keys", KEYS, "--json", "--quiet"]
+    words = [PROGRAM, *captures, "--keys", KEYS, "--json", "--quiet", "--no-config"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1, (done.returncode, done.stderr)
     return collections.Counter(content(json.loads(line)) for line in done.stdout.splitlines())

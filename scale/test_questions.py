@@ -21,7 +21,7 @@ CAPTURES = ["moul/full_dirtsand.pcapng", "moul/mangled_gaps.pcap.gz", "intermud3
 
 
 def moulsniff(*words):
-    return subprocess.run([PROGRAM, *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return subprocess.run([PROGRAM, *words, "--no-config"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
 def questions(engine):

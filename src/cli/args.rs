@@ -64,6 +64,10 @@ pub enum Command {
     /// Print the JSON Schema of the JSON output
     Schema(SchemaArgs),
     /// Which values are in force, and whether the configuration file, the environment or the command line says so
+    ///
+    /// The file is $XDG_CONFIG_HOME/moulsniff/config.toml, else ~/.config/moulsniff/config.toml; on Windows
+    /// %APPDATA%\moulsniff\config.toml. It may have: `keys`, `sdl` and `tables` (paths), `time` (as -t), and tables `[filters]` and
+    /// `[columns]` of names, which -Y and --columns use as @NAME. Key files are named and never shown.
     Config(ConfigArgs),
     /// Print the manual page, or that of a command
     Man {

@@ -42,7 +42,7 @@ after(async () => {
 /** Writes a report and returns the file's name. @param {string} name @param {string[]} words */
 function report(name, words) {
   const file = path.join(folder, name + '.html');
-  execFileSync(PROGRAM, ['report', ...words, '--quiet', '-o', file], {
+  execFileSync(PROGRAM, ['report', ...words, '--no-config', '--quiet', '-o', file], {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'ignore'],
   });
@@ -96,7 +96,7 @@ for (const [name, words] of Object.entries(PROTOCOLS)) {
 
 test('the figures are those of stats and sessions', async () => {
   const opened = await open(report('figures', DIRTSAND));
-  const json = (...words) => execFileSync(PROGRAM, [...words, '--quiet'], { cwd: ROOT, encoding: 'utf8' });
+  const json = (...words) => execFileSync(PROGRAM, [...words, '--no-config', '--quiet'], { cwd: ROOT, encoding: 'utf8' });
   const stats = JSON.parse(json('stats', ...DIRTSAND, '--json'));
   const messages = Object.values(stats.messages).reduce((sum, n) => sum + n, 0);
   const sessions = json('sessions', ...DIRTSAND, '--json')
