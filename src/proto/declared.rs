@@ -3,7 +3,7 @@
 //! It knows what a declaration may say, and no protocol.
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
-use crate::session::{ChosenSession, Held, Look, holds};
+use crate::session::{ChosenSession, Held, Look, Side, holds, usual_sender};
 use crate::table::{BITSTREAM, Condition, Native, ProtocolDef, Rule, RuleSide, ServiceId, TableSource, Tables};
 
 /// A protocol that is declared in table files.
@@ -85,7 +85,9 @@ fn recognise(name: &str, opening: &Opening<'_>, transport: Transport, tables: &T
     let best = |look: &Look<'_>| rules.iter().map(|rule| holds(rule, look, &services, tables)).max();
     let straight = best(&look).unwrap_or(Held::No);
     if straight == Held::Yes {
-        return Verdict::Yes { swapped: !opening.whole && stands_better_swapped(declared, opening) };
+        let told = || told_swapped(opening, &services, tables);
+        let swapped = || told().unwrap_or_else(|| stands_better_swapped(declared, opening));
+        return Verdict::Yes { swapped: !opening.whole && swapped() };
     }
     let other = if opening.whole { Held::No } else { best(&look.swapped()).unwrap_or(Held::No) };
     match straight.max(other) {
@@ -93,6 +95,13 @@ fn recognise(name: &str, opening: &Opening<'_>, transport: Transport, tables: &T
         Held::Maybe if !opening.last => Verdict::Maybe,
         _ => Verdict::No,
     }
+}
+
+/// Whether a first message that one side usually sends came from the other one; `None` where the tables say nothing of it.
+fn told_swapped(opening: &Opening<'_>, services: &[ServiceId], tables: &Tables) -> Option<bool> {
+    [(Side::Client, opening.client), (Side::Server, opening.server)]
+        .into_iter()
+        .find_map(|(side, bytes)| Some(usual_sender(services, side, bytes, tables)? != side))
 }
 
 /// Whether only the end that is taken for the client's is at one of the protocol's ports.

@@ -23,7 +23,7 @@ pub use framing::{CountsFrom, Extent, Framing, LengthField, LengthOrder, Unit};
 pub use lent::Context;
 pub use options::Options;
 pub use requests::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
-pub use rules::{Held, Look, holds};
+pub use rules::{Held, Look, holds, usual_sender};
 pub use settings::{Secret, Settings};
 pub use stream::{PassedBytes, StreamBuffer};
 pub use tabled::{Declaration, Resync, TableSession};

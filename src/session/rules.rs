@@ -3,7 +3,7 @@
 //! It reads and keeps nothing. It knows no protocol.
 
 use super::{Ends, Extent, Framing, Side, Transport};
-use crate::table::{Condition, Evaluator, Outcome, Rule, RuleSide, ServiceId, Tables, WholeMessage};
+use crate::table::{Condition, Evaluator, Outcome, Rule, RuleSide, Sender, ServiceId, Tables, WholeMessage};
 use crate::tree::{Kind, Severity, Tree};
 
 /// Whether a condition holds.
@@ -112,35 +112,70 @@ fn stands_at(bytes: &[u8], place: usize, value: &[u8], mask: &[u8]) -> Held {
     }
 }
 
-/// Whether bytes begin with a message of a service that is without fault; a datagram has to hold nothing else.
-fn fits(service: ServiceId, side: Side, bytes: &[u8], transport: Transport, tables: &Tables) -> Held {
-    let Some(def) = tables.service(service) else { return Held::No };
-    let framing = Framing::of(def);
-    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
-    evaluator.memory.frozen = true;
-    evaluator.states = tables.declared().map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
-    let mut done = 0;
-    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-        let outcome = match framing.extent(rest, 0) {
-            Extent::ByLayout => evaluator.message(tables, service, side.index(), rest, &mut tree),
-            Extent::Bytes(length) => match rest.get(..length) {
+/// Reads messages of a service on trial: nothing that they say is kept.
+struct TrialReader<'a> {
+    tables: &'a Tables,
+    service: ServiceId,
+    framing: Framing,
+    side: Side,
+    evaluator: Evaluator,
+    tree: Tree,
+}
+
+impl<'a> TrialReader<'a> {
+    /// A trial with what `side` sends. `None` where there is no such service.
+    fn new(service: ServiceId, side: Side, tables: &'a Tables) -> Option<TrialReader<'a>> {
+        let framing = Framing::of(tables.service(service)?);
+        let mut evaluator = Evaluator::default();
+        evaluator.memory.frozen = true;
+        evaluator.states = tables.declared().map_or(Vec::new(), |known| known.states.iter().map(|s| s.1).collect());
+        Some(TrialReader { tables, service, framing, side, evaluator, tree: Tree::new() })
+    }
+
+    /// Reads the message that `bytes` begin with into the tree. `None` where none can begin so.
+    fn read(&mut self, bytes: &[u8]) -> Option<Outcome> {
+        let (tables, side) = (self.tables, self.side.index());
+        Some(match self.framing.extent(bytes, 0) {
+            Extent::ByLayout => self.evaluator.message(tables, self.service, side, bytes, &mut self.tree),
+            Extent::Bytes(length) => match bytes.get(..length) {
                 Some(bytes) => {
-                    let whole = WholeMessage { bytes, behind: framing.behind() };
-                    evaluator.framed(tables, service, side.index(), whole, &mut tree)
+                    let whole = WholeMessage { bytes, behind: self.framing.behind() };
+                    self.evaluator.framed(tables, self.service, side, whole, &mut self.tree)
                 }
                 None => Outcome::Need(length),
             },
             Extent::Need(length) => Outcome::Need(length),
-            Extent::Impossible(_) => return Held::No,
-        };
-        match outcome {
-            Outcome::Message(_, length) if is_sound(&tree) => {
+            Extent::Impossible(_) => return None,
+        })
+    }
+}
+
+/// The side that usually sends such a message as `bytes` begin with, where the tables say so. `side` is who is taken for its sender.
+pub fn usual_sender(services: &[ServiceId], side: Side, bytes: &[u8], tables: &Tables) -> Option<Side> {
+    let named = services.iter().find_map(|service| match TrialReader::new(*service, side, tables)?.read(bytes)? {
+        Outcome::Message(id, _) => tables.message(id)?.usually,
+        _ => None,
+    });
+    match named? {
+        Sender::Client => Some(Side::Client),
+        Sender::Server => Some(Side::Server),
+        Sender::Both => None,
+    }
+}
+
+/// Whether bytes begin with a message of a service that is without fault; a datagram has to hold nothing else.
+fn fits(service: ServiceId, side: Side, bytes: &[u8], transport: Transport, tables: &Tables) -> Held {
+    let Some(mut trial) = TrialReader::new(service, side, tables) else { return Held::No };
+    let mut done = 0;
+    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        match trial.read(rest) {
+            Some(Outcome::Message(_, length)) if is_sound(&trial.tree) => {
                 if transport == Transport::Tcp {
                     return Held::Yes;
                 }
                 done += length.max(1);
             }
-            Outcome::Need(_) if transport == Transport::Tcp => return Held::Maybe,
+            Some(Outcome::Need(_)) if transport == Transport::Tcp => return Held::Maybe,
             _ => return Held::No,
         }
     }

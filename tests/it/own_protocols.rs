@@ -8,6 +8,7 @@ use moulsniff::proto::{DeclaredProtocol, Side, read_alone};
 use moulsniff::table::{BITSTREAM, TableSource, Tables};
 
 use crate::common::{file, random, records};
+use crate::made::{Made, end, run};
 
 const TINY: [&str; 2] = ["--tables", "tests/data/tinychat.table"];
 const CAPTURE: &str = "tests/data/tinychat.pcap";
@@ -280,4 +281,37 @@ fn a_thousand_changed_tables_are_errors_or_work() {
     }
     assert!(good > 50, "only {good} of the changed tables are tables");
     assert!(begun.elapsed() < Duration::from_secs(300), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_message_that_one_side_usually_sends_tells_which_end_is_the_client() {
+    let table = |marks: [&str; 2]| {
+        format!(
+            "protocol polls {{ transport udp\n recognise fits }}\nstruct Start {{ kind: u8 }}\nservice poll {{ begins Start, selects kind, whole }}\n\
+             message poll both 1 Ask {} {{ what: u8 }}\nmessage poll both 2 Tell {} {{ what: u16 }}\n",
+            marks[0], marks[1]
+        )
+    };
+    let path = format!("{}/polls.table", env!("CARGO_TARGET_TMPDIR"));
+    let mut senders = |marks: [&str; 2], first: &[u8]| -> String {
+        std::fs::write(&path, table(marks)).unwrap();
+        let mut made = Made::new();
+        let (one, other) = (end(1, 40_001), end(2, 40_002));
+        made.udp((one, other), first);
+        made.udp((other, one), &[1, 9]);
+        let (records, _) = run(&made.bytes, &["--tables", &path]);
+        let said = records.iter().filter(|r| r["message"].is_string());
+        said.map(|r| format!("{} {}", r["message"].as_str().unwrap(), r["from"].as_str().unwrap()))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let usual = ["usually client", "usually server"];
+    assert_eq!(senders(["", ""], &[2, 0, 7]), "Tell client, Ask server", "who came first");
+    assert_eq!(senders(usual, &[2, 0, 7]), "Tell server, Ask client");
+    assert_eq!(senders(usual, &[1, 7]), "Ask client, Ask server");
+    assert_eq!(senders(["", "usually server"], &[2, 0, 7]), "Tell server, Ask client");
+    let wrong = checked("usually", &table(["usually both", ""]));
+    assert!(wrong.contains("expected `client` or `server`"), "{wrong}");
+    let wrong = checked("usually_one", &table(["", ""]).replace("both 1 Ask", "client 1 Ask usually client"));
+    assert!(wrong.contains("usually_one:5:27: `usually` is said of a message of `both` directions"), "{wrong}");
 }

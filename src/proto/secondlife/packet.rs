@@ -95,11 +95,6 @@ pub const fn low(number: u16) -> u32 {
     0xffff_0000 | number as u32
 }
 
-/// The number of a medium-frequency message, counted as the template does, with both bytes.
-pub const fn medium(number: u8) -> u32 {
-    0xff00 | number as u32
-}
-
 /// How expanding ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expansion {

@@ -5,78 +5,10 @@
 //! number: four bytes of it are proof enough, one byte is not.
 
 use super::datagram::{DatagramForm, DatagramLayouts};
-use super::packet::{self, Packet, low, medium};
+use super::packet::{self, Packet};
 use crate::proto::{LazyTables, Opening, Verdict};
-use crate::table::Evaluator;
+use crate::table::{Evaluator, Sender};
 use crate::tree::{Severity, Tree};
-
-/// Numbers of frequent messages that only a viewer sends.
-const VIEWERS: &[u32] = &[
-    4,          // AgentUpdate
-    5,          // AgentAnimation
-    8,          // RequestImage
-    medium(2),  // MultipleObjectUpdate
-    medium(3),  // RequestMultipleObjects
-    medium(17), // ViewerEffect
-    low(3),     // UseCircuitCode
-    low(80),    // ChatFromViewer
-    low(81),    // AgentThrottle
-    low(82),    // AgentFOV
-    low(83),    // AgentHeightWidth
-    low(84),    // AgentSetAppearance
-    low(96),    // ObjectImage
-    low(110),   // ObjectSelect
-    low(149),   // RegionHandshakeReply
-    low(235),   // UUIDNameRequest
-    low(249),   // CompleteAgentMovement
-    low(252),   // LogoutRequest
-    low(313),   // MoneyBalanceRequest
-    low(381),   // AgentWearablesRequest
-    low(383),   // AgentIsNowWearing
-    low(384),   // AgentCachedTexture
-    low(386),   // AgentDataUpdateRequest
-    low(407),   // MapBlockRequest
-];
-/// Numbers of frequent messages that only a simulator sends.
-const SIMULATORS: &[u32] = &[
-    9,          // ImageData
-    10,         // ImagePacket
-    11,         // LayerData
-    12,         // ObjectUpdate
-    13,         // ObjectUpdateCompressed
-    14,         // ObjectUpdateCached
-    15,         // ImprovedTerseObjectUpdate
-    16,         // KillObject
-    20,         // AvatarAnimation
-    23,         // ParcelProperties
-    29,         // SoundTrigger
-    medium(6),  // CoarseLocationUpdate
-    medium(7),  // CrossedRegion
-    medium(9),  // ObjectProperties
-    medium(13), // AttachedSound
-    medium(15), // PreloadSound
-    low(69),    // TeleportFinish
-    low(73),    // TeleportStart
-    low(138),   // HealthMessage
-    low(139),   // ChatFromSimulator
-    low(140),   // SimStats
-    low(148),   // RegionHandshake
-    low(150),   // SimulatorViewerTimeMessage
-    low(151),   // EnableSimulator
-    low(152),   // DisableSimulator
-    low(158),   // AvatarAppearance
-    low(196),   // ParcelOverlay
-    low(236),   // UUIDNameReply
-    low(250),   // AgentMovementComplete
-    low(253),   // LogoutReply
-    low(278),   // InventoryDescendents
-    low(322),   // OnlineNotification
-    low(323),   // OfflineNotification
-    low(382),   // AgentWearablesUpdate
-    low(385),   // AgentCachedTextureResponse
-    low(387),   // AgentDataUpdate
-    low(409),   // MapBlockReply
-];
 
 /// Bits of evidence with which one datagram proves a circuit.
 const CERTAIN: u32 = 40;
@@ -147,8 +79,8 @@ fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidenc
     }
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
     let read = frame.read(datagram, DatagramForm { socks, sender: 0 }, tables, &mut evaluator, &mut tree).ok()?;
-    let viewer = VIEWERS.contains(&read.number);
-    let simulator = SIMULATORS.contains(&read.number);
+    let usually = tables.message(read.message).and_then(|def| def.usually);
+    let (viewer, simulator) = (usually == Some(Sender::Client), usually == Some(Sender::Server));
     // Text in another character set is no evidence against a circuit; a message that is cut off, or that goes on behind its last field, is.
     let sound = tree.problems().iter().all(|p| p.bytes.is_some() || p.severity == Severity::Note && p.node != 0);
     if !sound {

@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(known.field("RezScript", "InventoryBlock", "Type", "u32"), None, "other bytes");
         let marks = |name: &str| known.marks.get(name).map(String::as_str);
         assert_eq!(marks("GroupAccountSummaryReply"), Some(" answers GroupAccountSummaryRequest"));
-        assert_eq!(marks("LogoutRequest"), Some(" step"), "the structure that it extends is left out");
+        assert_eq!(marks("LogoutRequest"), Some(" usually client step"), "the structure that it extends is left out");
     }
 
     #[test]

@@ -74,6 +74,7 @@ impl Compiler<'_> {
             expects_reply: false,
             refusal: if m.refuses { Refusal::Always } else { Refusal::Never },
             step: m.step,
+            usually: m.usually,
             doc,
         };
         self.out.messages.push(def);

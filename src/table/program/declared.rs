@@ -127,6 +127,8 @@ pub struct MessageDef {
     pub refusal: Refusal,
     /// Whether it is a step of what a session is about.
     pub step: bool,
+    /// The side that sends it in practice, of a message that either side may send (`usually client`).
+    pub usually: Option<Sender>,
     /// Its explanation.
     pub doc: String,
 }

@@ -262,7 +262,7 @@ impl<'a> TableParser<'a> {
         let number = self.number()?;
         let name = self.message_name(&number)?;
         let (mut answers, mut parent) = (Vec::new(), None);
-        let (mut expects, mut refuses, mut step) = (None, false, false);
+        let (mut expects, mut refuses, mut step, mut usually) = (None, false, false, None);
         loop {
             if self.eat_word("answers")? {
                 answers.push(self.reference("the message that this one answers")?);
@@ -277,13 +277,30 @@ impl<'a> TableParser<'a> {
                 refuses = true;
             } else if self.eat_word("step")? {
                 step = true;
+            } else if self.is_word("usually") {
+                usually = Some(self.usual_side(direction)?);
             } else {
                 break;
             }
         }
         let body = if self.eat_word("unknown")? { None } else { Some(self.body(parent)?) };
-        let message = MessageAst { service, direction, number, answers, expects, refuses, step, body };
+        let message = MessageAst { service, direction, number, answers, expects, refuses, step, usually, body };
         Ok((name, ItemKind::Message(message)))
+    }
+
+    /// `usually client`, of a message that either side may send.
+    fn usual_side(&mut self, direction: Sender) -> Result<Sender, TableError> {
+        let at = self.advance()?.at;
+        if direction != Sender::Both {
+            return Err(self.lex.error(at, "`usually` is said of a message of `both` directions"));
+        }
+        if self.eat_word("client")? {
+            return Ok(Sender::Client);
+        }
+        if self.eat_word("server")? {
+            return Ok(Sender::Server);
+        }
+        Err(self.wrong("`client` or `server`"))
     }
 
     /// What follows `expects`.
@@ -340,7 +357,8 @@ impl<'a> TableParser<'a> {
 
     /// The name behind the number; a message whose number is a text may leave it out.
     fn message_name(&mut self, number: &NumberAst) -> Result<NameAst, TableError> {
-        let clause = ["answers", "extends", "expects", "refuses", "step", "unknown"].iter().any(|w| self.is_word(w));
+        let clause =
+            ["answers", "extends", "expects", "refuses", "step", "usually", "unknown"].iter().any(|w| self.is_word(w));
         match (number, &self.now.tok) {
             (NumberAst::Text(text), _) if clause || self.is_sign("{") => {
                 Ok(NameAst { name: text.clone(), at: self.now.at })

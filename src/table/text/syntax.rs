@@ -127,6 +127,8 @@ pub(in crate::table) struct MessageAst {
     pub(in crate::table) refuses: bool,
     /// The message is a step of what a session is about.
     pub(in crate::table) step: bool,
+    /// The side that sends it in practice, of a message of both.
+    pub(in crate::table) usually: Option<Sender>,
     /// `None` where the layout is unknown.
     pub(in crate::table) body: Option<StructAst>,
 }
