@@ -293,7 +293,7 @@ fn a_message_that_one_side_usually_sends_tells_which_end_is_the_client() {
         )
     };
     let path = format!("{}/polls.table", env!("CARGO_TARGET_TMPDIR"));
-    let mut senders = |marks: [&str; 2], first: &[u8]| -> String {
+    let senders = |marks: [&str; 2], first: &[u8]| -> String {
         std::fs::write(&path, table(marks)).unwrap();
         let mut made = Made::new();
         let (one, other) = (end(1, 40_001), end(2, 40_002));
