@@ -3,6 +3,7 @@
 use crate::facts::{ClientSession, Sessions};
 use crate::out::Record;
 use crate::out::tree::{AnnotationStore, Annotator};
+use crate::pipeline::StreamOver;
 
 /// Bytes of names that are kept from record to record.
 const KEEP: usize = 64 << 10;
@@ -16,6 +17,11 @@ pub(super) struct NamedSessions {
 }
 
 impl NamedSessions {
+    /// Collects no more than what ties streams to sessions.
+    pub(super) fn ties_only() -> NamedSessions {
+        NamedSessions { sessions: Sessions::ties_only(), ..NamedSessions::default() }
+    }
+
     /// Takes the next record. Returns the sessions that are over by then.
     pub(super) fn record(&mut self, record: &Record<'_>) -> Vec<ClientSession> {
         self.store.clear(KEEP);
@@ -23,6 +29,11 @@ impl NamedSessions {
         let names = self.store.get(range);
         self.sessions.record(record, &|node| names.name_of(node).map(|(name, _)| name));
         self.sessions.take_finished()
+    }
+
+    /// A stream is over.
+    pub(super) fn stream_over(&mut self, over: &StreamOver<'_>) {
+        self.sessions.stream_over((over.key.transport, over.key.number), over.counts, &over.learned);
     }
 
     /// The captures are over: every session is.

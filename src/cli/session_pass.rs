@@ -22,7 +22,7 @@ pub(super) fn session_map(
 ) -> Result<(Setup, SessionMap), CliError> {
     read_twice(&reading.input)?;
     let first = Reading { keep: None, quiet: true, ..reading.clone() };
-    let mut pass = SessionPass::default();
+    let mut pass = SessionPass { sessions: NamedSessions::ties_only(), map: SessionMap::default() };
     let mut outcome = CaptureRun::new(&first, setup)?.into_output(&mut pass);
     let SessionPass { mut sessions, mut map } = pass;
     sessions.finish().iter().for_each(|session| map.add(session));
@@ -62,7 +62,6 @@ fn read_twice(input: &FrameInput) -> Result<(), CliError> {
 }
 
 /// Takes the sessions of all records.
-#[derive(Default)]
 struct SessionPass {
     sessions: NamedSessions,
     map: SessionMap,

@@ -10,7 +10,7 @@ use super::session_pass::no_session;
 use crate::facts::ClientSession;
 use crate::out::Record;
 use crate::out::sessions::{SESSION_COLUMNS, session_csv, session_json, session_text};
-use crate::pipeline::Output;
+use crate::pipeline::{Output, StreamOver};
 use crate::run::CaptureRun;
 
 pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
@@ -92,6 +92,10 @@ impl Output for SessionsOutput {
             self.printing.sessions(&over);
             self.printing.flush();
         }
+    }
+
+    fn stream_over(&mut self, over: &StreamOver<'_>) {
+        self.sessions.stream_over(over);
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {

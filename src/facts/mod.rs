@@ -26,6 +26,7 @@ mod sessions;
 mod stats;
 mod story;
 mod stream_facts;
+mod stream_places;
 mod world;
 
 pub use bytes::{ByteCounts, StreamSummary};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::capture::Moment;
 use crate::record::{Counts, EndedBy, RoundTrips};
-use crate::session::Transport;
+use crate::session::{Learned, LearnedValue, Transport};
 
 /// A stream of either transport.
 pub type TransportStream = (Transport, u32);
@@ -38,13 +38,25 @@ pub struct SessionStream {
     pub round_trips: RoundTrips,
     /// What it belongs to the session by.
     pub tied_by: TiedBy,
+    /// What the protocol's own session told of the stream when it was over.
+    pub learned: Vec<Learned>,
 }
 
 impl SessionStream {
-    /// Nanoseconds from a message to its acknowledgement, on average; `None` where no message was acknowledged.
+    /// How long acknowledgements took on average, in nanoseconds; `None` where there were none.
     pub fn mean_acknowledgement(&self) -> Option<i64> {
         let (count, sum) = self.acknowledged;
-        sum.checked_div(i64::try_from(count).ok()?)
+        sum.checked_div(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+
+    /// Messages that were never captured, as the sequence numbers within the protocol's messages show it; `None` where it has none.
+    pub fn lost(&self) -> Option<u64> {
+        let facts = self.learned.iter().flat_map(|learned| &learned.facts).filter(|(key, _)| *key == "lost");
+        let counts = facts.map(|(_, value)| match value {
+            LearnedValue::Count(count) => *count,
+            LearnedValue::Text(_) | LearnedValue::Microseconds(_) => 0,
+        });
+        counts.reduce(|sum, count| sum + count)
     }
 }
 

@@ -17,8 +17,8 @@ use super::session_values::add_identity;
 use super::stream_facts::StreamFacts;
 use super::{Chat, Identity, LastMessage, Latencies, Place, RequestCounts, StoryLine};
 use crate::capture::{Moment, Time};
-use crate::record::{Body, Record};
-use crate::session::{EventKind, Side};
+use crate::record::{Body, Counts, Record};
+use crate::session::{EventKind, Learned, Side};
 use crate::table::{Tables, TypeDef};
 use crate::tree::{ProblemCounts, TypeRef};
 
@@ -100,6 +100,7 @@ impl StreamGroup {
 /// Collects sessions. Records go in in capture order; sessions that are over come out.
 #[derive(Default)]
 pub struct Sessions {
+    ties_only: bool,
     streams: HashMap<TransportStream, StreamFacts>,
     /// The streams of each group, by the group's number, which grows.
     groups: BTreeMap<u64, StreamGroup>,
@@ -115,6 +116,11 @@ pub struct Sessions {
 }
 
 impl Sessions {
+    /// Collects no more than what ties streams to sessions: no texts, story, places or chat.
+    pub fn ties_only() -> Sessions {
+        Sessions { ties_only: true, ..Sessions::default() }
+    }
+
     /// Takes the next record. `called` says what earlier records call the number in a node of its tree.
     pub fn record<'a>(&mut self, record: &Record<'_>, called: &dyn Fn(u32) -> Option<&'a str>) {
         let id = (record.transport, record.stream);
@@ -126,10 +132,9 @@ impl Sessions {
         match &record.body {
             Body::Message { message, tables, tree } => {
                 let identities = stream.message(&SeenMessage { record, message, tables, tree, called });
-                for line in self.chat.record(record, called, true) {
-                    if line.side == Side::Client && line.relays.is_none() {
-                        stream.said(&line);
-                    }
+                let chat = if self.ties_only { Vec::new() } else { self.chat.record(record, called, true) };
+                for line in chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none()) {
+                    stream.said(line);
                 }
                 self.telling.entry(record.protocol).or_insert_with(|| tells(tables));
                 for identity in identities {
@@ -153,6 +158,13 @@ impl Sessions {
         }
     }
 
+    /// A stream is over: its bytes, and what the protocol's session told of it. Of one whose client session was over before, nothing is kept.
+    pub fn stream_over(&mut self, id: TransportStream, counts: [Counts; 2], learned: &[Learned]) {
+        if let Some(stream) = self.streams.get_mut(&id).filter(|_| !self.ties_only) {
+            stream.over(counts, learned.iter().filter(|learned| learned.of_stream).cloned().collect());
+        }
+    }
+
     /// The sessions that are over since the last call, in the order of their first records.
     pub fn take_finished(&mut self) -> Vec<ClientSession> {
         std::mem::take(&mut self.out)
@@ -168,7 +180,7 @@ impl Sessions {
     fn open(&mut self, id: TransportStream, record: &Record<'_>) {
         let group = self.next_group;
         self.next_group += 1;
-        self.streams.insert(id, StreamFacts::new(group, record));
+        self.streams.insert(id, StreamFacts::new(group, record, self.ties_only));
         self.groups.insert(group, StreamGroup { streams: vec![id], known_by: Vec::new() });
     }
 
@@ -454,6 +466,14 @@ impl ClientSession {
     /// How long it lasted, in nanoseconds.
     pub fn duration(&self) -> i64 {
         nanos(self.end.time) - nanos(self.start.time)
+    }
+
+    /// How long acknowledgements took on average, in nanoseconds, on all its streams together; `None` where there were none.
+    pub fn mean_acknowledgement(&self) -> Option<i64> {
+        let all = self.streams.iter().map(|stream| stream.acknowledged);
+        let (count, sum) =
+            all.fold((0, 0_i64), |(count, sum), (more, nanos)| (count + more, sum.saturating_add(nanos)));
+        sum.checked_div(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
     /// Messages of the client and of the server.

@@ -64,6 +64,8 @@ pub struct LastMessage {
 /// The steps of a stream.
 #[derive(Default)]
 pub(super) struct Story {
+    /// Nothing is told.
+    pub(super) off: bool,
     pub(super) lines: VecDeque<StoryLine>,
     pub(super) left_out: u64,
 }
@@ -76,13 +78,17 @@ impl Story {
 
     /// A step is a request, and this became of it.
     pub(super) fn outcome(&mut self, request: u64, outcome: StoryOutcome) {
-        if let Some(line) = self.lines.iter_mut().find(|line| line.record == request) {
+        // Where a connection begins with a request, the line of the connection comes first.
+        if let Some(line) = self.lines.iter_mut().rfind(|line| line.record == request) {
             line.outcome = outcome;
         }
     }
 
     /// Adds a line to the story. The same thing done again and again is one line from some point on, and lines in the middle are left out.
     pub(super) fn tell(&mut self, line: StoryLine) {
+        if self.off {
+            return;
+        }
         let alike = self.lines.iter().rev().take_while(|have| have.message == line.message).count();
         if alike >= TOLD_APART
             && let Some(last) = self.lines.back_mut()

@@ -14,13 +14,12 @@ use super::{
 };
 use crate::capture::Moment;
 use crate::record::{Body, Counts, EndedBy, Record, RoundTrips};
-use crate::session::{Ends, Message, Side, Transport};
-use crate::table::{FieldFacts, MessageDef, MessageId, PlaceRole, Sender};
-use crate::tree::{LinkKind, Node, ProblemCounts};
+use crate::session::{Ends, Learned, Message, Side, Transport};
+use crate::table::{MessageDef, MessageId, Sender};
+use crate::tree::{LinkKind, ProblemCounts};
 
-/// Identities, places and steps that are kept of one stream.
+/// Identities that are kept of one stream.
 const MAX_IDENTITIES: usize = 16;
-const MAX_PLACES: usize = 256;
 /// Refused requests and unanswered ones that are kept of one stream, of either kind.
 const MAX_TROUBLES: usize = 16;
 
@@ -34,6 +33,8 @@ struct AskedRequest {
 /// What is collected of a stream.
 pub(super) struct StreamFacts {
     pub(super) group: u64,
+    /// Only what ties it to other streams is collected: no texts, story or places.
+    ties_only: bool,
     pub(super) protocol: &'static str,
     /// What it belongs to its session by.
     pub(super) tied_by: TiedBy,
@@ -48,7 +49,7 @@ pub(super) struct StreamFacts {
     pub(super) refused: Vec<Identity>,
     pub(super) places: Vec<Place>,
     /// What the place is called that the stream is about.
-    place_name: Option<String>,
+    pub(super) place_name: Option<String>,
     pub(super) requests: RequestCounts,
     pub(super) problems: ProblemCounts,
     pub(super) story: Story,
@@ -67,19 +68,22 @@ pub(super) struct StreamFacts {
     sent_again: u64,
     acknowledged: (u64, i64),
     waiting: Waiting<AskedRequest>,
+    /// What the protocol's session told when the stream was over.
+    learned: Vec<Learned>,
 }
 
 impl StreamFacts {
-    pub(super) fn new(group: u64, record: &Record<'_>) -> Self {
+    pub(super) fn new(group: u64, record: &Record<'_>, ties_only: bool) -> Self {
         let ends = record.ends();
         let id = (record.transport, record.stream);
-        let mut story = Story::default();
+        let mut story = Story { off: ties_only, ..Story::default() };
         if record.transport == Transport::Tcp {
             let text = format!("connect to {} {}", record.service, ends.server);
             story.tell(StoryLine { text, ..line_of(id, record) });
         }
         StreamFacts {
             group,
+            ties_only,
             protocol: record.protocol,
             tied_by: TiedBy::Address,
             first: record.at,
@@ -107,6 +111,7 @@ impl StreamFacts {
             sent_again: 0,
             acknowledged: (0, 0),
             waiting: Waiting::default(),
+            learned: Vec::new(),
         }
     }
 
@@ -152,18 +157,17 @@ impl StreamFacts {
         self.remember_last(record, message);
         let Some((id, def)) = known_message(message.name, tables, tree) else { return identities };
         let asks = message.expects_reply(def);
-        let refusal = refused(def, tables, tree).map(|refused| refused.reason(message.name.raw()));
+        let refusal = refused(def, tables, tree).map(|refused| match refused.value {
+            Some(_) => refused.reason(message.name.raw()),
+            None => self.text_of(seen, def),
+        });
         let known = MessageFacts { def, refusal: refusal.as_deref() };
-        if let Some(request) = self.reply(seen, &known) {
+        let counted = self.reply(seen, &known);
+        if let Some(request) = counted {
             identities = self.settle_claims(request, refusal.is_none());
         }
-        if message.reply.is_none()
-            && let Some(why) = &refusal
-        {
-            self.requests.refused += 1;
-            let outcome = StoryOutcome::Refused(why.clone(), 0);
-            let line = StoryLine { outcome, text: text_of(seen, def), ..line_of(self.id, record) };
-            keep_trouble(&mut self.refusals, line);
+        if let Some(why) = &refusal {
+            self.refuse_unasked(seen, why, counted);
         }
         if refusal.is_none() {
             let own = self.own(seen);
@@ -173,9 +177,11 @@ impl StreamFacts {
             } else {
                 identities.extend(self.take_in(own))
             }
-            self.place(seen, asks);
+            if !self.ties_only {
+                self.place(seen, asks);
+            }
         }
-        let text = if asks || def.step { text_of(seen, def) } else { String::new() };
+        let text = if asks || def.step { self.text_of(seen, def) } else { String::new() };
         if def.step {
             self.step(seen, &text);
         }
@@ -221,25 +227,27 @@ impl StreamFacts {
         Some(reply.record)
     }
 
+    /// The server says no to what is no request, or to nothing in particular: `counted` is the request that it refuses otherwise.
+    fn refuse_unasked(&mut self, seen: &SeenMessage<'_, '_>, why: &str, counted: Option<u64>) {
+        if counted.is_some() || seen.record.from == Side::Client {
+            return;
+        }
+        self.requests.refused += 1;
+        let (mut text, mut nanos) = ("unasked".to_string(), 0);
+        if let Some(reply) = seen.message.reply {
+            self.story.outcome(reply.record, StoryOutcome::Refused(why.to_string(), reply.nanos));
+            self.places.retain(|place| place.record != reply.record);
+            text = format!("of #{}", reply.record);
+            nanos = reply.nanos;
+        }
+        let outcome = StoryOutcome::Refused(why.to_string(), nanos);
+        keep_trouble(&mut self.refusals, StoryLine { outcome, text, ..line_of(self.id, seen.record) });
+    }
+
     /// A line about a request that waited.
     fn asked_line(&self, record: u64, message: &str, asked: AskedRequest, outcome: StoryOutcome) -> StoryLine {
         let AskedRequest { at, text, .. } = asked;
         StoryLine { record, at, stream: self.id, message: message.to_string(), text, times: 1, outcome }
-    }
-
-    /// A client that asked to enter a place was answered.
-    fn settle(&mut self, at: usize, now: Moment, entered: bool) {
-        if !entered {
-            self.places.remove(at);
-            return;
-        }
-        if let Some(before) = at.checked_sub(1).and_then(|before| self.places.get_mut(before)) {
-            before.to.get_or_insert(now);
-        }
-        if let Some(place) = self.places.get_mut(at) {
-            place.pending = false;
-            place.from = now;
-        }
     }
 
     /// A request will never be answered.
@@ -308,6 +316,13 @@ impl StreamFacts {
         }
     }
 
+    /// The stream is over. Streams of datagrams have no end of a direction, so that only this says what became of their bytes.
+    pub(super) fn over(&mut self, counts: [Counts; 2], learned: Vec<Learned>) {
+        self.bytes = Counts::default();
+        counts.into_iter().for_each(|counts| self.bytes.add(counts));
+        self.learned = learned;
+    }
+
     /// The protocol itself said that the connection is over.
     pub(super) fn closed(&mut self) {
         self.how = EndedBy::Fin;
@@ -329,6 +344,7 @@ impl StreamFacts {
             sent_again: self.sent_again,
             acknowledged: self.acknowledged,
             tied_by: self.tied_by,
+            learned: self.learned.clone(),
         }
     }
 
@@ -356,50 +372,17 @@ impl StreamFacts {
         found
     }
 
-    /// A message by which the client enters a place, or asks to, or leaves one.
-    fn place(&mut self, source: &SeenMessage<'_, '_>, pending: bool) {
-        let mut entered: Option<Place> = None;
-        for (index, node, _, facts) in source.marked(|facts| facts.place.is_some()) {
-            let (id, name) = source.id_and_name(index, node);
-            if facts.place == Some(PlaceRole::Named) {
-                self.name_place(name);
-                continue;
-            }
-            let beside = facts.place == Some(PlaceRole::Beside);
-            let (record, from) = (source.record.number, source.record.at);
-            let place = entered.get_or_insert(Place { name: None, id: None, from, to: None, record, pending, beside });
-            place.id = place.id.take().or(id);
-            place.name = place.name.take().or(name);
+    /// What a message is about, in one line; empty where nobody asks for texts.
+    fn text_of(&self, seen: &SeenMessage<'_, '_>, def: &MessageDef) -> String {
+        let SeenMessage { message, tables, tree, called, .. } = *seen;
+        let mut text = String::new();
+        if self.ties_only {
+            return text;
         }
-        let Some(mut place) = entered.filter(|place| place.id.is_some() || place.name.is_some()) else { return };
-        place.name = place.name.or_else(|| self.place_name.clone());
-        let leaves = |(_, node, _, facts): (_, &Node, _, &FieldFacts)| !facts.leaves_unless.contains(&node.value);
-        if source.marked(|facts| !facts.leaves_unless.is_empty()).any(leaves) {
-            let open = self.places.iter_mut().filter(|open| open.to.is_none() && open.is(&place));
-            open.for_each(|open| open.to = Some(place.from));
-            return;
-        }
-        if place.beside && self.places.iter().any(|open| open.to.is_none() && open.is(&place)) {
-            return;
-        }
-        let here = self.places.last_mut().filter(|last| !last.pending && last.to.is_none());
-        if let Some(last) = here
-            && !pending
-            && !place.beside
-        {
-            last.to = Some(place.from);
-        }
-        if self.places.len() < MAX_PLACES {
-            self.places.push(place);
-        }
-    }
-
-    /// The place that the stream is about has a name.
-    fn name_place(&mut self, name: Option<String>) {
-        if let Some(place) = self.places.last_mut().filter(|place| place.to.is_none() && place.name.is_none()) {
-            place.name.clone_from(&name);
-        }
-        self.place_name = name;
+        let source = InfoSource { tables, tree, bytes: message.bytes, layout: def.layout, redact: true };
+        write_info(source, called, &mut text);
+        shorten(&mut text);
+        text
     }
 
     /// Keeps a step of the story. The reply to a request that is a step is told with it.
@@ -452,16 +435,6 @@ fn line_of(stream: TransportStream, record: &Record<'_>) -> StoryLine {
     };
     let (text, outcome) = (String::new(), StoryOutcome::None);
     StoryLine { record: record.number, at: record.at, stream, message, text, times: 1, outcome }
-}
-
-/// What a message is about, in one line.
-fn text_of(seen: &SeenMessage<'_, '_>, def: &MessageDef) -> String {
-    let SeenMessage { message, tables, tree, called, .. } = *seen;
-    let mut text = String::new();
-    let source = InfoSource { tables, tree, bytes: message.bytes, layout: def.layout, redact: true };
-    write_info(source, called, &mut text);
-    shorten(&mut text);
-    text
 }
 
 fn keep_trouble(troubles: &mut Vec<StoryLine>, line: StoryLine) {

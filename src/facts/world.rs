@@ -52,6 +52,7 @@ mod tests {
             group: "muds",
             name: "A".into(),
             heading: 0,
+            of_stream: false,
             facts: vec![("state", LearnedValue::Text(state.into()))],
         };
         let mut world = World::default();

@@ -153,10 +153,48 @@ fn sessions_of_muds_have_their_out_of_band_connections_and_channels() {
     };
     assert_eq!(services(&sessions[0]), ["router", "oob"]);
     let channels: Vec<&Value> = sessions[1]["places"].as_array().unwrap().iter().map(|p| &p["name"]).collect();
-    assert_eq!(channels, ["labchan", "imud_code", "nochan"]);
+    assert_eq!(channels, ["labchan", "imud_code"], "the router refused the third one");
     let [left, stayed] = [0, 1].map(|place: usize| sessions[1]["places"][place]["to"].clone());
     assert_eq!(left, "2026-11-20T09:45:03.561252000Z");
     assert_ne!(left, stayed);
+}
+
+#[test]
+fn what_a_router_refuses_and_which_muds_come_and_go_is_told() {
+    let sessions = json(&["sessions", "captures/intermud3/i3_coffeemud.pcapng", "--story"]);
+    let refusals = |session: &Value| {
+        let lines = session["refusals"].as_array().into_iter().flatten();
+        lines.map(|line| (line["record"].as_u64().unwrap(), line["refused"].clone())).collect::<Vec<_>>()
+    };
+    let alpha = [
+        (30, "unk-dst: Unknown mud 'NoSuchMud'"),
+        (86, "unk-channel: Unknown channel 'nochan'."),
+        (106, "not-allowed: Not allowed to send this packet."),
+    ];
+    assert_eq!(refusals(&sessions[0]), alpha.map(|(record, why)| (record, why.into())));
+    assert_eq!(sessions[0]["requests"]["refused"], 3);
+    let story = sessions[0]["story"].as_array().unwrap();
+    let joins = story.iter().find(|line| line["message"] == "startup-req-3" && line.get("answered_ms").is_some());
+    assert_eq!(joins.unwrap()["text"], "MudAlpha joins: CoffeeMud v5.11-lab, CoffeeMud v5.11-lab");
+    let muds = &sessions[0]["streams"][0]["learned"]["muds"];
+    assert_eq!((&muds["MudBeta"]["came"], &muds["MudBeta"]["went"]), (&"in frame 144".into(), &"in frame 2114".into()));
+    assert!(muds["MudGamma"].get("went").is_none() && muds.get("MudAlpha").is_none(), "{muds}");
+}
+
+#[test]
+fn circuits_have_their_losses_and_bytes() {
+    let sessions = json(&["sessions", "captures/secondlife/opensim.pcapng.gz"]);
+    let circuit = &sessions[0]["streams"][0];
+    let learned = circuit["learned"]["circuits"].as_object().unwrap();
+    let lost: u64 = learned.values().map(|side| side["lost"].as_str().unwrap().parse::<u64>().unwrap()).sum();
+    assert!(lost > 0 && circuit["lost"] == lost, "{circuit}");
+    assert!(circuit["bytes"]["payload"].as_u64().unwrap() > 100_000, "{circuit}");
+    let mut program = crate::common::program();
+    let csv = program.args(["sessions", "captures/secondlife/opensim.pcapng.gz", "--csv", "-q"]);
+    let csv = String::from_utf8(csv.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap().stdout).unwrap();
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.rsplitn(5, ',').collect()).collect();
+    assert_eq!(rows[0][..4], ["mean_ack_ms", "acknowledgements", "lost", "sent_again"]);
+    assert_eq!(rows[1][2], lost.to_string());
 }
 
 #[test]
@@ -164,5 +202,11 @@ fn links_of_city_of_heroes_have_their_handshakes_answered() {
     for session in json(&["sessions", "captures/ouro/coh_seed_udp.pcapng"]) {
         assert_eq!(session["requests"]["sent"], session["requests"]["answered"], "{session}");
         assert_eq!(session["requests"]["unanswered"], 0, "{session}");
+        assert_eq!(session["requests"]["refused"], 0, "a client that says goodbye is not refused: {session}");
+        let link = session["streams"][0]["learned"]["links"].as_object().unwrap().values().next().unwrap().clone();
+        let closed = link["end"] == "closed by the client, acknowledged";
+        assert_eq!(session["streams"][0]["how"] == "fin", closed, "{session}");
+        assert_eq!(link["encryption"] == "on", !closed, "what follows is encrypted: {link}");
+        assert!(link["version"].as_str().unwrap().parse::<u32>().is_ok(), "{link}");
     }
 }

@@ -71,7 +71,9 @@ fn stream() -> Value {
             "round_trip_ms": { "$ref": "#/$defs/round_trips" },
             "messages": { "type": "object", "required": ["client", "server"],
                           "properties": { "client": count, "server": count }, "additionalProperties": false },
-            "sent_again": count, "acknowledgements": count, "mean_ack_ms": { "type": "number" },
+            "sent_again": count, "acknowledgements": count, "mean_ack_ms": { "type": "number" }, "lost": count,
+            "learned": { "type": "object", "additionalProperties": { "type": "object", "additionalProperties": {
+                "type": "object", "additionalProperties": text } } },
             "bytes": { "$ref": "#/$defs/bytes" },
             "by": { "enum": ["address", "time"] }
         },

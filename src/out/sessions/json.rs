@@ -1,8 +1,11 @@
 //! Sessions as JSON. `docs/json.md` describes the keys.
 
 use super::earlier;
-use crate::facts::{ClientSession, Identity, IdentityValue, Place, SessionStream, StoryLine, StoryOutcome, TiedBy};
+use crate::facts::{
+    ClientSession, Identity, IdentityValue, Place, SessionStream, StoryLine, StoryOutcome, TiedBy, World,
+};
 use crate::out::json::{JsonObject, json_list, json_object, json_round_trips, number, string};
+use crate::out::stats::json_world;
 use crate::tree::ProblemCounts;
 
 /// Appends a session as one JSON object; `story` adds its story.
@@ -118,10 +121,17 @@ fn json_stream(stream: &SessionStream, o: &mut JsonObject<'_>) {
     json_round_trips(&stream.round_trips, o);
     o.counts("messages", [("client", client), ("server", server)]);
     if let Some(mean) = stream.mean_acknowledgement() {
-        let (count, _) = stream.acknowledged;
         o.number("sent_again", stream.sent_again);
-        o.number("acknowledgements", count);
+        o.number("acknowledgements", stream.acknowledged.0);
         o.milliseconds("mean_ack_ms", mean);
+    }
+    if let Some(lost) = stream.lost() {
+        o.number("lost", lost);
+    }
+    if !stream.learned.is_empty() {
+        let mut world = World::default();
+        world.learn(stream.learned.clone());
+        o.member("learned", |out| json_world(&world, out));
     }
     o.object("bytes", |o| o.bytes(stream.bytes));
     match stream.tied_by {

@@ -8,13 +8,13 @@ use super::csv::csv_cell;
 use crate::capture::Time;
 use crate::captured::escape;
 use crate::digits::milliseconds;
-use crate::facts::{ClientSession, Identity, IdentityValue};
+use crate::facts::{ClientSession, Identity, IdentityValue, SessionStream};
 use crate::tree::ProblemCounts;
 pub use json::session_json;
 pub use text::session_text;
 
 /// The header of [`session_csv`].
-pub const SESSION_COLUMNS: &str = "session,protocol,client,who,start,end,duration_ms,streams,places,messages_client,messages_server,requests_sent,requests_answered,requests_refused,requests_unanswered,p50_ms,p95_ms,max_ms,network_p50_ms,slowest,slowest_network_ms,errors,warnings,notes,first_record,last_record";
+pub const SESSION_COLUMNS: &str = "session,protocol,client,who,start,end,duration_ms,streams,places,messages_client,messages_server,requests_sent,requests_answered,requests_refused,requests_unanswered,p50_ms,p95_ms,max_ms,network_p50_ms,slowest,slowest_network_ms,errors,warnings,notes,first_record,last_record,sent_again,lost,acknowledgements,mean_ack_ms";
 
 /// Appends a session as one line of comma-separated values.
 pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
@@ -22,6 +22,10 @@ pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
     let [client, server] = session.messages();
     let requests = &session.requests;
     let figure = |nanos: Option<i64>| nanos.map_or(String::new(), |nanos| milliseconds(nanos).to_string());
+    // Where no stream has any, the cell is empty.
+    let sum = |of: &dyn Fn(&SessionStream) -> Option<u64>| {
+        session.streams.iter().filter_map(of).reduce(|sum, one| sum + one).map_or(String::new(), |sum| sum.to_string())
+    };
     let places: Vec<String> = session.places.iter().filter_map(|place| place_name(&place.name, &place.id)).collect();
     let cells = [
         session.number.to_string(),
@@ -50,6 +54,10 @@ pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
         note.to_string(),
         session.first_record.to_string(),
         session.last_record.to_string(),
+        sum(&|stream| stream.mean_acknowledgement().map(|_| stream.sent_again)),
+        sum(&SessionStream::lost),
+        sum(&|stream| stream.mean_acknowledgement().map(|_| stream.acknowledged.0)),
+        figure(session.mean_acknowledgement()),
     ];
     for (place, cell) in cells.iter().enumerate() {
         if place > 0 {

@@ -8,6 +8,7 @@ use crate::captured::escape;
 use crate::digits::milliseconds;
 use crate::facts::{ClientSession, StoryLine, StoryOutcome, TiedBy};
 use crate::record::EndedBy;
+use crate::session::{Learned, LearnedValue, Transport};
 use crate::tree::ProblemCounts;
 
 /// Refused requests and unanswered ones that are printed, of either kind.
@@ -26,33 +27,7 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
     if !before.is_empty() {
         let _ = writeln!(out, "  before    {}", before.join(", "));
     }
-    let mut label = "streams";
-    for stream in &session.streams {
-        let (transport, number) = stream.id;
-        let [client, server] = stream.messages;
-        let guess = match stream.tied_by {
-            TiedBy::Time => "  (a guess, by its time)",
-            TiedBy::Address if session.streams.len() > 1 => "  (by its address)",
-            TiedBy::Address | TiedBy::Said => "",
-        };
-        let _ = writeln!(
-            out,
-            "  {label:<8}  {} {number}  {}  {}  {client} + {server} messages, {}{guess}",
-            transport.word(),
-            escape(&stream.service),
-            stream.server,
-            how_text(stream.how)
-        );
-        if let Some(mean) = stream.mean_acknowledgement() {
-            let (mean, (count, _)) = (milliseconds(mean), stream.acknowledged);
-            let _ = writeln!(
-                out,
-                "            {} sent again, {count} acknowledgements after {mean} ms on average",
-                stream.sent_again
-            );
-        }
-        label = "";
-    }
+    streams_text(session, out);
     let mut label = "places";
     for place in &session.places {
         let Some(name) = place_name(&place.name, &place.id) else { continue };
@@ -91,12 +66,66 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
     out.push('\n');
 }
 
+/// The streams of a session, each with what is known of it as a whole.
+fn streams_text(session: &ClientSession, out: &mut String) {
+    let mut label = "streams";
+    for stream in &session.streams {
+        let (transport, number) = stream.id;
+        let [client, server] = stream.messages;
+        let guess = match stream.tied_by {
+            TiedBy::Time => "  (a guess, by its time)",
+            TiedBy::Address if session.streams.len() > 1 => "  (by its address)",
+            TiedBy::Address | TiedBy::Said => "",
+        };
+        let _ = writeln!(
+            out,
+            "  {label:<8}  {} {number}  {}  {}  {client} + {server} messages, {}{guess}",
+            transport.word(),
+            escape(&stream.service),
+            stream.server,
+            how_text(stream.how)
+        );
+        if let Some(mean) = stream.mean_acknowledgement() {
+            let (again, count) = (stream.sent_again, stream.acknowledged.0);
+            let lost = stream.lost().map_or(String::new(), |lost| format!("{lost} lost, "));
+            let mean = milliseconds(mean);
+            let _ = writeln!(
+                out,
+                "            {lost}{again} sent again, {count} acknowledgements after {mean} ms on average"
+            );
+        }
+        for learned in &stream.learned {
+            learned_text(learned, out);
+        }
+        label = "";
+    }
+}
+
+/// What a stream's protocol told of it, without what it counted and did not see.
+fn learned_text(learned: &Learned, out: &mut String) {
+    let facts = learned.facts.iter().filter_map(|(key, value)| match value {
+        LearnedValue::Count(0) | LearnedValue::Microseconds(0) => None,
+        LearnedValue::Microseconds(n) => {
+            let nanos = i64::try_from(*n).unwrap_or(i64::MAX).saturating_mul(1000);
+            Some(format!("{} {} ms", key.trim_end_matches("_microseconds"), milliseconds(nanos)))
+        }
+        _ => Some(format!("{key} {value}")),
+    });
+    let facts: Vec<String> = facts.map(|fact| fact.replace('_', " ")).collect();
+    let name = learned.name.get(learned.heading..).unwrap_or("").trim_start_matches([',', ':', ' ']);
+    let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+    let _ = writeln!(out, "            {}", escape(&format!("{name}{}", facts.join(", "))));
+}
+
 /// The last message of a session.
 fn last_text(session: &ClientSession, out: &mut String) {
     let Some(last) = &session.last_message else { return };
     let (from, message) = (last.from.word(), escape(&last.message));
-    let before = length_text(session.since(last.at.time));
-    let _ = writeln!(out, "  last      #{} of the {from}, {message}, {before} before the end", last.record);
+    let before = match session.since(last.at.time) {
+        0 => "at the end".to_string(),
+        nanos => format!("{} before the end", length_text(nanos)),
+    };
+    let _ = writeln!(out, "  last      #{} of the {from}, {message}, {before}", last.record);
 }
 
 fn story_text(session: &ClientSession, out: &mut String) {
@@ -134,12 +163,14 @@ fn line_text(line: &StoryLine, out: &mut String) {
     }
     let _ = match &line.outcome {
         StoryOutcome::None => Ok(()),
-        StoryOutcome::Answered(nanos) => write!(out, ": answered after {} ms", milliseconds(*nanos)),
-        StoryOutcome::Refused(why, 0) => write!(out, ": REFUSED, {}", escape(why)),
+        StoryOutcome::Answered(nanos) => write!(out, ": answered after {}", length_text(*nanos)),
         StoryOutcome::Refused(why, nanos) => {
-            write!(out, ": REFUSED, {} after {} ms", escape(why), milliseconds(*nanos))
+            let after = if *nanos == 0 { String::new() } else { format!(" after {}", length_text(*nanos)) };
+            let why = if why.is_empty() { String::new() } else { format!(", {}", escape(why)) };
+            write!(out, ": REFUSED{why}{after}")
         }
-        StoryOutcome::Unanswered(nanos) => write!(out, ": NEVER ANSWERED, within {} ms", milliseconds(*nanos)),
+        StoryOutcome::Unanswered(0) => write!(out, ": NEVER ANSWERED, the capture ends with it"),
+        StoryOutcome::Unanswered(nanos) => write!(out, ": NEVER ANSWERED, in {}", length_text(*nanos)),
     };
     out.push('\n');
 }
@@ -163,7 +194,13 @@ fn network_text(session: &ClientSession, out: &mut String) {
         parts.push(format!("{} ms to the {end} and back{most}", milliseconds(half)));
     }
     if parts.is_empty() {
-        let _ = writeln!(out, "  network   not known: the capture shows no opening and no acknowledgements of TCP");
+        let udp = session.streams.iter().all(|stream| stream.id.0 == Transport::Udp);
+        let why = if udp {
+            "nothing in UDP tells it from the server"
+        } else {
+            "the capture shows no opening and no acknowledgements"
+        };
+        let _ = writeln!(out, "  network   not known: {why}");
     } else {
         let _ = writeln!(out, "  network   {}, from where it was captured", parts.join(", "));
     }

@@ -146,7 +146,7 @@ fn json_streams(bytes: &ByteCounts, o: &mut JsonObject<'_>) {
 }
 
 /// Groups, which are objects of names, which are objects of facts.
-fn json_world(world: &World, out: &mut Vec<u8>) {
+pub(in crate::out) fn json_world(world: &World, out: &mut Vec<u8>) {
     json_object(out, |o| {
         for (group, things) in world.groups() {
             o.member(group, |out| {

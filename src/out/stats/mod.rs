@@ -7,6 +7,7 @@ mod layout;
 mod text;
 
 use crate::capture::Time;
+pub(super) use json::json_world;
 pub use json::stats_json;
 pub use text::stats_text;
 

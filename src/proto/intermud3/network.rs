@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::captured::Captured;
-use crate::proto::{Learned, LearnedValue};
+use crate::proto::{Learned, LearnedValue, Moment};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
@@ -13,6 +13,9 @@ use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 const LIMIT: usize = 4096;
 /// Nor is one whose name and facts are longer than this together, in bytes.
 const LONGEST: usize = 4096;
+
+/// The facts that say when a mud came to the network, and when it went.
+const CHANGES: [&str; 2] = ["came", "went"];
 
 /// Memory that an entry takes beside its texts, roughly.
 const ENTRY: usize = 256;
@@ -22,6 +25,8 @@ const ENTRY: usize = 256;
 pub(super) struct Network {
     lessons: Vec<Lesson>,
     known: BTreeMap<(Group, String), Facts>,
+    /// A list of muds came: later ones tell what changes.
+    listed: bool,
     /// Bytes of all names and facts.
     bytes: usize,
 }
@@ -69,9 +74,8 @@ impl Network {
     }
 
     /// Takes in what a packet says.
-    pub(super) fn learn(&mut self, id: MessageId, bytes: &[u8], tables: &Tables, tree: &Tree) {
+    pub(super) fn learn(&mut self, id: MessageId, at: Moment, view: &PacketView<'_>) {
         let lesson = self.lessons.get(id.0 as usize).copied().unwrap_or_default();
-        let view = PacketView { tables, tree, bytes };
         match lesson {
             Lesson::Nothing => {}
             Lesson::Startup => {
@@ -80,8 +84,11 @@ impl Network {
                     self.put(Group::Muds, view.text(name), facts, "connects here");
                 }
             }
-            Lesson::Muds(list) => self.each(list, Group::Muds, &view),
-            Lesson::Channels(list) => self.each(list, Group::Channels, &view),
+            Lesson::Muds(list) => {
+                self.each(list, Group::Muds, at, view);
+                self.listed = true;
+            }
+            Lesson::Channels(list) => self.each(list, Group::Channels, at, view),
             Lesson::Routers(list) => {
                 for (_, router) in view.elements(view.child(0, list)) {
                     let facts = view.facts(router, &["address"]);
@@ -93,10 +100,11 @@ impl Network {
             Lesson::RouterChannels(data) => {
                 let data = view.child(0, data);
                 let channels = data.and_then(|d| {
-                    view.elements(Some(d)).find(|(node, _)| tree.dynamic(node.name) == Some(Captured::new("channels")))
+                    view.elements(Some(d))
+                        .find(|(node, _)| view.tree.dynamic(node.name) == Some(Captured::new("channels")))
                 });
                 for (node, index) in view.elements(channels.map(|c| c.1)) {
-                    self.entry(Group::Channels, node, index, &view);
+                    self.entry(Group::Channels, node, index, at, view);
                 }
             }
         }
@@ -114,19 +122,20 @@ impl Network {
                 },
                 name: name.clone(),
                 heading: 0,
+                of_stream: facts.iter().any(|(key, _)| CHANGES.contains(key)),
                 facts: facts.iter().map(|(key, text)| (*key, LearnedValue::Text(text.clone()))).collect(),
             })
             .collect()
     }
 
-    fn each(&mut self, list: Sym, group: Group, view: &PacketView<'_>) {
+    fn each(&mut self, list: Sym, group: Group, at: Moment, view: &PacketView<'_>) {
         for (node, index) in view.elements(view.child(0, list)) {
-            self.entry(group, node, index, view);
+            self.entry(group, node, index, at, view);
         }
     }
 
     /// One entry of a mud or channel list; 0 instead of an array means that it is gone.
-    fn entry(&mut self, group: Group, node: &Node, index: u32, view: &PacketView<'_>) {
+    fn entry(&mut self, group: Group, node: &Node, index: u32, at: Moment, view: &PacketView<'_>) {
         let Some(name) = view.tree.dynamic(node.name) else {
             return;
         };
@@ -149,7 +158,28 @@ impl Network {
         if deleted && let Some(known) = self.known.get(&(group, name.raw().to_string())) {
             facts = known.iter().filter(|f| f.0 != "state").cloned().collect();
         }
+        if group == Group::Muds {
+            self.note_change(name.raw(), &state, at, &mut facts);
+        }
         self.put(group, name.raw().to_string(), facts, &state);
+    }
+
+    /// Adds to the facts of a mud in which frame it came to the network and in which it went, as far as lists behind the first one tell it.
+    fn note_change(&self, name: &str, state: &str, at: Moment, facts: &mut Facts) {
+        let known = self.known.get(&(Group::Muds, name.to_string()));
+        facts.retain(|(key, _)| !CHANGES.contains(key));
+        let kept = known.into_iter().flatten().filter(|(key, _)| CHANGES.contains(key)).cloned();
+        facts.splice(0..0, kept);
+        let there = |state: &str| matches!(state, "up" | "connects here");
+        let before = known.and_then(|facts| facts.iter().find(|(key, _)| *key == "state"));
+        let was = before.map(|(_, state)| there(state));
+        if !self.listed || state.is_empty() || was == Some(there(state)) {
+            return;
+        }
+        let [came, went] = CHANGES;
+        let change = if there(state) { came } else { went };
+        facts.retain(|(key, _)| *key != change);
+        facts.insert(0, (change, format!("in frame {}", at.frame)));
     }
 
     fn put(&mut self, group: Group, name: String, mut facts: Facts, state: &str) {
@@ -190,10 +220,13 @@ fn size_of_entry(name: &str, facts: &Facts) -> usize {
 }
 
 /// A packet's tree, with what is needed to read it.
-struct PacketView<'a> {
-    tables: &'a Tables,
-    tree: &'a Tree,
-    bytes: &'a [u8],
+pub(super) struct PacketView<'a> {
+    /// The tables that it refers to.
+    pub(super) tables: &'a Tables,
+    /// Its tree.
+    pub(super) tree: &'a Tree,
+    /// Its bytes, the length first.
+    pub(super) bytes: &'a [u8],
 }
 
 impl<'a> PacketView<'a> {

@@ -3,7 +3,7 @@
 //! Reads no clock and does no I/O. Packets are put together only up to [`framing::MAX_TEXT`].
 
 use super::framing::{self, PacketStep};
-use super::network::Network;
+use super::network::{Network, PacketView};
 use super::replies::{PacketReplies, ReadPacket};
 use super::value::{FoundPacket, LengthPrefix, ValueBuffers};
 use crate::captured::Captured;
@@ -131,7 +131,7 @@ impl I3Session {
         let packet = found.message.map(|id| ReadPacket { id, from, at, bytes, tree: &*context.tree });
         let reply = packet.and_then(|packet| self.replies.answer(packet, tables));
         let asked = packet.and_then(|packet| {
-            self.network.learn(packet.id, bytes, tables, packet.tree);
+            self.network.learn(packet.id, at, &PacketView { tables, tree: packet.tree, bytes });
             self.replies.as_request(packet)
         });
         let message = Message {

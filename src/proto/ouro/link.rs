@@ -70,6 +70,17 @@ impl Link {
         server == Some(true) && (client == Some(true) || client.is_none() && self.connected)
     }
 
+    /// What both sides said of encryption, for people.
+    pub fn encryption(&self) -> &'static str {
+        match self.wants {
+            [_, None] => "not said",
+            [_, Some(false)] => "off: the server does not want it",
+            [Some(false), Some(true)] => "off: the client does not want it",
+            [Some(true), Some(true)] => "on",
+            [None, Some(true)] => "wanted by the server",
+        }
+    }
+
     /// Whether a client's packet may be a CONNECT: none came yet, or none was answered, or the link was closed.
     fn may_connect(&self) -> bool {
         self.version.is_none() || !self.answered

@@ -5,6 +5,7 @@
 
 mod auth;
 mod frame;
+mod life;
 mod link;
 mod natives;
 mod options;

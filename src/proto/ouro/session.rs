@@ -4,6 +4,7 @@
 //! tree, and `stream` finds packets in a TCP stream.
 
 use super::frame::{CommandLayout, FrameTables, LinkPacket, PacketContent, Pieces, UnjoinedPiece};
+use super::life::LinkLife;
 use super::link::Link;
 use super::options::OuroSettings;
 use super::packet::{Header, LinkHeader, control, padded};
@@ -11,7 +12,10 @@ use super::sequence::Sequences;
 use super::siblings::{Joined, LostReason, PieceFate, PiecePayload, Set, Siblings};
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
-use crate::proto::{Context, Decoded, Event, EventKind, Message, Moment, Reply, Session, Side, Start, Transport};
+use crate::proto::{
+    Context, Decoded, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Reply, Session, Side, Start,
+    Transport,
+};
 use crate::session::{Answer, Request, RequestKey, Requests};
 use crate::table::{MessageId, Tables};
 
@@ -31,6 +35,8 @@ pub struct LinkSession {
     finders: [PacketFinder; 2],
     requests: Requests,
     ended: [bool; 2],
+    ends: Ends,
+    life: LinkLife,
 }
 
 /// A packet's bytes with what the header says of them.
@@ -82,6 +88,8 @@ impl LinkSession {
             finders: Default::default(),
             requests: Requests::new(tables, REQUESTS),
             ended: [false; 2],
+            ends: start.ends,
+            life: LinkLife::default(),
         }
     }
 
@@ -352,6 +360,11 @@ impl LinkSession {
         if let Some(link) = packet.link.filter(|_| packet.right) {
             received.from.of(&mut self.sequences).remember(link, nanos, record);
         }
+        if let Some(name) = named
+            && self.life.command(name, received.from)
+        {
+            event(EventKind::Close, received, format!("the link closes: {name}"), context);
+        }
         Some(record)
     }
 
@@ -416,6 +429,14 @@ impl Session for LinkSession {
 
     fn service(&self) -> &str {
         SERVICE
+    }
+
+    fn learned(&self) -> Vec<Learned> {
+        let name = format!("{} and {}", self.ends.client, self.ends.server);
+        let version = self.link.version.map_or("not said".into(), |version| version.to_string());
+        let texts = [("version", version), ("encryption", self.link.encryption().into()), ("end", self.life.end())];
+        let facts = texts.into_iter().map(|(key, text)| (key, LearnedValue::Text(text))).collect();
+        vec![Learned { group: "links", heading: name.len(), name, of_stream: true, facts }]
     }
 }
 

@@ -377,14 +377,15 @@ impl Session for CircuitSession {
         let mut all = Vec::new();
         for from in [Side::Client, Side::Server] {
             let facts = self.counters(from).named();
-            all.push(Learned { group: "circuits", name: side(from), heading: circuit.len(), facts });
+            all.push(Learned { group: "circuits", name: side(from), heading: circuit.len(), of_stream: true, facts });
         }
         for (from, direction) in [(Side::Client, &self.client), (Side::Server, &self.server)] {
             let side = side(from);
             for (number, tally) in &direction.tallies {
                 let message = self.counted.get(number).map_or("?", String::as_str);
                 let (name, facts) = (format!("{side}: {message}"), tally.named());
-                all.push(Learned { group: "reliable_messages", name, heading: side.len(), facts });
+                let heading = side.len();
+                all.push(Learned { group: "reliable_messages", name, heading, of_stream: false, facts });
             }
         }
         all
