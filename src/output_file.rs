@@ -157,8 +157,8 @@ impl OutputFile {
         let Some((path, _)) = &self.beside else { return Ok(()) };
         // Windows renames no open file.
         self.file = None;
-        fs::rename(path, &self.target)?;
-        unfinished(|all| all.remove(path));
+        let target = &self.target;
+        unfinished(|all| fs::rename(path, target).map(|()| all.remove(path)))?;
         self.beside = None;
         Ok(())
     }
@@ -195,21 +195,23 @@ impl Drop for OutputFile {
         if let Some((path, _)) = self.beside.take() {
             // Not just dropped, which would write out what is still in the buffer.
             let _ = self.file.take().map(BufWriter::into_parts);
-            let _ = fs::remove_file(&path);
-            unfinished(|all| all.remove(&path));
+            unfinished(|all| fs::remove_file(&path).is_ok() | all.remove(&path));
         }
     }
 }
 
-/// Removes the files that are not complete. For a signal handler that exits right afterwards: files still being written fail from here on.
-pub fn remove_unfinished() {
+/// Removes the files that are not complete and ends the program. For a signal handler: a thread that wants to begin or complete a file
+/// meanwhile waits for its end.
+pub fn exit_without_unfinished(status: i32) -> ! {
     unfinished(|all| {
-        for path in std::mem::take(all) {
+        for path in all.iter() {
             let _ = fs::remove_file(path);
         }
-    });
+        std::process::exit(status)
+    })
 }
 
+/// Acts on the unfinished files while nobody else does: what is in the set is on the disk, and what is not in it is not.
 fn unfinished<T>(act: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
     act(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -224,16 +226,11 @@ fn create_beside(target: &Path, access: Access) -> io::Result<(PathBuf, File)> {
     for _ in 0..NAMES_TRIED {
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!(".moulsniff-{process}-{number}.part"));
-        // Noted before it is made: a signal in between would leave the file.
-        unfinished(|all| all.insert(path.clone()));
-        match options.open(&path) {
+        let made = unfinished(|all| options.open(&path).inspect(|_| _ = all.insert(path.clone())));
+        match made {
             Ok(file) => return Ok((path, file)),
-            Err(error) => {
-                unfinished(|all| all.remove(&path));
-                if error.kind() != io::ErrorKind::AlreadyExists {
-                    return Err(error);
-                }
-            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
     }
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many unfinished files (.moulsniff-*.part) are in its folder"))

@@ -40,7 +40,7 @@ pub enum CaptureProblem {
     Empty,
     /// The file does not begin like a capture of any known format.
     NotACapture {
-        /// The first bytes, at most 16.
+        /// The first bytes, at most 4; none of a text, which may be a key.
         first: Vec<u8>,
         /// What the file looks like instead.
         looks_like: Option<&'static str>,
@@ -193,9 +193,9 @@ impl fmt::Display for CaptureProblem {
 }
 
 fn not_a_capture(f: &mut fmt::Formatter<'_>, first: &[u8], looks_like: Option<&str>) -> fmt::Result {
-    write!(f, "expected a pcap or pcapng capture, got")?;
-    for byte in first {
-        write!(f, " {byte:02x}")?;
+    write!(f, "expected a pcap or pcapng capture")?;
+    for (at, byte) in first.iter().enumerate() {
+        write!(f, "{} {byte:02x}", if at == 0 { ", got" } else { "" })?;
     }
     match looks_like {
         Some(what) => write!(f, ": this looks like {what}"),

@@ -11,8 +11,14 @@ use super::source::{Opened, Source};
 use super::unpack::{packing_of, unpack};
 use std::io::Read;
 
-/// How many bytes an error shows of a file that is not a capture.
-const SHOWN: usize = 16;
+/// How many bytes an error shows of a file that is not a capture: those that say its format, and no more, since it may be a key.
+const MAGIC_BYTES: usize = 4;
+
+/// How many bytes have to be text in a file that is taken for text.
+const TEXT_BYTES: usize = 16;
+
+/// What a text is called in an error.
+const TEXT: &str = "text";
 
 /// Whether a file that begins with these four bytes can be a capture, packed ones included.
 pub fn is_magic(start: [u8; 4]) -> bool {
@@ -125,8 +131,11 @@ impl CaptureReader {
         if bytes.is_empty() {
             return Fault::new(0, CaptureProblem::Empty);
         }
-        let first = bytes.get(..SHOWN).unwrap_or(bytes).to_vec();
         let looks_like = looks_like(bytes);
+        let first = match looks_like {
+            Some(TEXT) => Vec::new(),
+            _ => bytes.get(..MAGIC_BYTES).unwrap_or(bytes).to_vec(),
+        };
         Fault::new(0, CaptureProblem::NotACapture { first, looks_like })
     }
 
@@ -160,7 +169,7 @@ fn looks_like(first: &[u8]) -> Option<&'static str> {
         [b's', b'n', b'o', b'o', b'p', 0, ..] => "a snoop capture",
         [b'G', b'M', b'B', b'U', ..] | [b'R', b'T', b'S', b'S', ..] => "a Network Monitor capture",
         [0x7f, b'E', b'L', b'F', ..] => "a program",
-        _ if is_text(first.get(..SHOWN).unwrap_or(first)) => "text",
+        _ if is_text(first.get(..TEXT_BYTES).unwrap_or(first)) => TEXT,
         _ => return None,
     })
 }

@@ -20,8 +20,7 @@ pub fn watch_signals() {
 }
 
 fn exit() {
-    output_file::remove_unfinished();
-    std::process::exit(INTERRUPTED);
+    output_file::exit_without_unfinished(INTERRUPTED)
 }
 
 /// Whether the end was requested.
