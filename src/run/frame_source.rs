@@ -2,14 +2,15 @@
 
 use crate::captured::file_name;
 use crate::remark;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::RunError;
 use super::interrupt::Interrupt;
+use super::pipe::Pipe;
 use super::progress::Progress;
-use super::stdin::Stdin;
 use crate::capture::{Capture, CaptureItem, CaptureProblem, Live, Source, Tail, interfaces};
 
 /// Where frames come from, not opened yet.
@@ -24,9 +25,9 @@ pub enum FrameInput {
 }
 
 impl FrameInput {
-    /// Whether standard input is one of the captures.
-    fn reads_stdin(&self) -> bool {
-        matches!(self, FrameInput::Files(files) if files.iter().any(|file| is_stdin(file)))
+    /// Whether one of the captures is a pipe.
+    fn reads_pipe(&self) -> bool {
+        matches!(self, FrameInput::Files(files) if files.iter().any(|file| is_stdin(file) || is_named_pipe(file)))
     }
 }
 
@@ -70,7 +71,7 @@ impl FrameSource {
                 From::Interface(Box::new(live))
             }
         };
-        let ends_by_signal = !matches!(from, From::Files(_)) || input.reads_stdin();
+        let ends_by_signal = !matches!(from, From::Files(_)) || input.reads_pipe();
         Ok(FrameSource { from, interrupt, ends_by_signal })
     }
 
@@ -155,13 +156,30 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+#[cfg(unix)]
+fn is_named_pipe(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    path.metadata().is_ok_and(|facts| facts.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_named_pipe(_: &Path) -> bool {
+    false
+}
+
 fn source(path: &Path, interrupt: &Interrupt) -> Result<Source, RunError> {
-    if !is_stdin(path) {
+    let (name, pipe) = if is_stdin(path) {
+        ("standard input".to_string(), Pipe::new(|| Ok(io::stdin()), interrupt.clone()))
+    } else if is_named_pipe(path) {
+        let from = path.to_path_buf();
+        (path.to_string_lossy().into_owned(), Pipe::new(move || File::open(from), interrupt.clone()))
+    } else {
         return Ok(Source::path(path));
+    };
+    match pipe {
+        Ok(pipe) => Ok(Source::reader(name, Box::new(pipe))),
+        Err(error) => Err(RunError::File(path.to_string_lossy().into_owned(), error)),
     }
-    const NAME: &str = "standard input";
-    let stdin = Stdin::new(io::stdin(), interrupt.clone()).map_err(|e| RunError::File(NAME.into(), e))?;
-    Ok(Source::reader(NAME, Box::new(stdin)))
 }
 
 /// The interfaces that can be captured on, one a line: name, tab, description.

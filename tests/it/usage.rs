@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const GATE: &str = "captures/moul/kind_gate.pcap";
 const KEYS: &str = "keys/dirtsand.ini";
@@ -140,6 +140,7 @@ fn where_nothing_was_recognised_it_says_why() {
 
 #[test]
 fn ctrl_c_on_standard_input_is_the_normal_end_and_everything_collected_is_printed() {
+    let time = time_of_a_run();
     for words in [&["-", "--json", "--keys", KEYS][..], &["stats", "-", "--json", "--keys", KEYS]] {
         let mut child =
             program(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -148,7 +149,7 @@ fn ctrl_c_on_standard_input_is_the_normal_end_and_everything_collected_is_printe
         // The last packet is only begun: after a signal that is no error.
         input.write_all(&capture[..capture.len() - 3]).unwrap();
         input.flush().unwrap();
-        thread::sleep(Duration::from_millis(700));
+        thread::sleep(Duration::from_millis(500) + time * 4);
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         let (mut out, mut said) = (String::new(), String::new());
         child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
@@ -158,6 +159,29 @@ fn ctrl_c_on_standard_input_is_the_normal_end_and_everything_collected_is_printe
         assert!(said.contains("1 streams recognised"), "{said}");
         drop(input);
     }
+}
+
+/// How long this machine takes at the moment to read the capture.
+fn time_of_a_run() -> Duration {
+    let begun = Instant::now();
+    assert_eq!(run(&["stats", GATE, "--keys", KEYS]).0, Some(0));
+    begun.elapsed()
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_the_writer_of_a_pipe() {
+    let pipe = std::env::temp_dir().join(format!("moulsniff-pipe-{}", std::process::id()));
+    let _ = fs::remove_file(&pipe);
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut child = program(&["stats", pipe.to_str().unwrap(), "--json"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(500) + time_of_a_run() * 4);
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    fs::remove_file(pipe).unwrap();
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Standard input that ends when a signal asks for it.
+//! Standard input, or a pipe with a name, that ends when a signal asks for it.
 //!
-//! A read of standard input blocks until bytes come, and a signal does not wake it. So a thread of its own reads, and the reader waits for
-//! that thread and looks at the signal.
+//! A read of a pipe blocks until bytes come, opening one blocks until there is a writer, and a signal wakes neither. So a thread of its own opens and
+//! reads, and the reader waits for that thread and looks at the signal.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -16,22 +16,30 @@ const WAITING: usize = 4;
 /// How often the signal is looked at while no bytes come.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Standard input up to its end, or to the moment when a signal asks for the end.
-pub(super) struct Stdin {
+/// A pipe up to its end, or to the moment when a signal asks for the end.
+pub(super) struct Pipe {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,
     at: usize,
     interrupt: Interrupt,
 }
 
-impl Stdin {
-    /// Reads from `input` on a thread of its own, which ends with the input or with the program.
+impl Pipe {
+    /// Calls `open` and reads what it gives on a thread of its own, which ends with the input or with the program.
     ///
     /// # Errors
-    /// The system has no thread to give.
-    pub(super) fn new(mut input: impl Read + Send + 'static, interrupt: Interrupt) -> io::Result<Stdin> {
+    /// The system has no thread to give. A failure of `open` is an error of the first read.
+    pub(super) fn new<R: Read>(
+        open: impl FnOnce() -> io::Result<R> + Send + 'static,
+        interrupt: Interrupt,
+    ) -> io::Result<Pipe> {
         let (to, pieces) = sync_channel(WAITING);
-        Builder::new().name("stdin".into()).spawn(move || {
+        Builder::new().name("pipe".into()).spawn(move || {
+            let mut input = match open() {
+                Ok(input) => input,
+                // Where nobody receives it, the run has ended.
+                Err(error) => return to.send(Err(error)).unwrap_or_default(),
+            };
             loop {
                 let mut piece = vec![0; PIECE];
                 let read = input.read(&mut piece).map(|length| {
@@ -45,7 +53,7 @@ impl Stdin {
                 }
             }
         })?;
-        Ok(Stdin { pieces, piece: Vec::new(), at: 0, interrupt })
+        Ok(Pipe { pieces, piece: Vec::new(), at: 0, interrupt })
     }
 
     /// Waits for the next piece; an empty one is the end.
@@ -61,7 +69,7 @@ impl Stdin {
     }
 }
 
-impl Read for Stdin {
+impl Read for Pipe {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         if self.at >= self.piece.len() {
             self.piece = self.next()?;
