@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::Mutex;
 
 use crate::captured::escape_lines;
 
@@ -10,4 +11,20 @@ use crate::captured::escape_lines;
 /// ([`file_name`](crate::captured::file_name)), so they have none. A standard error that is closed or full is nothing to say anywhere.
 pub fn say(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{}", escape_lines(&line.to_string()));
+}
+
+/// Lines that [`say_once`] remembers.
+const REMEMBERED: usize = 4096;
+
+/// Writes a line as [`say`] does, unless it was written by this before: a command that reads two captures reads its key files and its filter for each.
+pub fn say_once(line: String) {
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let Ok(mut said) = SAID.lock() else { return };
+    if said.contains(&line) {
+        return;
+    }
+    say(format_args!("{line}"));
+    if said.len() < REMEMBERED {
+        said.push(line);
+    }
 }

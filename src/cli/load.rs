@@ -62,7 +62,7 @@ const MOST_FILES: usize = 1024;
 pub(super) fn settings(args: &ReadArgs, no_capture: bool) -> Result<AllSettings, CliError> {
     let given = args.protocols.read(no_capture)?;
     let mut warn = |text: String| {
-        remark::say(format_args!("moulsniff: {text}"));
+        remark::say_once(format!("moulsniff: {text}"));
     };
     Ok(AllSettings::new(&given, &mut warn)?)
 }

@@ -160,7 +160,7 @@ fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     if !args.quiet {
         let notes = filter.notes().iter().map(ToString::to_string);
         for note in notes.chain(filter.doubts().iter().map(ToString::to_string)) {
-            remark::say(format_args!("moulsniff: filter: {note}"));
+            remark::say_once(format!("moulsniff: filter: {note}"));
         }
     }
     Ok(Some(match session {
@@ -178,7 +178,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
         .map_err(|error| CliError::Expression(format!("columns: {error}")))?;
     if !args.quiet {
         for doubt in paths.doubts() {
-            remark::say(format_args!("moulsniff: columns: {doubt}"));
+            remark::say_once(format!("moulsniff: columns: {doubt}"));
         }
     }
     Ok(Some(paths))

@@ -79,7 +79,7 @@ impl Replies {
         let place = self.kind(known.message.name.raw());
         if let Some(kind) = self.kinds.get_mut(place as usize) {
             kind.counts.sent += 1;
-            self.waiting.ask(known.record, (known.id, place));
+            let _ = self.waiting.ask(known.record, (known.id, place));
         }
     }
 

@@ -107,15 +107,22 @@ impl<T> Default for Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// A request was sent. Records come in ascending order.
-    pub fn ask(&mut self, record: u64, about: T) {
+    /// A request was sent. Records come in ascending order. Returns what was known of the request that is forgotten for it.
+    pub fn ask(&mut self, record: u64, about: T) -> Option<T> {
+        let mut oldest = None;
         if self.requests.len() >= MAX_WAITING {
-            let oldest = self.requests.pop_front().and_then(|(_, about)| about);
+            oldest = self.requests.pop_front().and_then(|(_, about)| about);
             self.present -= usize::from(oldest.is_some());
             self.forgotten += u64::from(oldest.is_some());
         }
         self.requests.push_back((record, Some(about)));
         self.present += 1;
+        oldest
+    }
+
+    /// A request was sent for which there is no room.
+    pub fn forget_one(&mut self) {
+        self.forgotten += 1;
     }
 
     /// What is known of a request that waits.

@@ -28,6 +28,8 @@ const IDLE: i64 = 600 * 1_000_000_000;
 const MAX_STREAMS: usize = 65_536;
 /// Identities that sessions are known by, all together; with more, a further one joins no streams.
 const MAX_KNOWN: usize = 65_536;
+/// Bytes of the requests that wait for replies, of all streams together; with more, it is not known of a further one whether it was answered.
+const MAX_HELD: usize = 64 << 20;
 /// Identities that are told of one session.
 const MAX_WHO: usize = 256;
 /// How many records pass between two looks for sessions that are over.
@@ -111,6 +113,8 @@ pub struct Sessions {
     telling: HashMap<&'static str, bool>,
     chat: Chat,
     seen: u64,
+    /// Memory that requests of all streams take that wait for replies, in bytes.
+    held: usize,
     finished: u64,
     out: Vec<ClientSession>,
 }
@@ -127,11 +131,13 @@ impl Sessions {
         if !self.streams.contains_key(&id) {
             self.open(id, record);
         }
+        let room = self.held < MAX_HELD;
         let Some(stream) = self.streams.get_mut(&id) else { return };
+        let held = stream.held;
         stream.touch(record);
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let identities = stream.message(&SeenMessage { record, message, tables, tree, called });
+                let identities = stream.message(&SeenMessage { record, message, tables, tree, called }, room);
                 let chat = if self.ties_only { Vec::new() } else { self.chat.record(record, called, true) };
                 for line in chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none()) {
                     stream.said(line);
@@ -152,6 +158,8 @@ impl Sessions {
             }
             Body::StreamEnd { end, counts, .. } => stream.ended(*end, *counts, record),
         }
+        let now = self.streams.get(&id).map_or(held, |stream| stream.held);
+        self.held = (self.held + now).saturating_sub(held);
         self.seen += 1;
         if self.seen.is_multiple_of(LOOK_EVERY) || self.streams.len() > MAX_STREAMS {
             self.end_idle(record.at.time);
@@ -253,6 +261,7 @@ impl Sessions {
             }
             let mut streams: Vec<StreamFacts> = group.streams.iter().filter_map(|id| self.streams.remove(id)).collect();
             streams.sort_by_key(|stream| stream.first_record);
+            self.held -= streams.iter().map(|stream| stream.held).sum::<usize>().min(self.held);
             self.finished += 1;
             self.out.extend(put_together(self.finished, streams));
         }

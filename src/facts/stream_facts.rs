@@ -30,6 +30,13 @@ struct AskedRequest {
     text: String,
 }
 
+impl AskedRequest {
+    /// Memory that it takes, in bytes and roughly.
+    fn size(&self) -> usize {
+        size_of::<(u64, Option<AskedRequest>)>() + self.text.capacity()
+    }
+}
+
 /// What is collected of a stream.
 pub(super) struct StreamFacts {
     pub(super) group: u64,
@@ -68,6 +75,8 @@ pub(super) struct StreamFacts {
     sent_again: u64,
     acknowledged: (u64, i64),
     waiting: Waiting<AskedRequest>,
+    /// Memory that the requests take that wait, in bytes and roughly.
+    pub(super) held: usize,
     /// What the protocol's session told when the stream was over.
     learned: Vec<Learned>,
 }
@@ -111,6 +120,7 @@ impl StreamFacts {
             sent_again: 0,
             acknowledged: (0, 0),
             waiting: Waiting::default(),
+            held: 0,
             learned: Vec::new(),
         }
     }
@@ -138,7 +148,7 @@ impl StreamFacts {
     }
 
     /// Takes a message in. Returns the identities that the client has from now on.
-    pub(super) fn message(&mut self, seen: &SeenMessage<'_, '_>) -> Vec<Identity> {
+    pub(super) fn message(&mut self, seen: &SeenMessage<'_, '_>, room: bool) -> Vec<Identity> {
         let SeenMessage { record, message, tables, tree, .. } = *seen;
         if let Some(count) = self.messages.get_mut(record.from.index()) {
             *count += 1;
@@ -187,9 +197,25 @@ impl StreamFacts {
         }
         if asks {
             self.requests.sent += 1;
-            self.waiting.ask(record.number, AskedRequest { id, at: record.at, text });
+            self.ask(record.number, AskedRequest { id, at: record.at, text }, room);
         }
         identities
+    }
+
+    /// Remembers a request until its reply comes, where there is room for it.
+    fn ask(&mut self, record: u64, asked: AskedRequest, room: bool) {
+        if !room {
+            return self.waiting.forget_one();
+        }
+        self.held += asked.size();
+        let forgotten = self.waiting.ask(record, asked);
+        self.held -= forgotten.map_or(0, |asked| asked.size());
+    }
+
+    fn take_asked(&mut self, record: u64) -> Option<AskedRequest> {
+        let asked = self.waiting.take(record)?;
+        self.held -= asked.size();
+        Some(asked)
     }
 
     fn remember_last(&mut self, record: &Record<'_>, message: &Message<'_>) {
@@ -207,7 +233,7 @@ impl StreamFacts {
         if !is_last_reply(known.def, asked.id, known.refusal.is_some(), Some(seen.tree)) {
             return None;
         }
-        let asked = self.waiting.take(reply.record)?;
+        let asked = self.take_asked(reply.record)?;
         let network = seen.record.network(reply.nanos);
         let refused = known.refusal.is_some();
         self.requests.reply(LastReply { request: reply.record, nanos: reply.nanos, network, refused });
@@ -253,7 +279,7 @@ impl StreamFacts {
     /// A request will never be answered.
     /// Returns what the client said of itself in it: nobody refused that.
     pub(super) fn unanswered(&mut self, request: u64, message: &str, waited: i64) -> Vec<Identity> {
-        if let Some(asked) = self.waiting.take(request) {
+        if let Some(asked) = self.take_asked(request) {
             self.requests.unanswered += 1;
             let outcome = StoryOutcome::Unanswered(waited);
             self.story.outcome(request, outcome.clone());

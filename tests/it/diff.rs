@@ -493,3 +493,17 @@ fn what_is_beyond_the_memory_is_counted() {
         "{text}"
     );
 }
+
+#[test]
+fn what_there_is_to_say_of_keys_and_filters_is_said_once() {
+    let keys = folder("keys-once");
+    for name in ["dirtsand.ini", "server.ini"] {
+        std::fs::copy(file("keys").join(name), keys.join(name)).unwrap();
+    }
+    let capture = "captures/moul/kind_gate.pcap";
+    let mut program = crate::common::program();
+    let keys = keys.to_str().unwrap();
+    let output = program.current_dir(file("")).args(["diff", capture, capture, "--keys", keys]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("public halves").count(), 1, "{said}");
+}

@@ -46,6 +46,7 @@ mod made;
 mod material;
 mod moul_damage;
 mod moul_forms;
+mod names;
 mod network;
 mod oneline;
 mod order;
