@@ -237,8 +237,8 @@ fn nothing_is_allocated_for_a_message_once_all_is_warm() {
             );
             println!("{what}");
             assert!(messages > 5 && found.messages.is_multiple_of(COUNTING), "{what}");
-            // What remembers requests may still grow once.
-            if allocated > bound * COUNTING || rest > between * COUNTING + 1 {
+            // What remembers requests may still grow, now and then: less than once a round.
+            if allocated / COUNTING > bound || rest > between * COUNTING + 1 {
                 wrong.push(format!("{what}; bound {}: {:#?}", bound * COUNTING, found.by_message));
             }
         }
