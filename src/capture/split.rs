@@ -41,7 +41,7 @@ pub struct Splitter<W: Write> {
     section: u64,
     shape: SplitSection,
     frames: u64,
-    /// What the inputs state to be the number of frames of the capture that they are parts of.
+    /// The number of frames that the inputs state for the capture they are parts of.
     stated_total: Option<u64>,
     left_out: u64,
     block: BlockBuilder,
@@ -54,7 +54,7 @@ struct SplitSection {
     options: Vec<u8>,
     /// The body of each interface description.
     interfaces: Vec<Vec<u8>>,
-    /// Whole blocks that belong into every part.
+    /// Whole blocks that are written to every part.
     shared: Vec<u8>,
     /// It is a part already: its frames state their numbers.
     split: bool,
@@ -116,7 +116,7 @@ impl<W: Write> Splitter<W> {
         self.read(&mut reader, choose).map_err(|fault| reader.error(fault))
     }
 
-    /// Ends every part with the section that states the number of frames; a part without frames has nothing else. Returns the outputs with the number of frames in each.
+    /// Ends every part with the section that states the number of frames. A part without frames has only this section. Returns the outputs with the number of frames in each.
     ///
     /// # Errors
     /// What writing gives.

@@ -33,7 +33,7 @@ pub(super) fn unpack(packing: Packing, packed: Box<dyn Read + Send>) -> Box<dyn 
     }
 }
 
-/// What a build that knows no zstd has in the place of its content.
+/// Stands in for a reader of zstd in a build without it: every read is an error.
 #[cfg(not(feature = "zstd"))]
 struct WithoutZstd;
 

@@ -1,4 +1,4 @@
-//! What users of other programs type, and how the same is written here.
+//! Hints for users of other programs: what they type there, and how it is written here.
 
 /// Words at the beginning of a condition that are no key here, each with the hint to give.
 const FOREIGN_KEYS: [(&[&str], &str); 8] = [
@@ -45,17 +45,17 @@ const FOREIGN_OPERATORS: [(&[&str], &str); 11] = [
     (&["|"], "conditions are joined by `or`"),
 ];
 
-/// What to say of a word at the beginning of a condition that another program knows.
+/// The hint for a word at the beginning of a condition that another program knows.
 pub(super) fn foreign_key(word: &str) -> Option<&'static str> {
     FOREIGN_KEYS.iter().find(|(words, _)| words.contains(&word)).map(|(_, hint)| *hint)
 }
 
-/// What to say of a part of a key that another program knows.
+/// The hint for a part of a key that another program knows.
 pub(super) fn foreign_part(key: &str, part: &str) -> Option<&'static str> {
     FOREIGN_PARTS.iter().find(|(first, second, _)| (*first, *second) == (key, part)).map(|(.., hint)| *hint)
 }
 
-/// What to say of an operator of another program: `word` is the word after a path, `rest` the text from there on.
+/// The hint for an operator of another program: `word` is the word after a path, `rest` the text from there on.
 pub(super) fn foreign_operator<'a>(word: &str, rest: &'a str) -> Option<(&'a str, &'static str)> {
     if rest.starts_with("&&") || rest.starts_with("||") {
         return None;
@@ -71,7 +71,7 @@ pub(super) fn foreign_operator<'a>(word: &str, rest: &'a str) -> Option<(&'a str
     })
 }
 
-/// What to say of a literal that no value of the kind can equal, although it is clear what was meant.
+/// The hint for a literal that no value of the kind can equal, although its meaning is clear.
 pub(super) fn misread_literal(key: &str, raw: &str) -> Option<String> {
     if raw == "null" {
         return Some(format!("; that it is absent is asked with `not {key}`"));
@@ -87,12 +87,12 @@ pub(super) fn misread_literal(key: &str, raw: &str) -> Option<String> {
     (digits(from) && digits(to)).then(|| format!("; a range is asked for with `in {{{from}..{to}}}`"))
 }
 
-/// What to say of a word with a wildcard.
+/// The hint for a word with a wildcard.
 pub(super) fn wildcard(word: &str) -> Option<&'static str> {
     word.contains(['*', '%']).then_some("; a comparison knows no wildcards: use `contains \"…\"` or `matches \"^…\"`")
 }
 
-/// What to say of a truth value in the spelling of another language.
+/// The hint for a truth value in the spelling of another language.
 pub(super) fn foreign_constant(word: &str) -> Option<&'static str> {
     Some(match word {
         "True" | "TRUE" | "yes" => "; did you mean `true`?",

@@ -59,7 +59,7 @@ pub(super) struct RecordKey {
 /// Takes a key's value from a record.
 type Getter = for<'a> fn(&RecordScope<'a>) -> Option<RecordValue<'a>>;
 
-/// The key that is in no JSON: only once captures were read to their end it is known which record belongs to which session.
+/// A key that is not in the JSON: the session of a record is known only after the captures were read to their end.
 const SESSION: &str = "session";
 
 /// All keys, in the order in which columns list what is found at any depth.

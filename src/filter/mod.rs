@@ -67,7 +67,7 @@ pub struct Filter {
     kept: AtomicBool,
     sessions: Option<Arc<SessionMap>>,
     worth: Worth,
-    /// That of a message which was not read.
+    /// The tree of a message that was not read: empty.
     no_tree: Tree,
 }
 
@@ -87,11 +87,11 @@ enum BooleanExpr {
     And(Vec<BooleanExpr>),
     Or(Vec<BooleanExpr>),
     Not(Box<BooleanExpr>),
-    /// With the texts that one has to find in a message's bytes for it to hold, where that is so.
+    /// A condition, with the texts of which one must occur in the message's bytes for it to hold; without them where the bytes do not decide.
     Test(Path, Check, Option<Box<SoughtTexts>>),
 }
 
-/// What is asked of the values at a path. It holds if one of them passes.
+/// A test of the values at a path. It holds if one of them passes.
 enum Check {
     Present,
     Compare(CompareOp, Literal),
@@ -177,7 +177,7 @@ impl Filter {
         self.condition.any_path(&Path::wants_session)
     }
 
-    /// The filter, which knows from now on which session a record belongs to. Without that no record belongs to any.
+    /// Tells the filter which session each record belongs to. Without this call, no record belongs to a session.
     pub fn with_sessions(self, sessions: Arc<SessionMap>) -> Filter {
         Filter { sessions: Some(sessions), ..self }
     }
@@ -187,7 +187,7 @@ impl Filter {
         self.condition.any_path(&Path::wants_names)
     }
 
-    /// Whether the condition holds for a record; `annotations` is what earlier records have to do with it.
+    /// Whether the condition holds for a record; `annotations` are the names that earlier records give to its numbers.
     pub fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool {
         let scope = RecordScope::new(record, annotations, &self.protocols, self.redact);
         let kept = self.condition.holds(&scope.with_sessions(self.sessions.as_deref()));
@@ -250,7 +250,7 @@ impl RecordFilter {
         self.filter.is_some()
     }
 
-    /// The filter, which at the end knows whether any of its names was ever met.
+    /// The filter. After the last record, it knows whether its names occurred.
     pub fn filter(&self) -> Option<&Filter> {
         self.filter.as_ref()
     }
@@ -295,7 +295,7 @@ impl Paths {
         self.paths.iter().any(Path::wants_session)
     }
 
-    /// The paths, which know from now on which session a record belongs to. Without that no record belongs to any.
+    /// Tells the paths which session each record belongs to. Without this call, no record belongs to a session.
     pub fn with_sessions(self, sessions: Arc<SessionMap>) -> Paths {
         Paths { sessions: Some(sessions), ..self }
     }
@@ -315,7 +315,7 @@ impl Paths {
         self.paths.iter().any(Path::wants_names)
     }
 
-    /// A scope in which the paths can be looked up in a record; `annotations` is what earlier records have to do with it.
+    /// A scope in which the paths can be looked up in a record; `annotations` are the names that earlier records give to its numbers.
     pub fn scope<'a>(&'a self, record: &'a Record<'a>, annotations: Annotations<'a>) -> RecordScope<'a> {
         RecordScope::new(record, annotations, &self.protocols, self.redact).with_sessions(self.sessions.as_deref())
     }
@@ -426,7 +426,7 @@ impl FilterError {
         FilterError { expression: expression.into(), place, message: message.into(), origin: None }
     }
 
-    /// The error, which says that it is one of `origin`, unless it says already of what.
+    /// Marks the error as one in `origin`, unless it is already marked.
     fn of(self, origin: &str) -> FilterError {
         FilterError { origin: self.origin.or_else(|| Some(origin.into())), ..self }
     }

@@ -1,4 +1,4 @@
-//! The names that expressions may use, and the nearest ones to those they may not.
+//! The names that expressions may use, and suggestions for misspelt ones.
 
 use super::hints;
 use super::keys::{KEYS, KeyKind, KeyParts, RecordKey, part_names};
@@ -16,7 +16,7 @@ pub(super) struct FilterNames<'a> {
     named: &'a NamedExpressions,
 }
 
-/// What to say of a name that no table has.
+/// A name that no table has, and the suggestion for it.
 pub(super) struct Unknown {
     pub(super) text: String,
     /// Set if a known name is near, so that it may be a mistake.
@@ -72,7 +72,7 @@ impl<'a> FilterNames<'a> {
     /// The record's key with a name.
     ///
     /// # Errors
-    /// There is none: what was probably meant.
+    /// There is no such key: the key that was probably meant.
     pub(super) fn key(&self, name: &str) -> Result<&'static RecordKey, String> {
         if let Some(key) = RecordKey::named(name) {
             return Ok(key);
@@ -170,7 +170,7 @@ impl<'a> FilterNames<'a> {
     /// Whether a word belongs to a vocabulary.
     ///
     /// # Errors
-    /// It does not. [`Unknown::near`] is false if traffic may still bring it.
+    /// The word does not belong to it. [`Unknown::near`] is false if it may still occur in traffic.
     pub(super) fn word(&self, word: &str, vocabulary: Vocabulary, quoted: bool) -> Result<(), Unknown> {
         let fixed = match vocabulary {
             Vocabulary::Key("from") => one_of(word, &["client", "server"], "a record is from"),
@@ -259,7 +259,7 @@ impl<'a> FilterNames<'a> {
         })
     }
 
-    /// What to say of a quoted text that looks like the name of an enum value or a flag and nearly is one.
+    /// The remark on a quoted text that looks like the name of an enum value or a flag and is similar to one.
     pub(super) fn misspelt_symbol(&self, text: &str) -> Option<String> {
         let mut letters = text.chars();
         let camel = letters.next() == Some('k') && letters.next().is_some_and(char::is_uppercase);

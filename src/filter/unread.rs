@@ -1,7 +1,7 @@
-//! What a filter says of a message before its tree is made: mostly enough to drop it.
+//! Drops messages that a filter cannot keep before their trees are made. Most messages can be dropped this way.
 //!
-//! It looks at what is known without the fields, and for texts that a condition asks for, in each encoding, in the message's bytes. It never says
-//! that a condition on a field holds; for that the tree is needed.
+//! It tests the keys that are known without the fields, and searches the message's bytes for the texts in conditions, in each encoding. It never
+//! decides that a condition on a field holds; for that the tree is needed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -19,7 +19,8 @@ use crate::table::Tables;
 /// Keys of a record that are known before a message has a tree.
 const KNOWN: [&str; 8] = ["transport", "stream", "src", "dst", "from", "protocol", "service", "message"];
 
-/// How many messages more have to be read twice than are dropped until outlines are done without, and for how many records.
+/// A message that is not dropped is read twice. When this many more messages were read twice than dropped, outlines are switched off for this
+/// many records.
 const TOO_MANY: i32 = 64;
 const WITHOUT: i32 = 8192;
 
@@ -57,7 +58,7 @@ pub(super) struct SoughtTexts {
 }
 
 impl SoughtTexts {
-    /// Those of a condition; `None` where the bytes say nothing about it.
+    /// The texts of a condition; `None` where the bytes cannot decide about it.
     pub(super) fn new(path: &Path, check: &Check, protocols: usize) -> Option<SoughtTexts> {
         let (PathStep::Key(key) | PathStep::Anywhere(key)) = path.steps.last()? else { return None };
         let anywhere = matches!(path.steps.first(), Some(PathStep::Anywhere(_)));
@@ -82,7 +83,7 @@ impl SoughtTexts {
     }
 }
 
-/// A text as it may stand in a message; `None` where a text that is not valid may become this one.
+/// The encodings that a text may have in a message; `None` where invalid bytes may also be shown as this text.
 fn encodings(text: &str) -> Option<Vec<Finder<'static>>> {
     if text.contains('\u{fffd}') {
         return None;
@@ -110,8 +111,8 @@ impl Filter {
         self.condition.may_fail_unread(self.redact) && self.worth.is_given()
     }
 
-    /// Whether a message of which only the outline was read is certain not to be kept. Of the record, its number, time and offset are not looked
-    /// at, and names that earlier records give are not either.
+    /// Whether a message of which only the outline was read is certainly not kept. The record's number, time and offset are not tested, nor are
+    /// names that earlier records give.
     pub fn drops(&self, record: &Record<'_, Outlined<'_>>) -> bool {
         let Outlined { message, tables, outline, .. } = &record.body;
         let Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, .. } = *record;
@@ -127,7 +128,7 @@ impl Filter {
 }
 
 impl BooleanExpr {
-    /// Whether it holds, as far as that can be told without fields; `searchable` says that texts can be searched for in the message's
+    /// Whether it holds, if that is known without fields; else `None`. `searchable`: texts can be searched for in the message's
     /// bytes.
     fn unread(&self, scope: &RecordScope<'_>, searchable: bool) -> Option<bool> {
         let among = |list: &[BooleanExpr], decides: bool| {

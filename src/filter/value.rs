@@ -17,7 +17,7 @@ const NANOS_PER_SECOND: i128 = 1_000_000_000;
 /// A record, and what is needed to look up paths in it.
 pub struct RecordScope<'a> {
     pub(super) record: &'a Record<'a>,
-    /// What earlier records have to do with it.
+    /// What earlier records say about it.
     annotations: Annotations<'a>,
     /// Set for messages.
     pub(super) message: Option<MessageView<'a>>,
@@ -62,13 +62,13 @@ pub enum RecordValue<'a> {
     Link(RecordLink),
     /// Byte counts.
     Counts(Counts),
-    /// What the message says no with.
+    /// The value with which the message refuses a request.
     Refused(Refused<'a>),
     /// The line that says what the message is about.
     Info,
-    /// What earlier records call numbers of the message.
+    /// The names that earlier records give to numbers in the message.
     CalledNames,
-    /// What they call one of them.
+    /// One of these names.
     CalledName(CalledName<'a>),
     /// The path of a field, with `fields.` before it.
     FieldPath(u32),
@@ -88,7 +88,7 @@ pub enum RecordValue<'a> {
     Address(SocketAddr),
 }
 
-/// What an earlier record calls a number.
+/// The name that an earlier record gave to a number.
 #[derive(Clone, Copy)]
 pub struct CalledName<'a> {
     /// The node of the number.
@@ -156,7 +156,7 @@ impl<'a> RecordScope<'a> {
         self.sessions?.session(self.record)
     }
 
-    /// What earlier records have to do with this one.
+    /// What earlier records say about this one.
     pub fn annotations(&self) -> Annotations<'a> {
         self.annotations
     }
@@ -173,7 +173,7 @@ impl<'a> RecordScope<'a> {
         self.definition().is_some_and(|def| message.expects_reply(def))
     }
 
-    /// What the message says no with.
+    /// The value with which the message refuses a request.
     pub(super) fn refused(&self) -> Option<Refused<'a>> {
         let view = self.message?;
         refused(self.definition()?, view.tables, view.tree)
@@ -348,7 +348,7 @@ impl<'a> RecordScope<'a> {
         }
     }
 
-    /// Whether a value is a text other than a literal, told by its bytes alone. `false` says nothing.
+    /// Whether a value is certainly a text other than the literal, judged by its bytes alone. `false` means that this is not known.
     pub(super) fn is_other_text(&self, value: RecordValue<'a>, literal: &Literal) -> bool {
         let RecordValue::Node(index) = value else { return false };
         let (Some(view), Some(node)) = (self.message, self.node(index)) else { return false };

@@ -25,7 +25,7 @@ const PART: usize = 4 << 20;
 /// text, so that there is one at a time.
 const LARGE: usize = 128 << 10;
 
-/// Whether a record may become very much text.
+/// Whether a record's text may be very large.
 fn is_large(record: &Record<'_>) -> bool {
     matches!(record.body, Body::Message { message, tree, .. } if message.bytes.len() + tree.size() > LARGE)
 }
@@ -49,7 +49,7 @@ impl Formatter {
         Formatter { writer, tables, limits, annotator }
     }
 
-    /// Leaves annotations to the caller, which finds them before records go into batches; `None` where no annotations are wanted.
+    /// Leaves annotations to the caller, which makes them before it adds records to batches; `None` where no annotations are wanted.
     pub(super) fn take_annotator(&mut self) -> Option<Annotator> {
         self.annotator.take().and_then(|_| self.writer.annotator())
     }

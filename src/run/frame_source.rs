@@ -121,7 +121,7 @@ impl FrameSource {
         self.interrupt.clone()
     }
 
-    /// Whether the next frame may have to be waited for.
+    /// Whether reading the next frame may block.
     pub(super) fn may_block(&self) -> bool {
         match &self.from {
             From::Files(capture) | From::Growing(capture, _) => !capture.is_at_hand(),

@@ -7,7 +7,7 @@ use super::error::RunError;
 use crate::capture::{Frame, PcapngWriter};
 use crate::output_file::{Access, Inputs, OutputFile};
 
-/// A pcapng file that is written while frames are read, or none. It has its name once the run is over.
+/// A pcapng file that is written while frames are read, or none. It gets its final name when the run is over.
 pub(super) struct Keep {
     name: String,
     to: Option<PcapngWriter<OutputFile>>,
@@ -47,10 +47,10 @@ impl Keep {
         self.given_up_after(written)
     }
 
-    /// Completes the file: it is at its name from here on.
+    /// Completes the file and gives it its final name.
     ///
     /// # Errors
-    /// What was written does not fit, or the name cannot be taken.
+    /// Writing or renaming failed.
     pub(super) fn commit(self) -> Result<(), RunError> {
         let Keep { name, to } = self;
         to.map_or(Ok(()), |to| to.into_inner().commit()).map_err(|e| RunError::File(name, e))

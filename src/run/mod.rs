@@ -1,7 +1,7 @@
-//! Carrying out what was asked for: captures are read, decoded, and handed to an output, on one thread or on several.
+//! Runs a command: reads captures, decodes them, and passes the records to an output, on one thread or on several.
 //!
-//! A [`Reading`] says what is read. A [`CaptureRun`] opens it and reads it to its end into any [`Output`]; a [`Printer`], the output that prints records,
-//! may be carried out by several threads. This folder knows captures, the pipeline and outputs. It knows no option of the command line
+//! A [`Reading`] says what is read. A [`CaptureRun`] opens it and reads it to its end into any [`Output`]. A [`Printer`] is the output that prints
+//! records; it may run on several threads. This folder knows captures, the pipeline and outputs. It knows no option of the command line
 //! and no exit status.
 //!
 //! A command that reads captures is therefore one file in `cli/`, which resolves what was typed into a plan, and one [`Output`].
@@ -50,18 +50,18 @@ pub struct Reading {
     pub keep: Option<PathBuf>,
     /// How many threads work, at least one. More than one serve only a [`Printer`] and compressed captures.
     pub threads: usize,
-    /// Nothing is said on standard error but errors.
+    /// Only errors are printed on standard error.
     pub quiet: bool,
 }
 
 /// How a run ended.
 pub struct RunOutcome {
-    /// The pipeline at its end: what it met in numbers, what no protocol recognised, the keys with those that the capture carried.
+    /// The pipeline at its end: its counts, the streams that no protocol recognised, and the keys, those in the capture included.
     pub pipeline: Pipeline,
     /// A signal ended the run before the captures were read to their end. For standard input, a growing file and an interface a signal is the
     /// normal end, and this is `false`.
     pub interrupted: bool,
-    /// The first thing that could not be read, or kept. Everything before it was decoded and handed to the output.
+    /// The first error of reading, or of keeping frames. Everything before it was decoded and passed to the output.
     pub error: Option<RunError>,
 }
 

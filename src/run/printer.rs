@@ -32,8 +32,8 @@ pub struct PrintOptions {
 pub struct Printer<W: Write> {
     mode: Mode<W>,
     filter: Option<Filter>,
-    /// Finds annotations where this is not left to the threads that print batches: with a filter it has to see the records that the
-    /// filter drops, which no batch has.
+    /// Makes annotations on the decoding thread. It is needed with a filter: annotations also depend on records that the filter drops, which
+    /// are in no batch. Otherwise the threads that print batches make them.
     annotator: Option<Annotator>,
     /// How many records may still be printed.
     left: u64,
@@ -69,7 +69,7 @@ impl<W: Write> Printer<W> {
         Printer { left: count, ..self }
     }
 
-    /// The filter, which at the end knows whether any of its names was ever met.
+    /// The filter. After the last record, it knows whether its names occurred.
     pub fn filter(&self) -> Option<&Filter> {
         self.filter.as_ref()
     }
@@ -168,7 +168,7 @@ impl<W: Write> Output for Printer<W> {
         self.filter.is_some()
     }
 
-    /// A message that is dropped may still name something that is printed later.
+    /// A dropped message may still contain a name that a later record shows.
     fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
         let Some(filter) = &self.filter else { return false };
         self.annotator.is_some() && !record.body.outline.is_nameless() || !filter.drops(record)

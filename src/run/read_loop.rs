@@ -73,7 +73,7 @@ impl ReadLoop {
                     }
                 }
                 Err(error) if self.interrupt.is_requested() && is_unfinished(&error) => {}
-                // A damaged file ends, and the files behind it are read all the same.
+                // Reading of a damaged file ends here; the files after it are still read.
                 Err(error @ RunError::Capture(_)) => {
                     self.fail(error);
                 }

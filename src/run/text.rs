@@ -1,8 +1,8 @@
-//! Texts of records on their way to the output, and how much of them is printed: messages that become very much text are printed without
-//! their fields once a capture has become more text than is allowed.
+//! Texts of records on their way to the output, and the bound on their size (`--max-output`): beyond it, messages with very much text are
+//! printed without their fields.
 //!
-//! What is allowed grows with the bytes of the messages, so a long capture is printed whole, and a message of a few bytes that becomes
-//! megabytes is not. Whether a message is shortened depends on the records before it and on nothing else: neither on threads nor on time. This
+//! The bound grows with the bytes of the messages. So a long capture is printed completely, but a message of a few bytes with megabytes of
+//! text is not. Whether a message is shortened depends only on the records before it, not on threads or time. This
 //! file knows lengths, and no format.
 
 use std::io::{self, Write};

@@ -7,7 +7,7 @@ use crate::out::tree::{Annotations, Annotator, TreeWriter};
 use crate::out::{Body, Record, Zone};
 use crate::tree::{Problem, Severity, Tree};
 
-/// What is said in the place of fields that are left out.
+/// The problem that replaces fields which are left out.
 const LEFT_OUT: &str = "fields are left out: they would be more text than --max-output allows for this capture";
 
 /// Writes single records. What earlier records add to a record's text is passed as annotations.

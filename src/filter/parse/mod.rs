@@ -29,7 +29,7 @@ pub(super) struct Remarks {
     pub(super) notes: Vec<String>,
     /// Names that are probably mistakes.
     pub(super) doubts: Vec<FilterError>,
-    /// What the names stand for that were used, by these with their `@`.
+    /// The expressions of the names that were used, by name with its `@`.
     pub(super) used: BTreeMap<String, String>,
     /// How often names were used.
     uses: usize,
@@ -73,7 +73,7 @@ pub(super) struct FilterParser<'a> {
     pub(super) at: usize,
     pub(super) names: &'a FilterNames<'a>,
     pub(super) remarks: Remarks,
-    /// The names whose texts this one stands in, the outermost first.
+    /// The names whose expressions this one is part of, the outermost first.
     within: Vec<&'a str>,
 }
 

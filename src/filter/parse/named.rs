@@ -1,6 +1,6 @@
 //! Parses the use of a filter or of columns by their name: `@name`.
 //!
-//! What a name stands for is parsed by itself, so a filter `a or b` is one condition wherever its name stands, and a mistake in it is shown
+//! The named expression is parsed by itself. So a filter `a or b` is one condition wherever its name is used, and a mistake in it is shown
 //! in its own text.
 
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use crate::filter::path::Path;
 use crate::filter::{BooleanExpr, FilterError};
 use crate::suggest::suggestion;
 
-/// How often an expression may use names, uses within what they stand for included: each may use others several times.
+/// How often an expression may use names, including the uses within named expressions, which may use each other several times.
 const MOST_USES: usize = 200;
 
-/// Something that has a name, where an expression uses it.
+/// A use of a named filter or list of columns.
 struct NameInUse<'a> {
     name: &'a str,
     named: &'a NamedExpression,
