@@ -1,4 +1,4 @@
-//! What became of the bytes: of the whole, by protocol, by service and by stream.
+//! Counts bytes by how far they were understood: in total, by protocol, by service and by stream.
 //!
 //! At most [`STREAMS`] streams are listed; further ones are counted.
 

@@ -1,7 +1,7 @@
-//! Conversations: who said what to whom.
+//! Finds chat messages, with their speakers, recipients and channels.
 //!
-//! Which fields are a speaker, a listener, a channel or what is said is what tables say (`chat WORD`). What a server passes on to others is the
-//! same utterance once more, and is told apart from what was said for the first time. This file knows no protocol and no output.
+//! Tables mark the fields that are a speaker, a listener, a channel or the text (`chat WORD`). A server relays a chat message to other clients;
+//! these copies are recognised and refer to the original. This file knows no protocol and no output.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const MAX_TEXT: usize = 65_536;
 const MAX_NAME: usize = 256;
 /// Listeners of one utterance.
 const MAX_LISTENERS: usize = 256;
-/// How long after it was said an utterance is known when it is passed on, in nanoseconds.
+/// A message with the same speaker and text counts as a relayed copy for this long, in nanoseconds.
 const PASSED_ON_WITHIN: i64 = 10_000_000_000;
 /// Utterances that are remembered for that, and streams of each.
 const MAX_RECENT: usize = 1024;
@@ -66,7 +66,7 @@ pub struct ChatLine {
     pub relays: Option<u64>,
 }
 
-/// Finds utterances. Records go in in capture order.
+/// Finds chat messages. Takes records in capture order.
 #[derive(Default)]
 pub struct Chat {
     recent: VecDeque<RecentLine>,
@@ -99,7 +99,8 @@ struct ChatSearch<'a, 'c, 'n> {
 }
 
 impl Chat {
-    /// What a record says. `called` says what earlier records call the number in a node. With `redact`, what is secret is left out.
+    /// The chat message in a record. `called` returns the name that earlier records give to the number in a node. With `redact`, secrets are left
+    /// out.
     pub fn record<'n>(
         &mut self,
         record: &Record<'_>,
@@ -141,7 +142,7 @@ impl Chat {
         lines
     }
 
-    /// The record in which an utterance was said first, where it is passed on now.
+    /// The record of the original, if this is a relayed copy.
     fn first_said(&mut self, line: &ChatLine) -> Option<u64> {
         let now = nanos(line.at.time);
         let here = (line.stream, line.side);
@@ -173,7 +174,7 @@ impl Chat {
 }
 
 impl ChatParty {
-    /// Whether nothing is known of whom it is.
+    /// Whether neither a name nor a number is known.
     pub fn is_nobody(&self) -> bool {
         self.name.is_none() && self.id.is_none()
     }
@@ -225,7 +226,7 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
         self.with(parent, role).iter().find_map(|marked| self.values.word(marked.node, MAX_NAME))
     }
 
-    /// Who speaks: a name as it is shown rather than that of an account, so the last one counts.
+    /// The speaker. The last name counts: it is the one that clients show, while an earlier one is the account's.
     fn speaker(&self, parent: u32) -> ChatParty {
         let mut speaker = ChatParty::default();
         for marked in self.with(parent, ChatRole::From) {
@@ -244,14 +245,14 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
         speaker
     }
 
-    /// Whom it is said to.
+    /// The recipients.
     fn listeners(&self, parent: u32) -> Vec<ChatParty> {
         let mut all: Vec<ChatParty> = Vec::new();
         let mut names = ChatParty::default();
         for marked in self.with(parent, ChatRole::To) {
             match marked.node.kind {
                 Kind::List => self.add_all(&mut all, marked.index, None),
-                // A mapping: by host who is meant there.
+                // A mapping from a host to the persons there.
                 Kind::Struct => self.values.tree.members(marked.index).take(MAX_LISTENERS).for_each(|(index, node)| {
                     let host = self.values.tree.dynamic(node.name).map(Captured::raw);
                     self.add_all(&mut all, index, host);
@@ -266,7 +267,7 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
         all
     }
 
-    /// Adds everybody in a list, at this host where one is said.
+    /// Adds the persons in a list, at this host where one is given.
     fn add_all(&self, all: &mut Vec<ChatParty>, list: u32, host: Option<&str>) {
         let room = MAX_LISTENERS.saturating_sub(all.len());
         for (index, node) in self.values.tree.members(list).take(room) {
@@ -291,7 +292,7 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
         }
     }
 
-    /// The names of the kind of speech, and what numbers have none.
+    /// The names of the kind of chat, and the numbers that have no name.
     fn kinds(&self, parent: u32) -> Vec<String> {
         let mut kinds = Vec::new();
         for marked in self.with(parent, ChatRole::Kind) {

@@ -1,11 +1,11 @@
-//! Which of several clients behind one address a stream may belong to that does not say whose it is. A guess, by time.
+//! Assigns a stream that does not identify its client to one of several clients behind the same address. This is a guess, by time.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use super::stream_facts::StreamFacts;
 
-/// Clients that said who they are, by address and protocol.
+/// Clients that identified themselves, by address and protocol.
 #[derive(Default)]
 pub(super) struct Clients {
     by_address: HashMap<(IpAddr, &'static str), Vec<KnownClient>>,
@@ -14,14 +14,14 @@ pub(super) struct Clients {
 /// A client's streams.
 struct KnownClient {
     group: u64,
-    /// The frames with which its streams begin that say who it is.
+    /// The first frames of those of its streams that identify it.
     begins: Vec<u64>,
-    /// Services of which a stream was given to it.
+    /// Services of which a stream was assigned to it.
     given: HashSet<String>,
 }
 
 impl Clients {
-    /// Adds a group by those of its streams that say whose they are.
+    /// Adds a group with those of its streams that identify their client.
     pub(super) fn add<'a>(&mut self, group: u64, streams: impl Iterator<Item = &'a StreamFacts>) {
         let mut key = None;
         let mut begins = Vec::new();
@@ -35,7 +35,7 @@ impl Clients {
         }
     }
 
-    /// The group that goes on soonest after a stream began, of those without a stream of its service if there are any.
+    /// The group whose next stream begins soonest after a stream began. Groups without a stream of its service are preferred.
     pub(super) fn next_of(&mut self, stream: &StreamFacts) -> Option<u64> {
         let clients = self.by_address.get_mut(&(stream.client().ip(), stream.protocol))?;
         let began = stream.first.frame;

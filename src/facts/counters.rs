@@ -1,4 +1,4 @@
-//! Counters by name that avoid a hash lookup for names that come again and again. Memory is bounded: beyond a limit names are counted
+//! Counters by name that avoid a hash lookup for frequent names. Memory is bounded: names beyond a limit are counted
 //! together as [`OTHERS`].
 
 use std::collections::HashMap;
@@ -125,7 +125,7 @@ mod tests {
         for (tables, number, name) in [(1, 7, "A"), (1, 7, "A"), (2, 7, "B"), (1, 8, "A"), (1, u32::MAX, "C")] {
             names.count(tables, number, name);
         }
-        // A number that stood for another name is not believed.
+        // The number was that of another name before, so the text decides.
         names.count(1, 7, "B");
         let mut all: Vec<_> = names.all().collect();
         all.sort_unstable();

@@ -1,7 +1,7 @@
-//! Nodes and what they are below, as messages show them: a store of things that clients read, change, and hang under each other.
+//! A server's store of nodes, with their fields and edges, as far as the messages show it: clients read nodes, change them, and link them below others.
 //!
-//! Which fields are a node, its number, a parent, a child is what tables say (`graph WORD`). What a client asks for counts once its request was
-//! answered without a refusal. This file knows no protocol and no output; how a value looks is asked of the caller.
+//! Tables mark the fields that are a node, its number, a parent, a child (`graph WORD`). A change that a client asks for is applied once its request
+//! is answered without a refusal. This file knows no protocol and no output; the caller formats values.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -14,12 +14,12 @@ use crate::session::Side;
 use crate::table::{GraphRole, MessageDef};
 use crate::tree::{Kind, Node};
 
-/// Nodes and edges that are kept; what comes beyond is counted.
+/// The most nodes and edges; further ones are counted.
 const MAX_NODES: usize = 200_000;
 const MAX_EDGES: usize = 200_000;
-/// Servers whose stores are told apart; what later ones tell is counted as left out.
+/// The most servers; nodes of further ones are counted as left out.
 const MAX_STORES: usize = 1024;
-/// Memory for all values and names, in bytes and roughly; with what nodes and edges take it stays below 200 MiB.
+/// Memory for all values and names, roughly, in bytes. Together with nodes and edges it stays below 200 MiB.
 const MAX_VALUES: usize = 96 << 20;
 /// Old values of one field, and how often it is kept that an edge was taken away before.
 const MAX_OLD: usize = 64;
@@ -54,7 +54,7 @@ pub struct GraphField {
 pub struct GraphNode {
     /// The name of its kind.
     pub kind: Option<String>,
-    /// What it is called, and of which kinds of things that is a name.
+    /// Its name, and the kinds of things that this is a name of.
     pub name: Option<(String, Vec<String>)>,
     /// Its fields, in the order in which they came up.
     pub fields: Vec<(String, GraphField)>,
@@ -81,7 +81,7 @@ pub struct GraphEdge {
     pub removed_before: Vec<u64>,
 }
 
-/// Nodes and edges. Records go in in capture order.
+/// Nodes and edges. Takes records in capture order.
 #[derive(Default)]
 pub struct Graph {
     /// The servers whose stores the nodes are in, in the order in which they came up.
@@ -178,7 +178,7 @@ impl Graph {
         known.and_then(|at| u16::try_from(at).ok())
     }
 
-    /// Applies what a server tells at once, and what a client asks for once it is answered.
+    /// Applies changes from a server at once, and those that a client asks for once they are answered.
     fn take(&mut self, def: &MessageDef, record: &Record<'_>, one: GraphChange) {
         if !def.expects_reply {
             return self.apply(one);
@@ -291,7 +291,7 @@ impl Graph {
     }
 }
 
-/// What a message tells of nodes and edges.
+/// The nodes and edges in a message.
 fn told(values: &MessageValues<'_>, marked: &[GraphMark<'_>], value: &mut dyn FnMut(u32) -> Value) -> Vec<GraphChange> {
     let mut told = Vec::new();
     for mask in marked.iter().filter(|marked| marked.role == GraphRole::Mask) {
@@ -353,7 +353,7 @@ fn fields(values: &MessageValues<'_>, index: u32, value: &mut dyn FnMut(u32) -> 
     told.map(|(at, node)| (values.tables.name(node.name).to_string(), value(at))).collect()
 }
 
-/// What a node is called: the first text that names the thing whose number `id` is.
+/// The name of a node: the first text that names the thing with the number `id`.
 fn name(values: &MessageValues<'_>, index: u32, id: Option<&Node>) -> Option<(String, Vec<String>)> {
     let own = id.and_then(|id| values.tables.type_def(id.ty)).map_or(&[][..], |def| &def.ids);
     values.tree.members(index).find_map(|(_, node)| {

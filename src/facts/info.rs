@@ -1,4 +1,4 @@
-//! One short line that says what a message is about: the table's own `info` line, or else its first telling fields.
+//! One short line that says what a message is about: the table's own `info` line, or else the message's first fields with a value.
 
 use std::fmt::Write;
 
@@ -89,7 +89,7 @@ impl InfoWriter<'_, '_, '_> {
         tree.member(at, name).or_else(child)
     }
 
-    /// Appends a value; whether there is anything that tells something.
+    /// Appends a value. Returns whether it was not empty.
     fn value(&self, index: u32, depth: usize, out: &mut String) -> bool {
         let InfoSource { tables, tree, bytes, redact, .. } = self.source;
         let Some(node) = tree.get(index) else { return false };
@@ -212,7 +212,7 @@ impl InfoWriter<'_, '_, '_> {
         node.value != 0
     }
 
-    /// The first fields that tell something: no structures, and no transaction.
+    /// The first fields with a value: no structures, and no transaction.
     fn first_fields(&self, out: &mut String) {
         let InfoSource { tables, tree, .. } = self.source;
         let telling = tree.members(0).filter(|(_, node)| {

@@ -58,7 +58,7 @@ impl<'a> MessageValues<'a> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// A node's value in one word: a text, a UUID, the name or the digits of a number. `None` where it says nothing: an empty text, a UUID of
+    /// A node's value in one word: a text, a UUID, the name or the digits of a number. `None` for empty values: an empty text, a UUID of
     /// zeros, a structure.
     pub fn word(&self, node: &Node, most: usize) -> Option<String> {
         match node.kind {

@@ -1,7 +1,7 @@
-//! What is known beyond the fields of a message: what it is about, whether it refuses a request, which person the client is and where.
+//! Facts beyond the fields of a message: what it is about, whether it refuses a request, the client's account and player, and its place.
 //!
-//! Facts come from what tables say of messages and fields and from the trees of records. This module knows no protocol and no
-//! output. Each file holds one kind of fact; what has to remember earlier records does so within a stated bound.
+//! Facts come from the marks in tables and from the trees of records. This module knows no protocol and no
+//! output. Each file holds one kind of fact. A file that remembers earlier records states a bound for them.
 
 mod bytes;
 mod chat;

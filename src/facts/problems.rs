@@ -1,6 +1,6 @@
 //! Problems of messages, counted by severity and by text.
 //!
-//! Most texts are fixed ones with numbers; these are put in only when everything is counted. At most [`TEXTS`] texts are kept apart.
+//! Most texts are fixed ones with numbers; the numbers are inserted only when everything is counted. At most [`TEXTS`] texts are kept apart.
 
 use std::collections::HashMap;
 

@@ -1,14 +1,14 @@
-//! Whether a message says no, and by which field.
+//! Whether a message refuses a request, and by which field.
 
 use super::message_values::symbol;
 use crate::captured::Captured;
 use crate::table::{MessageDef, MessageId, Refusal, Tables};
 use crate::tree::{Kind, Tree};
 
-/// A message that says no.
+/// A message that refuses a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused<'a> {
-    /// The node of the field that says so; the message itself where the message always refuses.
+    /// The node of the field with the refusal; the message itself where the message always refuses.
     pub node: u32,
     /// The field's number, where it is one; a signed one with its sign extended to 64 bits.
     pub value: Option<u64>,
@@ -30,8 +30,8 @@ impl Refused<'_> {
     }
 }
 
-/// What tables say of a message as a whole; `None` where they do not know it. Its tree mostly knows which message it is, and its name is
-/// looked up only where it does not.
+/// The table's definition of a message; `None` where there is none. In most cases the tree has the definition's number; otherwise the
+/// name is looked up.
 pub fn definition<'a>(name: Captured<'_>, tables: &'a Tables, tree: &Tree) -> Option<&'a MessageDef> {
     known_message(name, tables, tree).map(|(_, def)| def)
 }

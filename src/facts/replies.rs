@@ -15,16 +15,16 @@ use crate::tree::Tree;
 /// Messages that are told apart, and refusals.
 const KINDS: usize = 2_000;
 
-/// What became of the requests of one message.
+/// The requests of one message, counted.
 #[derive(Clone, Debug)]
 pub struct RequestKind {
     /// The request's message.
     pub message: String,
-    /// What became of the requests.
+    /// How many were answered, refused or never answered.
     pub counts: RequestCounts,
 }
 
-/// What became of all requests.
+/// All requests, counted by message.
 #[derive(Debug, Default)]
 pub struct Replies {
     kinds: Vec<RequestKind>,
@@ -63,7 +63,7 @@ impl<'a> KnownMessage<'a> {
 }
 
 impl Replies {
-    /// Takes the next message. Where it is not `counted`, it counts as the reply to a request that is, and as nothing else.
+    /// Takes the next message. A message that is not `counted` can only complete a counted request, as its reply.
     #[inline]
     pub(super) fn message(&mut self, known: KnownMessage<'_>, counted: bool) {
         let KnownMessage { message, def, .. } = known;
@@ -132,7 +132,7 @@ impl Replies {
         all
     }
 
-    /// What became of the requests of all messages.
+    /// The counts of all requests together.
     pub fn all(&self) -> RequestCounts {
         let mut all = RequestCounts::default();
         self.kinds.iter().for_each(|kind| all.add(&kind.counts));

@@ -1,7 +1,7 @@
-//! Requests and what became of them, counted: for each name of a request, for a stream, or for a session.
+//! Counts requests that were answered, refused or never answered: for each name of a request, for a stream, or for a session.
 //!
-//! A request counts as answered by its last reply; replies that tables call partial are not the last. What waits is kept up
-//! to a bound, beyond which the oldest requests are counted as neither answered nor unanswered.
+//! A request counts as answered when its last reply comes; a reply that tables call partial is not the last. The number of waiting requests
+//! is bounded; beyond the bound, the oldest are dropped and count as neither answered nor unanswered.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::tree::{Tree, mark};
 /// Requests that wait for replies, of all streams together.
 const MAX_WAITING: usize = 65_536;
 
-/// What became of some requests.
+/// How many of some requests were answered, refused or never answered.
 #[derive(Clone, Debug, Default)]
 pub struct RequestCounts {
     /// Messages that expect a reply.
@@ -91,7 +91,7 @@ pub(super) fn is_last_reply(def: &MessageDef, request: MessageId, refused: bool,
     refused || def.answers.contains(&request) && !partial()
 }
 
-/// Requests that wait, by record, with whatever the caller wants to know when the reply comes.
+/// Requests that wait, by record, with a value that the caller gets back when the reply comes.
 #[derive(Clone, Debug)]
 pub struct Waiting<T> {
     /// In the order of records.
@@ -125,7 +125,7 @@ impl<T> Waiting<T> {
         self.forgotten += 1;
     }
 
-    /// What is known of a request that waits.
+    /// The value of a waiting request.
     pub fn get(&self, record: u64) -> Option<&T> {
         let at = self.requests.binary_search_by_key(&record, |(record, _)| *record).ok()?;
         self.requests.get(at)?.1.as_ref()

@@ -17,7 +17,7 @@ pub(super) struct SeenMessage<'a, 'n> {
     pub(super) message: &'a Message<'a>,
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
-    /// What earlier records call the number in a node.
+    /// The name that earlier records give to the number in a node.
     pub(super) called: &'a dyn Fn(u32) -> Option<&'n str>,
 }
 

@@ -1,14 +1,14 @@
 //! Which session a record belongs to, for a second reading of the same captures.
 //!
-//! A stream belongs to one session at a time. One that was idle for so long that its session was over belongs to a further session
+//! A stream belongs to one session at a time. If a stream is idle for so long that its session ends, it belongs to another session
 //! from its next record on. So an entry says from which frame on a stream belongs to a session; it takes 16 bytes. This file knows
-//! sessions that are over and records, and not what is done with the answer.
+//! finished sessions and records, and not how the answer is used.
 
 use super::ClientSession;
 use crate::record::Record;
 use crate::session::Transport;
 
-/// Entries that are kept, 256 MiB of them. The streams of sessions beyond belong to none.
+/// The most entries, which take 256 MiB. Streams of later sessions belong to no session.
 const MAX_ENTRIES: usize = 16 << 20;
 
 /// From a frame on, a stream belongs to a session.

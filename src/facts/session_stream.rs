@@ -30,13 +30,13 @@ pub struct SessionStream {
     pub messages: [u64; 2],
     /// Bytes of both directions.
     pub bytes: Counts,
-    /// Messages that say they are an earlier one once more.
+    /// Messages that are marked as sent again.
     pub sent_again: u64,
     /// Acknowledgements within the protocol's messages, those that were repeated included, and the nanoseconds from the acknowledged messages on, added up.
     pub acknowledged: (u64, i64),
     /// How long the network takes to its ends, as far as the capture shows it.
     pub round_trips: RoundTrips,
-    /// What it belongs to the session by.
+    /// What assigns it to the session.
     pub tied_by: TiedBy,
     /// What the protocol's own session told of the stream when it was over.
     pub learned: Vec<Learned>,
@@ -60,14 +60,14 @@ impl SessionStream {
     }
 }
 
-/// What a stream belongs to its session by.
+/// What assigns a stream to its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TiedBy {
-    /// It says itself whose it is.
+    /// A message in it identifies the client.
     Said,
-    /// It has the only address that would do.
+    /// Only one client has its address.
     #[default]
     Address,
-    /// A guess: several clients have its address, and this one goes on soonest after it began.
+    /// A guess: several clients have its address, and this one's next stream begins soonest after it.
     Time,
 }

@@ -1,15 +1,15 @@
-//! What sessions tell in values of their own: who a client is, and where it was.
+//! Values that sessions collect: the identities of a client, and the places where it was.
 
 use crate::capture::Moment;
 
-/// What a client said of itself.
+/// An identity that a client stated: an account, a player, an agent or a mud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// What kind of thing it is: `account`, `player`, `agent`, `mud`.
     pub kind: String,
     /// Its number or UUID.
     pub id: Option<IdentityValue>,
-    /// Its name, where it was said or where earlier records call the number so.
+    /// Its name, from the message or from earlier records that give the number a name.
     pub name: Option<String>,
     /// The record that said so.
     pub record: u64,
@@ -42,7 +42,7 @@ impl Identity {
         self.kind == other.kind && agree(&self.id, &other.id) && agree(&self.name, &other.name)
     }
 
-    /// What other streams may say of the same client: its number, or where it has none its name.
+    /// The key by which streams of the same client are found: its number, or where it has none its name.
     pub(super) fn values(&self) -> Vec<String> {
         let id = self.id.iter().map(|id| format!("id {id}"));
         id.chain(self.name.iter().filter(|_| self.id.is_none()).map(|name| format!("name {name}"))).collect()
@@ -75,8 +75,8 @@ impl Place {
     }
 }
 
-/// Adds what a client said of itself to what is known, as the latest. The same thing said twice is kept once; another name of the
-/// same number is another thing.
+/// Adds an identity that a client stated, as the latest one. A repeated identity is kept once. Two names of one number are two
+/// identities.
 pub(super) fn add_identity(known: &mut Vec<Identity>, identity: Identity) {
     let Some(place) = known.iter().position(|have| have.is(&identity)) else { return known.push(identity) };
     let have = known.remove(place);

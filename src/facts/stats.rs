@@ -1,6 +1,6 @@
-//! What was in a capture, counted: messages by name, problems by text, requests with their replies, bytes by protocol, service and stream.
+//! Counts what is in a capture: messages by name, problems by text, requests with their replies, bytes by protocol, service and stream.
 //!
-//! Counting is all it does while records come. Its memory has bounds: names, texts and streams beyond them are counted together.
+//! Memory is bounded: names, texts and streams beyond the bounds are counted together.
 
 use std::collections::HashMap;
 
@@ -154,12 +154,12 @@ impl Stats {
         self.pace
     }
 
-    /// What became of the bytes.
+    /// The bytes, by how far they were understood.
     pub fn bytes(&self) -> &ByteCounts {
         &self.bytes
     }
 
-    /// What streams told of the world they belong to.
+    /// Facts that sessions learned about their network, such as muds and channels.
     pub fn world(&self) -> &World {
         &self.world
     }

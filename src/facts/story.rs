@@ -1,4 +1,4 @@
-//! What a person would tell of a stream, step by step: the first steps and the latest ones, and how many are left out between them.
+//! The story of a stream, step by step: the first steps and the latest ones, and how many are left out between them.
 
 use std::collections::VecDeque;
 
@@ -9,12 +9,12 @@ use crate::session::Side;
 /// Steps at a stream's beginning that are kept, and the latest ones beside them.
 const FIRST_STEPS: usize = 32;
 const LAST_STEPS: usize = 16;
-/// So many steps of the same message that follow each other are told one by one; further ones are counted with the last of them.
+/// This many consecutive steps of the same message are listed one by one; further ones are counted with the last of them.
 const TOLD_APART: usize = 3;
 /// Characters of what a step is about.
 const MAX_STEP: usize = 160;
 
-/// One line of what a person would tell of a session.
+/// One line of a session's story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoryLine {
     /// The record.
@@ -27,13 +27,13 @@ pub struct StoryLine {
     pub message: String,
     /// What the message is about.
     pub text: String,
-    /// How many steps it stands for: the same was done again and again.
+    /// How many repeated steps this line stands for.
     pub times: u32,
-    /// What became of the request, where it is one.
+    /// If the step is a request: whether it was answered.
     pub outcome: StoryOutcome,
 }
 
-/// What became of a step.
+/// Whether a step was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoryOutcome {
     /// It asks for nothing, or its reply is still to come.
@@ -71,12 +71,12 @@ pub(super) struct Story {
 }
 
 impl Story {
-    /// Whether the message of a record is told.
+    /// Whether the message of a record is in the story.
     pub(super) fn has(&self, record: u64) -> bool {
         self.lines.iter().any(|line| line.record == record)
     }
 
-    /// A step is a request, and this became of it.
+    /// Sets the outcome of a step that is a request.
     pub(super) fn outcome(&mut self, request: u64, outcome: StoryOutcome) {
         // Where a connection begins with a request, the line of the connection comes first.
         if let Some(line) = self.lines.iter_mut().rfind(|line| line.record == request) {
@@ -84,7 +84,7 @@ impl Story {
         }
     }
 
-    /// Adds a line to the story. The same thing done again and again is one line from some point on, and lines in the middle are left out.
+    /// Adds a line to the story. Repeated steps become one line after the first few, and lines in the middle of a long story are left out.
     pub(super) fn tell(&mut self, line: StoryLine) {
         if self.off {
             return;
@@ -104,7 +104,7 @@ impl Story {
     }
 }
 
-/// Cuts a text to [`MAX_STEP`] characters, and says so.
+/// Cuts a text to [`MAX_STEP`] characters, with a mark where it was cut.
 pub(super) fn shorten(text: &mut String) {
     if let Some((end, _)) = text.char_indices().nth(MAX_STEP) {
         text.truncate(end);

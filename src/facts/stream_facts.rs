@@ -37,25 +37,25 @@ impl AskedRequest {
     }
 }
 
-/// What is collected of a stream.
+/// The facts collected from a stream.
 pub(super) struct StreamFacts {
     pub(super) group: u64,
     /// Only what ties it to other streams is collected: no texts, story or places.
     ties_only: bool,
     pub(super) protocol: &'static str,
-    /// What it belongs to its session by.
+    /// What assigns it to its session.
     pub(super) tied_by: TiedBy,
     pub(super) first: Moment,
     pub(super) last: Moment,
     pub(super) first_record: u64,
     pub(super) last_record: u64,
     pub(super) identities: Vec<Identity>,
-    /// What the client said of itself in requests that wait for their replies.
+    /// Identities that the client stated in requests that wait for their replies.
     pub(super) claims: Vec<Identity>,
-    /// What it said in requests that were refused.
+    /// Identities from requests that were refused.
     pub(super) refused: Vec<Identity>,
     pub(super) places: Vec<Place>,
-    /// What the place is called that the stream is about.
+    /// The name of the place that the stream is about.
     pub(super) place_name: Option<String>,
     pub(super) requests: RequestCounts,
     pub(super) problems: ProblemCounts,
@@ -181,7 +181,7 @@ impl StreamFacts {
         }
         if refusal.is_none() {
             let own = self.own(seen);
-            // Where this is a request, it is the reply that tells whether the client may call itself so.
+            // An identity in a request counts only once the reply accepts it.
             if asks {
                 self.claim(own)
             } else {
@@ -277,7 +277,7 @@ impl StreamFacts {
     }
 
     /// A request will never be answered.
-    /// Returns what the client said of itself in it: nobody refused that.
+    /// Returns the identities that the client stated in it: the server did not refuse them.
     pub(super) fn unanswered(&mut self, request: u64, message: &str, waited: i64) -> Vec<Identity> {
         if let Some(asked) = self.take_asked(request) {
             self.requests.unanswered += 1;
@@ -289,13 +289,13 @@ impl StreamFacts {
         self.settle_claims(request, true)
     }
 
-    /// Keeps what a request says of the client until its reply comes.
+    /// Keeps the identities in a request until its reply comes.
     fn claim(&mut self, own: Vec<Identity>) {
         let room = MAX_IDENTITIES.saturating_sub(self.claims.len());
         self.claims.extend(own.into_iter().take(room));
     }
 
-    /// A request was accepted or refused: returns what it said of the client where that holds now.
+    /// A request was accepted or refused: returns the identities in it if it was accepted.
     fn settle_claims(&mut self, request: u64, accepted: bool) -> Vec<Identity> {
         if !self.claims.iter().any(|claim| claim.record == request) {
             return Vec::new();
@@ -305,7 +305,7 @@ impl StreamFacts {
         if accepted {
             return self.take_in(settled);
         }
-        // Who the client is was known before: something else was refused.
+        // The client's identity was known before, so the refusal is about something else.
         let known = |claim: &Identity| {
             self.identities.iter().any(|have| have.kind == claim.kind && have.id == claim.id && have.name == claim.name)
         };
@@ -316,7 +316,7 @@ impl StreamFacts {
         Vec::new()
     }
 
-    /// Takes in what the client is, and returns it.
+    /// Keeps an identity of the client, and returns it.
     fn take_in(&mut self, found: Vec<Identity>) -> Vec<Identity> {
         for identity in &found {
             if self.identities.len() < MAX_IDENTITIES {
@@ -374,7 +374,7 @@ impl StreamFacts {
         }
     }
 
-    /// What a message says of the client itself.
+    /// The identities that a message states for the client itself.
     fn own(&self, source: &SeenMessage<'_, '_>) -> Vec<Identity> {
         let mut found: Vec<Identity> = Vec::new();
         let either = definition(source.message.name, source.tables, source.tree)
@@ -386,7 +386,7 @@ impl StreamFacts {
             let kinds = if def.ids.is_empty() { &def.names } else { &def.ids };
             let Some(kind) = kinds.first().map(|kind| source.tables.name(*kind).to_string()) else { continue };
             let (id, name) = source.id_and_name(index, node);
-            // The first one of a kind counts: messages within messages say who others are.
+            // The first one of a kind counts: nested messages may identify other clients.
             let said = |have: &Identity| {
                 have.kind == kind && (have.id.is_some() && id.is_some() || id.is_none() && have.id.is_none())
             };
@@ -398,7 +398,7 @@ impl StreamFacts {
         found
     }
 
-    /// What a message is about, in one line; empty where nobody asks for texts.
+    /// What a message is about, in one line; empty if texts are not collected.
     fn text_of(&self, seen: &SeenMessage<'_, '_>, def: &MessageDef) -> String {
         let SeenMessage { message, tables, tree, called, .. } = *seen;
         let mut text = String::new();
@@ -411,7 +411,7 @@ impl StreamFacts {
         text
     }
 
-    /// Keeps a step of the story. The reply to a request that is a step is told with it.
+    /// Keeps a step of the story. If the step is a request, its reply becomes part of the step.
     fn step(&mut self, seen: &SeenMessage<'_, '_>, text: &str) {
         let asked = seen.message.reply.map(|reply| reply.record);
         if asked.is_some_and(|asked| self.story.has(asked)) {

@@ -11,7 +11,7 @@ use crate::tree::Node;
 const MAX_PLACES: usize = 256;
 
 impl StreamFacts {
-    /// A client that asked to enter a place was answered.
+    /// The server answered a client that asked to enter a place.
     pub(super) fn settle(&mut self, at: usize, now: Moment, entered: bool) {
         if !entered {
             self.places.remove(at);
@@ -64,7 +64,7 @@ impl StreamFacts {
         }
     }
 
-    /// The place that the stream is about has a name.
+    /// Names the place that the stream is about.
     fn name_place(&mut self, name: Option<String>) {
         if let Some(place) = self.places.last_mut().filter(|place| place.to.is_none() && place.name.is_none()) {
             place.name.clone_from(&name);

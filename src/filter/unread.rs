@@ -19,8 +19,8 @@ use crate::table::Tables;
 /// Keys of a record that are known before a message has a tree.
 const KNOWN: [&str; 8] = ["transport", "stream", "src", "dst", "from", "protocol", "service", "message"];
 
-/// A message that is not dropped is read twice. When this many more messages were read twice than dropped, outlines are switched off for this
-/// many records.
+/// A message that is not dropped is read twice. A counter grows by 2 for each such message, and shrinks by 1 for each dropped one. When it
+/// reaches `TOO_MANY`, no outlines are asked about for `WITHOUT` records.
 const TOO_MANY: i32 = 64;
 const WITHOUT: i32 = 8192;
 

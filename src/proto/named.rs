@@ -63,24 +63,23 @@ pub fn decode_named(
     settings: &AllSettings,
     take: TakeMessage<'_>,
 ) -> Result<(), SettingsError> {
-    let NamedService { lazy, service, side } = named;
-    let tables = lazy.get();
-    if tables.service(service).is_some_and(|s| s.positional || s.header.is_empty()) {
+    let tables = named.lazy.get();
+    if tables.service(named.service).is_some_and(|s| s.positional || s.header.is_empty()) {
         return framed(named, bytes, settings, take);
     }
     let mut evaluator = Evaluator::default();
-    lazy.protocol().prepare(&mut evaluator, settings.of(lazy));
+    named.lazy.protocol().prepare(&mut evaluator, settings.of(named.lazy));
     let mut tree = Tree::new();
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        match evaluator.message(tables, service, side.index(), rest, &mut tree) {
+        match evaluator.message(tables, named.service, named.side.index(), rest, &mut tree) {
             Outcome::Message(id, length) => {
                 let def = tables.message(id);
                 let message = Message {
                     name: Captured::new(def.map_or("", |d| tables.name(d.name))),
                     number: def.and_then(|d| d.number),
                     service: "",
-                    from: side,
+                    from: named.side,
                     offset: at as u64,
                     bytes: rest.get(..length).unwrap_or(rest),
                     reply: None,
@@ -106,9 +105,9 @@ fn framed(
     settings: &AllSettings,
     take: TakeMessage<'_>,
 ) -> Result<(), SettingsError> {
-    let NamedService { lazy, service, side } = named;
+    let NamedService { lazy, side, .. } = named;
     let tables = lazy.get();
-    let service = tables.declared().and(tables.service(service)).map(|service| service.name.as_str());
+    let service = tables.declared().and(tables.service(named.service)).map(|service| service.name.as_str());
     let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
     let ends = Ends { client: nowhere, server: nowhere };
     let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service };

@@ -1,4 +1,4 @@
-//! What a message says of transferred files: the nodes that its tables mark with `file`, sorted by what they are.
+//! The nodes of a message that its table marks with `file`, sorted by their roles.
 
 use crate::facts::MessageValues;
 use crate::table::FileRole;
@@ -24,7 +24,7 @@ pub(super) struct FileMarks<'a> {
 }
 
 impl<'a> FileMarks<'a> {
-    /// Finds them. With `redact`, what is a secret is passed over.
+    /// Finds them. With `redact`, secrets are skipped.
     pub(super) fn of(values: MessageValues<'a>, redact: bool) -> FileMarks<'a> {
         let mut all: Vec<FileMark<'a>> = Vec::new();
         let mut open: Vec<(u32, u32)> = Vec::new();
@@ -59,7 +59,7 @@ impl<'a> FileMarks<'a> {
         self.all.iter().find(|marked| marked.role == role && marked.parent == parent)
     }
 
-    /// The first node with a role that says something, in words.
+    /// The text of the first node with a role whose value is not empty.
     pub(super) fn word(&self, role: FileRole) -> Option<String> {
         let with = self.all.iter().filter(|marked| marked.role == role && !self.is_listed(marked.parent));
         with.filter_map(|marked| self.values.word(marked.node, MAX_NAME)).next()

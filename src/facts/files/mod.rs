@@ -1,7 +1,7 @@
 //! Files that are transferred in messages: asked for, sent in parts, listed.
 //!
-//! Which fields are a file's name, its parts, its size is what tables say (`file WORD`). This folder knows no protocol, and writes nothing: the
-//! bytes of parts go to a store that the caller has, and what comes out is where each file's bytes are in that store.
+//! Tables mark the fields with a file's name, its parts and its size (`file WORD`). This folder knows no protocol and writes nothing. The
+//! caller has a store for the bytes of parts; the result says where each file's bytes are in that store.
 
 mod listed;
 mod marks;
@@ -23,7 +23,7 @@ use crate::session::EventKind;
 use crate::table::{FileRole, MessageDef};
 use crate::tree::mark;
 
-/// Files that are on their way at once; beyond, those that waited longest are given up.
+/// The most incomplete files at once. Beyond that, the one that waited longest is given up.
 const MAX_OPEN: usize = 4096;
 /// Transfers that are over and of which late parts are known.
 const MAX_DONE: usize = 65_536;
@@ -35,7 +35,7 @@ const MAX_KEYS: usize = 1024;
 /// What belongs to one transfer: the stream, and what its messages have in common.
 type FileKey = (TransportStream, String);
 
-/// Collects files. Records go in in capture order; files that are over come out.
+/// Collects files. It takes records in capture order and returns files that are over.
 pub struct Files {
     /// Bytes of one file at most.
     max_file: u64,
@@ -178,7 +178,7 @@ impl Files {
     fn asked(&mut self, seen: &FileMessage<'_, '_>, key: FileKey) {
         self.done.remove(&key);
         let name = seen.marks.word(FileRole::Name);
-        // Where the capture has holes, a request may come behind the first parts of its answer.
+        // Where the capture has gaps, a request may come after the first parts of its reply.
         let another =
             |file: &FileTransfer| file.name.is_some() && (file.order != PartOrder::Unknown || file.name != name);
         if self.open.get(&key).is_some_and(another) {
@@ -222,7 +222,7 @@ impl Files {
         let file = self.file(seen, key.clone());
         file.from = Some(seen.record.from);
         file.kept = true;
-        // A message that says how many parts there are, and of its own no number, brings the first one.
+        // A message with the number of parts, but without a number of its own, brings the first part.
         let begins = seen.marks.first(FileRole::Parts).is_some();
         let number = seen.marks.part_number().or(begins.then_some(0));
         let mut bytes = bytes;

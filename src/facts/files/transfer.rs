@@ -1,4 +1,4 @@
-//! One file on its way: which parts of it came, where they belong, and what is missing.
+//! One file in transfer: which parts of it came, where they belong, and what is missing.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub struct FileTransfer {
     pub service: String,
     /// The stream.
     pub stream: TransportStream,
-    /// The side that sent the file, or said no.
+    /// The side that sent the file, or refused to.
     pub from: Option<Side>,
     /// Number of its first record.
     pub first_record: u64,
@@ -64,7 +64,7 @@ pub struct FileTransfer {
     pub last_number: Option<u64>,
     /// Why the server did not send it.
     pub refused: Option<String>,
-    /// What else there is to say.
+    /// Remarks on how the file was put together.
     pub notes: Vec<&'static str>,
     /// What lists say of it.
     pub listed: Vec<ListedFile>,
@@ -87,7 +87,7 @@ pub(super) struct Sequence {
     last: Option<(u64, u64, u64)>,
     /// Bytes of the stream were lost since then.
     pub(super) gap: bool,
-    /// From this offset on, the parts' place is not known: a gap before them had a length that no number of parts has.
+    /// From this offset on, the position of parts is a guess: the gap before them is not as long as any number of whole parts.
     floating: Option<u64>,
 }
 
@@ -197,7 +197,7 @@ impl FileTransfer {
         }
     }
 
-    /// No more parts come: places are settled.
+    /// No more parts come: fixes the positions of all parts.
     pub(super) fn settle(&mut self) {
         if let (Some(from), Some(size), PartOrder::Sequence) = (self.sequence.floating, self.size, self.order) {
             let shift = size.saturating_sub(self.sequence.next);
