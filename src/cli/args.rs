@@ -1,4 +1,4 @@
-//! What can be typed. Only words and their help; what they lead to is elsewhere.
+//! The command line's commands and options, with their help. What they do is in other files.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The options that protocols declare: on the command line, and what was given for them.
+//! The options that protocols declare: their definitions on the command line, and their values.
 //!
 //! It knows no option by name: help, types and files follow the declarations.
 

@@ -1,4 +1,4 @@
-//! Files that were named on the command line: message tables, and what protocols take.
+//! Reads files named on the command line: message tables, and the files that protocols take.
 
 use crate::captured::file_name;
 use crate::remark;

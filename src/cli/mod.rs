@@ -1,4 +1,4 @@
-//! The command line: what was typed, what is meant by it, and the exit status.
+//! The command line: parsing, commands and exit status.
 
 mod args;
 mod checks;
@@ -63,7 +63,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
 /// What clap has to print: help and version onto standard output; what was typed wrong as one line.
 fn help_or_mistake(error: &clap::Error) -> Result<Status, CliError> {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // Help that is printed because of a mistake goes to standard error.
+        // Help goes to standard error if it is printed because of a mistake.
         let _ = error.print();
         return Ok(Status::Typed);
     }
@@ -86,7 +86,7 @@ fn one_line(error: &clap::Error) -> String {
 /// The command as clap knows it, for help, man page and completions.
 pub fn command() -> clap::Command {
     let command = Cli::command();
-    // These read nothing, so their help lists no option of reading.
+    // These commands read no capture, so their help lists no option of reading.
     let inherited: Vec<clap::Arg> = command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
     let own_only = |command: clap::Command| inherited.iter().fold(command, |c, arg| c.arg(arg.clone().hide(true)));
     let command = ["man", "completions"].into_iter().fold(command, |c, name| c.mut_subcommand(name, own_only));

@@ -1,4 +1,4 @@
-//! Why nothing was recognised: what was in the capture instead, and what to try.
+//! Explains why nothing was recognised: what the capture contains instead, and what the user can try.
 
 use crate::pipeline::{PassedOver, PassedOverPort, Summary};
 use crate::proto::PROTOCOLS;

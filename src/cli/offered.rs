@@ -1,6 +1,6 @@
-//! Words that the completions of shells offer where any text may be typed: what the embedded tables have.
+//! Words from the embedded tables that shell completions offer where any text may be typed.
 //!
-//! The tables are read when somebody asks for completions, and not when a command runs.
+//! The tables are read when completions are printed, and not when a command runs.
 
 use std::ffi::OsStr;
 

@@ -1,6 +1,6 @@
-//! What was typed, resolved once into what is meant: every default, every conflict and every file of it is settled here.
+//! Resolves the command line once into a [`Plan`]: every default, every conflict and every file is decided here.
 //!
-//! `args` has the words; a [`Plan`] has their meaning. A command that reads captures asks for one, carries it out with its own output, and closes it.
+//! `args` has what was typed; a [`Plan`] has its meaning. A command that reads captures makes a plan, runs it with its own output, and closes it.
 //! Nothing outside this file interprets [`ReadArgs`].
 
 use crate::captured::file_name;

@@ -14,8 +14,8 @@ use crate::pseudonyms::Pseudonyms;
 use crate::run::{CaptureRun, FrameInput, Reading};
 use crate::table::parse_hex;
 
-/// Has the captures read once, so that who is in them is known before anything is written: a name may stand where no table marks it before it stands
-/// where one does. Only files can be read twice.
+/// Reads the captures once to collect the persons in them before anything is written: a name may occur in an unmarked field before it occurs in a
+/// marked one. Only files can be read twice.
 pub(super) fn meet(reading: &Reading, setup: Setup) -> Result<Setup, CliError> {
     let FrameInput::Files(files) = &reading.input else { return Ok(setup) };
     let plain = files.iter().all(|path| std::fs::metadata(path).is_ok_and(|facts| facts.is_file()));
@@ -26,7 +26,7 @@ pub(super) fn meet(reading: &Reading, setup: Setup) -> Result<Setup, CliError> {
     Ok(CaptureRun::new(&first, setup)?.into_output(&mut Nobody).pipeline.into_setup())
 }
 
-/// Nobody looks at the records of the first reading.
+/// An output that ignores the records of the first reading.
 struct Nobody;
 
 impl Output for Nobody {

@@ -29,7 +29,7 @@ pub(super) fn session_map(
     map.complete();
     let missing = wanted.filter(|number| !(1..=map.sessions()).contains(number));
     if let Some(number) = missing.filter(|_| !outcome.interrupted) {
-        // Where the captures could not be read, this is why.
+        // If the captures could not be read to their end, that is the reason for a missing session.
         return Err(outcome.error.take().map_or_else(|| no_session(number, map.sessions()), CliError::from));
     }
     if map.left_out() > 0 && !reading.quiet {

@@ -1,4 +1,4 @@
-//! `moulsniff sessions`: which clients were there, what each did, and which of its requests were answered.
+//! `moulsniff sessions`: the clients in captures, what each did, and which of its requests were answered.
 
 use std::io::{self, Write};
 

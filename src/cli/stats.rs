@@ -1,4 +1,4 @@
-//! `moulsniff stats`: what was in captures, and how much of it was understood.
+//! `moulsniff stats`: statistics of captures, and how much of them was understood.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -120,7 +120,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     ending.status(&outcome, counter.filter.filter())
 }
 
-/// What became of the bytes of one record.
+/// The byte counts of one record.
 fn bytes_of(record: &Record<'_>) -> Counts {
     match &record.body {
         Body::Message { message, tree, .. } => Counts::of_message(tree, message.bytes.len()),

@@ -1,5 +1,5 @@
-//! Records that wait to be written: copies of what outputs are handed, packed into a few vectors that are used again. Trees are not copied but
-//! exchanged for unused ones. A message that came as an outline is kept as its bytes; the thread that writes the batch reads it into a tree.
+//! Records that wait to be written: copies of the records that outputs receive, packed into a few vectors that are reused. Trees are not copied but
+//! exchanged for unused ones. Of a message that came as an outline, the bytes are kept; the thread that writes the batch reads them into a tree.
 //!
 //! It knows what a record is made of. It knows neither the pipeline that fills it nor the formats it is written in.
 
@@ -204,7 +204,7 @@ impl Batch {
         });
     }
 
-    /// Takes the tree of the message that was added last, and leaves an unused one in its place, with whatever content.
+    /// Takes the tree of the message that was added last, and leaves an unused one in its place. Its content is arbitrary.
     pub fn take(&mut self, tree: &mut Tree) {
         if self.trees.len() < self.expected {
             let another = self.spare.pop().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Utterances as lines for people and as JSON.
+//! Chat messages as lines for people and as JSON.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::clock::format_time;
 use crate::captured::escape;
 use crate::facts::{ChatLine, ChatParty};
 
-/// An utterance as a JSON object.
+/// A chat message as a JSON object.
 pub fn chat_json(line: &ChatLine) -> Value {
     let (transport, stream) = line.stream;
     let mut time = String::new();
@@ -50,7 +50,7 @@ fn speaker_json(speaker: &ChatParty) -> Value {
     object.into()
 }
 
-/// Appends an utterance as one line: `2026-11-20T10:16:27Z #88 Ada to Bob [private]: hello`.
+/// Appends a chat message as one line: `2026-11-20T10:16:27Z #88 Ada to Bob [private]: hello`.
 pub fn chat_text(line: &ChatLine, out: &mut String) {
     format_time(line.at.time, out);
     let _ = write!(out, " #{} {} {}", line.record, line.protocol, speaker_text(&line.from));

@@ -68,7 +68,7 @@ impl Clock {
         fraction(time, w);
     }
 
-    /// Appends the date, with the zone that all times below it are in: `2026-11-20 (UTC)`.
+    /// Appends the date and the zone of all following times: `2026-11-20 (UTC)`.
     pub(super) fn append_date(&mut self, time: Time, w: &mut TextWriter<'_>) {
         let zone = self.zone.name(time.seconds);
         w.raw(self.parts(time).0);

@@ -1,6 +1,6 @@
 //! The plaintext of one stream: as a hex dump with the messages' names, as text, or as the bytes alone.
 //!
-//! It is handed plaintext and records in order and appends what they look like; it knows no file.
+//! It takes plaintext and records in order, and appends their text to a buffer; it knows no file.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -27,12 +27,12 @@ pub enum FollowFormat {
     Raw,
     /// One JSON object for each piece, its bytes as hex.
     JsonHex,
-    /// One JSON object for each piece, its bytes as text, with dots for what is none.
+    /// One JSON object for each piece, its bytes as text, with dots for all other bytes.
     JsonText,
 }
 
 impl FollowFormat {
-    /// Whether pieces are told apart and named, by the messages they are.
+    /// Whether pieces are separated and named by their messages.
     fn has_pieces(self) -> bool {
         !matches!(self, FollowFormat::Text | FollowFormat::Raw)
     }
@@ -91,7 +91,7 @@ impl Follow {
         Follow { marks, ..self }
     }
 
-    /// Overwrites secrets with `*` where asked to. Only messages are written then: what is no message may hold any.
+    /// With `redact`, overwrites secrets with `*`. Only messages are written then, because other bytes may hold any secret.
     pub fn redacted(self, redact: bool) -> Follow {
         Follow { redact, filtered: self.filtered || redact, ..self }
     }
@@ -124,7 +124,7 @@ impl Follow {
         self.at = record.at;
         match &record.body {
             Body::Message { message, tree, .. } if self.format.has_pieces() => {
-                // What came before the message belongs to none.
+                // The bytes before the message belong to no message.
                 let before = self.take(message.from, message.offset);
                 self.nameless(message.from, before, out);
                 let name = Some((message.name, record.number));
@@ -271,7 +271,7 @@ impl Pending {
     }
 }
 
-/// Text with dots for what is none. A carriage return stays before a line feed alone: elsewhere it would let text overwrite a terminal's line.
+/// Text with dots for all other bytes. A carriage return is kept only before a line feed: elsewhere it would overwrite a line on a terminal.
 fn text(bytes: &[u8], out: &mut Vec<u8>) {
     for (i, byte) in bytes.iter().enumerate() {
         let line_end = *byte == b'\r' && bytes.get(i + 1) == Some(&b'\n');

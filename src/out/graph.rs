@@ -120,7 +120,7 @@ fn name_json(graph: &Graph, key: GraphKey) -> Option<Value> {
     Some(json!({ "id": key.id, "server": server(graph, key), "name": name, "record": node.records.0 }))
 }
 
-/// Writes all nodes and edges in the language of Graphviz. What is only referred to is dashed, what was taken away dotted.
+/// Writes all nodes and edges in the language of Graphviz. Nodes that are only referred to are dashed, removed edges dotted.
 ///
 /// # Errors
 /// What writing gives.

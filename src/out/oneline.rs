@@ -37,7 +37,7 @@ struct LineLayout {
     decimals: usize,
     /// Characters of the stream.
     stream: usize,
-    /// Characters of the service; `None` where there is no room for it: a message's name mostly tells.
+    /// Characters of the service; `None` where there is no room for it: the message's name usually shows it.
     service: Option<usize>,
     /// Words for the direction, not letters.
     words: bool,

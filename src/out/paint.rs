@@ -1,4 +1,4 @@
-//! Colours of trees: the escape codes, taken once from the library that knows terminals, ready to be copied.
+//! Colours of trees: the escape codes of the terminal library, prepared once so that they only have to be copied.
 
 #[cfg(feature = "cli")]
 use colored::Colorize;
@@ -17,7 +17,7 @@ pub struct Style {
 pub struct Paint {
     /// A message's name.
     pub name: Style,
-    /// What is not looked at first: numbers, times, directions.
+    /// Less important text: numbers, times, directions.
     pub dim: Style,
     /// A field's name.
     pub field: Style,

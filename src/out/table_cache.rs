@@ -5,9 +5,9 @@ use super::value_texts::ValueTexts;
 use crate::table::Tables;
 use crate::tree::TypeRef;
 
-/// A name as a writer writes it, in half a cache line: up to 31 characters with spaces behind them, and how many there are. Fetched from
-/// among all that the tables know of a name, which is four times as much, the width alone took a third of the time in which trees found the
-/// column of a structure's values.
+/// A name as a writer writes it, in half a cache line: up to 31 characters, padded with spaces, and their number. The tables' own entry of a
+/// name is four times as large. When the width was read from there, it took a third of the time for finding the column of a structure's
+/// values.
 #[derive(Clone)]
 #[repr(align(32))]
 pub(super) struct Label([u8; 32]);

@@ -1,5 +1,5 @@
-//! A connection of a protocol that tables declare: its first bytes, or its port, tell which of the protocol's services it offers; then that service's
-//! own session has it. It knows no protocol.
+//! A connection of a protocol that tables declare. Its first bytes or its port decide which of the protocol's services it is; from then on, a session of
+//! that service reads it. This file knows no protocol.
 
 use super::{
     Context, Declaration, Ends, Framing, Held, Look, Resync, Session, Side, Start, TableSession, Transport, holds,

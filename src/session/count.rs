@@ -1,4 +1,4 @@
-//! What became of bytes: the one place that knows how a message and an event count.
+//! Counts bytes by how far they were understood. This is the one place that decides how a message and an event count.
 //!
 //! Every captured payload byte is counted once, as explained, opaque, undecoded or closed; bytes that were never captured are counted as lost.
 

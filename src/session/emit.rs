@@ -5,7 +5,7 @@ use crate::captured::Captured;
 use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Outline, Tree};
 
-/// A message on its way out: what the tree does not say itself.
+/// A message that a session emits: everything that is not in its tree.
 #[derive(Clone, Debug)]
 pub struct Message<'a> {
     /// Its name, which in some protocols comes from the wire.
@@ -22,7 +22,8 @@ pub struct Message<'a> {
     pub bytes: &'a [u8],
     /// The record it answers and the time since.
     pub reply: Option<Reply>,
-    /// No reply to this one is promised, whatever its table says of such messages: a question that is passed on to all, or a message sent again.
+    /// No reply to this one is promised, although its table says that such messages expect one: a question that a router passes on to all, or a
+    /// message sent again.
     pub no_reply: bool,
 }
 
@@ -42,14 +43,14 @@ pub struct Reply {
     pub nanos: i64,
 }
 
-/// What happened to a connection that is no message.
+/// The kind of an event: something that happened in a connection and is not a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A session key was found and proved.
     Key {
         /// The file it came from.
         key_file: String,
-        /// What opens this connection alone, for outputs that were asked to keep it. No other output may show it.
+        /// The secret that opens only this connection, for outputs that the user asked to keep it. No other output may show it.
         secret: Secret,
     },
     /// No key for this connection was given.
@@ -160,7 +161,7 @@ impl Event {
     }
 }
 
-/// What became of payload bytes that are in no message and no event.
+/// How payload bytes count that are in no message and no event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// They are encrypted, and there is no key for them.

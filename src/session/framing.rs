@@ -1,4 +1,4 @@
-//! How messages follow each other: what a table, or a protocol's code, declares of it, and where by this the first of some bytes ends.
+//! Framing: how messages follow each other, as a table or a protocol's code declares it, and where the first message in some bytes ends.
 //!
 //! It knows positions and lengths, nothing of what is in a message, and keeps nothing between calls.
 
@@ -70,7 +70,7 @@ pub enum Extent {
     Need(usize),
     /// The length of the message in bytes, which may be more than there are.
     Bytes(usize),
-    /// No message can be so short: the length it states.
+    /// The message states this length, which is shorter than any message can be.
     Impossible(u64),
     /// Only the tables tell.
     ByLayout,

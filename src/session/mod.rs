@@ -174,20 +174,20 @@ pub trait Session: Send {
     }
     /// The service, as far as it is known.
     fn service(&self) -> &str;
-    /// What the connection told of the world it belongs to, summed up over its whole life.
+    /// Facts that the connection's messages contained about its network, over its whole life.
     fn learned(&self) -> Vec<Learned> {
         Vec::new()
     }
 }
 
-/// What a connection told of something in its world, for `stats`. Where several connections tell of the same thing, the last one counts.
+/// Facts about one thing in a connection's network, for `stats`. If several connections have facts about the same thing, the last one counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Learned {
     /// What sort of thing it is about (`muds`, `channels`).
     pub group: &'static str,
     /// Its name.
     pub name: String,
-    /// How many bytes of the name are a heading that it shares with other things: tables for people say that part once. 0 for none.
+    /// How many bytes of the name are a heading that it shares with other things: tables for people print the heading once. 0 for none.
     pub heading: usize,
     /// It is about the stream itself, or about what changed while the stream lasted: the client's session tells it, too.
     pub of_stream: bool,

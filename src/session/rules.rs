@@ -1,4 +1,4 @@
-//! Whether the first bytes of a connection satisfy what tables say of them: bytes at places, lengths, ports, a message that fits.
+//! Tests whether the first bytes of a connection satisfy a recognition rule in a table: bytes at places, lengths, ports, a message that fits.
 //!
 //! It reads and keeps nothing. It knows no protocol.
 
@@ -17,7 +17,7 @@ pub enum Held {
     Yes,
 }
 
-/// What is known of a connection: its first bytes, or the latest datagram of each side.
+/// The part of a connection that rules are tested on: its first bytes, or the latest datagram of each side.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
     /// What the client sent.
@@ -39,7 +39,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// The same connection where the client is taken for the server.
+    /// The same connection with client and server swapped.
     #[must_use]
     pub fn swapped(self) -> Look<'a> {
         let ends = Ends { client: self.ends.server, server: self.ends.client };

@@ -1,4 +1,4 @@
-//! What the user gave to a protocol, and what a protocol's sessions give back to be kept: both of a form that the protocol alone knows.
+//! Values whose type only a protocol knows: the settings that the user gave to it, and the secrets that its sessions give back.
 //!
 //! This module knows no protocol. Code between the command line and a session carries these values without looking inside.
 

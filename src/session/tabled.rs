@@ -1,4 +1,4 @@
-//! A whole session by declaration: a service's framing and its messages in the tables are all it takes.
+//! A complete session for a service of which only the framing and the messages in the tables are declared.
 //!
 //! Where a protocol needs more (keys, handshakes, checksums), it has a session of its own, made of the same parts. This file knows no protocol.
 
@@ -66,7 +66,7 @@ struct MessageBytes<'a> {
     at: Moment,
 }
 
-/// What became of the first waiting bytes.
+/// The result of reading the first waiting bytes.
 enum Step {
     /// How many bytes were used.
     Used(usize),
@@ -261,7 +261,7 @@ impl TableSession {
         }
     }
 
-    /// Takes over the states that the message set which was read last.
+    /// Takes over the states that the last message set.
     fn take_states(&mut self, context: &Context<'_>) {
         for (place, value) in &context.evaluator.set_states {
             self.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);

@@ -1,7 +1,7 @@
-//! The configuration file: what somebody would otherwise type each time. `docs/settings.md` describes it.
+//! The configuration file: options that the user would otherwise type each time. `docs/settings.md` describes it.
 //!
-//! What is typed replaces what the file says, and so does an option's environment variable. The file is looked for by commands that use
-//! something of it, after the command line was checked: so nothing in it can make a mistake of what was typed.
+//! An option on the command line overrides the file, and so does the option's environment variable. Only commands that use one of its values
+//! read the file. They do so after the command line was checked, so the file cannot turn a correct command line into a mistake.
 
 mod place;
 mod read;
@@ -68,7 +68,7 @@ pub(super) fn fill(cli: &mut Cli) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whether a command does something with the values. Others know the file only as one that they must not write over.
+/// Whether a command uses values of the file. Other commands only make sure not to overwrite it.
 fn uses_config(cli: &Cli) -> bool {
     match &cli.command {
         None => !cli.read.list_interfaces,
@@ -81,7 +81,7 @@ fn uses_config(cli: &Cli) -> bool {
     }
 }
 
-/// Whether there is a file to be read. One in a folder that this user may not enter is somebody else's: `HOME` may be another user's.
+/// Whether there is a file to be read. A file in a folder that this user may not enter counts as absent: `HOME` may be another user's.
 fn is_there(path: &Path) -> bool {
     match fs::symlink_metadata(path) {
         Ok(_) => true,

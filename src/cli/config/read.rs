@@ -1,6 +1,6 @@
 //! Reads the text of a configuration file. Every mistake is one line with its place and what is expected there.
 //!
-//! It quotes nothing of the file but names: somebody may have put a key into it.
+//! Errors quote only names from the file: a user may have put a key into it by mistake.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `moulsniff export chat`: who said what to whom, a line each.
+//! `moulsniff export chat`: one line for each chat message, with speaker and recipient.
 
 use std::io::{self, Write};
 

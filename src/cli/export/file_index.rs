@@ -11,7 +11,7 @@ pub(super) const INDEX_COLUMNS: &str =
 /// The columns of listed.csv.
 pub(super) const LISTED_COLUMNS: &str = "record,list,name,asked,size,md5,packed_size,packed_md5\n";
 
-/// What became of a file.
+/// What was written of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Written {
     /// Where it is, from the folder on; none where nothing was written.
@@ -120,7 +120,7 @@ fn state(file: &FileTransfer) -> &'static str {
     }
 }
 
-/// What did not come, in words.
+/// The missing parts, in words.
 fn missing(file: &FileTransfer) -> Vec<String> {
     let refused = file.refused.iter().map(|reason| format!("refused: {reason}"));
     if file.pieces.is_empty() && file.refused.is_some() {

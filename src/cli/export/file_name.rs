@@ -1,4 +1,4 @@
-//! Names for files that are written, made of names that strangers chose.
+//! Makes safe names for files from names in captures, which may be hostile.
 //!
 //! No name leads out of the folder, is a device on any system, hides, looks like another one, or replaces a file that is there. This file
 //! knows paths and characters, and nothing of what is in the files.

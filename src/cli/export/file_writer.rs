@@ -1,6 +1,6 @@
-//! Files out of their parts: put in order, decompressed, decrypted, compared with what lists say of them, and written.
+//! Writes a file from its parts: puts them in order, decompresses and decrypts the content, and compares it with its entry in a list.
 //!
-//! Parts wait in a [`Spool`]. This file knows no protocol: what is encrypted is opened by the protocol that it came with.
+//! Parts wait in a [`Spool`]. This file knows no protocol: the file's protocol decrypts it.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};

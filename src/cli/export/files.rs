@@ -162,7 +162,7 @@ impl Lists {
         write(&mut self.line);
         self.index.write_all(&self.line)?;
         if self.json {
-            // Whoever reads the lines may have read enough (`| head`); the files are wanted all the same.
+            // The reader of standard output may close it early (`| head`); the files are still written.
             match writeln!(io::stdout().lock(), "{}", one_line(&json())) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.json = false,
                 written => written?,

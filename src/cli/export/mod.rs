@@ -1,6 +1,6 @@
-//! `moulsniff export`: what was transferred, stored or said in captures, taken out of them.
+//! `moulsniff export`: writes files, the vault, chat or messages from captures.
 //!
-//! Each kind of thing is one file here, which hands records to a collector of `facts` and writes what comes out.
+//! Each of these is one file here, which passes records to a collector of `facts` and writes the result.
 
 mod args;
 mod chat;

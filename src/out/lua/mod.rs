@@ -1,6 +1,6 @@
 //! A script for Wireshark that shows exported messages (`pdu`): trees with their bytes, filters on fields, columns.
 //!
-//! The script decodes nothing anew. It walks the tree that each packet carries, and declares the fields that tables name, so that
+//! The script does not decode messages. It walks the tree that each packet carries, and declares the fields that tables name, so that
 //! display filters know them. It is written in what Lua 5.2, 5.3 and 5.4 have in common.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! The shape of the JSON as JSON Schema (2020-12): of every record by what the writer emits, of every message's fields by its table, and
-//! under `$defs` of what commands print that print no records.
+//! The JSON as JSON Schema (2020-12): records as the writer writes them, each message's fields from its table, and under `$defs` the JSON of
+//! commands that print no records.
 //!
 //! It describes the JSON writer; a test checks what is printed against it.
 

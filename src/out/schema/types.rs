@@ -25,7 +25,7 @@ impl<'a> ProtocolSchema<'a> {
         ProtocolSchema { tables, names, framed }
     }
 
-    /// What a message of the protocol is, and all definitions that needs.
+    /// The schema of the protocol's messages, and all definitions that it refers to.
     pub(super) fn messages(&self) -> Map<String, Value> {
         let protocol = self.tables.protocol();
         let mut defs = Map::new();
@@ -62,7 +62,7 @@ impl<'a> ProtocolSchema<'a> {
         format!("{}.{}", self.tables.protocol(), symbols.name)
     }
 
-    /// A structure: what its steps may read, on whatever way through them. What could not be read is `undecoded`.
+    /// A structure: every field that its steps may read. Bytes that could not be read are `undecoded`.
     fn layout(&self, layout: &Layout, framed: bool) -> Value {
         // Self-describing values are what they say they are; a table only names what should stand where.
         let free = layout.positions.is_some();
@@ -94,7 +94,7 @@ impl<'a> ProtocolSchema<'a> {
         self.tables.type_def(ty).map_or(json!(true), |def| self.value(def))
     }
 
-    /// What a value of a type looks like.
+    /// The schema of a type's values.
     fn value(&self, def: &TypeDef) -> Value {
         let plain = self.plain(def);
         match def.marks & mark::SECRET {

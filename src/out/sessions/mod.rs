@@ -68,7 +68,7 @@ pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// What the client said of itself before it said something else of the same kind.
+/// Earlier identities of the client that a later one of the same kind replaced.
 fn earlier(session: &ClientSession) -> impl Iterator<Item = &Identity> {
     let latest = session.latest();
     session.who.iter().filter(move |identity| !latest.iter().any(|known| std::ptr::eq(*known, *identity)))

@@ -155,7 +155,7 @@ fn troubles_text(label: &str, lines: &[StoryLine], all: u64, out: &mut String) {
     }
 }
 
-/// What a step is about, and what became of it.
+/// What a step is about, and its outcome.
 fn line_text(line: &StoryLine, out: &mut String) {
     out.push_str(&escape(if line.text.is_empty() { &line.message } else { &line.text }));
     if line.times > 1 {
@@ -184,7 +184,7 @@ fn length_text(nanos: i64) -> String {
     }
 }
 
-/// What the network did to the times of replies, and what the servers did.
+/// How much of the replies' times the network took, and how much the servers took.
 fn network_text(session: &ClientSession, out: &mut String) {
     let mut parts: Vec<String> = Vec::new();
     for (end, times) in [("server", &session.to_server), ("client", &session.to_client)] {

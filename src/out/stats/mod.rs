@@ -1,6 +1,6 @@
-//! What was in a capture, as tables for people and as one JSON object.
+//! Statistics of a capture, as tables for people and as one JSON object.
 //!
-//! What is written here was counted by `facts`. This folder knows no capture and no protocol.
+//! `facts` does the counting. This folder knows no capture and no protocol.
 
 mod json;
 mod layout;

@@ -67,7 +67,7 @@ fn problem_list(title: &str, severity: Severity, kinds: &[ProblemKind], out: &mu
     counted(title, own.map(|kind| (kind.text.as_str(), kind.count)), out);
 }
 
-/// What became of bytes, as heads of columns and as cells.
+/// Byte counts, as heads of columns and as cells.
 const BYTES: [&str; 6] = ["payload", "explained", "opaque", "undecoded", "closed", "lost"];
 
 fn byte_cells(c: Counts) -> Vec<String> {
@@ -162,7 +162,7 @@ fn network_table(bytes: &ByteCounts, out: &mut String) {
     table.write(out);
 }
 
-/// What streams told of their world: things of which all is numbers as tables, others as lines.
+/// Facts that sessions learned about their network: things with only numbers as tables, others as lines.
 fn world_tables(world: &World, out: &mut String) {
     for (group, things) in world.groups() {
         let title = group.replace('_', " ");

@@ -1,6 +1,6 @@
-//! Where what earlier records add to later ones waits until it is printed: in one buffer for many records, so that nothing is allocated for each.
+//! Holds the annotations of many records in one buffer until they are printed, so that no record needs an allocation.
 
-/// What earlier records add to one record's tree.
+/// The annotations of one record: what its tree shows because of earlier records.
 #[derive(Clone, Copy, Default)]
 pub struct Annotations<'a> {
     /// The record is the first of its day, or the first after clocks were changed.

@@ -1,5 +1,5 @@
-//! What a record's tree shows because of earlier records: names of numbers, the line of a new day. [`Annotator`] finds it in capture order,
-//! once; a tree can then be written by any thread, at any time, without state of its own.
+//! The parts of a record's tree that depend on earlier records: names of numbers, the line of a new day. [`Annotator`] makes them once, in
+//! capture order. After that, any thread can write the tree at any time, without state of its own.
 
 use super::annotation_store::{AnnotationRange, AnnotationStore, Annotations};
 use super::inferred::{InferenceMessage, NameInference};
@@ -51,7 +51,7 @@ impl Annotator {
         range
     }
 
-    /// The same for a record of which it is not known yet whether it is printed. If it is, [`print`](Annotator::print) follows.
+    /// The same for a record that may not be printed. If it is printed, the caller then calls [`print`](Annotator::print).
     pub fn see(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> AnnotationRange {
         let now = nanoseconds(record);
         let since_first = now.wrapping_sub(*self.first.get_or_insert(now));
@@ -65,7 +65,7 @@ impl Annotator {
         self.first.get_or_insert(nanoseconds(record));
     }
 
-    /// Completes the annotations of a record that is printed: what it owes to the record printed before it.
+    /// Completes the annotations of a record that is printed, with those that depend on the record printed before it.
     pub fn print(&mut self, record: &Record<'_>, range: &mut AnnotationRange) {
         let seconds = record.at.time.seconds;
         let offset = self.zone.offset(seconds);

@@ -1,4 +1,4 @@
-//! What the lines of a message say beyond its fields: that a reply is promised, that it refuses, and what it is about.
+//! The parts of a message's text that are not fields: that it expects a reply, that it refuses a request, and its summary.
 
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;

@@ -1,5 +1,5 @@
-//! Infers names for numbers: a player's, a node's, an age's, an account's. A message that has both teaches the name; trees show it beside the
-//! number in later messages. It knows no protocol: tables mark which types are names and which are numbers of what.
+//! Infers names for the numbers of players, nodes, ages and accounts. From a message with a name and a number it learns that they belong
+//! together; trees then show the name beside the number in later messages. It knows no protocol: tables mark types as names or as numbers of a kind of thing.
 
 use std::collections::{HashMap, VecDeque};
 

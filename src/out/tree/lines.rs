@@ -73,13 +73,13 @@ fn label(name: &str, out: &mut Vec<u8>) -> bool {
     name.is_ascii()
 }
 
-/// By which number the texts of a type's values are cached: 0 where there is nothing to say about them.
+/// The number under which the texts of a type's values are cached; 0 if they have no texts.
 fn meaning_of(tables: &Tables, ty: TypeRef) -> u32 {
     let op = tables.type_op(ty);
     if op.symbols.is_some() || op.shown { ty.0 + 1 } else { 0 }
 }
 
-/// What is lent to the writing of one message's lines.
+/// Everything that writing the lines of one message needs.
 struct LineBuffers<'a> {
     value_texts: &'a mut ValueTexts,
     /// The structures and lists that are open around the line.
@@ -91,7 +91,7 @@ struct Lines<'a> {
     view: &'a TreeView<'a>,
     /// The names that are written as they are: without colour, in ASCII.
     labels: &'a [Label],
-    /// For each type the key of its values' texts; 0 where there is nothing to say about them.
+    /// For each type the key of its values' texts; 0 if they have no texts.
     meanings: &'a [u32],
     options: &'a TreeOptions,
 }
@@ -154,7 +154,7 @@ impl Lines<'_> {
         }
     }
 
-    /// What is to be known of a structure or a list while its lines are written.
+    /// The state of a structure or a list while its lines are written.
     #[inline(always)]
     fn open(&self, index: u32, node: &Node) -> OpenBlock {
         let walk = Walk::new(index, node);
@@ -285,7 +285,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The key of the texts for a node's number; 0 where there is nothing to say about it.
+    /// The key of the texts for a node's number; 0 if it has no text.
     #[inline(always)]
     fn meaning(&self, node: &Node) -> u32 {
         self.meanings.get(node.ty.0 as usize).copied().unwrap_or(0)

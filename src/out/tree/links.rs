@@ -1,6 +1,6 @@
-//! What a message has to do with earlier ones, at the end of its line: the same once more, or acknowledging them.
+//! Links from a message to earlier ones, at the end of its line: it repeats an earlier message, or acknowledges some.
 //!
-//! Knows links as the tree has them; what they mean on the wire is the protocol's business.
+//! It knows links as the tree has them. How they are expressed on the wire is the protocol's business.
 
 use super::super::json::milliseconds;
 use super::super::scratch::TextWriter;
@@ -9,8 +9,8 @@ use crate::tree::{LinkKind, RecordLink};
 /// More records than this are counted instead of named.
 const NAMED: usize = 8;
 
-/// Appends `   [sent again: record 12, 1000.5 ms later]` and `   [acknowledges records 2, 3]`. What is said already, as the record
-/// replied to, is left out where it is the only one.
+/// Appends `   [sent again: record 12, 1000.5 ms later]` and `   [acknowledges records 2, 3]`. If the only acknowledged record is the
+/// one that the message replies to, it is left out, because the line has it already.
 pub(super) fn links(said: Option<u64>, all: &[RecordLink], w: &mut TextWriter<'_>) {
     for link in all.iter().filter(|l| l.kind == LinkKind::SentAgain) {
         w.fixed(b"   [sent again: record ");

@@ -1,4 +1,4 @@
-//! Annotated trees for the eye: one line for the message, one line a field with its value, its name and what it means.
+//! Annotated trees for people: one line for the message, then one line for each field with its value, the value's name and its meaning.
 
 mod annotation_store;
 mod annotations;

@@ -1,4 +1,4 @@
-//! The lines below a message that say what is odd about it. The same thing said of several fields is one line, with the first of these fields.
+//! The problems below a message, one a line. A problem that several fields share is one line, with the first of these fields.
 
 use super::super::paint::Paint;
 use super::super::problem::{any_name, problem_text_into, write_path};
