@@ -12,7 +12,7 @@ use super::size;
 
 /// A passive dissector for the protocols of online worlds.
 ///
-/// Reads captures, puts TCP streams together, recovers session keys from a shard's private keys, and prints every message as an
+/// Reads captures, reassembles TCP streams, recovers session keys from a shard's private keys, and prints every message as an
 /// annotated tree or as JSON.
 #[derive(Parser, Debug)]
 #[command(
@@ -38,32 +38,32 @@ pub struct Cli {
 /// What to do instead of reading captures.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// The message tables: list them, show one, check a file, make a script for Wireshark
+    /// List, show or check message tables, or make a script for Wireshark
     #[command(subcommand, arg_required_else_help = true)]
     Tables(TablesCommand),
     /// Decode bytes from a log or a debugger
     Decode(DecodeArgs),
-    /// What was in captures, and how much of it was understood
+    /// Print statistics of captures: messages, problems, replies, and how much was understood
     Stats(ReadArgs),
-    /// Make one HTML page of captures, to look at and to hand on
+    /// Write one HTML page that shows the decoded captures
     Report(ReportArgs),
-    /// Divide captures into several, so that what passed between two hosts stays in one of them
+    /// Divide captures into parts; all traffic between two hosts goes into the same part
     Split(SplitArgs),
-    /// Who was there: what each client did over all its connections, and what became of it
+    /// List clients: account, places, and requests over all connections of each
     Sessions(SessionsArgs),
-    /// Compare two captures: which messages, fields, orders and refusals differ
+    /// Compare two captures: messages, fields, order and refusals
     Diff(DiffArgs),
-    /// The plaintext of a stream, handshake included
+    /// Print the plaintext of a stream, handshake included
     Follow(FollowArgs),
-    /// What was transferred, stored or said, taken out of captures
+    /// Export files, the vault, chat, or decrypted messages
     #[command(subcommand, arg_required_else_help = true)]
     Export(ExportCommand),
-    /// Key files: what they hold, without their secrets
+    /// Check key files; write keys into captures, or remove them
     #[command(subcommand, arg_required_else_help = true)]
     Keys(KeysCommand),
     /// Print the JSON Schema of the JSON output
     Schema(SchemaArgs),
-    /// Which values are in force, and whether the configuration file, the environment or the command line says so
+    /// Show the settings, and whether they come from the configuration file, the environment or the command line
     ///
     /// The file is $XDG_CONFIG_HOME/moulsniff/config.toml, else ~/.config/moulsniff/config.toml; on Windows
     /// %APPDATA%\moulsniff\config.toml. It may have: `keys`, `sdl` and `tables` (paths), `time` (as -t), and tables `[filters]` and
@@ -91,14 +91,14 @@ pub enum TablesCommand {
         #[arg(value_parser = OfferedText::SERVICES, hide_possible_values = true)]
         word: Option<String>,
     },
-    /// Show a message, structure or enum as the tables have it
+    /// Show the declaration of a message, structure or enum
     Show {
         /// Its name
         name: String,
     },
     /// Print a Lua script with which Wireshark shows exported messages (`export messages`)
     Lua,
-    /// Print a table that declares a protocol of your own, every line explained, to begin with
+    /// Print a table that declares a new protocol, with every line explained, as a starting point
     New {
         /// The protocol's name: lower-case letters and digits
         name: String,
@@ -108,7 +108,7 @@ pub enum TablesCommand {
     },
     /// Check table files and run their examples
     Check {
-        /// The files, or folders with files that end in .table; together they are read on top of the embedded tables
+        /// Table files, or folders with files that end in .table; all of them are added to the embedded tables
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
@@ -176,10 +176,10 @@ pub struct FollowArgs {
     /// A hex dump with the messages' names (the default)
     #[arg(long, conflicts_with_all = ["text", "raw"])]
     pub hex: bool,
-    /// Text, with dots for what is none
+    /// Text, with dots for all other bytes
     #[arg(long, conflicts_with = "raw")]
     pub text: bool,
-    /// The bytes alone
+    /// Only the bytes
     #[arg(long)]
     pub raw: bool,
     /// One side only
@@ -188,7 +188,7 @@ pub struct FollowArgs {
     /// All streams, one file a direction
     #[arg(long)]
     pub all: bool,
-    /// With --all: the folder the files go to; those of an earlier run are replaced
+    /// With --all: the folder for the files; files of an earlier run are replaced
     #[arg(short, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// The stream (unless --all), the captures, and how to read them.
@@ -208,7 +208,7 @@ pub enum FromSide {
 /// Key files.
 #[derive(Subcommand, Debug)]
 pub enum KeysCommand {
-    /// Say what key files hold, never the secrets
+    /// Show what key files contain, without secrets
     Check {
         /// The files
         #[arg(required = true)]
@@ -221,7 +221,7 @@ pub enum KeysCommand {
         /// Where to write it, as pcapng; a file that is there is replaced
         #[arg(short, value_name = "OUT")]
         output: PathBuf,
-        /// Put the shard's long-term private keys in, not only the sessions' own
+        /// Write the shard's private keys, too, not only the session keys
         #[arg(long)]
         private: bool,
     },
@@ -239,7 +239,7 @@ pub enum KeysCommand {
 #[derive(Args, Debug)]
 #[command(override_usage = "moulsniff sessions [OPTIONS] [N] CAPTURE...")]
 pub struct SessionsArgs {
-    /// Tell what each session did, step by step
+    /// List what each client did, step by step
     #[arg(long)]
     pub story: bool,
     /// The session (where only one is wanted), the captures, and how to read them.
@@ -251,17 +251,17 @@ pub struct SessionsArgs {
 #[derive(Args, Debug)]
 #[command(override_usage = "moulsniff diff [OPTIONS] A B")]
 pub struct DiffArgs {
-    /// What is not compared: a path such as 'fields.buffer.time_sent' or '*.time_sent', or a message's name, in which * stands for
-    /// anything; may be given several times
+    /// Do not compare this: a path such as 'fields.buffer.time_sent' or '*.time_sent', or a message's name, in which * stands for
+    /// any characters; may be given several times
     #[arg(long, value_name = "PATH|MESSAGE")]
     pub ignore: Vec<String>,
-    /// A file with one such entry a line; # begins a comment
+    /// A file with one --ignore entry a line; # begins a comment
     #[arg(long = "ignore-file", value_name = "FILE")]
     pub ignore_files: Vec<PathBuf>,
-    /// Replies that take this many times as long in B, and 5 ms longer, are differences
+    /// Report replies that take this many times as long in B, and at least 5 ms longer
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pub latency: Option<f64>,
-    /// Memory for both captures, roughly: messages beyond are counted and not compared, differences beyond are counted and not told
+    /// Memory for both captures, roughly. Messages beyond it are counted and not compared; differences beyond it are counted and not printed
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size::parse)]
     pub max_memory: usize,
     /// The two captures, and how to read them.
@@ -286,7 +286,7 @@ pub struct SplitArgs {
     /// How many parts to write
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub into: u16,
-    /// The folder for part-00.pcapng, part-01.pcapng and so on, which is made where it does not exist; parts that are there are replaced
+    /// The folder for part-00.pcapng, part-01.pcapng and so on. It is created if necessary; existing parts are replaced
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
     /// Addresses or networks of servers, separated by commas: a client's traffic with all of them stays in one part
@@ -300,10 +300,10 @@ pub struct SplitArgs {
 /// A page to look at.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// The page to write, which replaces a file of that name
+    /// The page to write; an existing file is replaced
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Records in the page at most; what comes after them is counted
+    /// The most records in the page; later ones are only counted
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub max_messages: u64,
     /// The captures, and how to read them.

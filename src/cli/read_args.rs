@@ -20,18 +20,18 @@ pub struct ReadArgs {
     /// Captures (pcap, pcapng; plain, gzip or zstd), read as one in the order given; `-` is standard input
     #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail", "read_file"])]
     pub captures: Vec<PathBuf>,
-    /// The same as a CAPTURE, as tshark and tcpdump have it
+    /// The same as CAPTURE, for users of tshark and tcpdump
     #[arg(short = 'r', value_name = "FILE", id = "read_file")]
     pub read_files: Vec<PathBuf>,
     /// Capture on an interface, such as lo or any, until Ctrl-C
     #[arg(short, long, value_name = "IFACE")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub interface: Option<String>,
-    /// With -i: only what a capture filter keeps, such as 'tcp port 14617' (man pcap-filter)
+    /// With -i: capture only packets that match a capture filter, such as 'tcp port 14617' (man pcap-filter)
     #[arg(short = 'f', long, value_name = "FILTER", requires = "interface")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub capture_filter: Option<String>,
-    /// With -i: keep what was captured, as pcapng; a file that is there is replaced once the capture ends
+    /// With -i: also write the captured frames to a pcapng file; an existing file is replaced when the capture ends
     #[arg(short, long, value_name = "FILE", requires = "interface")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub write: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub struct ReadArgs {
     #[arg(short = 'D', long)]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub list_interfaces: bool,
-    /// Decode what another program still appends to a capture, across its ring of files (dumpcap -b), until Ctrl-C
+    /// Decode a capture that another program still writes, across its ring of files (dumpcap -b), until Ctrl-C
     #[arg(long, value_name = "FILE")]
     pub tail: Option<PathBuf>,
     /// The protocols' own options.
@@ -59,37 +59,37 @@ pub struct ReadArgs {
     pub oneline: bool,
     #[arg(short = 't', long = "time", value_name = "FORM", help = TIME_HELP)]
     pub time: Option<TimeWord>,
-    /// Hide passwords, login hashes, tokens and session keys, so that the output can be shown around
+    /// Hide passwords, login hashes, tokens and session keys in the output
     #[arg(long, global = true)]
     pub redact: bool,
-    /// Replace what tells who somebody is by pseudonyms, the same ones wherever FILE is given; FILE is made where it does not exist
+    /// Replace names, numbers and addresses of persons by pseudonyms, the same ones whenever FILE is given; FILE is created if necessary
     #[arg(long, value_name = "FILE", conflicts_with = "write")]
     pub pseudonyms: Option<PathBuf>,
-    /// With --pseudonyms: move all times back, by as much wherever FILE is given
+    /// With --pseudonyms: move all times back, by the same amount whenever FILE is given
     #[arg(long, requires = "pseudonyms")]
     pub shift_time: bool,
-    /// More message tables, or other ones in place of the embedded; may be given several times
+    /// Add message tables, or replace embedded ones; may be given several times
     #[arg(long, value_name = "FILE", global = true)]
     pub tables: Vec<PathBuf>,
     /// Decode a port's connections as a protocol, such as tcp:14000=moul
     #[arg(long, value_name = "PORT=PROTOCOL", value_parser = OfferedText::PORTS, hide_possible_values = true)]
     pub decode_as: Vec<String>,
-    /// Only the records an expression keeps, such as 'message == "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'
+    /// Print only the records that match an expression, such as 'message == "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'
     #[arg(short = 'Y', long, value_name = "EXPR")]
     pub filter: Option<String>,
-    /// Only the records of this session, by the number that `moulsniff sessions` gives it; the captures are read twice
+    /// Print only the records of this session, by its number in `moulsniff sessions`; the captures are read twice
     #[arg(long, value_name = "N")]
     pub session: Option<u64>,
-    /// One line a record with these values, tab-separated below a header: record keys and field paths, separated by commas
+    /// One line a record with these values, tab-separated below a header. A value is a record key or a field path
     #[arg(long, value_name = "A,B,C")]
     pub columns: Option<String>,
-    /// Comma-separated values for spreadsheets: with --columns, or the keys every record has
+    /// Comma-separated values for spreadsheets: those of --columns, or the keys that every record has
     #[arg(long)]
     pub csv: bool,
     /// Stop after N records
     #[arg(short = 'c', value_name = "N")]
     pub count: Option<u64>,
-    /// How many threads work, at most 8 [default: one for each core]. The output does not depend on it
+    /// The number of threads, at most 8 [default: one for each core]. The output does not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     /// Read no configuration file (`moulsniff config` tells which one is read)
@@ -107,25 +107,25 @@ pub struct ReadArgs {
     /// No progress and no summary on standard error
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Say which packets have a wrong IPv4, TCP or UDP checksum; where a capture was taken on the sending machine they are normal
+    /// Report packets with a wrong IPv4, TCP or UDP checksum; they are normal in a capture taken on the sending machine
     #[arg(long)]
     pub checksums: bool,
-    /// Largest message that is put together: a number of bytes, or with a suffix such as 64K, 16M, 1G
+    /// The largest message that is assembled: a number of bytes, or with a suffix such as 64K, 16M, 1G
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
     pub max_message: usize,
-    /// Bytes of one direction of a stream that may wait for bytes before them; beyond, what is missing is given up
+    /// Bytes of one direction that may wait for missing bytes before them; beyond that, the missing bytes count as lost
     #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size::parse)]
     pub max_stream: usize,
-    /// Bytes of all streams together that may wait for bytes before them, and as many again for the rest of their messages
+    /// The same for all streams together, and as much again for incomplete messages and remembered requests
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size::parse)]
     pub max_total: usize,
-    /// What the compressed parts of one message may become together
+    /// The most bytes that the compressed parts of one message may decompress to, together
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
     pub max_decompressed: usize,
-    /// How many bytes --json and -x show of each run that became no message
+    /// The most bytes that --json and -x show of each run of bytes that belong to no message
     #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = size::parse)]
     pub max_undecoded: usize,
-    /// Text that may be printed beyond 256 bytes for each byte of a message: then messages with much text lose their fields. `none`: no bound
+    /// Text beyond 256 bytes for each byte of a message. Once this much is printed, messages with much text are printed without fields. `none`: no bound
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size::parse_or_none)]
     pub max_output: Bound,
 }

@@ -10,13 +10,13 @@ use super::super::size;
 /// What is taken out of captures.
 #[derive(Subcommand, Debug)]
 pub enum ExportCommand {
-    /// Every file that was transferred, put together, decompressed and decrypted
+    /// Write every transferred file, assembled, decompressed and decrypted
     Files(ExportFilesArgs),
-    /// The vault as the captures show it: nodes, what they are below, and how they changed
+    /// Write the vault as the captures show it: nodes, references, and how they changed
     Vault(ExportVaultArgs),
-    /// Who said what to whom
+    /// Print chat, with speakers and recipients
     Chat(ExportChatArgs),
-    /// Every message decrypted, one packet each, for Wireshark and for readers without keys
+    /// Write every message decrypted, one packet each, for Wireshark and for readers without keys
     Messages(ExportMessagesArgs),
 }
 
@@ -60,10 +60,10 @@ impl ExportCommand {
 /// Transferred files.
 #[derive(Args, Debug)]
 pub struct ExportFilesArgs {
-    /// The folder for the files and for index.csv, which is made where it does not exist; no file that is there is replaced
+    /// The folder for the files and for index.csv. It is created if necessary; existing files are never replaced
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Bytes of one file at most; of a longer one only the beginning is written
+    /// The most bytes of one file; of a longer one only the beginning is written
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size::parse)]
     pub max_file_size: usize,
     /// The captures, and how to read them.
@@ -74,7 +74,7 @@ pub struct ExportFilesArgs {
 /// The vault.
 #[derive(Args, Debug)]
 pub struct ExportVaultArgs {
-    /// The file to write, which replaces a file of that name: JSON where it ends in .json, Graphviz where it ends in .dot
+    /// The file to write: JSON if its name ends in .json, Graphviz if it ends in .dot; an existing file is replaced
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// The captures, and how to read them.
@@ -85,7 +85,7 @@ pub struct ExportVaultArgs {
 /// Chat.
 #[derive(Args, Debug)]
 pub struct ExportChatArgs {
-    /// Also what servers pass on to others of what was already said
+    /// Also print the copies that servers relay to other clients
     #[arg(long)]
     pub copies: bool,
     /// The captures, and how to read them.
@@ -96,7 +96,7 @@ pub struct ExportChatArgs {
 /// Messages.
 #[derive(Args, Debug)]
 pub struct ExportMessagesArgs {
-    /// The capture to write, as pcapng with Wireshark's exported PDUs (link type 252); it replaces a file of that name
+    /// The capture to write, as pcapng with Wireshark's exported PDUs (link type 252); an existing file is replaced
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// The captures, and how to read them.
