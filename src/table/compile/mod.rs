@@ -278,8 +278,8 @@ impl Compiler<'_> {
                     return self.error(v.at, format!("the value of `{}` does not fit the type of `{name}`", v.name));
                 }
                 owners.push((id, v.value & mask));
-                let (name, text, doc) = (v.name.clone(), v.text.clone(), v.doc.clone());
-                list.push(EnumValue { value: v.value & mask, name, text, doc });
+                let (name, text) = (v.name.clone(), v.text.clone());
+                list.push(EnumValue { value: v.value & mask, name, text });
             }
             // Where two names share a number the first one declared is shown.
             list.sort_by_key(|v| v.value);

@@ -13,7 +13,7 @@ impl Compiler<'_> {
         for place in self.places() {
             let Some(item) = self.item(place) else { continue };
             let ItemKind::Service(s) = &item.kind else { continue };
-            let (name, doc) = (item.name.clone(), item.doc.clone());
+            let name = item.name.clone();
             self.file = place.0;
             let framing = self.framing(item.at, &name, s)?;
             let service = Service {
@@ -26,7 +26,6 @@ impl Compiler<'_> {
                 framing,
                 others: [None; 2],
                 words: Default::default(),
-                doc,
             };
             self.begins.insert(name.clone(), s.framing.begins.clone());
             if let Some(id) = self.service_ids.get(&name) {

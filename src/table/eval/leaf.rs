@@ -175,7 +175,7 @@ impl<T: TreeSink> Run<'_, T> {
             // Its code may add any nodes.
             self.tree.set_naming(false);
         }
-        let call = Call { native, name, ty, marks, frame, depth: self.state.depth };
+        let call = Call { native, name, ty, marks, frame };
         let (start, node) = (cursor.pos(), self.tree.len());
         let result = read(self, cursor, &call);
         if result.is_err() && self.tree.len() == node {

@@ -136,8 +136,6 @@ pub struct Call {
     pub marks: u8,
     /// The kept values its arguments are made of ([`Run::arg`]).
     frame: Slots,
-    /// Depth of structures above it.
-    pub depth: u32,
 }
 
 impl Call {

@@ -34,8 +34,6 @@ pub struct EnumValue {
     pub name: String,
     /// A text for people.
     pub text: String,
-    /// Its explanation.
-    pub doc: String,
 }
 
 impl EnumDef {
@@ -83,8 +81,6 @@ pub struct Service {
     pub others: [Option<MessageId>; 2],
     /// Where a text selects: the messages by that text and sender, letters in lower case where their case has no meaning.
     pub words: [HashMap<Vec<u8>, MessageId>; 2],
-    /// Its explanation.
-    pub doc: String,
 }
 
 /// How the messages of a service follow each other, where the tables say so.

@@ -445,7 +445,7 @@ impl<'a> TableParser<'a> {
         self.need("{")?;
         let mut values = Vec::new();
         while !self.eat("}")? {
-            let doc = self.docs()?;
+            self.docs()?;
             if self.is_sign("}") {
                 continue;
             }
@@ -465,7 +465,7 @@ impl<'a> TableParser<'a> {
                 value = value.wrapping_neg();
             }
             let text = if matches!(self.now.tok, Tok::Str(_)) { self.string("")? } else { String::new() };
-            values.push(EnumValueAst { name, at, value, text, doc });
+            values.push(EnumValueAst { name, at, value, text });
             self.eat(",")?;
         }
         Ok((name, ItemKind::Enum { flags, base, values }))

@@ -188,7 +188,6 @@ pub(in crate::table) struct EnumValueAst {
     pub(in crate::table) at: usize,
     pub(in crate::table) value: u64,
     pub(in crate::table) text: String,
-    pub(in crate::table) doc: String,
 }
 
 /// A field as it was written.
