@@ -17,7 +17,7 @@ fn json(arguments: &[&str]) -> Vec<Value> {
 const FULL: [&str; 3] = ["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini"];
 
 #[test]
-fn a_player_and_an_age_that_were_refused_are_not_who_and_where_the_client_was() {
+fn a_refused_player_or_age_does_not_count_as_the_clients_own() {
     let sessions = json(&[&["sessions"], &FULL[..]].concat());
     let main = sessions.iter().find(|session| session["who"]["player_name"] == "Ávätar Øne").unwrap();
     assert_eq!(main["who"]["player_id"], 10124);

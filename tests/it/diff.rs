@@ -303,7 +303,7 @@ fn a_player_that_becomes_another_one_in_the_middle_is_found() {
 
 /// In a changed copy nothing was numbered anew, so another number is a change, even where it stands in one message alone.
 #[test]
-fn a_number_that_stands_in_one_message_alone_and_is_another_one_is_found() {
+fn a_number_that_differs_and_occurs_in_one_message_only_is_a_difference() {
     let found = changed("seen-once", &[], |all| {
         let at = place(all, "Cli2Auth_VaultFetchNodeRefs", |fields| fields["node_id"] == 888_888);
         assert_eq!(replace(&mut all[at], 888_888, 777_123), 1);

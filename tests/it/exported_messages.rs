@@ -172,7 +172,7 @@ fn damaged_packets_do_no_harm() {
 }
 
 #[test]
-fn a_packet_that_is_none_of_ours_is_said_once() {
+fn packets_of_other_programs_are_reported_once() {
     let to = folder("exported-foreign");
     let exported = export("captures/moul/kind_gate.pcap", &to, &[]);
     let foreign = to.join("foreign.pcapng");

@@ -120,7 +120,7 @@ fn every_format_gives_the_keys_the_sessions_used() {
 }
 
 #[test]
-fn files_for_clients_are_told_what_they_are() {
+fn files_for_clients_are_refused_with_the_reason() {
     let says = |name: &str| KeyFile::parse(name, &bytes(name)).unwrap_err().to_string();
     assert_eq!(
         says("server.ini"),

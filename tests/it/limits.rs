@@ -221,7 +221,7 @@ fn fragments(id: u16) -> [Vec<u8>; 2] {
 const CIRCUIT: [&str; 3] = ["-q", "--decode-as", "udp:13000=secondlife"];
 
 #[test]
-fn a_datagram_of_which_fragments_are_missing_is_told_as_far_as_it_goes() {
+fn a_datagram_with_missing_fragments_is_decoded_up_to_the_first_hole() {
     let mut made = Made::new();
     for id in 0..3 {
         let [first, second] = fragments(id);

@@ -285,7 +285,7 @@ fn pieces_that_contradict_each_other_or_never_come_are_said() {
 }
 
 #[test]
-fn a_stream_says_the_same_however_it_is_cut() {
+fn segment_boundaries_do_not_change_the_messages() {
     let tables = tables();
     for link in [1, 5, 9] {
         let datagrams = datagrams(link);

@@ -93,7 +93,7 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
 }
 
 #[test]
-fn an_exported_capture_holds_nobody() {
+fn an_exported_capture_with_pseudonyms_names_no_person() {
     let to = folder("pseudonyms-nobody");
     let key = key(&to);
     for persons in &PERSONS {

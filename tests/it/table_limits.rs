@@ -169,7 +169,7 @@ fn a_misspelt_integer_type_in_a_length_is_recognised() {
 }
 
 #[test]
-fn a_later_file_cannot_make_something_else_of_what_code_looks_up() {
+fn a_later_file_cannot_change_declarations_that_code_uses() {
     let both = |later: &str| {
         let source = |name: &str, text: &str| TableSource { name: name.into(), text: format!("protocol p\n{text}") };
         let all = vec![source("embedded", "struct Header { size: u8 }"), source("own", later)];

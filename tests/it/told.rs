@@ -30,7 +30,7 @@ fn list(session: &Value, key: &str, part: &str) -> Vec<String> {
 }
 
 #[test]
-fn gatekeeper_and_file_server_belong_to_who_goes_on_and_a_refused_login_to_its_account() {
+fn streams_without_an_account_join_the_client_that_continues_soonest_and_a_refused_login_its_account() {
     let all = sessions("captures/moul/full_dirtsand.pcapng", &["keys/dirtsand.ini"]);
     let names: Vec<&Value> = all.iter().map(|session| &session["who"]["account_name"]).collect();
     assert_eq!(names, ["player1@lab.test", "player2@lab.test", "plainuser"]);
@@ -80,7 +80,7 @@ fn a_renamed_player_and_another_avatar_are_what_was_before() {
 }
 
 #[test]
-fn a_capture_cut_behind_a_join_says_at_once_where_it_stopped() {
+fn a_capture_cut_after_a_join_shows_where_it_stopped() {
     let capture = read("captures/moul/full_dirtsand.pcapng");
     let join = printed(
         &["captures/moul/full_dirtsand.pcapng", "--columns", "frame", "-Y", "message == Cli2Game_JoinAgeRequest"],

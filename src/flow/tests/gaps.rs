@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_lost_segment_is_told_once_the_receiver_has_it_and_patience_ran_out() {
+fn a_lost_segment_is_reported_after_its_acknowledgement_and_a_timeout() {
     dialogue(
         "
         > 99 syn                    | open 0 Syn
@@ -110,7 +110,7 @@ fn late_bytes_of_a_gap_are_counted_and_left_out() {
 }
 
 #[test]
-fn acknowledged_bytes_with_nothing_behind_them_are_told_at_the_end() {
+fn acknowledged_bytes_with_nothing_after_them_become_a_gap_at_the_end() {
     dialogue(
         "
         > 99 syn                    | open 0 Syn

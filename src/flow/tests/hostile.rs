@@ -92,7 +92,7 @@ fn a_header_of_impossible_length_counts_for_the_number_alone() {
 }
 
 #[test]
-fn frames_without_a_time_hasten_nothing() {
+fn frames_without_a_time_do_not_end_waiting() {
     let mut talk = Talk::new(FlowLimits::default());
     talk.play("> 99 syn");
     talk.play("< 499 syn ack 100");

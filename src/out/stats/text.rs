@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_as_people_say_them() {
+    fn durations_are_printed_in_the_usual_units() {
         let all = [8_377_500_000, 723_000_000_000, 10_859_000_000_000, 187_200_000_000_000].map(duration);
         assert_eq!(all, ["8.38 s", "12 min 3 s", "3 h 0 min", "2 d 4 h"]);
     }

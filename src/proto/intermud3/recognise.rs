@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_late_the_next_packet_tells_and_who_is_who() {
+    fn a_stream_joined_late_finds_the_next_packet_and_the_client() {
         let mut late = b"lo\",})\0".to_vec();
         late.extend(packet(r#"({"mudlist",5,"*r",0,"A",0,1,([]),})"#));
         assert_eq!(of(&late, b"", false, false), SWAPPED);

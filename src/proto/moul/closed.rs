@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_and_a_missing_one_are_told_apart() {
+    fn a_wrong_file_and_a_missing_one_give_different_errors() {
         let dirtsand: &[u8] = include_bytes!("../../../keys/dirtsand.ini");
         let moss: &[u8] = include_bytes!("../../../keys/moss_game_key.der");
         let says = |files: &[(&str, &[u8])], service| why_closed(&ring(files), service);
