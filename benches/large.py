@@ -4,6 +4,8 @@ Each function writes a classic pcap. Nothing here measures, and nothing knows mo
 its peers look at them only when asked to.
 """
 import base64
+import gzip
+import json
 import random
 import struct
 
@@ -125,6 +127,7 @@ class Made:
 
 PRODUCT = bytes.fromhex("219848ea356cd04b9daebb17c585e680")
 GATEKEEPER = struct.pack("<BHIII", 22, 31, 918, 50, 1) + PRODUCT + struct.pack("<I", 20) + bytes(16)
+GAME = struct.pack("<BHIII", 11, 31, 918, 50, 1) + PRODUCT + struct.pack("<I", 36) + bytes(32)
 AUTH = struct.pack("<BHIII", 10, 31, 918, 50, 1) + PRODUCT + struct.pack("<I", 20) + bytes(16)
 
 # The largest prime of 512 bits, and a private exponent for it: nobody's key.
@@ -188,3 +191,33 @@ def names(to: str, count: int) -> None:
         said += [(True, b"".join(asked)), (False, b"".join(told))]
     made.connection(0, said, close=False)
     made.close()
+
+
+def variety(to: str, vectors: str, count: int, seed: int) -> None:
+    """One connection in clear to a game server, which relays `count` messages: the instances in `vectors` (a line of JSON each), every net
+    message and every message within one as often as any other, in an order that `seed` decides, with times, players and places of their own.
+    """
+    draw, kinds = random.Random(seed), {}
+    with gzip.open(vectors, "rt") as lines:
+        for vector in map(json.loads, lines):
+            if vector["kind"] in ("plNetMessage", "plMessage"):
+                kinds.setdefault((vector["kind"], vector["class"]), []).append(bytes.fromhex(vector["hex"]))
+    order, said = [], [(True, GAME + b"\x00\x02"), (False, b"\x01\x02")]
+    while len(order) < count:
+        again = sorted(kinds)
+        draw.shuffle(again)
+        order += again
+    for first in range(0, count, 20):
+        said.append((False, b"".join(relayed(kind[0], draw.choice(kinds[kind]), draw) for kind in order[first : min(first + 20, count)])))
+    made = Made(to)
+    made.connection(0, said, close=False)
+    made.close()
+
+
+def relayed(kind: str, message: bytes, draw) -> bytes:
+    """What a game server sends to relay a net message; a message that is none is put into one."""
+    if kind == "plMessage":
+        # Flags: a time, a player, reliable. Stream: not compressed. No delivery time.
+        head = struct.pack("<HIIII", 619, 0x41001, draw.randrange(1 << 31), draw.randrange(10**6), 1 + draw.randrange(500))
+        message = head + struct.pack("<IBI", 0, 3, len(message)) + message + b"\0"
+    return struct.pack("<HII", 2, *struct.unpack_from("<H", message), len(message)) + message

@@ -3,6 +3,7 @@
 //! It knows bytes, and nothing of what the numbers mean.
 
 /// Appends a number.
+#[inline]
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);

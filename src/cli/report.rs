@@ -9,7 +9,7 @@ use super::args::ReportArgs;
 use super::error::{CliError, Status};
 use super::files;
 use super::plan::Plan;
-use crate::facts::{ClientSession, Graph, InfoSource, Sessions, refused, write_info};
+use crate::facts::{ClientSession, Graph, InfoSource, Sessions, definition, refused, write_info};
 use crate::filter::Filter;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::report::{About, ReportOptions, ReportSession, ReportWriter, RowFacts};
@@ -146,7 +146,7 @@ impl Output for ReportOutput {
                     json.value(tables, tree, message.bytes, node, value);
                     serde_json::from_slice(value).unwrap_or_else(|_| String::from_utf8_lossy(value).into())
                 });
-                let def = tables.message_named(message.name.raw()).and_then(|id| tables.message(id));
+                let def = definition(message.name, tables, tree);
                 let layout = def.and_then(|def| def.layout);
                 let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
                 write_info(source, &called, info);

@@ -49,19 +49,23 @@ impl Output for StatsOutput {
     }
 
     fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        self.filter.filter().is_some_and(|filter| !filter.drops(record))
+        self.filter.filter().is_some_and(|filter| filter.decides(record).is_none())
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         if self.left == 0 {
             return;
         }
-        if self.filter.is_some() {
-            self.stats.outline_not_counted(record);
-        } else {
-            self.left -= 1;
-            self.stats.outline(record);
+        if let Some(filter) = self.filter.filter() {
+            if filter.decides(record) != Some(true) {
+                return self.stats.outline_not_counted(record);
+            }
+            let key = StreamKey { transport: record.transport, number: record.stream };
+            let explained = record.body.message.bytes.len() as u64;
+            self.kept.entry(key).or_default().add(Counts { payload: explained, explained, ..Counts::default() });
         }
+        self.left -= 1;
+        self.stats.outline(record);
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {

@@ -109,6 +109,9 @@ impl Chat {
     ) -> Vec<ChatLine> {
         let Body::Message { message, tables, tree } = &record.body else { return Vec::new() };
         let values = MessageValues { tables, tree, bytes: message.bytes };
+        if !values.may_have(|facts| facts.chat == Some(ChatRole::Text)) {
+            return Vec::new();
+        }
         let search = ChatSearch::new(values, called, redact);
         if !search.marked.iter().any(|marked| marked.role == ChatRole::Text) || values.is_sent_again() {
             return Vec::new();

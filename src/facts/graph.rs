@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 
-use super::{MessageValues, TransportStream, refused};
+use super::{MessageValues, TransportStream, definition, refused};
 use crate::record::{Body, Record};
 use crate::session::Side;
 use crate::table::{GraphRole, MessageDef};
@@ -139,7 +139,7 @@ impl Graph {
     pub fn record(&mut self, record: &Record<'_>, value: &mut dyn FnMut(u32) -> Value) {
         let Body::Message { message, tables, tree } = &record.body else { return };
         let values = MessageValues { tables, tree, bytes: message.bytes };
-        let Some(def) = values.definition(message.name.raw()) else { return };
+        let Some(def) = definition(message.name, tables, tree) else { return };
         let answered = message.reply.and_then(|reply| self.take_pending(reply.record));
         let marked = marked(&values);
         if marked.is_empty() && answered.is_none() || refused(def, tables, tree).is_some() {
@@ -320,6 +320,9 @@ fn told(values: &MessageValues<'_>, marked: &[GraphMark<'_>], value: &mut dyn Fn
 
 /// The nodes that tables mark, each once.
 fn marked<'a>(values: &MessageValues<'a>) -> Vec<GraphMark<'a>> {
+    if !values.may_have(|facts| facts.graph.is_some()) {
+        return Vec::new();
+    }
     let mut all: Vec<GraphMark<'a>> = Vec::new();
     let mut open: Vec<(u32, u32)> = vec![(0, u32::MAX)];
     for (index, node) in (0..).zip(values.tree.nodes()) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::digits::uuid_text;
-use crate::table::{MessageDef, Tables};
+use crate::table::{FieldFacts, MessageDef, Tables};
 use crate::tree::{Kind, LinkKind, Node, TextKind, Tree, decode_text};
 
 /// A message with what is needed to read its values.
@@ -21,6 +21,12 @@ impl<'a> MessageValues<'a> {
     /// What the tables declare of a message with a name.
     pub fn definition(&self, message: &str) -> Option<&'a MessageDef> {
         self.tables.message_named(message).and_then(|id| self.tables.message(id))
+    }
+
+    /// Whether some field may have facts that are as asked for: `false` is certain, and found out without looking at all nodes.
+    pub(super) fn may_have(&self, wanted: impl Fn(&FieldFacts) -> bool) -> bool {
+        let facts = |node: &Node| self.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
+        self.tree.telling().is_none_or(|mut fields| fields.any(|(_, node)| facts(node).is_some_and(&wanted)))
     }
 
     /// Whether it is the same message once more: the sender took an earlier one for lost.

@@ -28,7 +28,9 @@ impl<'a> SeenMessage<'a, '_> {
         which: impl Fn(&FieldFacts) -> bool,
     ) -> impl Iterator<Item = (u32, &'a Node, &'a TypeDef, &'a FieldFacts)> {
         let (tables, tree) = (self.tables, self.tree);
-        (0..).zip(tree.nodes()).filter_map(move |(index, node)| {
+        let values = MessageValues { tables, tree, bytes: self.message.bytes };
+        let nodes = if values.may_have(&which) { tree.nodes() } else { &[] };
+        (0..).zip(nodes).filter_map(move |(index, node)| {
             let def = tables.type_def(node.ty)?;
             let facts = def.facts.as_deref().filter(|facts| which(facts))?;
             Some((index, node, def, facts))

@@ -19,12 +19,12 @@ use crate::table::Tables;
 /// Keys of a record that are known before a message has a tree.
 const KNOWN: [&str; 8] = ["transport", "stream", "src", "dst", "from", "protocol", "service", "message"];
 
-/// A message that is not dropped is read twice. A counter grows by 2 for each such message, and shrinks by 1 for each dropped one. When it
+/// A message that an outline does not decide is read twice. A counter grows by 2 for each such message, and shrinks by 1 for each decided one. When it
 /// reaches `TOO_MANY`, no outlines are asked about for `WITHOUT` records.
 const TOO_MANY: i32 = 64;
 const WITHOUT: i32 = 8192;
 
-/// Whether it pays to ask about outlines: a message that is not dropped is read twice.
+/// Whether it pays to ask about outlines: a message that they do not decide is read twice.
 #[derive(Default)]
 pub(super) struct Worth(AtomicI32);
 
@@ -34,9 +34,9 @@ impl Worth {
         self.0.load(Ordering::Relaxed) < TOO_MANY
     }
 
-    fn dropped(&self, dropped: bool) {
+    fn decided(&self, decided: bool) {
         let now = self.0.load(Ordering::Relaxed);
-        self.0.store(if dropped { (now - 1).max(0) } else { now + 2 }, Ordering::Relaxed);
+        self.0.store(if decided { (now - 1).max(0) } else { now + 2 }, Ordering::Relaxed);
     }
 
     /// Counts a record that came with its tree. After some of them outlines are tried again.
@@ -114,6 +114,19 @@ impl Filter {
     /// Whether a message of which only the outline was read is certainly not kept. The record's number, time and offset are not tested, nor are
     /// names that earlier records give.
     pub fn drops(&self, record: &Record<'_, Outlined<'_>>) -> bool {
+        let dropped = self.unread(record) == Some(false);
+        self.worth.decided(dropped);
+        dropped
+    }
+
+    /// Whether a message of which only the outline was read is kept; `None` where its fields decide. What is not tested is the same as for [`drops`](Filter::drops).
+    pub fn decides(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool> {
+        let kept = self.unread(record);
+        self.worth.decided(kept.is_some());
+        kept
+    }
+
+    fn unread(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool> {
         let Outlined { message, tables, outline, .. } = &record.body;
         let Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, .. } = *record;
         let body = Body::Message { message, tables, tree: &self.no_tree };
@@ -121,9 +134,7 @@ impl Filter {
         let scope = RecordScope::new(&record, Annotations::default(), &self.protocols, self.redact);
         // What lies in compressed bytes cannot be searched for.
         let searchable = outline.is_captured() && !self.redact;
-        let dropped = self.condition.unread(&scope, searchable) == Some(false);
-        self.worth.dropped(dropped);
-        dropped
+        self.condition.unread(&scope, searchable)
     }
 }
 

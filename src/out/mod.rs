@@ -10,6 +10,7 @@ mod csv;
 pub mod follow;
 #[cfg(feature = "cli")]
 pub mod graph;
+mod hashing;
 pub mod json;
 #[cfg(feature = "cli")]
 mod lua;

@@ -13,7 +13,7 @@ const HEAD: usize = 47;
 const TAIL: usize = 40;
 
 /// What a text depends on: the value; and the meaning, width and signedness, packed into one word.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ValueKey(u64, u64);
 
 impl ValueKey {
@@ -32,7 +32,7 @@ impl ValueKey {
 
     /// The first of the value's two slots; the second is its neighbour (`slot ^ 1`).
     #[inline(always)]
-    fn place(self) -> usize {
+    pub(super) fn place(self) -> usize {
         // Classes differ in their low bits, flags in their high ones: a multiplication spreads both.
         let mixed = (self.0 ^ (self.1 >> 34) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> (64 - SLOT_BITS)) as usize

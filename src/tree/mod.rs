@@ -4,10 +4,10 @@
 //! protocols nor outputs: names and types are numbers here ([`Sym`], [`TypeRef`]) that the tables give meaning to.
 
 mod link;
-mod naming;
 mod outline;
 mod parts;
 mod problem;
+mod telling;
 mod value;
 mod walk;
 
@@ -16,10 +16,10 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use link::{LinkKind, RecordLink};
-use naming::NamingFields;
 pub use outline::Outline;
 pub use parts::TreeParts;
 pub use problem::{Problem, ProblemCounts, ProblemText, Severity};
+use telling::TellingFields;
 pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii, is_inverted_utf8};
 pub use walk::{Children, Members, Walk};
 
@@ -149,7 +149,7 @@ pub struct Tree {
     names: Vec<(u32, u32)>,
     /// All [`mark`]s any node may have had since the tree was cleared.
     seen: u8,
-    naming: NamingFields,
+    telling: TellingFields,
 }
 
 /// How a tree looked at some moment, to come back to it.
@@ -187,7 +187,7 @@ impl Tree {
         self.text.clear();
         self.names.clear();
         self.seen = 0;
-        self.naming.clear();
+        self.telling.clear();
     }
 
     /// How many bytes its content takes.
@@ -198,7 +198,7 @@ impl Tree {
             + self.made.iter().take(self.made_used).map(|(bytes, _)| bytes.len()).sum::<usize>()
             + self.text.len()
             + size_of_val(self.names.as_slice())
-            + self.naming.size()
+            + self.telling.size()
     }
 
     /// How many bytes are allocated for it.
@@ -209,7 +209,7 @@ impl Tree {
             + self.made.iter().map(|(bytes, _)| bytes.capacity()).sum::<usize>()
             + self.text.capacity()
             + self.names.capacity() * size_of::<(u32, u32)>()
-            + self.naming.allocated()
+            + self.telling.allocated()
     }
 
     /// Whether every captured byte is certain to be in a field of its own: nothing opaque, undecoded or in a buffer of its own.
@@ -236,7 +236,7 @@ impl Tree {
     pub fn get_mut(&mut self, index: u32) -> Option<&mut Node> {
         // The caller may set any mark and any type through the reference.
         self.seen = u8::MAX;
-        self.naming.set_complete(false);
+        self.telling.set_complete(false);
         self.nodes.get_mut(index as usize)
     }
 
@@ -260,14 +260,17 @@ impl Tree {
         index
     }
 
-    /// Adds nodes that are complete, with all their marks together.
+    /// Adds copies of nodes, with all their marks together, and has them completed. To copy them first and then change what differs takes half
+    /// the instructions of putting each together from its parts.
     #[inline(always)]
-    pub fn extend(&mut self, marks: u8, nodes: impl Iterator<Item = Node>) {
+    pub fn extend_filled(&mut self, marks: u8, nodes: &[Node], fill: impl FnOnce(&mut [Node])) {
         self.seen |= marks;
-        self.nodes.extend(nodes);
+        let first = self.nodes.len();
+        self.nodes.extend_from_slice(nodes);
+        fill(self.nodes.get_mut(first..).unwrap_or_default());
     }
 
-    /// The same of nodes that lie together.
+    /// Adds nodes that are complete, with all their marks together.
     #[inline(always)]
     pub fn extend_from_slice(&mut self, marks: u8, nodes: &[Node]) {
         self.seen |= marks;
@@ -303,7 +306,7 @@ impl Tree {
     /// Forgets the nodes from an index on.
     pub fn cut(&mut self, index: u32) {
         self.nodes.truncate(index as usize);
-        self.naming.cut(index);
+        self.telling.cut(index);
     }
 
     /// The children of a node, with their indices.
@@ -366,7 +369,7 @@ impl Tree {
     /// Forgets all that came since a checkpoint.
     pub fn back_to(&mut self, to: Checkpoint) {
         self.nodes.truncate(to.nodes);
-        self.naming.cut(to.node());
+        self.telling.cut(to.node());
         self.problems.truncate(to.problems);
         self.made_used = to.made.min(self.made_used);
         self.text.truncate(to.text);

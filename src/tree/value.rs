@@ -85,7 +85,12 @@ pub fn is_inverted_utf8(bytes: &[u8]) -> bool {
 
 /// Appends the text that some bytes are, and says whether they were valid. What is not valid becomes U+FFFD.
 pub fn decode_text(kind: TextKind, bytes: &[u8], out: &mut String) -> bool {
-    decode_pieces(kind, bytes, |piece| out.push_str(piece))
+    match kind {
+        TextKind::Latin1 => out.extend(bytes.iter().map(|byte| char::from(*byte))),
+        TextKind::InvertedLatin1 => out.extend(bytes.iter().map(|byte| char::from(!*byte))),
+        _ => return decode_pieces(kind, bytes, |piece| out.push_str(piece)),
+    }
+    true
 }
 
 /// The same, piece by piece: nothing is allocated.

@@ -27,6 +27,9 @@ impl<'a> FileMarks<'a> {
     /// Finds them. With `redact`, secrets are skipped.
     pub(super) fn of(values: MessageValues<'a>, redact: bool) -> FileMarks<'a> {
         let mut all: Vec<FileMark<'a>> = Vec::new();
+        if !values.may_have(|facts| facts.file.is_some()) {
+            return FileMarks { values, all };
+        }
         let mut open: Vec<(u32, u32)> = Vec::new();
         for (index, node) in (0..).zip(values.tree.nodes()) {
             while open.last().is_some_and(|(_, end)| *end <= index) {

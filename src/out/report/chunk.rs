@@ -19,11 +19,13 @@
 
 use std::collections::HashMap;
 
+use super::super::hashing::RandomSeed;
 use super::super::json;
 use super::super::problem::problem_text;
 use super::super::scratch::Scratch;
 use super::super::tree::{Annotations, meaning};
-use super::forms::{NodeForm, NodeForms, NumberKey, NumberTexts, has};
+use super::forms::{LONG, NodeForm, NodeForms, NumberKey, NumberTexts, has};
+use crate::facts::definition;
 use crate::leb128::{put, zigzag};
 use crate::proto::Message;
 use crate::table::Tables;
@@ -42,10 +44,12 @@ pub(super) struct ChunkBuilder {
     rows: u64,
     body: Vec<u8>,
     texts: Vec<u8>,
-    known: HashMap<Box<str>, u32>,
+    known: HashMap<Box<str>, u32, RandomSeed>,
     forms: NodeForms,
     form_bytes: Vec<u8>,
     values: NumberTexts,
+    /// Where the text is that was written last in this message, and its number in the chunk.
+    last_text: (Option<(TextKind, Buffer, u64)>, u32),
     scratch: Scratch,
     text: String,
     bytes: Vec<u8>,
@@ -56,6 +60,8 @@ pub(super) struct ChunkBuilder {
 #[derive(Clone, Copy)]
 struct ReportSource<'a> {
     tables: &'a Tables,
+    /// Where the tables are, which tells them from others.
+    address: usize,
     tree: &'a Tree,
     captured: &'a [u8],
 }
@@ -85,15 +91,19 @@ impl ChunkBuilder {
     /// Adds a message.
     pub(super) fn message(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, mut names: Annotations<'_>) {
         self.rows += 1;
-        let source = ReportSource { tables, tree, captured: message.bytes };
-        let doc = tables.message_named(message.name.raw()).and_then(|id| tables.message(id)).map_or("", |def| &def.doc);
+        self.last_text = (None, 0);
+        let address = std::ptr::from_ref(tables).addr();
+        let source = ReportSource { tables, address, tree, captured: message.bytes };
+        let doc = definition(message.name, tables, tree).map_or("", |def| &def.doc);
         self.put_text(doc);
         self.buffers(source);
         let count = tree.len().min(MAX_NODES);
         self.put(count.into());
         let mut expected = 0;
         for (index, node) in (0..count).zip(tree.nodes()) {
-            let called = names.take(index).filter(|(name, _)| !name.is_empty() && !self.is_hidden(node));
+            let named = names.next() <= index;
+            let called = if named { names.take(index).filter(|_| !self.is_hidden(node)) } else { None };
+            let called = called.filter(|(name, _)| !name.is_empty());
             let below = node.end.min(count).saturating_sub(index + 1);
             self.node(source, node, Surroundings { below, expected, called });
             expected = if below > 0 { node.start } else { node.start.saturating_add(node.bits) };
@@ -121,7 +131,10 @@ impl ChunkBuilder {
     }
 
     fn buffers(&mut self, source: ReportSource<'_>) {
-        let made = source.tree.nodes().iter().map(|node| node.buffer.0).max().unwrap_or(0);
+        let made = match source.tree.made(Buffer(1)) {
+            Some(_) => source.tree.nodes().iter().map(|node| node.buffer.0).max().unwrap_or(0),
+            None => 0,
+        };
         self.put(u64::from(made) + 1);
         for buffer in (0..=made).map(Buffer) {
             let kind = match source.tree.made(buffer) {
@@ -148,36 +161,33 @@ impl ChunkBuilder {
     }
 
     fn node(&mut self, source: ReportSource<'_>, node: &Node, around: Surroundings<'_>) {
-        let meaning = self.meaning(source, node);
-        let name = source.tree.dynamic(node.name).map(|name| self.number_of(name.raw()));
-        let form = NodeForm {
-            tables: std::ptr::from_ref(source.tables).addr(),
-            name: name.unwrap_or(node.name.0),
-            dynamic: name.is_some(),
-            ty: node.ty.0,
-            kind: kind_number(node.kind),
-            marks: node.marks & !mark::NAME,
-            buffer: node.buffer.0,
-            bits: 0,
-            has: 0,
-        };
+        let kind = kind_number(node.kind);
         let hidden = self.is_hidden(node);
-        let form = form.with(node, around.has(node, meaning, hidden));
+        let meaning = if is_among(kind, INTEGERS) && !hidden { self.meaning(source, node) } else { 0 };
+        let name = match node.name.0 < Sym::DYNAMIC {
+            true => None,
+            false => source.tree.dynamic(node.name).map(|name| self.number_of(name.raw())),
+        };
+        let has = around.has(node, kind, meaning) | if hidden { has::HIDDEN } else { 0 };
+        let form = NodeForm::new(source.address, name.unwrap_or(node.name.0), name.is_some(), node, kind, has);
         let (number, is_new) = self.forms.number(form);
         if is_new {
-            self.put_form(source, node, form);
+            self.put_form(source, node, name, form);
         }
         self.put(number.into());
-        if form.has & has::DESCENDANTS != 0 {
+        if has & has::DESCENDANTS != 0 {
             self.put(around.below.into());
         }
-        if form.has & has::PLACE != 0 {
+        if has & has::PLACE != 0 {
             self.put(zigzag(i64::from(node.start) - i64::from(around.expected)));
         }
-        if form.has & has::LENGTH != 0 {
+        if has & has::LENGTH != 0 {
             self.put(node.bits.into());
         }
-        self.value(source, node, hidden);
+        match hidden {
+            true => self.put_text(&format!("<redacted, {} bytes>", node.bits.div_ceil(8))),
+            false => self.value(source, node, kind),
+        }
         if meaning != 0 {
             self.put(meaning.into());
         }
@@ -187,43 +197,47 @@ impl ChunkBuilder {
         }
     }
 
-    fn put_form(&mut self, source: ReportSource<'_>, node: &Node, form: NodeForm) {
+    #[inline(never)]
+    fn put_form(&mut self, source: ReportSource<'_>, node: &Node, name: Option<u32>, form: NodeForm) {
         // Elements of lists have no name: the page counts them.
-        let name = match form.dynamic {
-            true => form.name,
-            false if node.name == Sym::ELEMENT => 0,
-            false => self.number_of(source.tables.name(node.name)),
+        let name = match name {
+            Some(name) => name,
+            None if node.name == Sym::ELEMENT => 0,
+            None => self.number_of(source.tables.name(node.name)),
         };
         let ty = self.number_of(source.tables.type_def(node.ty).map_or("", |def| &def.text));
-        for number in [name, ty, form.kind.into(), form.marks.into(), form.buffer.into(), form.bits, form.has.into()] {
-            put(&mut self.form_bytes, number.into());
+        for number in [name.into(), ty.into()].into_iter().chain(form.numbers()) {
+            put(&mut self.form_bytes, number);
         }
     }
 
-    fn value(&mut self, source: ReportSource<'_>, node: &Node, hidden: bool) {
-        if hidden {
-            return self.put_text(&format!("<redacted, {} bytes>", node.bits.div_ceil(8)));
-        }
-        match node.kind {
-            Kind::Struct | Kind::List | Kind::Null | Kind::Bytes | Kind::Undecoded => {}
-            Kind::Unsigned | Kind::Unsigned64 | Kind::Bool => self.put(node.value),
-            Kind::Signed | Kind::Signed64 => self.put(zigzag(node.value as i64)),
-            Kind::Text(kind) => self.put_captured(source, node, kind),
-            _ => self.put_other(source, node),
+    #[inline(always)]
+    fn value(&mut self, source: ReportSource<'_>, node: &Node, kind: u8) {
+        if is_among(kind, UNSIGNED) {
+            self.put(node.value);
+        } else if is_among(kind, SIGNED) {
+            self.put(zigzag(node.value as i64));
+        } else if !is_among(kind, WITHOUT_VALUE) {
+            match node.kind {
+                Kind::Text(kind) => self.put_captured(source, node, kind),
+                _ => self.put_other(source, node),
+            }
         }
     }
 
-    /// The number of the text that says what a node's value means; 0 for none.
+    /// The number of the text that says what an integer's value means; 0 for none.
+    #[inline(always)]
     fn meaning(&mut self, source: ReportSource<'_>, node: &Node) -> u32 {
-        if !matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64)
-            || self.is_hidden(node)
-        {
+        let op = source.tables.type_op(node.ty);
+        if op.symbols.is_none() && !op.shown {
             return 0;
         }
-        let key = NumberKey::of(source.tables, node);
-        if let Some(known) = self.values.get(key) {
-            return known;
-        }
+        let key = NumberKey::of(source.address, node);
+        self.values.get(key).unwrap_or_else(|| self.new_meaning(source, node, key))
+    }
+
+    #[inline(never)]
+    fn new_meaning(&mut self, source: ReportSource<'_>, node: &Node, key: NumberKey) -> u32 {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
         meaning(source.tables, node, &mut bytes);
@@ -234,6 +248,11 @@ impl ChunkBuilder {
     }
 
     fn put_captured(&mut self, source: ReportSource<'_>, node: &Node, kind: TextKind) {
+        // A text with a count has the text itself among its spans.
+        let place = Some((kind, node.buffer, node.value));
+        if self.last_text.0 == place {
+            return self.put(self.last_text.1.into());
+        }
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         if kind == TextKind::Owned {
@@ -245,17 +264,21 @@ impl ChunkBuilder {
             let all = source.tree.bytes(node.buffer, source.captured);
             decode_text(kind, all.get(start..start.saturating_add(length)).unwrap_or_default(), &mut text);
         }
-        if let Some((end, _)) = text.char_indices().nth(MAX_TEXT) {
+        if text.len() > MAX_TEXT
+            && let Some((end, _)) = text.char_indices().nth(MAX_TEXT)
+        {
             text.truncate(end);
             text.push('…');
         }
-        self.put_text(&text);
+        let number = self.number_of(&text);
+        self.last_text = (place, number);
+        self.put(number.into());
         self.text = text;
     }
 
     fn put_other(&mut self, source: ReportSource<'_>, node: &Node) {
         // Of floats the number says all; of other kinds the bytes do.
-        let key = matches!(node.kind, Kind::F32 | Kind::F64).then(|| NumberKey::of(source.tables, node));
+        let key = matches!(node.kind, Kind::F32 | Kind::F64).then(|| NumberKey::of(source.address, node));
         if let Some(known) = key.and_then(|key| self.values.get(key)) {
             return self.put(known.into());
         }
@@ -324,20 +347,29 @@ struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    /// Bits of [`has`] for a node.
-    fn has(self, node: &Node, meaning: u32, hidden: bool) -> u8 {
-        let varies = matches!(node.kind, Kind::Struct | Kind::List | Kind::Text(_) | Kind::Bytes | Kind::Undecoded);
-        [
-            (self.below > 0, has::DESCENDANTS),
-            (node.start != self.expected, has::PLACE),
-            (varies, has::LENGTH),
-            (meaning != 0, has::MEANING),
-            (self.called.is_some(), has::NAME),
-            (hidden, has::HIDDEN),
-        ]
-        .into_iter()
-        .fold(0, |all, (set, bit)| if set { all | bit } else { all })
+    /// Bits of [`has`] for a node that is not hidden.
+    #[inline(always)]
+    fn has(self, node: &Node, kind: u8, meaning: u32) -> u8 {
+        let flag = |set: bool, bit: u8| u8::from(set) * bit;
+        flag(self.below > 0, has::DESCENDANTS)
+            | flag(node.start != self.expected, has::PLACE)
+            | flag(is_among(kind, OF_ANY_LENGTH) || node.bits >= LONG, has::LENGTH)
+            | flag(meaning != 0, has::MEANING)
+            | flag(self.called.is_some(), has::NAME)
     }
+}
+
+/// Sets of kinds, as bits by their numbers.
+const INTEGERS: u32 = 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6;
+const UNSIGNED: u32 = 1 << 3 | 1 << 5 | 1 << 9;
+const SIGNED: u32 = 1 << 4 | 1 << 6;
+const WITHOUT_VALUE: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 16;
+const OF_ANY_LENGTH: u32 = 1 | 1 << 1 | 1 << 13 | 1 << 14 | 1 << 16;
+
+/// Whether a set has the kind with a number.
+#[inline(always)]
+fn is_among(kind: u8, set: u32) -> bool {
+    set >> (kind & 31) & 1 != 0
 }
 
 /// A kind's number, as `data.js` knows it.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use super::super::hashing::RandomSeed;
 use super::{ReportSession, RowFacts};
 use crate::capture::Time;
 use crate::proto::{Ends, Side};
@@ -49,14 +50,14 @@ pub(super) struct ReportColumns {
     names: Interned,
     reasons: Interned,
     streams: Vec<Value>,
-    stream_of: HashMap<(&'static str, u32), u32>,
+    stream_of: HashMap<(&'static str, u32), u32, RandomSeed>,
 }
 
 /// Texts with numbers; 0 is the empty text.
 #[derive(Default)]
 struct Interned {
     texts: Vec<String>,
-    numbers: HashMap<String, u16>,
+    numbers: HashMap<String, u16, RandomSeed>,
 }
 
 impl Interned {
@@ -143,7 +144,7 @@ impl ReportColumns {
     fn stream_number(&mut self, record: &Record<'_>) -> u32 {
         let key = (record.transport.word(), record.stream);
         if let Some(known) = self.stream_of.get(&key) {
-            if let Some(stream) = self.streams.get_mut(*known as usize) {
+            if let Some(stream) = self.streams.get_mut(*known as usize).filter(|s| s["service"] != record.service) {
                 stream["service"] = json!(record.service);
             }
             return *known;

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
-use crate::table::Tables;
-use crate::tree::Node;
+use super::super::hashing::RandomSeed;
+use super::super::value_texts::ValueKey;
+use crate::tree::{Node, mark};
 
 /// Bits of [`NodeForm::has`]: what follows the form's number where a node is written.
 pub(super) mod has {
@@ -22,59 +23,99 @@ pub(super) mod has {
     pub const HIDDEN: u8 = 32;
 }
 
-/// The common part of nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The common part of nodes, in three words: one is looked up for every node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct NodeForm {
-    /// Which tables `name` and `ty` belong to, by their address while a chunk is collected.
-    pub tables: usize,
-    /// The name's number in the tables, or where it came with the traffic the number of its text in the chunk.
-    pub name: u32,
-    /// Whether the name came with the traffic.
-    pub dynamic: bool,
-    /// The type's number in the tables.
-    pub ty: u32,
-    /// The number of the kind, which tells how the value is read.
-    pub kind: u8,
-    /// The node's marks.
-    pub marks: u8,
-    /// The buffer's number.
-    pub buffer: u16,
-    /// The length in bits where [`has::LENGTH`] is not set; otherwise 0.
-    pub bits: u32,
-    /// Bits of [`has`].
-    pub has: u8,
+    /// Which tables `names` belongs to, by their address while a chunk is collected; 1 more where the name came with the traffic.
+    tables: usize,
+    /// The name's number, and above it the type's.
+    names: u64,
+    /// Everything else: see [`NodeForm::new`].
+    rest: u64,
 }
 
+/// A length of so many bits or more is written for each node.
+pub(super) const LONG: u32 = 1 << 24;
+
 impl NodeForm {
-    /// The form with what else a node has, and with its length where that is not written for each node.
-    pub(super) fn with(self, node: &Node, has: u8) -> Self {
-        NodeForm { has, bits: if has & self::has::LENGTH == 0 { node.bits } else { 0 }, ..self }
+    /// The form of a node. `name` is the name's number in the tables, or where it came with the traffic (`is_dynamic`) the number of its text
+    /// in the chunk; `kind` tells how the value is read; `has` are the bits of [`has`].
+    #[inline(always)]
+    pub(super) fn new(tables: usize, name: u32, is_dynamic: bool, node: &Node, kind: u8, has: u8) -> Self {
+        let bits = if has & self::has::LENGTH == 0 { u64::from(node.bits) } else { 0 };
+        let marks = u64::from(node.marks & !mark::NAME);
+        let rest = bits | u64::from(has) << 24 | u64::from(node.buffer.0) << 32 | marks << 48 | u64::from(kind) << 56;
+        NodeForm { tables: tables + usize::from(is_dynamic), names: u64::from(name) | u64::from(node.ty.0) << 32, rest }
+    }
+
+    /// Kind, marks, buffer, length in bits where [`has::LENGTH`] is not set (0 otherwise), and the bits of [`has`], as a chunk has them.
+    pub(super) fn numbers(self) -> [u64; 5] {
+        let NodeForm { rest, .. } = self;
+        [rest >> 56, rest >> 48 & 0xff, rest >> 32 & 0xffff, rest & 0xff_ffff, rest >> 24 & 0xff]
+    }
+
+    fn place(self) -> usize {
+        place(self.names, self.rest)
     }
 }
 
-/// Entries of a cache that is looked at before the hash table: a power of two.
+/// Entries of a cache.
 const CACHED: usize = 2048;
+
+/// A cache in which an entry has two places, so that two frequent ones with the same hash do not evict each other again and again.
+struct PairCache<K> {
+    entries: Vec<(K, u32)>,
+}
+
+impl<K: Copy + Default + PartialEq> Default for PairCache<K> {
+    fn default() -> Self {
+        // No node has a key of zeros: it begins with an address.
+        PairCache { entries: vec![(K::default(), 0); CACHED] }
+    }
+}
+
+impl<K: Copy + Default + PartialEq> PairCache<K> {
+    #[inline(always)]
+    fn get(&self, place: usize, key: K) -> Option<u32> {
+        let at = |place: usize| self.entries.get(place).filter(|(known, _)| *known == key).map(|(_, number)| *number);
+        at(place).or_else(|| at(place ^ 1))
+    }
+
+    /// Keeps an entry in its first place, and moves the one that was there to the second.
+    fn keep(&mut self, place: usize, key: K, number: u32) {
+        self.entries.swap(place, place ^ 1);
+        if let Some(entry) = self.entries.get_mut(place) {
+            *entry = (key, number);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.entries.fill((K::default(), 0));
+    }
+}
 
 /// The forms of a chunk, numbered from 0.
 #[derive(Default)]
 pub(super) struct NodeForms {
-    numbers: HashMap<NodeForm, u32>,
-    cache: Vec<Option<(NodeForm, u32)>>,
+    numbers: HashMap<NodeForm, u32, RandomSeed>,
+    cache: PairCache<NodeForm>,
 }
 
 impl NodeForms {
     /// The form's number, and whether it is new.
+    #[inline]
     pub(super) fn number(&mut self, form: NodeForm) -> (u32, bool) {
-        self.cache.resize(CACHED, None);
-        let words = u64::from(form.name) | u64::from(form.ty) << 32;
-        let more = u64::from(form.has) << 8 | u64::from(form.bits) << 16 | u64::from(form.buffer) << 48;
-        let Some(cached) = self.cache.get_mut(place(words, more)) else { return (0, false) };
-        if let Some((_, number)) = cached.filter(|(known, _)| *known == form) {
-            return (number, false);
+        match self.cache.get(form.place(), form) {
+            Some(number) => (number, false),
+            None => self.look_up(form),
         }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, form: NodeForm) -> (u32, bool) {
         let next = self.numbers.len() as u32;
         let number = *self.numbers.entry(form).or_insert(next);
-        *cached = Some((form, number));
+        self.cache.keep(form.place(), form, number);
         (number, number == next)
     }
 
@@ -93,34 +134,26 @@ impl NodeForms {
 /// Texts that were made of a number before: their numbers in the chunk.
 #[derive(Default)]
 pub(super) struct NumberTexts {
-    cache: Vec<Option<(NumberKey, u32)>>,
+    cache: PairCache<NumberKey>,
 }
 
-/// What a text was made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a text was made of: the tables, by address, and the value with its type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NumberKey {
-    /// The tables that `ty` belongs to, by address.
-    pub tables: usize,
-    /// The type's number.
-    pub ty: u32,
-    /// The value's length in bits.
-    pub bits: u32,
-    /// The value.
-    pub value: u64,
+    tables: usize,
+    value: ValueKey,
 }
 
 impl NumberTexts {
-    /// Where the number of the text of `key` is kept, which [`NumberTexts::keep`] fills.
-    pub(super) fn get(&mut self, key: NumberKey) -> Option<u32> {
-        self.cache.resize(CACHED, None);
-        self.cache.get(key.place())?.filter(|(known, _)| *known == key).map(|(_, number)| number)
+    /// The number of the text of `key`, where it is kept.
+    #[inline]
+    pub(super) fn get(&self, key: NumberKey) -> Option<u32> {
+        self.cache.get(key.place(), key)
     }
 
     /// Keeps a text's number.
     pub(super) fn keep(&mut self, key: NumberKey, number: u32) {
-        if let Some(entry) = self.cache.get_mut(key.place()) {
-            *entry = Some((key, number));
-        }
+        self.cache.keep(key.place(), key, number);
     }
 
     /// Forgets all texts.
@@ -131,12 +164,13 @@ impl NumberTexts {
 
 impl NumberKey {
     /// The key of a node's value.
-    pub(super) fn of(tables: &Tables, node: &Node) -> Self {
-        NumberKey { tables: std::ptr::from_ref(tables).addr(), ty: node.ty.0, bits: node.bits, value: node.value }
+    #[inline(always)]
+    pub(super) fn of(tables: usize, node: &Node) -> Self {
+        NumberKey { tables, value: ValueKey::new(node.ty.0, node) }
     }
 
     fn place(self) -> usize {
-        place(self.value, u64::from(self.ty))
+        self.value.place() % CACHED
     }
 }
 

@@ -30,7 +30,10 @@ use chunk::ChunkBuilder;
 use columns::{ReportColumns, flag};
 
 /// Rows in a chunk: opening a record means opening one chunk.
-const CHUNK_ROWS: u64 = 256;
+const CHUNK_ROWS: u64 = 512;
+
+/// Bytes of lines that are compressed together.
+const LINES: usize = 16 << 10;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
@@ -107,6 +110,9 @@ pub struct ReportWriter<W: Write> {
     options: ReportOptions,
     columns: ReportColumns,
     info: DeflateEncoder<Vec<u8>>,
+    /// Lines that go into `info` together.
+    lines: String,
+    encoder: DeflateEncoder<Vec<u8>>,
     chunk: ChunkBuilder,
     chunks: u64,
     folded: u64,
@@ -133,9 +139,22 @@ impl<W: Write> ReportWriter<W> {
         // The title goes in last: nothing in it is taken for one of the page's own marks.
         out.write_all(head.replace("{{title}}", &title).as_bytes())?;
         let chunk = ChunkBuilder::new(options.redact);
-        let info = DeflateEncoder::new(Vec::new(), Compression::fast());
+        let [info, encoder] = [(); 2].map(|()| DeflateEncoder::new(Vec::new(), Compression::fast()));
+        let lines = String::new();
         let (columns, problems) = (ReportColumns::default(), ProblemCounts::default());
-        Ok(ReportWriter { out, options, columns, info, chunk, chunks: 0, folded: 0, problems, requests: 0 })
+        Ok(ReportWriter {
+            out,
+            options,
+            columns,
+            info,
+            lines,
+            encoder,
+            chunk,
+            chunks: 0,
+            folded: 0,
+            problems,
+            requests: 0,
+        })
     }
 
     /// Adds a record as the next row.
@@ -160,9 +179,7 @@ impl<W: Write> ReportWriter<W> {
             return Ok(());
         }
         self.columns.push(record, flags, facts);
-        let line: String = facts.info.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        self.info.write_all(line.as_bytes())?;
-        self.info.write_all(b"\n")?;
+        self.line(facts.info)?;
         match &record.body {
             Body::Message { message, tables, tree } => self.chunk.message(message, tables, tree, names),
             _ => self.chunk.event(),
@@ -178,6 +195,7 @@ impl<W: Write> ReportWriter<W> {
         if self.chunk.rows() > 0 {
             self.write_chunk()?;
         }
+        self.info.write_all(self.lines.as_bytes())?;
         let info = self.info.finish()?;
         write_block(&mut self.out, "data-info", &info)?;
         write_block(&mut self.out, "data-columns", &deflated(&self.columns.bytes())?)?;
@@ -209,8 +227,23 @@ impl<W: Write> ReportWriter<W> {
         Ok(self.out)
     }
 
+    /// Adds a row's line. Control characters become spaces.
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        match text.contains(char::is_control) {
+            true => self.lines.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c })),
+            false => self.lines.push_str(text),
+        }
+        self.lines.push('\n');
+        if self.lines.len() >= LINES {
+            self.info.write_all(self.lines.as_bytes())?;
+            self.lines.clear();
+        }
+        Ok(())
+    }
+
     fn write_chunk(&mut self) -> io::Result<()> {
-        let block = deflated(&self.chunk.take())?;
+        self.encoder.write_all(&self.chunk.take())?;
+        let block = self.encoder.reset(Vec::new())?;
         write_block(&mut self.out, &format!("data-chunk-{}", self.chunks), &block)?;
         self.chunks += 1;
         Ok(())

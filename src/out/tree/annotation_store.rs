@@ -18,7 +18,7 @@ pub struct Annotations<'a> {
 impl<'a> Annotations<'a> {
     /// The index of the next node that has a name, `u32::MAX` when there is none.
     #[inline(always)]
-    pub(super) fn next(&self) -> u32 {
+    pub(in crate::out) fn next(&self) -> u32 {
         self.named.first().map_or(u32::MAX, |first| first.node)
     }
 

@@ -4,8 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::annotation_store::AnnotationStore;
-use super::hashing::RandomSeed;
-use super::roles::{NAME, NUMBER, listed, roles, walk};
+use super::roles::{NAME, NUMBER, roles, walk};
+use crate::out::hashing::RandomSeed;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
@@ -84,8 +84,10 @@ impl NameInference {
                 texts.push(index);
             }
         };
-        match seen.tree.naming() {
-            Some(naming) => listed(seen.tree, naming, roles, &mut add),
+        match seen.tree.telling() {
+            Some(fields) => fields.for_each(|(index, node)| {
+                add(index, node, roles.get(node.ty.0 as usize).copied().unwrap_or(0));
+            }),
             None => walk(seen.tree.nodes(), roles, &mut add),
         }
     }

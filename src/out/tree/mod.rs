@@ -3,7 +3,6 @@
 mod annotation_store;
 mod annotations;
 mod answers;
-mod hashing;
 mod inferred;
 mod lines;
 mod links;

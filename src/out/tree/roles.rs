@@ -1,7 +1,7 @@
 //! Finds the fields of a message that name things or are their numbers, by their types. It knows tables and trees, and remembers nothing.
 
 use crate::table::{ReadAs, Tables, TypeDef};
-use crate::tree::{Node, Tree, TypeRef, mark};
+use crate::tree::{Node, TypeRef, mark};
 
 /// The roles of a type, as bits: its values identify things, or name them.
 pub(super) const NUMBER: u8 = 1;
@@ -53,23 +53,6 @@ fn has_within(tables: &Tables, ty: TypeRef, def: &TypeDef, roles: &[u8]) -> bool
     }
 }
 
-/// Hands over the nodes whose types have roles, from among those that the tree lists.
-pub(super) fn listed(tree: &Tree, naming: &[u32], roles: &[u8], add: &mut impl FnMut(u32, &Node, u8)) {
-    let mut behind = 0;
-    for from in naming {
-        let mut index = behind.max(*from);
-        // A text's length may come before it.
-        while let Some(node) = tree.get(index) {
-            if !node.has(mark::SPAN) {
-                behind = index + 1;
-                add(index, node, roles.get(node.ty.0 as usize).copied().unwrap_or(0));
-                break;
-            }
-            index = node.end.max(index + 1);
-        }
-    }
-}
-
 /// Hands over the nodes whose types have roles, where the tree does not list them.
 pub(super) fn walk(nodes: &[Node], roles: &[u8], add: &mut impl FnMut(u32, &Node, u8)) {
     let mut from = 0;
@@ -104,6 +87,7 @@ mod tests {
     use super::*;
     use crate::proto::{PROTOCOLS, load_tables};
     use crate::table::{Evaluator, ExampleOf, Sender, parse_hex};
+    use crate::tree::Tree;
 
     #[test]
     fn a_tree_lists_what_a_walk_through_it_finds() {
@@ -111,15 +95,20 @@ mod tests {
         for protocol in PROTOCOLS {
             let tables = load_tables(*protocol, &[]).unwrap();
             let roles = roles(&tables);
+            // A tree lists fields by the types of fields, not by those of the structures in them.
+            let defs = tables.layouts().iter().filter_map(|layout| tables.type_def(layout.ty));
+            assert!(defs.clone().all(|def| def.facts.is_none() && def.ids.is_empty() && def.names.is_empty()));
             for example in tables.examples() {
                 let (ExampleOf::Message(id), Some(bytes)) = (example.of, parse_hex(&example.bytes)) else { continue };
                 let def = tables.message(id).unwrap();
                 let sender = usize::from(def.direction == Sender::Server);
                 evaluator.message(&tables, def.service, sender, &bytes, &mut tree);
-                let Some(naming) = tree.naming() else { continue };
-                let (mut of_tree, mut of_walk) = (Vec::new(), Vec::new());
-                listed(&tree, naming, &roles, &mut |index, _, role| of_tree.push((index, role & (NUMBER | NAME))));
-                walk(tree.nodes(), &roles, &mut |index, _, role| of_walk.push((index, role & (NUMBER | NAME))));
+                let Some(fields) = tree.telling() else { continue };
+                let role_of = |node: &Node| roles[node.ty.0 as usize] & (NUMBER | NAME);
+                let mut of_tree: Vec<(u32, u8)> = fields.map(|(index, node)| (index, role_of(node))).collect();
+                let mut of_walk = Vec::new();
+                walk(tree.nodes(), &roles, &mut |index, node, _| of_walk.push((index, role_of(node))));
+                of_tree.retain(|found| found.1 != 0);
                 of_walk.retain(|found| found.1 != 0);
                 all += of_walk.len();
                 assert_eq!(of_tree, of_walk, "{}", tables.name(def.name));

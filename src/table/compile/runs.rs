@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::super::program::*;
-use crate::tree::{Buffer, Kind, Node, Sym, TypeRef};
+use crate::tree::{Buffer, Kind, Node, Sym, TypeRef, mark};
 
 /// A run of fewer nodes saves nothing.
 const LEAST: usize = 2;
@@ -63,11 +63,12 @@ fn targets(ops: &[LayoutStep]) -> HashSet<u32> {
 
 #[derive(Default)]
 struct Building {
-    nodes: Vec<NodeTemplate>,
+    nodes: Vec<Node>,
+    values: Vec<RunValue>,
     kept: Vec<(RunValue, u16)>,
     bytes: u32,
     checked: bool,
-    naming: Vec<u32>,
+    telling: Vec<u32>,
 }
 
 impl Building {
@@ -75,6 +76,8 @@ impl Building {
     fn field(&mut self, p: &Program, op: &LayoutStep, outermost: bool, depth: usize) -> bool {
         let LayoutStep::Field { name, ty, slot, marks, op, .. } = op else { return false };
         match op.how {
+            // Such a span is no part of what a tree lists, which only the steps themselves see.
+            TypeOpKind::Little if op.telling && (*marks | op.marks) & mark::SPAN != 0 => false,
             TypeOpKind::Little => {
                 let value = self.number(*name, *ty, *marks, op);
                 if outermost && *slot != NO_SLOT {
@@ -89,20 +92,31 @@ impl Building {
 
     /// The finished run; `next` is the step behind it.
     fn done(self, next: u32) -> FixedRun {
-        let Building { nodes, kept, bytes, checked, naming } = self;
-        let marks = nodes.iter().fold(0, |all, t| all | t.node.marks);
-        let bools = nodes.iter().filter(|t| t.node.kind == Kind::Bool).map(|t| t.value.at).collect();
-        FixedRun { bytes, next, marks, checked, nodes: nodes.into(), kept: kept.into(), bools, naming: naming.into() }
+        let Building { nodes, values, kept, bytes, checked, telling } = self;
+        let marks = nodes.iter().fold(0, |all, node| all | node.marks);
+        let bools =
+            nodes.iter().zip(&values).filter(|(node, _)| node.kind == Kind::Bool).map(|(_, value)| value.at).collect();
+        FixedRun {
+            bytes,
+            next,
+            marks,
+            checked,
+            nodes: nodes.into(),
+            values: values.into(),
+            kept: kept.into(),
+            bools,
+            telling: telling.into(),
+        }
     }
 
     fn number(&mut self, name: Sym, ty: TypeRef, marks: u8, op: &TypeOp) -> RunValue {
         let bits = u32::from(op.scalar.size) * 8;
-        let template = self.template(name, ty, marks, op.scalar.kind, bits);
-        let value = RunValue { bits: op.scalar.bits(), ..template.value };
-        if op.naming {
-            self.naming.push(self.nodes.len() as u32);
+        let value = RunValue { bits: op.scalar.bits(), at: self.bytes };
+        if op.telling {
+            self.telling.push(self.nodes.len() as u32);
         }
-        self.nodes.push(NodeTemplate { value, ..template });
+        self.add(name, ty, marks, op.scalar.kind, bits);
+        self.values.push(value);
         self.checked |= op.checked;
         self.bytes += u32::from(op.scalar.size);
         value
@@ -112,14 +126,14 @@ impl Building {
     fn structure(&mut self, p: &Program, name: Sym, marks: u8, layout: LayoutId, depth: usize) -> bool {
         let Some(layout) = p.layouts.get(layout.0 as usize) else { return false };
         let (index, bytes) = (self.nodes.len(), self.bytes);
-        let template = self.template(name, layout.ty, marks, Kind::Struct, 0);
-        self.nodes.push(template);
+        self.add(name, layout.ty, marks, Kind::Struct, 0);
+        self.values.push(RunValue { bits: Bits::NONE, at: self.bytes });
         for op in p.steps.get(layout.start as usize..).unwrap_or(&[]) {
             if matches!(op, LayoutStep::End) {
                 let end = self.nodes.len() as u32;
-                if let Some(t) = self.nodes.get_mut(index) {
-                    t.node.end = end;
-                    t.node.bits = (self.bytes - bytes) * 8;
+                if let Some(node) = self.nodes.get_mut(index) {
+                    node.end = end;
+                    node.bits = (self.bytes - bytes) * 8;
                 }
                 return true;
             }
@@ -128,14 +142,15 @@ impl Building {
             }
         }
         self.nodes.truncate(index);
-        self.naming.retain(|at| (*at as usize) < index);
+        self.values.truncate(index);
+        self.telling.retain(|at| (*at as usize) < index);
         self.bytes = bytes;
         false
     }
 
-    fn template(&self, name: Sym, ty: TypeRef, marks: u8, kind: Kind, bits: u32) -> NodeTemplate {
+    /// Adds a node where the run's bytes end so far.
+    fn add(&mut self, name: Sym, ty: TypeRef, marks: u8, kind: Kind, bits: u32) {
         let (start, end) = (self.bytes * 8, self.nodes.len() as u32 + 1);
-        let node = Node { value: 0, name, ty, start, bits, end, buffer: Buffer::CAPTURED, kind, marks };
-        NodeTemplate { node, value: RunValue { bits: Bits::NONE, at: self.bytes } }
+        self.nodes.push(Node { value: 0, name, ty, start, bits, end, buffer: Buffer::CAPTURED, kind, marks });
     }
 }

@@ -4,7 +4,7 @@ use super::super::NativeType;
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::{Call, Field, Run, Slots, Stop, TreeSink};
-use crate::tree::{Kind, Node, Severity, Sym, TypeRef};
+use crate::tree::{Kind, Node, Severity, Sym, TypeRef, mark};
 
 impl<T: TreeSink> Run<'_, T> {
     /// Reads one field and adds its node. Returns the value that expressions see (0 for a field that is no number).
@@ -24,8 +24,8 @@ impl<T: TreeSink> Run<'_, T> {
     pub(super) fn quick_field(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
         let op = self.tables.type_op(field.ty);
         let field = Field { marks: field.marks | op.marks, ..field };
-        if op.naming {
-            self.tree.naming();
+        if op.telling {
+            self.tell(field);
         }
         match op.how {
             TypeOpKind::Little => self.little(cursor, field, &op),
@@ -35,10 +35,23 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
+    /// Lists the next field, of which tables say more than how it is read.
+    #[inline]
+    pub(super) fn tell(&mut self, field: Field) {
+        match field.marks & mark::SPAN {
+            0 => self.tree.telling(),
+            // The list has no spans: it could not tell them from counts.
+            _ => self.tree.set_telling(false),
+        }
+    }
+
     /// The same, with a short way for little-endian numbers, which most fields are.
     #[inline(always)]
     pub(super) fn number(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
         let op = self.tables.type_op(field.ty);
+        if op.telling {
+            self.tell(field);
+        }
         if op.how != TypeOpKind::Little {
             return self.field(cursor, field.name, field.ty, field.marks, frame);
         }
@@ -77,8 +90,8 @@ impl<T: TreeSink> Run<'_, T> {
 
     #[cold]
     fn check_run(&mut self, fixed: &FixedRun, bytes: &[u8], first: u32) {
-        for (node, t) in (first..).zip(&fixed.nodes) {
-            self.check(t.node.ty, node, t.value.of(bytes));
+        for (index, (node, value)) in (first..).zip(fixed.nodes.iter().zip(&fixed.values)) {
+            self.check(node.ty, index, value.of(bytes));
         }
     }
 
@@ -173,7 +186,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.node_limit(0)?;
         if !code.text {
             // Its code may add any nodes.
-            self.tree.set_naming(false);
+            self.tree.set_telling(false);
         }
         let call = Call { native, name, ty, marks, frame };
         let (start, node) = (cursor.pos(), self.tree.len());

@@ -30,7 +30,7 @@ impl<T: TreeSink> Run<'_, T> {
         };
         let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
         let root = self.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
-        self.tree.set_naming(true);
+        self.tree.set_telling(true);
         if service.framing.begins.is_some() || service.header.is_empty() {
             return self.chosen_message(service, sender, behind, &mut cursor);
         }

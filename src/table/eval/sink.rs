@@ -43,10 +43,10 @@ pub trait TreeSink: Sized {
     fn amend(&mut self, index: u32, change: impl FnOnce(&mut Node));
     /// Forgets the nodes from an index on.
     fn cut(&mut self, index: u32);
-    /// The next field names a thing or is its number. Comes before the field's first node.
-    fn naming(&mut self);
-    /// Whether `naming` comes before every such field from now on.
-    fn set_naming(&mut self, is_complete: bool);
+    /// Of the next field tables say more than how it is read ([`Tree::telling`]). Comes before the field's first node.
+    fn telling(&mut self);
+    /// Whether `telling` comes before every such field from now on.
+    fn set_telling(&mut self, is_complete: bool);
     /// Adds a problem.
     fn problem(&mut self, problem: Problem);
     /// What went wrong or is worth saying, in the order it was met.
@@ -101,8 +101,8 @@ impl TreeSink for Tree {
     #[inline]
     fn run(&mut self, fixed: &FixedRun, bytes: &[u8], start: u32, buffer: Buffer) {
         let first = Tree::len(self);
-        fixed.naming.iter().for_each(|at| self.add_naming(first + at));
-        self.extend(fixed.marks, fixed.nodes.iter().map(|template| template.filled(bytes, start, first, buffer)));
+        fixed.telling.iter().for_each(|at| self.add_telling(first + at));
+        self.extend_filled(fixed.marks, &fixed.nodes, |nodes| fixed.fill(nodes, bytes, start, first, buffer));
     }
 
     #[inline]
@@ -125,12 +125,12 @@ impl TreeSink for Tree {
     }
 
     #[inline]
-    fn naming(&mut self) {
-        self.add_naming(Tree::len(self));
+    fn telling(&mut self) {
+        self.add_telling(Tree::len(self));
     }
 
-    fn set_naming(&mut self, is_complete: bool) {
-        Tree::set_naming(self, is_complete);
+    fn set_telling(&mut self, is_complete: bool) {
+        Tree::set_telling(self, is_complete);
     }
 
     fn problem(&mut self, problem: Problem) {
@@ -221,10 +221,10 @@ impl TreeSink for Outline {
     }
 
     #[inline]
-    fn naming(&mut self) {}
+    fn telling(&mut self) {}
 
     #[inline]
-    fn set_naming(&mut self, _: bool) {}
+    fn set_telling(&mut self, _: bool) {}
 
     fn problem(&mut self, problem: Problem) {
         Outline::problem(self, problem);

@@ -59,10 +59,10 @@ impl<'t, T: TreeSink> Run<'t, T> {
                         at.next = fixed.next as usize;
                         continue;
                     }
-                    if op.naming {
-                        self.tree.naming();
-                    }
                     let field = Field { name: *name, ty: *ty, marks: *marks };
+                    if op.telling {
+                        self.tell(field);
+                    }
                     let begun = match op.how {
                         TypeOpKind::Little => Begun::Done(self.little(cursor, field, op)?),
                         TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => {

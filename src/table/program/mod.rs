@@ -22,7 +22,7 @@ pub use listed::{Example, ExampleOf, ListedDeclaration, ReplacedMessage};
 pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
 pub use protocol::{Offer, ProtocolDef, Rule};
-pub(in crate::table) use runs::{FixedRun, NodeTemplate, RunValue};
+pub(in crate::table) use runs::{FixedRun, RunValue};
 pub use steps::*;
 pub use type_op::TypeOp;
 pub(in crate::table) use type_op::{Bits, TypeOpKind};

@@ -19,13 +19,29 @@ pub struct FixedRun {
     pub(crate) marks: u8,
     /// Whether some value is compared with `= N` or `max N`.
     pub(crate) checked: bool,
-    pub(crate) nodes: Box<[NodeTemplate]>,
+    /// Its nodes: `start` counts from the run's first bit, `end` from its first node.
+    pub(crate) nodes: Box<[Node]>,
+    /// The value of each node.
+    pub(crate) values: Box<[RunValue]>,
     /// Values that expressions need, and the slots they go to.
     pub(crate) kept: Box<[(RunValue, u16)]>,
     /// Which of its bytes are booleans: values above 1 get a note.
     pub(crate) bools: Box<[u32]>,
-    /// Which of its nodes name things or are their numbers.
-    pub(crate) naming: Box<[u32]>,
+    /// Which of its nodes are fields of which tables say more than how they are read.
+    pub(crate) telling: Box<[u32]>,
+}
+
+impl FixedRun {
+    /// Fills in copies of the run's nodes, where the run's bytes are these, its first bit is `start` and its first node `first`.
+    #[inline(always)]
+    pub(crate) fn fill(&self, nodes: &mut [Node], bytes: &[u8], start: u32, first: u32, buffer: Buffer) {
+        for (node, value) in nodes.iter_mut().zip(&self.values) {
+            node.value = value.of(bytes);
+            node.start += start;
+            node.end += first;
+            node.buffer = buffer;
+        }
+    }
 }
 
 /// A value of a run.
@@ -44,21 +60,5 @@ impl RunValue {
         let at = self.at as usize;
         let eight = bytes.get(at..at + 8).and_then(|eight| eight.first_chunk());
         self.bits.value(eight.map_or(0, |eight| u64::from_le_bytes(*eight)))
-    }
-}
-
-/// A node of a run: `start` counts from the run's first bit, `end` from its first node.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NodeTemplate {
-    pub(crate) node: Node,
-    pub(crate) value: RunValue,
-}
-
-impl NodeTemplate {
-    /// The node with its value, where the run's bytes are these, its first bit is `start` and its first node `first`.
-    #[inline(always)]
-    pub(crate) fn filled(&self, bytes: &[u8], start: u32, first: u32, buffer: Buffer) -> Node {
-        let Node { start: from, end, .. } = self.node;
-        Node { value: self.value.of(bytes), start: from + start, end: end + first, buffer, ..self.node }
     }
 }

@@ -87,8 +87,8 @@ pub struct TypeOp {
     pub(crate) by: u32,
     /// Whether trees explain it.
     pub shown: bool,
-    /// Whether its values name things or are their numbers.
-    pub(crate) naming: bool,
+    /// Whether tables say more of it than how it is read: that its values name things or are their numbers, or a fact.
+    pub(crate) telling: bool,
 }
 
 impl TypeOp {
@@ -101,7 +101,7 @@ impl TypeOp {
         symbols: None,
         by: 0,
         shown: false,
-        naming: false,
+        telling: false,
     };
 
     /// The part of a definition that the inner loops need.
@@ -122,7 +122,7 @@ impl TypeOp {
             symbols: def.symbols,
             by,
             shown: def.shown.is_some(),
-            naming: !def.ids.is_empty() || !def.names.is_empty(),
+            telling: !def.ids.is_empty() || !def.names.is_empty() || def.facts.is_some(),
         }
     }
 }

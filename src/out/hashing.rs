@@ -1,4 +1,4 @@
-//! A fast hash for numbers that come from captures. Its seed is random in every run, so that traffic cannot be made whose numbers collide.
+//! A fast hash for numbers and texts that come from captures. Its seed is random in every run, so that traffic cannot be made whose numbers collide.
 //!
 //! With the standard library's SipHash, trees of game traffic took about 800 of 36,000 instructions a message more.
 
@@ -36,7 +36,11 @@ impl Hasher for SeededHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.write_u64(u64::from_le_bytes(*word)));
+        // The length tells these from the same bytes with zeros behind them.
+        let last = rest.iter().rev().fold(rest.len() as u64, |word, byte| word << 8 | u64::from(*byte));
+        self.write_u64(last);
     }
 
     fn write_u32(&mut self, n: u32) {
