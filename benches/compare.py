@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-from large import Small, handshakes, key_file, names
+from large import Small, handshakes, key_file, names, variety
 
 LUA = """local p = Proto("trivial", "Trivial")
 function p.dissector(buffer, info, tree) tree:add(p, buffer()):append_text(", " .. buffer:len()) end
@@ -274,6 +274,35 @@ def keys_rate(options, sniffer: Sniffer) -> None:
     table(["stats", "CPU s", "connections a CPU s", "µs a connection", "MB a CPU s"], rows)
 
 
+def varied(options, sniffer: Sniffer) -> None:
+    """A capture of many kinds of messages; the ways take turns, so that a machine that slows down slows all of them."""
+    made, vectors = os.path.join(options.folder, "variety.pcap"), os.path.join(os.path.dirname(__file__), "../captures/moul/plasma_typical.jsonl.gz")
+    count, ways = 200_000, ("stats", "--json", "trees")
+    apart(variety, made, vectors, count, options.variety)
+    commands = {way: sniffer.command(way, made, [], 1) for way in ways}
+    runs = {way: [] for way in ways}
+    for _ in range(options.repeat):
+        for way in ways:
+            runs[way].append(once(commands[way]))
+    costs = {way: Cost(runs[way]) for way in ways}
+    rows = []
+    for way in ways:
+        cost, counted = costs[way], instructions(commands[way], options.folder)
+        each = f"{counted / count:,.0f}" if counted else "–"
+        rows.append([way, f"{cost.cpu:.2f}", f"{cost.cpu / max(costs['stats'].cpu, 0.001):.2f}", rate(count, cost.cpu), each])
+    print(f"{count:,} messages of many kinds, seed {options.variety}, one thread.\n")
+    table(["way", "CPU s", "stats = 1", "messages a CPU s", "instructions a message"], rows)
+
+
+def instructions(command, folder: str) -> int:
+    """How many callgrind counts, start included; 0 where there is no valgrind."""
+    if shutil.which("valgrind") is None:
+        return 0
+    counted = ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + os.path.join(folder, "callgrind.out"), *command]
+    said = subprocess.run(counted, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True).stderr
+    return int(next(line for line in said.splitlines() if "Collected" in line).split(":")[1])
+
+
 def machine() -> str:
     model = platform.processor() or platform.machine()
     if os.path.exists("/proc/cpuinfo"):
@@ -305,6 +334,7 @@ def main() -> None:
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="moulsniff alone")
     parser.add_argument("--growth", action="store_true", help="1, 4, 16 times a quarter of the copies; 10, 100, 1,000 streams")
     parser.add_argument("--memory", action="store_true", help="10,000 open streams, closed ones, names, a long capture")
+    parser.add_argument("--variety", type=int, metavar="SEED", help="a capture of many kinds of messages, in an order that SEED decides")
     parser.add_argument("--keys-rate", action="store_true", help="deriving keys")
     options = parser.parse_args()
     sniffer = Sniffer(options)
@@ -314,7 +344,7 @@ def main() -> None:
     try:
         print(f"{machine()}.\n{versions(sniffer)}.\n", flush=True)
         compare(options, sniffer)
-        for wanted, work in ((options.growth, growth), (options.memory, memory), (options.keys_rate, keys_rate)):
+        for wanted, work in ((options.growth, growth), (options.memory, memory), (options.keys_rate, keys_rate), (options.variety is not None, varied)):
             if wanted:
                 work(options, sniffer)
     finally:
