@@ -57,6 +57,7 @@ pub mod facts;
 pub mod filter;
 #[doc(hidden)]
 pub mod flow;
+mod hashing;
 mod leb128;
 mod library;
 #[doc(hidden)]

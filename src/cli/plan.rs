@@ -23,7 +23,7 @@ use crate::out::oneline::{OneLineOptions, OneLineWriter};
 use crate::out::tree::{TreeOptions, TreeWriter};
 use crate::out::{Marks, Paint, Zone};
 use crate::pipeline::{DecodeAs, Setup};
-use crate::proto::Options;
+use crate::proto::{LazyTables, Options};
 use crate::run::{Columns, FrameInput, Reading, RecordWriter};
 
 /// The columns of `--csv` alone.
@@ -126,11 +126,13 @@ fn threads(args: &ReadArgs) -> usize {
 }
 
 fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
-    let tables = load::tables_of(args)?;
+    let tables: Arc<[LazyTables]> = load::tables_of(args)?.into();
+    // They stay until the program ends, when the system takes all of its memory at once.
+    std::mem::forget(Arc::clone(&tables));
     let names: Vec<&str> = tables.iter().map(|lazy| lazy.protocol().name()).collect();
     let decode_as = args.decode_as.iter().map(|d| decode_as(d, &names)).collect::<Result<_, _>>()?;
     Ok(Setup {
-        tables: tables.into(),
+        tables,
         settings: load::settings(args, false)?,
         options: Options {
             max_message: args.max_message,

@@ -10,7 +10,6 @@ mod csv;
 pub mod follow;
 #[cfg(feature = "cli")]
 pub mod graph;
-mod hashing;
 pub mod json;
 #[cfg(feature = "cli")]
 mod lua;

@@ -10,9 +10,10 @@ const MODULES: &[(&str, &[&str])] = &[
     (DIGITS, &[]),
     ("leb128", &[]),
     ("suggest", &[]),
+    ("hashing", &[]),
     ("output_file", &[]),
     ("tree", &[]),
-    ("table", &["suggest", "tree"]),
+    ("table", &["suggest", "hashing", "tree"]),
     ("capture", &["suggest", "tree"]),
     ("flow", &["tree", "capture"]),
     // Of captures a session knows what a time is, and nothing else.
@@ -22,7 +23,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("proto", &["suggest", "tree", "table", "capture", "session"]),
     ("pseudonyms", &["tree", "table", "capture", "session"]),
     ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),
-    ("out", &["leb128", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),
+    ("out", &["leb128", "hashing", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
     ("filter", &["suggest", "tree", "table", "capture", "facts", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),

@@ -17,15 +17,13 @@
 //! are numbers for integers and booleans, nothing for structures, lists, nulls and bytes (the node says where they are), texts
 //! for everything else. Values that `--redact` hides are texts whatever their kind.
 
-use std::collections::HashMap;
-
-use super::super::hashing::RandomSeed;
 use super::super::json;
 use super::super::problem::problem_text;
 use super::super::scratch::Scratch;
 use super::super::tree::{Annotations, meaning};
 use super::forms::{LONG, NodeForm, NodeForms, NumberKey, NumberTexts, has};
 use crate::facts::definition;
+use crate::hashing::SeededMap;
 use crate::leb128::{put, zigzag};
 use crate::proto::Message;
 use crate::table::Tables;
@@ -44,7 +42,7 @@ pub(super) struct ChunkBuilder {
     rows: u64,
     body: Vec<u8>,
     texts: Vec<u8>,
-    known: HashMap<Box<str>, u32, RandomSeed>,
+    known: SeededMap<Box<str>, u32>,
     forms: NodeForms,
     form_bytes: Vec<u8>,
     values: NumberTexts,

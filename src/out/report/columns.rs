@@ -1,12 +1,10 @@
 //! The columns of the message list: one number a row and column, written as typed arrays in little-endian order.
 
-use std::collections::HashMap;
-
 use serde_json::{Value, json};
 
-use super::super::hashing::RandomSeed;
 use super::{ReportSession, RowFacts};
 use crate::capture::Time;
+use crate::hashing::SeededMap;
 use crate::proto::{Ends, Side};
 use crate::record::{Body, Record, event_word};
 
@@ -50,14 +48,14 @@ pub(super) struct ReportColumns {
     names: Interned,
     reasons: Interned,
     streams: Vec<Value>,
-    stream_of: HashMap<(&'static str, u32), u32, RandomSeed>,
+    stream_of: SeededMap<(&'static str, u32), u32>,
 }
 
 /// Texts with numbers; 0 is the empty text.
 #[derive(Default)]
 struct Interned {
     texts: Vec<String>,
-    numbers: HashMap<String, u16, RandomSeed>,
+    numbers: SeededMap<String, u16>,
 }
 
 impl Interned {

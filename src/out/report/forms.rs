@@ -1,10 +1,8 @@
 //! What many nodes of a chunk have in common, under one number: name, type, kind, marks, buffer, and where they take a fixed
 //! number of bits, that number. It knows nodes, and not how a chunk is laid out.
 
-use std::collections::HashMap;
-
-use super::super::hashing::RandomSeed;
 use super::super::value_texts::ValueKey;
+use crate::hashing::SeededMap;
 use crate::tree::{Node, mark};
 
 /// Bits of [`NodeForm::has`]: what follows the form's number where a node is written.
@@ -97,7 +95,7 @@ impl<K: Copy + Default + PartialEq> PairCache<K> {
 /// The forms of a chunk, numbered from 0.
 #[derive(Default)]
 pub(super) struct NodeForms {
-    numbers: HashMap<NodeForm, u32, RandomSeed>,
+    numbers: SeededMap<NodeForm, u32>,
     cache: PairCache<NodeForm>,
 }
 

@@ -1,11 +1,11 @@
 //! Infers names for the numbers of players, nodes, ages and accounts. From a message with a name and a number it learns that they belong
 //! together; trees then show the name beside the number in later messages. It knows no protocol: tables mark types as names or as numbers of a kind of thing.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::annotation_store::AnnotationStore;
 use super::roles::{NAME, NUMBER, roles, walk};
-use crate::out::hashing::RandomSeed;
+use crate::hashing::SeededMap;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
@@ -143,7 +143,7 @@ fn ask(asked: &mut VecDeque<(u64, Sym, String)>, record: u64, kind: Sym, name: &
 /// Names by identity, each with the record that gave it.
 #[derive(Default)]
 struct KnownNames {
-    things: HashMap<Nameable, (String, u64), RandomSeed>,
+    things: SeededMap<Nameable, (String, u64)>,
     order: VecDeque<Nameable>,
     /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)` after that.
     full: Option<bool>,

@@ -1,6 +1,5 @@
 //! Bodies of structures into steps, and the names their expressions may use.
 
-use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::super::error::TableError;
@@ -8,6 +7,7 @@ use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::{FieldScope, refs_of_entries};
+use crate::hashing::SeededSet;
 use crate::tree::{TypeRef, mark};
 
 impl Compiler<'_> {
@@ -135,20 +135,26 @@ impl Compiler<'_> {
     }
 
     /// Compiles a structure without a name: the names it uses of the outer one are its parameters.
-    pub(super) fn fill_inline(&mut self, id: LayoutId, body: &StructAst, outer: &FieldScope) -> Result<(), TableError> {
+    pub(super) fn fill_inline(
+        &mut self,
+        id: LayoutId,
+        entries: &[Entry],
+        params: &[String],
+        outer: &FieldScope,
+    ) -> Result<(), TableError> {
         let mut scope = FieldScope::default();
-        refs_of_entries(&body.entries, &mut scope.wanted);
-        scope.wanted.extend(body.params.iter().cloned());
-        for param in &body.params {
+        refs_of_entries(entries, &mut scope.wanted);
+        scope.wanted.extend(params.iter().cloned());
+        for param in params {
             let var = outer.vars.get(param);
             scope.declare(param, var.and_then(|v| v.symbols), var.is_some_and(|v| v.signed));
         }
         if self.positional {
-            self.fill_positions(id, body.entries.iter())?;
+            self.fill_positions(id, entries.iter())?;
         }
         let mut ops = Vec::new();
-        self.entries(&body.entries, &mut scope, &mut ops)?;
-        self.store(id, ops, &scope, body.params.len());
+        self.entries(entries, &mut scope, &mut ops)?;
+        self.store(id, ops, &scope, params.len());
         Ok(())
     }
 
@@ -320,7 +326,7 @@ impl Compiler<'_> {
         let switch = ops.len();
         ops.push(LayoutStep::Jump(0));
         let mut targets: Vec<(i128, u32)> = Vec::new();
-        let mut taken = HashSet::new();
+        let mut taken = SeededSet::default();
         let mut to_end = Vec::new();
         for (values, body) in arms {
             let here = ops.len() as u32;

@@ -1,12 +1,11 @@
 //! What tables say beyond layouts: field facts, info lines, and which messages may refuse.
 
-use std::collections::HashSet;
-
 use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::FieldScope;
+use crate::hashing::SeededSet;
 use crate::tree::{Sym, TypeRef};
 
 /// Groups within groups of an info line.
@@ -142,7 +141,7 @@ impl Compiler<'_> {
 
     /// Every name in an info line is the name of some field.
     pub(super) fn check_info_names(&mut self) -> Result<(), TableError> {
-        let fields: HashSet<Sym> = self.out.steps.iter().filter_map(field_name).collect();
+        let fields: SeededSet<Sym> = self.out.steps.iter().filter_map(field_name).collect();
         for (file, at, sym) in std::mem::take(&mut self.info_names) {
             if !fields.contains(&sym) {
                 self.file = file;
@@ -156,7 +155,7 @@ impl Compiler<'_> {
     }
 
     /// The names of a structure's own fields, in all branches.
-    fn own_names(&self, layout: LayoutId) -> HashSet<Sym> {
+    fn own_names(&self, layout: LayoutId) -> SeededSet<Sym> {
         let start = self.out.layouts.get(layout.0 as usize).map_or(0, |layout| layout.start as usize);
         let steps = self.out.steps.get(start..).unwrap_or(&[]).iter();
         steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(field_name).collect()
@@ -171,7 +170,7 @@ fn field_name(step: &LayoutStep) -> Option<Sym> {
 }
 
 /// The first field of an info line that is none of `own`.
-fn first_unknown(parts: &[InfoPart], own: &HashSet<Sym>) -> Option<Sym> {
+fn first_unknown(parts: &[InfoPart], own: &SeededSet<Sym>) -> Option<Sym> {
     parts.iter().find_map(|part| match part {
         InfoPart::Text(_) => None,
         InfoPart::Optional(parts) => first_unknown(parts, own),
@@ -241,8 +240,8 @@ pub(super) fn find(p: &mut Program) {
 
 /// The layouts that have a field that may refuse, at any depth up to [`MAX_DEPTH`]. Families and types with code are not
 /// searched: a message refuses by a field of its own. Each round finds those one structure further out.
-fn refusing_layouts(p: &Program) -> HashSet<LayoutId> {
-    let mut found = HashSet::new();
+fn refusing_layouts(p: &Program) -> SeededSet<LayoutId> {
+    let mut found = SeededSet::default();
     for _ in 0..MAX_DEPTH {
         let before = found.len();
         for (layout, id) in p.layouts.iter().zip(0..) {
@@ -261,7 +260,7 @@ fn refusing_layouts(p: &Program) -> HashSet<LayoutId> {
     found
 }
 
-fn type_refuses(p: &Program, ty: TypeRef, layouts: &HashSet<LayoutId>, depth: usize) -> bool {
+fn type_refuses(p: &Program, ty: TypeRef, layouts: &SeededSet<LayoutId>, depth: usize) -> bool {
     let Some(def) = p.types.get(ty.0 as usize) else { return false };
     if def.facts.as_ref().is_some_and(|facts| !facts.refuses_unless.is_empty()) {
         return true;

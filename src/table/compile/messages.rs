@@ -1,5 +1,7 @@
 //! Messages, and which of them answer each other.
 
+use std::rc::Rc;
+
 use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
@@ -7,6 +9,7 @@ use super::Compiler;
 
 impl Compiler<'_> {
     pub(super) fn messages(&mut self) -> Result<(), TableError> {
+        self.marks_of_services();
         let mut all = Vec::new();
         for place in self.places() {
             let Some(item) = self.item(place) else { continue };
@@ -25,6 +28,20 @@ impl Compiler<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Puts what a service says of all its messages into the body of each.
+    fn marks_of_services(&mut self) {
+        for item in self.files.iter_mut().flat_map(|file| &mut file.items) {
+            let ItemKind::Message(MessageAst { service, body: Some(body), .. }) = &mut Rc::make_mut(item).kind else {
+                continue;
+            };
+            let id = self.service_ids.get(service);
+            if let Some(def) = id.and_then(|id| self.out.services.get(id.0 as usize)) {
+                (body.positions, body.optional) = (def.positional, def.optional);
+                body.begins = self.begins.get(service).cloned().flatten();
+            }
+        }
     }
 
     fn messages_named(&self, names: &[NameAst]) -> Result<Vec<MessageId>, TableError> {
@@ -47,11 +64,7 @@ impl Compiler<'_> {
             None => None,
             Some(body) => {
                 let layout = self.new_layout(name);
-                let service = self.out.services.get(service.0 as usize);
-                let (positions, optional) = service.map_or((false, false), |s| (s.positional, s.optional));
-                let begins = self.begins.get(&m.service).cloned().flatten();
-                let body = StructAst { positions, optional, begins, ..body.clone() };
-                self.fill_layout(layout, &body)?;
+                self.fill_layout(layout, body)?;
                 Some(layout)
             }
         };

@@ -19,12 +19,13 @@ mod tied;
 mod type_ops;
 mod types;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::error::{TableError, TableSource};
 use super::program::*;
 use super::text::*;
+use crate::hashing::SeededMap;
 use crate::tree::{Sym, TypeRef};
 
 /// Where something was declared: file and item.
@@ -37,28 +38,28 @@ pub(super) struct Compiler<'s> {
     pub(super) shown: &'s [&'s str],
     pub(super) files: Vec<ParsedFile>,
     pub(super) out: Program,
-    name_ids: HashMap<String, Sym>,
+    name_ids: SeededMap<String, Sym>,
     /// Structs, classes, enums, families and aliases by name.
-    by_name: HashMap<String, ItemId>,
-    pub(super) layout_ids: HashMap<String, LayoutId>,
-    pub(super) enum_ids: HashMap<String, EnumId>,
-    pub(super) family_ids: HashMap<String, FamilyId>,
-    pub(super) native_ids: HashMap<String, u32>,
-    pub(super) dialect_ids: HashMap<String, u32>,
-    service_ids: HashMap<String, ServiceId>,
+    by_name: SeededMap<String, ItemId>,
+    pub(super) layout_ids: SeededMap<String, LayoutId>,
+    pub(super) enum_ids: SeededMap<String, EnumId>,
+    pub(super) family_ids: SeededMap<String, FamilyId>,
+    pub(super) native_ids: SeededMap<String, u32>,
+    pub(super) dialect_ids: SeededMap<String, u32>,
+    service_ids: SeededMap<String, ServiceId>,
     /// By service: the structure that its messages begin with.
-    begins: HashMap<String, Option<NameAst>>,
+    begins: SeededMap<String, Option<NameAst>>,
     /// The states of a connection, by name.
-    state_ids: HashMap<String, u32>,
+    state_ids: SeededMap<String, u32>,
     /// Ranges of numbers by name: what is added, and the largest number.
-    ranges: HashMap<String, (u64, Option<u64>)>,
+    ranges: SeededMap<String, (u64, Option<u64>)>,
     /// Names of enum values with all enums that have them, in their order, and the value there.
-    value_owners: HashMap<String, Vec<(EnumId, u64)>>,
+    value_owners: SeededMap<String, Vec<(EnumId, u64)>>,
     /// The index of each message in its service's list, by service, sender (0 client, 1 server) and number.
-    message_places: HashMap<(u32, usize, u64), usize>,
+    message_places: SeededMap<(u32, usize, u64), usize>,
     /// The messages by name, and the files and marks to be checked once all are known.
-    message_ids: HashMap<String, MessageId>,
-    pub(super) plain_types: HashMap<(String, u8), TypeRef>,
+    message_ids: SeededMap<String, MessageId>,
+    pub(super) plain_types: SeededMap<(String, u8), TypeRef>,
     /// The aliases that are being resolved, each within the one before.
     open_aliases: Vec<String>,
     /// Whether the positions of a self-describing array are being compiled.
@@ -138,7 +139,7 @@ impl Compiler<'_> {
 
     /// Every name is taken once in a file; a later file may replace what an earlier one declared.
     fn declare(&mut self) -> Result<(), TableError> {
-        let mut seen: HashMap<(String, bool), usize> = HashMap::new();
+        let mut seen: SeededMap<(String, bool), usize> = SeededMap::default();
         for place in self.places() {
             let Some(item) = self.item(place) else {
                 continue;
@@ -231,8 +232,8 @@ impl Compiler<'_> {
     }
 
     /// Types that can be asked for by name: all that need no parameters.
-    fn named_types(&mut self) -> Result<HashMap<String, TypeRef>, TableError> {
-        let mut out = HashMap::new();
+    fn named_types(&mut self) -> Result<SeededMap<String, TypeRef>, TableError> {
+        let mut out = SeededMap::default();
         for (name, place) in self.sorted_names() {
             self.file = place.0;
             let Some(item) = self.item(place) else {

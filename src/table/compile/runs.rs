@@ -1,8 +1,7 @@
 //! Finds the runs of fields whose places are known before anything is read.
 
-use std::collections::HashSet;
-
 use super::super::program::*;
+use crate::hashing::SeededSet;
 use crate::tree::{Buffer, Kind, Node, Sym, TypeRef, mark};
 
 /// A run of fewer nodes saves nothing.
@@ -46,8 +45,8 @@ pub(super) fn find(p: &mut Program) {
 }
 
 /// The steps that others jump to.
-fn targets(ops: &[LayoutStep]) -> HashSet<u32> {
-    let mut all = HashSet::new();
+fn targets(ops: &[LayoutStep]) -> SeededSet<u32> {
+    let mut all = SeededSet::default();
     for op in ops {
         match op {
             LayoutStep::Branch { otherwise, .. } => all.extend([*otherwise]),

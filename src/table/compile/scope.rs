@@ -1,9 +1,8 @@
 //! The names that the expressions of one structure may use.
 
-use std::collections::{HashMap, HashSet};
-
 use super::super::program::*;
 use super::super::text::*;
+use crate::hashing::{SeededMap, SeededSet};
 
 /// A name that expressions may use.
 #[derive(Debug, Clone, Copy)]
@@ -16,9 +15,9 @@ pub(super) struct Var {
 /// The names of one structure.
 #[derive(Debug, Default)]
 pub(super) struct FieldScope {
-    pub(super) vars: HashMap<String, Var>,
+    pub(super) vars: SeededMap<String, Var>,
     /// Names that some expression uses: only these keep their values.
-    pub(super) wanted: HashSet<String>,
+    pub(super) wanted: SeededSet<String>,
     pub(super) slots: u16,
     /// The region may end before any field of this structure.
     pub(super) optional: bool,
@@ -42,9 +41,9 @@ impl FieldScope {
 
     /// Which names of this scope the entries of an inner structure use without declaring them.
     pub(super) fn free_names(&self, entries: &[Entry]) -> Vec<String> {
-        let mut used = HashSet::new();
+        let mut used = SeededSet::default();
         refs_of_entries(entries, &mut used);
-        let mut own = HashSet::new();
+        let mut own = SeededSet::default();
         declared(entries, &mut own);
         let mut free: Vec<String> =
             used.into_iter().filter(|n| self.vars.contains_key(n) && !own.contains(n)).collect();
@@ -54,13 +53,13 @@ impl FieldScope {
 }
 
 /// The names of all fields of a body, those of its choices included.
-pub(super) fn field_names(entries: &[Entry]) -> HashSet<String> {
-    let mut names = HashSet::new();
+pub(super) fn field_names(entries: &[Entry]) -> SeededSet<String> {
+    let mut names = SeededSet::default();
     declared(entries, &mut names);
     names
 }
 
-fn declared(entries: &[Entry], out: &mut HashSet<String>) {
+fn declared(entries: &[Entry], out: &mut SeededSet<String>) {
     for entry in entries {
         match entry {
             Entry::Field(FieldAst { name, .. }) => {
@@ -79,7 +78,7 @@ fn declared(entries: &[Entry], out: &mut HashSet<String>) {
     }
 }
 
-pub(super) fn refs_of_entries(entries: &[Entry], out: &mut HashSet<String>) {
+pub(super) fn refs_of_entries(entries: &[Entry], out: &mut SeededSet<String>) {
     for entry in entries {
         match entry {
             Entry::Field(FieldAst { name, of, mods, .. }) => {
@@ -112,7 +111,7 @@ pub(super) fn refs_of_entries(entries: &[Entry], out: &mut HashSet<String>) {
     }
 }
 
-fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
+fn refs_of_type(ty: &TypeAst, out: &mut SeededSet<String>) {
     match &ty.kind {
         TypeKind::Named { args, .. } => args.iter().for_each(|a| refs_of_expr(a, out)),
         TypeKind::Inline(entries) => refs_of_entries(entries, out),
@@ -141,7 +140,7 @@ fn refs_of_type(ty: &TypeAst, out: &mut HashSet<String>) {
     }
 }
 
-pub(super) fn refs_of_expr(e: &ExprAst, out: &mut HashSet<String>) {
+pub(super) fn refs_of_expr(e: &ExprAst, out: &mut SeededSet<String>) {
     match &e.kind {
         ExprKind::Name(name) => {
             out.insert(name.clone());

@@ -1,12 +1,11 @@
 //! Services: their headers, what their messages begin with, and how they follow each other.
 
-use std::collections::HashSet;
-
 use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::{FieldScope, field_names, refs_of_expr};
+use crate::hashing::SeededSet;
 
 impl Compiler<'_> {
     pub(super) fn services(&mut self) -> Result<(), TableError> {
@@ -155,7 +154,7 @@ fn text_field(entries: &[Entry], field: &str) -> bool {
 }
 
 /// An error about a word that is no field, with the field that was probably meant.
-fn with_near(mut error: TableError, fields: &HashSet<String>) -> TableError {
+fn with_near(mut error: TableError, fields: &SeededSet<String>) -> TableError {
     let word = error.message.split('`').nth(1).unwrap_or("").to_string();
     if error.message.contains("is no field") && !error.message.contains("did you mean") {
         error.message.push_str(&crate::suggest::suggestion(&word, fields.iter().map(String::as_str)));

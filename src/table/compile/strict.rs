@@ -2,12 +2,12 @@
 //!
 //! It looks at one file at a time: a later file may take what an earlier one declared.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::super::error::TableError;
 use super::super::text::*;
 use super::Compiler;
+use crate::hashing::{SeededMap, SeededSet};
 
 impl Compiler<'_> {
     /// Checks all files.
@@ -33,8 +33,8 @@ impl Compiler<'_> {
 
     /// A number means one message of a service and sender.
     fn numbers(&self, items: &[Rc<ItemAst>]) -> Result<(), TableError> {
-        let mut taken: HashMap<(&str, u64, Sender), &str> = HashMap::new();
-        let mut words = HashMap::new();
+        let mut taken: SeededMap<(&str, u64, Sender), &str> = SeededMap::default();
+        let mut words = SeededMap::default();
         for item in items {
             let ItemKind::Message(m) = &item.kind else { continue };
             self.words_once(item, m, &mut words)?;
@@ -56,7 +56,7 @@ impl Compiler<'_> {
         &self,
         item: &'a ItemAst,
         m: &'a MessageAst,
-        taken: &mut HashMap<(&'a str, &'a str, Sender), &'a str>,
+        taken: &mut SeededMap<(&'a str, &'a str, Sender), &'a str>,
     ) -> Result<(), TableError> {
         let (word, shown) = match &m.number {
             NumberAst::Text(word) => (word.as_str(), format!("\"{word}\"")),
@@ -77,16 +77,16 @@ impl Compiler<'_> {
     }
 
     fn structure(&self, at: usize, body: &StructAst) -> Result<(), TableError> {
-        let mut names = HashSet::new();
+        let mut names = SeededSet::default();
         if let Some(twice) = body.params.iter().find(|p| !names.insert(p.as_str())) {
             return self.error(at, format!("the parameter `{twice}` is named twice"));
         }
-        self.entries_once(&body.entries, &mut HashSet::new())
+        self.entries_once(&body.entries, &mut SeededSet::default())
     }
 
     /// A field is named once among those that stand together; branches of one choice may use the same names.
     /// `names` are those above the entries, and are the same again afterwards.
-    fn entries_once<'a>(&self, entries: &'a [Entry], names: &mut HashSet<&'a str>) -> Result<(), TableError> {
+    fn entries_once<'a>(&self, entries: &'a [Entry], names: &mut SeededSet<&'a str>) -> Result<(), TableError> {
         let mut own = Vec::new();
         for entry in entries {
             match entry {
@@ -118,7 +118,7 @@ impl Compiler<'_> {
         match &ty.kind {
             TypeKind::Named { .. } => Ok(()),
             TypeKind::Inline(entries) | TypeKind::Mapping { keys: entries, .. } => {
-                self.entries_once(entries, &mut HashSet::new())
+                self.entries_once(entries, &mut SeededSet::default())
             }
             TypeKind::Many { of, .. } | TypeKind::NullOr { of, .. } => self.inline_once(of),
             TypeKind::As { inner, .. } => inner.iter().try_for_each(|ty| self.inline_once(ty)),

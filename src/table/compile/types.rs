@@ -178,8 +178,7 @@ impl Compiler<'_> {
     ) -> Result<ReadAs, TableError> {
         let layout = self.new_layout("");
         let free = scope.free_names(entries);
-        let body = StructAst { entries: entries.to_vec(), params: free.clone(), ..StructAst::default() };
-        self.fill_inline(layout, &body, scope)?;
+        self.fill_inline(layout, entries, &free, scope)?;
         let names: Vec<ExprAst> = free.into_iter().map(|n| ExprAst::leaf(at, ExprKind::Name(n))).collect();
         let args = self.args(&names, scope)?;
         Ok(ReadAs::Layout { layout, args })

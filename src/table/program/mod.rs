@@ -13,8 +13,6 @@ mod steps;
 mod type_op;
 mod types;
 
-use std::collections::HashMap;
-
 pub use declared::*;
 pub use facts::*;
 pub use ids::*;
@@ -29,6 +27,7 @@ pub(in crate::table) use type_op::{Bits, TypeOpKind};
 pub use types::*;
 
 pub use super::text::{Condition, RuleSide, ServiceFrame};
+use crate::hashing::SeededMap;
 use crate::tree::{Sym, TypeRef};
 
 /// All compiled parts.
@@ -56,8 +55,8 @@ pub struct Program {
     /// What the tables declare of the protocol as a whole.
     pub(in crate::table) protocol: Option<ProtocolDef>,
     /// Types that can be asked for by name: all that need no parameters.
-    pub(in crate::table) types_by_name: HashMap<String, TypeRef>,
-    pub(in crate::table) messages_by_name: HashMap<String, MessageId>,
+    pub(in crate::table) types_by_name: SeededMap<String, TypeRef>,
+    pub(in crate::table) messages_by_name: SeededMap<String, MessageId>,
     /// For each name, by its number, the message that has it.
     pub(in crate::table) messages_by_sym: Vec<Option<MessageId>>,
     pub(in crate::table) builtins: Builtins,

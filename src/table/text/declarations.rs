@@ -59,8 +59,10 @@ pub(in crate::table) fn parse_protocol(file: &str, text: &str) -> Result<String,
             _ => return None,
         }
     };
-    let found = word().filter(|word| word == "protocol").and_then(|_| word());
-    found.ok_or_else(|| TableError::unquoted(file, "this is no table file: those begin with `protocol NAME`"))
+    let found = word().filter(|word| *word == "protocol").and_then(|_| word());
+    found
+        .map(str::to_string)
+        .ok_or_else(|| TableError::unquoted(file, "this is no table file: those begin with `protocol NAME`"))
 }
 
 /// Whether a file declares a whole protocol (`protocol NAME { … }`) and not only more of one.
@@ -90,8 +92,8 @@ pub(in crate::table) fn parse_type(text: &str) -> Result<TypeAst, TableError> {
 /// A recursive descent parser with one token of look-ahead. Nesting is bounded, since files may come from anywhere.
 pub(super) struct TableParser<'a> {
     pub(super) lex: Lexer<'a>,
-    pub(super) now: PlacedToken,
-    next: PlacedToken,
+    pub(super) now: PlacedToken<'a>,
+    next: PlacedToken<'a>,
     depth: usize,
     /// Declarations, fields, values and examples so far.
     parts: usize,
@@ -107,7 +109,7 @@ impl<'a> TableParser<'a> {
         Ok(TableParser { lex, now, next, depth: 0, parts: 0 })
     }
 
-    pub(super) fn advance(&mut self) -> Result<PlacedToken, TableError> {
+    pub(super) fn advance(&mut self) -> Result<PlacedToken<'a>, TableError> {
         let next = self.lex.token()?;
         let now = std::mem::replace(&mut self.next, next);
         Ok(std::mem::replace(&mut self.now, now))
@@ -139,7 +141,7 @@ impl<'a> TableParser<'a> {
     }
 
     pub(super) fn is_word(&self, word: &str) -> bool {
-        matches!(&self.now.tok, Tok::Ident(w) if w == word)
+        matches!(&self.now.tok, Tok::Ident(w) if *w == word)
     }
 
     pub(super) fn next_is(&self, sign: &str) -> bool {
@@ -171,9 +173,9 @@ impl<'a> TableParser<'a> {
     }
 
     pub(super) fn name(&mut self, what: &str) -> Result<NameAst, TableError> {
-        match &self.now.tok {
+        match self.now.tok {
             Tok::Ident(word) => {
-                let name = word.clone();
+                let name = word.to_string();
                 Ok(NameAst { name, at: self.advance()?.at })
             }
             _ => Err(self.wrong(what)),
@@ -193,7 +195,7 @@ impl<'a> TableParser<'a> {
     pub(super) fn string(&mut self, what: &str) -> Result<String, TableError> {
         match &self.now.tok {
             Tok::Str(s) => {
-                let s = s.clone();
+                let s = s.to_string();
                 self.advance()?;
                 Ok(s)
             }
@@ -322,9 +324,10 @@ impl<'a> TableParser<'a> {
         let at = self.now.at;
         let number = match self.now.tok.clone() {
             Tok::Int(n) => NumberAst::Int(n),
-            Tok::Str(s) => NumberAst::Text(s),
-            Tok::Ident(word) if word == "any" => NumberAst::Any,
+            Tok::Str(s) => NumberAst::Text(s.into_owned()),
+            Tok::Ident("any") => NumberAst::Any,
             Tok::Ident(range) if matches!(self.next.tok, Tok::Int(_)) => {
+                let range = range.to_string();
                 self.advance()?;
                 let number = self.int("the message's number within the range")?;
                 return Ok(NumberAst::Within { range, at, number });
@@ -348,7 +351,7 @@ impl<'a> TableParser<'a> {
     fn reference(&mut self, what: &str) -> Result<NameAst, TableError> {
         match &self.now.tok {
             Tok::Str(s) => {
-                let name = s.clone();
+                let name = s.to_string();
                 Ok(NameAst { name, at: self.advance()?.at })
             }
             _ => self.name(what),
@@ -364,7 +367,7 @@ impl<'a> TableParser<'a> {
                 Ok(NameAst { name: text.clone(), at: self.now.at })
             }
             (_, Tok::Str(s)) => {
-                let name = s.clone();
+                let name = s.to_string();
                 Ok(NameAst { name, at: self.advance()?.at })
             }
             _ => self.name("the message's name"),
@@ -486,9 +489,9 @@ impl<'a> TableParser<'a> {
 
     pub(super) fn severity(&self) -> Option<Severity> {
         match &self.now.tok {
-            Tok::Ident(w) if w == "note" => Some(Severity::Note),
-            Tok::Ident(w) if w == "warning" => Some(Severity::Warning),
-            Tok::Ident(w) if w == "error" => Some(Severity::Error),
+            Tok::Ident("note") => Some(Severity::Note),
+            Tok::Ident("warning") => Some(Severity::Warning),
+            Tok::Ident("error") => Some(Severity::Error),
             _ => None,
         }
     }

@@ -1,25 +1,27 @@
 //! Table text into tokens. Knows characters, not the language.
 
+use std::borrow::Cow;
+
 use super::super::error::TableError;
 
 /// What a token is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Tok {
+pub(super) enum Tok<'a> {
     /// A name or a keyword.
-    Ident(String),
+    Ident(&'a str),
     /// An integer.
     Int(u64),
     /// A quoted text, escapes resolved.
-    Str(String),
+    Str(Cow<'a, str>),
     /// A sign of one or two characters.
     Sign(&'static str),
     /// A `///` line, without the slashes.
-    Doc(String),
+    Doc(&'a str),
     /// The end of the file.
     End,
 }
 
-impl Tok {
+impl Tok<'_> {
     /// How an error names it.
     pub(super) fn shown(&self) -> String {
         match self {
@@ -35,8 +37,8 @@ impl Tok {
 
 /// A token and where it begins (byte offset).
 #[derive(Debug, Clone)]
-pub(super) struct PlacedToken {
-    pub(super) tok: Tok,
+pub(super) struct PlacedToken<'a> {
+    pub(super) tok: Tok<'a>,
     pub(super) at: usize,
 }
 
@@ -73,7 +75,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token.
-    pub(super) fn token(&mut self) -> Result<PlacedToken, TableError> {
+    pub(super) fn token(&mut self) -> Result<PlacedToken<'a>, TableError> {
         self.skip_blanks();
         let at = self.at;
         let rest = self.rest();
@@ -83,7 +85,7 @@ impl<'a> Lexer<'a> {
         if let Some(doc) = rest.strip_prefix("///") {
             let line = doc.lines().next().unwrap_or("");
             self.at += 3 + line.len();
-            return Ok(PlacedToken { tok: Tok::Doc(line.trim().to_string()), at });
+            return Ok(PlacedToken { tok: Tok::Doc(line.trim()), at });
         }
         if first == '"' {
             return self.quoted();
@@ -95,15 +97,15 @@ impl<'a> Lexer<'a> {
             return self.character();
         }
         if first.is_alphabetic() || first == '_' {
-            let word: &str = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(rest);
+            let word = first_word(rest);
             if word.len() > MAX_NAME {
                 return Err(self.error(at, format!("a name has {MAX_NAME} bytes at most")));
             }
             self.at += word.len();
-            return Ok(PlacedToken { tok: Tok::Ident(word.to_string()), at });
+            return Ok(PlacedToken { tok: Tok::Ident(word), at });
         }
         for sign in SIGNS {
-            if rest.starts_with(sign) {
+            if sign.starts_with(first) && rest.starts_with(sign) {
                 self.at += sign.len();
                 return Ok(PlacedToken { tok: Tok::Sign(sign), at });
             }
@@ -115,13 +117,13 @@ impl<'a> Lexer<'a> {
     pub(super) fn json(&mut self, at: usize) -> Result<&'a str, TableError> {
         let mut depth = 0usize;
         let (mut quoted, mut escaped) = (false, false);
-        for (i, c) in self.text.get(at..).unwrap_or("").char_indices() {
-            match c {
+        for (i, byte) in self.text.get(at..).unwrap_or("").bytes().enumerate() {
+            match byte {
                 _ if escaped => escaped = false,
-                '\\' if quoted => escaped = true,
-                '"' => quoted = !quoted,
-                '{' | '[' if !quoted => depth += 1,
-                '}' | ']' if !quoted => {
+                b'\\' if quoted => escaped = true,
+                b'"' => quoted = !quoted,
+                b'{' | b'[' if !quoted => depth += 1,
+                b'}' | b']' if !quoted => {
                     depth = depth.saturating_sub(1);
                     if depth == 0 {
                         self.at = at + i + 1;
@@ -141,7 +143,7 @@ impl<'a> Lexer<'a> {
     fn skip_blanks(&mut self) {
         loop {
             let rest = self.rest();
-            let trimmed = rest.trim_start();
+            let trimmed = rest.trim_ascii_start().trim_start();
             self.at += rest.len() - trimmed.len();
             if trimmed.starts_with("//") && !trimmed.starts_with("///") {
                 self.at += trimmed.find('\n').unwrap_or(trimmed.len());
@@ -151,7 +153,21 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn quoted(&mut self) -> Result<PlacedToken, TableError> {
+    fn quoted(&mut self) -> Result<PlacedToken<'a>, TableError> {
+        let at = self.at;
+        let inside = self.rest().get(1..).unwrap_or("");
+        let length = memchr::memchr3(b'"', b'\\', b'\n', inside.as_bytes()).unwrap_or(inside.len());
+        if let Some((text, rest)) = inside.split_at_checked(length)
+            && rest.starts_with('"')
+        {
+            self.at += length + 2;
+            return Ok(PlacedToken { tok: Tok::Str(Cow::Borrowed(text)), at });
+        }
+        self.escaped()
+    }
+
+    /// A quoted text with escapes.
+    fn escaped(&mut self) -> Result<PlacedToken<'a>, TableError> {
         let at = self.at;
         let mut out = String::new();
         let mut chars = self.rest().char_indices().skip(1);
@@ -159,7 +175,7 @@ impl<'a> Lexer<'a> {
             match c {
                 '"' => {
                     self.at += i + 1;
-                    return Ok(PlacedToken { tok: Tok::Str(out), at });
+                    return Ok(PlacedToken { tok: Tok::Str(Cow::Owned(out)), at });
                 }
                 '\n' => break,
                 '\\' => match chars.next() {
@@ -179,7 +195,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A character in single quotes is its number.
-    fn character(&mut self) -> Result<PlacedToken, TableError> {
+    fn character(&mut self) -> Result<PlacedToken<'a>, TableError> {
         let at = self.at;
         let mut chars = self.rest().chars().skip(1);
         if let (Some(c @ ' '..='~'), Some('\'')) = (chars.next(), chars.next()) {
@@ -189,7 +205,7 @@ impl<'a> Lexer<'a> {
         Err(self.error(at, "single quotes hold one ASCII character: '+'"))
     }
 
-    fn integer(&mut self) -> Result<PlacedToken, TableError> {
+    fn integer(&mut self) -> Result<PlacedToken<'a>, TableError> {
         let at = self.at;
         let rest = self.rest();
         let word = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or(rest);
@@ -203,5 +219,41 @@ impl<'a> Lexer<'a> {
             Ok(n) => Ok(PlacedToken { tok: Tok::Int(n), at }),
             Err(_) => Err(self.error(at, format!("`{word}` is no integer of 64 bits (12, 0x1f)"))),
         }
+    }
+}
+
+/// The letters, digits and underscores that a text begins with.
+fn first_word(text: &str) -> &str {
+    let ascii = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    let rest = text.get(ascii..).unwrap_or("");
+    let further = match rest.bytes().next() {
+        Some(0x80..) => rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len()),
+        _ => 0,
+    };
+    text.get(..ascii + further).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> Vec<Tok<'_>> {
+        let mut lexer = Lexer::new("file", text);
+        std::iter::from_fn(|| lexer.token().ok().map(|token| token.tok).filter(|tok| *tok != Tok::End)).collect()
+    }
+
+    #[test]
+    fn words_may_have_letters_of_any_alphabet_and_end_at_signs() {
+        assert_eq!(tokens("größe_2: u8"), [Tok::Ident("größe_2"), Tok::Sign(":"), Tok::Ident("u8")]);
+        assert_eq!(tokens("a\u{2003}\u{b}é…"), [Tok::Ident("a"), Tok::Ident("é")]);
+    }
+
+    #[test]
+    fn quoted_texts_with_and_without_escapes() {
+        assert_eq!(
+            tokens(r#""" "plain é" "a\"b\n" 1"#),
+            [Tok::Str("".into()), Tok::Str("plain é".into()), Tok::Str("a\"b\n".into()), Tok::Int(1),]
+        );
+        assert_eq!(tokens("\"open\n\""), []);
     }
 }

@@ -108,7 +108,7 @@ impl TableParser<'_> {
             }
         } else {
             let integer = match &self.now.tok {
-                Tok::Ident(w) if is_integer_type(w) => Some(w.clone()),
+                Tok::Ident(w) if is_integer_type(w) => Some(*w),
                 _ => None,
             };
             match integer {
