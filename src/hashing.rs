@@ -50,7 +50,7 @@ impl Hasher for SeededHasher {
             let mut last = [0; 8];
             last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
             // The length tells zeros that are there from those that fill the word.
-            self.write_u64(u64::from_le_bytes(last) | (rest.len() as u64) << 56);
+            self.write_u64(u64::from_le_bytes(last) | ((rest.len() as u64) << 56));
         }
     }
 
