@@ -101,7 +101,6 @@ impl<'a> MessageValues<'a> {
 pub(super) fn symbol<'a>(tables: &'a Tables, node: &Node, number: u64) -> Option<&'a str> {
     let symbols = tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
     // Tables may have a negative number as its bits.
-    let bits = u64::from(node.bits.clamp(1, 64));
-    let raw = if bits == 64 { number } else { number & ((1 << bits) - 1) };
+    let raw = Node { value: number, ..*node }.unsigned();
     symbols.get(raw).or_else(|| symbols.get(number)).map(|value| value.name.as_str())
 }

@@ -220,7 +220,7 @@ impl<'a> RecordScope<'a> {
     pub fn flag_names(&self, index: u32) -> impl Iterator<Item = &'a str> {
         let node = self.node(index);
         let flags = node.and_then(|n| self.symbols(n)).filter(|s| s.flags);
-        let bits = node.map_or(0, raw);
+        let bits = node.map_or(0, Node::unsigned);
         flags
             .into_iter()
             .flat_map(|s| &s.values)
@@ -322,9 +322,9 @@ impl<'a> RecordScope<'a> {
         if let Some(symbols) = self.symbols(node) {
             let (Leaf::Int(number) | Leaf::Long(number)) = integer(node) else { return Leaf::Composite };
             if symbols.flags {
-                return Leaf::Flags(number, raw(node), symbols);
+                return Leaf::Flags(number, node.unsigned(), symbols);
             }
-            let named = symbols.get(node.value).or_else(|| symbols.get(raw(node)));
+            let named = symbols.get(node.value).or_else(|| symbols.get(node.unsigned()));
             return Leaf::Named(number, named.map(|v| &*v.name));
         }
         let owned = |place| self.message.map_or("", |v| v.tree.owned(place).raw());
@@ -377,11 +377,6 @@ impl<'a> RecordScope<'a> {
         format_time(time, &mut out);
         out
     }
-}
-
-fn raw(node: &Node) -> u64 {
-    let bits = u64::from(node.bits.clamp(1, 64));
-    if bits == 64 { node.value } else { node.value & ((1 << bits) - 1) }
 }
 
 fn integer<'a>(node: &Node) -> Leaf<'a> {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::error::TableError;
 use super::program::*;
 use super::text::HeaderRole;
+use crate::tree::TypeRef;
 use super::{TableSource, Tables};
 
 impl Tables {
@@ -101,19 +102,31 @@ impl Tables {
         let Some(number) = number else { return Some(None) };
         match self.ex(number)? {
             Ex::Next => Some(Some(8)),
-            Ex::Slot { slot: wanted, .. } => steps.iter().find_map(|step| match step {
-                LayoutStep::Field { slot, ty, .. } if slot == wanted => match self.type_def(*ty).map(|def| &def.read) {
-                    Some(ReadAs::Int { size, .. }) => Some(Some(u32::from(*size) * 8)),
-                    Some(ReadAs::Native { args, .. }) => match args.first().and_then(|arg| self.ex(*arg)) {
-                        Some(Ex::Const(bits)) if self.type_def(*ty).is_some_and(|def| def.text.starts_with("bits")) => {
-                            Some(u32::try_from(*bits).ok())
-                        }
-                        _ => None,
-                    },
-                    _ => None,
-                },
+            Ex::Slot { slot: wanted, .. } => self.widest(steps, *wanted),
+            _ => None,
+        }
+    }
+
+    /// How many bits a field has, in the branch where it has most; `None` where a type does not say.
+    fn widest(&self, steps: &[LayoutStep], wanted: u16) -> Option<Option<u32>> {
+        let own = steps.iter().take_while(|step| !matches!(step, LayoutStep::End));
+        let fields = own.filter_map(|step| match step {
+            LayoutStep::Field { slot, ty, .. } if *slot == wanted => Some(self.bits_of(*ty)),
+            _ => None,
+        });
+        let bits: Vec<u32> = fields.collect::<Option<_>>()?;
+        bits.into_iter().max().map(Some)
+    }
+
+    /// How many bits a number has, where its type says so.
+    fn bits_of(&self, ty: TypeRef) -> Option<u32> {
+        let def = self.type_def(ty)?;
+        match &def.read {
+            ReadAs::Int { size, .. } => Some(u32::from(*size) * 8),
+            ReadAs::Native { args, .. } if def.text.starts_with("bits") => match self.ex(*args.first()?)? {
+                Ex::Const(bits) => u32::try_from(*bits).ok(),
                 _ => None,
-            }),
+            },
             _ => None,
         }
     }

@@ -131,6 +131,12 @@ impl Node {
         ((self.value >> 32) as usize, (self.value & 0xffff_ffff) as usize)
     }
 
+    /// The value without the bits that its sign fills beyond its own width. A value that is in no bytes is as it is.
+    pub fn unsigned(&self) -> u64 {
+        let bits = if self.bits == 0 { 64 } else { u64::from(self.bits.min(64)) };
+        if bits == 64 { self.value } else { self.value & ((1 << bits) - 1) }
+    }
+
     /// Packs the place of a content for [`Node::value`].
     pub fn place(start: usize, len: usize) -> u64 {
         ((start as u64) << 32) | (len as u64 & 0xffff_ffff)

@@ -181,7 +181,8 @@ fn an_example_that_fails_shows_all_that_differs() {
 }
 
 /// Every type and length that the language has for own protocols.
-const TYPES: &str = r#"protocol types { transport udp }
+const TYPES: &str = r#"protocol types { transport udp
+    state last = 0 }
 service s { whole }
 message s both 0 Never {}
 struct Bits { a: bitsbe(1), b: bitsbe(12), c: bitsbe(3)
@@ -206,6 +207,13 @@ struct Sums { data: bytes[9], crc: u32be checksum crc32(0, here - 4), sum: u8 ch
 struct Ahead { kind: u8, if next == '+' { plus: u8 } else { other: u8 }, rest: bytes[remaining % 4]
     example "07 2b 01" { "kind": 7, "plus": 43, "rest": "01" }
     example "07 2c" { "kind": 7, "other": 44, "rest": "" } }
+enum Running : computed(state.last) { three = 3, five = 5 }
+struct Step { delta: u8, set last = state.last + delta, sum: Running, less: computed(delta - 1) }
+struct Sequence { steps: Step[2], span one: bytes[1] as Form | Other, kept: computed(state.last)
+    example "03 02 07" { "steps": [ { "delta": 3, "sum": { "value": 3, "name": "three" }, "less": 2 },
+        { "delta": 2, "sum": { "value": 5, "name": "five" }, "less": 1 } ], "kept": 5 } }
+struct Form { set last = 9, a: u8, b: u8 }
+struct Other { a: u8 }
 "#;
 
 fn load(text: &str) -> Result<Tables, moulsniff::table::TableError> {
@@ -217,7 +225,7 @@ fn load(text: &str) -> Result<Tables, moulsniff::table::TableError> {
 fn every_type_for_own_protocols_reads_what_its_example_says() {
     let (count, failed) = run_examples(&load(TYPES).unwrap_or_else(|error| panic!("{error}")));
     assert!(failed.is_empty(), "{}", failed.iter().map(|e| format!("{e}\n")).collect::<String>());
-    assert_eq!(count, 12);
+    assert_eq!(count, 13);
 }
 
 #[test]
@@ -314,4 +322,25 @@ fn a_message_that_one_side_usually_sends_tells_which_end_is_the_client() {
     assert!(wrong.contains("expected `client` or `server`"), "{wrong}");
     let wrong = checked("usually_one", &table(["", ""]).replace("both 1 Ask", "client 1 Ask usually client"));
     assert!(wrong.contains("usually_one:5:27: `usually` is said of a message of `both` directions"), "{wrong}");
+}
+
+#[test]
+fn a_header_whose_form_depends_on_the_state_computes_its_length_and_number() {
+    let text = "protocol staged { transport tcp\n state stage = 0 }\n\
+        struct Start { if state.stage == 1 { span kind: u8, span size: u16be, span total: computed(size + 3) }\n\
+        else { span size: u8, span kind: u32be, span total: computed(size) } }\n\
+        service s { begins Start, selects kind, length total max 1000 }\n\
+        message s client 70000 First { set stage = 1, data: bytes[*]\n example \"06 00011170 ff\" { \"data\": \"ff\" } }\n\
+        message s both 'x' Later { data: bytes[*]\n example with stage = 1 \"78 0001 aa\" { \"data\": \"aa\" } }\n";
+    assert_eq!(checked("staged", text), "2 examples, 0 failed\n");
+    let path = format!("{}/staged.table", env!("CARGO_TARGET_TMPDIR"));
+    let out = printed(&["--tables", &path, "--json", "decode", "staged.s.client", "0600011170ff780002aabb780000"]);
+    let said: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said: Vec<String> = said.iter().map(|r| format!("{} {}", r["message"], r["fields"]["data"])).collect();
+    assert_eq!(said, ["\"First\" \"ff\"", "\"Later\" \"aabb\"", "\"Later\" \"\""]);
+    let absent = "protocol absent { transport tcp }\nservice s { whole }\nmessage s both any M { a: u8, b: computed(a - 5), c: u8 }\n";
+    assert_eq!(checked("absent", absent).lines().last(), Some("0 examples, 0 failed"));
+    let path = format!("{}/absent.table", env!("CARGO_TARGET_TMPDIR"));
+    let out = printed(&["--tables", &path, "--json", "decode", "absent.s.client", "0107"]);
+    assert!(out.contains("absent, or gives no number") && out.contains("\"severity\":\"error\""), "{out}");
 }

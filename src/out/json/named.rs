@@ -25,8 +25,7 @@ fn write(symbols: Option<&EnumDef>, node: &Node, out: &mut Vec<u8>) {
         Kind::Signed64 => quoted(node.value as i64, out),
         _ => number(out, node.value),
     }
-    let bits = (node.bits.clamp(1, 64)) as u64;
-    let raw = if bits == 64 { node.value } else { node.value & ((1 << bits) - 1) };
+    let raw = node.unsigned();
     match symbols {
         Some(symbols) if symbols.flags => {
             out.extend_from_slice(b",\"names\":[");

@@ -43,8 +43,7 @@ pub fn meaning(tables: &Tables, node: &Node, out: &mut Vec<u8>) {
 }
 
 fn named(symbols: &EnumDef, node: &Node, out: &mut Vec<u8>) {
-    let bits = u64::from(node.bits.clamp(1, 64));
-    let raw = if bits == 64 { node.value } else { node.value & ((1 << bits) - 1) };
+    let raw = node.unsigned();
     if symbols.flags {
         let mut first = true;
         let mut left = raw;

@@ -102,7 +102,7 @@ impl<T: TreeSink> Run<'_, T> {
             Ex::Next => cursor.rest().first().map(|byte| i128::from(*byte)),
             Ex::State(place) => {
                 T::whole(self)?;
-                self.state.states.get(*place as usize).map(|value| i128::from(*value))
+                self.state.state(*place).map(i128::from)
             }
             Ex::Recall(kind, key) => {
                 let key = self.expr(*key, frame, cursor)?;

@@ -197,6 +197,20 @@ pub struct Run<'a, T: TreeSink = Tree> {
 }
 
 impl Evaluator {
+    /// A state of the connection: what this message set, or an earlier one.
+    fn state(&self, place: u32) -> Option<u64> {
+        let set = self.set_states.iter().find(|(state, _)| *state == place);
+        set.map(|(_, value)| *value).or_else(|| self.states.get(place as usize).copied())
+    }
+
+    /// Sets a state. Each is kept once, so that there are never more than a connection has.
+    fn set_state(&mut self, place: u32, value: u64) {
+        match self.set_states.iter_mut().find(|(state, _)| *state == place) {
+            Some((_, kept)) => *kept = value,
+            None => self.set_states.push((place, value)),
+        }
+    }
+
     /// Reads the message that begins at `bytes`, of a service and a sender (0 client, 1 server), into a cleared tree or its outline. Where
     /// the outline is not whole after it, the outcome says nothing either.
     pub fn message<T: TreeSink>(

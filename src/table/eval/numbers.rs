@@ -5,17 +5,19 @@ use std::fmt::Write;
 use std::net::Ipv6Addr;
 
 use super::super::cursor::Cursor;
+use super::super::program::ReadAs;
 use super::{Call, Native, Run, Stop, TreeSink};
 use crate::tree::{Kind, Outline, Severity, TextKind, Tree};
 
 /// All of them, by the name tables use.
-pub const LANGUAGE: [Native; 9] = [
+pub const LANGUAGE: [Native; 10] = [
     native("leb128", leb128::<Tree>, leb128::<Outline>),
     native("sleb128", sleb128::<Tree>, sleb128::<Outline>),
     native("zigzag", zigzag::<Tree>, zigzag::<Outline>),
     native("vlq", vlq::<Tree>, vlq::<Outline>),
     native("prefixint", prefixint::<Tree>, prefixint::<Outline>),
     native("bitsbe", bitsbe::<Tree>, bitsbe::<Outline>),
+    native("computed", computed::<Tree>, computed::<Outline>),
     native("labels", labels::<Tree>, labels::<Outline>),
     native("ipv6", ipv6::<Tree>, ipv6::<Outline>),
     native("mac", mac::<Tree>, mac::<Outline>),
@@ -24,6 +26,9 @@ pub const LANGUAGE: [Native; 9] = [
 const fn native(name: &'static str, read: super::sink::Code<Tree>, outline: super::sink::Code<Outline>) -> Native {
     Native { name, read, outline: Some(outline), parts: &[], text: false }
 }
+
+/// The largest number that JSON has as a number.
+const MAX_SAFE: u64 = 1 << 53;
 
 /// Adds the node of a value that begins at the bit `start` and ends at the cursor.
 fn leaf<T: TreeSink>(
@@ -158,6 +163,22 @@ fn bitsbe<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Cal
         left -= take;
     }
     leaf(run, cursor, call, start, value, if width > 32 { Kind::Unsigned64 } else { Kind::Unsigned })
+}
+
+/// The value of an expression, which is in no bytes of its own.
+fn computed<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let value = match run.tables.type_def(call.ty).map(|def| &def.read) {
+        Some(ReadAs::Native { args, .. }) => args.first().and_then(|arg| run.length(*arg, call.frame, cursor)),
+        _ => None,
+    };
+    let Some(value) = value else {
+        leaf(run, cursor, call, start, 0, Kind::Unsigned)?;
+        let node = run.tree.len().saturating_sub(1);
+        run.problem(Severity::Error, node, "what this is computed from is absent, or gives no number of 64 bits", 0, 0);
+        return Err(Stop::Bad);
+    };
+    leaf(run, cursor, call, start, value, if value <= MAX_SAFE { Kind::Unsigned } else { Kind::Unsigned64 })
 }
 
 /// How many bytes the text of a name may have.

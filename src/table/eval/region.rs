@@ -63,6 +63,8 @@ impl<T: TreeSink> Run<'_, T> {
     ) -> usize {
         let start = *cursor;
         let before = self.tree.checkpoint();
+        // What a form sets that does not fit is forgotten.
+        let states = (inner.len() > 1 || dialects).then(|| self.state.set_states.clone());
         let mut asked = 0;
         let spoken = self.state.dialects;
         for (i, ty) in inner.iter().enumerate() {
@@ -83,6 +85,7 @@ impl<T: TreeSink> Run<'_, T> {
             }
             if inner.len() > 1 || (dialects && asked != 0) {
                 self.tree.back_to(before);
+                self.state.set_states.clone_from(states.as_ref().unwrap_or(&Vec::new()));
                 *cursor = start;
             }
         }
@@ -107,6 +110,7 @@ impl<T: TreeSink> Run<'_, T> {
                     return cursor.pos();
                 }
                 self.tree.back_to(before);
+                self.state.set_states.clone_from(states.as_ref().unwrap_or(&Vec::new()));
                 *cursor = start;
             }
         }

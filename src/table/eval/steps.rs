@@ -137,7 +137,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
             LayoutStep::Set { state, value } => {
                 T::whole(self).ok_or(Stop::Unknown)?;
                 if let Some(value) = self.expr(*value, at.frame, cursor) {
-                    self.state.set_states.push((*state, value as u64));
+                    self.state.set_state(*state, value as u64);
                 }
             }
             LayoutStep::Chosen { number, length } => {
