@@ -129,7 +129,8 @@ fn source_of(tables: &Tables, d: &ListedDeclaration) -> String {
 fn check(files: &[PathBuf], out: &mut String) -> Result<Status, CliError> {
     let mut failures = 0;
     let mut count = 0;
-    for lazy in load(files)? {
+    let all = load(files)?;
+    for (place, lazy) in all.iter().enumerate() {
         let tables = lazy.get();
         let embedded = lazy.protocol().sources().len();
         if tables.sources().len() == embedded {
@@ -143,6 +144,9 @@ fn check(files: &[PathBuf], out: &mut String) -> Result<Status, CliError> {
             out.push_str(&format!("{error}\n"));
         }
         for remark in tables.remarks(embedded) {
+            out.push_str(&format!("{remark}\n"));
+        }
+        for remark in all.iter().take(place).flat_map(|earlier| tables.taken_before(earlier.get())) {
             out.push_str(&format!("{remark}\n"));
         }
     }

@@ -11,6 +11,7 @@ mod error;
 mod eval;
 mod hex;
 mod lookup;
+mod overlap;
 mod program;
 mod remarks;
 mod text;

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use super::error::TableError;
+use super::overlap::implies;
 use super::program::*;
-use super::text::HeaderRole;
-use crate::tree::TypeRef;
+use super::text::{Condition, HeaderRole, RuleSide};
 use super::{TableSource, Tables};
+use crate::tree::TypeRef;
 
 impl Tables {
     /// Remarks about the sources from the one numbered `from` on, in the order of the sources: each with its place.
@@ -25,11 +26,13 @@ impl Tables {
             let name = |id| self.message(id).map_or("", |def| self.name(def.name));
             let (old, new) = (name(taken.old), name(taken.new));
             if old != new {
-                let message = format!("`{new}` takes the number of `{old}`, which cannot be recognised any more");
+                let message =
+                    format!("`{new}` takes the number or text of `{old}`, which cannot be recognised any more");
                 found.push((taken.file, taken.at, message));
             }
         }
         found.extend(self.unreachable(from));
+        found.extend(self.idle_rules(from));
         found.sort();
         found.dedup();
         let place = |(file, at, message): (u32, usize, String)| {
@@ -69,6 +72,59 @@ impl Tables {
             }
         }
         found
+    }
+
+    /// Rules of the protocol that decide nothing, since an earlier one holds wherever they do.
+    fn idle_rules(&self, from: usize) -> Vec<(u32, usize, String)> {
+        let Some((file, protocol)) = self.declared_in(from) else { return Vec::new() };
+        let mut found = Vec::new();
+        for (i, rule) in protocol.rules.iter().enumerate() {
+            let before = protocol.rules.get(..i).unwrap_or(&[]);
+            if before.iter().any(|wider| implies(rule, protocol, wider, protocol)) {
+                let message = "this rule decides nothing: one before it holds wherever it does".to_string();
+                found.push((file, rule.at, message));
+            }
+        }
+        for (i, offer) in protocol.offers.iter().enumerate() {
+            let Some(rule) = &offer.when else { continue };
+            let before = protocol.offers.get(..i).unwrap_or(&[]).iter().filter(|wider| wider.service != offer.service);
+            let taken =
+                before.filter(|wider| wider.when.as_ref().is_some_and(|w| implies(rule, protocol, w, protocol)));
+            for service in taken.filter_map(|wider| self.service(wider.service)) {
+                let message =
+                    format!("this service is never taken: the rule of `{}` holds wherever this one does", service.name);
+                found.push((file, rule.at, message));
+            }
+        }
+        found
+    }
+
+    /// The declaration of the protocol with the number of its file, where that is `from` or a later one.
+    fn declared_in(&self, from: usize) -> Option<(u32, &ProtocolDef)> {
+        let mut declarations = self.declarations().iter().filter(|d| d.kind == "protocol" && d.file as usize >= from);
+        Some((declarations.next_back()?.file, self.declared()?))
+    }
+
+    /// Remarks about rules of this protocol which connections satisfy that an earlier protocol takes, since it is asked first.
+    pub fn taken_before(&self, earlier: &Tables) -> Vec<TableError> {
+        let (Some((file, own)), Some(other)) = (self.declared_in(0), earlier.declared()) else { return Vec::new() };
+        if !(own.tcp && other.tcp || own.udp && other.udp) {
+            return Vec::new();
+        }
+        let (by_port, other_by_port) = (by_ports(own), by_ports(other));
+        let rules = if own.rules.is_empty() { &by_port } else { &own.rules };
+        let wider = if other.rules.is_empty() { &other_by_port } else { &other.rules };
+        let idle = rules.iter().filter(|rule| wider.iter().any(|wider| implies(rule, own, wider, other)));
+        let Some(TableSource { name, text }) = self.sources().get(file as usize) else { return Vec::new() };
+        let name_of = earlier.protocol();
+        let say = |at: usize| {
+            let message = format!(
+                "`{name_of}` is asked first, and takes every connection that this rule of `{}` recognises",
+                self.protocol()
+            );
+            TableError::at(name, text, at, message)
+        };
+        idle.map(|rule| say(rule.at)).collect()
     }
 
     /// Why no bytes select a message.
@@ -130,4 +186,10 @@ impl Tables {
             _ => None,
         }
     }
+}
+
+/// The rule of a protocol without any: the server is at one of its ports. There is none where no port is listed.
+fn by_ports(of: &ProtocolDef) -> Vec<Rule> {
+    let port = Rule { side: RuleSide::Either, conditions: vec![Condition::Port(Vec::new())], at: 0 };
+    if of.ports.is_empty() { Vec::new() } else { vec![port] }
 }

@@ -344,3 +344,72 @@ fn a_header_whose_form_depends_on_the_state_computes_its_length_and_number() {
     let out = printed(&["--tables", &path, "--json", "decode", "absent.s.client", "0107"]);
     assert!(out.contains("absent, or gives no number") && out.contains("\"severity\":\"error\""), "{out}");
 }
+
+#[test]
+fn a_rule_that_never_decides_is_pointed_out() {
+    let said = |rules: &str| {
+        let text = format!(
+            "protocol rules {{ transport tcp\n ports 7777\n{rules}\n}}\nservice s {{ whole }}\nservice t {{ whole }}\n"
+        );
+        checked("rules", &text).lines().filter(|line| line.contains("rule ")).collect::<Vec<_>>().join("\n")
+    };
+    let idle = "rules:4:1: this rule decides nothing: one before it holds wherever it does";
+    let both =
+        |first: &str, second: &str| said(&format!("recognise {first}\nrecognise {second}\nservice s\nservice t"));
+    assert_eq!(both("client { at 0 \"GE\" }", "client { at 0 \"GET\", length >= 9 }"), idle);
+    assert_eq!(both("at 1 \"ET\"", "client at 0 \"GET\" | \"SET\""), idle);
+    assert_eq!(both("at 0 hex \"40\" mask hex \"c0\"", "client at 0 hex \"47\""), idle);
+    assert_eq!(both("length >= 3", "server at 0 \"GET\""), idle);
+    assert_eq!(both("port 1, 7777", "port"), idle);
+    for (first, second) in [
+        ("client { at 0 \"GET\" }", "client { at 0 \"GE\" }"),
+        ("client { at 0 \"GE\" }", "server { at 0 \"GET\" }"),
+        ("at 0 hex \"47\"", "at 0 hex \"47\" mask hex \"c0\""),
+        ("at 1 \"ET\"", "at 0 \"GET\" | \"PUT\""),
+        ("port 1", "port 1, 2"),
+        ("fits", "length >= 3"),
+    ] {
+        assert_eq!(both(first, second), "", "{first}, {second}");
+    }
+    let services = "service s when client { at 0 \"GE\" }\nservice t when client { at 0 \"GET\" }";
+    assert_eq!(said(services), "rules:4:9: this service is never taken: the rule of `s` holds wherever this one does");
+}
+
+#[test]
+fn two_protocols_that_are_checked_together_must_not_take_each_others_connections() {
+    let said = |first: &str, second: &str| {
+        let write = |name: &str, rule: &str| {
+            let path = format!("{}/{name}.table", env!("CARGO_TARGET_TMPDIR"));
+            let text = format!(
+                "protocol {name} {{ transport tcp\n ports 7777\n{rule}\n}}\nservice s {{ whole }}\nmessage s both any M {{ x: bytes[*]\n example \"00\" {{ \"x\": \"00\" }} }}\n"
+            );
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let out = printed(&["tables", "check", &write("firstone", first), &write("secondone", second)]);
+        out.lines()
+            .find(|line| line.contains("asked first"))
+            .map_or(String::new(), |line| line.rsplit('/').next().unwrap().to_string())
+    };
+    let taken = "`firstone` is asked first, and takes every connection that this rule of `secondone` recognises";
+    assert_eq!(
+        said("recognise at 0 \"AB\"", "recognise client { at 0 \"ABC\", fits }"),
+        format!("secondone.table:3:1: {taken}")
+    );
+    assert_eq!(said("", ""), format!("secondone.table:1:1: {taken}"));
+    assert_eq!(said("recognise { at 0 \"AB\", fits }", "recognise client { at 0 \"ABC\", fits }"), "");
+    assert_eq!(said("recognise at 0 \"AB\"", "recognise at 0 \"AC\""), "");
+}
+
+#[test]
+fn words_that_differ_in_case_alone_are_one_where_case_has_no_meaning() {
+    let text = |any: &str| {
+        format!(
+            "protocol words {{ transport tcp }}\nservice s {{ begins L, selects word{any}, ends \"\\n\" }}\nstruct L {{ word: utf8[to blanks] }}\n\
+                 message s client \"GET\" Get {{}}\nmessage s client \"get\" Got {{}}\n"
+        )
+    };
+    let taken = "`Got` takes the number or text of `Get`, which cannot be recognised any more";
+    assert!(checked("words", &text(" anycase")).contains(taken));
+    assert!(!checked("words_exact", &text("")).contains(taken));
+}

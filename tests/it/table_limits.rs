@@ -193,7 +193,7 @@ fn remarks_name_messages_that_nothing_tests_or_that_take_a_number() {
         said,
         [
             "own:2 `New` has no example: nothing tests it",
-            "own:2 `New` takes the number of `Old`, which cannot be recognised any more"
+            "own:2 `New` takes the number or text of `Old`, which cannot be recognised any more"
         ]
     );
 }

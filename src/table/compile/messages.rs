@@ -95,7 +95,7 @@ impl Compiler<'_> {
             if m.direction == Sender::Both || m.direction == side {
                 match number {
                     Some(number) => self.place_message(service, sender, number, id, at),
-                    None => self.place_word(service, sender, &m.number, id),
+                    None => self.place_word(service, sender, &m.number, id, at),
                 }
             }
         }
@@ -113,15 +113,16 @@ impl Compiler<'_> {
     }
 
     /// Puts a message that a text selects, or no number, in its place.
-    fn place_word(&mut self, service: ServiceId, sender: usize, number: &NumberAst, id: MessageId) {
+    fn place_word(&mut self, service: ServiceId, sender: usize, number: &NumberAst, id: MessageId, at: usize) {
         let Some(service) = self.out.services.get_mut(service.0 as usize) else { return };
         match (number, service.framing.word) {
             (NumberAst::Any, _) => service.others.get_mut(sender).into_iter().for_each(|other| *other = Some(id)),
             (NumberAst::Text(word), Some((_, any_case))) => {
                 let word = if any_case { word.to_ascii_lowercase() } else { word.clone() };
-                service.words.get_mut(sender).into_iter().for_each(|words| {
-                    words.insert(word.clone().into(), id);
-                });
+                let words = service.words.get_mut(sender);
+                if let Some(old) = words.and_then(|words| words.insert(word.into(), id)) {
+                    self.out.replaced.push(ReplacedMessage { old, new: id, file: self.file as u32, at });
+                }
             }
             _ => {}
         }

@@ -85,5 +85,5 @@ impl Compiler<'_> {
 }
 
 fn rule(of: &RuleAst) -> Rule {
-    Rule { side: of.side, conditions: of.conditions.clone() }
+    Rule { side: of.side, conditions: of.conditions.clone(), at: of.at }
 }

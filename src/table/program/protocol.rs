@@ -27,6 +27,8 @@ pub struct Rule {
     pub side: RuleSide,
     /// The conditions.
     pub conditions: Vec<Condition>,
+    /// Where it stands in its file.
+    pub at: usize,
 }
 
 /// A service that a connection may offer.

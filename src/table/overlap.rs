@@ -1,0 +1,50 @@
+//! Rules that say of a connection what another rule says already: whatever satisfies the one satisfies the other, so one of both decides nothing.
+//!
+//! It compares conditions, and looks at no bytes. It knows no protocol.
+
+use super::program::{ProtocolDef, Rule};
+use super::text::{Condition, RuleSide};
+
+/// Whether every connection that satisfies `rule`, of the protocol `of`, satisfies `wider` of the protocol `other` too. What it cannot tell is `false`.
+pub(super) fn implies(rule: &Rule, of: &ProtocolDef, wider: &Rule, other: &ProtocolDef) -> bool {
+    let sides = wider.side == rule.side || wider.side == RuleSide::Either || rule.side == RuleSide::Both;
+    let same = std::ptr::eq(of, other);
+    let ports = |listed: &[u16], own: &[u16]| if listed.is_empty() { own.to_vec() } else { listed.to_vec() };
+    let follows = |wanted: &Condition| match wanted {
+        Condition::Port(listed) => rule.conditions.iter().any(|given| match given {
+            Condition::Port(narrower) => {
+                let all = ports(listed, &other.ports);
+                ports(narrower, &of.ports).iter().all(|port| all.contains(port))
+            }
+            _ => false,
+        }),
+        Condition::Fits => same && rule.conditions.iter().any(|given| matches!(given, Condition::Fits)),
+        _ => rule.conditions.iter().any(|given| follows_from(given, wanted)),
+    };
+    sides && wider.conditions.iter().all(follows)
+}
+
+/// Whether a condition on bytes or their number holds wherever another one does.
+fn follows_from(given: &Condition, wanted: &Condition) -> bool {
+    match (given, wanted) {
+        (Condition::Least(given), Condition::Least(wanted)) => given >= wanted,
+        (Condition::Most(given), Condition::Most(wanted)) => given <= wanted,
+        (Condition::At { place, values, .. }, Condition::Least(wanted)) => {
+            values.iter().all(|value| *place as usize + value.len() >= *wanted as usize)
+        }
+        (Condition::At { place: at, values: given, mask }, Condition::At { place, values, mask: wanted }) => {
+            let Some(skipped) = place.checked_sub(*at).map(|skipped| skipped as usize) else { return false };
+            given.iter().all(|one| values.iter().any(|other| holds_within(one, mask, skipped, other, wanted)))
+        }
+        _ => false,
+    }
+}
+
+/// Whether bytes that begin with `given` have `wanted` from the place `skipped` on. Only the bits of the masks count; an empty mask has all.
+fn holds_within(given: &[u8], mask: &[u8], skipped: usize, wanted: &[u8], wanted_mask: &[u8]) -> bool {
+    let bits = |mask: &[u8], at: usize| mask.get(at).copied().unwrap_or(0xff);
+    wanted.iter().enumerate().all(|(at, byte)| {
+        let (asked, known) = (bits(wanted_mask, at), bits(mask, skipped + at));
+        given.get(skipped + at).is_some_and(|own| asked & known == asked && (own ^ byte) & asked == 0)
+    })
+}
