@@ -78,6 +78,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if let Some(error) = collector.error.take() {
         return Err(fail(error));
     }
+    if let Some(error) = outcome.take_error_of_nothing_read() {
+        return Err(error.into());
+    }
     let file = collector.page.finish(about).map_err(fail)?;
     file.into_inner().map_err(|e| fail(e.into_error()))?.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {

@@ -45,6 +45,10 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
         }
     }
     let (frames, left_out) = (splitter.frames(), splitter.left_out());
+    if frames == 0 && matches!(status, Status::Unreadable) {
+        // Nothing was read that older files are to be replaced with.
+        return Ok(status);
+    }
     let done = splitter.finish().map_err(|e| CliError::File(file_name(&args.output), e))?;
     let mut used = 0;
     for ((file, frames), name) in done.into_iter().zip(&names) {

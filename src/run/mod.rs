@@ -65,6 +65,13 @@ pub struct RunOutcome {
     pub error: Option<RunError>,
 }
 
+impl RunOutcome {
+    /// Takes the error of a run that read no frame. Such a run made nothing that an older file is to be replaced with.
+    pub(crate) fn take_error_of_nothing_read(&mut self) -> Option<RunError> {
+        if self.pipeline.summary().flow.frames == 0 { self.error.take() } else { None }
+    }
+}
+
 /// A run that is ready to begin.
 pub struct CaptureRun {
     read_loop: ReadLoop,

@@ -105,13 +105,23 @@ fn a_failure_leaves_the_old_file_and_no_half_one() {
     let dir = folder("failure");
     let whole = fs::read(dir.join("a.pcapng")).unwrap();
     fs::write(dir.join("cut.pcapng"), &whole[..whole.len() - 5]).unwrap();
-    fs::write(dir.join("old.pcapng"), "old").unwrap();
+    for old in ["old.pcapng", "old.json", "part-00.pcapng"] {
+        fs::write(dir.join(old), "old").unwrap();
+    }
     let before = contents(&dir);
     for words in [
         &["keys", "strip", "cut.pcapng", "-o", "old.pcapng"][..],
         &["keys", "strip", "missing.pcapng", "-o", "old.pcapng"],
         &["keys", "inject", "a.pcapng", "-o", "old.pcapng"],
         &["keys", "strip", "a.pcapng", "-o", "/dev/full"],
+        &["report", "missing.pcapng", "-o", "old.pcapng"],
+        &["report", "old.pcapng", "-o", "new.html"],
+        &["export", "messages", "missing.pcapng", "-o", "old.pcapng"],
+        &["export", "vault", "missing.pcapng", "-o", "old.json"],
+        &["export", "vault", "old.pcapng", "-o", "old.json"],
+        &["export", "files", "missing.pcapng", "-o", "."],
+        &["split", "missing.pcapng", "-o", "."],
+        &["split", "old.pcapng", "-o", "."],
     ] {
         assert_eq!(run(&dir, words).status.code(), Some(1), "{words:?}");
         assert_eq!(contents(&dir), before, "{words:?}");

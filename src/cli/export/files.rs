@@ -47,6 +47,9 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     if let Some(error) = error {
         return Err(fail(error));
     }
+    if let Some(error) = outcome.take_error_of_nothing_read() {
+        return Err(error.into());
+    }
     lists.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {
         return Err(error.into());

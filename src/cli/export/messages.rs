@@ -47,6 +47,9 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     if let Some(error) = packets.error.take() {
         return Err(fail(error));
     }
+    if let Some(error) = outcome.take_error_of_nothing_read() {
+        return Err(error.into());
+    }
     let file = packets.capture.into_inner().into_inner().map_err(|e| fail(e.into_error()))?;
     file.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {

@@ -32,6 +32,9 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     let mut collector =
         VaultCollector { graph: Graph::default(), filter: RecordFilter::new(filter), json, text: Vec::new() };
     let mut outcome = run.into_output(&mut collector);
+    if let Some(error) = outcome.take_error_of_nothing_read() {
+        return Err(error.into());
+    }
     let graph = &collector.graph;
     let written = if dot { write_graph_dot(graph, &mut file) } else { write_graph_json(graph, &mut file) };
     written.and_then(|()| file.commit()).map_err(|error| CliError::File(file_name(&args.output), error))?;
