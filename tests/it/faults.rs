@@ -25,7 +25,7 @@ struct Way {
     fits: fn(&str, &[u8], &[u8]) -> bool,
 }
 
-const WAYS: [Way; 9] = [
+const WAYS: [Way; 11] = [
     Way { words: &["keys", "inject", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
     Way {
         words: &["keys", "strip", "captures/moul/full_dirtsand.pcapng", "-o", "OUT/a"],
@@ -42,6 +42,8 @@ const WAYS: [Way; 9] = [
     },
     Way { words: &["follow", "--all", "IN", "-o", "OUT"], target: "tcp-00002-server.txt", replaces: true, fits: never },
     Way { words: &["export", "vault", "IN", "-o", "OUT/a.json"], target: "a.json", replaces: true, fits: json },
+    Way { words: &["export", "vault", "IN", "-o", "OUT/a.dot"], target: "a.dot", replaces: true, fits: dot },
+    Way { words: &["report", "IN", "--redact", "-o", "OUT/a"], target: "a", replaces: true, fits: page },
     Way { words: &["export", "messages", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: capture },
     Way { words: &["export", "files", "IN", "-o", "OUT"], target: "index.csv", replaces: false, fits: lines },
     Way { words: &["IN", "--json", "--pseudonyms", "OUT/key"], target: "other", replaces: false, fits: key },
@@ -57,6 +59,10 @@ fn page(_: &str, found: &[u8], _: &[u8]) -> bool {
 
 fn json(_: &str, found: &[u8], _: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(found).is_ok()
+}
+
+fn dot(_: &str, found: &[u8], _: &[u8]) -> bool {
+    found.starts_with(b"digraph") && found.ends_with(b"}\n")
 }
 
 /// A capture with fewer packets: each pcapng block is whole and as long as it says. The last packets may be others than in a whole run, since messages

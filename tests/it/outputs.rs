@@ -120,8 +120,8 @@ fn a_failure_leaves_the_old_file_and_no_half_one() {
         &["export", "vault", "missing.pcapng", "-o", "old.json"],
         &["export", "vault", "old.pcapng", "-o", "old.json"],
         &["export", "files", "missing.pcapng", "-o", "."],
-        &["split", "missing.pcapng", "-o", "."],
-        &["split", "old.pcapng", "-o", "."],
+        &["split", "missing.pcapng", "--into", "2", "-o", "."],
+        &["split", "old.pcapng", "--into", "2", "-o", "."],
     ] {
         assert_eq!(run(&dir, words).status.code(), Some(1), "{words:?}");
         assert_eq!(contents(&dir), before, "{words:?}");
