@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+#[cfg(feature = "cli")]
 use std::sync::Mutex;
 
 use crate::captured::escape_lines;
@@ -14,9 +15,11 @@ pub fn say(line: fmt::Arguments<'_>) {
 }
 
 /// Lines that [`say_once`] remembers.
+#[cfg(feature = "cli")]
 const REMEMBERED: usize = 4096;
 
 /// Writes a line as [`say`] does, unless it was written by this before: a command that reads two captures reads its key files and its filter for each.
+#[cfg(feature = "cli")]
 pub fn say_once(line: String) {
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let Ok(mut said) = SAID.lock() else { return };

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io;
 
-use crate::captured::Escaped;
+use crate::captured::{Escaped, is_control};
 
 /// Why a capture could not be read, or not to its end. Its text is one line for people.
 #[derive(Debug)]
@@ -209,5 +209,5 @@ fn one_line(error: &io::Error) -> String {
 
 /// `text` with its control characters replaced, so that an error stays on one line whatever the name of the file is.
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_control(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::captured::Captured;
+use crate::captured::{CONTROL_LEADS, Captured, is_control};
 use crate::digits::{hex, uuid_text};
 use crate::table::{InfoLine, InfoPart, InfoStep, Layout, LayoutId, ReadAs, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
@@ -232,13 +232,12 @@ impl InfoWriter<'_, '_, '_> {
 
 /// Puts spaces in the place of control characters from a place on.
 fn clean(out: &mut String, from: usize) {
-    // Control characters beyond ASCII begin with the byte 0xc2.
-    let special = |byte: u8| byte < b' ' || byte == 0x7f || byte == 0xc2;
+    let special = |byte: u8| byte < b' ' || byte == 0x7f || CONTROL_LEADS.contains(&byte);
     if !out.as_bytes().get(from..).is_some_and(|text| text.iter().any(|byte| special(*byte))) {
         return;
     }
-    if out.get(from..).is_some_and(|text| text.chars().any(char::is_control)) {
-        let text: String = out.split_off(from).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if out.get(from..).is_some_and(|text| text.chars().any(is_control)) {
+        let text: String = out.split_off(from).chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
         out.push_str(&text);
     }
 }

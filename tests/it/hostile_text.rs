@@ -259,3 +259,35 @@ fn what_differs_has_no_control_either() {
         assert_eq!(controls(&out, false) + &controls(&err, false), "", "{form:?}");
     }
 }
+
+/// The values of the tag for Wireshark's info column in the exported packets of a capture.
+fn info_columns(exported: &[u8]) -> Vec<String> {
+    let number = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+    let (mut rest, mut found) = (exported, Vec::new());
+    while !rest.is_empty() {
+        let (kind, length) = (number(rest), number(&rest[4..]));
+        let mut tags = if kind == 6 { &rest[28..] } else { &[] };
+        while tags.len() > 4 && tags[..2] != [0, 0] {
+            let end = 4 + usize::from(tags[2]) * 256 + usize::from(tags[3]);
+            if tags[..2] == [0, 36] {
+                let text = String::from_utf8(tags[4..end].to_vec()).unwrap();
+                found.push(text.trim_end_matches('\0').to_string());
+            }
+            tags = &tags[end..];
+        }
+        rest = &rest[length..];
+    }
+    found
+}
+
+#[test]
+fn what_files_say_about_messages_has_no_control() {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let [exported, page] = ["hostile-text.pcapng", "hostile-text.html"].map(|name| folder.join(name));
+    let (_, err) = printed(&["export", "messages", "-", "-o", exported.to_str().unwrap()], &capture());
+    let columns = info_columns(&std::fs::read(&exported).unwrap());
+    assert!(columns.iter().any(|text| text.contains("forged")), "{columns:?}: {err}");
+    assert!(columns.iter().all(|text| controls(text, false).is_empty()), "{columns:?}");
+    let (_, err) = printed(&["report", "-", "-o", page.to_str().unwrap()], &capture());
+    assert_eq!(controls(&std::fs::read_to_string(&page).unwrap(), true), "", "{err}");
+}

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::tree::Annotations;
+use crate::captured::is_control;
 use crate::facts::Graph;
 use crate::record::{Body, Record};
 use crate::session::{Counts, Transport};
@@ -229,8 +230,8 @@ impl<W: Write> ReportWriter<W> {
 
     /// Adds a row's line. Control characters become spaces.
     fn line(&mut self, text: &str) -> io::Result<()> {
-        match text.contains(char::is_control) {
-            true => self.lines.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c })),
+        match text.contains(is_control) {
+            true => self.lines.extend(text.chars().map(|c| if is_control(c) { ' ' } else { c })),
             false => self.lines.push_str(text),
         }
         self.lines.push('\n');
@@ -277,7 +278,7 @@ fn html(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '{' => out.push_str("&#123;"),
-            c if c.is_control() => out.push('\u{fffd}'),
+            c if is_control(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
