@@ -170,7 +170,7 @@ fn time_of_a_run() -> Duration {
 
 #[test]
 fn ctrl_c_ends_the_wait_for_the_writer_of_a_pipe() {
-    let pipe = std::env::temp_dir().join(format!("moulsniff-pipe-{}", std::process::id()));
+    let pipe = std::env::temp_dir().join(format!("moulsniff-no-writer-{}", std::process::id()));
     let _ = fs::remove_file(&pipe);
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut child = program(&["stats", pipe.to_str().unwrap(), "--json"])
