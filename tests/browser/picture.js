@@ -12,7 +12,16 @@ import puppeteer from 'puppeteer-core';
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const folder = mkdtempSync(path.join(tmpdir(), 'picture-'));
 const file = path.join(folder, 'report.html');
-const words = ['report', 'captures/moul/full_dirtsand.pcapng', '--keys', 'keys/dirtsand.ini', '--no-config', '--quiet', '-o', file];
+const words = [
+  'report',
+  'captures/moul/full_dirtsand.pcapng',
+  '--keys',
+  'keys/dirtsand.ini',
+  '--no-config',
+  '--quiet',
+  '-o',
+  file,
+];
 execFileSync(path.resolve(ROOT, process.env.MOULSNIFF ?? 'target/release/moulsniff'), words, { cwd: ROOT });
 const browser = await puppeteer.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',

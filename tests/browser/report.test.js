@@ -96,7 +96,8 @@ for (const [name, words] of Object.entries(PROTOCOLS)) {
 
 test('the figures are those of stats and sessions', async () => {
   const opened = await open(report('figures', DIRTSAND));
-  const json = (...words) => execFileSync(PROGRAM, [...words, '--no-config', '--quiet'], { cwd: ROOT, encoding: 'utf8' });
+  const json = (...words) =>
+    execFileSync(PROGRAM, [...words, '--no-config', '--quiet'], { cwd: ROOT, encoding: 'utf8' });
   const stats = JSON.parse(json('stats', ...DIRTSAND, '--json'));
   const messages = Object.values(stats.messages).reduce((sum, n) => sum + n, 0);
   const sessions = json('sessions', ...DIRTSAND, '--json')

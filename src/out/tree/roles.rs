@@ -104,8 +104,18 @@ mod tests {
                 let sender = usize::from(def.direction == Sender::Server);
                 evaluator.message(&tables, def.service, sender, &bytes, &mut tree);
                 let Some(fields) = tree.telling() else { continue };
+                let listed: Vec<u32> = fields.map(|(index, _)| index).collect();
+                // A field and what it consists of may have the same facts: then the field alone is listed.
+                let facts = |node: &Node| tables.type_def(node.ty)?.facts.as_ref().map(|facts| format!("{facts:?}"));
+                let told: Vec<String> = listed.iter().filter_map(|index| facts(tree.get(*index)?)).collect();
+                assert!(
+                    tree.nodes().iter().filter_map(facts).all(|one| told.contains(&one)),
+                    "{}",
+                    tables.name(def.name)
+                );
                 let role_of = |node: &Node| roles[node.ty.0 as usize] & (NUMBER | NAME);
-                let mut of_tree: Vec<(u32, u8)> = fields.map(|(index, node)| (index, role_of(node))).collect();
+                let role_at = |index: u32| role_of(tree.get(index).unwrap());
+                let mut of_tree: Vec<(u32, u8)> = listed.iter().map(|index| (*index, role_at(*index))).collect();
                 let mut of_walk = Vec::new();
                 walk(tree.nodes(), &roles, &mut |index, node, _| of_walk.push((index, role_of(node))));
                 of_tree.retain(|found| found.1 != 0);
