@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Access, create_beside, unfinished};
 
-/// A file for bytes that wait. It is removed when it is dropped, and by [`remove_unfinished`](super::remove_unfinished).
+/// A file for bytes that wait. It is removed when it is dropped, and by [`exit_without_unfinished`](super::exit_without_unfinished).
 #[derive(Debug)]
 pub struct Spool {
     path: PathBuf,
