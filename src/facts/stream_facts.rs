@@ -85,7 +85,7 @@ impl StreamFacts {
     pub(super) fn new(group: u64, record: &Record<'_>, ties_only: bool) -> Self {
         let ends = record.ends();
         let id = (record.transport, record.stream);
-        let mut story = Story { off: ties_only, ..Story::default() };
+        let mut story = Story::new(ties_only);
         if record.transport == Transport::Tcp {
             let text = format!("connect to {} {}", record.service, ends.server);
             story.tell(StoryLine { text, ..line_of(id, record) });
@@ -245,6 +245,7 @@ impl StreamFacts {
         if refused {
             let name = seen.tables.message(asked.id).map_or("", |def| seen.tables.name(def.name));
             let line = self.asked_line(reply.record, name, asked, outcome);
+            self.story.trouble(&line);
             keep_trouble(&mut self.refusals, line);
         }
         if let Some(at) = self.places.iter().position(|place| place.pending && place.record == reply.record) {
@@ -284,6 +285,7 @@ impl StreamFacts {
             let outcome = StoryOutcome::Unanswered(waited);
             self.story.outcome(request, outcome.clone());
             let line = self.asked_line(request, message, asked, outcome);
+            self.story.trouble(&line);
             keep_trouble(&mut self.unanswered, line);
         }
         self.settle_claims(request, true)
