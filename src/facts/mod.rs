@@ -5,6 +5,7 @@
 
 mod bytes;
 mod chat;
+mod client_session;
 mod clients;
 mod counters;
 mod files;
@@ -31,6 +32,7 @@ mod world;
 
 pub use bytes::{ByteCounts, StreamSummary};
 pub use chat::{Chat, ChatLine, ChatParty};
+pub use client_session::ClientSession;
 pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
 #[cfg(feature = "cli")]
 pub use graph::{Graph, GraphEdge, GraphField, GraphKey, GraphNode};
@@ -45,7 +47,7 @@ pub use requests::{LastReply, RequestCounts, SlowestRequest, Waiting};
 pub use session_map::SessionMap;
 pub use session_stream::{SessionStream, TiedBy, TransportStream};
 pub use session_values::{Identity, IdentityValue, Place};
-pub use sessions::{ClientSession, Sessions};
+pub use sessions::Sessions;
 pub use stats::Stats;
 pub use story::{LastMessage, StoryLine, StoryOutcome};
 pub use world::World;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::capture::Moment;
 use crate::record::{Counts, EndedBy, RoundTrips};
-use crate::session::{Learned, LearnedValue, Transport};
+use crate::session::{Learned, LearnedValue, Side, Transport};
 
 /// A stream of either transport.
 pub type TransportStream = (Transport, u32);
@@ -26,6 +26,8 @@ pub struct SessionStream {
     pub end: Moment,
     /// How it ended.
     pub how: EndedBy,
+    /// The side that closed or reset it, if one did.
+    pub closed_by: Option<Side>,
     /// Messages of the client and of the server.
     pub messages: [u64; 2],
     /// Bytes of both directions.

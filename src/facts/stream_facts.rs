@@ -58,6 +58,8 @@ pub(super) struct StreamFacts {
     /// The name of the place that the stream is about.
     pub(super) place_name: Option<String>,
     pub(super) requests: RequestCounts,
+    /// The request that waited longest for its reply.
+    pub(super) slowest: Option<StoryLine>,
     pub(super) problems: ProblemCounts,
     pub(super) story: Story,
     /// Requests that were refused, and messages that refuse without having been asked.
@@ -69,6 +71,8 @@ pub(super) struct StreamFacts {
     service: String,
     ends: Ends,
     how: EndedBy,
+    /// The side that ended it first, and in which frame.
+    closed_by: Option<(u64, Side)>,
     messages: [u64; 2],
     bytes: Counts,
     round_trips: RoundTrips,
@@ -105,6 +109,7 @@ impl StreamFacts {
             places: Vec::new(),
             place_name: None,
             requests: RequestCounts::default(),
+            slowest: None,
             problems: ProblemCounts::default(),
             story,
             refusals: Vec::new(),
@@ -114,6 +119,7 @@ impl StreamFacts {
             service: record.service.to_string(),
             ends,
             how: EndedBy::Open,
+            closed_by: None,
             messages: [0; 2],
             bytes: Counts::default(),
             round_trips: RoundTrips::default(),
@@ -219,6 +225,10 @@ impl StreamFacts {
     }
 
     fn remember_last(&mut self, record: &Record<'_>, message: &Message<'_>) {
+        // Where bytes were lost, messages are found late.
+        if self.last_message.as_ref().is_some_and(|last| last.at.frame > record.at.frame) {
+            return;
+        }
         let mut name = self.last_message.take().map(|last| last.message).unwrap_or_default();
         name.clear();
         name.push_str(message.name.raw());
@@ -242,11 +252,17 @@ impl StreamFacts {
             None => StoryOutcome::Answered(reply.nanos),
         };
         self.story.outcome(reply.record, outcome.clone());
-        if refused {
+        let slowest = self.requests.slowest.is_some_and(|slowest| slowest.record == reply.record);
+        if refused || slowest && !self.ties_only {
             let name = seen.tables.message(asked.id).map_or("", |def| seen.tables.name(def.name));
             let line = self.asked_line(reply.record, name, asked, outcome);
-            self.story.trouble(&line);
-            keep_trouble(&mut self.refusals, line);
+            if slowest {
+                self.slowest = Some(line.clone());
+            }
+            if refused {
+                self.story.trouble(&line);
+                keep_trouble(&mut self.refusals, line);
+            }
         }
         if let Some(at) = self.places.iter().position(|place| place.pending && place.record == reply.record) {
             self.settle(at, seen.record.at, known.refusal.is_none());
@@ -334,7 +350,11 @@ impl StreamFacts {
             let text = format!("{} connection reset", record.service);
             self.story.tell(StoryLine { text, ..line_of(self.id, record) });
         }
-        let from = record.from;
+        let (from, frame) = (record.from, record.at.frame);
+        let ends = matches!(how, EndedBy::Fin | EndedBy::Reset);
+        if ends && self.closed_by.is_none_or(|(first, _)| frame < first) {
+            self.closed_by = Some((frame, from));
+        }
         self.bytes.add(counts);
         if self.how == EndedBy::Open || from == Side::Server {
             self.how = how;
@@ -366,6 +386,7 @@ impl StreamFacts {
             start: self.first,
             end: self.last,
             how: self.how,
+            closed_by: self.closed_by.map(|(_, side)| side),
             messages: self.messages,
             bytes: self.bytes,
             round_trips: self.round_trips,

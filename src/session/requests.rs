@@ -18,6 +18,9 @@ const SPAN: usize = 8;
 /// How many requests with the same exact key a search looks at, latest first. In real traffic few wait at once; the bound keeps hostile traffic cheap.
 const LOOK: usize = 64;
 
+/// Replies that are remembered whose requests were not read yet.
+const EARLY: usize = 256;
+
 /// What a request and its reply have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestKey {
@@ -84,6 +87,15 @@ impl Request {
     }
 }
 
+/// A reply that came before the request that it answers: where bytes were lost, requests are read late.
+#[derive(Debug)]
+struct EarlyReply {
+    from: Side,
+    answers: Vec<MessageId>,
+    key: RequestKey,
+    frame: u64,
+}
+
 /// A remembered request, and the one before it with the same exact key.
 #[derive(Debug)]
 struct OpenRequest {
@@ -115,6 +127,8 @@ pub struct Requests {
     reported: [u64; 2],
     /// Whether a side sends no more.
     ended: [bool; 2],
+    /// Replies whose requests were not read yet, the latest [`EARLY`].
+    early: VecDeque<EarlyReply>,
 }
 
 impl Requests {
@@ -148,6 +162,8 @@ impl Requests {
             }
         }
         let before = self.latest.insert(request.key.exact, serial);
+        let answered = request.answered || self.take_early(&request);
+        let request = Request { answered, ..request };
         self.open.push_back(Some(OpenRequest { request, before }));
         self.waiting += 1;
         while self.waiting > self.limit || self.open.len() > self.limit.saturating_mul(SPAN) {
@@ -166,11 +182,38 @@ impl Requests {
     pub fn answer(&mut self, answer: &Answer<'_>) -> Option<Reply> {
         let serial = match answer.key == RequestKey::NONE {
             true => self.next_in_queue(answer)?,
-            false => self.find(answer.from, answer.answers, &answer.key)?.0,
+            false => match self.find(answer.from, answer.answers, &answer.key) {
+                Some((serial, _)) => serial,
+                None => return self.keep_early(answer),
+            },
         };
         let open = self.open.get_mut(serial.checked_sub(self.first)? as usize)?.as_mut()?;
         open.request.answered |= !answer.partial;
         Some(open.request.reply(answer.at))
+    }
+
+    /// Remembers a reply whose request was not read yet. There is no request to name.
+    fn keep_early(&mut self, answer: &Answer<'_>) -> Option<Reply> {
+        if !answer.partial && !answer.answers.is_empty() {
+            self.early.truncate(EARLY - 1);
+            let Answer { from, key, at, .. } = *answer;
+            self.early.push_front(EarlyReply { from, answers: answer.answers.to_vec(), key, frame: at.frame });
+        }
+        None
+    }
+
+    /// Whether a reply to a request came before the request was read, in a later frame than the request's. It is forgotten then.
+    fn take_early(&mut self, request: &Request) -> bool {
+        let answers = |reply: &EarlyReply| {
+            reply.from != request.from
+                && reply.frame >= request.at.frame
+                && reply.answers.contains(&request.message)
+                && request.key.fits(&reply.key)
+        };
+        // Mostly requests are read in order, behind all replies that came before them.
+        let may = self.early.front().is_some_and(|latest| latest.frame >= request.at.frame);
+        let found = if may { self.early.iter().position(answers) } else { None };
+        found.and_then(|place| self.early.remove(place)).is_some()
     }
 
     /// The oldest request without a transaction that a message may answer. It leaves the queue unless more replies follow.
@@ -294,12 +337,14 @@ impl Requests {
         self.first += self.open.len() as u64;
         (self.open, self.latest, self.waiting) = (VecDeque::new(), HashMap::new(), 0);
         self.queues = Default::default();
+        self.early = VecDeque::new();
     }
 
     /// Memory that the remembered requests take, in bytes and roughly.
     pub fn held(&self) -> usize {
         let queues: usize = self.queues.iter().map(VecDeque::capacity).sum();
         queues * size_of::<u64>()
+            + self.early.capacity() * size_of::<EarlyReply>()
             + self.open.capacity() * size_of::<Option<OpenRequest>>()
             + self.latest.capacity() * (size_of::<(u64, u64)>() + 1)
     }
@@ -361,123 +406,5 @@ pub fn transaction_key(tables: &Tables, tree: &Tree, captured: &[u8]) -> Option<
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    const ASK: MessageId = MessageId(0);
-    const OTHER: MessageId = MessageId(1);
-
-    /// The client asks, in the frame of the record's number.
-    fn ask(requests: &mut Requests, record: u64, key: RequestKey) {
-        let request = Request { message: ASK, from: Side::Client, key, record, at: frame(record), answered: false };
-        requests.remember(request);
-    }
-
-    fn answered(requests: &mut Requests, key: RequestKey) -> Option<u64> {
-        reply(requests, key, false)
-    }
-
-    fn reply(requests: &mut Requests, key: RequestKey, partial: bool) -> Option<u64> {
-        let answer = Answer { from: Side::Server, answers: &[ASK], key, at: Moment::default(), partial };
-        requests.answer(&answer).map(|reply| reply.record)
-    }
-
-    fn frame(frame: u64) -> Moment {
-        Moment { frame, ..Moment::default() }
-    }
-
-    fn room_for(limit: usize) -> Requests {
-        Requests { limit, ..Requests::default() }
-    }
-
-    #[test]
-    fn the_latest_request_with_the_same_transaction_is_answered() {
-        let mut requests = room_for(8);
-        ask(&mut requests, 1, RequestKey::of(7));
-        ask(&mut requests, 2, RequestKey::of(8));
-        ask(&mut requests, 3, RequestKey::of(7));
-        assert_eq!(answered(&mut requests, RequestKey::of(7)), Some(3));
-        assert_eq!(answered(&mut requests, RequestKey::of(8)), Some(2));
-        assert_eq!(answered(&mut requests, RequestKey::of(9)), None);
-        assert_eq!(requests.unanswered(0).map(|r| r.record).collect::<Vec<_>>(), [1]);
-    }
-
-    #[test]
-    fn neither_another_message_nor_the_same_side_answers() {
-        let mut requests = room_for(8);
-        ask(&mut requests, 1, RequestKey::of(7));
-        assert!(requests.find(Side::Server, &[OTHER], &RequestKey::of(7)).is_none());
-        assert!(requests.find(Side::Client, &[ASK], &RequestKey::of(7)).is_none());
-    }
-
-    #[test]
-    fn what_only_one_side_says_need_not_agree() {
-        let mut requests = room_for(8);
-        let key = |loose| RequestKey { exact: 1, loose };
-        ask(&mut requests, 1, key([Some(5), None]));
-        assert_eq!(answered(&mut requests, key([None, Some(3)])), Some(1));
-        assert_eq!(answered(&mut requests, key([Some(6), None])), None);
-    }
-
-    #[test]
-    fn a_removed_request_leaves_those_around_it() {
-        for remove in 1..=3 {
-            let mut requests = room_for(8);
-            (1..=3).for_each(|record| ask(&mut requests, record, RequestKey::of(7)));
-            requests.remove(remove - 1);
-            let left: Vec<u64> = requests.with_key(7).map(|(_, r)| r.record).collect();
-            assert_eq!(left, (1..=3).rev().filter(|r| *r != remove).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn without_a_transaction_the_oldest_request_is_answered_and_only_once() {
-        let mut requests = room_for(8);
-        (1..=3).for_each(|record| ask(&mut requests, record, RequestKey::NONE));
-        ask(&mut requests, 4, RequestKey::of(7));
-        let mut next = || answered(&mut requests, RequestKey::NONE);
-        assert_eq!([next(), next(), next(), next()], [Some(1), Some(2), Some(3), None]);
-    }
-
-    #[test]
-    fn a_request_is_answered_by_its_last_part() {
-        for key in [RequestKey::NONE, RequestKey::of(7)] {
-            let mut requests = room_for(8);
-            ask(&mut requests, 1, key);
-            assert_eq!([reply(&mut requests, key, true), reply(&mut requests, key, true)], [Some(1); 2]);
-            assert_eq!(requests.unanswered(0).count(), 1, "only parts came");
-            assert_eq!(reply(&mut requests, key, false), Some(1));
-            assert_eq!(requests.unanswered(0).count(), 0);
-        }
-    }
-
-    #[test]
-    fn lost_bytes_of_the_other_side_may_have_been_replies() {
-        let mut requests = room_for(8);
-        ask(&mut requests, 1, RequestKey::NONE);
-        requests.lose_replies(Side::Client, frame(1));
-        assert_eq!(answered(&mut requests, RequestKey::NONE), Some(1), "the side that asked lost bytes");
-        ask(&mut requests, 2, RequestKey::NONE);
-        requests.lose_replies(Side::Server, frame(3));
-        ask(&mut requests, 3, RequestKey::NONE);
-        assert_eq!(answered(&mut requests, RequestKey::NONE), Some(3));
-    }
-
-    #[test]
-    fn memory_is_bounded_whatever_is_asked_and_answered() {
-        let mut requests = room_for(64);
-        ask(&mut requests, 0, RequestKey::of(u64::MAX));
-        for record in 1..100_000 {
-            ask(&mut requests, record, RequestKey::of(record));
-            let (serial, _) = requests.find(Side::Server, &[ASK], &RequestKey::of(record)).unwrap();
-            requests.remove(serial);
-        }
-        assert!(requests.held() < 128 << 10, "{} bytes", requests.held());
-        for record in 0..100_000 {
-            ask(&mut requests, record, RequestKey::of(record % 3));
-        }
-        assert!(requests.held() < 128 << 10, "{} bytes", requests.held());
-        assert_eq!(requests.unanswered(0).count(), 64);
-    }
-}
+#[path = "requests_tests.rs"]
+mod tests;

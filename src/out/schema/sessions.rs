@@ -68,6 +68,7 @@ fn stream() -> Value {
         "properties": {
             "transport": { "enum": ["tcp", "udp"] }, "stream": count, "service": text, "server": text, "client": text,
             "start": time, "end": time, "how": { "enum": ["fin", "reset", "open", "timeout", "given_up"] },
+            "closed_by": { "enum": ["client", "server"] },
             "round_trip_ms": { "$ref": "#/$defs/round_trips" },
             "messages": { "type": "object", "required": ["client", "server"],
                           "properties": { "client": count, "server": count }, "additionalProperties": false },

@@ -118,6 +118,9 @@ fn json_stream(stream: &SessionStream, o: &mut JsonObject<'_>) {
     o.time("start", stream.start.time);
     o.time("end", stream.end.time);
     o.text("how", stream.how.word());
+    if let Some(side) = stream.closed_by {
+        o.text("closed_by", side.word());
+    }
     json_round_trips(&stream.round_trips, o);
     o.counts("messages", [("client", client), ("server", server)]);
     if let Some(mean) = stream.mean_acknowledgement() {

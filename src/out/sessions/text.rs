@@ -6,9 +6,9 @@ use super::{earlier, identity_text, place_name, time_text, who_text};
 use crate::capture::Time;
 use crate::captured::escape;
 use crate::digits::milliseconds;
-use crate::facts::{ClientSession, StoryLine, StoryOutcome, TiedBy};
-use crate::record::EndedBy;
-use crate::session::{Learned, LearnedValue, Transport};
+use crate::facts::{ClientSession, SessionStream, StoryLine, StoryOutcome, TiedBy};
+use crate::record::{Counts, EndedBy};
+use crate::session::{Learned, LearnedValue, Side, Transport};
 use crate::tree::ProblemCounts;
 
 /// Refused requests and unanswered ones that are printed, of either kind.
@@ -36,24 +36,9 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
         let _ = writeln!(out, "  {label:<8}  {}  {from} to {until}", escape(&name));
         label = "";
     }
-    let requests = &session.requests;
-    let _ = write!(
-        out,
-        "  requests  {} sent, {} answered, {} refused, {} unanswered",
-        requests.sent, requests.answered, requests.refused, requests.unanswered
-    );
-    if let (Some(half), Some(most), Some(max)) =
-        (requests.latency.percentile(50), requests.latency.percentile(95), requests.latency.max())
-    {
-        let [half, most, max] = [half, most, max].map(milliseconds);
-        let _ = write!(out, "; p50 {half} ms, p95 {most} ms, max {max} ms");
-    }
-    out.push('\n');
-    troubles_text("stuck", &session.unanswered, session.requests.unanswered, out);
-    troubles_text("refused", &session.refusals, session.requests.refused, out);
-    if session.forgotten > 0 {
-        let _ = writeln!(out, "            of {} more it is not known: too many waited", session.forgotten);
-    }
+    requests_text(session, out);
+    troubles_text("stuck", session, out);
+    troubles_text("refused", session, out);
     network_text(session, out);
     if session.problems != ProblemCounts::default() {
         let _ = writeln!(out, "  problems  {}", session.problems);
@@ -62,6 +47,27 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
     last_text(session, out);
     if story {
         story_text(session, out);
+    }
+    out.push('\n');
+}
+
+/// What became of a session's requests.
+fn requests_text(session: &ClientSession, out: &mut String) {
+    let requests = &session.requests;
+    let _ = write!(
+        out,
+        "  requests  {} sent, {} answered, {} refused, {} unanswered",
+        requests.sent, requests.answered, requests.refused, requests.unanswered
+    );
+    let unknown = requests.sent.saturating_sub(requests.answered + requests.unanswered);
+    if unknown > 0 {
+        let _ = write!(out, ", {unknown} not known");
+    }
+    if let (Some(half), Some(most), Some(max)) =
+        (requests.latency.percentile(50), requests.latency.percentile(95), requests.latency.max())
+    {
+        let [half, most, max] = [half, most, max].map(milliseconds);
+        let _ = write!(out, "; p50 {half} ms, p95 {most} ms, max {max} ms");
     }
     out.push('\n');
 }
@@ -83,8 +89,9 @@ fn streams_text(session: &ClientSession, out: &mut String) {
             transport.word(),
             escape(&stream.service),
             stream.server,
-            how_text(stream.how)
+            how_text(stream)
         );
+        unread_text(stream, out);
         if let Some(mean) = stream.mean_acknowledgement() {
             let (again, count) = (stream.sent_again, stream.acknowledged.0);
             let lost = stream.lost().map_or(String::new(), |lost| format!("{lost} lost, "));
@@ -137,16 +144,19 @@ fn story_text(session: &ClientSession, out: &mut String) {
     let width = session.story.iter().map(|line| line.record.to_string().len()).max().unwrap_or(0);
     for line in &session.story {
         let _ = write!(out, "    {}  #{:<width$}  ", clock_text(line.at.time), line.record);
-        line_text(line, out);
+        line_text(line, session, out);
     }
 }
 
 /// Requests that got no reply, or a refusal.
-fn troubles_text(label: &str, lines: &[StoryLine], all: u64, out: &mut String) {
-    let mut label = label;
+fn troubles_text(label: &str, session: &ClientSession, out: &mut String) {
+    let (lines, all, mut label) = match label {
+        "stuck" => (&session.unanswered, session.requests.unanswered, label),
+        _ => (&session.refusals, session.requests.refused, label),
+    };
     for line in lines.iter().take(TROUBLES) {
         let _ = write!(out, "  {label:<8}  #{} {}  ", line.record, escape(&line.message));
-        line_text(line, out);
+        line_text(line, session, out);
         label = "";
     }
     let told = lines.len().min(TROUBLES) as u64;
@@ -156,7 +166,7 @@ fn troubles_text(label: &str, lines: &[StoryLine], all: u64, out: &mut String) {
 }
 
 /// What a step is about, and its outcome.
-fn line_text(line: &StoryLine, out: &mut String) {
+fn line_text(line: &StoryLine, session: &ClientSession, out: &mut String) {
     out.push_str(&escape(if line.text.is_empty() { &line.message } else { &line.text }));
     if line.times > 1 {
         let _ = write!(out, " (and {} more)", line.times - 1);
@@ -169,10 +179,21 @@ fn line_text(line: &StoryLine, out: &mut String) {
             let why = if why.is_empty() { String::new() } else { format!(", {}", escape(why)) };
             write!(out, ": REFUSED{why}{after}")
         }
-        StoryOutcome::Unanswered(0) => write!(out, ": NEVER ANSWERED, the capture ends with it"),
-        StoryOutcome::Unanswered(nanos) => write!(out, ": NEVER ANSWERED, in {}", length_text(*nanos)),
+        StoryOutcome::Unanswered(nanos) => write!(out, ": NEVER ANSWERED, {}", until_text(line, *nanos, session)),
     };
     out.push('\n');
+}
+
+/// Until when a request waited: until one side closed its connection, or until the capture's end.
+fn until_text(line: &StoryLine, nanos: i64, session: &ClientSession) -> String {
+    let stream = session.streams.iter().find(|stream| stream.id == line.stream);
+    let what = match stream {
+        Some(stream) if matches!(stream.how, EndedBy::Fin | EndedBy::Reset) => format!("{} ", how_text(stream)),
+        _ if nanos == 0 => return "the capture ends with it".to_string(),
+        _ => "in ".to_string(),
+    };
+    let after = if what == "in " { "" } else { "after " };
+    format!("{what}{after}{}", length_text(nanos))
 }
 
 /// A length of time, in a unit that says something.
@@ -204,28 +225,52 @@ fn network_text(session: &ClientSession, out: &mut String) {
     } else {
         let _ = writeln!(out, "  network   {}, from where it was captured", parts.join(", "));
     }
+    slowest_text(session, out);
+}
+
+/// The request that waited longest, and how much of that the network took.
+fn slowest_text(session: &ClientSession, out: &mut String) {
     let Some(slowest) = session.requests.slowest else { return };
+    let _ = write!(out, "  slowest   #{}", slowest.record);
+    if let Some(line) = &session.slowest {
+        let text = if line.text.is_empty() { String::new() } else { format!("  {}", escape(&line.text)) };
+        let _ = write!(out, " {}{text}", escape(&line.message));
+    }
     let whole = milliseconds(slowest.nanos);
     let _ = match slowest.network {
         Some(network) => writeln!(
             out,
-            "  slowest   record {}: {whole} ms, of which the network took {} and the server {}",
-            slowest.record,
+            ": {whole} ms, of which the network took {} and the server {}",
             milliseconds(network),
             milliseconds(slowest.nanos - network)
         ),
-        None => writeln!(out, "  slowest   record {}: {whole} ms", slowest.record),
+        None => writeln!(out, ": {whole} ms"),
     };
 }
 
 /// How a stream ended, for people.
-fn how_text(how: EndedBy) -> &'static str {
-    match how {
-        EndedBy::Fin => "closed",
-        EndedBy::Reset => "reset",
-        EndedBy::Open => "open at the capture's end",
-        EndedBy::Timeout => "fell silent",
-        EndedBy::GivenUp => "given up, too many streams",
+fn how_text(stream: &SessionStream) -> &'static str {
+    match (stream.how, stream.closed_by) {
+        (EndedBy::Fin, Some(Side::Client)) => "closed by the client",
+        (EndedBy::Fin, Some(Side::Server)) => "closed by the server",
+        (EndedBy::Fin, None) => "closed",
+        (EndedBy::Reset, Some(Side::Client)) => "reset by the client",
+        (EndedBy::Reset, Some(Side::Server)) => "reset by the server",
+        (EndedBy::Reset, None) => "reset",
+        (EndedBy::Open, _) => "open at the capture's end",
+        (EndedBy::Timeout, _) => "fell silent",
+        (EndedBy::GivenUp, _) => "given up, too many streams",
+    }
+}
+
+/// Bytes of a stream that were not captured or could not be read: what was in them is not known.
+fn unread_text(stream: &SessionStream, out: &mut String) {
+    let Counts { undecoded, closed, lost, .. } = stream.bytes;
+    let parts = [(lost, "never captured"), (undecoded, "not understood"), (closed, "not opened by any key")];
+    let parts: Vec<String> =
+        parts.iter().filter(|(bytes, _)| *bytes > 0).map(|(bytes, what)| format!("{bytes} bytes {what}")).collect();
+    if !parts.is_empty() {
+        let _ = writeln!(out, "            {}", parts.join(", "));
     }
 }
 

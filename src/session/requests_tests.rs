@@ -1,0 +1,139 @@
+//! Tests of requests that wait for their replies.
+
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+const ASK: MessageId = MessageId(0);
+const OTHER: MessageId = MessageId(1);
+
+/// The client asks, in the frame of the record's number.
+fn ask(requests: &mut Requests, record: u64, key: RequestKey) {
+    let request = Request { message: ASK, from: Side::Client, key, record, at: frame(record), answered: false };
+    requests.remember(request);
+}
+
+fn answered(requests: &mut Requests, key: RequestKey) -> Option<u64> {
+    reply(requests, key, false)
+}
+
+fn reply(requests: &mut Requests, key: RequestKey, partial: bool) -> Option<u64> {
+    let answer = Answer { from: Side::Server, answers: &[ASK], key, at: Moment::default(), partial };
+    requests.answer(&answer).map(|reply| reply.record)
+}
+
+fn frame(frame: u64) -> Moment {
+    Moment { frame, ..Moment::default() }
+}
+
+fn room_for(limit: usize) -> Requests {
+    Requests { limit, ..Requests::default() }
+}
+
+#[test]
+fn the_latest_request_with_the_same_transaction_is_answered() {
+    let mut requests = room_for(8);
+    ask(&mut requests, 1, RequestKey::of(7));
+    ask(&mut requests, 2, RequestKey::of(8));
+    ask(&mut requests, 3, RequestKey::of(7));
+    assert_eq!(answered(&mut requests, RequestKey::of(7)), Some(3));
+    assert_eq!(answered(&mut requests, RequestKey::of(8)), Some(2));
+    assert_eq!(answered(&mut requests, RequestKey::of(9)), None);
+    assert_eq!(requests.unanswered(0).map(|r| r.record).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn neither_another_message_nor_the_same_side_answers() {
+    let mut requests = room_for(8);
+    ask(&mut requests, 1, RequestKey::of(7));
+    assert!(requests.find(Side::Server, &[OTHER], &RequestKey::of(7)).is_none());
+    assert!(requests.find(Side::Client, &[ASK], &RequestKey::of(7)).is_none());
+}
+
+#[test]
+fn what_only_one_side_says_need_not_agree() {
+    let mut requests = room_for(8);
+    let key = |loose| RequestKey { exact: 1, loose };
+    ask(&mut requests, 1, key([Some(5), None]));
+    assert_eq!(answered(&mut requests, key([None, Some(3)])), Some(1));
+    assert_eq!(answered(&mut requests, key([Some(6), None])), None);
+}
+
+#[test]
+fn a_removed_request_leaves_those_around_it() {
+    for remove in 1..=3 {
+        let mut requests = room_for(8);
+        (1..=3).for_each(|record| ask(&mut requests, record, RequestKey::of(7)));
+        requests.remove(remove - 1);
+        let left: Vec<u64> = requests.with_key(7).map(|(_, r)| r.record).collect();
+        assert_eq!(left, (1..=3).rev().filter(|r| *r != remove).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn without_a_transaction_the_oldest_request_is_answered_and_only_once() {
+    let mut requests = room_for(8);
+    (1..=3).for_each(|record| ask(&mut requests, record, RequestKey::NONE));
+    ask(&mut requests, 4, RequestKey::of(7));
+    let mut next = || answered(&mut requests, RequestKey::NONE);
+    assert_eq!([next(), next(), next(), next()], [Some(1), Some(2), Some(3), None]);
+}
+
+#[test]
+fn a_request_is_answered_by_its_last_part() {
+    for key in [RequestKey::NONE, RequestKey::of(7)] {
+        let mut requests = room_for(8);
+        ask(&mut requests, 1, key);
+        assert_eq!([reply(&mut requests, key, true), reply(&mut requests, key, true)], [Some(1); 2]);
+        assert_eq!(requests.unanswered(0).count(), 1, "only parts came");
+        assert_eq!(reply(&mut requests, key, false), Some(1));
+        assert_eq!(requests.unanswered(0).count(), 0);
+    }
+}
+
+#[test]
+fn lost_bytes_of_the_other_side_may_have_been_replies() {
+    let mut requests = room_for(8);
+    ask(&mut requests, 1, RequestKey::NONE);
+    requests.lose_replies(Side::Client, frame(1));
+    assert_eq!(answered(&mut requests, RequestKey::NONE), Some(1), "the side that asked lost bytes");
+    ask(&mut requests, 2, RequestKey::NONE);
+    requests.lose_replies(Side::Server, frame(3));
+    ask(&mut requests, 3, RequestKey::NONE);
+    assert_eq!(answered(&mut requests, RequestKey::NONE), Some(3));
+}
+
+#[test]
+fn a_request_that_is_read_behind_its_reply_is_not_unanswered() {
+    let mut requests = room_for(8);
+    let answer = |key, at| Answer { from: Side::Server, answers: &[ASK], key: RequestKey::of(key), at, partial: false };
+    assert!(requests.answer(&answer(7, frame(5))).is_none(), "the request was not read yet");
+    ask(&mut requests, 6, RequestKey::of(7));
+    assert_eq!(requests.unanswered(0).count(), 1, "the reply came before this request");
+    ask(&mut requests, 4, RequestKey::of(8));
+    assert_eq!(requests.unanswered(0).count(), 2, "the reply was for another request");
+    ask(&mut requests, 4, RequestKey::of(7));
+    assert_eq!(requests.unanswered(0).count(), 2);
+    ask(&mut requests, 4, RequestKey::of(7));
+    assert_eq!(requests.unanswered(0).count(), 3, "one reply answers one request");
+    for frames in 0..100_000 {
+        let _ = requests.answer(&answer(frames + 100, frame(frames)));
+    }
+    assert!(requests.held() < 64 << 10, "{} bytes", requests.held());
+}
+
+#[test]
+fn memory_is_bounded_whatever_is_asked_and_answered() {
+    let mut requests = room_for(64);
+    ask(&mut requests, 0, RequestKey::of(u64::MAX));
+    for record in 1..100_000 {
+        ask(&mut requests, record, RequestKey::of(record));
+        let (serial, _) = requests.find(Side::Server, &[ASK], &RequestKey::of(record)).unwrap();
+        requests.remove(serial);
+    }
+    assert!(requests.held() < 128 << 10, "{} bytes", requests.held());
+    for record in 0..100_000 {
+        ask(&mut requests, record, RequestKey::of(record % 3));
+    }
+    assert!(requests.held() < 128 << 10, "{} bytes", requests.held());
+    assert_eq!(requests.unanswered(0).count(), 64);
+}
