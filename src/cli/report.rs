@@ -9,7 +9,7 @@ use super::args::ReportArgs;
 use super::error::{CliError, Status};
 use super::files;
 use super::plan::Plan;
-use crate::facts::{ClientSession, Graph, InfoSource, Sessions, definition, refused, write_info};
+use crate::facts::{ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info};
 use crate::filter::Filter;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::report::{About, ReportOptions, ReportSession, ReportWriter, RowFacts};
@@ -61,6 +61,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         names: Annotator::default(),
         store: AnnotationStore::default(),
         info: String::new(),
+        last_replies: LastReplies::default(),
         keys: BTreeSet::new(),
         redact,
         error: None,
@@ -105,7 +106,10 @@ fn described(session: &ClientSession) -> ReportSession {
     let title = named.unwrap_or_else(|| session.client.to_string());
     let detail = rest.into_iter().filter(|name| *name != title).collect::<Vec<_>>().join(", ");
     let places = session.places.iter().filter_map(|place| Some((place.record, place.name.clone()?))).collect();
-    ReportSession { title, inferred, detail, streams: session.streams.iter().map(|s| s.id).collect(), places }
+    let streams = session.streams.iter().map(|s| s.id).collect();
+    let (to_server, to_client) = (session.to_server.percentile(50), session.to_client.percentile(50));
+    let requests = session.requests.clone();
+    ReportSession { title, inferred, detail, streams, places, requests, to_server, to_client }
 }
 
 /// Writes each record into the page, and hands it to the collector of sessions.
@@ -121,6 +125,7 @@ struct ReportOutput {
     names: Annotator,
     store: AnnotationStore,
     info: String,
+    last_replies: LastReplies,
     keys: BTreeSet<String>,
     redact: bool,
     error: Option<io::Error>,
@@ -140,7 +145,7 @@ impl Output for ReportOutput {
         let info = &mut self.info;
         info.clear();
         let mut refusal = None;
-        let mut facts = RowFacts::default();
+        let mut facts = RowFacts { last_reply: self.last_replies.record(record), ..RowFacts::default() };
         match &record.body {
             Body::Message { message, tables, tree } => {
                 let (json, value) = (&mut self.json, &mut self.value);

@@ -12,6 +12,7 @@ mod files;
 #[cfg(feature = "cli")]
 mod graph;
 mod info;
+mod last_replies;
 mod latency;
 mod message_values;
 mod pace;
@@ -37,6 +38,7 @@ pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
 #[cfg(feature = "cli")]
 pub use graph::{Graph, GraphEdge, GraphField, GraphKey, GraphNode};
 pub use info::{InfoSource, write_info};
+pub use last_replies::LastReplies;
 pub use latency::Latencies;
 pub use message_values::MessageValues;
 pub use pace::Pace;

@@ -113,6 +113,87 @@ test('the figures are those of stats and sessions', async () => {
   await opened.page.close();
 });
 
+test('times and what the network took of them are those of stats and sessions', async () => {
+  const { page, faults } = await open(report('times', DIRTSAND), { hash: '#view=latency' });
+  const json = (...words) =>
+    execFileSync(PROGRAM, [...words, '--no-config', '--quiet'], { cwd: ROOT, encoding: 'utf8' });
+  const tables = await page.$$eval('#view-latency table', (all) =>
+    all.map((table) =>
+      [...table.querySelectorAll('tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent ?? '')),
+    ),
+  );
+  const [bySession, byRequest] = tables;
+  const near = (text, value) =>
+    assert.ok(Math.abs(Number(text.replaceAll(',', '')) - value) <= value / 100 + 0.001, `${text} for ${value}`);
+  const sessions = json('sessions', ...DIRTSAND, '--json')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.equal(bySession.length, sessions.length);
+  for (const [i, session] of sessions.entries()) {
+    const [, requests, refused, unanswered, p50, p95, max, slowest, network, server] = bySession[i];
+    const asked = session.requests;
+    assert.deepEqual([requests, refused, unanswered].map(Number), [asked.sent, asked.refused, asked.unanswered]);
+    assert.equal(slowest, '#' + session.slowest);
+    near(p50, session.latency_ms.p50);
+    near(p95, session.latency_ms.p95);
+    near(max, session.latency_ms.max);
+    near(network, session.slowest_network_ms);
+    near(server, session.latency_ms.max - session.slowest_network_ms);
+  }
+  const { replies } = JSON.parse(json('stats', ...DIRTSAND, '--json'));
+  const counted = Object.fromEntries(byRequest.map(([name, , n]) => [name, Number(n)]));
+  const answered = Object.entries(replies).filter(([, kind]) => kind.answered > 0);
+  assert.deepEqual(counted, Object.fromEntries(answered.map(([name, kind]) => [name, kind.answered])));
+  for (const [name, , , network, p50, , max] of byRequest) {
+    near(network, replies[name].network_ms.p50);
+    near(p50, replies[name].latency_ms.p50);
+    near(max, replies[name].latency_ms.max);
+  }
+  // A message says it of itself.
+  await page.click('#view-latency table button.link');
+  await page.waitForSelector('#detail .shares');
+  assert.match(await page.$eval('#detail-head', (head) => head.textContent ?? ''), /network 0\.00\d ms, server 35/);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('lanes of a session fold into its heading, and many are folded at first', async () => {
+  const { page, faults } = await open(report('lanes', DIRTSAND));
+  const names = () => page.$$eval('#lane-names > *', (all) => all.map((row) => row.textContent ?? ''));
+  const before = await names();
+  await page.focus('#lane-names button');
+  await page.keyboard.press('Enter');
+  const after = await names();
+  assert.deepEqual(after.slice(1), before.slice(6), 'the five connections of the first session are folded');
+  assert.match(after[0], /5 lanes$/);
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('aria-expanded')), 'false');
+  await page.keyboard.press('Enter');
+  assert.deepEqual(await names(), before);
+  assert.deepEqual(faults, []);
+  await page.close();
+
+  const many = path.join(folder, 'many.pcap');
+  const one = mudmode(['({"tell",5,"a mud","user","other mud","user","User","hello",})']);
+  const frames = Array.from({ length: 300 }, (_, i) => {
+    const frame = Buffer.from(one.subarray(24));
+    frame.writeUInt16BE(1024 + i, 16 + 20);
+    return frame;
+  });
+  writeFileSync(many, Buffer.concat([one.subarray(0, 24), ...frames]));
+  const folded = await open(report('many', [many]));
+  const headings = await folded.page.$$eval('#lane-names button', (all) =>
+    all.map((button) => button.getAttribute('aria-expanded')),
+  );
+  assert.ok(headings.length > 0 && headings.every((open) => open === 'false'), String(headings));
+  await folded.page.click('#lane-names button');
+  const opened = await folded.page.$$eval('#lane-names > *', (all) => all.map((row) => row.textContent ?? ''));
+  assert.equal(opened.length, headings.length + 101);
+  assert.match(opened[101], /^200 more connections/);
+  assert.deepEqual(folded.faults, []);
+  await folded.page.close();
+});
+
 test('a filter finds the rows, and a fault in it is said', async () => {
   const opened = await open(report('filter', DIRTSAND));
   await filter(opened, 'VaultNodeFetch');

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{ReportSession, RowFacts};
 use crate::capture::Time;
+use crate::digits;
 use crate::hashing::SeededMap;
 use crate::proto::{Ends, Side};
 use crate::record::{Body, Record, event_word};
@@ -27,6 +28,11 @@ pub(super) mod flag {
 /// More different reasons for refusals than this are not told apart.
 const MAX_REASONS: usize = 1000;
 
+/// The capture does not show what the network took of a reply's time.
+const NETWORK_UNKNOWN: f32 = -1.0;
+/// The row is no reply, or not the last one to its request.
+const NOT_LAST: f32 = -2.0;
+
 /// All columns.
 #[derive(Default)]
 pub(super) struct ReportColumns {
@@ -44,6 +50,8 @@ pub(super) struct ReportColumns {
     reply: Vec<u32>,
     /// Milliseconds since that record; negative for none.
     elapsed: Vec<f64>,
+    /// How many of these milliseconds the network took; [`NETWORK_UNKNOWN`] where the capture does not show it, [`NOT_LAST`] where this is not the last reply.
+    network: Vec<f32>,
     why: Vec<u16>,
     names: Interned,
     reasons: Interned,
@@ -125,7 +133,12 @@ impl ReportColumns {
         self.name.push(name);
         self.length.push(narrow(length as u64));
         self.reply.push(reply.map_or(0, |reply| narrow(reply.record)));
-        self.elapsed.push(reply.map_or(-1.0, |reply| reply.nanos as f64 / 1e6));
+        self.elapsed.push(reply.map_or(-1.0, |reply| digits::milliseconds(reply.nanos)));
+        let network = reply.and_then(|reply| record.network(reply.nanos));
+        self.network.push(match facts.last_reply {
+            true => network.map_or(NETWORK_UNKNOWN, |nanos| digits::milliseconds(nanos) as f32),
+            false => NOT_LAST,
+        });
         let why = self.reasons.number(facts.refused.unwrap_or_default(), MAX_REASONS);
         self.why.push(why);
     }
@@ -176,6 +189,7 @@ impl ReportColumns {
             ("stream", "u32"),
             ("length", "u32"),
             ("reply", "u32"),
+            ("network", "f32"),
             ("name", "u16"),
             ("why", "u16"),
             ("flags", "u8"),
@@ -192,6 +206,7 @@ impl ReportColumns {
         for column in [&self.record, &self.frame, &self.stream, &self.length, &self.reply] {
             column.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
         }
+        self.network.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
         for column in [&self.name, &self.why] {
             out.resize(out.len().next_multiple_of(2), 0);
             column.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));

@@ -5,7 +5,7 @@
 // of `meta.chunk` rows. Nothing here touches the page's elements.
 
 /** @typedef {{key: string, transport: string, number: number, protocol: string, service: string, client: string, server: string, session: number, how: string, start: number, end: number, places: {name: string, from: number, to: number}[]}} Stream */
-/** @typedef {{title: string, inferred: boolean, detail: string}} Session */
+/** @typedef {{title: string, inferred: boolean, detail: string, sent: number, answered: number, refused: number, unanswered: number, p50: number | null, p95: number | null, max: number | null, network: number | null, to_server: number | null, to_client: number | null, slowest: number | null, slowest_network: number | null}} Session Times in milliseconds. */
 /** @typedef {{id: string, type: string, name: string, also: string[], fetched: boolean, deleted: boolean, said: [number, string][]}} VaultNode */
 /** @typedef {{parent: string, child: string, gone: boolean}} VaultLink */
 /** @typedef {{captures: string[], keys: string[], limits: string[], start: string, frames: number, folded: number, rows: number, chunk: number, columns: [string, string, number][], messages: string[], streams: Stream[], sessions: Session[], requests: number, problems: {error: number, warning: number, note: number}, bytes: Record<string, number>, texts: string[], vault: {nodes: VaultNode[], links: VaultLink[], left_out: number} | null, program: string}} Meta */
@@ -37,6 +37,8 @@ const MARK = { span: 1, secret: 2, opaque: 4, guess: 8 };
 /** What follows a form's number where a node is written. */
 const HAS = { descendants: 1, place: 2, length: 4, meaning: 8, name: 16, hidden: 32 };
 const MADE = ['captured', 'decompressed', 'decrypted', 'expanded', 'reassembled'];
+/** In the column `network`: the capture does not show it; the row is no reply, or not the last one to its request. */
+const NETWORK = { unknown: -1, notLast: -2 };
 const FLAG = { server: 1, event: 2, refused: 4, unanswered: 8, expects: 16, note: 32, warning: 64, error: 128 };
 
 /** The bytes of a block of this page, without its compression. @param {string} id */
@@ -218,7 +220,7 @@ class Capture {
     const columns = {};
     let at = 0;
     for (const [name, kind, count] of meta.columns) {
-      const make = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array }[kind];
+      const make = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array }[kind];
       if (!make) throw new Error('a column of an unknown kind: ' + kind);
       at = Math.ceil(at / make.BYTES_PER_ELEMENT) * make.BYTES_PER_ELEMENT;
       columns[name] = new make(bytes.buffer, bytes.byteOffset + at, count);
@@ -239,6 +241,12 @@ class Capture {
   /** @param {number} row @param {number} flag */
   has(row, flag) {
     return (this.columns.flags[row] & flag) !== 0;
+  }
+
+  /** How many milliseconds of a reply's time the network took, or undefined. @param {number} row @returns {number | undefined} */
+  network(row) {
+    const network = this.columns.network[row];
+    return network >= 0 ? Math.min(network, this.columns.elapsed[row]) : undefined;
   }
 
   /** A row's tree and bytes. @param {number} row @returns {Promise<Detail>} */

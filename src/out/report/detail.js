@@ -2,6 +2,18 @@
 'use strict';
 // One message: its annotated tree beside its bytes. Pointing at a field marks its bytes, and the reverse.
 
+/** What the network and what the replying side took of a reply's time, in words and as a bar. @param {Capture} report @param {number} row */
+function shares(report, row) {
+  const all = report.columns.elapsed[row],
+    network = report.network(row);
+  if (network === undefined) return [];
+  const side = report.has(row, FLAG.server) ? 'server' : 'client';
+  const bar = make('span', 'shares ' + serviceClass(report.stream(row).service), make('i', 'net'));
+  const part = /** @type {HTMLElement} */ (bar.firstElementChild);
+  part.style.width = all > 0 ? `${(network / all) * 100}%` : '0';
+  return [bar, `network ${milliseconds(network)} ms, ${side} ${milliseconds(Math.max(0, all - network))} ms`];
+}
+
 class DetailView {
   /** @param {Capture} report @param {(row: number) => void} open @param {() => void} close */
   constructor(report, open, close) {
@@ -119,9 +131,20 @@ class DetailView {
           'Answers ',
           this.link(request),
           columns.elapsed[row] >= 0 ? ` after ${milliseconds(columns.elapsed[row])} ms` : '',
+          ...shares(report, row),
         ),
       );
-    if (reply !== undefined) head.append(make('p', '', 'Answered by ', this.link(columns.record[reply])));
+    if (reply !== undefined)
+      head.append(
+        make(
+          'p',
+          '',
+          'Answered by ',
+          this.link(columns.record[reply]),
+          columns.elapsed[reply] >= 0 ? ` after ${milliseconds(columns.elapsed[reply])} ms` : '',
+          ...shares(report, reply),
+        ),
+      );
     if (report.info[row]) head.append(make('p', report.has(row, FLAG.refused) ? 'refused' : '', report.info[row]));
     if (detail.doc) head.append(make('p', 'quiet', detail.doc));
     for (const problem of detail.problems) {

@@ -29,6 +29,7 @@ const KEYS = {
   from: (report, row) => (report.has(row, FLAG.server) ? 'server' : 'client'),
   bytes: (report, row) => report.columns.length[row],
   elapsed_ms: (report, row) => report.columns.elapsed[row],
+  network_ms: (report, row) => report.network(row) ?? '',
 };
 
 /** Takes a filter apart. @param {string} text @param {Capture} report @returns {Term[]} */

@@ -23,7 +23,8 @@ use sha2::{Digest, Sha256};
 
 use super::tree::Annotations;
 use crate::captured::is_control;
-use crate::facts::Graph;
+use crate::digits::milliseconds;
+use crate::facts::{Graph, RequestCounts};
 use crate::record::{Body, Record};
 use crate::session::{Counts, Transport};
 use crate::tree::ProblemCounts;
@@ -90,6 +91,12 @@ pub struct ReportSession {
     pub streams: Vec<(Transport, u32)>,
     /// Names of places, with the record that says each.
     pub places: Vec<(u64, String)>,
+    /// What became of its requests, and how long their replies took.
+    pub requests: RequestCounts,
+    /// What packets take from the place of the capture to its servers and back, in nanoseconds: half of its streams take no longer.
+    pub to_server: Option<i64>,
+    /// The same to the client.
+    pub to_client: Option<i64>,
 }
 
 /// What is known of a record beyond itself.
@@ -101,6 +108,8 @@ pub struct RowFacts<'a> {
     pub refused: Option<&'a str>,
     /// Whether the protocol promises a reply.
     pub expects_reply: bool,
+    /// Whether the message is the last reply to its request.
+    pub last_reply: bool,
     /// The request that an event says was never answered.
     pub unanswered: Option<u64>,
 }
@@ -204,11 +213,7 @@ impl<W: Write> ReportWriter<W> {
             self.columns.tell_session(number, session);
         }
         let (bytes, problems) = (about.bytes, self.problems);
-        let sessions: Vec<Value> = about
-            .sessions
-            .iter()
-            .map(|s| json!({ "title": s.title, "inferred": s.inferred, "detail": s.detail }))
-            .collect();
+        let sessions: Vec<Value> = about.sessions.iter().map(session_value).collect();
         let meta = json!({
             "frames": about.frames, "sessions": sessions,
             "bytes": { "payload": bytes.payload, "explained": bytes.explained, "opaque": bytes.opaque,
@@ -249,6 +254,21 @@ impl<W: Write> ReportWriter<W> {
         self.chunks += 1;
         Ok(())
     }
+}
+
+/// A session as the page's script knows it; times in milliseconds.
+fn session_value(session: &ReportSession) -> Value {
+    let RequestCounts { sent, answered, refused, unanswered, latency, network, slowest, .. } = &session.requests;
+    let ms = |nanos: Option<i64>| nanos.map(milliseconds);
+    json!({
+        "title": session.title, "inferred": session.inferred, "detail": session.detail,
+        "sent": sent, "answered": answered, "refused": refused, "unanswered": unanswered,
+        "p50": ms(latency.percentile(50)), "p95": ms(latency.percentile(95)), "max": ms(latency.max()),
+        "network": ms(network.percentile(50)),
+        "to_server": ms(session.to_server), "to_client": ms(session.to_client),
+        "slowest": slowest.map(|slowest| slowest.record),
+        "slowest_network": ms(slowest.and_then(|slowest| slowest.network)),
+    })
 }
 
 fn write_block(out: &mut impl Write, id: &str, deflated: &[u8]) -> io::Result<()> {

@@ -6,6 +6,13 @@
 /** Longer idle stretches than this, in milliseconds, are folded to this length. */
 const FOLDED = 200;
 const LANE = 17.5;
+/** With more connections than this, sessions are folded at first. */
+const LANES = 40;
+/** Connections of one session that have lanes of their own, and rows in all: a canvas cannot be taller. */
+const LANES_OPEN = 100;
+const MAX_ROWS = 800;
+/** Sessions with a heading of their own. */
+const SHOWN_GROUPS = 200;
 const DAY = 86_400_000;
 /** Distances between marks of the time scale, in milliseconds. */
 const STEPS = [1, 2, 5]
@@ -18,6 +25,9 @@ const STEPS = [1, 2, 5]
     [DAY],
   );
 
+/** @typedef {{session: Session | undefined, order: number, streams: number[], shut: boolean, others?: number}} LaneGroup A session, or those without a name, with its streams. */
+/** @typedef {{group: LaneGroup | null, streams: number[]}} LaneRow A row beside the canvas, and the streams that are drawn in it. */
+
 class Timeline {
   /** @param {Capture} report @param {(row: number) => void} open */
   constructor(report, open) {
@@ -28,10 +38,16 @@ class Timeline {
     /** @type {{time: Float64Array, idle: Float64Array, order: Float64Array | null}} Places of all rows, for each scale. */
     this.axes = { time: this.axis((at) => at), idle: this.idleAxis(), order: null };
     this.range = [0, 1];
-    this.lanes = this.group();
+    /** @type {LaneRow[]} */
+    this.lanes = [];
+    this.groups = this.group();
+    /** @type {Map<number, number>} How many rows each stream has. */
+    this.messages = new Map();
+    for (const stream of report.columns.stream) this.messages.set(stream, (this.messages.get(stream) || 0) + 1);
     this.strip = byId('strip');
     this.canvas = byId('lane-canvas');
     this.buttons();
+    this.layOut();
     this.drag(this.strip, true);
     this.drag(this.canvas, false);
     new ResizeObserver(() => this.draw()).observe(byId('timeline'));
@@ -66,19 +82,42 @@ class Timeline {
     return this.scale === 'idle' ? this.axes.idle : this.axes.time;
   }
 
-  /** The lanes, each session's under its heading; sessions without a name share one heading for each address. */
+  /** The sessions with their lanes; sessions without a name share one heading for each address. @returns {LaneGroup[]} */
   group() {
     const { streams, sessions } = this.report.meta;
+    /** @type {Map<string | number, LaneGroup>} */
     const headings = new Map();
     streams.forEach((stream, index) => {
       const session = sessions[stream.session - 1];
       const key = !session ? '' : session.inferred ? stream.session : session.title;
-      const own = headings.get(key) ?? { session, order: session?.inferred ? stream.session : 0, lanes: [] };
-      own.lanes.push({ session: null, stream, index });
+      const order = session?.inferred ? stream.session : 0;
+      const own = headings.get(key) ?? { session, order, streams: [], shut: streams.length > LANES };
+      own.streams.push(index);
       headings.set(key, own);
     });
     const ordered = [...headings.values()].sort((a, b) => a.order - b.order);
-    return ordered.flatMap(({ session, lanes }) => [{ session, stream: null, index: -1 }, ...lanes]);
+    const last = ordered[SHOWN_GROUPS - 1];
+    for (const more of ordered.splice(SHOWN_GROUPS)) {
+      last.others = (last.others ?? 0) + 1;
+      last.streams.push(...more.streams);
+    }
+    return ordered;
+  }
+
+  /** The rows of the lanes: a heading for each session and, where it is open, a row for each of its connections. Streams without a row of their own are drawn in the last one. */
+  layOut() {
+    /** @type {LaneRow[]} */
+    const rows = [];
+    for (const group of this.groups) {
+      const room = Math.max(0, Math.min(LANES_OPEN, MAX_ROWS - rows.length));
+      rows.push({ group, streams: group.shut ? group.streams : [] });
+      if (group.shut) continue;
+      const own = group.streams.length > room ? group.streams.slice(0, room) : group.streams;
+      rows.push(...own.map((stream) => ({ group: null, streams: [stream] })));
+      if (own.length < group.streams.length) rows.push({ group: null, streams: group.streams.slice(own.length) });
+    }
+    this.lanes = rows;
+    this.names();
   }
 
   buttons() {
@@ -117,21 +156,46 @@ class Timeline {
       make('li', 'warning', '◌ unanswered'),
       make('li', 'error', '// gap'),
     );
-    const messages = new Map();
-    for (const stream of this.report.columns.stream) messages.set(stream, (messages.get(stream) || 0) + 1);
+  }
+
+  /** The names beside the lanes. */
+  names() {
+    const many = (/** @type {LaneRow} */ { streams }) =>
+      streams.reduce((sum, stream) => sum + (this.messages.get(stream) || 0), 0);
     byId('lane-names').replaceChildren(
-      ...this.lanes.map(({ session, stream, index }) => {
-        if (stream) return this.laneName(stream, messages.get(index) || 0);
-        if (!session) return make('div', '', 'outside any session');
-        const detail = session.inferred ? session.detail : 'not named';
-        return make(
-          'div',
-          '',
-          make('span', session.inferred ? 'inferred' : '', session.title),
-          make('span', 'quiet', detail),
-        );
+      ...this.lanes.map((row) => {
+        if (row.group) return this.heading(row.group, many(row));
+        if (row.streams.length === 1) return this.laneName(this.report.meta.streams[row.streams[0]], many(row));
+        const more = `${count(row.streams.length)} more connections`;
+        return make('div', 'lane', make('span', 'quiet', more), make('em', 'quiet', count(many(row))));
       }),
     );
+  }
+
+  /** A session's heading, which opens and folds its lanes. @param {LaneGroup} group @param {number} records of the connections that are folded */
+  heading(group, records) {
+    const { session, others } = group;
+    const detail = !session ? '' : session.inferred ? session.detail : 'not named';
+    const name = make('span', session?.inferred ? 'inferred' : '', session ? session.title : 'outside any session');
+    const lanes = group.streams.length === 1 ? '1 lane' : `${count(group.streams.length)} lanes`;
+    const button = make(
+      'button',
+      '',
+      name,
+      make('span', 'quiet', detail + (others ? ` and ${count(others)} more sessions` : '')),
+      group.shut ? make('em', 'quiet', lanes) : null,
+    );
+    button.title = `${lanes}${group.shut ? `, ${count(records)} records` : ''}`;
+    button.setAttribute('aria-expanded', String(!group.shut));
+    button.addEventListener('click', () => {
+      group.shut = !group.shut;
+      const place = this.lanes.findIndex((row) => row.group === group);
+      this.layOut();
+      this.draw();
+      const again = byId('lane-names').children[place];
+      if (again instanceof HTMLElement) again.focus();
+    });
+    return button;
   }
 
   /** @param {Stream} stream @param {number} records */
@@ -201,11 +265,11 @@ class Timeline {
 
   /** Opens the message nearest to a place, of one lane where one is given. @param {number} at @param {number} lane */
   openNear(at, lane) {
-    const index = this.lanes[lane]?.index ?? -1,
+    const of = new Set(this.lanes[lane]?.streams),
       places = this.places();
     let best = -1;
     for (let row = 0; row < this.report.rows; row++) {
-      if (index >= 0 && this.report.columns.stream[row] !== index) continue;
+      if (of.size && !of.has(this.report.columns.stream[row])) continue;
       if (best < 0 || Math.abs(places[row] - at) < Math.abs(places[best] - at)) best = row;
     }
     if (best >= 0) this.open(best);
@@ -291,7 +355,9 @@ class Timeline {
       { columns, meta } = this.report;
     const [from, to] = this.range,
       x = (/** @type {number} */ place) => ((place - from) / (to - from)) * width;
-    const middle = new Map(this.lanes.map((lane, at) => [lane.index, (at + 0.5) * LANE]));
+    const middle = new Map(
+      this.lanes.flatMap(({ streams }, at) => streams.map((stream) => [stream, (at + 0.5) * LANE])),
+    );
     const ends = new Map();
     for (let row = 0; row < this.report.rows; row++) {
       const known = ends.get(columns.stream[row]);

@@ -4,6 +4,8 @@
 
 /** How many lines of one group are shown before the rest is counted. */
 const SHOWN = 8;
+/** How many sessions are listed with their times. */
+const SESSIONS = 100;
 
 /** A line that leads to a row. @param {Capture} report @param {number} row @param {string} end @param {(row: number) => void} open */
 function findingLine(report, row, end, open) {
@@ -86,37 +88,104 @@ function percentile(sorted, share) {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
 }
 
+/** One row a session: what became of its requests, and how much of the slowest reply's time the network took. @param {Capture} report @param {(row: number) => void} open */
+function sessionTimes(report, open) {
+  const some = (/** @type {number | null} */ value) => (value === null ? '' : milliseconds(value));
+  const table = make('table', 'latency', make('caption', '', 'Network or server?'));
+  const heads = [
+    'session',
+    'requests',
+    'refused',
+    'no reply',
+    'p50 ms',
+    'p95 ms',
+    'max ms',
+    'slowest',
+    'of that network',
+    'and server',
+  ];
+  heads.push('to the server and back', 'to the client and back');
+  table.append(make('thead', '', make('tr', '', ...heads.map((head) => heading(head, 'col')))));
+  const body = make('tbody');
+  for (const session of report.meta.sessions.slice(0, SESSIONS)) {
+    const row = session.slowest === null ? undefined : report.rowOf.get(session.slowest);
+    const link = make('button', 'link', session.slowest === null ? '' : '#' + session.slowest);
+    if (row !== undefined) link.addEventListener('click', () => open(row));
+    const wire = session.slowest_network;
+    const cells = [
+      count(session.sent),
+      count(session.refused),
+      session.unanswered ? make('span', 'warning', count(session.unanswered)) : '0',
+      some(session.p50),
+      some(session.p95),
+      some(session.max),
+      row === undefined ? link.textContent || '' : link,
+      some(wire),
+      wire === null || session.max === null ? '' : milliseconds(session.max - wire),
+      some(session.to_server),
+      some(session.to_client),
+    ];
+    const name = heading(session.title, 'row');
+    if (session.inferred) name.firstElementChild?.classList.add('inferred');
+    body.append(make('tr', '', name, ...cells.map((cell) => make('td', '', cell))));
+  }
+  table.append(body);
+  const more = report.meta.sessions.length - SESSIONS;
+  const unknown = report.meta.sessions.every((session) => session.to_server === null && session.network === null);
+  return make(
+    'div',
+    'wide-table',
+    table,
+    more > 0 ? make('p', 'quiet', `and ${count(more)} more sessions`) : null,
+    unknown ? make('p', 'quiet', 'What the network takes is not known: the capture shows no TCP opening.') : null,
+  );
+}
+
+/** A heading of a table's column or row. @param {string} text @param {string} scope */
+function heading(text, scope) {
+  const cell = make('th', '', make('span', '', text));
+  cell.setAttribute('scope', scope);
+  return cell;
+}
+
 /** One row a type of request: a dot a reply on a logarithmic scale. @param {Capture} report @param {(row: number) => void} open */
 function latency(report, open) {
-  /** @type {Map<string, {service: string, replies: [number, number][], unanswered: number}>} */
+  /** @type {Map<string, {service: string, replies: [number, number][], network: number[], unanswered: number}>} */
   const kinds = new Map();
   const kind = (/** @type {number} */ row) => {
     const name = report.name(row);
-    const known = kinds.get(name) || { service: report.stream(row).service, replies: [], unanswered: 0 };
+    const known = kinds.get(name) || { service: report.stream(row).service, replies: [], network: [], unanswered: 0 };
     kinds.set(name, known);
     return known;
   };
   for (let row = 0; row < report.rows; row++) {
     const request = report.rowOf.get(report.columns.reply[row]);
-    if (request !== undefined && report.columns.elapsed[row] >= 0)
+    if (request !== undefined && report.columns.network[row] > NETWORK.notLast) {
       kind(request).replies.push([report.columns.elapsed[row], row]);
+      const network = report.network(row);
+      if (network !== undefined) kind(request).network.push(network);
+    }
     if (report.has(row, FLAG.unanswered) && !report.has(row, FLAG.event)) kind(row).unanswered++;
   }
   const all = [...kinds]
-    .map(([name, { service, replies, unanswered }]) => {
+    .map(([name, { service, replies, network, unanswered }]) => {
       const sorted = replies.map((reply) => reply[0]).sort((a, b) => a - b);
-      return { name, service, replies, unanswered, sorted, max: sorted[sorted.length - 1] ?? 0 };
+      network.sort((a, b) => a - b);
+      return { name, service, replies, network, unanswered, sorted, max: sorted[sorted.length - 1] ?? 0 };
     })
     .sort((a, b) => b.max - a.max);
   if (!all.length) return make('p', 'quiet', 'No replies were tied to requests.');
-  const low = Math.log10(Math.max(0.001, Math.min(...all.flatMap((one) => one.sorted)))),
+  // The lists are sorted.
+  const least = all.reduce((least, one) => Math.min(least, one.sorted[0] ?? least, one.network[0] ?? least), Infinity);
+  const low = Math.log10(Math.max(0.001, Math.min(least, 1e6))),
     high = Math.log10(Math.max(...all.map((one) => one.max), 0.01));
   const x = (/** @type {number} */ ms) =>
     2 + (96 * (Math.log10(Math.max(0.001, ms)) - low)) / Math.max(0.1, high - low);
   const table = make('table', 'latency');
   const cells = (/** @type {string} */ tag, /** @type {(string | Node)[]} */ ...texts) =>
     make('tr', '', ...texts.map((text) => make(tag, '', text)));
-  const heads = cells('th', 'request', 'each reply', 'n', 'p50 ms', 'p95 ms', 'max ms', 'no reply');
+  const heads = cells('th', 'request', 'each reply', 'n', 'network ms', 'p50 ms', 'p95 ms', 'max ms', 'no reply');
+  heads.children[1].className = 'plot';
   table.append(make('thead', '', heads));
   const body = make('tbody');
   for (const one of all) {
@@ -134,6 +203,13 @@ function latency(report, open) {
     for (const [ms, row] of one.replies.slice(0, 400)) {
       const circle = draw('circle', { cx: x(ms) + '%', cy: '50%', r: '2.6', fill, 'fill-opacity': '.65' });
       circle.addEventListener('click', () => open(row));
+    }
+    const wire = one.network.length ? percentile(one.network, 0.5) : undefined;
+    if (wire !== undefined) {
+      const end = x(wire) + '%';
+      const look = { stroke: 'currentColor', 'stroke-dasharray': '2 2' };
+      draw('line', { x1: '0', x2: end, y1: '50%', y2: '50%', ...look });
+      draw('line', { x1: end, x2: end, y1: '25%', y2: '75%', ...look });
     }
     if (one.sorted.length) {
       const half = x(percentile(one.sorted, 0.5)) + '%';
@@ -153,24 +229,26 @@ function latency(report, open) {
       make('span', '', dot(one.service), ...nameParts(one.name)),
       plot,
       count(one.sorted.length),
+      wire === undefined ? '' : milliseconds(wire),
       figure(0.5),
       figure(0.95),
       one.sorted.length ? milliseconds(one.max) : '',
       one.unanswered ? count(one.unanswered) : '·',
     );
     row.children[1].className = 'plot';
-    if (one.sorted.length < 20) row.children[4].className = 'few';
-    if (one.unanswered) row.children[6].className = 'warning';
+    if (one.sorted.length < 20) row.children[5].className = 'few';
+    if (one.unanswered) row.children[7].className = 'warning';
     body.append(row);
   }
   table.append(body);
   return make(
     'div',
     '',
+    sessionTimes(report, open),
     make(
       'p',
       'quiet',
-      'Time from a request to its last reply. One dot a reply, on a logarithmic scale; the bar marks the median, the ring the 95th percentile. Slanted: fewer than 20 replies, where that is hardly more than the maximum.',
+      'Time from a request to its last reply. One dot a reply, on a logarithmic scale; the bar marks the median, the ring the 95th percentile. The dashed line ends at what the network takes of it (its median, where the capture shows it): what lies to the right of it is the time of the side that replies. Slanted: fewer than 20 replies, where that is hardly more than the maximum.',
     ),
     table,
   );
