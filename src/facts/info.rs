@@ -63,6 +63,12 @@ impl InfoWriter<'_, '_, '_> {
             match part {
                 InfoPart::Text(text) => out.push_str(text),
                 InfoPart::Field(path) => all &= self.find(path, node).is_some_and(|at| self.value(at, depth, out)),
+                InfoPart::Choice { path, yes, no } => {
+                    let from = out.len();
+                    let filled = self.find(path, node).is_some_and(|at| self.value(at, depth, out));
+                    out.truncate(from);
+                    out.push_str(if filled { yes } else { no });
+                }
                 InfoPart::Optional(parts) => {
                     let from = out.len();
                     if !self.parts(parts, node, depth, out) {
@@ -271,7 +277,7 @@ mod tests {
             account: utf8[u8]
             who: Who[u8]
             instance: u32
-            info "login of {account}[, instance {instance}][ with {who[1]}], {{sure}}"
+            info "login of {account}[, instance {instance}][ with {who[1]}], {instance?here|nowhere}{instance?!}, {{sure}}"
         }
         message auth server 2 Reply answers Login {
             trans_id: u32 transaction
@@ -303,14 +309,14 @@ mod tests {
 
     #[test]
     fn a_line_has_the_values_that_are_there() {
-        assert_eq!(info("0100 07000000 02 6162 00 09000000", 0), "login of ab, instance 9, {sure}");
+        assert_eq!(info("0100 07000000 02 6162 00 09000000", 0), "login of ab, instance 9, here!, {sure}");
         let two = "02 01000000 01 78 02000000 01 79";
-        assert_eq!(info(&format!("0100 07000000 02 6162 {two} 00000000"), 0), "login of ab with y, {sure}");
+        assert_eq!(info(&format!("0100 07000000 02 6162 {two} 00000000"), 0), "login of ab with y, nowhere, {sure}");
     }
 
     #[test]
     fn control_characters_stay_out_of_a_line() {
-        assert_eq!(info("0100 07000000 03 611b0a 00 00000000", 0), "login of a  , {sure}");
+        assert_eq!(info("0100 07000000 03 611b0a 00 00000000", 0), "login of a  , nowhere, {sure}");
     }
 
     #[test]

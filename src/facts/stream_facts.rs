@@ -198,7 +198,8 @@ impl StreamFacts {
             }
         }
         let text = if asks || def.step { self.text_of(seen, def) } else { String::new() };
-        if def.step {
+        // A message that was sent again is no further step.
+        if def.step && !tree.links().iter().any(|link| link.kind == LinkKind::SentAgain) {
             self.step(seen, &text);
         }
         if asks {

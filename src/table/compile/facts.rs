@@ -105,6 +105,11 @@ impl Compiler<'_> {
             match piece {
                 InfoPiece::Text(text) => parts.push(InfoPart::Text(text.to_string())),
                 InfoPiece::Path(path) => parts.push(InfoPart::Field(self.info_path(path, at)?)),
+                InfoPiece::Choice(path, words) => {
+                    let (yes, no) = words.split_once('|').unwrap_or((words, ""));
+                    let path = self.info_path(path, at)?;
+                    parts.push(InfoPart::Choice { path, yes: yes.to_string(), no: no.to_string() });
+                }
                 InfoPiece::Open if depth >= MAX_GROUPS => {
                     return self.error(at, format!("`info` has groups more than {MAX_GROUPS} deep"));
                 }
@@ -174,7 +179,7 @@ fn first_unknown(parts: &[InfoPart], own: &SeededSet<Sym>) -> Option<Sym> {
     parts.iter().find_map(|part| match part {
         InfoPart::Text(_) => None,
         InfoPart::Optional(parts) => first_unknown(parts, own),
-        InfoPart::Field(path) => match path.first() {
+        InfoPart::Field(path) | InfoPart::Choice { path, .. } => match path.first() {
             Some(InfoStep::Name(name)) if !own.contains(name) => Some(*name),
             _ => None,
         },
@@ -190,6 +195,8 @@ struct InfoReader<'a> {
 enum InfoPiece<'a> {
     Text(&'a str),
     Path(&'a str),
+    /// The path, and the texts for a field with a value and without one.
+    Choice(&'a str, &'a str),
     Open,
     Close,
     Unclosed,
@@ -204,7 +211,11 @@ impl<'a> InfoReader<'a> {
         let (piece, used) = match first {
             _ if doubled => (InfoPiece::Text(rest.get(..1)?), 2),
             '{' => match rest.find('}') {
-                Some(end) => (InfoPiece::Path(rest.get(1..end)?), end + 1),
+                Some(end) => {
+                    let inside = rest.get(1..end)?;
+                    let choice = inside.split_once('?').map(|(path, words)| InfoPiece::Choice(path, words));
+                    (choice.unwrap_or(InfoPiece::Path(inside)), end + 1)
+                }
                 None => (InfoPiece::Unclosed, rest.len()),
             },
             '[' => (InfoPiece::Open, 1),

@@ -230,6 +230,15 @@ pub enum InfoPart {
     Text(String),
     /// The value of a field, by its path from the structure's own fields (`{receivers[0].object_name}`).
     Field(Vec<InfoStep>),
+    /// One text where a field has a value, another where it is absent, empty or zero (`{on_or_off?listens to|leaves}`).
+    Choice {
+        /// The field's path.
+        path: Vec<InfoStep>,
+        /// Written where it has a value.
+        yes: String,
+        /// Written otherwise.
+        no: String,
+    },
     /// Parts that are left out where one of their fields is absent, empty or zero (`[, in {age_name}]`).
     Optional(Vec<InfoPart>),
 }
