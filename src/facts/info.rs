@@ -194,6 +194,9 @@ impl InfoWriter<'_, '_, '_> {
             out.push_str(&value.name);
             return true;
         }
+        if flag_names(tables, node, out) {
+            return true;
+        }
         let mut digits = itoa::Buffer::new();
         let _ = match node.kind {
             Kind::Unsigned | Kind::Unsigned64 => {
@@ -234,6 +237,17 @@ impl InfoWriter<'_, '_, '_> {
             separator = " ";
         }
     }
+}
+
+/// Appends the names of the flags that are set, `+` between them. Returns whether there is one.
+fn flag_names(tables: &Tables, node: &Node, out: &mut String) -> bool {
+    let from = out.len();
+    let flags = tables.symbols(node.ty).filter(|symbols| symbols.flags).map(|symbols| symbols.values.iter());
+    for set in flags.into_iter().flatten().filter(|v| v.value != 0 && node.unsigned() & v.value == v.value) {
+        out.push_str(if out.len() > from { "+" } else { "" });
+        out.push_str(&set.name);
+    }
+    out.len() > from
 }
 
 /// Puts spaces in the place of control characters from a place on.

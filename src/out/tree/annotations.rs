@@ -80,7 +80,8 @@ impl Annotator {
     fn names_in(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> bool {
         let Body::Message { message, tables, tree } = &record.body else { return false };
         let answers = message.reply.map(|reply| reply.record);
-        let seen = InferenceMessage { tables, tree, bytes: message.bytes, record: record.number, answers };
+        let stream = (record.transport, record.stream);
+        let seen = InferenceMessage { tables, tree, bytes: message.bytes, record: record.number, answers, stream };
         self.names.infer(seen, annotation_store)
     }
 }

@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 
 use super::annotation_store::AnnotationStore;
 use super::roles::{NAME, NUMBER, roles, walk};
+use super::stream_places::{StreamPlaces, role_of_place};
 use crate::hashing::SeededMap;
-use crate::table::Tables;
+use crate::session::Transport;
+use crate::table::{PlaceRole, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
 /// How many names are remembered; beyond that the oldest are forgotten.
@@ -18,7 +20,7 @@ const ASKED_AT_ONCE: usize = 4;
 const LENGTH: usize = 64;
 
 /// Something that can have a name: the protocol's tables, the kind of thing, its number.
-type Nameable = (usize, Sym, u128);
+pub(super) type Nameable = (usize, Sym, u128);
 
 /// A message to learn from and to find names for.
 #[derive(Clone, Copy)]
@@ -30,12 +32,15 @@ pub(super) struct InferenceMessage<'a> {
     pub(super) record: u64,
     /// The record it answers.
     pub(super) answers: Option<u64>,
+    /// Its stream.
+    pub(super) stream: (Transport, u32),
 }
 
 /// All names that were inferred. Memory grows to the bounds above; after that no message allocates.
 #[derive(Default)]
 pub(super) struct NameInference {
     known: KnownNames,
+    places: StreamPlaces,
     /// Names in requests, the oldest first, as (record, kind, name). The number of the thing comes with the reply.
     asked: VecDeque<(u64, Sym, String)>,
     /// For each protocol's tables the roles of all types. Most messages hold neither names nor numbers, and this tells quickly.
@@ -53,6 +58,7 @@ impl NameInference {
         self.look(seen);
         if !self.numbers.is_empty() {
             self.answered(seen);
+            self.place_of_stream(seen);
             for index in &self.numbers {
                 if let Some((name, record)) = seen.tree.get(*index).and_then(|node| self.known.of(seen, node)) {
                     annotation_store.call(*index, name, record);
@@ -61,6 +67,7 @@ impl NameInference {
         }
         if !self.texts.is_empty() {
             self.learn(seen);
+            self.name_of_stream(seen);
         }
         self.known.take_full()
     }
@@ -111,6 +118,46 @@ impl NameInference {
                     let _ = beside || self.known.give(seen, 0, *named, &self.text, seen.record);
                     ask(&mut self.asked, seen.record, *named, &self.text);
                 }
+            }
+        }
+    }
+
+    /// Learns the number of the place that the client enters on this stream.
+    fn place_of_stream(&mut self, seen: InferenceMessage<'_>) {
+        for node in self.numbers.iter().filter_map(|index| seen.tree.get(*index)) {
+            let Some(def) = seen.tables.type_def(node.ty) else { continue };
+            if role_of_place(def).is_none_or(|role| role == PlaceRole::Named) {
+                continue;
+            }
+            let (Some(kind), Some(number)) = (def.ids.first(), number_of(seen, node)) else { continue };
+            let thing = (tables_id(seen.tables), *kind, number);
+            if let Some((name, record)) = self.places.enter(seen.stream, thing) {
+                self.known.keep(thing, name, record);
+            }
+        }
+    }
+
+    /// Learns the name of the place that a stream is about, for its number and for the numbers of its kinds in the same message.
+    fn name_of_stream(&mut self, seen: InferenceMessage<'_>) {
+        for index in &self.texts {
+            let Some(node) = seen.tree.get(*index) else { continue };
+            let Some(def) = seen.tables.type_def(node.ty) else { continue };
+            if role_of_place(def) != Some(PlaceRole::Named) {
+                continue;
+            }
+            read_name(seen, node, &mut self.text);
+            if self.text.is_empty() {
+                continue;
+            }
+            for number in self.numbers.iter().filter_map(|index| seen.tree.get(*index)) {
+                let kinds = seen.tables.type_def(number.ty).map_or(&[][..], |def| def.ids.as_slice());
+                let kind = kinds.iter().find(|kind| def.names.contains(kind));
+                if let (Some(kind), Some(key)) = (kind, number_of(seen, number)) {
+                    self.known.keep((tables_id(seen.tables), *kind, key), &self.text, seen.record);
+                }
+            }
+            if let Some(thing) = self.places.name(seen.stream, &self.text, seen.record) {
+                self.known.keep(thing, &self.text, seen.record);
             }
         }
     }

@@ -9,6 +9,7 @@ mod links;
 mod meaning;
 mod problems;
 mod roles;
+mod stream_places;
 mod value;
 
 use std::io::Write;

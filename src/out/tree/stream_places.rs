@@ -1,0 +1,81 @@
+//! The place that each stream is about: its number and its name may come in different messages of the stream, in any order.
+
+use std::collections::VecDeque;
+
+use super::inferred::Nameable;
+use crate::hashing::SeededMap;
+use crate::session::Transport;
+use crate::table::{PlaceRole, TypeDef};
+
+/// How many streams are remembered; beyond that the oldest are forgotten.
+const LIMIT: usize = 4096;
+
+/// What a stream said of its place.
+#[derive(Default)]
+struct StreamPlace {
+    number: Option<Nameable>,
+    /// With the record that gave it.
+    name: Option<(String, u64)>,
+}
+
+/// The places of all streams.
+#[derive(Default)]
+pub(super) struct StreamPlaces {
+    places: SeededMap<(Transport, u32), StreamPlace>,
+    order: VecDeque<(Transport, u32)>,
+}
+
+impl StreamPlaces {
+    /// The client enters a place on a stream. Returns the place's name, where the stream said it, with its record.
+    pub(super) fn enter(&mut self, stream: (Transport, u32), number: Nameable) -> Option<(&str, u64)> {
+        let place = self.of(stream);
+        place.number = Some(number);
+        place.name.as_ref().map(|(name, record)| (name.as_str(), *record))
+    }
+
+    /// A stream names its place. Returns the place's number, where the stream said it.
+    pub(super) fn name(&mut self, stream: (Transport, u32), name: &str, record: u64) -> Option<Nameable> {
+        let place = self.of(stream);
+        place.name = Some((name.to_string(), record));
+        place.number
+    }
+
+    fn of(&mut self, stream: (Transport, u32)) -> &mut StreamPlace {
+        if !self.places.contains_key(&stream) {
+            if self.order.len() >= LIMIT
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.places.remove(&oldest);
+            }
+            self.order.push_back(stream);
+        }
+        self.places.entry(stream).or_default()
+    }
+}
+
+/// What a type says of places.
+pub(super) fn role_of_place(def: &TypeDef) -> Option<PlaceRole> {
+    def.facts.as_ref()?.place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Sym;
+
+    #[test]
+    fn number_and_name_meet_in_either_order_and_old_streams_are_forgotten() {
+        let mut places = StreamPlaces::default();
+        let (one, other) = ((Transport::Udp, 1), (Transport::Udp, 2));
+        let number = (0, Sym(3), 77);
+        assert_eq!(places.enter(one, number), None);
+        assert_eq!(places.name(one, "LabOne", 5), Some(number));
+        assert_eq!(places.name(other, "LabTwo", 6), None);
+        assert_eq!(places.enter(other, number), Some(("LabTwo", 6)));
+        for stream in 0..2 * LIMIT as u32 {
+            let _ = places.name((Transport::Tcp, stream), "x", 7);
+        }
+        assert_eq!((places.places.len(), places.order.len()), (LIMIT, LIMIT));
+        assert_eq!(places.enter(one, number), None);
+    }
+}
