@@ -29,7 +29,7 @@ fn cut(whole: &[u8], frames: u64) -> Vec<u8> {
 }
 
 /// Requests of Second Life whose reply may come by HTTP: once they are acknowledged, they are not called unanswered.
-const BY_RECEIPT: [&str; 7] = [
+const BY_RECEIPT: [&str; 8] = [
     "UseCircuitCode",
     "ParcelPropertiesRequest",
     "ParcelPropertiesRequestByID",
@@ -37,6 +37,7 @@ const BY_RECEIPT: [&str; 7] = [
     "DeRezObject",
     "LandStatRequest",
     "GetScriptRunning",
+    "TeleportLocationRequest",
 ];
 
 /// What the whole capture shows of the requests in its first `frames` frames, by record.

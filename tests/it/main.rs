@@ -64,6 +64,7 @@ mod secondlife;
 mod sessions;
 mod split;
 mod stats;
+mod stories;
 mod table_limits;
 mod tables;
 mod tables_damage;

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use super::annotation_store::AnnotationStore;
 use super::roles::{NAME, NUMBER, roles, walk};
-use super::stream_places::{StreamPlaces, role_of_place};
+use super::stream_places::{Nameable, StreamPlaces, role_of_place};
+use crate::facts::TransportStream;
 use crate::hashing::SeededMap;
-use crate::session::Transport;
 use crate::table::{PlaceRole, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
@@ -18,9 +18,6 @@ const ASKED: usize = 2048;
 const ASKED_AT_ONCE: usize = 4;
 /// How many characters of a name are remembered.
 const LENGTH: usize = 64;
-
-/// Something that can have a name: the protocol's tables, the kind of thing, its number.
-pub(super) type Nameable = (usize, Sym, u128);
 
 /// A message to learn from and to find names for.
 #[derive(Clone, Copy)]
@@ -33,7 +30,7 @@ pub(super) struct InferenceMessage<'a> {
     /// The record it answers.
     pub(super) answers: Option<u64>,
     /// Its stream.
-    pub(super) stream: (Transport, u32),
+    pub(super) stream: TransportStream,
 }
 
 /// All names that were inferred. Memory grows to the bounds above; after that no message allocates.
@@ -324,6 +321,7 @@ mod tests {
 
     use super::*;
     use crate::proto::{load_tables, protocol_named};
+    use crate::session::Transport;
     use crate::table::{Evaluator, Outcome, Tables, parse_hex};
     use crate::tree::Tree;
 
@@ -354,6 +352,7 @@ mod tests {
                 bytes: &bytes,
                 record: self.record,
                 answers: reply,
+                stream: (Transport::Tcp, 0),
             };
             let mut annotation_store = AnnotationStore::default();
             self.names.infer(seen, &mut annotation_store);
@@ -408,7 +407,14 @@ mod tests {
         let bytes = parse_hex("01 000000000000000000000000000000aa 0441646100 084578616d706c6500").unwrap();
         let (mut tree, mut names) = (Tree::new(), NameInference::default());
         Evaluator::default().value(&tables, ty, Sym::ELEMENT, &bytes, 0, &mut tree);
-        let seen = InferenceMessage { tables: &tables, tree: &tree, bytes: &bytes, record: 1, answers: None };
+        let seen = InferenceMessage {
+            tables: &tables,
+            tree: &tree,
+            bytes: &bytes,
+            record: 1,
+            answers: None,
+            stream: (Transport::Tcp, 0),
+        };
         names.infer(seen, &mut AnnotationStore::default());
         let known: Vec<&str> = names.known.things.values().map(|(name, _)| name.as_str()).collect();
         assert_eq!(known, ["Ada Example"]);

@@ -2,10 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::inferred::Nameable;
+use crate::facts::TransportStream;
 use crate::hashing::SeededMap;
-use crate::session::Transport;
 use crate::table::{PlaceRole, TypeDef};
+use crate::tree::Sym;
+
+/// Something that can have a name: the protocol's tables, the kind of thing, its number.
+pub(super) type Nameable = (usize, Sym, u128);
 
 /// How many streams are remembered; beyond that the oldest are forgotten.
 const LIMIT: usize = 4096;
@@ -21,26 +24,26 @@ struct StreamPlace {
 /// The places of all streams.
 #[derive(Default)]
 pub(super) struct StreamPlaces {
-    places: SeededMap<(Transport, u32), StreamPlace>,
-    order: VecDeque<(Transport, u32)>,
+    places: SeededMap<TransportStream, StreamPlace>,
+    order: VecDeque<TransportStream>,
 }
 
 impl StreamPlaces {
     /// The client enters a place on a stream. Returns the place's name, where the stream said it, with its record.
-    pub(super) fn enter(&mut self, stream: (Transport, u32), number: Nameable) -> Option<(&str, u64)> {
+    pub(super) fn enter(&mut self, stream: TransportStream, number: Nameable) -> Option<(&str, u64)> {
         let place = self.of(stream);
         place.number = Some(number);
         place.name.as_ref().map(|(name, record)| (name.as_str(), *record))
     }
 
     /// A stream names its place. Returns the place's number, where the stream said it.
-    pub(super) fn name(&mut self, stream: (Transport, u32), name: &str, record: u64) -> Option<Nameable> {
+    pub(super) fn name(&mut self, stream: TransportStream, name: &str, record: u64) -> Option<Nameable> {
         let place = self.of(stream);
         place.name = Some((name.to_string(), record));
         place.number
     }
 
-    fn of(&mut self, stream: (Transport, u32)) -> &mut StreamPlace {
+    fn of(&mut self, stream: TransportStream) -> &mut StreamPlace {
         if !self.places.contains_key(&stream) {
             if self.order.len() >= LIMIT
                 && let Some(oldest) = self.order.pop_front()
@@ -61,7 +64,7 @@ pub(super) fn role_of_place(def: &TypeDef) -> Option<PlaceRole> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Sym;
+    use crate::session::Transport;
 
     #[test]
     fn number_and_name_meet_in_either_order_and_old_streams_are_forgotten() {

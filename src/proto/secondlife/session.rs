@@ -183,7 +183,10 @@ impl CircuitSession {
             return None;
         }
         let key = transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE);
-        self.requests.answer(&Answer { from, answers, key, at, partial: is_partial(context.tree) })
+        let reply = self.requests.answer(&Answer { from, answers, key, at, partial: is_partial(context.tree) })?;
+        // A first part shows that the request arrived; where the rest may come another way, nothing hangs.
+        self.requests.receipt(reply.record, context.tables);
+        Some(reply)
     }
 
     /// Counts a datagram whose message is not in the tables, and takes its acknowledgements.
