@@ -5,6 +5,7 @@
 //! It knows characters, no output and no protocol.
 
 use std::fmt::{self, Write};
+use std::io;
 use std::path::Path;
 
 /// A text from outside.
@@ -80,6 +81,15 @@ pub fn escape(text: &str) -> String {
 /// A message of several lines: every control but the line feeds between them is escaped.
 pub fn escape_lines(text: &str) -> String {
     text.split('\n').map(escape).collect::<Vec<_>>().join("\n")
+}
+
+/// Why the operating system refused something, without its number.
+pub fn system_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(at) => text.get(..at).unwrap_or(&text).to_lowercase(),
+        None => text,
+    }
 }
 
 /// The name of a file as it may be shown to a person.

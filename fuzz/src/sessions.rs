@@ -13,6 +13,10 @@ use moulsniff::tree::Tree;
 
 use crate::{byte, bytes, checks, number, shard, tables_of};
 
+/// Bytes of a script for a connection that was joined late. Every place in what came is tried as the beginning of a message of every service, which takes
+/// longer than all that follows; longer scripts would try more places, and nothing else.
+const JOINED_SCRIPT: usize = 1024;
+
 pub fn moul(mut data: &[u8]) {
     let how = byte(&mut data);
     // Sessions' own keys, some of them for this connection, come before the script.
@@ -33,7 +37,9 @@ pub fn moul(mut data: &[u8]) {
         3 => Some("file"),
         _ => None,
     };
-    run("moul", Transport::Tcp, how & 1 != 0, service, &Settings::new(MoulSettings::with_keys(keys)), data);
+    let whole = how & 1 != 0;
+    let script = if whole { data } else { bytes(&mut data, JOINED_SCRIPT) };
+    run("moul", Transport::Tcp, whole, service, &Settings::new(MoulSettings::with_keys(keys)), script);
 }
 
 pub fn secondlife(data: &[u8]) {

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io;
 
-use crate::captured::{Escaped, is_control};
+use crate::captured::{Escaped, is_control, system_text};
 
 /// Why a capture could not be read, or not to its end. Its text is one line for people.
 #[derive(Debug)]
@@ -204,7 +204,7 @@ fn not_a_capture(f: &mut fmt::Formatter<'_>, first: &[u8], looks_like: Option<&s
 }
 
 fn one_line(error: &io::Error) -> String {
-    printable(&error.to_string())
+    printable(&system_text(error))
 }
 
 /// `text` with its control characters replaced, so that an error stays on one line whatever the name of the file is.

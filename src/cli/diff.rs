@@ -116,7 +116,7 @@ fn ignore_list(args: &DiffArgs, plan: &Plan) -> Result<IgnoreList, CliError> {
         let (name, text) = (files::name(path), ignore_text(path)?);
         for (number, line) in text.lines().enumerate() {
             list.add(line, tables)
-                .map_err(|error| CliError::Expression(format!("{name}, line {}: {error}", number + 1)))?;
+                .map_err(|error| CliError::Typed(format!("{name}, line {}, {}", number + 1, error.unquoted())))?;
         }
     }
     Ok(list)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::capture::{CaptureError, LiveError};
-use crate::captured::{Escaped, escape, escape_lines};
+use crate::captured::{Escaped, escape, escape_lines, system_text};
 use crate::proto::SettingsError;
 use crate::run::RunError;
 use crate::table::TableError;
@@ -80,7 +80,7 @@ impl fmt::Display for CliError {
             CliError::BrokenPipe => f.write_str("the output was closed"),
             CliError::Capture(e) => e.fmt(f),
             CliError::Table(e) => e.fmt(f),
-            CliError::File(name, e) => write!(f, "{}: {}", Escaped(name), plain(e)),
+            CliError::File(name, e) => write!(f, "{}: {}", Escaped(name), system_text(e)),
             CliError::Typed(text) | CliError::Unreadable(text) => f.write_str(&escape(text)),
             CliError::Expression(text) => f.write_str(&escape_lines(text)),
         }
@@ -127,14 +127,5 @@ impl From<SettingsError> for CliError {
 impl From<TableError> for CliError {
     fn from(error: TableError) -> Self {
         CliError::Table(error)
-    }
-}
-
-/// An I/O error without the operating system's number.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(at) => text.get(..at).unwrap_or(&text).to_lowercase(),
-        None => text,
     }
 }

@@ -1,7 +1,7 @@
 //! Files that were named on the command line. Those that are read have a largest size, and pipes and devices are refused because reading them may
 //! never end. Those that are written replace no input.
 
-use crate::captured::file_name;
+use crate::captured::{file_name, system_text};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,11 @@ pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, CliErr
     if path.as_os_str() == "-" {
         return bounded(io::stdin().lock(), &name, what, most);
     }
-    if !std::fs::metadata(path).map_err(fail)?.is_file() && !is_passed_by_number(path) {
+    let facts = std::fs::metadata(path).map_err(fail)?;
+    if facts.is_dir() {
+        return Err(CliError::Unreadable(format!("{name}: expected {what}, found a folder")));
+    }
+    if !facts.is_file() && !is_passed_by_number(path) {
         let text = format!(
             "{name}: expected {what}, found a named pipe or a device, which is not read; `-` reads standard input"
         );
@@ -79,10 +83,26 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
 /// It is an input, or cannot be made.
 pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<OutputFile, CliError> {
     run::watch_signals();
-    OutputFile::create(path, access, inputs).map_err(|error| match error.kind() {
+    let created = if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
+        // A named pipe is opened once somebody reads it.
+        let (target, inputs) = (path.to_path_buf(), inputs.clone());
+        run::unless_interrupted(move || OutputFile::create(&target, access, &inputs)).and_then(|file| file)
+    } else {
+        OutputFile::create(path, access, inputs)
+    };
+    created.map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => CliError::Typed(format!("{}: {error}", file_name(path))),
         _ => CliError::File(file_name(path), error),
     })
+}
+
+/// Refuses to print into a file that is read.
+///
+/// # Errors
+/// Standard output is one of the inputs.
+pub(super) fn refuse_standard_output(inputs: &Inputs) -> Result<(), CliError> {
+    let Some(input) = inputs.find(Path::new("/dev/stdout")) else { return Ok(()) };
+    Err(CliError::Typed(format!("standard output is the input {}: it is not written over", file_name(input))))
 }
 
 /// Why a file could not be read, without the operating system's number.
@@ -90,7 +110,7 @@ fn why(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
-        _ => error.to_string(),
+        _ => system_text(error),
     }
 }
 
@@ -99,8 +119,8 @@ fn bounded(reader: impl Read, name: &str, what: &str, most: u64) -> Result<Vec<u
     let read = reader.take(most.saturating_add(1)).read_to_end(&mut bytes);
     read.map_err(|error| CliError::File(name.to_owned(), error))?;
     if bytes.len() as u64 > most {
-        let most = most >> 20;
-        return Err(CliError::Unreadable(format!("{name}: expected {what}, found more than {most} MiB")));
+        let most = if most < 1 << 20 { format!("{most} bytes") } else { format!("{} MiB", most >> 20) };
+        return Err(CliError::Unreadable(format!("{name}: expected {what}, found more than {most}")));
     }
     Ok(bytes)
 }

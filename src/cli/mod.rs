@@ -33,6 +33,7 @@ mod tables;
 use crate::remark;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches};
 
@@ -40,6 +41,8 @@ use crate::run::list_interfaces;
 
 /// The end of --help in a build without live capture.
 const NOT_LIVE: &str = "\n\nLive capture from an interface (-i, -f, -w, -D) needs a build with `--features live`.";
+
+use args::{KeysCommand, TablesCommand};
 
 pub use args::Cli;
 pub use error::{CliError, Status};
@@ -107,6 +110,13 @@ fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> 
 
 fn run(cli: &Cli) -> Result<Status, CliError> {
     use args::Command;
+    // Commands that read captures look at these where they find out what is read.
+    let own: &[PathBuf] = match &cli.command {
+        Some(Command::Tables(TablesCommand::Check { files }) | Command::Keys(KeysCommand::Check { files })) => files,
+        Some(Command::Diff(args)) => &args.ignore_files,
+        _ => &[],
+    };
+    files::refuse_standard_output(&cli.read.inputs_and(own))?;
     match &cli.command {
         None if cli.read.list_interfaces => {
             let list = list_interfaces()?;

@@ -3,10 +3,8 @@
 //! `args` has what was typed; a [`Plan`] has its meaning. A command that reads captures makes a plan, runs it with its own output, and closes it.
 //! Nothing outside this file interprets [`ReadArgs`].
 
-use crate::captured::file_name;
 use crate::remark;
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
@@ -15,7 +13,7 @@ use super::ending::Ending;
 use super::error::CliError;
 use super::given::example_protocol;
 use super::session_pass::session_map;
-use super::{load, pseudonyms};
+use super::{files, load, pseudonyms};
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
 use crate::out::json::{JsonOptions, JsonWriter};
@@ -108,10 +106,7 @@ fn reading(args: &ReadArgs) -> Result<Reading, CliError> {
         _ => return Err(CliError::Typed("captures, --tail and -i exclude each other".into())),
     };
     let inputs = args.inputs();
-    if let Some(input) = inputs.find(Path::new("/dev/stdout")) {
-        let text = format!("standard output is the input {}: it is not written over", file_name(input));
-        return Err(CliError::Typed(text));
-    }
+    files::refuse_standard_output(&inputs)?;
     Ok(Reading { input, inputs, keep: args.write.clone(), threads: threads(args), quiet: args.quiet })
 }
 

@@ -186,10 +186,15 @@ pub enum When {
 impl ReadArgs {
     /// Every file that the command reads.
     pub(super) fn inputs(&self) -> Inputs {
+        self.inputs_and(&[])
+    }
+
+    /// The same, and further files.
+    pub(super) fn inputs_and(&self, more: &[PathBuf]) -> Inputs {
         let protocols: Vec<PathBuf> = self.protocols.paths().collect();
         let captures = self.captures.iter().chain(&self.read_files).chain(&self.tail);
         let own = self.tables.iter().chain(&self.pseudonyms).chain(&self.config.path);
-        let all = captures.chain(own).chain(&protocols);
+        let all = captures.chain(own).chain(&protocols).chain(more);
         Inputs::of(all.map(PathBuf::as_path))
     }
 }

@@ -44,6 +44,18 @@ enum Why {
     TooMany,
 }
 
+impl IgnoreError {
+    /// What was expected, without the entry: of an entry that was read from a file, which may be one that holds keys.
+    pub fn unquoted(&self) -> String {
+        match &self.why {
+            Why::Path(error) => {
+                format!("column {}: expected the name of a message, or the path of a field", error.column())
+            }
+            Why::TooMany => format!("one entry too many: there may be {MOST}"),
+        }
+    }
+}
+
 impl fmt::Display for IgnoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {

@@ -426,6 +426,11 @@ impl FilterError {
         FilterError { expression: expression.into(), place, message: message.into(), origin: None }
     }
 
+    /// Where the mistake begins, in characters from 1.
+    pub(crate) fn column(&self) -> usize {
+        self.expression.get(..self.place.start).map_or(0, |before| before.chars().count()) + 1
+    }
+
     /// Marks the error as one in `origin`, unless it is already marked.
     fn of(self, origin: &str) -> FilterError {
         FilterError { origin: self.origin.or_else(|| Some(origin.into())), ..self }
@@ -435,7 +440,7 @@ impl FilterError {
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown: String = self.expression.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
-        let before = self.expression.get(..self.place.start).map_or(0, |t| t.chars().count());
+        let before = self.column() - 1;
         let marked = self.expression.get(self.place.clone()).map_or(0, |t| t.chars().count());
         if let Some(origin) = &self.origin {
             write!(f, "{}: ", Escaped(origin))?;

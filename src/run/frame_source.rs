@@ -56,6 +56,7 @@ impl FrameSource {
                 From::Files(Capture::new(sources?).unpacking_ahead(ahead))
             }
             FrameInput::Growing(path) => {
+                refuse_what_never_grows(path)?;
                 let requested = interrupt.clone();
                 let tail = Tail::new(path, Arc::new(move || requested.is_requested()));
                 if tail.waits() && !quiet {
@@ -144,6 +145,17 @@ impl FrameSource {
             remark::say(format_args!("{dropped} packets dropped by the kernel"));
         }
     }
+}
+
+/// Refuses what is no plain file, and is therefore none that another program appends to. What is not there yet may become one.
+fn refuse_what_never_grows(path: &Path) -> Result<(), RunError> {
+    let what = match path.metadata() {
+        Ok(facts) if facts.is_dir() => "a folder",
+        Ok(facts) if !facts.is_file() => "a named pipe or a device",
+        _ => return Ok(()),
+    };
+    let text = format!("expected a capture file that another program writes, found {what}");
+    Err(RunError::File(path.to_string_lossy().into_owned(), io::Error::other(text)))
 }
 
 /// Whether an error only says that a capture ends in the middle of a packet. After a signal that is no error: its writer may be in the middle of one.

@@ -1,12 +1,19 @@
 //! Ctrl-C and SIGTERM ask a run to end: the frame at hand is finished, and the records so far are printed.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, OnceLock};
+use std::thread::Builder;
+use std::time::Duration;
 
 use crate::output_file;
 
 /// Exit status of a program that a signal ended.
 const INTERRUPTED: i32 = 130;
+
+/// How often the signal is looked at during a wait.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Lets a signal end the program at once, without unfinished files: for commands that only copy a file.
 pub fn exit_on_signal() {
@@ -17,6 +24,24 @@ pub fn exit_on_signal() {
 /// changes nothing.
 pub fn watch_signals() {
     Interrupt::watch();
+}
+
+/// Does something that may wait without end and that no signal wakes, such as opening a named pipe that nobody reads. A signal meanwhile ends the program.
+///
+/// # Errors
+/// The system has no thread to give.
+pub fn unless_interrupted<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    let interrupt = Interrupt::watch();
+    let (to, done) = sync_channel(1);
+    Builder::new().name("wait".into()).spawn(move || to.send(act()).unwrap_or_default())?;
+    loop {
+        match done.recv_timeout(LOOK) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Timeout) if interrupt.is_requested() => exit(),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("a thread ended too early")),
+        }
+    }
 }
 
 fn exit() {

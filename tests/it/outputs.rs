@@ -149,3 +149,55 @@ fn standard_output_is_no_input_either() {
     assert_eq!(status.code(), Some(2));
     assert_eq!(fs::metadata(dir.join("a.pcapng")).unwrap().len(), size);
 }
+
+#[test]
+fn what_is_printed_goes_into_no_file_that_is_read() {
+    let dir = folder("printed");
+    fs::write(dir.join("t.table"), "protocol moul\n").unwrap();
+    fs::write(dir.join("list"), "fields.age_name\n").unwrap();
+    for (file, words) in [
+        ("t.table", &["tables", "list", "--tables", "t.table"][..]),
+        ("t.table", &["tables", "show", "plUoid", "--tables", "t.table"]),
+        ("t.table", &["tables", "lua", "--tables", "t.table"]),
+        ("t.table", &["tables", "check", "t.table"]),
+        ("t.table", &["decode", "moul.auth.client", "1a0007000000e9030000", "--tables", "t.table"]),
+        ("t.table", &["schema", "--tables", "t.table"]),
+        ("k.ini", &["keys", "check", "k.ini"]),
+        ("k.ini", &["config", "--keys", "k.ini"]),
+        ("list", &["diff", "a.pcapng", "soft.pcapng", "--ignore-file", "list"]),
+        ("hard.pcapng", &["a.pcapng", "--json"]),
+    ] {
+        let before = fs::read(dir.join(file)).unwrap();
+        let out = fs::OpenOptions::new().append(true).open(dir.join(file)).unwrap();
+        let output = crate::common::program().current_dir(&dir).args(words).stdout(out).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains("standard output is the input") && said.lines().count() == 1, "{words:?}: {said}");
+        assert!(fs::read(dir.join(file)).unwrap() == before, "{words:?}");
+    }
+}
+
+/// Opening a pipe that nobody reads waits, and no signal wakes it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_ends_the_wait_for_the_reader_of_a_pipe() {
+    use std::process::{Command, Stdio};
+    let dir = folder("no-reader");
+    assert!(Command::new("mkfifo").arg(dir.join("pipe")).status().unwrap().success());
+    for words in [&["report", "a.pcapng", "-o", "pipe"][..], &["export", "messages", "a.pcapng", "-o", "pipe"]] {
+        let mut program = crate::common::program();
+        let mut child = program.current_dir(&dir).args(words).stderr(Stdio::null()).spawn().unwrap();
+        let status = format!("/proc/{}/status", child.id());
+        // A signal that comes before the program takes signals would end any program.
+        let takes_signals = || {
+            let text = fs::read_to_string(&status).unwrap();
+            let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (2 - 1) != 0
+        };
+        while !takes_signals() {
+            std::thread::yield_now();
+        }
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{words:?}");
+    }
+}

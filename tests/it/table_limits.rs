@@ -137,6 +137,23 @@ fn pipes_by_name_and_endless_tables_are_not_read() {
 }
 
 #[test]
+fn a_list_of_what_is_ignored_that_is_none_is_not_quoted() {
+    let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("keys.ignore");
+    let golden = "captures/moul/golden.pcap";
+    for text in
+        ["Key.Auth.K = 5f3759dfsecret", "[s]\nkey = 5f3759dfsecret", "{ \"5f3759dfsecret\" }", "\u{0} 5f3759dfsecret ="]
+    {
+        std::fs::write(&path, text).unwrap();
+        let words = ["-q", "diff", golden, golden, "--ignore-file", path.to_str().unwrap()];
+        let output = crate::common::program().args(words).current_dir(file("")).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}: {said}");
+        assert!(!said.contains("5f3759df") && said.lines().count() == 1, "{text}: {said}");
+        assert!(said.contains("keys.ignore, line "), "{said}");
+    }
+}
+
+#[test]
 fn an_error_about_another_kind_of_file_shows_nothing_of_it() {
     for text in [
         "Key.Auth.K = 5f3759dfsecret",

@@ -167,3 +167,15 @@ fn a_capture_and_a_growing_one_exclude_each_other() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
 }
+
+#[test]
+fn what_never_grows_is_refused() {
+    for (path, what) in [("captures", "a folder"), ("/dev/null", "a named pipe or a device")] {
+        let output = common::program().current_dir(env!("CARGO_MANIFEST_DIR")).args(["--tail", path]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let expected =
+            format!("moulsniff: {path}: expected a capture file that another program writes, found {what}\n");
+        assert_eq!(said, expected);
+    }
+}

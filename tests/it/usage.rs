@@ -192,3 +192,25 @@ fn statistics_of_a_filter_list_the_streams_it_kept() {
     assert_eq!(stats["bytes"]["by_stream"]["tcp:0"]["payload"], 51, "{stats}");
     assert_eq!(stats["bytes"]["payload"], 51, "{stats}");
 }
+
+#[test]
+#[cfg(unix)]
+fn errors_show_no_number_of_the_operating_system() {
+    let path = "README.md/capture";
+    for words in [&[path][..], &[GATE, "--keys", path], &[GATE, "--tables", path], &[GATE, "--sdl", path]] {
+        let output = program(words).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.ends_with(": not a directory\n") && said.lines().count() == 1, "{said}");
+    }
+    let output = program(&[GATE, "--pseudonyms", "captures"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "moulsniff: captures: expected a file for --pseudonyms, found a folder\n");
+    let output = program(&[GATE, "--pseudonyms", "README.md"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with("moulsniff: README.md: expected a file for --pseudonyms, found more than ")
+            && said.ends_with(" bytes\n"),
+        "{said}"
+    );
+}
