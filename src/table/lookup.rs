@@ -221,6 +221,11 @@ impl Tables {
         self.natives.get(id as usize)
     }
 
+    /// The number of a text that fields are compared with, or 0.
+    pub(in crate::table) fn word_number(&self, text: &[u8]) -> u64 {
+        self.program.words.get(text).copied().unwrap_or(0)
+    }
+
     pub(in crate::table) fn delimiter(&self, place: u32) -> &[u8] {
         self.program.delimiters.get(place as usize).map_or(&[], Vec::as_slice)
     }

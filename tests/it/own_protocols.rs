@@ -213,6 +213,17 @@ struct Sequence { steps: Step[2], span one: bytes[1] as Form | Other, kept: comp
     example "03 02 07" { "steps": [ { "delta": 3, "sum": { "value": 3, "name": "three" }, "less": 2 },
         { "delta": 2, "sum": { "value": 5, "name": "five" }, "less": 1 } ], "kept": 5 } }
 struct Form { set last = 9, a: u8, b: u8 }
+struct Entry { key: latin1[to ":"], if key in ("Length", "length") { value: decimal[to ";"], set last = value } else { value: utf8[to ";"] } }
+struct Entries { entries: Entry[to "."], body: bytes[state.last]
+    example "41 3a 62 3b 4c 65 6e 67 74 68 3a 32 3b 2e 07 08"
+        { "entries": [ { "key": "A", "value": "b" }, { "key": "Length", "value": 2 } ], "body": "0708" } }
+struct Worded { word: utf8[z], rest: { match word { "on", "yes" => on: u8, "off" => {}, else => other: u8 }, if word != "" { end: u8 } }
+    example "6f6e 00 01 02" { "word": "on", "rest": { "on": 1, "end": 2 } }
+    example "6f6666 00 02" { "word": "off", "rest": { "end": 2 } }
+    example "00 05" { "word": "", "rest": { "other": 5 } } }
+struct Either { one: u8, if one == 1 { of: u8 } else { of: utf8[z] }, if of == "on" { more: u8 }
+    example "01 01" { "one": 1, "of": 1 }
+    example "00 6f6e 00 09" { "one": 0, "of": "on", "more": 9 } }
 struct Other { a: u8 }
 "#;
 
@@ -225,7 +236,7 @@ fn load(text: &str) -> Result<Tables, moulsniff::table::TableError> {
 fn every_type_for_own_protocols_reads_what_its_example_says() {
     let (count, failed) = run_examples(&load(TYPES).unwrap_or_else(|error| panic!("{error}")));
     assert!(failed.is_empty(), "{}", failed.iter().map(|e| format!("{e}\n")).collect::<String>());
-    assert_eq!(count, 13);
+    assert_eq!(count, 19);
 }
 
 #[test]
@@ -343,6 +354,27 @@ fn a_header_whose_form_depends_on_the_state_computes_its_length_and_number() {
     let path = format!("{}/absent.table", env!("CARGO_TARGET_TMPDIR"));
     let out = printed(&["--tables", &path, "--json", "decode", "absent.s.client", "0107"]);
     assert!(out.contains("absent, or gives no number") && out.contains("\"severity\":\"error\""), "{out}");
+}
+
+#[test]
+fn texts_are_compared_with_texts_and_with_nothing_else() {
+    let said = |condition: &str| {
+        let text = format!(
+            "protocol words {{ transport tcp }}\nservice s {{ whole }}\nmessage s both any M {{ a: utf8[z], n: u8, w: utf16[2], if {condition} {{ b: u8 }} }}\n"
+        );
+        checked("words", &text).lines().find(|line| line.contains("words:3:")).unwrap_or_default().to_string()
+    };
+    assert!(said("a == \"x\"").ends_with("has no example: nothing tests it"));
+    for (condition, message) in [
+        ("a == 1", "expected a text in quotation marks, as the field is a text"),
+        ("a == n", "expected a text in quotation marks"),
+        ("a < \"x\"", "`a` is a text: `==`, `!=`, `in` and `match` compare it with texts in quotation marks"),
+        ("a", "`a` is a text: "),
+        ("n == \"x\"", "only a field that is a text is compared with a text"),
+        ("w == \"x\"", "`w` is used in an expression, so it has to be a number, or a text of bytes"),
+    ] {
+        assert!(said(condition).contains(message), "{condition}: {}", said(condition));
+    }
 }
 
 #[test]

@@ -6,9 +6,9 @@ use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
-use super::scope::{FieldScope, refs_of_entries};
+use super::scope::{FieldScope, ValueSort, refs_of_entries};
 use crate::hashing::SeededSet;
-use crate::tree::{TypeRef, mark};
+use crate::tree::{TextKind, TypeRef, mark};
 
 impl Compiler<'_> {
     pub(super) fn new_layout(&mut self, name: &str) -> LayoutId {
@@ -53,7 +53,7 @@ impl Compiler<'_> {
         }
         let own_file = chain.last().map_or(self.file, |c| c.1);
         for param in &body.params {
-            scope.declare(param, None, false);
+            scope.declare(param, ValueSort::default());
         }
         let mut ops = Vec::new();
         for (s, file) in &chain {
@@ -147,7 +147,7 @@ impl Compiler<'_> {
         scope.wanted.extend(params.iter().cloned());
         for param in params {
             let var = outer.vars.get(param);
-            scope.declare(param, var.and_then(|v| v.symbols), var.is_some_and(|v| v.signed));
+            scope.declare(param, var.map_or(ValueSort::default(), |var| var.value));
         }
         if self.positional {
             self.fill_positions(id, entries.iter())?;
@@ -240,20 +240,26 @@ impl Compiler<'_> {
                     | ReadAs::Family(_)
             )
         );
-        let slot = scope.declare(name, symbols, signed);
-        if slot != NO_SLOT && !scalar {
-            return self.error(*at, format!("`{name}` is used in an expression, so it has to be a number"));
+        let text = matches!(def.map(|d| &d.read), Some(ReadAs::Text { kind: TextKind::Utf8 | TextKind::Latin1, .. }));
+        let slot = scope.declare(name, ValueSort { symbols, signed, text });
+        if slot != NO_SLOT && !scalar && !text {
+            let message = format!("`{name}` is used in an expression, so it has to be a number, or a text of bytes");
+            return self.error(*at, message);
         }
         if slot != NO_SLOT && slot >= 64 {
             return self.error(*at, "more than 64 fields of this structure are used in expressions");
         }
         let sym = self.name(name);
         let marks = if field.span { mark::SPAN } else { 0 };
-        let step = LayoutStep::Field { name: sym, ty, slot, marks, op: TypeOp::NONE, fixed: 0 };
+        let kept = if text { NO_SLOT } else { slot };
+        let step = LayoutStep::Field { name: sym, ty, slot: kept, marks, op: TypeOp::NONE, fixed: 0 };
         if (mods.optional || scope.optional) && !self.positional {
             self.optional(name, sym, ty, step, ops);
         } else {
             ops.push(step);
+        }
+        if text && slot != NO_SLOT {
+            ops.push(LayoutStep::Word { name: sym, slot });
         }
         match &mods.checksum {
             Some(checksum) => self.checksum(field, checksum, scope, ops),
@@ -322,7 +328,8 @@ impl Compiler<'_> {
         ops: &mut Vec<LayoutStep>,
     ) -> Result<(), TableError> {
         let symbols = self.symbols_of(on, scope);
-        let value = self.expr(on, scope, None)?;
+        let text = scope.is_text(on);
+        let value = self.subject(on, scope)?;
         let switch = ops.len();
         ops.push(LayoutStep::Jump(0));
         let mut targets: Vec<(i128, u32)> = Vec::new();
@@ -331,9 +338,9 @@ impl Compiler<'_> {
         for (values, body) in arms {
             let here = ops.len() as u32;
             for v in values {
-                let id = self.expr(v, scope, symbols)?;
+                let id = if text { self.compared_text(v)? } else { self.expr(v, scope, symbols)? };
                 let Some(Ex::Const(n)) = self.out.exprs.get(id.0 as usize) else {
-                    return self.error(v.at, "`match` chooses by numbers and names of enum values");
+                    return self.error(v.at, "`match` chooses by numbers, names of enum values and texts");
                 };
                 if !taken.insert(*n) {
                     return self.error(v.at, "this value is in `match` twice");

@@ -16,8 +16,13 @@ impl Compiler<'_> {
     ) -> Result<ExprId, TableError> {
         let ex = match &e.kind {
             ExprKind::Int(n) => Ex::Const(*n),
+            ExprKind::Text(_) => return self.error(e.at, "only a field that is a text is compared with a text"),
             ExprKind::Name(name) => match scope.vars.get(name) {
-                Some(var) => Ex::Slot { slot: var.slot, signed: var.signed },
+                Some(var) if var.value.text => {
+                    let use_it = "`==`, `!=`, `in` and `match` compare it with texts in quotation marks";
+                    return self.error(e.at, format!("`{name}` is a text: {use_it}"));
+                }
+                Some(var) => Ex::Slot { slot: var.slot, signed: var.value.signed },
                 None if name == "here" && !self.value_owners.contains_key(name) => Ex::Here,
                 None if name == "next" && !self.value_owners.contains_key(name) => Ex::Next,
                 None => Ex::Const(self.constant(e.at, name, symbols, scope)?),
@@ -30,6 +35,9 @@ impl Compiler<'_> {
                     return self.error(e.at, format!("there is no enum `{of}`{near}"));
                 }
             },
+            ExprKind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) if scope.is_text(a) => {
+                Ex::Binary(*op, self.subject(a, scope)?, self.compared_text(b)?)
+            }
             ExprKind::Binary(op, a, b) => {
                 let (sa, sb) = (self.symbols_of(a, scope), self.symbols_of(b, scope));
                 let left = self.expr(a, scope, sb.or(symbols))?;
@@ -37,6 +45,10 @@ impl Compiler<'_> {
                 self.folded(*op, left, right)
             }
             ExprKind::Not(a) => Ex::Not(self.expr(a, scope, symbols)?),
+            ExprKind::In(a, list) if scope.is_text(a) => {
+                let value = self.subject(a, scope)?;
+                Ex::In(value, list.iter().map(|word| self.compared_text(word)).collect::<Result<_, _>>()?)
+            }
             ExprKind::In(a, list) => {
                 let own = self.symbols_of(a, scope);
                 let value = self.expr(a, scope, None)?;
@@ -57,9 +69,34 @@ impl Compiler<'_> {
                 Ex::Recall(kind, self.expr(key, scope, None)?)
             }
         };
+        Ok(self.push_expr(ex))
+    }
+
+    fn push_expr(&mut self, ex: Ex) -> ExprId {
         let id = ExprId(self.out.exprs.len() as u32);
         self.out.exprs.push(ex);
-        Ok(id)
+        id
+    }
+
+    /// What values are compared with: a text, or any other expression.
+    pub(super) fn subject(&mut self, e: &ExprAst, scope: &FieldScope) -> Result<ExprId, TableError> {
+        match &e.kind {
+            ExprKind::Name(name) => match scope.vars.get(name) {
+                Some(var) if var.value.text => Ok(self.push_expr(Ex::Slot { slot: var.slot, signed: false })),
+                _ => self.expr(e, scope, None),
+            },
+            _ => self.expr(e, scope, None),
+        }
+    }
+
+    /// A text that a field is compared with, as the number of the word.
+    pub(super) fn compared_text(&mut self, e: &ExprAst) -> Result<ExprId, TableError> {
+        let ExprKind::Text(text) = &e.kind else {
+            return self.error(e.at, "expected a text in quotation marks, as the field is a text");
+        };
+        let next = self.out.words.len() as u64 + 1;
+        let number = *self.out.words.entry(text.as_bytes().into()).or_insert(next);
+        Ok(self.push_expr(Ex::Const(number.into())))
     }
 
     /// A condition, in a short form where there is one.
@@ -94,7 +131,7 @@ impl Compiler<'_> {
     /// The enum whose names may stand beside an expression.
     pub(super) fn symbols_of(&self, e: &ExprAst, scope: &FieldScope) -> Option<EnumId> {
         match &e.kind {
-            ExprKind::Name(name) => scope.vars.get(name).and_then(|v| v.symbols),
+            ExprKind::Name(name) => scope.vars.get(name).and_then(|v| v.value.symbols),
             ExprKind::Binary(BinaryOp::BitAnd, a, b) => self.symbols_of(a, scope).or_else(|| self.symbols_of(b, scope)),
             _ => None,
         }

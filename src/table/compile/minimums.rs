@@ -39,6 +39,7 @@ fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
             }
             LayoutStep::Say { .. }
             | LayoutStep::Partial
+            | LayoutStep::Word { .. }
             | LayoutStep::Remember { .. }
             | LayoutStep::Set { .. }
             | LayoutStep::Checksum { .. } => {}

@@ -8,8 +8,18 @@ use crate::hashing::{SeededMap, SeededSet};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Var {
     pub(super) slot: u16,
+    pub(super) value: ValueSort,
+}
+
+/// What kind of value a name has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ValueSort {
+    /// The enum whose names may stand beside it.
     pub(super) symbols: Option<EnumId>,
+    /// A number in two's complement.
     pub(super) signed: bool,
+    /// A text: the value is the number of a word of the tables ([`Program::words`]).
+    pub(super) text: bool,
 }
 
 /// The names of one structure.
@@ -24,19 +34,25 @@ pub(super) struct FieldScope {
 }
 
 impl FieldScope {
-    pub(super) fn declare(&mut self, name: &str, symbols: Option<EnumId>, signed: bool) -> u16 {
+    pub(super) fn declare(&mut self, name: &str, value: ValueSort) -> u16 {
         if !self.wanted.contains(name) {
             return NO_SLOT;
         }
         let slot = match self.vars.get(name) {
-            Some(var) => var.slot,
-            None => {
+            Some(var) if var.value.text == value.text => var.slot,
+            // A number in one branch and a text in another are kept apart: the name means the one that was declared last.
+            _ => {
                 self.slots += 1;
                 self.slots - 1
             }
         };
-        self.vars.insert(name.to_string(), Var { slot, symbols, signed });
+        self.vars.insert(name.to_string(), Var { slot, value });
         slot
+    }
+
+    /// Whether an expression is the name of a text.
+    pub(super) fn is_text(&self, e: &ExprAst) -> bool {
+        matches!(&e.kind, ExprKind::Name(name) if self.vars.get(name).is_some_and(|var| var.value.text))
     }
 
     /// Which names of this scope the entries of an inner structure use without declaring them.

@@ -179,8 +179,8 @@ impl Compiler<'_> {
         let layout = self.new_layout("");
         let free = scope.free_names(entries);
         self.fill_inline(layout, entries, &free, scope)?;
-        let names: Vec<ExprAst> = free.into_iter().map(|n| ExprAst::leaf(at, ExprKind::Name(n))).collect();
-        let args = self.args(&names, scope)?;
+        let names = free.into_iter().map(|name| ExprAst::leaf(at, ExprKind::Name(name)));
+        let args = names.map(|name| self.subject(&name, scope)).collect::<Result<_, _>>()?;
         Ok(ReadAs::Layout { layout, args })
     }
 

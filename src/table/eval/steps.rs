@@ -6,7 +6,7 @@ use super::super::program::*;
 use super::checksum::SummedField;
 use super::message::Chosen;
 use super::{Field, Run, Slots, Stop, TreeSink};
-use crate::tree::{Kind, Problem, ProblemText, Severity, TypeRef, mark};
+use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TypeRef, mark};
 
 /// A structure whose steps wait while those of a structure within it are run.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +89,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
                 LayoutStep::Jump(to) => at.next = *to as usize,
                 LayoutStep::End if self.state.open.len() <= around => return Ok(()),
                 LayoutStep::End => self.end_inner(at, cursor),
-                _ => at.next = self.rare(op, *at, cursor)?,
+                _ => at.next = self.rare(op, at, cursor)?,
             }
         }
         Ok(())
@@ -97,8 +97,18 @@ impl<'t, T: TreeSink> Run<'t, T> {
 
     /// Runs a step that is neither a field nor a branch. Returns the next step.
     #[inline(never)]
-    fn rare(&mut self, op: &LayoutStep, at: OpenStructure, cursor: &mut Cursor<'_>) -> Result<usize, Stop> {
+    fn rare(&mut self, op: &LayoutStep, at: &mut OpenStructure, cursor: &mut Cursor<'_>) -> Result<usize, Stop> {
         match op {
+            LayoutStep::Word { name, slot } => {
+                let run = T::whole(self).ok_or(Stop::Unknown)?;
+                // Where the field is absent, the last node is another one.
+                let text =
+                    run.tree.nodes().last().filter(|node| node.name == *name && matches!(node.kind, Kind::Text(_)));
+                if let Some((from, length)) = text.map(Node::content) {
+                    let number = self.tables.word_number(cursor.behind(from, length));
+                    self.keep(&mut at.frame, *slot, number);
+                }
+            }
             LayoutStep::Switch { on, targets, otherwise } => {
                 let value = self.expr(*on, at.frame, cursor);
                 let found = value.and_then(|v| targets.binary_search_by_key(&v, |t| t.0).ok());

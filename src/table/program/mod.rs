@@ -52,6 +52,8 @@ pub struct Program {
     pub(in crate::table) dialects: Vec<Sym>,
     /// Bytes up to which something is read.
     pub(in crate::table) delimiters: Vec<Vec<u8>>,
+    /// The texts that fields are compared with, each with a number from 1 on: expressions compare the numbers.
+    pub(in crate::table) words: SeededMap<Box<[u8]>, u64>,
     /// What the tables declare of the protocol as a whole.
     pub(in crate::table) protocol: Option<ProtocolDef>,
     /// Types that can be asked for by name: all that need no parameters.

@@ -57,6 +57,13 @@ pub enum LayoutStep {
         /// Where to go if it does not hold.
         otherwise: u32,
     },
+    /// Keep the number of the word that the text field before this step is, or 0.
+    Word {
+        /// The field's name.
+        name: Sym,
+        /// Where the number is kept.
+        slot: u16,
+    },
     /// Jump.
     Jump(u32),
     /// Jump by a value.

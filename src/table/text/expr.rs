@@ -129,6 +129,11 @@ impl TableParser<'_> {
             self.advance()?;
             return Ok(ExprAst::leaf(at, ExprKind::Int(i128::from(n))));
         }
+        if let Tok::Str(text) = &self.now.tok {
+            let text = text.to_string();
+            self.advance()?;
+            return Ok(ExprAst::leaf(at, ExprKind::Text(text)));
+        }
         let name = self.name("a number, a field's name or `(`")?.name;
         let kind = match name.as_str() {
             "remaining" => ExprKind::Remaining,

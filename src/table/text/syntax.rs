@@ -373,6 +373,8 @@ impl ExprAst {
 #[derive(Debug, Clone)]
 pub(in crate::table) enum ExprKind {
     Int(i128),
+    /// A text that a field is compared with.
+    Text(String),
     Name(String),
     Path(String, String),
     Binary(BinaryOp, Box<ExprAst>, Box<ExprAst>),
