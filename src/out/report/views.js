@@ -9,12 +9,15 @@ const SESSIONS = 100;
 
 /** A line that leads to a row. @param {Capture} report @param {number} row @param {string} end @param {(row: number) => void} open */
 function findingLine(report, row, end, open) {
+  // Of a refusal, what was asked says more than the reply.
+  const request = report.has(row, FLAG.refused) ? report.rowOf.get(report.columns.reply[row]) : undefined;
+  const told = request ?? row;
   const button = make(
     'button',
     'finding',
-    make('span', 'quiet', '#' + report.columns.record[row]),
+    make('span', 'quiet', '#' + report.columns.record[told]),
     dot(report.stream(row).service),
-    make('span', 'say', ...nameParts(report.name(row)), ' ', make('span', 'quiet', report.info[row] || '')),
+    make('span', 'say', ...nameParts(report.name(told)), ' ', make('span', 'quiet', report.info[told] || '')),
     make('span', 'quiet', end),
   );
   button.addEventListener('click', () => open(row));
@@ -38,8 +41,11 @@ function group(title, report, rows, end, open) {
 
 /** Refused, unanswered, damage and problems. @param {Capture} report @param {(row: number) => void} open */
 function findings(report, open) {
+  /** @type {number[]} */
+  const requests = [];
+  /** @type {number[]} */
+  const events = [];
   const refused = new Map(),
-    unanswered = [],
     damage = [],
     errors = [],
     warnings = [];
@@ -48,7 +54,7 @@ function findings(report, open) {
       const why = report.meta.texts[report.columns.why[row]] || report.name(row);
       refused.set(why, [...(refused.get(why) || []), row]);
     }
-    if (report.has(row, FLAG.event) && report.has(row, FLAG.unanswered)) unanswered.push(row);
+    if (report.has(row, FLAG.unanswered)) (report.has(row, FLAG.event) ? events : requests).push(row);
     else if (
       report.has(row, FLAG.event) &&
       ['gap', 'undecoded', 'resync', 'limit', 'wrong_key', 'no_key'].includes(report.name(row))
@@ -57,6 +63,8 @@ function findings(report, open) {
     if (report.has(row, FLAG.error)) errors.push(row);
     else if (report.has(row, FLAG.warning)) warnings.push(row);
   }
+  // The requests themselves, where they are in the page.
+  const unanswered = requests.length ? requests : events;
   const when = (/** @type {number} */ row) => clock(report, row).slice(0, 12);
   const took = (/** @type {number} */ row) =>
     report.columns.elapsed[row] >= 0 ? `${milliseconds(report.columns.elapsed[row])} ms` : when(row);
