@@ -63,6 +63,43 @@ fn who_closed_a_connection_is_told_and_what_waited_for_it() {
     assert!(damaged.contains("bytes never captured"), "{damaged}");
 }
 
+/// The frames of a pcapng file from one number to another.
+fn frames(whole: &[u8], range: std::ops::RangeInclusive<u64>) -> Vec<u8> {
+    let (mut at, mut seen, mut kept) = (0, 0, Vec::new());
+    while at + 8 <= whole.len() {
+        let word = |at: usize| u32::from_le_bytes(whole[at..at + 4].try_into().unwrap());
+        let end = at + word(at + 4) as usize;
+        let packet = matches!(word(at), 2 | 3 | 6);
+        seen += u64::from(packet);
+        if !packet || range.contains(&seen) {
+            kept.extend_from_slice(&whole[at..end]);
+        }
+        at = end;
+    }
+    kept
+}
+
+#[test]
+fn circuits_that_were_joined_late_have_their_agents_and_their_clients() {
+    let whole = crate::cut::read(&format!("{}/{OPENSIM}", env!("CARGO_MANIFEST_DIR")));
+    let file = std::env::temp_dir().join(format!("moulsniff-late-circuits-{}.pcapng", std::process::id()));
+    for (range, streams) in [(2500..=3400, 2), (3800..=4393, 3)] {
+        std::fs::write(&file, frames(&whole, range)).unwrap();
+        let sessions = lines(&["sessions", "--json", file.to_str().unwrap()]);
+        let agents: Vec<&Value> = sessions.iter().map(|session| &session["who"]["agent_id"]).collect();
+        let ends = ["00000000-0000-0000-0000-0000000000aa", "00000000-0000-0000-0000-0000000000bb"];
+        assert_eq!(agents.len(), 2, "{agents:?}");
+        assert!(ends.iter().all(|end| agents.iter().any(|agent| *agent == end)), "{agents:?}");
+        let all: Vec<&Value> = sessions.iter().flat_map(|session| session["streams"].as_array().unwrap()).collect();
+        assert_eq!(all.len(), streams);
+        for stream in all {
+            let server = stream["server"].as_str().unwrap();
+            assert!(server.ends_with(":9000") || server.ends_with(":9001"), "{server}");
+        }
+    }
+    std::fs::remove_file(&file).unwrap();
+}
+
 #[test]
 fn regions_have_the_names_of_their_circuits_and_of_the_map() {
     let text = printed(&["sessions", OPENSIM, "--story"]);

@@ -40,7 +40,10 @@ pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     if most >= CERTAIN || met || both || opening.last && most >= AT_LAST {
         let swapped = server.viewer || client.simulator;
         let straight = client.viewer || server.simulator;
-        return Verdict::Yes { swapped: swapped && !straight };
+        // Where no message tells it, the end that was a simulator before is one, or else the end with the lower port.
+        let lower = opening.ends.client.port() < opening.ends.server.port();
+        let guess = opening.known.filter(|known| known.protocol == "secondlife").map_or(lower, |known| known.swapped);
+        return Verdict::Yes { swapped: if swapped || straight { !straight } else { guess } };
     }
     if opening.last { Verdict::No } else { Verdict::Maybe }
 }
