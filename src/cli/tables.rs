@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::args::{ReadArgs, TablesCommand, TransportWord};
 use super::error::{CliError, Status};
 use super::load::{tables as load, tables_of};
-use crate::examples::run_examples;
+use crate::examples::{MOST_FAILED, run_examples};
 use crate::out::json::one_line;
 use crate::out::lua_script;
 use crate::proto::{LazyTables, protocol_named};
@@ -150,6 +150,7 @@ fn check(files: &[PathBuf], out: &mut String) -> Result<Status, CliError> {
             out.push_str(&format!("{remark}\n"));
         }
     }
-    out.push_str(&format!("{count} examples, {failures} failed\n"));
+    let more = if failures >= MOST_FAILED { "; after these no more were run" } else { "" };
+    out.push_str(&format!("{count} examples, {failures} failed{more}\n"));
     Ok(if failures == 0 { Status::Good } else { Status::Typed })
 }

@@ -9,6 +9,10 @@ use super::text::{Condition, HeaderRole, RuleSide};
 use super::{TableSource, Tables};
 use crate::tree::TypeRef;
 
+/// Remarks that are given at most, and rules that are compared with each other: finding the line of each, and comparing each with all, takes long where a
+/// file has tens of thousands.
+const MOST: usize = 1000;
+
 impl Tables {
     /// Remarks about the sources from the one numbered `from` on, in the order of the sources: each with its place.
     pub fn remarks(&self, from: usize) -> Vec<TableError> {
@@ -39,7 +43,11 @@ impl Tables {
             let TableSource { name, text } = self.sources().get(file as usize)?;
             Some(TableError::at(name, text, at, message))
         };
-        found.into_iter().filter_map(place).collect()
+        let more = found.len().saturating_sub(MOST);
+        if let Some((.., message)) = found.get_mut(MOST).filter(|_| more > 1) {
+            *message = format!("{more} more remarks from here on");
+        }
+        found.into_iter().take(MOST + 1).filter_map(place).collect()
     }
 
     /// Messages and services of a declared protocol that no bytes can give: each with its file and place.
@@ -78,14 +86,14 @@ impl Tables {
     fn idle_rules(&self, from: usize) -> Vec<(u32, usize, String)> {
         let Some((file, protocol)) = self.declared_in(from) else { return Vec::new() };
         let mut found = Vec::new();
-        for (i, rule) in protocol.rules.iter().enumerate() {
+        for (i, rule) in protocol.rules.iter().enumerate().take(MOST) {
             let before = protocol.rules.get(..i).unwrap_or(&[]);
             if before.iter().any(|wider| implies(rule, protocol, wider, protocol)) {
                 let message = "this rule decides nothing: one before it holds wherever it does".to_string();
                 found.push((file, rule.at, message));
             }
         }
-        for (i, offer) in protocol.offers.iter().enumerate() {
+        for (i, offer) in protocol.offers.iter().enumerate().take(MOST) {
             let Some(rule) = &offer.when else { continue };
             let before = protocol.offers.get(..i).unwrap_or(&[]).iter().filter(|wider| wider.service != offer.service);
             let taken =

@@ -214,3 +214,32 @@ fn remarks_name_messages_that_nothing_tests_or_that_take_a_number() {
         ]
     );
 }
+
+/// What `tables check` says of a text. The message about each of thousands of mistakes has its line, which must not take the whole file each time.
+fn checked(name: &str, text: &str) -> String {
+    let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    let output = crate::common::program().args(["tables", "check"]).arg(path).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn remarks_and_failed_examples_are_bounded() {
+    let of = |n: usize, declared: &str, each: &dyn Fn(usize) -> String| {
+        format!("protocol p2 {{ transport tcp ports 7 {declared} }}\nservice c {{ whole }}\n{}", repeated(n, each))
+    };
+    let messages = of(3000, "", &|i| format!("message c client any M{i} {{ a: bytes[*] }}\n"));
+    let said = checked("one_number.table", &messages);
+    assert_eq!(said, "", "one number, many messages: an error on the other output");
+    let services = of(3000, "service c", &|i| format!("service s{i} {{ whole }}\n"));
+    let said = checked("services.table", &services);
+    assert_eq!(said.matches("no connection offers").count(), 1000, "{}", said.lines().count());
+    assert!(said.contains(": 2000 more remarks from here on\n"), "{}", said.lines().count());
+    let example = " example \"00\" { \"a\": \"01\" }";
+    let examples =
+        format!("{}message c client any M {{ a: bytes[*]{} }}\n", of(0, "", &|_| String::new()), example.repeat(3000));
+    let said = checked("examples.table", &examples);
+    assert!(said.ends_with("3000 examples, 1000 failed; after these no more were run\n"), "{}", said.lines().count());
+    let said = checked("few.table", &examples.replacen(example, "", 2998));
+    assert!(said.ends_with("2 examples, 2 failed\n"), "{said}");
+}
