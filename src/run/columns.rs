@@ -9,6 +9,9 @@ use crate::out::json::{self, JsonOptions, JsonWriter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Record, format_time};
 
+/// Bytes that a cell keeps allocated for the next one: there is one in each thread.
+const KEEP: usize = 1 << 20;
+
 /// Writes records as lines of values.
 #[derive(Clone)]
 pub struct Columns {
@@ -75,7 +78,15 @@ impl Columns {
             out.push(if self.csv { b',' } else { b'\t' });
         }
         let text = String::from_utf8_lossy(&self.cell);
-        if self.csv { csv_cell(&text, out) } else { tab_cell(&text, out) }
+        if self.csv {
+            csv_cell(&text, out)
+        } else {
+            tab_cell(&text, out)
+        }
+        drop(text);
+        if self.cell.capacity() > KEEP {
+            self.cell = Vec::new();
+        }
     }
 }
 
@@ -167,6 +178,7 @@ fn append(text: &str, quoted: bool, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     fn written(write: fn(&str, &mut Vec<u8>), text: &str) -> String {
@@ -178,5 +190,17 @@ mod tests {
     #[test]
     fn a_cell_between_tabs_is_one_line_without_controls() {
         assert_eq!(written(tab_cell, "a\tb\nc\\d\u{1b}[2J\u{9b}\u{202e}"), r"a\tb\nc\\d\u001b[2J\u009b\u202e");
+    }
+
+    #[test]
+    fn the_memory_of_a_large_cell_is_not_kept() {
+        let mut out = Vec::new();
+        let mut columns = Columns::new(Paths::compile("record", &[], false).unwrap(), true, false, &mut out);
+        for (length, kept) in [(1000, true), (KEEP + 1, false), (1000, true)] {
+            columns.cell = vec![b'x'; length];
+            out.clear();
+            columns.end_cell(true, &mut out);
+            assert_eq!((out.len(), columns.cell.capacity() >= length), (length, kept));
+        }
     }
 }
