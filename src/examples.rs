@@ -38,13 +38,13 @@ fn error_at(tables: &Tables, example: &Example, why: String) -> TableError {
 }
 
 fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut Tree) -> Result<(), String> {
+    let bytes = tables.example_bytes(example);
     let bytes = match example.text {
-        true => example.bytes.clone().into_bytes(),
-        false => parse_hex(&example.bytes)
-            .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?,
+        true => bytes.into_bytes(),
+        false => parse_hex(&bytes).ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?,
     };
-    let expected: serde_json::Value =
-        serde_json::from_str(&example.json).map_err(|e| format!("the example's fields are no JSON: {e}"))?;
+    let expected: serde_json::Value = serde_json::from_str(tables.example_json(example))
+        .map_err(|e| format!("the example's fields are no JSON: {e}"))?;
     evaluator.states = tables.declared().map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
     for (place, value) in &example.states {
         evaluator.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);

@@ -1,7 +1,7 @@
 //! What can be asked of compiled tables: by place, by name, by number.
 
 use super::program::*;
-use super::{Meaning, NativeType, TableSource, Tables};
+use super::{Meaning, NativeType, TableSource, Tables, text};
 use crate::tree::{Sym, TypeRef};
 
 impl Tables {
@@ -33,6 +33,18 @@ impl Tables {
     /// All examples.
     pub fn examples(&self) -> &[Example] {
         &self.program.examples
+    }
+
+    /// The bytes of an example in hex, not yet checked, or as they are where it says `text`.
+    pub fn example_bytes(&self, example: &Example) -> String {
+        let source = self.sources.get(example.file as usize);
+        source.map_or(String::new(), |source| text::example_bytes(source, example.bytes, example.text))
+    }
+
+    /// The fields that an example must give, as JSON, not yet checked.
+    pub fn example_json(&self, example: &Example) -> &str {
+        let source = self.sources.get(example.file as usize);
+        source.and_then(|source| source.text.get(example.json.0..example.json.1)).unwrap_or("")
     }
 
     /// All messages.

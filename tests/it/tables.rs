@@ -170,11 +170,11 @@ fn structures_cut_at_every_byte() {
         let mut tree = Tree::new();
         for example in tables.examples() {
             let ExampleOf::Layout(id) = example.of else { continue };
-            let bytes = bytes_of(example);
+            let bytes = bytes_of(&tables, example);
             let ty = tables.layout(id).unwrap().ty;
             for cut in 0..bytes.len() {
                 let end = evaluator.value(&tables, ty, Sym::ELEMENT, &bytes[..cut], 0, &mut tree);
-                assert!(end <= cut * 8, "{} cut at {cut}: read {end} bits", example.bytes);
+                assert!(end <= cut * 8, "{} cut at {cut}: read {end} bits", tables.example_bytes(example));
             }
         }
     }
@@ -280,14 +280,15 @@ fn for_each_message(mut f: impl FnMut(&Tables, moulsniff::table::MessageId, &[u8
             // Messages that are positions of one text are read by their protocol; its own tests cut them.
             let service = tables.service(tables.message(id).unwrap().service).unwrap();
             if !service.positional {
-                f(&tables, id, &bytes_of(example));
+                f(&tables, id, &bytes_of(&tables, example));
             }
         }
     }
 }
 
-fn bytes_of(example: &Example) -> Vec<u8> {
-    if example.text { example.bytes.clone().into_bytes() } else { parse_hex(&example.bytes).unwrap() }
+fn bytes_of(tables: &Tables, example: &Example) -> Vec<u8> {
+    let bytes = tables.example_bytes(example);
+    if example.text { bytes.into_bytes() } else { parse_hex(&bytes).unwrap() }
 }
 
 #[test]

@@ -15,8 +15,8 @@ fn structures(tables: &Tables) -> Vec<(String, TypeRef, Vec<u8>)> {
     let found = tables.examples().iter().filter_map(|example| {
         let layout = layout(&example.of)?;
         let bytes = match example.text {
-            true => example.bytes.clone().into_bytes(),
-            false => parse_hex(&example.bytes)?,
+            true => tables.example_bytes(example).into_bytes(),
+            false => parse_hex(&tables.example_bytes(example))?,
         };
         Some((tables.name(layout.name).to_string(), layout.ty, bytes))
     });

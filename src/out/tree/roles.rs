@@ -99,7 +99,10 @@ mod tests {
             let defs = tables.layouts().iter().filter_map(|layout| tables.type_def(layout.ty));
             assert!(defs.clone().all(|def| def.facts.is_none() && def.ids.is_empty() && def.names.is_empty()));
             for example in tables.examples() {
-                let (ExampleOf::Message(id), Some(bytes)) = (example.of, parse_hex(&example.bytes)) else { continue };
+                let (ExampleOf::Message(id), Some(bytes)) = (example.of, parse_hex(&tables.example_bytes(example)))
+                else {
+                    continue;
+                };
                 let def = tables.message(id).unwrap();
                 let sender = usize::from(def.direction == Sender::Server);
                 evaluator.message(&tables, def.service, sender, &bytes, &mut tree);

@@ -219,7 +219,7 @@ fn every_message_is_tiled_wherever_it_is_cut_and_whatever_is_changed() {
         };
         let mut datagram = vec![0, 0, 0, 0, 1, 0];
         datagram.extend(&number.to_be_bytes()[4 - width..]);
-        datagram.extend(parse_hex(&example.bytes).unwrap());
+        datagram.extend(parse_hex(&tables.example_bytes(example)).unwrap());
         for at in 6..datagram.len() {
             read(&datagram[..at]);
             let mut changed = datagram.clone();

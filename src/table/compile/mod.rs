@@ -5,6 +5,7 @@
 mod body;
 mod expr;
 mod facts;
+mod merge;
 mod messages;
 mod minimums;
 mod optional;
@@ -19,7 +20,6 @@ mod tied;
 mod type_ops;
 mod types;
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::error::{TableError, TableSource};
@@ -27,6 +27,7 @@ use super::program::*;
 use super::text::*;
 use crate::hashing::SeededMap;
 use crate::tree::{Sym, TypeRef};
+use scope::FieldScope;
 
 /// Where something was declared: file and item.
 type ItemId = (usize, usize);
@@ -59,7 +60,8 @@ pub(super) struct Compiler<'s> {
     message_places: SeededMap<(u32, usize, u64), usize>,
     /// The messages by name, and the files and marks to be checked once all are known.
     message_ids: SeededMap<String, MessageId>,
-    pub(super) plain_types: SeededMap<(String, u8), TypeRef>,
+    /// The types about which tables say nothing but marks, by their marks and their text.
+    pub(super) plain_types: SeededMap<u8, SeededMap<String, TypeRef>>,
     /// The aliases that are being resolved, each within the one before.
     open_aliases: Vec<String>,
     /// Whether the positions of a self-describing array are being compiled.
@@ -234,28 +236,23 @@ impl Compiler<'_> {
     /// Types that can be asked for by name: all that need no parameters.
     fn named_types(&mut self) -> Result<SeededMap<String, TypeRef>, TableError> {
         let mut out = SeededMap::default();
-        for (name, place) in self.sorted_names() {
-            self.file = place.0;
-            let Some(item) = self.item(place) else {
-                continue;
-            };
+        for (item, file) in self.items_by_place() {
+            self.file = file;
             let parameters = matches!(&item.kind, ItemKind::Struct(s) if !s.params.is_empty());
             if parameters {
                 continue;
             }
-            let kind = TypeKind::Named { name: name.clone(), args: Vec::new() };
-            let ty = self.plain_type(&TypeAst { at: item.at, kind })?;
-            out.insert(name, ty);
+            let ty = self.named(item.at, &item.name, &[], &NO_MODS, &mut FieldScope::default())?;
+            out.insert(item.name.clone(), ty);
         }
         Ok(out)
     }
 
     fn enums(&mut self) -> Result<(), TableError> {
-        let named: Vec<(String, ItemId)> = self.sorted_names();
-        for (name, place) in named {
-            let Some(item) = self.item(place) else { continue };
+        for (item, file) in self.items_by_place() {
             let ItemKind::Enum { flags, base, values } = &item.kind else { continue };
-            self.file = place.0;
+            let name = item.name.clone();
+            self.file = file;
             let id = EnumId(self.out.enums.len() as u32);
             self.enum_ids.insert(name.clone(), id);
             let base = self.plain_type(base)?;
@@ -291,16 +288,18 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn sorted_names(&self) -> Vec<(String, ItemId)> {
-        let sorted: BTreeMap<ItemId, String> = self.by_name.iter().map(|(n, p)| (*p, n.clone())).collect();
-        sorted.into_iter().map(|(p, n)| (n, p)).collect()
+    /// What has a name, with the number of its file, in the order of the files.
+    fn items_by_place(&self) -> Vec<(Rc<ItemAst>, usize)> {
+        let mut places: Vec<ItemId> = self.by_name.values().copied().collect();
+        places.sort_unstable();
+        places.into_iter().filter_map(|place| Some((self.item(place)?, place.0))).collect()
     }
 
     fn layouts_and_families(&mut self) -> Result<(), TableError> {
-        let named = self.sorted_names();
-        for (name, place) in &named {
-            self.file = place.0;
-            let Some(item) = self.item(*place) else { continue };
+        let named = self.items_by_place();
+        for (item, file) in &named {
+            let name = &item.name;
+            self.file = *file;
             match &item.kind {
                 ItemKind::Struct(_) => {
                     let id = self.new_layout(name);
@@ -317,10 +316,9 @@ impl Compiler<'_> {
                 _ => {}
             }
         }
-        for (name, place) in &named {
-            let Some(item) = self.item(*place) else { continue };
-            let (ItemKind::Struct(body), at) = (&item.kind, item.at) else { continue };
-            self.file = place.0;
+        for (item, file) in &named {
+            let (ItemKind::Struct(body), name, at) = (&item.kind, &item.name, item.at) else { continue };
+            self.file = *file;
             let Some(id) = self.layout_ids.get(name).copied() else {
                 continue;
             };
@@ -365,10 +363,10 @@ impl Compiler<'_> {
             let states = states.collect::<Result<_, TableError>>()?;
             self.out.examples.push(Example {
                 of,
-                bytes: e.bytes.clone(),
                 text: e.text,
+                bytes: e.bytes,
                 states,
-                json: e.json.clone(),
+                json: e.json,
                 file: self.file as u32,
                 at: e.at,
             });

@@ -64,7 +64,7 @@ impl Compiler<'_> {
         let outer = std::mem::replace(&mut self.positional, true);
         let of = match of {
             Some(ty) => {
-                let of = self.type_(ty, &Mods::default(), scope)?;
+                let of = self.type_(ty, &NO_MODS, scope)?;
                 self.check_sort(ty, of)?;
                 Some(of)
             }

@@ -4,6 +4,7 @@ use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
+use super::merge::merge;
 use super::positions;
 use super::scope::FieldScope;
 use crate::tree::{TextKind, TypeRef, mark};
@@ -19,13 +20,13 @@ impl Compiler<'_> {
     /// A type without fields around it (an enum's base, a header's field): it has no expressions.
     pub(in crate::table) fn plain_type(&mut self, ast: &TypeAst) -> Result<TypeRef, TableError> {
         let mut scope = FieldScope::default();
-        self.type_(ast, &Mods::default(), &mut scope)
+        self.type_(ast, &NO_MODS, &mut scope)
     }
 
     /// A type at a field, with its modifiers.
     pub(super) fn type_(&mut self, ast: &TypeAst, mods: &Mods, scope: &mut FieldScope) -> Result<TypeRef, TableError> {
         if let TypeKind::Named { name, args } = &ast.kind {
-            return self.named(ast, name, args, mods, scope);
+            return self.named(ast.at, name, args, mods, scope);
         }
         let read = match &ast.kind {
             TypeKind::Named { .. } => return self.error(ast.at, "a name"),
@@ -33,34 +34,39 @@ impl Compiler<'_> {
             TypeKind::Many { of, len, bytes } => self.many(of, len, *bytes, mods, scope)?,
             TypeKind::As { region, zlib, inner } => self.region(ast.at, region, zlib.as_ref(), inner, mods, scope)?,
             TypeKind::Mapping { of, keys } => self.mapping(ast.at, of.as_deref(), keys, scope)?,
-            TypeKind::NullOr { present, of } => ReadAs::NullOr {
-                present: self.type_(present, &Mods::default(), scope)?,
-                of: self.type_(of, &Mods::default(), scope)?,
-            },
+            TypeKind::NullOr { present, of } => {
+                ReadAs::NullOr { present: self.type_(present, &NO_MODS, scope)?, of: self.type_(of, &NO_MODS, scope)? }
+            }
         };
         let def = TypeDef { read, text: self.type_text(ast), ..TypeDef::blank() };
         self.add(def, mods, scope)
     }
 
-    fn named(
+    /// The type of a name with arguments, which is used at `at`.
+    pub(super) fn named(
         &mut self,
-        ast: &TypeAst,
+        at: usize,
         name: &str,
         args: &[ExprAst],
         mods: &Mods,
         scope: &mut FieldScope,
     ) -> Result<TypeRef, TableError> {
         if let Some(read) = builtin(name) {
+            if mods.are_none()
+                && let Some(ty) = self.known_plain(name, 0)
+            {
+                return Ok(ty);
+            }
             let def = TypeDef { read, text: name.to_string(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         if matches!(name, "bytes" | "utf8" | "utf16" | "latin1" | "decimal" | "hexadecimal") {
-            return self
-                .error(ast.at, format!("`{name}` needs a length in brackets, such as {name}[u32] or {name}[*]"));
+            return self.error(at, format!("`{name}` needs a length in brackets, such as {name}[u32] or {name}[*]"));
         }
         if let Some(native) = self.native_ids.get(name).copied() {
+            let text = named_text(name, args);
             let args = self.args(args, scope)?;
-            let def = TypeDef { read: ReadAs::Native { native, args }, text: self.type_text(ast), ..TypeDef::blank() };
+            let def = TypeDef { read: ReadAs::Native { native, args }, text, ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         if let Some(id) = self.enum_ids.get(name).copied() {
@@ -73,7 +79,7 @@ impl Compiler<'_> {
         if let Some(layout) = self.layout_ids.get(name).copied() {
             let want = self.out.layouts.get(layout.0 as usize).map_or(0, |l| usize::from(l.params));
             if want != args.len() {
-                return self.error(ast.at, format!("`{name}` takes {want} parameters, not {}", args.len()));
+                return self.error(at, format!("`{name}` takes {want} parameters, not {}", args.len()));
             }
             let args = self.args(args, scope)?;
             let def = TypeDef { read: ReadAs::Layout { layout, args }, text: name.to_string(), ..TypeDef::blank() };
@@ -82,14 +88,14 @@ impl Compiler<'_> {
         if let Some((item, file)) = self.item_named(name)
             && matches!(item.kind, ItemKind::Alias { .. })
         {
-            return self.alias(ast.at, &item, file, mods, scope);
+            return self.alias(at, &item, file, mods, scope);
         }
         if let Some(value) = positions::value_type(name) {
             let def = TypeDef { read: ReadAs::Value(value), text: name.to_string(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         let near = self.near(name);
-        self.error(ast.at, format!("there is no type `{name}`{near}"))
+        self.error(at, format!("there is no type `{name}`{near}"))
     }
 
     /// A type by another name, which the file number `file` declares; `at` is where the name is used, with `mods`.
@@ -113,8 +119,8 @@ impl Compiler<'_> {
         }
         self.open_aliases.push(name.to_string());
         let here = std::mem::replace(&mut self.file, file);
-        let merged = merge(own, mods);
-        let result = self.type_(of, &merged, scope);
+        let merged = if mods.are_none() { None } else { Some(merge(own, mods)) };
+        let result = self.type_(of, merged.as_ref().unwrap_or(own), scope);
         self.file = here;
         self.open_aliases.pop();
         let ty = result?;
@@ -147,7 +153,7 @@ impl Compiler<'_> {
         let base = match args {
             [] => self.out.enums.get(id.0 as usize).map(|e| e.base),
             [ExprAst { kind: ExprKind::Name(base), at, .. }] => {
-                Some(self.plain_type(&TypeAst { at: *at, kind: TypeKind::Named { name: base.clone(), args: vec![] } })?)
+                Some(self.named(*at, base, &[], &NO_MODS, &mut FieldScope::default())?)
             }
             [other, ..] => {
                 return self.error(other.at, "an enum takes one integer type, such as Flags(u8)");
@@ -214,7 +220,7 @@ impl Compiler<'_> {
                 if matches!(len.from, LenFrom::To(_) | LenFrom::Blanks) {
                     return self.error(of.at, "only text is read up to a unit ([to N])");
                 }
-                return Ok(ReadAs::List { of: self.type_(of, &Mods::default(), scope)?, len });
+                return Ok(ReadAs::List { of: self.type_(of, &NO_MODS, scope)?, len });
             }
         };
         Ok(ReadAs::Text {
@@ -357,25 +363,26 @@ impl Compiler<'_> {
             && def.facts.is_none()
             && def.ids.is_empty()
             && !def.transaction;
-        let key = (def.text.clone(), def.marks);
-        if bare && let Some(ty) = self.plain_types.get(&key) {
-            return *ty;
+        if bare && let Some(ty) = self.known_plain(&def.text, def.marks) {
+            return ty;
         }
         let ty = TypeRef(self.out.types.len() as u32);
-        self.out.types.push(def);
         if bare {
-            self.plain_types.insert(key, ty);
+            self.plain_types.entry(def.marks).or_default().insert(def.text.clone(), ty);
         }
+        self.out.types.push(def);
         ty
+    }
+
+    /// The type of this text that has these marks, and about which tables say nothing else.
+    fn known_plain(&self, text: &str, marks: u8) -> Option<TypeRef> {
+        self.plain_types.get(&marks)?.get(text).copied()
     }
 
     /// A type as the language writes it, from its own words.
     fn type_text(&self, ast: &TypeAst) -> String {
         match &ast.kind {
-            TypeKind::Named { name, args } if args.is_empty() => name.clone(),
-            TypeKind::Named { name, args } => {
-                format!("{name}({})", args.iter().map(expr_text).collect::<Vec<_>>().join(", "))
-            }
+            TypeKind::Named { name, args } => named_text(name, args),
             TypeKind::Inline(_) => "struct".into(),
             TypeKind::Many { of, len, bytes } => {
                 let len = match len {
@@ -414,6 +421,14 @@ impl Compiler<'_> {
     }
 }
 
+/// A name with its arguments as the language writes them.
+fn named_text(name: &str, args: &[ExprAst]) -> String {
+    match args {
+        [] => name.to_string(),
+        _ => format!("{name}({})", args.iter().map(expr_text).collect::<Vec<_>>().join(", ")),
+    }
+}
+
 fn expr_text(e: &ExprAst) -> String {
     match &e.kind {
         ExprKind::Int(n) => n.to_string(),
@@ -421,48 +436,6 @@ fn expr_text(e: &ExprAst) -> String {
         ExprKind::Path(a, b) => format!("{a}.{b}"),
         ExprKind::Remaining => "remaining".into(),
         _ => "…".into(),
-    }
-}
-
-fn merge(own: &Mods, outer: &Mods) -> Mods {
-    Mods {
-        max: outer.max.or(own.max),
-        expect: outer.expect.clone().or_else(|| own.expect.clone()),
-        shown: outer.shown.clone().or_else(|| own.shown.clone()),
-        ids: if outer.ids.is_empty() { own.ids.clone() } else { outer.ids.clone() },
-        refers: if outer.ids.is_empty() { own.refers } else { outer.refers },
-        names: if outer.names.is_empty() { own.names.clone() } else { outer.names.clone() },
-        secret: own.secret || outer.secret,
-        opaque: own.opaque || outer.opaque,
-        unexplained: own.unexplained || outer.unexplained,
-        transaction: own.transaction || outer.transaction,
-        terminated: own.terminated || outer.terminated,
-        trimmed: own.trimmed || outer.trimmed,
-        optional: own.optional || outer.optional,
-        dialects: own.dialects || outer.dialects,
-        checksum: outer.checksum.clone().or_else(|| own.checksum.clone()),
-        facts: merge_facts(&own.facts, &outer.facts),
-    }
-}
-
-fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
-    let unless = if outer.refuses_unless.is_empty() { own } else { outer };
-    FactMods {
-        own: own.own || outer.own,
-        place: outer.place.or(own.place),
-        leaves_unless: match outer.leaves_unless.is_empty() {
-            true => own.leaves_unless.clone(),
-            false => outer.leaves_unless.clone(),
-        },
-        volatile: own.volatile || outer.volatile,
-        unordered: own.unordered || outer.unordered,
-        continues: own.continues || outer.continues,
-        person: outer.person.clone().or_else(|| own.person.clone()),
-        chat: outer.chat.clone().or_else(|| own.chat.clone()),
-        file: outer.file.clone().or_else(|| own.file.clone()),
-        graph: outer.graph.clone().or_else(|| own.graph.clone()),
-        refuses_unless: unless.refuses_unless.clone(),
-        identity: if outer.identity.is_empty() { own.identity.clone() } else { outer.identity.clone() },
     }
 }
 

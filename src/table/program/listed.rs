@@ -2,19 +2,20 @@
 
 use super::ids::{LayoutId, MessageId};
 
-/// Bytes and the fields they must give.
+/// Bytes and the fields they must give. They stay in the file's text, since most runs of the program need none:
+/// see [`Tables::example_bytes`](crate::table::Tables::example_bytes) and [`Tables::example_json`](crate::table::Tables::example_json).
 #[derive(Debug, Clone)]
 pub struct Example {
     /// What it is an example of.
     pub of: ExampleOf,
-    /// The bytes in hex, not yet checked, or as they are.
-    pub bytes: String,
-    /// Whether the bytes stand there as they are.
+    /// Whether the bytes stand there as they are, and not as hex.
     pub text: bool,
+    /// Where the quoted texts of the bytes begin and end in the file.
+    pub(in crate::table) bytes: (usize, usize),
     /// What earlier messages set: the states' places and their values.
     pub states: Vec<(u32, u64)>,
-    /// The expected fields as JSON, not yet checked.
-    pub json: String,
+    /// Where the expected fields begin and end in the file.
+    pub(in crate::table) json: (usize, usize),
     /// Which file (index into the sources) and byte offset.
     pub file: u32,
     /// Where in the file.

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use super::super::error::TableError;
+use super::super::error::{TableError, TableSource};
+use super::beginning::parse_protocol;
 use super::lex::{Lexer, PlacedToken, Tok};
 use super::protocol_syntax::ProtocolAst;
 use super::syntax::*;
@@ -48,35 +49,17 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
     }
 }
 
-/// The protocol that a file belongs to, by its first words, which say whether it is a table file at all. An error about
-/// another kind of file quotes nothing from it: it may be a key file that was given by mistake.
-pub(in crate::table) fn parse_protocol(file: &str, text: &str) -> Result<String, TableError> {
-    let mut lexer = Lexer::new(file, text);
-    let mut word = || loop {
-        match lexer.token().map(|token| token.tok) {
-            Ok(Tok::Doc(_)) => {}
-            Ok(Tok::Ident(word)) => return Some(word),
-            _ => return None,
+/// The bytes of an example as text: `range` is where its quoted texts stand. Hex has blanks between two of them.
+pub(in crate::table) fn example_bytes(source: &TableSource, range: (usize, usize), text: bool) -> String {
+    let mut lexer = Lexer::new(&source.name, source.text.get(range.0..range.1).unwrap_or(""));
+    let mut bytes = String::new();
+    while let Ok(PlacedToken { tok: Tok::Str(part), at }) = lexer.token() {
+        if at > 0 && !text {
+            bytes.push(' ');
         }
-    };
-    let found = word().filter(|word| *word == "protocol").and_then(|_| word());
-    found
-        .map(str::to_string)
-        .ok_or_else(|| TableError::unquoted(file, "this is no table file: those begin with `protocol NAME`"))
-}
-
-/// Whether a file declares a whole protocol (`protocol NAME { … }`) and not only more of one.
-pub(in crate::table) fn declares_protocol(file: &str, text: &str) -> bool {
-    let mut lexer = Lexer::new(file, text);
-    let mut words = 0;
-    loop {
-        match lexer.token().map(|token| token.tok) {
-            Ok(Tok::Doc(_)) => {}
-            Ok(Tok::Ident(_)) if words < 2 => words += 1,
-            Ok(Tok::Sign("{")) => return words == 2,
-            _ => return false,
-        }
+        bytes.push_str(&part);
     }
+    bytes
 }
 
 /// Parses a type alone (`packint(1)`, `plUoid`), for types asked for by name.
@@ -217,6 +200,14 @@ impl<'a> TableParser<'a> {
             self.advance()?;
         }
         Ok(out)
+    }
+
+    /// Explanations within a declaration are for readers of the file.
+    pub(super) fn skip_docs(&mut self) -> Result<(), TableError> {
+        while matches!(self.now.tok, Tok::Doc(_)) {
+            self.advance()?;
+        }
+        Ok(())
     }
 
     fn item(&mut self, doc: String) -> Result<ItemAst, TableError> {
@@ -402,7 +393,7 @@ impl<'a> TableParser<'a> {
         self.need("{")?;
         let mut body = StructAst { parent, ..StructAst::default() };
         while !self.eat("}")? {
-            self.docs()?;
+            self.skip_docs()?;
             if self.is_word("example") && !self.next_is(":") {
                 body.examples.push(self.example()?);
             } else if self.is_word("info") && !self.next_is(":") {
@@ -426,19 +417,21 @@ impl<'a> TableParser<'a> {
             with.push((state, self.int("the state's value")?));
         }
         let text = self.eat_word("text")?;
-        let mut bytes = self.string("the example's bytes, quoted: hex, or behind `text` as they are")?;
-        while let Tok::Str(more) = &self.now.tok {
-            bytes.push_str(if text { "" } else { " " });
-            bytes.push_str(more);
+        let first = self.now.at;
+        if !matches!(self.now.tok, Tok::Str(_)) {
+            return Err(self.wrong("the example's bytes, quoted: hex, or behind `text` as they are"));
+        }
+        while matches!(self.now.tok, Tok::Str(_)) {
             self.advance()?;
         }
         if !self.is_sign("{") {
             return Err(self.wrong("the example's fields as a JSON object"));
         }
-        let json = self.lex.json(self.now.at)?.to_string();
+        let json = self.now.at;
+        let end = self.lex.skip_json(json)?;
         self.now = self.lex.token()?;
         self.next = self.lex.token()?;
-        Ok(ExampleAst { at, with, bytes, text, json })
+        Ok(ExampleAst { at, with, text, bytes: (first, json), json: (json, end) })
     }
 
     fn enumeration(&mut self, flags: bool) -> Result<(NameAst, ItemKind), TableError> {
@@ -448,7 +441,7 @@ impl<'a> TableParser<'a> {
         self.need("{")?;
         let mut values = Vec::new();
         while !self.eat("}")? {
-            self.docs()?;
+            self.skip_docs()?;
             if self.is_sign("}") {
                 continue;
             }

@@ -100,7 +100,7 @@ impl TableParser<'_> {
         self.need("{")?;
         let mut entries = Vec::new();
         while !self.eat("}")? {
-            self.docs()?;
+            self.skip_docs()?;
             if self.is_sign("}") {
                 continue;
             }
@@ -130,7 +130,7 @@ impl TableParser<'_> {
         let mut arms = Vec::new();
         let mut otherwise = Vec::new();
         while !self.eat("}")? {
-            self.docs()?;
+            self.skip_docs()?;
             if self.eat_word("else")? {
                 self.need("=>")?;
                 otherwise = self.arm()?;

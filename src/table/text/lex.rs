@@ -42,10 +42,10 @@ pub(super) struct PlacedToken<'a> {
     pub(super) at: usize,
 }
 
-const SIGNS: [&str; 27] = [
-    "<<", ">>", "==", "!=", "<=", ">=", "=>", "{", "}", "(", ")", "[", "]", ":", ",", "=", "<", ">", "+", "-", "*",
-    "/", "&", "|", ".", "?", "%",
-];
+const SIGNS_OF_TWO: [&str; 7] = ["<<", ">>", "==", "!=", "<=", ">=", "=>"];
+
+const SIGNS: [&str; 20] =
+    ["{", "}", "(", ")", "[", "]", ":", ",", "=", "<", ">", "+", "-", "*", "/", "&", "|", ".", "?", "%"];
 
 /// How many bytes a name may have.
 const MAX_NAME: usize = 255;
@@ -69,65 +69,72 @@ impl<'a> Lexer<'a> {
         TableError::at(self.file, self.text, at, message)
     }
 
-    /// The text between two offsets.
-    pub(super) fn source(&self, from: usize, to: usize) -> &'a str {
-        self.text.get(from..to).unwrap_or("")
-    }
-
     /// The next token.
     pub(super) fn token(&mut self) -> Result<PlacedToken<'a>, TableError> {
         self.skip_blanks();
         let at = self.at;
         let rest = self.rest();
-        let Some(first) = rest.chars().next() else {
-            return Ok(PlacedToken { tok: Tok::End, at });
-        };
-        if let Some(doc) = rest.strip_prefix("///") {
-            let line = doc.lines().next().unwrap_or("");
-            self.at += 3 + line.len();
-            return Ok(PlacedToken { tok: Tok::Doc(line.trim()), at });
+        match rest.bytes().next() {
+            None => return Ok(PlacedToken { tok: Tok::End, at }),
+            Some(b'a'..=b'z' | b'A'..=b'Z' | b'_') => {}
+            Some(0x80..) if rest.starts_with(char::is_alphabetic) => {}
+            Some(b'/') if rest.starts_with("///") => return Ok(self.explanation()),
+            Some(b'"') => return self.quoted(),
+            Some(b'0'..=b'9') => return self.integer(),
+            Some(b'\'') => return self.character(),
+            Some(first) => return self.sign(first),
         }
-        if first == '"' {
-            return self.quoted();
+        let word = first_word(rest);
+        if word.len() > MAX_NAME {
+            return Err(self.error(at, format!("a name has {MAX_NAME} bytes at most")));
         }
-        if first.is_ascii_digit() {
-            return self.integer();
-        }
-        if first == '\'' {
-            return self.character();
-        }
-        if first.is_alphabetic() || first == '_' {
-            let word = first_word(rest);
-            if word.len() > MAX_NAME {
-                return Err(self.error(at, format!("a name has {MAX_NAME} bytes at most")));
-            }
-            self.at += word.len();
-            return Ok(PlacedToken { tok: Tok::Ident(word), at });
-        }
-        for sign in SIGNS {
-            if sign.starts_with(first) && rest.starts_with(sign) {
-                self.at += sign.len();
-                return Ok(PlacedToken { tok: Tok::Sign(sign), at });
-            }
-        }
-        Err(self.error(at, format!("the character `{first}` has no meaning here")))
+        self.at += word.len();
+        Ok(PlacedToken { tok: Tok::Ident(word), at })
     }
 
-    /// The raw JSON object that begins at `at`, and the lexer goes on behind it.
-    pub(super) fn json(&mut self, at: usize) -> Result<&'a str, TableError> {
+    /// A `///` line.
+    fn explanation(&mut self) -> PlacedToken<'a> {
+        let at = self.at;
+        let rest = self.rest();
+        let end = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+        let line = rest.get(3..end).unwrap_or("");
+        self.at += end;
+        PlacedToken { tok: Tok::Doc(line.trim()), at }
+    }
+
+    fn sign(&mut self, first: u8) -> Result<PlacedToken<'a>, TableError> {
+        let at = self.at;
+        let second = self.rest().as_bytes().get(1);
+        let two = SIGNS_OF_TWO
+            .iter()
+            .find(|sign| sign.as_bytes().first() == Some(&first) && sign.as_bytes().get(1) == second);
+        let Some(sign) = two.or_else(|| SIGNS.iter().find(|sign| sign.as_bytes().first() == Some(&first))) else {
+            return self.meaningless();
+        };
+        self.at += sign.len();
+        Ok(PlacedToken { tok: Tok::Sign(sign), at })
+    }
+
+    fn meaningless(&self) -> Result<PlacedToken<'a>, TableError> {
+        let first = self.rest().chars().next().unwrap_or_default();
+        Err(self.error(self.at, format!("the character `{first}` has no meaning here")))
+    }
+
+    /// Goes on behind the JSON object that begins at `at`, and gives the place of its end.
+    pub(super) fn skip_json(&mut self, at: usize) -> Result<usize, TableError> {
+        let bytes = self.text.as_bytes().get(at..).unwrap_or(&[]);
         let mut depth = 0usize;
-        let (mut quoted, mut escaped) = (false, false);
-        for (i, byte) in self.text.get(at..).unwrap_or("").bytes().enumerate() {
+        let mut i = 0;
+        while let Some(byte) = bytes.get(i) {
+            i += 1;
             match byte {
-                _ if escaped => escaped = false,
-                b'\\' if quoted => escaped = true,
-                b'"' => quoted = !quoted,
-                b'{' | b'[' if !quoted => depth += 1,
-                b'}' | b']' if !quoted => {
+                b'"' => i = behind_text(bytes, i),
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => {
                     depth = depth.saturating_sub(1);
                     if depth == 0 {
-                        self.at = at + i + 1;
-                        return Ok(self.source(at, self.at));
+                        self.at = at + i;
+                        return Ok(self.at);
                     }
                 }
                 _ => {}
@@ -143,10 +150,13 @@ impl<'a> Lexer<'a> {
     fn skip_blanks(&mut self) {
         loop {
             let rest = self.rest();
-            let trimmed = rest.trim_ascii_start().trim_start();
+            let mut trimmed = rest.trim_ascii_start();
+            if trimmed.bytes().next().is_some_and(|first| first == b'\x0b' || first >= 0x80) {
+                trimmed = trimmed.trim_start();
+            }
             self.at += rest.len() - trimmed.len();
             if trimmed.starts_with("//") && !trimmed.starts_with("///") {
-                self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+                self.at += memchr::memchr(b'\n', trimmed.as_bytes()).unwrap_or(trimmed.len());
             } else {
                 return;
             }
@@ -208,9 +218,9 @@ impl<'a> Lexer<'a> {
     fn integer(&mut self) -> Result<PlacedToken<'a>, TableError> {
         let at = self.at;
         let rest = self.rest();
-        let word = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or(rest);
+        let word = rest.get(..ascii_word(rest)).unwrap_or(rest);
         self.at += word.len();
-        let digits = word.replace('_', "");
+        let digits = if word.contains('_') { Cow::Owned(word.replace('_', "")) } else { Cow::Borrowed(word) };
         let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
             Some(hex) => u64::from_str_radix(hex, 16),
             None => digits.parse(),
@@ -222,9 +232,26 @@ impl<'a> Lexer<'a> {
     }
 }
 
+/// Where a quoted text of JSON whose content begins at `i` is over, its closing quote included.
+fn behind_text(bytes: &[u8], mut i: usize) -> usize {
+    while let Some(byte) = bytes.get(i) {
+        i += match byte {
+            b'"' => return i + 1,
+            b'\\' => 2,
+            _ => 1,
+        };
+    }
+    i
+}
+
+/// How many ASCII letters, digits and underscores a text begins with.
+fn ascii_word(text: &str) -> usize {
+    text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count()
+}
+
 /// The letters, digits and underscores that a text begins with.
 fn first_word(text: &str) -> &str {
-    let ascii = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    let ascii = ascii_word(text);
     let rest = text.get(ascii..).unwrap_or("");
     let further = match rest.bytes().next() {
         Some(0x80..) => rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len()),

@@ -175,11 +175,12 @@ pub(in crate::table) struct ExampleAst {
     pub(in crate::table) at: usize,
     /// What earlier messages set: states with their values.
     pub(in crate::table) with: Vec<(NameAst, u64)>,
-    /// The bytes as hex, or as they are.
-    pub(in crate::table) bytes: String,
-    /// Whether they stand there as they are.
+    /// Whether the bytes stand there as they are, and not as hex.
     pub(in crate::table) text: bool,
-    pub(in crate::table) json: String,
+    /// Where the quoted texts of the bytes begin and end.
+    pub(in crate::table) bytes: (usize, usize),
+    /// Where the fields begin and end.
+    pub(in crate::table) json: (usize, usize),
 }
 
 #[derive(Debug, Clone)]
@@ -318,6 +319,13 @@ pub(in crate::table) static NO_MODS: Mods = Mods {
         identity: Vec::new(),
     },
 };
+
+impl Mods {
+    /// Whether these are [`NO_MODS`] themselves, those of a field that has none: most fields are so.
+    pub(in crate::table) fn are_none(&self) -> bool {
+        std::ptr::eq(self, &NO_MODS)
+    }
+}
 
 #[derive(Debug, Clone)]
 pub(in crate::table) struct TypeAst {
