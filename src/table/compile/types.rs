@@ -316,6 +316,9 @@ impl Compiler<'_> {
     }
 
     fn add(&mut self, mut def: TypeDef, mods: &Mods, scope: &mut FieldScope) -> Result<TypeRef, TableError> {
+        if mods.are_none() {
+            return Ok(self.push(def));
+        }
         if mods.secret {
             def.marks |= mark::SECRET;
         }

@@ -90,10 +90,20 @@ impl TableParser<'_> {
         let NameAst { name, at } = self.name("a field's name")?;
         self.need(":")?;
         let of = self.type_()?;
+        let mods = if self.begins_mods() { self.some_mods()? } else { None };
+        Ok(Entry::Field(FieldAst { name, at, span, of, mods }))
+    }
+
+    /// Whether modifiers may stand here: they begin with `=` or with a word that is not the next field's name.
+    fn begins_mods(&self) -> bool {
+        !self.next_is(":") && (matches!(self.now.tok, Tok::Ident(_)) || self.is_sign("="))
+    }
+
+    /// The modifiers here, if there are any.
+    fn some_mods(&mut self) -> Result<Option<Box<Mods>>, TableError> {
         let behind = self.now.at;
         let mods = self.mods()?;
-        let mods = (self.now.at != behind).then(|| Box::new(mods));
-        Ok(Entry::Field(FieldAst { name, at, span, of, mods }))
+        Ok((self.now.at != behind).then(|| Box::new(mods)))
     }
 
     pub(super) fn block(&mut self) -> Result<Vec<Entry>, TableError> {

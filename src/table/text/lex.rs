@@ -276,6 +276,20 @@ mod tests {
     }
 
     #[test]
+    fn signs_of_two_characters_come_before_those_of_one() {
+        let signs = ["<<", "<", "=>", "==", "=", "%"].map(Tok::Sign);
+        assert_eq!(tokens("<< < => === %"), [&signs[..1], &signs[1..]].concat());
+        assert!(Lexer::new("file", "!").token().is_err() && Lexer::new("file", "\u{663}").token().is_err());
+    }
+
+    #[test]
+    fn json_ends_where_its_braces_do() {
+        let text = r#"{ "a}\"": ["{", {}], "b": "\\" } next"#;
+        assert_eq!(Lexer::new("file", text).skip_json(0).ok(), Some(text.len() - " next".len()));
+        assert!(Lexer::new("file", r#"{ "a}"#).skip_json(0).is_err());
+    }
+
+    #[test]
     fn quoted_texts_with_and_without_escapes() {
         assert_eq!(
             tokens(r#""" "plain é" "a\"b\n" 1"#),
