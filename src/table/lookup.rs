@@ -38,7 +38,8 @@ impl Tables {
     /// The bytes of an example in hex, not yet checked, or as they are where it says `text`.
     pub fn example_bytes(&self, example: &Example) -> String {
         let source = self.sources.get(example.file as usize);
-        source.map_or(String::new(), |source| text::example_bytes(source, example.bytes, example.text))
+        let (from, to) = example.bytes;
+        source.map_or(String::new(), |source| text::example_bytes(source, from..to, example.text))
     }
 
     /// The fields that an example must give, as JSON, not yet checked.

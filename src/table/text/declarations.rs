@@ -1,5 +1,6 @@
 //! Table text into declarations. Resolves nothing: that is `check` and `compile`.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::super::error::{TableError, TableSource};
@@ -50,8 +51,8 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
 }
 
 /// The bytes of an example as text: `range` is where its quoted texts stand. Hex has blanks between two of them.
-pub(in crate::table) fn example_bytes(source: &TableSource, range: (usize, usize), text: bool) -> String {
-    let mut lexer = Lexer::new(&source.name, source.text.get(range.0..range.1).unwrap_or(""));
+pub(in crate::table) fn example_bytes(source: &TableSource, range: Range<usize>, text: bool) -> String {
+    let mut lexer = Lexer::new(&source.name, source.text.get(range).unwrap_or(""));
     let mut bytes = String::new();
     while let Ok(PlacedToken { tok: Tok::Str(part), at }) = lexer.token() {
         if at > 0 && !text {
