@@ -88,7 +88,7 @@ fn examples() -> &'static [Examples; 3] {
             [0, 1].map(|sender| {
                 let own = |id| service.messages[sender].iter().any(|(_, own)| *own == id);
                 let of = tables.examples().iter().filter(|e| matches!(e.of, ExampleOf::Message(id) if own(id)));
-                let all: Vec<Vec<u8>> = of.map(|e| parse_hex(&e.bytes).unwrap()).collect();
+                let all: Vec<Vec<u8>> = of.map(|e| parse_hex(&tables.example_bytes(e)).unwrap()).collect();
                 assert!(!all.is_empty(), "{name} has no examples");
                 all
             })
