@@ -211,7 +211,7 @@ pub fn exit_without_unfinished(status: i32) -> ! {
     })
 }
 
-/// Acts on the unfinished files while nobody else does: what is in the set is on the disk, and what is not in it is not.
+/// Runs `act` while the set of unfinished files is locked: every file in the set is on the disk, and no other one is.
 fn unfinished<T>(act: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
     act(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -84,7 +84,7 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
 pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<OutputFile, CliError> {
     run::watch_signals();
     let created = if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
-        // A named pipe is opened once somebody reads it.
+        // Opening a named pipe for writing waits for its reader.
         let (target, inputs) = (path.to_path_buf(), inputs.clone());
         run::unless_interrupted(move || OutputFile::create(&target, access, &inputs)).and_then(|file| file)
     } else {

@@ -22,7 +22,7 @@ pub(super) struct LaneMatches {
     pub(super) moved: Vec<Match>,
 }
 
-/// The kinds of identities within a pair of streams: transactions are numbered anew in each.
+/// The kinds of identities within a pair of streams: each has transactions of its own.
 #[derive(Clone, Copy)]
 pub(super) struct StreamScope {
     pub(super) pair: u64,

@@ -5,9 +5,9 @@
 pub struct DiffBounds {
     /// For the digest of one capture. Messages beyond are not compared.
     pub(super) digest: usize,
-    /// For the fields of messages of one capture that differ. Of messages beyond it is only said that they differ.
+    /// For the fields of differing messages of one capture. Messages beyond are reported without their fields.
     pub(super) details: usize,
-    /// For what is told of differences. Those beyond are counted.
+    /// For the texts of differences. Differences beyond are only counted.
     pub(super) told: usize,
 }
 

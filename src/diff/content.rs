@@ -55,7 +55,7 @@ const CLASSES: usize = 2;
 pub(super) struct HashedMessage {
     /// The hash of its fields.
     pub(super) content: u64,
-    /// The hash of the classes of the first objects in it that are told by number.
+    /// The hash of the classes of the first objects in it that a number identifies.
     pub(super) sort: u64,
     /// The hash of what differs each time; 0 where there is nothing of that sort.
     pub(super) volatile: u64,

@@ -1,4 +1,4 @@
-//! The differences as they are told: one for each message or field, with the records of both captures.
+//! The differences as outputs report them: one for each message or field, with the records of both captures.
 
 use std::collections::HashSet;
 
@@ -83,7 +83,7 @@ pub struct FieldDifference {
 pub struct IdentityDifference {
     /// What they stand for: `player`, `node`.
     pub kind: String,
-    /// The records by which one of them stands for another number.
+    /// The records in which one of them is paired with another number.
     pub elsewhere: [Option<RecordOf>; 2],
     /// Whether it is the first capture's number that has another partner there; otherwise the second one's.
     pub of_a: bool,
@@ -327,7 +327,7 @@ impl<'c> Teller<'c, '_> {
         comparer.lines
     }
 
-    /// A number that stands for something else than elsewhere; or, where no messages say so, one that stands nowhere else.
+    /// A number that is paired with another one than in other messages; or, if no other message has it, a number that occurs once.
     fn renamed(
         &self,
         two: &Two<'_>,

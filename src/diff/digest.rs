@@ -25,7 +25,7 @@ pub(super) struct MessageDigest {
     pub(super) name: u32,
     /// Its length in bytes.
     pub(super) length: u32,
-    /// Its name, with the classes of objects in it that are told by number.
+    /// Its name, with the classes of objects in it that a number identifies.
     pub(super) sort: u64,
     /// Name and fields, without what is volatile and without identities.
     pub(super) content: u64,

@@ -13,7 +13,7 @@ const WINDOW: usize = 512;
 /// Anchors between anchors between anchors.
 const MAX_DEPTH: u32 = 24;
 
-/// Two elements that belong together, by their places in the two lists.
+/// A pair of equal elements, by their places in the two lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Match {
     pub(super) a: u32,

@@ -1,7 +1,7 @@
 //! Which session of one capture is which of the other one, and which stream is which.
 //!
-//! Sessions belong together by what was said in them, and where that does not decide, in the order in which they began. The same
-//! goes for the streams of a service in two sessions that belong together, and then for streams that are left over.
+//! Sessions with the same messages are paired. Where that leaves a choice, they are paired in the order in which they began. The streams of two
+//! paired sessions are paired the same way, service by service, and then the streams that are left over.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::digest::{CaptureDigest, StreamDigest};
 const MANY: usize = 4096;
 const NEAR: usize = 48;
 
-/// Two streams that belong together.
+/// A pair of streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StreamPair {
     /// The stream of the first capture; `None` where only the second one has it.
@@ -28,7 +28,7 @@ type Contents = HashMap<u64, u32>;
 struct Candidate {
     /// Its place in its capture's list.
     place: u32,
-    /// Only candidates with the same one belong together.
+    /// Only candidates with the same one are paired.
     sort: String,
     contents: Contents,
     size: u64,

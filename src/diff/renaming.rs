@@ -69,8 +69,7 @@ impl Ballot {
 pub(super) struct Renaming {
     forward: HashMap<(u64, u64), (u64, Said)>,
     backward: HashMap<(u64, u64), (u64, Said)>,
-    /// Further numbers, by what is told as a difference of its own: those of the first capture that stand for one of the second, and
-    /// those of the second one.
+    /// Contradicting numbers that are reported as differences of their own: those of the first capture, and those of the second one.
     told_a: HashMap<(u64, u64), u64>,
     told_b: HashMap<(u64, u64), u64>,
 }
@@ -109,7 +108,7 @@ impl Renaming {
         }
     }
 
-    /// Notes a contradiction that is told as a difference: in sets it is no further one.
+    /// Notes a contradiction that is reported as a difference, so that it is not reported again in each set that has the number.
     pub(super) fn tell(&mut self, naming: Naming) {
         let Naming { kind, a, b } = naming;
         match (self.forward.get(&(kind, a)), self.backward.contains_key(&(kind, b))) {

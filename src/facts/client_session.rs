@@ -10,7 +10,7 @@ use crate::capture::{Moment, Time};
 use crate::session::Side;
 use crate::tree::ProblemCounts;
 
-/// Identities that are told of one session.
+/// Identities that are kept of one session.
 const MAX_WHO: usize = 256;
 
 /// What was known of a session when it was over.
@@ -52,7 +52,7 @@ pub struct ClientSession {
     pub refusals: Vec<StoryLine>,
     /// Requests that were never answered: the first ones of each stream.
     pub unanswered: Vec<StoryLine>,
-    /// Requests of which it is not known whether they were answered, because too many waited.
+    /// Requests whose outcome is not known, because too many waited.
     pub forgotten: u64,
     /// Its last message.
     pub last_message: Option<LastMessage>,

@@ -12,7 +12,7 @@ use crate::session::Message;
 use crate::table::{MessageDef, MessageId, Refusal, Tables};
 use crate::tree::Tree;
 
-/// Messages that are told apart, and refusals.
+/// Messages that are counted one by one, and refusals.
 const KINDS: usize = 2_000;
 
 /// The requests of one message, counted.

@@ -117,7 +117,7 @@ impl Sessions {
         }
     }
 
-    /// A stream is over: its bytes, and what the protocol's session told of it. Of one whose client session was over before, nothing is kept.
+    /// A stream is over: its bytes, and what the protocol's session told of it. Nothing is kept if the stream's session is over already.
     pub fn stream_over(&mut self, id: TransportStream, counts: [Counts; 2], learned: &[Learned]) {
         if let Some(stream) = self.streams.get_mut(&id).filter(|_| !self.ties_only) {
             stream.over(counts, learned.iter().filter(|learned| learned.of_stream).cloned().collect());
@@ -218,7 +218,7 @@ impl Sessions {
         }
     }
 
-    /// Joins lonely streams to the session of their address and protocol, where there is only one.
+    /// Joins streams that identify no client to the session of their address and protocol, where there is only one.
     fn join_to_the_only_ones(&mut self, groups: &[u64]) {
         // `None` where there are several.
         let mut only: HashMap<(IpAddr, &'static str), Option<u64>> = HashMap::new();
@@ -239,8 +239,8 @@ impl Sessions {
         }
     }
 
-    /// Joins lonely streams of an address with several sessions to the one that goes on soonest after they began, and that has no stream of their
-    /// service yet. A client asks one server for the next, so that is mostly right, and marked as a guess.
+    /// Joins streams that identify no client, where their address has several sessions: to the session that goes on soonest after the stream began
+    /// and has no stream of its service yet. Clients ask one server for the next, so this is mostly right. It is marked as a guess.
     fn join_by_time(&mut self, groups: &[u64]) {
         let mut lonely: Vec<(Moment, u64)> = groups
             .iter()
@@ -261,7 +261,7 @@ impl Sessions {
             let names_somebody = !stream.refused.is_empty() || !stream.claims.is_empty();
             let (found, tied_by) = match names_somebody {
                 false => (clients.next_of(stream), TiedBy::Time),
-                // Who asked to be somebody is that one, or nobody that is known.
+                // A client that asked to be a player is that player, or is not known.
                 true => (self.known_as(stream), TiedBy::Said),
             };
             let Some(found) = found else { continue };

@@ -73,7 +73,7 @@ pub struct LastMessage {
 /// The steps of a stream.
 #[derive(Default)]
 pub(super) struct Story {
-    /// Nothing is told.
+    /// No lines are collected.
     pub(super) off: bool,
     pub(super) lines: VecDeque<StoryLine>,
     pub(super) left_out: u64,
@@ -82,7 +82,7 @@ pub(super) struct Story {
 }
 
 impl Story {
-    /// A story without lines; nothing is told if it is off.
+    /// A story without lines. If it is `off`, it stays so.
     pub(super) fn new(off: bool) -> Story {
         Story { off, ..Story::default() }
     }
@@ -120,7 +120,7 @@ impl Story {
         self.insert(at + 1, request.clone());
     }
 
-    /// Parts a line that stands for several steps: the first of them, and the others.
+    /// Splits a line of several steps into its first step and the others.
     fn part(&mut self, at: usize) {
         let Some(line) = self.lines.get_mut(at) else { return };
         let Some((record, frame)) = self.repeated.iter().copied().find(|(record, _)| *record > line.record) else {

@@ -39,7 +39,7 @@ pub struct Records {
     ready: std::vec::IntoIter<OwnedRecord>,
     counts: Option<RunCounts>,
     over: bool,
-    /// Set when nobody takes records any more.
+    /// Set when the iterator was dropped.
     dropped: Arc<AtomicBool>,
 }
 
@@ -163,7 +163,7 @@ impl Reader {
             match capture.next_item() {
                 Ok(Some(CaptureItem::Frame(frame))) => pipeline.frame(&frame, &mut out),
                 Ok(Some(CaptureItem::Secrets(secrets))) => {
-                    // What cannot be used of them is told by the events of the streams that stay closed.
+                    // Events of the streams that stay closed report keys that cannot be used.
                     let _ = pipeline.settings().carry(secrets.kind, secrets.data);
                     continue;
                 }

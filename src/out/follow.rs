@@ -42,7 +42,7 @@ impl FollowFormat {
     }
 }
 
-/// Bytes of one side that belong together.
+/// Consecutive bytes of one side.
 struct FollowPiece<'a> {
     from: Side,
     offset: u64,

@@ -30,13 +30,13 @@ pub fn write_graph_json(graph: &Graph, to: &mut impl Write) -> io::Result<()> {
     to.write_all(b"\n}\n")
 }
 
-/// Writes values as a JSON array that stands `depth` levels deep.
+/// Writes values as a JSON array at a depth of `depth` levels.
 fn list(values: impl Iterator<Item = Value>, depth: usize, to: &mut impl Write) -> io::Result<()> {
     let indent = "  ".repeat(depth + 1);
     let mut any = false;
     to.write_all(b"[")?;
     for value in values {
-        // No line feed stands within a JSON string.
+        // A JSON string has no line feed.
         let text = indented(&value).replace('\n', &format!("\n{indent}"));
         write!(to, "{}\n{indent}{text}", if any { "," } else { "" })?;
         any = true;

@@ -7,7 +7,7 @@ use crate::tree::{Kind, Node};
 /// The cache has 2^SLOT_BITS slots. A value may be in two of them: with one, two frequent values with the same hash would evict each other
 /// again and again. Game traffic has some hundred values; with 10 bits one lookup in eleven missed its first slot, with 11 one in fifteen.
 const SLOT_BITS: u32 = 11;
-/// Most texts are at most this long: with its key and length such a text fills one cache line.
+/// Most texts are at most this long: a text of this length fills one cache line, with its key and length.
 const HEAD: usize = 47;
 /// Nearly all other texts are at most this much longer.
 const TAIL: usize = 40;

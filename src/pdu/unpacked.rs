@@ -43,7 +43,7 @@ pub struct PackedHead<'a> {
     pub no_reply: bool,
 }
 
-/// A packed tree of which the head was read.
+/// A packed tree behind its head.
 #[derive(Clone, Copy, Debug)]
 pub struct Unpacked<'a> {
     /// What it says of the whole message.
@@ -67,7 +67,7 @@ impl<'a> Unpacked<'a> {
         let has = |flag: u8| flags & flag != 0;
         let (stream, record, offset) = (reader.number32()?, reader.number()?, reader.number()?);
         let (service, name) = (reader.text()?, reader.text()?);
-        // What it is about is told anew.
+        // The line of what it is about is made from the tree.
         reader.counted()?;
         let number = if has(HAS_NUMBER) { Some(reader.number()?) } else { None };
         let reply = match has(HAS_REPLY) {

@@ -52,7 +52,7 @@ enum ConnectionState {
 }
 
 impl Connection {
-    /// A stream of which nothing but its ends is known. Where its beginning was not captured, the end with the higher port is taken for the
+    /// A stream before its first byte. Where its beginning was not captured, the end with the higher port is taken for the
     /// client.
     pub(super) fn new(key: StreamKey, stream: Stream, whole: bool) -> Self {
         let guess = key.transport == Transport::Udp || stream.forward.port() >= stream.backward.port();

@@ -95,7 +95,7 @@ impl RecordEmitter<'_> {
         self.say(side, at, service, EventKind::Limit { limit: "streams" }, text);
     }
 
-    /// A datagram of which `there` bytes were captured and `missing` more were not.
+    /// A datagram: `there` of its bytes were captured, and `missing` more were not.
     pub(super) fn cut_datagram(&mut self, from: Side, at: Moment, service: &str, there: u64, missing: u64) {
         let text =
             format!("{missing} more bytes of this datagram were not captured, or only without those before them");

@@ -1,6 +1,6 @@
 //! Messages that were exported into packets of their own (`pdu`) become records again, without streams, sessions and keys.
 //!
-//! A packet that carries its tree needs nothing else. One without, or one made with other tables, is decoded anew from its bytes, as a message of
+//! A packet that carries its tree needs nothing else. One without, or one made with other tables, is decoded from its bytes, as a message of
 //! its service and sender. This module knows protocols by their trait alone, and no output.
 
 use std::collections::{HashMap, VecDeque};
@@ -166,7 +166,7 @@ impl ExportedMessages {
         }
     }
 
-    /// Makes a record of a packet that carries its tree, made with these tables; whether it is such a packet.
+    /// Makes a record of a packet that carries a tree made with these tables. Returns `false` for any other packet.
     fn with_tree(
         &mut self,
         exported: &ExportedPacket<'_>,

@@ -45,8 +45,8 @@ pub trait Output {
     /// content does not matter, and so copies none.
     fn take_tree(&mut self, _tree: &mut Tree) {}
 
-    /// Whether outlines of messages are enough for now. Asked before each call of a session. While it says `true`, a message of which a tree would
-    /// tell no more than its outline comes as [`outline`](Output::outline); all other messages still come as [`record`](Output::record).
+    /// Whether outlines of messages are enough for now. Asked before each call of a session. While it returns `true`, a message whose tree has
+    /// no more than its outline comes as [`outline`](Output::outline); all other messages still come as [`record`](Output::record).
     fn wants_outlines(&self) -> bool {
         false
     }
@@ -63,7 +63,7 @@ pub trait Output {
         false
     }
 
-    /// The next record, a message of which only the outline was read. Never called where [`wants_outlines`](Output::wants_outlines) says `false`.
+    /// The next record, a message that was read into an outline. Never called while [`wants_outlines`](Output::wants_outlines) returns `false`.
     fn outline(&mut self, _record: &Record<'_, Outlined<'_>>) {}
 
     /// The next plaintext bytes of a direction of a recognised stream. `offset` counts from the direction's first byte, handshake included;

@@ -44,7 +44,7 @@ pub struct PassedOver {
     pub tcp: u64,
     /// UDP conversations.
     pub udp: u64,
-    /// Those of which only one end was heard.
+    /// Those with packets from one end only.
     pub one_sided: u64,
     /// TCP streams that began before the capture did.
     pub joined_late: u64,

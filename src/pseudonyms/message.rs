@@ -1,4 +1,4 @@
-//! Rewrites a message: what each value is to a person is told by its type or by what it lies in; its bytes and its tree become others.
+//! Rewrites a message: its bytes and its tree. The type of a value, or of what it lies in, says what it tells about a person.
 
 use super::Pseudonyms;
 use super::leaf::{HiddenLeaf, Hide};

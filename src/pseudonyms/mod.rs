@@ -1,4 +1,4 @@
-//! Pseudonyms: what tells who somebody is becomes something else of the same form, before any output sees a record.
+//! Pseudonyms: what identifies a person is replaced by something of the same form, before any output sees a record.
 //!
 //! Tables say what is a person's (`person name`, `person number`, …) and what is a secret. The bytes of a message are rewritten in place, and its tree with
 //! them, so that fields, spans, hex and exported packets agree, and no output can show what another one hides. What a person is called is a
@@ -68,13 +68,13 @@ impl Pseudonyms {
         Ends { client: self.values.socket(ends.client), server }
     }
 
-    /// When a frame was captured, as it is told.
+    /// The time of a frame, as outputs get it.
     pub fn moment(&self, at: Moment) -> Moment {
         let seconds = at.time.seconds.saturating_add(self.shift).max(0);
         Moment { time: Time { seconds, ..at.time }, ..at }
     }
 
-    /// An event: its bytes become filler, what is known in its text becomes pseudonyms, and of a key no more is said than that there was one.
+    /// An event. Its bytes become filler, known names in its text become pseudonyms, and its key is left out.
     pub fn event(&self, mut event: Event) -> Event {
         if self.secrets_alone {
             return event;
@@ -89,7 +89,7 @@ impl Pseudonyms {
         event
     }
 
-    /// What a connection told of its world.
+    /// What a session learned from a connection.
     pub fn learned(&self, mut all: Vec<Learned>) -> Vec<Learned> {
         if self.secrets_alone {
             return all;

@@ -1,4 +1,4 @@
-//! Pseudonyms of single values: numbers, UUIDs, addresses, names. Each has the form and the length of what it stands for.
+//! Pseudonyms of single values: numbers, UUIDs, addresses, names. Each has the form and the length of what it replaces.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

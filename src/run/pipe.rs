@@ -37,7 +37,7 @@ impl Pipe {
         Builder::new().name("pipe".into()).spawn(move || {
             let mut input = match open() {
                 Ok(input) => input,
-                // Where nobody receives it, the run has ended.
+                // If there is no receiver, the run has ended.
                 Err(error) => return to.send(Err(error)).unwrap_or_default(),
             };
             loop {

@@ -28,7 +28,7 @@ struct EarlyPiece {
 }
 
 impl ChosenSession {
-    /// A connection of which nothing was seen yet. Where `start` names a service, it has that one.
+    /// A connection before its first byte. It has the service that `start` names, if it names one.
     pub fn new(start: &Start<'_>, tables: &Tables) -> ChosenSession {
         let named = start.service.and_then(|name| tables.service_named(name));
         let only = || match tables.declared().map(|declared| declared.offers.as_slice()) {

@@ -77,7 +77,7 @@ enum Step {
 }
 
 impl TableSession {
-    /// A connection of a service that is declared, of which nothing was seen yet.
+    /// A connection of a declared service, before its first byte.
     pub fn new(declared: Declaration, tables: &Tables) -> TableSession {
         let requests = Requests::new(tables, REQUESTS);
         let states = tables.declared().map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());

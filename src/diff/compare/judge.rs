@@ -1,4 +1,4 @@
-//! What differs in a pair of streams, once it is known which of their messages belong together and which numbers stand for what.
+//! What differs in a pair of streams, when their messages and numbers are paired.
 
 use std::collections::{HashMap, HashSet};
 
@@ -143,7 +143,7 @@ impl Judge<'_, '_> {
         }
     }
 
-    /// Two messages that belong together.
+    /// A pair of messages.
     fn both(&mut self, views: &[LaneView<'_>; 2], one: Match, out: &mut PairFindings) {
         let [a, b] = views;
         let Some((at, left, right)) = said(a, b, one).filter(|(_, a, b)| a.wanted || b.wanted) else { return };

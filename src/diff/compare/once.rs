@@ -1,8 +1,8 @@
 //! Numbers that were seen once in each capture, and are not the same there.
 //!
-//! Nothing says whether such a number stands for the same thing as the other one, or was changed. Where both captures are of one
-//! recording, which one knows by what differs each time and is the same here, and where nearly all other numbers are the same, too,
-//! it is a difference. Everywhere else it is taken for renamed, and counted.
+//! Such a number may have been changed, or it may be the other run's number of the same thing: a single occurrence cannot show which. If B is
+//! a changed copy of A, it is reported as a difference. B counts as a copy if values that differ in each run (`volatile`) are equal in both,
+//! and nearly all other numbers are, too. Otherwise the number counts as renamed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,11 +11,11 @@ use super::super::pairing::StreamPair;
 use super::super::renaming::{MarkParts, Naming, Said, Scope};
 use super::{PairMatches, Work, scope};
 
-/// Of a hundred pairs of messages with something that differs each time, so many have the same there where both captures are of one recording.
+/// B is a copy of A if at least this percentage of the message pairs with volatile values have equal ones.
 const ONE_RECORDING: u64 = 90;
-/// How many such pairs there have to be.
+/// The fewest such pairs that prove a copy.
 const FEWEST: u64 = 3;
-/// Of a hundred pairings of numbers, so many are of equal numbers where none were given anew.
+/// B is a copy of A if at least this percentage of the paired numbers are equal.
 const EQUAL_NUMBERS: u64 = 95;
 
 /// Numbers that were seen once.
@@ -77,8 +77,7 @@ pub(super) fn seen_once(work: &Work<'_>, pairs: &[StreamPair], lanes: &[PairMatc
     SeenOnce { all, differ }
 }
 
-/// Those of some numbers, each with its kind, that stand in several messages of a capture. Transactions are numbered anew in each
-/// stream and are not among them.
+/// The numbers, each with its kind, that occur in several messages of a capture. Transactions are left out: each stream has its own.
 fn often(digest: &CaptureDigest, numbers: impl Iterator<Item = (u64, u64)>) -> HashSet<(u64, u64)> {
     let mut messages: HashMap<(u64, u64), u32> = numbers.map(|number| (number, 0)).collect();
     if messages.is_empty() {

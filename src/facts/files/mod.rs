@@ -23,13 +23,13 @@ use crate::session::EventKind;
 use crate::table::{FileRole, MessageDef};
 use crate::tree::mark;
 
-/// The most incomplete files at once. Beyond that, the one that waited longest is given up.
+/// The most incomplete files at once. Beyond that, the file that waited longest is given up.
 const MAX_OPEN: usize = 4096;
-/// Transfers that are over and of which late parts are known.
+/// Completed transfers that are remembered, so that their late parts are recognised.
 const MAX_DONE: usize = 65_536;
 /// Names of lists that were asked for and did not come yet.
 const MAX_ASKED: usize = 1024;
-/// Streams of which the numbers that open files are kept.
+/// Streams whose file keys are kept.
 const MAX_KEYS: usize = 1024;
 
 /// What belongs to one transfer: the stream, and what its messages have in common.
@@ -52,7 +52,7 @@ pub struct Files {
     entries: Vec<ListEntry>,
 }
 
-/// A message that has to do with files.
+/// A message about files.
 struct FileMessage<'a, 'b> {
     record: &'a Record<'b>,
     marks: FileMarks<'a>,

@@ -14,7 +14,7 @@ pub fn indented(value: &Value) -> String {
     without_controls(format!("{value:#}"))
 }
 
-/// What is no line feed stands within strings, as no other control is part of JSON's layout here.
+/// Escapes control characters. Line feeds are JSON's layout here; all others are within strings.
 fn without_controls(json: String) -> String {
     let raw = |c: char| c != '\n' && is_control(c);
     if !json.contains(raw) {

@@ -13,7 +13,7 @@
 //!   means, and the text of what earlier records call it with the record that said so,
 //! - the number of problems, each: severity (0 note, 1 warning, 2 error), node, text.
 //!
-//! A node is expected to begin where the one before it began where that is its parent, and where that ended otherwise. Values
+//! A node is expected to begin where its parent begins if it is the first child, and otherwise where the node before it ended. Values
 //! are numbers for integers and booleans, nothing for structures, lists, nulls and bytes (the node says where they are), texts
 //! for everything else. Values that `--redact` hides are texts whatever their kind.
 
@@ -109,7 +109,7 @@ impl ChunkBuilder {
         self.problems(source);
     }
 
-    /// The chunk so far, which begins anew.
+    /// Takes the chunk so far; an empty one begins.
     pub(super) fn take(&mut self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.size() + 16);
         put(&mut all, self.known.len() as u64);

@@ -25,7 +25,7 @@ pub(super) mod flag {
     pub const NOTE: u8 = 32;
 }
 
-/// More different reasons for refusals than this are not told apart.
+/// Reasons for refusals beyond this many are counted as one.
 const MAX_REASONS: usize = 1000;
 
 /// The capture does not show what the network took of a reply's time.

@@ -32,7 +32,7 @@ pub(super) struct NodeForm {
     rest: u64,
 }
 
-/// A length of so many bits or more is written for each node.
+/// From this many bits on, a length is written with each node.
 pub(super) const LONG: u32 = 1 << 24;
 
 impl NodeForm {

@@ -1,6 +1,6 @@
 //! One HTML page that shows a capture to readers who have neither the keys nor this program.
 //!
-//! The page is written from its beginning to its end while records come in. Its data stands in blocks of
+//! The page is written from its beginning to its end while records come in. Its data is in blocks of
 //! `<script type="application/octet-stream">`, each deflated (RFC 1951) and in base64; the page's own script opens them. Trees
 //! and bytes are written some hundred rows at a time (`chunk.rs`), so only the columns of the message list, about 50 bytes a
 //! row, stay in memory. The page loads nothing: a Content-Security-Policy allows its own script and style alone, by hash.

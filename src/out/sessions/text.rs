@@ -108,7 +108,7 @@ fn streams_text(session: &ClientSession, out: &mut String) {
     }
 }
 
-/// What a stream's protocol told of it, without what it counted and did not see.
+/// What a stream's session learned, without counts of zero.
 fn learned_text(learned: &Learned, out: &mut String) {
     let facts = learned.facts.iter().filter_map(|(key, value)| match value {
         LearnedValue::Count(0) | LearnedValue::Microseconds(0) => None,

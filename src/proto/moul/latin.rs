@@ -1,17 +1,17 @@
-//! Texts of 8 bits that are not UTF-8. A server that writes Latin-1 does so in every such text: that is said of the first one of a connection. Further ones are
-//! counted, and their number is said where their direction ends.
+//! Texts of 8-bit units that are not UTF-8. A server that writes Latin-1 does so in every such text, so only the first one of a connection gets a note. Further
+//! ones are counted, and an event gives their number where their direction ends.
 
 use super::super::{Context, Side};
 use crate::table::ServiceId;
 
-/// The note of such a text.
+/// The note of a text in Latin-1.
 pub(super) const LATIN_1: &str = "not UTF-8: read as Latin-1";
 
 /// Texts in Latin-1 of one connection.
 #[derive(Debug, Default)]
 pub(super) struct LatinTexts {
     said: bool,
-    /// Those of which nothing was said, of the client and of the server.
+    /// Texts without a note of their own: the client's and the server's.
     unsaid: [u64; 2],
 }
 
@@ -30,8 +30,8 @@ impl LatinTexts {
         std::mem::take(from.of(&mut self.unsaid))
     }
 
-    /// Takes notes of what was said before out of a message. Returns whether the message is still in the outline: the first message with such a note
-    /// has to be in the tree, since only some of its notes are taken out.
+    /// Removes repeated notes from a message. Returns whether the message may stay an outline: the first message with such a note needs a tree, since
+    /// only some of its notes are removed.
     pub(super) fn say_once(&mut self, read: &ReadMessage<'_>, context: &mut Context<'_>) -> bool {
         let unsaid = read.from.of(&mut self.unsaid);
         if read.outlined {

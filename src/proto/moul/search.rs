@@ -69,7 +69,7 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search in bytes of which nothing else is known. No more will come.
+    /// A search in bytes alone. No more will come.
     pub(super) fn anywhere(service: ServiceId, side: Side, bytes: &'a [u8], asked: &'a Requests) -> Search<'a> {
         Search {
             service,
@@ -84,7 +84,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a piece of the stream ends at a place, where that is evidence.
+    /// Whether a piece of the stream ends at `at`; `false` where that is no evidence.
     fn ends_a_piece(&self, at: usize) -> bool {
         !self.starts.is_empty() && (at == self.bytes.len() || self.starts.binary_search(&at).is_ok())
     }

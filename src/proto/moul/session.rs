@@ -37,7 +37,7 @@ pub(super) struct MoulSession {
     pub(super) alone: bool,
     /// A session key that opened one direction of a connection joined late, while the other waits for more bytes.
     pub(super) joined_by: Option<JoinedKey>,
-    /// Texts of which is said that they are Latin-1.
+    /// Texts in Latin-1.
     pub(super) latin: LatinTexts,
     /// The service that an earlier connection made known for this server.
     pub(super) known: Option<(ServiceId, String)>,
@@ -246,7 +246,7 @@ impl MoulSession {
         context.emit.event(at, event.about(passed.offset, passed.length).with_passed(passed));
     }
 
-    /// A direction is over: says how many of its texts were in Latin-1, beyond the one of which that was said.
+    /// A direction is over: an event gives the number of its texts in Latin-1, besides the one with a note.
     pub(super) fn count_latin_texts(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         let text = match self.latin.take_unsaid(from) {
             0 => return,

@@ -27,7 +27,7 @@ pub struct FrameTables {
 pub enum PacketContent<'a> {
     /// A control or user command.
     Command(CommandLayout),
-    /// The same, in several datagrams of which this one is the last to come.
+    /// The same, in several datagrams; this one came last.
     Whole(CommandLayout, Pieces<'a>),
     /// One of several datagrams that are a packet together.
     Fragment(UnjoinedPiece),

@@ -216,7 +216,7 @@ pub struct Cookies {
 const LOOKS: u32 = 16;
 
 impl Cookies {
-    /// Whether the user command whose body begins at a bit has cookies; a text where that was newly decided.
+    /// Whether the user command whose body begins at bit `from` has cookies, and a text for an event if this was decided just now.
     pub fn judge(&mut self, bytes: &[u8], bits: usize, from: usize, client: bool) -> (bool, Option<&'static str>) {
         let mut at = cursor(bytes, bits, from);
         let pair = (at.bits(32).ok(), at.bits(32).ok());

@@ -61,7 +61,7 @@ impl Received<'_> {
     }
 }
 
-/// Bits in which a command is looked for: `bits` of `bytes`, of which the command begins at bit `from`.
+/// Where a command is read: the first `bits` bits of `bytes`, from bit `from` on.
 #[derive(Clone, Copy)]
 struct CommandBits<'a> {
     bytes: &'a [u8],
@@ -77,7 +77,7 @@ struct Name {
 }
 
 impl LinkSession {
-    /// A link of which nothing was seen yet.
+    /// A link before its first packet.
     pub fn new(start: &Start<'_>, tables: &Tables) -> Self {
         LinkSession {
             parts: FrameTables::new(tables),
@@ -218,7 +218,7 @@ impl LinkSession {
         let number = match command.control {
             Some(number) => {
                 if number == control::CONNECT && command.exact {
-                    // Numbers of pieces begin anew with the link.
+                    // A new link numbers its pieces from the start.
                     self.give_up(Side::Client, "when the link was opened again", received.at, context);
                     self.give_up(Side::Server, "when the link was opened again", received.at, context);
                 }

@@ -1,5 +1,5 @@
-//! Where packets begin and end in a TCP stream. Nothing marks them but their own length, so each is proven by its checksum. Where that is
-//! wrong, the next place is looked for at which a checksum is right.
+//! Where packets begin and end in a TCP stream. Nothing marks them but their own length, so each is proven by its checksum. Where the
+//! checksum is wrong, reading goes on at the next place with a right one.
 //!
 //! It knows headers, and nothing of what packets say.
 

@@ -135,7 +135,7 @@ impl CircuitSession {
             // The datagrams that are missing before this one may have been replies.
             self.requests.lose_replies(from, at);
         }
-        // What is sent again asks and answers nothing anew.
+        // A resent message is neither a new request nor a new reply.
         let again = context.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain);
         let reply = if again { ack } else { ack.or_else(|| self.answer(read.message, from, bytes, at, context)) };
         self.life(from, bytes, at, &read, context);

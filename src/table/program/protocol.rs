@@ -27,7 +27,7 @@ pub struct Rule {
     pub side: RuleSide,
     /// The conditions.
     pub conditions: Vec<Condition>,
-    /// Where it stands in its file.
+    /// Its place in its file.
     pub at: usize,
 }
 

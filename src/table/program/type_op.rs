@@ -92,7 +92,7 @@ pub struct TypeOp {
 }
 
 impl TypeOp {
-    /// Stands for a type that does not exist.
+    /// A type that does not exist.
     pub(crate) const NONE: TypeOp = TypeOp {
         how: TypeOpKind::Other,
         scalar: Scalar::NONE,

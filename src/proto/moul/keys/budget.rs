@@ -49,7 +49,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A budget of which nothing is spent.
+    /// A full budget.
     pub fn new(work: CarriedWork) -> Budget {
         let left = Left {
             powers: AtomicU64::new(work.powers),
