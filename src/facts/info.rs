@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::captured::{CONTROL_LEADS, Captured, is_control};
 use crate::digits::{hex, uuid_text};
 use crate::table::{InfoLine, InfoPart, InfoStep, Layout, LayoutId, ReadAs, Tables};
-use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
+use crate::tree::{Kind, Node, TextKind, Tree, decode_text, mark};
 
 /// Characters of one value in a line; longer ones are cut.
 const MAX_VALUE: usize = 80;
@@ -83,16 +83,10 @@ impl InfoWriter<'_, '_, '_> {
     /// The node at the end of a path.
     fn find(&self, path: &[InfoStep], from: u32) -> Option<u32> {
         path.iter().try_fold(from, |at, step| match step {
-            InfoStep::Name(name) => self.member(at, *name),
+            // Counts are among a structure's spans only, and may be asked for too.
+            InfoStep::Name(name) => self.source.tree.member_or_span(at, *name),
             InfoStep::Element(number) => self.source.tree.members(at).nth(*number as usize).map(|(index, _)| index),
         })
-    }
-
-    /// The field of a structure with a name. Counts are among its spans only, and may be asked for too.
-    fn member(&self, at: u32, name: Sym) -> Option<u32> {
-        let tree = self.source.tree;
-        let child = || tree.children(at).find(|(_, node)| node.name == name).map(|(index, _)| index);
-        tree.member(at, name).or_else(child)
     }
 
     /// Appends a value. Returns whether it was not empty.

@@ -60,16 +60,25 @@ impl Walk {
 impl Tree {
     /// The first field with a name among the fields of a structure. What is only a span is no field.
     pub fn member(&self, parent: u32, name: Sym) -> Option<u32> {
+        self.member_or_span(parent, name).filter(|at| self.get(*at).is_some_and(|node| !node.has(mark::SPAN)))
+    }
+
+    /// As [`member`](Tree::member); where there is no such field, the first span with that name.
+    pub fn member_or_span(&self, parent: u32, name: Sym) -> Option<u32> {
         let end = self.get(parent)?.end;
         let mut at = parent + 1;
+        let mut span = None;
         while at < end {
             let node = self.get(at)?;
-            if node.name == name && !node.has(mark::SPAN | mark::SEE_THROUGH) {
-                return Some(at);
+            if node.name == name && !node.has(mark::SEE_THROUGH) {
+                if !node.has(mark::SPAN) {
+                    return Some(at);
+                }
+                span.get_or_insert(at);
             }
             at = if node.has(mark::SEE_THROUGH) { at + 1 } else { node.end.max(at + 1) };
         }
-        None
+        span
     }
 }
 
