@@ -37,7 +37,7 @@ impl NamedSessions {
     }
 
     /// The captures are over: every session is.
-    pub(super) fn finish(&mut self) -> Vec<ClientSession> {
+    pub(super) fn finish(&mut self) -> impl Iterator<Item = ClientSession> {
         self.sessions.finish()
     }
 }

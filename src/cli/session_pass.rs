@@ -25,7 +25,7 @@ pub(super) fn session_map(
     let mut pass = SessionPass { sessions: NamedSessions::ties_only(), map: SessionMap::default() };
     let mut outcome = CaptureRun::new(&first, setup)?.into_output(&mut pass);
     let SessionPass { mut sessions, mut map } = pass;
-    sessions.finish().iter().for_each(|session| map.add(session));
+    sessions.finish().for_each(|session| map.add(&session));
     map.complete();
     let missing = wanted.filter(|number| !(1..=map.sessions()).contains(number));
     if let Some(number) = missing.filter(|_| !outcome.interrupted) {

@@ -13,6 +13,9 @@ use crate::out::sessions::{SESSION_COLUMNS, session_csv, session_json, session_t
 use crate::pipeline::{Output, StreamOver};
 use crate::run::CaptureRun;
 
+/// Sessions that end with the capture are written as soon as they have this many bytes.
+const PRINTED_AT_ONCE: usize = 1 << 16;
+
 pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     let (only, read) = args.resolved();
     let Plan { reading, setup, limit, ending, .. } = Plan::new(&read)?;
@@ -22,9 +25,14 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
         collector.printing.out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
     }
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut collector);
-    let last = collector.sessions.finish();
-    collector.printing.sessions(&last);
-    collector.printing.flush();
+    let SessionsOutput { printing, sessions, .. } = &mut collector;
+    for session in sessions.finish() {
+        printing.sessions(&[session]);
+        if printing.out.len() >= PRINTED_AT_ONCE {
+            printing.flush();
+        }
+    }
+    printing.flush();
     if let Some(error) = collector.printing.error.take() {
         return Err(CliError::writing(error));
     }

@@ -129,11 +129,12 @@ impl Sessions {
         std::mem::take(&mut self.out)
     }
 
-    /// The capture is over: every session is.
-    pub fn finish(&mut self) -> Vec<ClientSession> {
+    /// The capture is over: every session is. They are put together one by one, since there may be very many.
+    pub fn finish(&mut self) -> impl Iterator<Item = ClientSession> {
         let groups: Vec<u64> = self.groups.keys().copied().collect();
-        self.end(&groups);
-        self.take_finished()
+        let before = self.take_finished();
+        let over = self.over(&groups);
+        before.into_iter().chain(over.into_iter().filter_map(|group| self.put_together(&group)))
     }
 
     fn open(&mut self, id: TransportStream, record: &Record<'_>) {
@@ -198,24 +199,35 @@ impl Sessions {
         }
     }
 
-    /// Ends some groups. Streams that did not say whose they are join the only session of their address first.
+    /// Ends some groups.
     fn end(&mut self, groups: &[u64]) {
+        for group in self.over(groups) {
+            let session = self.put_together(&group);
+            self.out.extend(session);
+        }
+    }
+
+    /// Removes some groups, in the order of their first records. Streams that did not say whose they are join the only session of their address first.
+    fn over(&mut self, groups: &[u64]) -> Vec<StreamGroup> {
         self.join_to_the_only_ones(groups);
         self.join_by_time(groups);
         self.gather_uncertain(groups);
         let mut over: Vec<StreamGroup> = groups.iter().filter_map(|group| self.groups.remove(group)).collect();
         let first = |id: &TransportStream| self.streams.get(id).map(|stream| stream.first_record);
         over.sort_by_cached_key(|group| group.streams.iter().filter_map(first).min());
-        for group in over {
-            for key in &group.known_by {
-                self.known.remove(key);
-            }
-            let mut streams: Vec<StreamFacts> = group.streams.iter().filter_map(|id| self.streams.remove(id)).collect();
-            streams.sort_by_key(|stream| stream.first_record);
-            self.held -= streams.iter().map(|stream| stream.held).sum::<usize>().min(self.held);
-            self.finished += 1;
-            self.out.extend(put_together(self.finished, streams));
+        over
+    }
+
+    /// Makes a session of a removed group.
+    fn put_together(&mut self, group: &StreamGroup) -> Option<ClientSession> {
+        for key in &group.known_by {
+            self.known.remove(key);
         }
+        let mut streams: Vec<StreamFacts> = group.streams.iter().filter_map(|id| self.streams.remove(id)).collect();
+        streams.sort_by_key(|stream| stream.first_record);
+        self.held -= streams.iter().map(|stream| stream.held).sum::<usize>().min(self.held);
+        self.finished += 1;
+        put_together(self.finished, streams)
     }
 
     /// Joins streams that identify no client to the session of their address and protocol, where there is only one.
