@@ -7,7 +7,7 @@
 //! Everything is collected for each stream, and put together when the session is over: all its streams ended, and nothing
 //! came for [`IDLE`]. So memory depends on how many sessions are open at once and not on how long the capture is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use super::client_session::{ClientSession, nanos, put_together};
@@ -24,14 +24,21 @@ use crate::tree::TypeRef;
 
 /// A session is over when nothing came for this long, in nanoseconds of capture time.
 const IDLE: i64 = 600 * 1_000_000_000;
-/// Streams that are open at once; beyond, the session that was idle for longest is taken for over.
-const MAX_STREAMS: usize = 65_536;
+/// Streams of sessions that are not over; beyond, the sessions that were idle for longest are taken for over. A stream takes some 8 KiB.
+const MAX_STREAMS: usize = 24_576;
+/// Streams of sessions that are over, whose ends may still come; beyond, the oldest ones are forgotten.
+const MAX_PAST: usize = 1 << 18;
 /// Identities that sessions are known by, all together; with more, a further one joins no streams.
 const MAX_KNOWN: usize = 65_536;
 /// Bytes of the requests that wait for replies, of all streams together; with more, it is not known of a further one whether it was answered.
 const MAX_HELD: usize = 64 << 20;
 /// How many records pass between two looks for sessions that are over.
 const LOOK_EVERY: u64 = 4096;
+
+/// Whether a record is of the program's own: the stream was given up for want of room.
+fn is_limit(body: &Body<'_>) -> bool {
+    matches!(body, Body::Event(event) if matches!(event.kind, EventKind::Limit { limit: "streams", .. }))
+}
 
 /// What a session is known by: the client's address, a kind of identity, and its value.
 type IdentityKey = (IpAddr, String, String);
@@ -58,6 +65,8 @@ pub struct Sessions {
     /// The streams of each group, by the group's number, which grows.
     groups: BTreeMap<u64, StreamGroup>,
     next_group: u64,
+    /// Streams whose sessions are over although they had not ended.
+    past: BTreeSet<TransportStream>,
     /// The group that has an identity.
     known: HashMap<IdentityKey, u64>,
     /// Protocols whose clients say who they are, so that their streams can be tied.
@@ -80,12 +89,17 @@ impl Sessions {
     pub fn record<'a>(&mut self, record: &Record<'_>, called: &dyn Fn(u32) -> Option<&'a str>) {
         let id = (record.transport, record.stream);
         if !self.streams.contains_key(&id) {
+            if !matches!(record.body, Body::Message { .. }) && self.past.contains(&id) {
+                return;
+            }
             self.open(id, record);
         }
         let room = self.held < MAX_HELD;
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let held = stream.held;
-        stream.touch(record);
+        if !is_limit(&record.body) {
+            stream.touch(record);
+        }
         match &record.body {
             Body::Message { message, tables, tree } => {
                 let identities = stream.message(&SeenMessage { record, message, tables, tree, called }, room);
@@ -224,6 +238,10 @@ impl Sessions {
             self.known.remove(key);
         }
         let mut streams: Vec<StreamFacts> = group.streams.iter().filter_map(|id| self.streams.remove(id)).collect();
+        self.past.extend(group.streams.iter().copied());
+        while self.past.len() > MAX_PAST {
+            self.past.pop_first();
+        }
         streams.sort_by_key(|stream| stream.first_record);
         self.held -= streams.iter().map(|stream| stream.held).sum::<usize>().min(self.held);
         self.finished += 1;

@@ -87,7 +87,7 @@ pub struct Ends {
 }
 
 /// TCP or UDP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Transport {
     /// A stream of bytes.
     Tcp,

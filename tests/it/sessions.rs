@@ -6,6 +6,8 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
+use super::made::{Made, end};
+
 const FULL: [&str; 3] = ["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini"];
 
 fn run(arguments: &[&str]) -> Output {
@@ -174,5 +176,27 @@ fn the_commands_of_the_page_print_something() {
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         // Every request of this session got its reply.
         assert_eq!(output.stdout.is_empty(), command.contains("event == unanswered"), "{command}");
+    }
+}
+
+/// More clients than streams are kept: the program gives up the oldest ones long after they said anything.
+#[test]
+fn giving_up_a_stream_makes_no_session_and_lengthens_none() {
+    const CLIENTS: u16 = 17_000;
+    let question = b"\0\x01\0\0\0\0\0\0\x01a\0\0\x01\0\x01";
+    let mut made = Made::new();
+    for client in 0..CLIENTS {
+        let (client, server) = (end(client, 4000), end(60_000, 53));
+        made.udp((client, server), &[b"\0\x01\x01\0", &question[..]].concat());
+        made.udp((server, client), &[b"\0\x01\x81\x80", &question[..]].concat());
+        made.wait(200);
+    }
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("many-clients.pcap");
+    std::fs::write(&path, &made.bytes).unwrap();
+    let sessions = json(&["sessions", path.to_str().unwrap(), "--tables", "examples/protocols/dns.table"]);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(sessions.len(), usize::from(CLIENTS));
+    for session in &sessions {
+        assert_eq!((&session["requests"]["answered"], &session["duration_ms"]), (&1.into(), &1.into()), "{session}");
     }
 }
