@@ -25,6 +25,7 @@ mod split;
 mod split_mark;
 mod tail;
 mod unpack;
+mod unpack_room;
 mod write;
 #[cfg(feature = "zstd")]
 mod zstd;
@@ -48,6 +49,7 @@ pub use run::Capture;
 pub use source::Source;
 pub use split::{ChoosePart, Splitter};
 pub use tail::{Ended, FileChange, Grown, Tail};
+pub use unpack_room::UnpackRoom;
 pub use write::PcapngWriter;
 
 /// A point in time as a capture states it, with the precision of the capture's clock.

@@ -4,6 +4,7 @@ use super::error::CaptureError;
 use super::pcapng::Block;
 use super::reader::CaptureReader;
 use super::source::Source;
+use super::unpack_room::UnpackRoom;
 use super::{CaptureItem, EmbeddedSecrets, Frame};
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -31,6 +32,7 @@ pub struct Capture {
     split_ended: bool,
     bytes: Arc<AtomicU64>,
     ahead: bool,
+    room: UnpackRoom,
 }
 
 impl Capture {
@@ -45,6 +47,7 @@ impl Capture {
             split_ended: false,
             bytes: Arc::default(),
             ahead: false,
+            room: UnpackRoom::default(),
         }
     }
 
@@ -81,6 +84,12 @@ impl Capture {
     #[must_use]
     pub fn unpacking_ahead(self, ahead: bool) -> Self {
         Self { ahead, ..self }
+    }
+
+    /// Unpacks within `room`, which other captures share that are read at the same time.
+    #[must_use]
+    pub fn unpacking_within(self, room: UnpackRoom) -> Self {
+        Self { room, ..self }
     }
 
     /// Adds a file at the end.
@@ -202,7 +211,7 @@ impl Capture {
         let total = Arc::clone(&self.bytes);
         let count = |inner| -> Box<dyn Read + Send> { Box::new(Counted { inner, total }) };
         self.base = None;
-        self.current = Some(CaptureReader::open(source, self.ahead, count)?);
+        self.current = Some(CaptureReader::open(source, self.ahead, self.room.clone(), count)?);
         Ok(true)
     }
 }

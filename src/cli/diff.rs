@@ -11,6 +11,7 @@ use super::ending::Ending;
 use super::error::{CliError, Status};
 use super::files;
 use super::plan::{Plan, coloured, marks};
+use crate::capture::UnpackRoom;
 use crate::captured::file_name;
 use crate::diff::{
     CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle, DifferenceSum,
@@ -28,7 +29,8 @@ const GATHER: usize = 64 << 10;
 
 pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
     let files = captures(args)?;
-    let [first, second] = [plan(args, &files, 0)?, plan(args, &files, 1)?];
+    let room = UnpackRoom::default();
+    let [first, second] = [plan(args, &files, 0, &room)?, plan(args, &files, 1, &room)?];
     let ignore = ignore_list(args, &first)?;
     let ending = first.ending;
     let strict = args.read.strict;
@@ -93,13 +95,13 @@ fn captures(args: &DiffArgs) -> Result<[PathBuf; 2], CliError> {
     Ok([(*a).clone(), (*b).clone()])
 }
 
-/// How one of the captures is read.
-fn plan(args: &DiffArgs, files: &[PathBuf; 2], side: usize) -> Result<Plan, CliError> {
+/// How one of the captures is read. Both unpack within `room`.
+fn plan(args: &DiffArgs, files: &[PathBuf; 2], side: usize, room: &UnpackRoom) -> Result<Plan, CliError> {
     let captures = files.get(side).cloned().into_iter().collect();
     // Remarks on the filter are made once.
     let quiet = args.read.quiet || side > 0;
     let read = ReadArgs { captures, read_files: Vec::new(), quiet, strict: args.read.strict, ..args.read.clone() };
-    let mut plan = Plan::new(&read)?;
+    let mut plan = Plan::within(&read, room.clone())?;
     // Two lines of progress would write over each other.
     plan.reading.quiet = true;
     plan.ending.quiet = args.read.quiet;
@@ -169,10 +171,11 @@ fn compare(
     let comparison = Comparison::new(&a.digest, &b.digest, CompareOptions { latency: args.latency });
     let bounds = DiffBounds::of(args.max_memory);
     let [in_a, in_b] = comparison.wanted();
+    let room = UnpackRoom::default();
     let collect = |side: usize, wanted: Vec<u64>| -> Result<DetailStore, CliError> {
         let mut collector = DetailCollector::new(wanted, ignore, args.read.strict, args.read.redact, bounds);
         if collector.wants_more(false) {
-            let Plan { reading, setup, .. } = plan(args, files, side)?;
+            let Plan { reading, setup, .. } = plan(args, files, side, &room)?;
             CaptureRun::new(&reading, setup)?.into_output(&mut collector);
         }
         Ok(collector.finish())

@@ -14,6 +14,7 @@ use super::error::CliError;
 use super::given::example_protocol;
 use super::session_pass::session_map;
 use super::{files, load, pseudonyms};
+use crate::capture::UnpackRoom;
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
 use crate::out::json::{JsonOptions, JsonWriter};
@@ -48,7 +49,12 @@ pub(super) struct Plan {
 impl Plan {
     /// Resolves what was typed. Reads the files that it names, except captures.
     pub(super) fn new(args: &ReadArgs) -> Result<Plan, CliError> {
-        let (setup, reading) = (setup(args)?, reading(args)?);
+        Plan::within(args, UnpackRoom::default())
+    }
+
+    /// The same for one of several plans that are carried out at the same time, and unpack within `room` together.
+    pub(super) fn within(args: &ReadArgs, room: UnpackRoom) -> Result<Plan, CliError> {
+        let (setup, reading) = (setup(args)?, reading(args, room)?);
         let mut filter = filter(args, &setup)?;
         let mut columns = columns(args, &setup)?;
         let mut setup = pseudonyms::meet(&reading, setup)?;
@@ -95,7 +101,7 @@ impl Plan {
     }
 }
 
-fn reading(args: &ReadArgs) -> Result<Reading, CliError> {
+fn reading(args: &ReadArgs, unpack_room: UnpackRoom) -> Result<Reading, CliError> {
     let no_files = args.captures.is_empty() && args.read_files.is_empty();
     let input = match (&args.interface, &args.tail) {
         (None, None) => FrameInput::Files(args.captures.iter().chain(&args.read_files).cloned().collect()),
@@ -107,7 +113,7 @@ fn reading(args: &ReadArgs) -> Result<Reading, CliError> {
     };
     let inputs = args.inputs();
     files::refuse_standard_output(&inputs)?;
-    Ok(Reading { input, inputs, keep: args.write.clone(), threads: threads(args), quiet: args.quiet })
+    Ok(Reading { input, inputs, keep: args.write.clone(), threads: threads(args), quiet: args.quiet, unpack_room })
 }
 
 /// The number of threads that was asked for, or one for each core. To stop after some records, the order of the work has to be that of the

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::Reading;
 use super::error::RunError;
 use super::interrupt::Interrupt;
 use super::pipe::Pipe;
@@ -46,14 +47,16 @@ enum From {
 }
 
 impl FrameSource {
-    /// Opens a source. `ahead`: compressed captures are unpacked on a thread of their own.
-    pub(super) fn new(input: &FrameInput, ahead: bool, quiet: bool) -> Result<FrameSource, RunError> {
+    /// Opens a source. With several threads, compressed captures are unpacked on a thread of their own.
+    pub(super) fn new(reading: &Reading) -> Result<FrameSource, RunError> {
+        let (input, quiet) = (&reading.input, reading.quiet);
         let interrupt = Interrupt::watch();
         let from = match input {
             FrameInput::Files(paths) => {
                 let sources: Result<Vec<Source>, RunError> =
                     paths.iter().map(|path| source(path, &interrupt)).collect();
-                From::Files(Capture::new(sources?).unpacking_ahead(ahead))
+                let capture = Capture::new(sources?).unpacking_ahead(reading.threads > 1);
+                From::Files(capture.unpacking_within(reading.unpack_room.clone()))
             }
             FrameInput::Growing(path) => {
                 refuse_what_never_grows(path)?;

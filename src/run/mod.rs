@@ -35,6 +35,7 @@ pub use printer::{PrintOptions, Printer};
 pub use progress::{Beside, Progress};
 pub use writer::RecordWriter;
 
+use crate::capture::UnpackRoom;
 use crate::output_file::Inputs;
 use crate::pipeline::{Output, Pipeline, Setup};
 use read_loop::ReadLoop;
@@ -52,6 +53,8 @@ pub struct Reading {
     pub threads: usize,
     /// Only errors are printed on standard error.
     pub quiet: bool,
+    /// The memory for unpacking, which readings that run at the same time share.
+    pub unpack_room: UnpackRoom,
 }
 
 /// How a run ended.

@@ -27,7 +27,7 @@ impl ReadLoop {
     /// # Errors
     /// An interface, or the file that keeps frames, cannot be opened. Captures are opened later, by [`run`](ReadLoop::run).
     pub(super) fn new(reading: &Reading) -> Result<ReadLoop, RunError> {
-        let source = FrameSource::new(&reading.input, reading.threads > 1, reading.quiet)?;
+        let source = FrameSource::new(reading)?;
         Ok(ReadLoop {
             progress: FrameSource::progress(&reading.input, reading.quiet),
             interrupt: source.interrupt(),

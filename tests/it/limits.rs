@@ -395,6 +395,21 @@ fn a_large_zstd_window_takes_its_own_size_and_no_more() {
     assert!(peak < 150 << 10, "{peak} KiB");
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn two_large_zstd_windows_are_held_one_after_the_other() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("limits-two-windows");
+    std::fs::create_dir_all(&folder).unwrap();
+    let packed = zeros_in_a_large_window(127 << 20);
+    std::fs::write(folder.join("a"), &packed).unwrap();
+    std::fs::write(folder.join("b"), [&packed[..], &packed].concat()).unwrap();
+    let mut shell = crate::common::shell();
+    shell.args(["-c", "ulimit -v 262144; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_moulsniff")]);
+    shell.args(["diff", "a", "b", "-q"]).current_dir(folder).env("MALLOC_ARENA_MAX", "1");
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// The most memory the program ever held while it read a capture (KiB; 0 where the system does not tell), and its records.
 fn peak(capture: &[u8], more: &[&str]) -> (u64, Vec<Value>) {
     let mut program = crate::common::program();
