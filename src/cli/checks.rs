@@ -1,10 +1,11 @@
 //! Finds options that have no effect with the command they were typed with. They are reported as mistakes before anything is read.
 
 use crate::captured::file_name;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::args::{Cli, Command, KeysCommand, ReadArgs, TablesCommand, TimeWord};
 use super::error::CliError;
+use super::files;
 use crate::suggest::suggestion;
 
 /// The names of all commands.
@@ -69,6 +70,9 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
             "--oneline and --json, --columns, --csv or -x are different outputs: one of them".into(),
         ));
     }
+    if let (Some(key), Some(output)) = (&read.pseudonyms, cli.output()) {
+        files::refuse_future_key(key, output)?;
+    }
     if cli.command.is_none() {
         no_command_among(&read.captures)?;
     }
@@ -87,6 +91,19 @@ impl Cli {
             Some(Command::Export(export)) => export.read(),
             _ => &self.read,
         }
+    }
+
+    /// The file or folder that is written.
+    fn output(&self) -> Option<&Path> {
+        let output = match &self.command {
+            Some(Command::Follow(follow)) => follow.output.as_ref(),
+            Some(Command::Report(report)) => Some(&report.output),
+            Some(Command::Split(split)) => Some(&split.output),
+            Some(Command::Export(export)) => export.output(),
+            Some(Command::Keys(KeysCommand::Inject { output, .. } | KeysCommand::Strip { output, .. })) => Some(output),
+            _ => None,
+        };
+        output.or(self.reading().write.as_ref()).map(PathBuf::as_path)
     }
 
     /// The same, to be changed.

@@ -96,6 +96,31 @@ pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<Out
     })
 }
 
+/// Refuses to write to a file that is read.
+///
+/// # Errors
+/// The path leads to one of the inputs.
+pub(super) fn refuse_input(path: &Path, inputs: &Inputs) -> Result<(), CliError> {
+    let Some(input) = inputs.find(path) else { return Ok(()) };
+    Err(CliError::Typed(format!("{}: this is the input {}: it is not written over", file_name(path), file_name(input))))
+}
+
+/// Refuses an output at the place where the file of `--pseudonyms` will be. It may not be there yet, so that it is no input yet.
+///
+/// # Errors
+/// They have the same name in the same folder.
+pub(super) fn refuse_future_key(key: &Path, output: &Path) -> Result<(), CliError> {
+    let folder = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        folder.canonicalize().ok()
+    };
+    if key.file_name() != output.file_name() || folder(key).is_none() || folder(key) != folder(output) {
+        return Ok(());
+    }
+    let name = file_name(output);
+    Err(CliError::Typed(format!("{name}: this is the file of --pseudonyms: it is not written over")))
+}
+
 /// Refuses to print into a file that is read.
 ///
 /// # Errors

@@ -181,6 +181,7 @@ impl Output for One {
 }
 
 fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> Result<Status, CliError> {
+    refuse_inputs_among_streams(args, form, side, dir)?;
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
     std::fs::create_dir_all(dir).map_err(|e| CliError::File(file_name(dir), e))?;
     let run = CaptureRun::new(&reading, setup)?;
@@ -215,6 +216,33 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
         say_left_out("", bytes.lost, bytes.closed);
     }
     ending.status(&outcome, all.filter.filter())
+}
+
+/// Refuses a folder where the file of a stream would have the place of an input, before anything is written. Which streams there are is not
+/// known yet, so any number counts.
+fn refuse_inputs_among_streams(
+    args: &ReadArgs,
+    form: FollowFormat,
+    side: Option<Side>,
+    dir: &Path,
+) -> Result<(), CliError> {
+    let inputs = args.inputs();
+    let end = file_extension(form);
+    let may_be_written = |name: &str| {
+        let mut parts = name.strip_suffix(end).and_then(|name| name.strip_suffix('.')).unwrap_or_default().split('-');
+        let (transport, number, of) = (parts.next(), parts.next(), parts.next());
+        matches!(transport, Some("tcp" | "udp"))
+            && number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+            && [Side::Client, Side::Server].iter().any(|s| side.is_none_or(|side| side == *s) && of == Some(s.word()))
+    };
+    let there = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut written =
+        there.filter(|entry| may_be_written(&entry.file_name().to_string_lossy())).map(|entry| entry.path());
+    written.try_for_each(|path| files::refuse_input(&path, &inputs))?;
+    let Some((key, name)) = args.pseudonyms.as_ref().and_then(|key| Some((key, key.file_name()?))) else {
+        return Ok(());
+    };
+    if may_be_written(&name.to_string_lossy()) { files::refuse_future_key(key, &dir.join(name)) } else { Ok(()) }
 }
 
 /// A direction on its way into its file.
@@ -314,12 +342,15 @@ impl All {
 
 /// `tcp-00003-client.bin`
 fn stream_file_name(key: StreamKey, side: Side, form: FollowFormat) -> String {
-    let end = match form {
+    format!("{}-{:05}-{}.{}", key.transport.word(), key.number, side.word(), file_extension(form))
+}
+
+fn file_extension(form: FollowFormat) -> &'static str {
+    match form {
         FollowFormat::Raw => "bin",
         FollowFormat::Hex | FollowFormat::Text => "txt",
         FollowFormat::JsonHex | FollowFormat::JsonText => "jsonl",
-    };
-    format!("{}-{:05}-{}.{end}", key.transport.word(), key.number, side.word())
+    }
 }
 
 impl Output for All {

@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::given::example_protocol;
 use super::session_pass::session_map;
 use super::{files, load, pseudonyms};
-use crate::capture::UnpackRoom;
+use crate::capture::{LiveError, UnpackRoom};
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
 use crate::out::json::{JsonOptions, JsonWriter};
@@ -54,9 +54,12 @@ impl Plan {
 
     /// The same for one of several plans that are carried out at the same time, and unpack within `room` together.
     pub(super) fn within(args: &ReadArgs, room: UnpackRoom) -> Result<Plan, CliError> {
-        let (setup, reading) = (setup(args)?, reading(args, room)?);
+        let (mut setup, mut reading) = (setup(args)?, reading(args, room)?);
         let mut filter = filter(args, &setup)?;
         let mut columns = columns(args, &setup)?;
+        // Last, since this may make a file, and nothing is to be left behind by a mistake in what was typed.
+        setup.pseudonyms = pseudonyms::load(args)?;
+        reading.inputs = args.inputs();
         let mut setup = pseudonyms::meet(&reading, setup)?;
         let asked = [filter.as_ref().map(Filter::wants_session), columns.as_ref().map(Paths::wants_session)];
         if asked.contains(&Some(true)) {
@@ -111,6 +114,9 @@ fn reading(args: &ReadArgs, unpack_room: UnpackRoom) -> Result<Reading, CliError
         }
         _ => return Err(CliError::Typed("captures, --tail and -i exclude each other".into())),
     };
+    if args.interface.is_some() && !cfg!(feature = "live") {
+        return Err(LiveError::NotBuilt.into());
+    }
     let inputs = args.inputs();
     files::refuse_standard_output(&inputs)?;
     Ok(Reading { input, inputs, keep: args.write.clone(), threads: threads(args), quiet: args.quiet, unpack_room })
@@ -148,7 +154,7 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
             ..FlowLimits::default()
         },
         max_held: args.max_total,
-        pseudonyms: pseudonyms::load(args)?,
+        pseudonyms: None,
     })
 }
 

@@ -17,7 +17,7 @@ use crate::out::tree::{AnnotationStore, Annotator};
 use crate::out::{Body, Record};
 use crate::output_file::{Access, OutputFile};
 use crate::pipeline::Output;
-use crate::run::{CaptureRun, FrameInput};
+use crate::run::CaptureRun;
 use crate::session::EventKind;
 
 /// Bytes of names that are kept from record to record.
@@ -26,11 +26,11 @@ const KEEP: usize = 64 << 10;
 type Page = ReportWriter<BufWriter<OutputFile>>;
 
 pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
+    if args.read.interface.is_some() || args.read.tail.is_some() {
+        return Err(CliError::Typed("a report is made of capture files".into()));
+    }
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
-    let captures = match &reading.input {
-        FrameInput::Files(paths) => paths.clone(),
-        _ => return Err(CliError::Typed("a report is made of capture files".into())),
-    };
+    let captures = args.read.captures.iter().chain(&args.read.read_files);
     let name = |path: &PathBuf| path.file_name().map_or("capture".into(), |name| name.to_string_lossy().into_owned());
     let mut limits = Vec::new();
     if let Some(number) = args.read.session {
@@ -45,8 +45,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if setup.pseudonyms.is_some() {
         limits.push("Names, numbers and addresses of persons are pseudonyms; what they wrote is filler.".into());
     }
-    let options =
-        ReportOptions { captures: captures.iter().map(name).collect(), limits, max_rows: args.max_messages, redact };
+    let options = ReportOptions { captures: captures.map(name).collect(), limits, max_rows: args.max_messages, redact };
     let fail = |e| CliError::File(file_name(&args.output), e);
     let file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let page = ReportWriter::new(BufWriter::new(file), options).map_err(fail)?;

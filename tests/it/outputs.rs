@@ -72,7 +72,7 @@ fn no_output_is_an_input() {
         let output = run(&dir, words);
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("this is the input") && said.lines().count() == 1, "{words:?}: {said}");
+        assert!(said.contains("it is not written over") && said.lines().count() == 1, "{words:?}: {said}");
         assert_eq!(contents(&dir), before, "{words:?}");
     }
 }
@@ -86,6 +86,48 @@ fn a_stream_is_not_written_over_the_capture_it_comes_from() {
     let output = run(&dir, &["follow", "--all", "-o", "out", "out/tcp-00000-client.txt", "--keys", "k.ini", "--text"]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(fs::metadata(dir.join("out/tcp-00000-client.txt")).unwrap().len(), size);
+}
+
+/// Streams that end earlier would be written before the one whose file is the input.
+#[test]
+fn follow_writes_nothing_where_a_later_stream_has_the_name_of_an_input() {
+    let dir = folder("later-stream");
+    fs::create_dir(dir.join("out")).unwrap();
+    fs::hard_link(dir.join("a.pcapng"), dir.join("out/tcp-00002-server.txt")).unwrap();
+    let before = contents(&dir.join("out"));
+    let words = ["follow", "--all", "-o", "out", "a.pcapng", "--keys", "k.ini"];
+    let output = run(&dir, &words);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("this is the input a.pcapng") && said.lines().count() == 1, "{said}");
+    assert_eq!(contents(&dir.join("out")), before);
+    // These names are not written.
+    assert!(run(&dir, &[&words[..], &["--from", "client"]].concat()).status.success());
+    assert!(run(&dir, &[&words[..], &["--json"]].concat()).status.success());
+    assert!(contents(&dir.join("out")).contains(&before[0]));
+}
+
+#[test]
+fn a_mistake_in_what_was_typed_makes_no_key_for_pseudonyms() {
+    let dir = folder("no-key");
+    fs::create_dir(dir.join("out")).unwrap();
+    let before = contents(&dir);
+    for words in [
+        &["report", "a.pcapng", "-o", "./new"][..],
+        &["export", "messages", "a.pcapng", "-o", "new"],
+        &["follow", "--all", "a.pcapng", "-o", "new"],
+        &["a.pcapng", "-Y", "x =="],
+        &["a.pcapng", "--columns", "###"],
+        &["--tail", "a.pcapng", "soft.pcapng"],
+        &["report", "--tail", "a.pcapng", "-o", "page.html"],
+    ] {
+        let output = run(&dir, &[words, &["--pseudonyms", "new", "--keys", "k.ini"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert_eq!(contents(&dir), before, "{words:?}");
+    }
+    let words = ["follow", "--all", "a.pcapng", "-o", "out", "--pseudonyms", "out/tcp-00001-client.txt"];
+    assert_eq!(run(&dir, &words).status.code(), Some(2));
+    assert_eq!(contents(&dir.join("out")), []);
 }
 
 #[test]

@@ -41,6 +41,16 @@ impl ExportCommand {
         }
     }
 
+    /// The file or folder that it writes.
+    pub fn output(&self) -> Option<&PathBuf> {
+        match self {
+            ExportCommand::Files(args) => Some(&args.output),
+            ExportCommand::Vault(args) => Some(&args.output),
+            ExportCommand::Messages(args) => Some(&args.output),
+            ExportCommand::Chat(_) => None,
+        }
+    }
+
     /// Its name with the command before it.
     pub fn name(&self) -> &'static str {
         match self {
