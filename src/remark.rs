@@ -1,5 +1,7 @@
 //! Remarks: lines for people on standard error. Everything that the program says there beside its progress goes through [`say`], so that no name
-//! of a file and no text of a library reaches a terminal raw. It knows no output and no option.
+//! of a file and no text of a library reaches a terminal raw, and no word that may be a key reaches it at all. It knows no output and no option.
+
+mod key_words;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -9,9 +11,9 @@ use std::sync::Mutex;
 use crate::captured::escape_lines;
 
 /// Writes a line onto standard error. Every control in it is escaped, except line feeds; names of files come escaped
-/// ([`file_name`](crate::captured::file_name)), so they have none. A standard error that is closed or full is nothing to say anywhere.
+/// ([`file_name`](crate::captured::file_name)), so they have none. A word that may be a key is replaced. A standard error that is closed or full is nothing to say anywhere.
 pub fn say(line: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{}", escape_lines(&line.to_string()));
+    let _ = writeln!(io::stderr(), "{}", escape_lines(&key_words::without_keys(&line.to_string())));
 }
 
 /// Lines that [`say_once`] remembers.

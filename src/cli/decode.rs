@@ -25,11 +25,7 @@ pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliErr
             value(all, ty, decode.bit, &bytes, args, &mut out)?;
         }
         None => {
-            let Some(name) = &decode.name else {
-                let protocol = example_protocol();
-                let text = format!("decode what? A name such as {protocol}.SERVICE.client, or --type TYPE");
-                return Err(CliError::Typed(text));
-            };
+            let Some(name) = &decode.name else { return Err(without_name()) };
             let words: Vec<&str> = decode.hex.iter().map(String::as_str).collect();
             messages(&all, name, &bytes(&words)?, args, &mut out)?;
         }
@@ -46,9 +42,16 @@ fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
     }
     let text = words.concat();
     parse_hex(&text).ok_or_else(|| {
-        let odd = text.chars().find(|c| !c.is_ascii_hexdigit() && !c.is_whitespace() && *c != ':');
+        let mut characters = text.chars();
+        let odd = characters.position(|c| !c.is_ascii_hexdigit() && !c.is_whitespace() && c != ':');
         CliError::Typed(match odd {
-            Some(c) => format!("`{c}` is no hex digit; bytes are written as two digits each, such as 1a00 or 1a:00"),
+            // What was typed may be a key: nothing of it is quoted.
+            Some(at) => {
+                let number = at + 1;
+                format!(
+                    "character {number} is no hex digit; bytes are written as two digits each, such as 1a00 or 1a:00"
+                )
+            }
             None => "half a byte is left over: bytes are written as two hex digits each".into(),
         })
     })
@@ -59,7 +62,21 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: 
     let settings = settings(args, true)?;
     let mut printer = DecodePrinter::new(args);
     let mut print = |message: &Message<'_>, tables: &Tables, tree: &Tree| printer.message(message, tables, tree, out);
-    Ok(decode_named(NamedService::find(all, name)?, bytes, &settings, &mut print)?)
+    let service = NamedService::find(all, name).map_err(|error| match is_hex(name) {
+        true => without_name(),
+        false => error.into(),
+    })?;
+    Ok(decode_named(service, bytes, &settings, &mut print)?)
+}
+
+/// The error where a name is missing. It quotes nothing, since what was typed in its place may be a key.
+fn without_name() -> CliError {
+    let protocol = example_protocol();
+    CliError::Typed(format!("decode what? A name such as {protocol}.SERVICE.client before the bytes, or --type TYPE"))
+}
+
+fn is_hex(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_hexdigit() || c == ':')
 }
 
 /// An evaluator for a protocol's tables, made ready with what was given.

@@ -138,3 +138,35 @@ fn errors_quote_nothing_of_a_key_file() {
         }
     }
 }
+
+/// A key where a name or a number is expected: the error may end in a bug report.
+#[test]
+fn errors_quote_no_key_that_was_typed() {
+    let hex = "8a4f0d2b9c3e5d7f8a4f0d2b9c3e5d7f";
+    let base64 = "ik8NK5w+XX+KTw0rnD5df4pPDSucPl1/ik8NK5w+XX8=";
+    for key in [hex, base64, &format!("{hex}g")] {
+        for command in [
+            &["decode", key][..],
+            &["decode", "8a4f", "0d2b"],
+            &["decode", "moul.auth.client", &format!("{key}zz")],
+            &["decode", "--type", key, "00"],
+            &[CAPTURE, "--keys", key],
+            &[CAPTURE, "--tables", key],
+            &[CAPTURE, "-Y", key],
+            &[CAPTURE, "--columns", key],
+            &[CAPTURE, "--decode-as", key],
+            &["keys", "check", key],
+            &["keys", key],
+            &["tables", "show", key],
+            &["follow", key, CAPTURE],
+            &[key],
+            &[&format!("--key={key}")],
+            &["--session", key],
+        ] {
+            let output = moulsniff(command).output().unwrap();
+            let said = errors(&output) + &printed(&output);
+            assert!(!output.status.success() && !said.contains(&key[..8]), "{command:?}: {said}");
+            assert!(!said.contains("8a4f"), "{command:?}: {said}");
+        }
+    }
+}
