@@ -1,7 +1,6 @@
 //! The definition of a database table that takes the lines of `--json`, in the words of one engine.
 //!
-//! The columns are the keys of the JSON Schema in [`super::record`], [`super::message`] and [`super::event`], so a new key is a new column
-//! without a word here. Engines that guess types from the first lines give one capture other types than the next; these are always the same.
+//! The columns are the keys of `record`, `message` and `event` in `shapes.json`, so a new key is a new column without a word here. Engines that guess types from the first lines give one capture other types than the next; these are always the same.
 //! What has a shape of its own in each message (`fields`, `names`, `problems` …) is JSON.
 
 use serde_json::{Map, Value};
@@ -48,7 +47,8 @@ struct Column<'a> {
 /// assert!(text.contains("\"fields\" JSON"));
 /// ```
 pub fn sql(engine: SqlEngine) -> String {
-    let shapes = [super::record(), super::message(Vec::new()), super::event()];
+    let mut all = super::shapes();
+    let shapes = ["record", "message", "event"].map(|name| all.remove(name).unwrap_or_default());
     let columns: Vec<String> = columns(&shapes).iter().map(|column| engine.column(column)).collect();
     let (before, after) = engine.around();
     format!("{before}    {}\n{after};\n", columns.join(",\n    "))
