@@ -40,7 +40,19 @@ impl<'a> Leb128Reader<'a> {
     }
 
     /// The next number; `None` also where it has more than 64 bits.
+    #[inline]
     pub fn number(&mut self) -> Option<u64> {
+        match self.rest.split_first() {
+            // Most numbers have one byte.
+            Some((first, rest)) if *first < 0x80 => {
+                self.rest = rest;
+                Some(u64::from(*first))
+            }
+            _ => self.long_number(),
+        }
+    }
+
+    fn long_number(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;

@@ -64,7 +64,7 @@ pub fn tables(data: &[u8]) {
             let _ = Tables::load(protocol.name(), vec![source], protocol.natives());
         }
     }
-    let source = TableSource { name: "x".into(), text: text.into() };
+    let source = TableSource { name: "x".into(), text: text.to_string().into() };
     let Ok(name) = Tables::protocol_of(&source) else { return };
     let Some(protocol) = protocol_named(&name) else { return };
     if let Ok(tables) = Tables::load(&name, vec![source], protocol.natives()) {

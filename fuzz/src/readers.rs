@@ -108,7 +108,7 @@ pub fn filter(data: &[u8]) {
 pub fn table_bytes(mut data: &[u8]) {
     let count = number(&mut data) % (16 << 10);
     let Ok(text) = std::str::from_utf8(bytes(&mut data, count)) else { return };
-    let source = TableSource { name: "x".into(), text: text.into() };
+    let source = TableSource { name: "x".into(), text: text.to_string().into() };
     let Ok(name) = Tables::protocol_of(&source) else { return };
     let built_in = protocol_named(&name);
     let natives = built_in.map_or(&BITSTREAM[..], |protocol| protocol.natives());

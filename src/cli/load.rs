@@ -16,7 +16,7 @@ pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
     let mut further = Vec::new();
     for path in &table_files(files)? {
         let (name, text) = (files::name(path), table_text(path)?);
-        further.push(TableSource { name, text });
+        further.push(TableSource { name, text: text.into() });
     }
     Ok(all_tables(further)?)
 }

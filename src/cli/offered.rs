@@ -63,7 +63,7 @@ fn senders() -> Vec<String> {
 }
 
 fn services_of(lazy: &LazyTables) -> impl Iterator<Item = &str> {
-    lazy.get().services().iter().map(|service| service.name.as_str())
+    lazy.get().services().iter().map(|service| &*service.name)
 }
 
 fn ports() -> Vec<String> {

@@ -105,7 +105,7 @@ fn show(all: &[LazyTables], name: &str, out: &mut String) -> Result<Status, CliE
     if found {
         return Ok(Status::Good);
     }
-    let names = all.iter().flat_map(|l| l.get().declarations().iter().map(|d| d.name.as_str()));
+    let names = all.iter().flat_map(|l| l.get().declarations().iter().map(|d| &*d.name));
     let near = crate::suggest::suggestion(name, names);
     Err(CliError::Typed(format!("the tables have nothing named `{name}`{near}")))
 }

@@ -304,7 +304,7 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
                 (Some(flags), Some(number)) => {
                     let set =
                         || flags.values.iter().filter(|value| value.value != 0 && number & value.value == value.value);
-                    kinds.extend(set().map(|value| value.name.clone()));
+                    kinds.extend(set().map(|value| value.name.to_string()));
                     let rest = set().fold(number, |rest, value| rest & !value.value);
                     kinds.extend((rest != 0).then(|| format!("{rest:#x}")));
                 }

@@ -102,5 +102,5 @@ pub(super) fn symbol<'a>(tables: &'a Tables, node: &Node, number: u64) -> Option
     let symbols = tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
     // Tables may have a negative number as its bits.
     let raw = Node { value: number, ..*node }.unsigned();
-    symbols.get(raw).or_else(|| symbols.get(number)).map(|value| value.name.as_str())
+    symbols.get(raw).or_else(|| symbols.get(number)).map(|value| &*value.name)
 }

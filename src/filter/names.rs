@@ -62,7 +62,7 @@ impl<'a> FilterNames<'a> {
 
     fn all(&self) -> impl Iterator<Item = &'a str> {
         let parts: Vec<&'a str> = part_names().collect();
-        self.tables().flat_map(|t| t.names().iter().map(String::as_str)).filter(|name| !name.is_empty()).chain(parts)
+        self.tables().flat_map(|t| t.names().iter().map(|name| &**name)).filter(|name| !name.is_empty()).chain(parts)
     }
 
     fn knows(&self, name: &str) -> bool {
@@ -198,14 +198,14 @@ impl<'a> FilterNames<'a> {
     }
 
     fn services(&self) -> impl Iterator<Item = &'a str> {
-        let declared = self.tables().flat_map(|t| t.services().iter().map(|s| s.name.as_str()));
+        let declared = self.tables().flat_map(|t| t.services().iter().map(|s| &*s.name));
         declared.chain(self.undeclared().flat_map(|names| names.services).copied())
     }
 
     /// The names of all enum values, or of all flags.
     fn symbols(&self, flags: bool) -> impl Iterator<Item = &'a str> {
         let enums = self.tables().flat_map(|t| t.enums()).filter(move |e| e.flags == flags);
-        enums.flat_map(|e| &e.values).map(|v| v.name.as_str())
+        enums.flat_map(|e| &e.values).map(|v| &*v.name)
     }
 
     /// A message's name. In quotes only a name that is nearly a known one is a mistake, because some protocols name

@@ -123,7 +123,7 @@ impl Decoder {
             let name = file_name(&file);
             let text = String::from_utf8(bytes)
                 .map_err(|_| LibraryError::new(ErrorKind::Table, format!("{name}: no UTF-8: tables are text")))?;
-            self.tables.push(TableSource { name, text });
+            self.tables.push(TableSource { name, text: text.into() });
         }
         Ok(self)
     }
@@ -138,7 +138,7 @@ impl Decoder {
     /// # Ok::<(), moulsniff::Error>(())
     /// ```
     pub fn table_text(mut self, name: impl Into<String>, text: impl Into<String>) -> Decoder {
-        self.tables.push(TableSource { name: name.into(), text: text.into() });
+        self.tables.push(TableSource { name: name.into(), text: text.into().into() });
         self
     }
 

@@ -143,7 +143,7 @@ fn children_of(tree: &Tree, tables: &Tables, parent: u32) -> Vec<FieldSpan> {
         let own = node.has(mark::OWN_BUFFER).then(|| tree.get(index + 1)).flatten();
         spans.push(FieldSpan {
             name,
-            type_name: tables.type_def(node.ty).map_or_else(String::new, |def| def.text.clone()),
+            type_name: tables.type_def(node.ty).map_or_else(String::new, |def| def.text.to_string()),
             first_bit: node.start.into(),
             bits: node.bits.into(),
             buffer: own.and_then(|child| tree.made(child.buffer)).map(|made| made.word()),

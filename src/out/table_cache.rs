@@ -2,7 +2,7 @@
 //! prints it, and for each type whether its numbers have names. The texts of such numbers are added while writing.
 
 use super::value_texts::ValueTexts;
-use crate::table::Tables;
+use crate::table::{TableText, Tables};
 use crate::tree::TypeRef;
 
 /// A name as a writer writes it, in half a cache line: up to 31 characters, padded with spaces, and their number. The tables' own entry of a
@@ -98,7 +98,7 @@ impl TableCaches {
             return;
         }
         let mut text = Vec::new();
-        let form = |name: &String| {
+        let form = |name: &TableText| {
             text.clear();
             Label::new(label(name, &mut text).then_some(text.as_slice()))
         };

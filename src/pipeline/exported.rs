@@ -113,7 +113,7 @@ impl ExportedMessages {
             Side::Client => Ends { client: src, server: dst },
             Side::Server => Ends { client: dst, server: src },
         };
-        let first = tables.get().services().first().map_or("", |service| service.name.as_str());
+        let first = tables.get().services().first().map_or("", |service| &*service.name);
         // A file comes from anybody: only a service that there is has a name that outputs print as it is.
         let known = |name: &&str| tables.get().services().iter().any(|service| service.name == *name);
         let service = head.map(|head| head.service).or(service).filter(known).unwrap_or(first).to_string();

@@ -1,7 +1,25 @@
 //! The tables of a run: those of all protocols, with further ones on top. It reads no file.
 
-use super::{LazyTables, PROTOCOLS, protocol_named};
+use super::{LazyTables, PROTOCOLS, Protocol, protocol_named};
 use crate::table::{TableError, TableSource, Tables};
+
+/// The protocols' own tables as `build.rs` compiled and packed them, each with its protocol's name.
+static PACKED: &[(&str, &'static [u8])] = &include!(concat!(env!("OUT_DIR"), "/packed_tables.rs"));
+
+/// A protocol's tables, with further sources on top. Without further ones nothing has to be compiled.
+///
+/// # Errors
+/// The first mistake in a text.
+pub fn load_tables(protocol: &dyn Protocol, further: &[TableSource]) -> Result<Tables, TableError> {
+    let (name, natives, meanings) = (protocol.name(), protocol.natives(), protocol.meanings());
+    let packed = PACKED.iter().find(|(of, _)| *of == name && further.is_empty());
+    let unpacked = packed.and_then(|packed| Tables::of_packed(name, protocol.sources(), natives, meanings, packed.1));
+    if let Some(tables) = unpacked {
+        return Ok(tables);
+    }
+    let sources = protocol.sources().into_iter().chain(further.iter().cloned());
+    Tables::load_with(name, sources.collect(), natives, meanings)
+}
 
 /// The tables of all protocols, with further ones on top, and behind them the protocols that these declare. A text may be in the syntax of a protocol's own world.
 ///
@@ -48,4 +66,23 @@ pub fn all_tables(texts: Vec<TableSource>) -> Result<Vec<LazyTables>, TableError
 fn at_protocol(source: &TableSource, protocol: &str, message: String) -> TableError {
     let at = source.text.find(&format!("protocol {protocol}")).map_or(0, |at| at + "protocol ".len());
     TableError::at(&source.name, &source.text, at, message)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_packed_tables_of_every_protocol_are_its_compiled_text() {
+        for protocol in PROTOCOLS {
+            let sources = protocol.sources();
+            let (_, packed) = PACKED.iter().find(|(name, _)| *name == protocol.name()).unwrap();
+            let made = Tables::pack(protocol.name(), &sources, protocol.natives(), protocol.meanings());
+            assert!(made.unwrap() == *packed, "{}", protocol.name());
+            let tables = Tables::of_packed(protocol.name(), sources, protocol.natives(), protocol.meanings(), packed);
+            assert!(tables.is_some(), "{}", protocol.name());
+        }
+    }
 }

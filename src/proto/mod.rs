@@ -20,7 +20,7 @@ pub use crate::session::{
 };
 pub use alone::{MessageOrEvent, hear_alone, read_alone};
 pub use declared::DeclaredProtocol;
-pub use loaded::all_tables;
+pub use loaded::{all_tables, load_tables};
 pub use named::{NamedService, TakeMessage, decode_named};
 pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
 pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
@@ -307,11 +307,4 @@ impl LazyTables {
 fn defective(error: &TableError) -> ! {
     remark::say(format_args!("moulsniff: this build's own tables do not compile\n{error}"));
     std::process::exit(1)
-}
-
-/// Compiles a protocol's tables, with further sources on top.
-pub fn load_tables(protocol: &dyn Protocol, further: &[TableSource]) -> Result<Tables, TableError> {
-    let mut sources = protocol.sources();
-    sources.extend(further.iter().cloned());
-    Tables::load_with(protocol.name(), sources, protocol.natives(), protocol.meanings())
 }

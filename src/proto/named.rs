@@ -37,9 +37,9 @@ impl<'a> NamedService<'a> {
             return Err(SettingsError::Typed(format!("there is no protocol `{protocol}`{near}")));
         };
         let tables = lazy.get();
-        let service = parts.next().unwrap_or_else(|| tables.services().first().map_or("", |s| s.name.as_str()));
+        let service = parts.next().unwrap_or_else(|| tables.services().first().map_or("", |s| &*s.name));
         let Some(id) = tables.service_named(service) else {
-            let near = suggestion(service, tables.services().iter().map(|s| s.name.as_str()));
+            let near = suggestion(service, tables.services().iter().map(|s| &*s.name));
             return Err(SettingsError::Typed(format!("{protocol} has no service `{service}`{near}")));
         };
         let side = match parts.next() {
@@ -107,7 +107,7 @@ fn framed(
 ) -> Result<(), SettingsError> {
     let NamedService { lazy, side, .. } = named;
     let tables = lazy.get();
-    let service = tables.declared().and(tables.service(named.service)).map(|service| service.name.as_str());
+    let service = tables.declared().and(tables.service(named.service)).map(|service| &*service.name);
     let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
     let ends = Ends { client: nowhere, server: nowhere };
     let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service };

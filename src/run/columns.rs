@@ -130,7 +130,7 @@ impl<'a> Cell<'_, 'a> {
             Leaf::Named(_, Some(name)) => name.to_string(),
             Leaf::Flags(number, bits, def) => {
                 let set = def.values.iter().filter(|v| v.value != 0 && bits & v.value == v.value);
-                let names: Vec<&str> = set.map(|v| v.name.as_str()).collect();
+                let names: Vec<&str> = set.map(|v| &*v.name).collect();
                 if names.is_empty() { number.to_string() } else { names.join("|") }
             }
         };

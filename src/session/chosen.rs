@@ -88,7 +88,7 @@ fn session_of(service: ServiceId, tables: &Tables) -> TableSession {
     let def = tables.service(service);
     let resync = def.and_then(|def| def.framing.resync.clone()).map_or(Resync::NextPiece, Resync::Magic);
     let framing = def.map_or(Framing::Layout, Framing::of);
-    let name = def.map_or(String::new(), |def| def.name.clone());
+    let name = def.map_or(String::new(), |def| def.name.to_string());
     TableSession::new(Declaration { name, service: Some(service), framing, resync, remark: None }, tables)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::program::TableText;
 use crate::captured::{Escaped, escape};
 
 /// A table file: its name for errors, and its text.
@@ -10,7 +11,7 @@ pub struct TableSource {
     /// As errors name it.
     pub name: String,
     /// The text.
-    pub text: String,
+    pub text: TableText,
 }
 
 /// A mistake in a message table.

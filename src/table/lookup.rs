@@ -65,12 +65,12 @@ impl Tables {
 
     /// The text of a name; dynamic ones are in the tree.
     pub fn name(&self, sym: Sym) -> &str {
-        self.program.names.get(sym.0 as usize).map_or("", String::as_str)
+        self.program.names.get(sym.0 as usize).map_or("", |name| name)
     }
 
     /// All names the tables use, by number.
     #[inline]
-    pub fn names(&self) -> &[String] {
+    pub fn names(&self) -> &[TableText] {
         &self.program.names
     }
 

@@ -12,6 +12,7 @@ mod eval;
 mod hex;
 mod lookup;
 mod overlap;
+mod packed;
 mod program;
 mod remarks;
 mod text;
@@ -71,13 +72,59 @@ impl Tables {
         let natives: Vec<Native> = natives.iter().chain(&eval::LANGUAGE).copied().collect();
         let names: Vec<&str> = natives.iter().map(|native| native.name).collect();
         let shown: Vec<&str> = SHOWN.into_iter().chain(meanings.iter().map(|meaning| meaning.name)).collect();
-        let program = compile::compile(protocol, &sources, &names, &shown)?;
+        let code = compile::CodeNames { natives: &names, shown: &shown };
+        let compiled = compile::compile(protocol, &sources, Some(code))?;
+        Ok(Tables::of(protocol, sources, compiled.program, &natives, meanings))
+    }
+
+    /// The tables of these sources without compiling them: `packed` is the program that was made of them when this crate was built.
+    /// `None` where the program has types with code that `natives` lacks.
+    pub(crate) fn of_packed(
+        protocol: &str,
+        sources: Vec<TableSource>,
+        natives: &[Native],
+        meanings: &[Meaning],
+        packed: &'static [u8],
+    ) -> Option<Tables> {
+        let compile::Compiled { program, natives: used } = packed::unpack(packed)?;
+        let all = || natives.iter().chain(&eval::LANGUAGE);
+        let named = |name: &String| all().find(|native| native.name == name).copied();
+        let mut natives: Vec<Native> = used.iter().map(named).collect::<Option<_>>()?;
+        natives.extend(all().filter(|native| !used.iter().any(|name| name == native.name)));
+        Some(Tables::of(protocol, sources, program, &natives, meanings))
+    }
+
+    /// The packed form of these sources, compiled with what the protocol's code brings. Types with code have the numbers that `build.rs` gives them.
+    #[cfg(test)]
+    pub(crate) fn pack(
+        protocol: &str,
+        sources: &[TableSource],
+        natives: &[Native],
+        meanings: &[Meaning],
+    ) -> Result<Vec<u8>, TableError> {
+        let used = compile::compile(protocol, sources, None)?.natives;
+        let all = natives.iter().chain(&eval::LANGUAGE).map(|native| native.name);
+        let names: Vec<&str> =
+            used.iter().map(String::as_str).chain(all.filter(|name| !used.iter().any(|n| n == name))).collect();
+        let shown: Vec<&str> = SHOWN.into_iter().chain(meanings.iter().map(|meaning| meaning.name)).collect();
+        let code = compile::CodeNames { natives: &names, shown: &shown };
+        let program = compile::compile(protocol, sources, Some(code))?.program;
+        Ok(packed::pack(&compile::Compiled { program, natives: used }))
+    }
+
+    fn of(
+        protocol: &str,
+        sources: Vec<TableSource>,
+        program: Program,
+        natives: &[Native],
+        meanings: &[Meaning],
+    ) -> Tables {
         let part = |name: &&str| program.types_by_name.get(*name).copied();
         let natives = natives
             .iter()
             .map(|native| NativeType { native: *native, parts: native.parts.iter().map(part).collect() })
             .collect();
-        Ok(Tables { protocol: protocol.to_string(), program, sources, natives, meanings: meanings.to_vec() })
+        Tables { protocol: protocol.to_string(), program, sources, natives, meanings: meanings.to_vec() }
     }
 
     /// The protocol that a table file's first line names.
@@ -97,11 +144,11 @@ impl Tables {
         }
         // The type is checked alone first, so that a mistake is shown in what was typed.
         text::parse_type(text)?;
-        let own = self.natives.len().saturating_sub(eval::LANGUAGE.len());
-        let natives: Vec<Native> = self.natives.iter().take(own).map(|n| n.native).collect();
+        let is_own = |native: &Native| !eval::LANGUAGE.iter().any(|known| known.name == native.name);
+        let natives: Vec<Native> = self.natives.iter().map(|n| n.native).filter(is_own).collect();
         let mut sources = self.sources;
         let text_of_file = format!("protocol {}\ntype asked_for = {text}\n", self.protocol);
-        sources.push(TableSource { name: "type".into(), text: text_of_file });
+        sources.push(TableSource { name: "type".into(), text: text_of_file.into() });
         let tables = Tables::load_with(&self.protocol, sources, &natives, &self.meanings)?;
         let ty = tables.type_named("asked_for");
         ty.map(|ty| (tables, ty)).ok_or_else(|| TableError::at("type", text, 0, "this is no type"))

@@ -65,18 +65,20 @@ impl Tree {
 
     /// As [`member`](Tree::member); where there is no such field, the first span with that name.
     pub fn member_or_span(&self, parent: u32, name: Sym) -> Option<u32> {
-        let end = self.get(parent)?.end;
+        let nodes = self.nodes();
+        let end = nodes.get(parent as usize)?.end;
         let mut at = parent + 1;
         let mut span = None;
         while at < end {
-            let node = self.get(at)?;
-            if node.name == name && !node.has(mark::SEE_THROUGH) {
-                if !node.has(mark::SPAN) {
-                    return Some(at);
-                }
+            let node = nodes.get(at as usize)?;
+            let aside = node.marks & (mark::SPAN | mark::SEE_THROUGH);
+            if node.name == name && aside == 0 {
+                return Some(at);
+            }
+            if node.name == name && aside == mark::SPAN {
                 span.get_or_insert(at);
             }
-            at = if node.has(mark::SEE_THROUGH) { at + 1 } else { node.end.max(at + 1) };
+            at = if aside & mark::SEE_THROUGH == 0 { node.end.max(at + 1) } else { at + 1 };
         }
         span
     }

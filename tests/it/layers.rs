@@ -13,7 +13,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("hashing", &[]),
     ("output_file", &[]),
     ("tree", &[]),
-    ("table", &["suggest", "hashing", "tree"]),
+    ("table", &["leb128", "suggest", "hashing", "tree"]),
     ("capture", &["suggest", "tree"]),
     ("flow", &["tree", "capture"]),
     // Of captures a session knows what a time is, and nothing else.

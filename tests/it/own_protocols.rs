@@ -228,8 +228,8 @@ struct Other { a: u8 }
 "#;
 
 fn load(text: &str) -> Result<Tables, moulsniff::table::TableError> {
-    let name = Tables::protocol_of(&TableSource { name: "t".into(), text: text.into() })?;
-    Tables::load(&name, vec![TableSource { name: "t".into(), text: text.into() }], &BITSTREAM)
+    let name = Tables::protocol_of(&TableSource { name: "t".into(), text: text.to_string().into() })?;
+    Tables::load(&name, vec![TableSource { name: "t".into(), text: text.to_string().into() }], &BITSTREAM)
 }
 
 #[test]

@@ -10,7 +10,7 @@ use moulsniff::table::{MAX_TABLE_BYTES, TableError, TableSource, Tables};
 use super::common::file;
 
 fn load(text: &str) -> Result<Tables, TableError> {
-    Tables::load("p", vec![TableSource { name: "t".into(), text: format!("protocol p\n{text}") }], &[])
+    Tables::load("p", vec![TableSource { name: "t".into(), text: format!("protocol p\n{text}").into() }], &[])
 }
 
 /// What is said about a text, which has to be wrong.
@@ -197,7 +197,8 @@ fn a_misspelt_integer_type_in_a_length_is_recognised() {
 #[test]
 fn a_later_file_cannot_change_declarations_that_code_uses() {
     let both = |later: &str| {
-        let source = |name: &str, text: &str| TableSource { name: name.into(), text: format!("protocol p\n{text}") };
+        let source =
+            |name: &str, text: &str| TableSource { name: name.into(), text: format!("protocol p\n{text}").into() };
         let all = vec![source("embedded", "struct Header { size: u8 }"), source("own", later)];
         Tables::load("p", all, &[])
     };
@@ -210,7 +211,7 @@ fn a_later_file_cannot_change_declarations_that_code_uses() {
 
 #[test]
 fn remarks_name_messages_that_nothing_tests_or_that_take_a_number() {
-    let source = |name: &str, text: &str| TableSource { name: name.into(), text: format!("protocol p\n{text}") };
+    let source = |name: &str, text: &str| TableSource { name: name.into(), text: format!("protocol p\n{text}").into() };
     let embedded = source("embedded", "service s { number: u8 }\nmessage s both 1 Old { }");
     let own = source("own", "message s both 1 New { a: u8 }\nmessage s both 2 Good { example \"02\" {} }");
     let tables = Tables::load("p", vec![embedded, own], &[]).unwrap();

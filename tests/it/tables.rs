@@ -215,7 +215,7 @@ fn every_message_that_people_meet_says_what_it_is_about() {
         let silent: Vec<&str> = tables
             .messages()
             .iter()
-            .filter(|message| tables.service(message.service).is_some_and(|s| services.contains(&s.name.as_str())))
+            .filter(|message| tables.service(message.service).is_some_and(|s| services.contains(&&*s.name)))
             .filter(|message| message.layout.and_then(|l| tables.layout(l)).is_some_and(|l| l.info.is_none()))
             .map(|message| tables.name(message.name))
             .collect();
@@ -226,12 +226,8 @@ fn every_message_that_people_meet_says_what_it_is_about() {
 #[test]
 fn every_type_with_code_is_explained_where_tables_use_it() {
     for (protocol, tables) in PROTOCOLS.iter().zip(all()) {
-        let explained: HashSet<&str> = tables
-            .declarations()
-            .iter()
-            .filter(|d| d.kind == "code" && !d.doc.is_empty())
-            .map(|d| d.name.as_str())
-            .collect();
+        let explained: HashSet<&str> =
+            tables.declarations().iter().filter(|d| d.kind == "code" && !d.doc.is_empty()).map(|d| &*d.name).collect();
         let language: HashSet<&str> = BITSTREAM.iter().map(|native| native.name).collect();
         let own = protocol.natives().iter().map(|native| native.name).filter(|name| !language.contains(name));
         let silent: Vec<&str> = own.filter(|name| !explained.contains(name)).collect();
@@ -250,7 +246,7 @@ fn every_mistake_is_named_with_its_place() {
         let text = std::fs::read_to_string(&path).unwrap();
         let expected = text.lines().next().unwrap().strip_prefix("// ").expect("a first line that says what is wrong");
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let source = TableSource { name: name.clone(), text: text.clone() };
+        let source = TableSource { name: name.clone(), text: text.clone().into() };
         let said = match load_tables(protocol_named("moul").unwrap(), &[source]) {
             Ok(_) => "nothing is wrong".to_string(),
             Err(e) => format!("{}:{}: {}", e.line, e.column, e.message),

@@ -105,7 +105,7 @@ end
 /// Declares one protocol.
 fn protocol(tables: &Tables, out: &mut String) {
     let sides = [Side::Client, Side::Server];
-    let services = tables.services().iter().flat_map(|service| sides.map(|side| (service.name.as_str(), side)));
+    let services = tables.services().iter().flat_map(|service| sides.map(|side| (&*service.name, side)));
     let names: BTreeSet<String> = services.map(|(service, side)| dissector_name(tables, service, side)).collect();
     let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     let _ = writeln!(out, "\ndeclare(\"{}\", {{ {} }}, [[", tables.protocol(), names.join(", "));

@@ -37,7 +37,7 @@ impl<'a> ProtocolSchema<'a> {
             match by_name.iter_mut().find(|(n, ..)| *n == name) {
                 Some((_, places, _)) if places.contains(&place) => {}
                 Some((_, places, _)) => places.push(place),
-                None => by_name.push((name, vec![place], def.doc.clone())),
+                None => by_name.push((name, vec![place], def.doc.to_string())),
             }
         }
         let cases: Vec<Value> = by_name.into_iter().map(|(name, places, doc)| case(&name, places, &doc)).collect();
@@ -245,7 +245,7 @@ fn any_of(mut shapes: Vec<Value>) -> Value {
 fn names(symbols: &EnumDef) -> Value {
     let mut known: Vec<&str> = Vec::new();
     for value in &symbols.values {
-        if !known.contains(&value.name.as_str()) {
+        if !known.contains(&&*value.name) {
             known.push(&value.name);
         }
     }

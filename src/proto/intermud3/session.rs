@@ -117,7 +117,7 @@ impl I3Session {
             tree.problem(Problem::new(Severity::Note, 0, text, 0, 0));
         }
         let def = found.message.and_then(|id| tables.message(id));
-        let service = def.and_then(|d| tables.service(d.service)).map(|s| s.name.as_str());
+        let service = def.and_then(|d| tables.service(d.service)).map(|s| &*s.name);
         if service == Some("oob") {
             self.service = "oob";
         }

@@ -47,7 +47,7 @@ impl MoulSession {
         let services = context.tables.services();
         let found = services.iter().position(|s| s.number.is_some() && s.number == kind);
         self.service = found.map(|i| ServiceId(i as u32));
-        let named = found.and_then(|i| services.get(i)).map(|s| s.name.clone());
+        let named = found.and_then(|i| services.get(i)).map(|s| s.name.to_string());
         self.service_name = named.unwrap_or_else(|| other_service(kind, context));
         let next = match self.service_name.as_str() {
             "file" | "simplenet" => Stage::Messages,
@@ -254,7 +254,7 @@ impl MoulSession {
 /// The name of a connection type that has no messages of its own here, as in the JSON.
 fn other_service(kind: Option<u64>, context: &Context<'_>) -> String {
     let types = context.tables.enums().iter().find(|e| e.name == "ConnectionType");
-    let name = kind.and_then(|k| types.and_then(|t| t.get(k))).map_or("unknown", |v| v.name.as_str());
+    let name = kind.and_then(|k| types.and_then(|t| t.get(k))).map_or("unknown", |v| &*v.name);
     let name = name.strip_prefix("kConnType").unwrap_or(name);
     if name == "SimpleNet" {
         return "simplenet".into();

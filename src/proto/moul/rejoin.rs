@@ -62,7 +62,7 @@ impl MoulSession {
 
     fn join_in_clear(&mut self, service: ServiceId, at: Moment, context: &mut Context<'_>) {
         self.service = Some(service);
-        self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.clone());
+        self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.to_string());
         for half in &mut self.halves {
             half.stage = Stage::Lost;
             half.stream.set_need(1);
@@ -87,7 +87,7 @@ impl MoulSession {
             let Starts { places, service } = self.positions(&services, &key, context);
             let Some(service) = service else { continue };
             self.service = Some(service);
-            self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.clone());
+            self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.to_string());
             self.open_joined(&key, places, at, context);
             self.joined_by = places.contains(&None).then_some(key);
             return true;

@@ -28,7 +28,7 @@ pub fn to_source(name: &str, text: &str) -> Result<TableSource, TableError> {
         out: String::from("protocol secondlife\n"),
     };
     reader.file()?;
-    Ok(TableSource { name: name.to_string(), text: reader.out })
+    Ok(TableSource { name: name.to_string(), text: reader.out.into() })
 }
 
 /// The template's words with their places; comments are left out.

@@ -18,7 +18,7 @@ impl Compiler<'_> {
         let text = if name.is_empty() { "struct".to_string() } else { name.to_string() };
         self.out.types.push(TypeDef {
             read: ReadAs::Layout { layout: id, args: Vec::new() },
-            text,
+            text: text.into(),
             ..TypeDef::blank()
         });
         let (params, positions) = match self.item_named(name).as_ref().map(|i| &i.0.kind) {

@@ -169,8 +169,9 @@ impl Compiler<'_> {
             Some(_) => self.error(at, format!("several enums have a value `{name}`: write ENUM.{name}")),
             None => {
                 let values = symbols.and_then(|id| self.out.enums.get(id.0 as usize)).map(|e| e.values.as_slice());
-                let known = values.unwrap_or_default().iter().map(|v| &v.name).chain(scope.vars.keys());
-                let near = crate::suggest::suggestion(name, known.map(String::as_str));
+                let known =
+                    values.unwrap_or_default().iter().map(|v| &*v.name).chain(scope.vars.keys().map(String::as_str));
+                let near = crate::suggest::suggestion(name, known);
                 self.error(at, format!("`{name}` is no field before this place, and no value of an enum{near}"))
             }
         }

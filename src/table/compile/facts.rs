@@ -83,7 +83,7 @@ impl Compiler<'_> {
         let own = self.own_names(layout);
         if let Some(name) = first_unknown(&parts, &own) {
             let name = self.out.names.get(name.0 as usize).cloned().unwrap_or_default();
-            let names = own.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(String::as_str);
+            let names = own.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(|name| &**name);
             let near = crate::suggest::suggestion(&name, names);
             return self
                 .error(line.at, format!("`info` names the field `{name}`, which is none of this structure{near}"));
@@ -103,12 +103,12 @@ impl Compiler<'_> {
         let mut parts = Vec::new();
         while let Some(piece) = reader.next() {
             match piece {
-                InfoPiece::Text(text) => parts.push(InfoPart::Text(text.to_string())),
+                InfoPiece::Text(text) => parts.push(InfoPart::Text(text.to_string().into())),
                 InfoPiece::Path(path) => parts.push(InfoPart::Field(self.info_path(path, at)?)),
                 InfoPiece::Choice(path, words) => {
                     let (yes, no) = words.split_once('|').unwrap_or((words, ""));
                     let path = self.info_path(path, at)?;
-                    parts.push(InfoPart::Choice { path, yes: yes.to_string(), no: no.to_string() });
+                    parts.push(InfoPart::Choice { path, yes: yes.to_string().into(), no: no.to_string().into() });
                 }
                 InfoPiece::Open if depth >= MAX_GROUPS => {
                     return self.error(at, format!("`info` has groups more than {MAX_GROUPS} deep"));
@@ -151,7 +151,7 @@ impl Compiler<'_> {
             if !fields.contains(&sym) {
                 self.file = file;
                 let name = self.out.names.get(sym.0 as usize).cloned().unwrap_or_default();
-                let names = fields.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(String::as_str);
+                let names = fields.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(|name| &**name);
                 let near = crate::suggest::suggestion(&name, names);
                 return self.error(at, format!("`info` names the field `{name}`, which no table has{near}"));
             }

@@ -88,7 +88,7 @@ impl Compiler<'_> {
             refusal: if m.refuses { Refusal::Always } else { Refusal::Never },
             step: m.step,
             usually: m.usually,
-            doc,
+            doc: doc.into(),
         };
         self.out.messages.push(def);
         for (sender, side) in [Sender::Client, Sender::Server].into_iter().enumerate() {

@@ -17,7 +17,6 @@ mod scope;
 mod services;
 mod strict;
 mod tied;
-mod type_ops;
 mod types;
 
 use std::rc::Rc;
@@ -35,8 +34,8 @@ type ItemId = (usize, usize);
 #[derive(Default)]
 pub(super) struct Compiler<'s> {
     pub(super) sources: &'s [TableSource],
-    /// The words that `shown` knows.
-    pub(super) shown: &'s [&'s str],
+    /// What the protocol's code brings; `None` where that is not known.
+    pub(super) code: Option<CodeNames<'s>>,
     pub(super) files: Vec<ParsedFile>,
     pub(super) out: Program,
     name_ids: SeededMap<String, Sym>,
@@ -45,6 +44,8 @@ pub(super) struct Compiler<'s> {
     pub(super) layout_ids: SeededMap<String, LayoutId>,
     pub(super) enum_ids: SeededMap<String, EnumId>,
     pub(super) family_ids: SeededMap<String, FamilyId>,
+    /// The names of the types with code, by their number.
+    natives: Vec<String>,
     pub(super) native_ids: SeededMap<String, u32>,
     pub(super) dialect_ids: SeededMap<String, u32>,
     service_ids: SeededMap<String, ServiceId>,
@@ -72,15 +73,29 @@ pub(super) struct Compiler<'s> {
     pub(super) file: usize,
 }
 
-/// Compiles all files of one protocol; a message or structure declared again replaces the earlier one. `natives` are the
-/// names of the types with code, by their number; `shown` are the words that may follow `shown`.
+/// What a protocol's code brings for its tables.
+#[derive(Clone, Copy)]
+pub(super) struct CodeNames<'s> {
+    /// The types with code, by their number.
+    pub(super) natives: &'s [&'s str],
+    /// The words that may follow `shown`.
+    pub(super) shown: &'s [&'s str],
+}
+
+/// A program, and the names of the types with code, by the number that the program has for them.
+pub(super) struct Compiled {
+    pub(super) program: Program,
+    pub(super) natives: Vec<String>,
+}
+
+/// Compiles all files of one protocol; a message or structure declared again replaces the earlier one. Where `code` is `None`, a type that no table
+/// declares is taken for one with code, and any word may follow `shown`.
 pub(super) fn compile(
     protocol: &str,
     sources: &[TableSource],
-    natives: &[&str],
-    shown: &[&str],
-) -> Result<Program, TableError> {
-    let mut c = Compiler { sources, shown, ..Compiler::default() };
+    code: Option<CodeNames<'_>>,
+) -> Result<Compiled, TableError> {
+    let mut c = Compiler { sources, code, ..Compiler::default() };
     for source in sources {
         let file = parse_file(&source.name, &source.text)?;
         if file.protocol != protocol {
@@ -92,7 +107,9 @@ pub(super) fn compile(
     c.name(""); // Sym::ELEMENT
     c.name("undecoded"); // Sym::UNDECODED
     c.out.builtins = c.builtins();
-    c.native_ids = natives.iter().zip(0..).map(|(name, id)| (name.to_string(), id)).collect();
+    for name in code.map_or(&[][..], |code| code.natives) {
+        c.native(name);
+    }
     c.declare()?;
     c.states()?;
     c.strict()?;
@@ -104,7 +121,7 @@ pub(super) fn compile(
     c.check_info_names()?;
     c.out.types_by_name = c.named_types()?;
     c.finish();
-    Ok(c.out)
+    Ok(Compiled { program: c.out, natives: c.natives })
 }
 
 impl Compiler<'_> {
@@ -113,9 +130,20 @@ impl Compiler<'_> {
             return *sym;
         }
         let sym = Sym(self.out.names.len() as u32);
-        self.out.names.push(text.to_string());
+        self.out.names.push(text.to_string().into());
         self.name_ids.insert(text.to_string(), sym);
         sym
+    }
+
+    /// The number of a type with code.
+    pub(super) fn native(&mut self, name: &str) -> u32 {
+        if let Some(id) = self.native_ids.get(name) {
+            return *id;
+        }
+        let id = self.natives.len() as u32;
+        self.natives.push(name.to_string());
+        self.native_ids.insert(name.to_string(), id);
+        id
     }
 
     pub(super) fn error<T>(&self, at: usize, message: impl Into<String>) -> Result<T, TableError> {
@@ -201,9 +229,9 @@ impl Compiler<'_> {
 
     fn declaration(&mut self, item: &ItemAst, place: ItemId) {
         self.out.declarations.push(ListedDeclaration {
-            name: item.name.clone(),
+            name: item.name.clone().into(),
             kind: kind(item),
-            doc: item.doc.clone(),
+            doc: item.doc.clone().into(),
             file: place.0 as u32,
             range: (item.start, item.end),
         });
@@ -213,7 +241,7 @@ impl Compiler<'_> {
         let plain = |c: &mut Self, text: &str| {
             c.out.types.push(TypeDef {
                 read: ReadAs::Bytes(Len { from: LenFrom::Rest, bytes: true }),
-                text: text.into(),
+                text: text.to_string().into(),
                 ..TypeDef::blank()
             });
             TypeRef(c.out.types.len() as u32 - 1)
@@ -234,7 +262,7 @@ impl Compiler<'_> {
     }
 
     /// Types that can be asked for by name: all that need no parameters.
-    fn named_types(&mut self) -> Result<SeededMap<String, TypeRef>, TableError> {
+    fn named_types(&mut self) -> Result<SeededMap<TableText, TypeRef>, TableError> {
         let mut out = SeededMap::default();
         for (item, file) in self.items_by_place() {
             self.file = file;
@@ -243,7 +271,7 @@ impl Compiler<'_> {
                 continue;
             }
             let ty = self.named(item.at, &item.name, &[], &NO_MODS, &mut FieldScope::default())?;
-            out.insert(item.name.clone(), ty);
+            out.insert(item.name.clone().into(), ty);
         }
         Ok(out)
     }
@@ -276,14 +304,15 @@ impl Compiler<'_> {
                     return self.error(v.at, format!("the value of `{}` does not fit the type of `{name}`", v.name));
                 }
                 owners.push((id, v.value & mask));
-                let (name, text) = (v.name.clone(), v.text.clone());
+                let (name, text) = (v.name.clone().into(), v.text.clone().into());
                 list.push(EnumValue { value: v.value & mask, name, text });
             }
             // Where two names share a number the first one declared is shown.
             list.sort_by_key(|v| v.value);
             list.dedup_by_key(|v| v.value);
             let numbers = Numbers::of(list.iter().map(|v| v.value));
-            self.out.enums.push(EnumDef { name, flags: *flags, doc: item.doc.clone(), values: list, numbers, base });
+            let (name, doc) = (name.into(), item.doc.clone().into());
+            self.out.enums.push(EnumDef { name, flags: *flags, doc, values: list, numbers, base });
         }
         Ok(())
     }
@@ -311,7 +340,7 @@ impl Compiler<'_> {
                     let (of, null) = (self.plain_type(of)?, *null);
                     let field = self.name(field);
                     let (members, numbers) = (Vec::new(), Numbers::default());
-                    self.out.families.push(Family { name: name.clone(), field, of, null, members, numbers });
+                    self.out.families.push(Family { name: name.clone().into(), field, of, null, members, numbers });
                 }
                 _ => {}
             }
@@ -383,12 +412,12 @@ impl Compiler<'_> {
         for list in self.out.services.iter_mut().flat_map(|service| &mut service.messages) {
             list.sort_by_key(|m| m.0);
         }
-        self.out.messages_by_name = std::mem::take(&mut self.message_ids);
+        self.out.messages_by_name = self.message_ids.drain().map(|(name, id)| (name.into(), id)).collect();
         self.messages_by_sym();
         tied::find(&mut self.out);
         facts::find(&mut self.out);
         minimums::fill(&mut self.out);
-        type_ops::fill(&mut self.out);
+        self.out.fill_type_ops();
         runs::find(&mut self.out);
     }
 

@@ -44,7 +44,7 @@ mod tests {
         }";
 
     fn source(text: &str) -> TableSource {
-        TableSource { name: "t".into(), text: text.into() }
+        TableSource { name: "t".into(), text: text.to_string().into() }
     }
 
     fn read(bytes: &[u8]) -> String {

@@ -27,7 +27,11 @@ impl Compiler<'_> {
     /// The types of values whose type no table names.
     pub(super) fn value_types(&mut self) -> ValueTypes {
         let mut plain = |text: &str, read: ValueRead| {
-            self.out.types.push(TypeDef { read: ReadAs::Value(read), text: text.into(), ..TypeDef::blank() });
+            self.out.types.push(TypeDef {
+                read: ReadAs::Value(read),
+                text: text.to_string().into(),
+                ..TypeDef::blank()
+            });
             TypeRef(self.out.types.len() as u32 - 1)
         };
         let mapping = ValueRead::Mapping { of: None, keys: None };
@@ -161,7 +165,7 @@ mod tests {
     use super::*;
 
     fn load(text: &str) -> Result<Tables, TableError> {
-        Tables::load("p", vec![TableSource { name: "p.table".into(), text: format!("protocol p\n{text}") }], &[])
+        Tables::load("p", vec![TableSource { name: "p.table".into(), text: format!("protocol p\n{text}").into() }], &[])
     }
 
     fn wrong(text: &str) -> String {

@@ -22,7 +22,13 @@ impl Compiler<'_> {
         let name = self.files.get(file).map_or(String::new(), |file| file.protocol.clone());
         let ProtocolAst { doc, start, end, .. } = &declared;
         let (kind, doc, range) = ("protocol", doc.clone(), (*start, *end));
-        self.out.declarations.push(ListedDeclaration { name, kind, doc, file: file as u32, range });
+        self.out.declarations.push(ListedDeclaration {
+            name: name.into(),
+            kind,
+            doc: doc.into(),
+            file: file as u32,
+            range,
+        });
         for (place, state) in (0..).zip(&declared.states) {
             if self.state_ids.insert(state.name.clone(), place).is_some() {
                 return self.error(state.at, format!("there is a state `{}` already", state.name));
@@ -78,7 +84,7 @@ impl Compiler<'_> {
             ports: declared.ports,
             rules: declared.rules.iter().map(rule).collect(),
             offers,
-            states: declared.states.into_iter().map(|state| (state.name, state.value)).collect(),
+            states: declared.states.into_iter().map(|state| (state.name.into(), state.value)).collect(),
         });
         Ok(())
     }

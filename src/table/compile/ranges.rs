@@ -7,7 +7,7 @@ use super::Compiler;
 impl Compiler<'_> {
     /// A `code` declaration explains a type that the protocol's code reads: there has to be one of this name.
     pub(super) fn is_code(&self, item: &ItemAst) -> Result<(), TableError> {
-        if self.native_ids.contains_key(&item.name) {
+        if self.code.is_none() || self.native_ids.contains_key(&item.name) {
             return Ok(());
         }
         let near = crate::suggest::suggestion(&item.name, self.native_ids.keys().map(String::as_str));
@@ -42,7 +42,7 @@ mod tests {
 
     fn load(message: &str) -> Result<Tables, TableError> {
         let text = format!("protocol p\nservice s optional\nnumbers low = 0xffff0000 max 0xfff9\n{message}");
-        Tables::load("p", vec![TableSource { name: "t".into(), text }], &[])
+        Tables::load("p", vec![TableSource { name: "t".into(), text: text.into() }], &[])
     }
 
     #[test]

@@ -16,7 +16,7 @@ impl Compiler<'_> {
             self.file = place.0;
             let framing = self.framing(item.at, &name, s)?;
             let service = Service {
-                name: name.clone(),
+                name: name.clone().into(),
                 number: s.number,
                 positional: s.positional,
                 optional: s.optional,
@@ -128,7 +128,7 @@ impl Compiler<'_> {
         if let Some(ty) = self.out.layouts.get(id.0 as usize).map(|l| l.ty)
             && let Some(def) = self.out.types.get_mut(ty.0 as usize)
         {
-            def.text = text;
+            def.text = text.into();
         }
         Ok(id)
     }

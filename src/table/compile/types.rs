@@ -38,7 +38,7 @@ impl Compiler<'_> {
                 ReadAs::NullOr { present: self.type_(present, &NO_MODS, scope)?, of: self.type_(of, &NO_MODS, scope)? }
             }
         };
-        let def = TypeDef { read, text: self.type_text(ast), ..TypeDef::blank() };
+        let def = TypeDef { read, text: self.type_text(ast).into(), ..TypeDef::blank() };
         self.add(def, mods, scope)
     }
 
@@ -57,23 +57,20 @@ impl Compiler<'_> {
             {
                 return Ok(ty);
             }
-            let def = TypeDef { read, text: name.to_string(), ..TypeDef::blank() };
+            let def = TypeDef { read, text: name.to_string().into(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         if matches!(name, "bytes" | "utf8" | "utf16" | "latin1" | "decimal" | "hexadecimal") {
             return self.error(at, format!("`{name}` needs a length in brackets, such as {name}[u32] or {name}[*]"));
         }
         if let Some(native) = self.native_ids.get(name).copied() {
-            let text = named_text(name, args);
-            let args = self.args(args, scope)?;
-            let def = TypeDef { read: ReadAs::Native { native, args }, text, ..TypeDef::blank() };
-            return self.add(def, mods, scope);
+            return self.native_type(native, name, args, mods, scope);
         }
         if let Some(id) = self.enum_ids.get(name).copied() {
             return self.enum_type(id, name, args, mods, scope);
         }
         if let Some(family) = self.family_ids.get(name).copied() {
-            let def = TypeDef { read: ReadAs::Family(family), text: name.to_string(), ..TypeDef::blank() };
+            let def = TypeDef { read: ReadAs::Family(family), text: name.to_string().into(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         if let Some(layout) = self.layout_ids.get(name).copied() {
@@ -82,7 +79,8 @@ impl Compiler<'_> {
                 return self.error(at, format!("`{name}` takes {want} parameters, not {}", args.len()));
             }
             let args = self.args(args, scope)?;
-            let def = TypeDef { read: ReadAs::Layout { layout, args }, text: name.to_string(), ..TypeDef::blank() };
+            let def =
+                TypeDef { read: ReadAs::Layout { layout, args }, text: name.to_string().into(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
         if let Some((item, file)) = self.item_named(name)
@@ -91,11 +89,30 @@ impl Compiler<'_> {
             return self.alias(at, &item, file, mods, scope);
         }
         if let Some(value) = positions::value_type(name) {
-            let def = TypeDef { read: ReadAs::Value(value), text: name.to_string(), ..TypeDef::blank() };
+            let def = TypeDef { read: ReadAs::Value(value), text: name.to_string().into(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
+        }
+        if self.code.is_none() {
+            let native = self.native(name);
+            return self.native_type(native, name, args, mods, scope);
         }
         let near = self.near(name);
         self.error(at, format!("there is no type `{name}`{near}"))
+    }
+
+    /// A type with code.
+    fn native_type(
+        &mut self,
+        native: u32,
+        name: &str,
+        args: &[ExprAst],
+        mods: &Mods,
+        scope: &mut FieldScope,
+    ) -> Result<TypeRef, TableError> {
+        let text = named_text(name, args).into();
+        let args = self.args(args, scope)?;
+        let def = TypeDef { read: ReadAs::Native { native, args }, text, ..TypeDef::blank() };
+        self.add(def, mods, scope)
     }
 
     /// A type by another name, which the file number `file` declares; `at` is where the name is used, with `mods`.
@@ -125,7 +142,7 @@ impl Compiler<'_> {
         self.open_aliases.pop();
         let ty = result?;
         if let Some(def) = self.out.types.get(ty.0 as usize).cloned() {
-            let renamed = TypeDef { text: name.to_string(), ..def };
+            let renamed = TypeDef { text: name.to_string().into(), ..def };
             return Ok(self.push(renamed));
         }
         Ok(ty)
@@ -173,7 +190,7 @@ impl Compiler<'_> {
             [ExprAst { kind: ExprKind::Name(base), .. }] => format!("{name}({base})"),
             _ => name.to_string(),
         };
-        self.add(TypeDef { read, text, symbols: Some(id), ..TypeDef::blank() }, mods, scope)
+        self.add(TypeDef { read, text: text.into(), symbols: Some(id), ..TypeDef::blank() }, mods, scope)
     }
 
     pub(super) fn inline(
@@ -338,8 +355,8 @@ impl Compiler<'_> {
         def.names = mods.names.iter().map(|n| self.name(n)).collect();
         def.facts = self.field_facts(&mods.facts, def.symbols)?;
         if let Some(NameAst { name: word, at }) = &mods.shown {
-            if !self.shown.contains(&word.as_str()) {
-                return self.error(*at, format!("`shown` knows {}", self.shown.join(", ")));
+            if let Some(code) = self.code.filter(|code| !code.shown.contains(&word.as_str())) {
+                return self.error(*at, format!("`shown` knows {}", code.shown.join(", ")));
             }
             def.shown = Some(self.name(word));
         }
@@ -371,7 +388,7 @@ impl Compiler<'_> {
         }
         let ty = TypeRef(self.out.types.len() as u32);
         if bare {
-            self.plain_types.entry(def.marks).or_default().insert(def.text.clone(), ty);
+            self.plain_types.entry(def.marks).or_default().insert(def.text.to_string(), ty);
         }
         self.out.types.push(def);
         ty

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::text::{Expectation, HeaderRole, Sender, ServiceFrame};
+use super::TableText;
 use super::facts::Refusal;
 use super::ids::{LayoutId, MessageId, ServiceId};
 use super::numbers::Numbers;
@@ -12,11 +13,11 @@ use crate::tree::{Sym, TypeRef};
 #[derive(Debug, Clone)]
 pub struct EnumDef {
     /// Its name.
-    pub name: String,
+    pub name: TableText,
     /// Whether its values are bits.
     pub flags: bool,
     /// Its explanation.
-    pub doc: String,
+    pub doc: TableText,
     /// Its values, sorted by number.
     pub values: Vec<EnumValue>,
     /// Where each of them is.
@@ -31,9 +32,9 @@ pub struct EnumValue {
     /// The number.
     pub value: u64,
     /// Its name.
-    pub name: String,
+    pub name: TableText,
     /// A text for people.
-    pub text: String,
+    pub text: TableText,
 }
 
 impl EnumDef {
@@ -47,7 +48,7 @@ impl EnumDef {
 #[derive(Debug, Clone)]
 pub struct Family {
     /// Its name.
-    pub name: String,
+    pub name: TableText,
     /// The name of the field that holds the class number.
     pub field: Sym,
     /// The type of that field.
@@ -64,7 +65,7 @@ pub struct Family {
 #[derive(Debug, Clone)]
 pub struct Service {
     /// Its name as in the JSON.
-    pub name: String,
+    pub name: TableText,
     /// The protocol's number for it.
     pub number: Option<u64>,
     /// Whether its messages are self-describing arrays, found and read by the protocol's own code.
@@ -126,5 +127,5 @@ pub struct MessageDef {
     /// The side that sends it in practice, of a message that either side may send (`usually client`).
     pub usually: Option<Sender>,
     /// Its explanation.
-    pub doc: String,
+    pub doc: TableText,
 }

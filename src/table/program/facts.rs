@@ -2,6 +2,7 @@
 //! identify a person. Reading bytes uses none of it; it is looked up after a message was read.
 
 use super::super::text::PlaceRole;
+use super::TableText;
 use crate::tree::Sym;
 
 /// What tables say of a field beyond how it is read.
@@ -227,7 +228,7 @@ pub struct InfoLine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InfoPart {
     /// Text, written as it is.
-    Text(String),
+    Text(TableText),
     /// The value of a field, by its path from the structure's own fields (`{receivers[0].object_name}`).
     Field(Vec<InfoStep>),
     /// One text where a field has a value, another where it is absent, empty or zero (`{on_or_off?listens to|leaves}`).
@@ -235,9 +236,9 @@ pub enum InfoPart {
         /// The field's path.
         path: Vec<InfoStep>,
         /// Written where it has a value.
-        yes: String,
+        yes: TableText,
         /// Written otherwise.
-        no: String,
+        no: TableText,
     },
     /// Parts that are left out where one of their fields is absent, empty or zero (`[, in {age_name}]`).
     Optional(Vec<InfoPart>),

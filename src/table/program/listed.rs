@@ -1,5 +1,6 @@
 //! What tables say beside the layouts: examples, and where everything is declared.
 
+use super::TableText;
 use super::ids::{LayoutId, MessageId};
 
 /// Bytes and the fields they must give. They stay in the file's text, since most runs of the program need none:
@@ -58,11 +59,11 @@ impl ExampleOf {
 #[derive(Debug, Clone)]
 pub struct ListedDeclaration {
     /// Its name.
-    pub name: String,
+    pub name: TableText,
     /// `message`, `struct`, `enum` …
     pub kind: &'static str,
     /// Its explanation.
-    pub doc: String,
+    pub doc: TableText,
     /// Which file (index into the sources).
     pub file: u32,
     /// First and last byte of its text there.

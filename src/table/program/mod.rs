@@ -27,13 +27,18 @@ pub(in crate::table) use type_op::{Bits, TypeOpKind};
 pub use types::*;
 
 pub use super::text::{Condition, RuleSide, ServiceFrame};
+use std::borrow::Cow;
+
 use crate::hashing::SeededMap;
 use crate::tree::{Sym, TypeRef};
+
+/// A text of a program: a part of the program's own bytes where the tables were compiled with it.
+pub type TableText = Cow<'static, str>;
 
 /// All compiled parts.
 #[derive(Default)]
 pub struct Program {
-    pub(in crate::table) names: Vec<String>,
+    pub(in crate::table) names: Vec<TableText>,
     pub(in crate::table) types: Vec<TypeDef>,
     /// What the inner loops need of each type.
     pub(in crate::table) type_ops: Vec<TypeOp>,
@@ -57,11 +62,24 @@ pub struct Program {
     /// What the tables declare of the protocol as a whole.
     pub(in crate::table) protocol: Option<ProtocolDef>,
     /// Types that can be asked for by name: all that need no parameters.
-    pub(in crate::table) types_by_name: SeededMap<String, TypeRef>,
-    pub(in crate::table) messages_by_name: SeededMap<String, MessageId>,
+    pub(in crate::table) types_by_name: SeededMap<TableText, TypeRef>,
+    pub(in crate::table) messages_by_name: SeededMap<TableText, MessageId>,
     /// For each name, by its number, the message that has it.
     pub(in crate::table) messages_by_sym: Vec<Option<MessageId>>,
     pub(in crate::table) builtins: Builtins,
+}
+
+impl Program {
+    /// Fills in the short form of every type, in the list of types and in the steps that read them, once every type is known.
+    pub(in crate::table) fn fill_type_ops(&mut self) {
+        self.type_ops = self.types.iter().map(TypeOp::of).collect();
+        for step in &mut self.steps {
+            if let LayoutStep::Field { ty, marks, op, .. } = step {
+                *op = self.type_ops.get(ty.0 as usize).copied().unwrap_or(TypeOp::NONE);
+                *marks |= op.marks;
+            }
+        }
+    }
 }
 
 /// Names and types that the evaluator itself gives to nodes.

@@ -6,11 +6,11 @@ const SPREAD: u64 = 8;
 /// Where each number of a sorted list is.
 #[derive(Debug, Clone, Default)]
 pub struct Numbers {
-    first: u64,
+    pub(in crate::table) first: u64,
     /// For each number from the first to the last, its place in the list and 1, or 0; empty where the numbers lie too far apart.
-    places: Vec<u32>,
+    pub(in crate::table) places: Vec<u32>,
     /// All numbers, where `places` is empty.
-    sorted: Vec<u64>,
+    pub(in crate::table) sorted: Vec<u64>,
 }
 
 impl Numbers {

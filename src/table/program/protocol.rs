@@ -1,6 +1,7 @@
 //! What tables declare of a whole protocol: how it is recognised, which service a connection offers, what a connection remembers.
 
 use super::super::text::{Condition, RuleSide};
+use super::TableText;
 use super::ids::ServiceId;
 
 /// A protocol that is declared in tables.
@@ -17,7 +18,7 @@ pub struct ProtocolDef {
     /// The services a connection may offer: the first whose rule it satisfies.
     pub offers: Vec<Offer>,
     /// The names and first values of what a connection remembers.
-    pub states: Vec<(String, u64)>,
+    pub states: Vec<(TableText, u64)>,
 }
 
 /// Conditions on the first bytes of a connection, all of which have to hold.

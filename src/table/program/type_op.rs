@@ -56,9 +56,9 @@ impl Scalar {
 /// Which of eight bytes' bits a number has. Faster than [`Scalar`] where many numbers are read at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bits {
-    mask: u64,
+    pub(in crate::table) mask: u64,
     /// The highest bit of the number, where it says that it is negative.
-    sign: u64,
+    pub(in crate::table) sign: u64,
 }
 
 impl Bits {

@@ -1,5 +1,6 @@
 //! Types: how a value is read, and what is known about it.
 
+use super::TableText;
 use super::facts::FieldFacts;
 use super::ids::{EnumId, ExprId, FamilyId, LayoutId};
 use super::positions::ValueRead;
@@ -11,7 +12,7 @@ pub struct TypeDef {
     /// How it is read.
     pub read: ReadAs,
     /// Its text in the table language.
-    pub text: String,
+    pub text: TableText,
     /// The enum or flag set that names its values.
     pub symbols: Option<EnumId>,
     /// How trees explain it (`shown`).
@@ -41,7 +42,7 @@ impl TypeDef {
     pub(in crate::table) fn blank() -> TypeDef {
         TypeDef {
             read: ReadAs::Bool,
-            text: String::new(),
+            text: TableText::default(),
             symbols: None,
             shown: None,
             ids: Vec::new(),

@@ -96,7 +96,7 @@ impl<'a> Lexer<'a> {
     fn explanation(&mut self) -> PlacedToken<'a> {
         let at = self.at;
         let rest = self.rest();
-        let end = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+        let end = rest.find('\n').unwrap_or(rest.len());
         let line = rest.get(3..end).unwrap_or("");
         self.at += end;
         PlacedToken { tok: Tok::Doc(line.trim()), at }
@@ -156,7 +156,7 @@ impl<'a> Lexer<'a> {
             }
             self.at += rest.len() - trimmed.len();
             if trimmed.starts_with("//") && !trimmed.starts_with("///") {
-                self.at += memchr::memchr(b'\n', trimmed.as_bytes()).unwrap_or(trimmed.len());
+                self.at += trimmed.find('\n').unwrap_or(trimmed.len());
             } else {
                 return;
             }
@@ -166,7 +166,7 @@ impl<'a> Lexer<'a> {
     fn quoted(&mut self) -> Result<PlacedToken<'a>, TableError> {
         let at = self.at;
         let inside = self.rest().get(1..).unwrap_or("");
-        let length = memchr::memchr3(b'"', b'\\', b'\n', inside.as_bytes()).unwrap_or(inside.len());
+        let length = inside.find(['"', '\\', '\n']).unwrap_or(inside.len());
         if let Some((text, rest)) = inside.split_at_checked(length)
             && rest.starts_with('"')
         {

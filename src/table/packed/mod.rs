@@ -1,0 +1,389 @@
+//! A compiled program as bytes, so that the tables of the program's own protocols are compiled when it is built, and only read when it starts.
+//!
+//! `build.rs` compiles and packs them; [`unpack`] is what a start does. To read the packed tables of MOUL takes a sixth of the instructions
+//! that compiling their text takes. Bytes that were packed by another version are never met: they are made together with the code that reads them.
+//! Still, bytes that are no packed program give `None`, and nothing else happens.
+//!
+//! Numbers are written as LEB128, texts as their place and length among all texts, lists with their length before them, variants of an enum by
+//! their place in it, maps as lists sorted by key. Knows neither table text nor how a program is run.
+
+// The crate itself only unpacks: `build.rs` packs, and tests do.
+#![cfg_attr(not(test), allow(dead_code))]
+
+mod lists;
+mod parts;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash};
+
+use super::compile::Compiled;
+use super::program::{Program, TableText};
+use crate::leb128::{self, Leb128Reader};
+
+/// The packed form of compiled tables: the length of all texts, the texts, then the rest.
+pub(in crate::table) fn pack(compiled: &Compiled) -> Vec<u8> {
+    let mut parts = ProgramPacker::default();
+    compiled.natives.pack(&mut parts);
+    compiled.program.pack(&mut parts);
+    let mut all = Vec::new();
+    leb128::put(&mut all, parts.texts.len() as u64);
+    all.extend_from_slice(parts.texts.as_bytes());
+    all.extend_from_slice(&parts.bytes);
+    all
+}
+
+/// What [`pack`] was given. Its texts are parts of `bytes`.
+pub(in crate::table) fn unpack(bytes: &'static [u8]) -> Option<Compiled> {
+    let mut rest = Leb128Reader::new(bytes);
+    let texts = rest.text()?;
+    let mut from = ProgramUnpacker { rest, texts };
+    let natives = Vec::unpack(&mut from)?;
+    let program = Program::unpack(&mut from)?;
+    (from.rest.left() == 0).then_some(Compiled { program, natives })
+}
+
+/// Something that can be packed.
+trait Packed: Sized {
+    /// Appends the packed form.
+    fn pack(&self, out: &mut ProgramPacker);
+
+    /// Takes the packed form from the front of the bytes; `None` where they are none.
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self>;
+}
+
+/// What is packed so far.
+#[derive(Default)]
+struct ProgramPacker {
+    bytes: Vec<u8>,
+    /// All texts, one behind the other.
+    texts: String,
+    /// Where each text begins among them: equal ones are there once.
+    places: HashMap<String, usize>,
+}
+
+/// What is not unpacked yet.
+struct ProgramUnpacker {
+    rest: Leb128Reader<'static>,
+    /// All texts.
+    texts: &'static str,
+}
+
+impl ProgramUnpacker {
+    /// A length. An item takes at least one byte, so a list of more items than there are bytes left is none, and no length makes room for it.
+    fn length(&mut self) -> Option<usize> {
+        let length = usize::unpack(self)?;
+        (length <= self.rest.left()).then_some(length)
+    }
+
+    fn text(&mut self) -> Option<&'static str> {
+        let (at, length) = <(usize, usize)>::unpack(self)?;
+        self.texts.get(at..at.checked_add(length)?)
+    }
+}
+
+macro_rules! packed_unsigned {
+    ($($number:ty),*) => {$(
+        impl Packed for $number {
+            fn pack(&self, out: &mut ProgramPacker) {
+                leb128::put(&mut out.bytes, *self as u64);
+            }
+
+            #[inline]
+            fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+                from.rest.number()?.try_into().ok()
+            }
+        }
+    )*};
+}
+
+packed_unsigned!(u8, u16, u32, u64, usize);
+
+/// The lower half, then the upper one.
+impl Packed for i128 {
+    fn pack(&self, out: &mut ProgramPacker) {
+        (*self as u64, (*self >> 64) as u64).pack(out);
+    }
+
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        let (low, high) = <(u64, u64)>::unpack(from)?;
+        Some(i128::from(high as i64) << 64 | i128::from(low))
+    }
+}
+
+impl Packed for bool {
+    fn pack(&self, out: &mut ProgramPacker) {
+        out.bytes.push((*self).into());
+    }
+
+    #[inline]
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        Some(from.rest.byte()? != 0)
+    }
+}
+
+/// A text is its place among all texts. What is unpacked borrows it.
+impl Packed for TableText {
+    fn pack(&self, out: &mut ProgramPacker) {
+        let at = out.places.get(self.as_ref()).copied().unwrap_or_else(|| {
+            let at = out.texts.len();
+            out.texts.push_str(self);
+            out.places.insert(self.to_string(), at);
+            at
+        });
+        (at, self.len()).pack(out);
+    }
+
+    #[inline]
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        from.text().map(Cow::Borrowed)
+    }
+}
+
+impl<T: Packed> Packed for Option<T> {
+    fn pack(&self, out: &mut ProgramPacker) {
+        self.is_some().pack(out);
+        self.iter().for_each(|item| item.pack(out));
+    }
+
+    #[inline]
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        if bool::unpack(from)? { T::unpack(from).map(Some) } else { Some(None) }
+    }
+}
+
+impl<T: Packed> Packed for Vec<T> {
+    fn pack(&self, out: &mut ProgramPacker) {
+        self.len().pack(out);
+        self.iter().for_each(|item| item.pack(out));
+    }
+
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        let length = from.length()?;
+        let mut items = Vec::with_capacity(length);
+        for _ in 0..length {
+            items.push(T::unpack(from)?);
+        }
+        Some(items)
+    }
+}
+
+impl<T: Packed> Packed for Box<[T]> {
+    fn pack(&self, out: &mut ProgramPacker) {
+        self.len().pack(out);
+        self.iter().for_each(|item| item.pack(out));
+    }
+
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        Vec::unpack(from).map(Vec::into_boxed_slice)
+    }
+}
+
+impl<T: Packed> Packed for Box<T> {
+    fn pack(&self, out: &mut ProgramPacker) {
+        T::pack(self, out);
+    }
+
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        T::unpack(from).map(Box::new)
+    }
+}
+
+impl<T: Packed> Packed for [T; 2] {
+    fn pack(&self, out: &mut ProgramPacker) {
+        self.iter().for_each(|item| item.pack(out));
+    }
+
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        Some([T::unpack(from)?, T::unpack(from)?])
+    }
+}
+
+impl<A: Packed, B: Packed> Packed for (A, B) {
+    fn pack(&self, out: &mut ProgramPacker) {
+        self.0.pack(out);
+        self.1.pack(out);
+    }
+
+    #[inline]
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        Some((A::unpack(from)?, B::unpack(from)?))
+    }
+}
+
+impl<A: Packed, B: Packed, C: Packed> Packed for (A, B, C) {
+    fn pack(&self, out: &mut ProgramPacker) {
+        self.0.pack(out);
+        self.1.pack(out);
+        self.2.pack(out);
+    }
+
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        Some((A::unpack(from)?, B::unpack(from)?, C::unpack(from)?))
+    }
+}
+
+impl<K: Packed + Hash + Ord, V: Packed, S: BuildHasher + Default> Packed for HashMap<K, V, S> {
+    fn pack(&self, out: &mut ProgramPacker) {
+        let mut entries: Vec<(&K, &V)> = self.iter().collect();
+        entries.sort_unstable_by_key(|entry| entry.0);
+        entries.len().pack(out);
+        for (key, value) in entries {
+            key.pack(out);
+            value.pack(out);
+        }
+    }
+
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        let length = from.length()?;
+        let mut map = HashMap::with_capacity_and_hasher(length, S::default());
+        for _ in 0..length {
+            map.insert(K::unpack(from)?, V::unpack(from)?);
+        }
+        Some(map)
+    }
+}
+
+/// The names of types with code.
+impl Packed for String {
+    fn pack(&self, out: &mut ProgramPacker) {
+        TableText::from(self.clone()).pack(out);
+    }
+
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        TableText::unpack(from).map(TableText::into_owned)
+    }
+}
+
+/// The words that begin declarations.
+impl Packed for &'static str {
+    fn pack(&self, out: &mut ProgramPacker) {
+        TableText::from(*self).pack(out);
+    }
+
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        from.text()
+    }
+}
+
+/// Packs the fields of structures in the order in which they are listed here.
+macro_rules! packed_structs {
+    ($($name:ty { $($field:ident),* $(,)? })*) => {$(
+        impl Packed for $name {
+            fn pack(&self, out: &mut ProgramPacker) {
+                let Self { $($field),* } = self;
+                $($field.pack(out);)*
+            }
+
+            fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+                Some(Self { $($field: Packed::unpack(from)?),* })
+            }
+        }
+    )*};
+}
+
+/// Packs structures that are one number.
+macro_rules! packed_numbers {
+    ($($name:ident)*) => {$(
+        impl Packed for $name {
+            fn pack(&self, out: &mut ProgramPacker) {
+                self.0.pack(out);
+            }
+
+            #[inline]
+            fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+                Packed::unpack(from).map($name)
+            }
+        }
+    )*};
+}
+
+/// Packs enums: the place of the variant, then its fields.
+macro_rules! packed_enums {
+    ($($name:ty { $($variant:ident $(($($item:ident),*))? $({ $($field:ident),* })?),* $(,)? })*) => {$(
+        impl Packed for $name {
+            fn pack(&self, out: &mut ProgramPacker) {
+                #[repr(u8)]
+                enum Place { $($variant),* }
+                match self {
+                    $(Self::$variant $(($($item),*))? $({ $($field),* })? => {
+                        out.bytes.push(Place::$variant as u8);
+                        $($($item.pack(out);)*)?
+                        $($($field.pack(out);)*)?
+                    })*
+                }
+            }
+
+            fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+                #[repr(u8)]
+                enum Place { $($variant),* }
+                let place = from.rest.byte()?;
+                $(if place == Place::$variant as u8 {
+                    $($(let $item = Packed::unpack(from)?;)*)?
+                    $($(let $field = Packed::unpack(from)?;)*)?
+                    return Some(Self::$variant $(($($item),*))? $({ $($field),* })?);
+                })*
+                None
+            }
+        }
+    )*};
+}
+
+use {packed_enums, packed_numbers, packed_structs};
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::super::{TableSource, compile};
+    use super::*;
+
+    fn packed() -> &'static [u8] {
+        let text = r#"protocol test
+            /// Colours.
+            enum Colour : u8 { red = 1 "rot", blue = 2 }
+            struct Inner { a: u16, b: leb128, c: utf8[u8] }
+            service main { number: u16 }
+            message main client 1 Paint {
+                id: u32 transaction
+                colour: Colour
+                if colour == red { inner: Inner[u8] } else { rest: bytes[*] }
+                match id { 1 => { one: i32 = 5 } 2 => { two: f32 max 7 } }
+                info "paint it {colour}"
+                example "0100 01000000 02" { "colour": {"value": 2, "name": "blue"} }
+            }"#;
+        let source = TableSource { name: "test".into(), text: text.into() };
+        pack(&compile::compile("test", &[source], None).unwrap()).leak()
+    }
+
+    #[test]
+    fn what_was_packed_is_unpacked_whole() {
+        let packed = packed();
+        assert_eq!(pack(&unpack(packed).unwrap()), packed);
+    }
+
+    #[test]
+    fn bytes_that_are_cut_or_changed_are_no_program_or_another_one() {
+        let packed = packed();
+        for end in 0..packed.len() {
+            assert!(unpack(&packed[..end]).is_none(), "{end}");
+        }
+        for at in 0..packed.len() {
+            let mut changed = packed.to_vec();
+            changed[at] ^= 0x81;
+            let _ = unpack(changed.leak());
+        }
+    }
+
+    #[test]
+    fn numbers_of_every_size_are_themselves() {
+        for shift in 0..128 {
+            for number in [i128::MAX >> shift, i128::MIN >> shift] {
+                let mut packed = ProgramPacker::default();
+                number.pack(&mut packed);
+                let mut from = ProgramUnpacker { rest: Leb128Reader::new(packed.bytes.leak()), texts: "" };
+                assert_eq!(i128::unpack(&mut from), Some(number));
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Types, layouts, expressions and runs: which fields are packed, and in which order.
+
+use super::super::program::*;
+use super::super::text::{BinaryOp, PlaceRole};
+use super::{Packed, ProgramPacker, ProgramUnpacker, packed_enums, packed_numbers, packed_structs};
+use crate::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, TypeRef};
+
+packed_numbers! { Sym TypeRef Buffer }
+
+packed_structs! {
+    TypeDef { read, text, symbols, shown, ids, refers, names, marks, transaction, max, expect, facts, min_bits }
+    RegionType { len, inner, dialects, zlib }
+    Zlib { keep, size }
+    Len { from, bytes }
+    Positions { count, required }
+    FieldFacts {
+        identity, own, place, leaves_unless, volatile, unordered, continues, person, chat, file, graph, refuses_unless,
+    }
+    Layout { name, ty, start, slots, params, positions, min_bits, info }
+    InfoLine { parts }
+    FixedRun { bytes, next, marks, checked, nodes, values, kept, bools, telling }
+    RunValue { bits, at }
+    Bits { mask, sign }
+    Node { value, name, ty, start, bits, end, buffer, kind, marks }
+}
+
+packed_enums! {
+    ByteOrder { Little, Big, Pdp }
+    TextEnd { Whole, Zero, Zeros }
+    ReadAs {
+        Int { size, signed, order },
+        Float { size, big },
+        Bool,
+        Uuid { plain },
+        Ipv4 { big },
+        Bytes(len),
+        Text { kind, len, end },
+        Digits { radix, len },
+        List { of, len },
+        Layout { layout, args },
+        Family(family),
+        Region(region),
+        NullOr { present, of },
+        Value(value),
+        Native { native, args },
+    }
+    ValueRead { Any, Int, Uint, Float, Text, Array, Packet, Mapping { of, keys } }
+    LenFrom { Const(n), Expr(n), Inline(ty), Rest, Zero, To(unit), Until(place), Blanks }
+    BinaryOp { Add, Sub, Mul, Div, Rem, BitAnd, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge, Has, And, Or }
+    LayoutStep {
+        Field { name, ty, slot, marks, op, fixed },
+        Branch { test, otherwise },
+        Word { name, slot },
+        Jump(to),
+        Switch { on, targets, otherwise },
+        Say { severity, text },
+        Empty { name, ty },
+        Undecoded,
+        Partial,
+        Remember { kind, key, value },
+        Checksum { sum, slot, size, from, to },
+        Set { state, value },
+        Chosen { number, length },
+        End,
+    }
+    Checksum { Sum8, Xor8, Internet, Adler32, Crc16, Crc16Ccitt, Crc32, Crc32c }
+    Test { Has(slot, n), Equals(slot, n), Differs(slot, n), Above(slot, n), Dialect(id, yes), More, General(expr) }
+    Ex {
+        Const(n),
+        Slot { slot, signed },
+        Binary(op, a, b),
+        Not(a),
+        In(a, list),
+        Remaining,
+        More,
+        Dialect(id),
+        Recall(kind, key),
+        State(id),
+        Here,
+        Next,
+    }
+    InfoPart { Text(text), Field(path), Choice { path, yes, no }, Optional(parts) }
+    InfoStep { Name(name), Element(number) }
+    PlaceRole { Enters, Beside, Named }
+    Person { Name, Number, Text, Mail, Host, Address }
+    ChatRole { From, To, Channel, FromHost, ToHost, Kind, Session, Text }
+    FileRole {
+        Name, Title, Kind, Id, Size, Part, CountedPart, Whole, Offset, Number, Parts, List, Listed, PackedSize, Md5,
+        PackedMd5, Key,
+    }
+    GraphRole { Id, Kind, Mask, Target, Asked, Parent, Child, Removed, Owner, Saver, Deleted }
+    Severity { Note, Warning, Error }
+    TextKind { Utf8, Latin1, Utf16, Inverted8, Inverted16, InvertedLatin1, Owned }
+    Kind {
+        Struct, List, Null, Unsigned, Signed, Unsigned64, Signed64, F32, F64, Bool, Uuid, UuidBe, Ipv4, Text(kind),
+        Bytes, Number, Undecoded,
+    }
+}
+
+/// A type in short follows from the type: it is filled in when all types are known.
+impl Packed for TypeOp {
+    fn pack(&self, _: &mut ProgramPacker) {}
+
+    fn unpack(_: &mut ProgramUnpacker) -> Option<Self> {
+        Some(TypeOp::NONE)
+    }
+}
