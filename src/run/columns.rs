@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::least_text::least_text;
 use crate::captured::Escaped;
 use crate::filter::{Leaf, Paths, RecordScope, RecordValue};
 use crate::out::csv_cell;
@@ -40,20 +41,33 @@ impl Columns {
         self.paths.wants_names()
     }
 
-    /// Appends a record.
-    pub(super) fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
+    /// Appends a record. Returns false where its line would be more than `most` bytes, which it then is not whole.
+    pub(super) fn record(
+        &mut self,
+        record: &Record<'_>,
+        annotations: Annotations<'_>,
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let start = out.len();
         for i in 0..self.paths.paths().len() {
             self.cell.clear();
-            self.fill(i, record, annotations);
+            let fits = self.fill(i, record, annotations, most);
+            if !fits || out.len() - start + self.cell.len() > most {
+                self.cell = Vec::new();
+                return false;
+            }
             self.end_cell(i == 0, out);
         }
         out.push(b'\n');
+        true
     }
 
-    /// Puts the values of a column into the cell: one as it is; several joined by commas, or in CSV as a JSON array.
-    fn fill(&mut self, column: usize, record: &Record<'_>, annotations: Annotations<'_>) {
+    /// Puts the values of a column into the cell: one as it is; several joined by commas, or in CSV as a JSON array. Returns false where they
+    /// would be more than `most` bytes, and then leaves some of them out.
+    fn fill(&mut self, column: usize, record: &Record<'_>, annotations: Annotations<'_>, most: usize) -> bool {
         let Columns { paths, csv, json, cell } = self;
-        let Some(path) = paths.paths().get(column) else { return };
+        let Some(path) = paths.paths().get(column) else { return true };
         let scope = paths.scope(record, annotations);
         let mut values = 0;
         scope.any(path, &mut |_| {
@@ -61,16 +75,21 @@ impl Columns {
             *csv && values > 1
         });
         let array = *csv && values > 1;
-        let mut first = true;
+        let (mut first, mut fits) = (true, true);
         cell.extend_from_slice(if array { b"[" } else { b"" });
         scope.any(path, &mut |value| {
             if !std::mem::take(&mut first) {
                 cell.push(b',');
             }
+            fits = cell.len() <= most && least_of(value, record, most) <= most;
+            if !fits {
+                return true;
+            }
             Cell { scope: &scope, record, json }.write(value, array, cell);
             false
         });
         cell.extend_from_slice(if array { b"]" } else { b"" });
+        fits
     }
 
     fn end_cell(&mut self, first: bool, out: &mut Vec<u8>) {
@@ -87,6 +106,14 @@ impl Columns {
         if self.cell.capacity() > KEEP {
             self.cell = Vec::new();
         }
+    }
+}
+
+/// The bytes that a value becomes at least, if they may be more than `most`.
+fn least_of(value: RecordValue<'_>, record: &Record<'_>, most: usize) -> usize {
+    match (value, &record.body) {
+        (RecordValue::Node(node), Body::Message { message, tree, .. }) => least_text(tree, node, message.bytes, most),
+        _ => 0,
     }
 }
 

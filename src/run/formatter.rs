@@ -37,6 +37,8 @@ pub struct Formatter {
     tables: Arc<[LazyTables]>,
     /// The bounds of each message.
     limits: MessageLimits,
+    /// Bytes of text of one message that are of use.
+    pub(super) most: usize,
     /// Makes the annotations of trees, which depend on earlier records. All threads share it.
     annotator: Option<Arc<Sequencer<Annotator>>>,
 }
@@ -46,7 +48,7 @@ impl Formatter {
     pub fn new(writer: RecordWriter, setup: &Setup) -> Formatter {
         let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
         let annotator = writer.annotator().map(|annotator| Arc::new(Sequencer::new(annotator)));
-        Formatter { writer, tables, limits, annotator }
+        Formatter { writer, tables, limits, most: usize::MAX, annotator }
     }
 
     /// Leaves annotations to the caller, which makes them before it adds records to batches; `None` where no annotations are wanted.
@@ -77,7 +79,7 @@ impl Formatter {
             if text.len() > PART || is_large(record) {
                 ordered.put_part(number, text);
             }
-            text.record(&mut self.writer, record, annotations);
+            text.record(&mut self.writer, record, annotations, self.most);
         });
         if batch.bytes() > OVERFULL {
             *reader = self.reader();

@@ -13,6 +13,7 @@ mod formatter;
 mod frame_source;
 mod interrupt;
 mod keep;
+mod least_text;
 mod ordered;
 mod pipe;
 mod printer;

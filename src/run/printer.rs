@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::batch_sink::BatchSink;
 use super::formatter::Formatter;
-use super::text::{Meter, Text};
+use super::text::{Meter, Text, most_text};
 use super::writer::RecordWriter;
 use crate::filter::Filter;
 use crate::out::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
@@ -53,11 +53,12 @@ impl<W: Write> Printer<W> {
         let PrintOptions { threads, max_output } = printing;
         let meter = Meter::new(max_output);
         let mut formatter = formatter;
+        formatter.most = most_text(max_output);
         let here = threads <= 1 || filter.is_some();
         let names = filter.as_ref().is_some_and(Filter::wants_names).then(Annotator::default);
         let annotator = if here { formatter.take_annotator().or(names) } else { None };
         let mode = match threads {
-            0 | 1 => Mode::Direct(Box::new(Direct::new(formatter.writer, meter, to))),
+            0 | 1 => Mode::Direct(Box::new(Direct::new(formatter, meter, to))),
             _ => Mode::Batched(Box::new(BatchSink::new(formatter, meter, to))),
         };
         Printer { mode, filter, annotator, left: u64::MAX }
@@ -215,6 +216,8 @@ fn teaches_nothing(record: &Record<'_>) -> bool {
 /// Prints on the thread that decodes. Nothing is copied.
 struct Direct<W: Write> {
     writer: RecordWriter,
+    /// Bytes of text of one message that are of use.
+    most: usize,
     annotations: AnnotationStore,
     buffer: Text,
     meter: Meter,
@@ -223,9 +226,10 @@ struct Direct<W: Write> {
 }
 
 impl<W: Write> Direct<W> {
-    fn new(writer: RecordWriter, meter: Meter, to: W) -> Self {
+    fn new(formatter: Formatter, meter: Meter, to: W) -> Self {
+        let Formatter { writer, most, .. } = formatter;
         let (annotations, buffer) = (AnnotationStore::default(), Text::default());
-        Direct { writer, annotations, buffer, meter, to, error: None }
+        Direct { writer, most, annotations, buffer, meter, to, error: None }
     }
 
     /// Takes the annotations of the next record.
@@ -235,7 +239,7 @@ impl<W: Write> Direct<W> {
     }
 
     fn record(&mut self, record: &Record<'_>, own: AnnotationRange) {
-        self.buffer.record(&mut self.writer, record, self.annotations.get(own));
+        self.buffer.record(&mut self.writer, record, self.annotations.get(own), self.most);
         if self.buffer.len() >= BUFFER {
             self.flush();
         }

@@ -12,11 +12,16 @@ use crate::out::tree::Annotations;
 use crate::out::{Body, Record};
 
 /// Bytes of text from which on a record may be shortened. Smaller ones are always printed whole.
-const HEAVY: usize = 16 << 10;
+const HEAVY: u64 = 16 << 10;
 /// Bytes of text for each byte of a message. Captures of real programs give at most some 60, with spans.
 const RATIO: u64 = 256;
 /// Bytes of text of one message, in any case.
 const LARGEST: u64 = 64 << 20;
+
+/// Bytes of text of one message that are of use, where `--max-output` allows `allowed`.
+pub(super) fn most_text(allowed: Option<u64>) -> usize {
+    allowed.map_or(usize::MAX, |_| LARGEST as usize)
+}
 
 /// Text of some records, in order.
 #[derive(Default)]
@@ -32,6 +37,8 @@ struct Heavy {
     /// Where its text begins and ends.
     start: usize,
     end: usize,
+    /// How long its text is, or would be at least where none was made because it is too long in any case.
+    length: u64,
     /// Its text without fields.
     short: Vec<u8>,
     /// Bytes of the messages up to this one, within the text.
@@ -49,16 +56,26 @@ pub(super) struct Meter {
 }
 
 impl Text {
-    /// Appends a record.
-    pub(super) fn record(&mut self, writer: &mut RecordWriter, record: &Record<'_>, annotations: Annotations<'_>) {
+    /// Appends a record, of whose text at most `most` bytes are of use.
+    pub(super) fn record(
+        &mut self,
+        writer: &mut RecordWriter,
+        record: &Record<'_>,
+        annotations: Annotations<'_>,
+        most: usize,
+    ) {
         let start = self.bytes.len();
-        writer.record(record, annotations, &mut self.bytes);
+        let whole = writer.record(record, annotations, most, &mut self.bytes);
+        if !whole {
+            self.bytes.truncate(start);
+        }
         let Body::Message { message, .. } = &record.body else { return };
         self.wire += message.bytes.len() as u64;
-        if self.bytes.len() - start > HEAVY {
+        let length = if whole { (self.bytes.len() - start) as u64 } else { LARGEST + 1 };
+        if length > HEAVY {
             let mut short = Vec::new();
             writer.shortened(record, &mut short);
-            self.heavy.push(Heavy { start, end: self.bytes.len(), short, wire: self.wire });
+            self.heavy.push(Heavy { start, end: self.bytes.len(), length, short, wire: self.wire });
         }
     }
 
@@ -73,7 +90,7 @@ impl Text {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.bytes.is_empty() && self.heavy.is_empty()
     }
 
     /// Empties it, and keeps at most some bytes allocated.
@@ -110,9 +127,8 @@ impl Meter {
         let mut from = 0;
         for heavy in &text.heavy {
             self.printed += (heavy.start - from) as u64;
-            let whole = (heavy.end - heavy.start) as u64;
             to.write_all(text.bytes.get(from..heavy.start).unwrap_or_default())?;
-            let part = if self.is_too_much(whole, heavy.wire) {
+            let part = if self.is_too_much(heavy.length, heavy.wire) {
                 self.shortened += 1;
                 &heavy.short
             } else {
@@ -148,7 +164,7 @@ mod tests {
         let start = text.len();
         text.bytes.resize(start + large, b'x');
         text.wire = wire;
-        text.heavy.push(Heavy { start, end: start + large, short: b"short\n".to_vec(), wire });
+        text.heavy.push(Heavy { start, end: start + large, length: large as u64, short: b"short\n".to_vec(), wire });
         text.bytes.extend(b"after\n");
         text
     }

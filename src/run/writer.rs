@@ -1,6 +1,7 @@
 //! How records are printed: as JSON, as trees, or in columns. Each thread that prints has a copy of the writer.
 
 use super::columns::Columns;
+use super::least_text::least_text;
 use crate::out::json::JsonWriter;
 use crate::out::oneline::OneLineWriter;
 use crate::out::tree::{Annotations, Annotator, TreeWriter};
@@ -42,14 +43,23 @@ impl RecordWriter {
         self.wants_annotations().then(|| Annotator::in_zone(zone))
     }
 
-    /// Appends a record.
-    pub(super) fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
+    /// Appends a record. Returns false where its text would be more than `most` bytes, and gives up as early as that is known; what it appended
+    /// until then is of no use.
+    pub(super) fn record(
+        &mut self,
+        record: &Record<'_>,
+        annotations: Annotations<'_>,
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> bool {
         match self {
+            RecordWriter::Json(_) | RecordWriter::Tree(_) if is_too_long(record, most) => return false,
             RecordWriter::Json(writer) => writer.record(record, annotations, out),
             RecordWriter::Tree(writer) => writer.record(record, annotations, out),
             RecordWriter::OneLine(writer) => writer.record(record, annotations, out),
-            RecordWriter::Columns(columns) => columns.record(record, annotations, out),
+            RecordWriter::Columns(columns) => return columns.record(record, annotations, most, out),
         }
+        true
     }
 
     /// Appends a record without its fields, and with a problem that says so.
@@ -60,6 +70,11 @@ impl RecordWriter {
         tree.problem(Problem::new(Severity::Warning, 0, LEFT_OUT, 0, 0));
         let body = Body::Message { message, tables, tree: &tree };
         // Annotations are about fields.
-        self.record(&Record { body, ..*record }, Annotations::default(), out);
+        self.record(&Record { body, ..*record }, Annotations::default(), usize::MAX, out);
     }
+}
+
+fn is_too_long(record: &Record<'_>, most: usize) -> bool {
+    let Body::Message { message, tree, .. } = &record.body else { return false };
+    least_text(tree, 0, message.bytes, most) > most
 }

@@ -412,8 +412,15 @@ fn two_large_zstd_windows_are_held_one_after_the_other() {
 
 /// The most memory the program ever held while it read a capture (KiB; 0 where the system does not tell), and its records.
 fn peak(capture: &[u8], more: &[&str]) -> (u64, Vec<Value>) {
+    let (peak, text) = peak_and_text(capture, &[&["--json"], more].concat());
+    let lines = text.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+    (peak, lines.map(|line| serde_json::from_slice(line).unwrap()).collect())
+}
+
+/// The same with what it printed.
+fn peak_and_text(capture: &[u8], more: &[&str]) -> (u64, Vec<u8>) {
     let mut program = crate::common::program();
-    program.current_dir(file("")).args(["-", "--json", "-q"]).args(more);
+    program.current_dir(file("")).args(["-", "-q"]).args(more);
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let reader = std::thread::spawn(move || {
@@ -437,7 +444,51 @@ fn peak(capture: &[u8], more: &[&str]) -> (u64, Vec<Value>) {
     let peak = line.and_then(|line| line.trim().strip_suffix(" kB")).map_or(0, |kib| kib.trim().parse().unwrap());
     drop(stdin);
     assert!(child.wait().unwrap().success());
-    let text = reader.join().unwrap();
-    let lines = text.split(|b| *b == b'\n').filter(|line| !line.is_empty());
-    (peak, lines.map(|line| serde_json::from_slice(line).unwrap()).collect())
+    (peak, reader.join().unwrap())
+}
+
+/// A protocol whose messages may have 16 MiB, each a text, or a text below nested structures.
+const LARGE_MESSAGES: &str = "protocol large { transport tcp ports 7777 }
+struct Header { kind: u8, span size: u32be }
+service l { begins Header, selects kind, length here + size max 16777216 }
+struct Nested { name: utf8[u8], again: u8, if again == 1 { nested: Nested } }
+message l both 1 Text { text: utf8[*] }
+message l both 2 Deep { nested: Nested, text: utf8[*] }
+";
+
+/// Each of these is printed without its fields: its text would be 96 MiB.
+#[test]
+fn messages_of_16_mib_of_controls_are_no_six_times_as_much_memory() {
+    let table = format!("{}/large.table", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&table, LARGE_MESSAGES).unwrap();
+    const SIZE: usize = (16 << 20) - 5;
+    let ends = (end(1, 40_000), end(0, 7777));
+    let mut made = Made::new();
+    made.open(ends.0, ends.1);
+    let deep = [&b"\x03\x01\x1b\"\x01".repeat(80)[..], b"\x01x\0"].concat();
+    let mut at = 1;
+    for (kind, head) in [(1, &[][..]), (2, &deep), (1, b"and a small one")] {
+        let controls = if head.len() == 15 { 0 } else { SIZE - head.len() };
+        let size = (head.len() + controls) as u32;
+        let message = [&[kind][..], &size.to_be_bytes(), head, &vec![0x1b; controls]].concat();
+        for part in message.chunks(60_000) {
+            made.tcp(ends, (at, 1, ACK), part);
+            at += part.len() as u32;
+        }
+    }
+    for way in [
+        &["--json"][..],
+        &["--json", "--spans"],
+        &["-x", "--color", "always"],
+        &["--csv", "--columns", "message,fields,fields"],
+        &["--columns", "message,fields.text"],
+    ] {
+        for threads in ["1", "8"] {
+            let (peak, text) = peak_and_text(&made.bytes, &[way, &["--tables", &table, "--threads", threads]].concat());
+            assert!(peak < 100 << 10, "{way:?} with {threads} threads: {peak} KiB");
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.len() < 4 << 20 && text.contains("and a small one"), "{way:?}: {} bytes", text.len());
+            assert_eq!(text.matches("Deep").count(), 1, "{way:?}");
+        }
+    }
 }

@@ -41,6 +41,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
         redact,
         left: limit,
         large: 0,
+        left_out: 0,
         error: None,
     };
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut packets);
@@ -61,6 +62,12 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
             "{large} packets have more than {MOST_BYTES} bytes: Wireshark reads the file up to the first of them, this program reads all"
         ));
     }
+    if packets.left_out > 0 && !ending.quiet {
+        let left_out = packets.left_out;
+        say(format_args!(
+            "{left_out} messages are left out: a packet of pcapng has at most 16 MiB with the message's tree, and a time between 1970 and 2554"
+        ));
+    }
     ending.say_summary(&outcome);
     ending.status(&outcome, packets.filter.as_ref())
 }
@@ -78,6 +85,8 @@ struct Packets {
     left: u64,
     /// How many are larger than Wireshark reads.
     large: u64,
+    /// How many do not fit into a pcapng at all.
+    left_out: u64,
     error: Option<io::Error>,
 }
 
@@ -103,8 +112,11 @@ impl Output for Packets {
         self.large += u64::from(data.len() > MOST_BYTES);
         let wire_len = u32::try_from(data.len()).unwrap_or(u32::MAX);
         let frame = Frame { number: 0, time: record.at.time, link: LINK_TYPE, data, wire_len };
-        if let Err(error) = self.capture.frame(&frame) {
-            self.error = Some(error);
+        match self.capture.frame(&frame) {
+            Ok(()) => {}
+            // Nothing of it was written.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.left_out += 1,
+            Err(error) => self.error = Some(error),
         }
     }
 
