@@ -5,8 +5,41 @@
 use super::program::{ProtocolDef, Rule};
 use super::text::{Condition, RuleSide};
 
-/// Whether every connection that satisfies `rule`, of the protocol `of`, satisfies `wider` of the protocol `other` too. What it cannot tell is `false`.
-pub(super) fn implies(rule: &Rule, of: &ProtocolDef, wider: &Rule, other: &ProtocolDef) -> bool {
+/// Pairs of values, ports and conditions that one comparison of rules looks at, at most: a file may have a thousand rules with a thousand values each.
+const MOST_PAIRS: usize = 20_000_000;
+
+/// Compares rules, as long as they are not too many.
+pub(super) struct RuleComparison {
+    /// How many pairs may still be looked at.
+    left: usize,
+}
+
+impl RuleComparison {
+    /// A comparison that looked at nothing yet.
+    pub(super) fn new() -> RuleComparison {
+        RuleComparison { left: MOST_PAIRS }
+    }
+
+    /// Whether every connection that satisfies `rule`, of the protocol `of`, satisfies `wider` of the protocol `other` too. What it cannot tell is
+    /// `false`, also because too much was compared before.
+    pub(super) fn implies(&mut self, rule: &Rule, of: &ProtocolDef, wider: &Rule, other: &ProtocolDef) -> bool {
+        let pairs = size(rule, of).saturating_mul(size(wider, other));
+        self.left = self.left.saturating_sub(pairs);
+        self.left > 0 && implies(rule, of, wider, other)
+    }
+}
+
+/// How much there is to compare in a rule.
+fn size(rule: &Rule, of: &ProtocolDef) -> usize {
+    let sizes = rule.conditions.iter().map(|condition| match condition {
+        Condition::At { values, mask, .. } => values.iter().map(Vec::len).sum::<usize>() + mask.len(),
+        Condition::Port(listed) => listed.len() + of.ports.len(),
+        Condition::Least(_) | Condition::Most(_) | Condition::Fits => 0,
+    });
+    sizes.map(|size| size + 1).sum()
+}
+
+fn implies(rule: &Rule, of: &ProtocolDef, wider: &Rule, other: &ProtocolDef) -> bool {
     let sides = wider.side == rule.side || wider.side == RuleSide::Either || rule.side == RuleSide::Both;
     let same = std::ptr::eq(of, other);
     let ports = |listed: &[u16], own: &[u16]| if listed.is_empty() { own.to_vec() } else { listed.to_vec() };
@@ -47,4 +80,23 @@ fn holds_within(given: &[u8], mask: &[u8], skipped: usize, wanted: &[u8], wanted
         let (asked, known) = (bits(wanted_mask, at), bits(mask, skipped + at));
         given.get(skipped + at).is_some_and(|own| asked & known == asked && (own ^ byte) & asked == 0)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::super::{TableSource, Tables};
+    use super::*;
+
+    #[test]
+    fn what_is_compared_is_bounded() {
+        let text = "protocol t { transport tcp\n recognise client at 0 \"GET\" | \"PUT\"\n recognise client at 0 \"GE\" | \"PU\" }\nservice s { whole }\n";
+        let tables = Tables::load("t", vec![TableSource { name: "t".into(), text: text.into() }], &[]).unwrap();
+        let of = tables.declared().unwrap();
+        let [narrow, wide] = of.rules.as_slice() else { panic!() };
+        let pairs = (1 + 6) * (1 + 4);
+        let mut comparison = RuleComparison { left: 2 * pairs + 1 };
+        let answers = [0; 3].map(|_| comparison.implies(narrow, of, wide, of));
+        assert_eq!(answers, [true, true, false]);
+    }
 }

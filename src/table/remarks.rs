@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::error::TableError;
-use super::overlap::implies;
+use super::overlap::RuleComparison;
 use super::program::*;
 use super::text::{Condition, HeaderRole, RuleSide};
 use super::{TableSource, Tables};
@@ -86,9 +86,10 @@ impl Tables {
     fn idle_rules(&self, from: usize) -> Vec<(u32, usize, String)> {
         let Some((file, protocol)) = self.declared_in(from) else { return Vec::new() };
         let mut found = Vec::new();
+        let mut comparison = RuleComparison::new();
         for (i, rule) in protocol.rules.iter().enumerate().take(MOST) {
             let before = protocol.rules.get(..i).unwrap_or(&[]);
-            if before.iter().any(|wider| implies(rule, protocol, wider, protocol)) {
+            if before.iter().any(|wider| comparison.implies(rule, protocol, wider, protocol)) {
                 let message = "this rule decides nothing: one before it holds wherever it does".to_string();
                 found.push((file, rule.at, message));
             }
@@ -96,8 +97,9 @@ impl Tables {
         for (i, offer) in protocol.offers.iter().enumerate().take(MOST) {
             let Some(rule) = &offer.when else { continue };
             let before = protocol.offers.get(..i).unwrap_or(&[]).iter().filter(|wider| wider.service != offer.service);
-            let taken =
-                before.filter(|wider| wider.when.as_ref().is_some_and(|w| implies(rule, protocol, w, protocol)));
+            let taken = before.filter(|wider| {
+                wider.when.as_ref().is_some_and(|wider| comparison.implies(rule, protocol, wider, protocol))
+            });
             for service in taken.filter_map(|wider| self.service(wider.service)) {
                 let message =
                     format!("this service is never taken: the rule of `{}` holds wherever this one does", service.name);
@@ -122,7 +124,11 @@ impl Tables {
         let (by_port, other_by_port) = (by_ports(own), by_ports(other));
         let rules = if own.rules.is_empty() { &by_port } else { &own.rules };
         let wider = if other.rules.is_empty() { &other_by_port } else { &other.rules };
-        let idle = rules.iter().filter(|rule| wider.iter().any(|wider| implies(rule, own, wider, other)));
+        let mut comparison = RuleComparison::new();
+        let idle = rules
+            .iter()
+            .take(MOST)
+            .filter(|rule| wider.iter().take(MOST).any(|wider| comparison.implies(rule, own, wider, other)));
         let Some(TableSource { name, text }) = self.sources().get(file as usize) else { return Vec::new() };
         let name_of = earlier.protocol();
         let say = |at: usize| {

@@ -75,7 +75,7 @@ fn aliases_may_be_many_and_circles_are_named() {
 #[test]
 fn large_tables_take_time_in_proportion() {
     type Shape = (&'static str, fn(usize) -> String);
-    let shapes: [Shape; 6] = [
+    let shapes: [Shape; 8] = [
         ("fields", |n| format!("struct S {{ {} }}", repeated(n, |i| format!("f{i}: u8 ")))),
         ("arms", |n| format!("struct S {{ a: u32 match a {{ {} }} }}", repeated(n, |i| format!("{i} => note \"x\" ")))),
         ("values", |n| {
@@ -93,6 +93,14 @@ fn large_tables_take_time_in_proportion() {
             let classes = repeated(n, |i| format!("class C{i} of F {{ }} "));
             format!("enum E : u32 {{ {values} }} family F {{ class: E }} {classes}")
         }),
+        ("parameters", |n| {
+            let (names, values) = (repeated(n, |i| format!("p{i}, ")), repeated(n, |_| "1, ".into()));
+            format!("struct S({names}) {{ a: u8 }} struct T {{ b: S({values}) }}")
+        }),
+        ("parameters of a parent", |n| {
+            let names = repeated(n, |i| format!("p{i}, "));
+            format!("struct S({names}) {{ a: u8 }} struct T({names}) extends S {{ b: u8 }}")
+        }),
         ("the same name in many enums", |n| repeated(n, |i| format!("enum E{i} : u8 {{ same = 1 }} "))),
     ];
     for (name, shape) in shapes {
@@ -101,6 +109,15 @@ fn large_tables_take_time_in_proportion() {
         let allowed = small * 30 + Duration::from_millis(300);
         assert!(large < allowed, "{name}: {small:?} became {large:?}");
     }
+}
+
+#[test]
+fn values_that_a_structure_keeps_are_bounded() {
+    let params = |n| format!("struct S({}) {{ a: u8 }}", repeated(n, |i| format!("p{i}, ")));
+    assert!(load(&params(65_000)).is_ok());
+    assert!(wrong(&params(70_000)).contains("more than 65535 parameters and values"));
+    let fields = repeated(70_000, |i| format!("f{i}: u8 if f{i} == 1 {{ }} "));
+    assert!(wrong(&format!("struct S {{ {fields} }}")).contains("more than 64 fields of this structure"));
 }
 
 #[test]

@@ -55,10 +55,11 @@ impl Compiler<'_> {
         for param in &body.params {
             scope.declare(param, ValueSort::default());
         }
+        let own_params: SeededSet<&String> = body.params.iter().collect();
         let mut ops = Vec::new();
         for (s, file) in &chain {
             self.file = *file;
-            if s.params.iter().any(|p| !body.params.contains(p)) {
+            if s.params.iter().any(|p| !own_params.contains(p)) {
                 return self.error(
                     0,
                     "a structure with parameters can be extended only by one that names the same parameters",
@@ -68,7 +69,7 @@ impl Compiler<'_> {
         }
         self.positional = outer;
         self.file = own_file;
-        self.store(id, ops, &scope, body.params.len());
+        self.store(id, ops, &scope, body.params.len())?;
         match &body.info {
             Some(line) => self.info(line, id),
             None => Ok(()),
@@ -154,12 +155,20 @@ impl Compiler<'_> {
         }
         let mut ops = Vec::new();
         self.entries(entries, &mut scope, &mut ops)?;
-        self.store(id, ops, &scope, params.len());
-        Ok(())
+        self.store(id, ops, &scope, params.len())
     }
 
     /// Jumps were compiled relative to the structure's first step; here they get their final places.
-    pub(super) fn store(&mut self, id: LayoutId, mut ops: Vec<LayoutStep>, scope: &FieldScope, params: usize) {
+    pub(super) fn store(
+        &mut self,
+        id: LayoutId,
+        mut ops: Vec<LayoutStep>,
+        scope: &FieldScope,
+        params: usize,
+    ) -> Result<(), TableError> {
+        if scope.is_full {
+            return self.error(0, format!("a structure has more than {NO_SLOT} parameters and values for expressions"));
+        }
         ops.push(LayoutStep::End);
         let base = self.out.steps.len() as u32;
         for op in &mut ops {
@@ -179,6 +188,7 @@ impl Compiler<'_> {
             layout.slots = scope.slots;
             layout.params = params as u16;
         }
+        Ok(())
     }
 
     fn entries(

@@ -29,6 +29,8 @@ pub(super) struct FieldScope {
     /// Names that some expression uses: only these keep their values.
     pub(super) wanted: SeededSet<String>,
     pub(super) slots: u16,
+    /// More values were to be kept than there are slots.
+    pub(super) is_full: bool,
     /// The region may end before any field of this structure.
     pub(super) optional: bool,
 }
@@ -41,6 +43,10 @@ impl FieldScope {
         let slot = match self.vars.get(name) {
             Some(var) if var.value.text == value.text => var.slot,
             // A number in one branch and a text in another are kept apart: the name means the one that was declared last.
+            _ if self.slots == NO_SLOT => {
+                self.is_full = true;
+                return NO_SLOT;
+            }
             _ => {
                 self.slots += 1;
                 self.slots - 1

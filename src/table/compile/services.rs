@@ -123,7 +123,7 @@ impl Compiler<'_> {
         let number = number.map(|e| self.expr(e, &scope, None)).transpose()?;
         let length = length.map(|e| self.expr(e, &scope, None)).transpose()?;
         ops.push(LayoutStep::Chosen { number, length });
-        self.store(id, ops, &scope, 0);
+        self.store(id, ops, &scope, 0)?;
         let text = format!("what messages of {service} begin with");
         if let Some(ty) = self.out.layouts.get(id.0 as usize).map(|l| l.ty)
             && let Some(def) = self.out.types.get_mut(ty.0 as usize)
