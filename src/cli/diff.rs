@@ -4,7 +4,8 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Builder, ScopedJoinHandle};
 
 use super::args::{DiffArgs, ReadArgs};
 use super::ending::Ending;
@@ -35,8 +36,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
     let ending = first.ending;
     let strict = args.read.strict;
     let bounds = DiffBounds::of(args.max_memory);
-    let (a, b) = both(|| digest(first, &ignore, strict, bounds), || digest(second, &ignore, strict, bounds));
-    let [mut a, mut b] = [a?, b?];
+    let (mut a, mut b) = both(|| digest(first, &ignore, strict, bounds), || digest(second, &ignore, strict, bounds))?;
     if a.outcome.interrupted || b.outcome.interrupted {
         return Ok(Status::Interrupted);
     }
@@ -132,16 +132,27 @@ fn ignore_text(path: &Path) -> Result<String, CliError> {
     })
 }
 
-/// Does two things at the same time.
-fn both<T: Send>(first: impl FnOnce() -> T + Send, second: impl FnOnce() -> T + Send) -> (T, T) {
-    thread::scope(|scope| {
-        let other = scope.spawn(second);
+/// Does two things at the same time, or one after the other where the system has no thread to give.
+fn both<T: Send>(
+    first: impl FnOnce() -> Result<T, CliError>,
+    second: impl FnOnce() -> Result<T, CliError> + Send,
+) -> Result<(T, T), CliError> {
+    // The thread takes what it has to do once it runs: a failing `spawn` drops its closure.
+    let work = Mutex::new(Some(second));
+    let take = || work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (mine, theirs) = thread::scope(|scope| {
+        let other = Builder::new().name("second".into()).spawn_scoped(scope, || take().map(|second| second()));
         let mine = first();
-        match other.join() {
-            Ok(theirs) => (mine, theirs),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
+        (mine, other.map(ScopedJoinHandle::join))
+    });
+    let gone = || CliError::Unreadable("the thread that reads the second capture is gone".into());
+    let theirs = match (theirs, take()) {
+        (Ok(Err(panic)), _) => std::panic::resume_unwind(panic),
+        (Ok(Ok(Some(theirs))), _) => theirs,
+        (_, Some(second)) => second(),
+        _ => Err(gone()),
+    };
+    Ok((mine?, theirs?))
 }
 
 fn digest(plan: Plan, ignore: &IgnoreList, strict: bool, bounds: DiffBounds) -> Result<DiffSide, CliError> {
@@ -180,8 +191,7 @@ fn compare(
         }
         Ok(collector.finish())
     };
-    let (of_a, of_b) = both(|| collect(0, in_a), || collect(1, in_b));
-    let (of_a, of_b) = (of_a?, of_b?);
+    let (of_a, of_b) = both(|| collect(0, in_a), || collect(1, in_b))?;
     let sections = differences(&comparison, [&of_a, &of_b], bounds);
     let sum = DifferenceSum::new(&sections, &comparison);
     let mut to = Gathered { out: String::new() };

@@ -228,3 +228,32 @@ fn a_message_is_out_when_the_block_of_zstd_with_its_last_byte_is_in() {
         each_message_is_out("captures/moul/kind_gate.pcap", (blocks.clone(), end), threads);
     }
 }
+
+/// No stack of this size can be had, so no thread starts.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn without_threads_everything_is_done_on_the_first_one() {
+    let capture = "captures/moul/full_dirtsand.pcapng";
+    let packed = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("without-threads.gz");
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&std::fs::read(file(capture)).unwrap()).unwrap();
+    std::fs::write(&packed, gzip.finish().unwrap()).unwrap();
+    let packed = packed.to_str().unwrap();
+    for words in [
+        &[capture, "--json", "--threads", "8"][..],
+        &[packed, "-x", "--threads", "8"],
+        &["stats", packed],
+        &["diff", capture, packed],
+        &["diff", capture, "captures/moul/moss_full.pcapng", "--json"],
+    ] {
+        let run = |stack: Option<&str>| {
+            let mut program = crate::common::program();
+            program.current_dir(file("")).args(words).args(["-q", "--keys", "keys/dirtsand.ini"]);
+            stack.map(|stack| program.env("RUST_MIN_STACK", stack));
+            program.output().unwrap()
+        };
+        let (usual, without) = (run(None), run(Some("70368744177664")));
+        assert_eq!(String::from_utf8_lossy(&without.stderr), String::from_utf8_lossy(&usual.stderr), "{words:?}");
+        assert!(without.status == usual.status && without.stdout == usual.stdout, "{words:?}");
+    }
+}
