@@ -29,7 +29,7 @@ const fn case(name: &'static str, size: u32, make: fn(u32) -> Vec<u8>) -> Case {
     Case { name, size, make }
 }
 
-pub const CASES: [Case; 45] = [
+pub const CASES: [Case; 47] = [
     case("handshakes without end", 60, handshakes_without_end),
     case("handshakes with keys that are none", 20, handshakes_for_nothing),
     case("tiny segments", 400, tiny_segments),
@@ -72,13 +72,15 @@ pub const CASES: [Case; 45] = [
     case("interfaces without end", 500, many_interfaces),
     case("sections without end", 300, many_sections),
     case("secrets without end", 200, many_secrets),
+    case("private keys that open nothing", 4, crate::hostile_keys::private_keys),
+    case("a window of 128 MiB", 4, large_window),
     case("reliable packets without end", 100, reliable_packets),
     case("runs of zeros", 6, zero_runs),
     case("link packets of which parts are missing", 100, missing_siblings),
 ];
 
 /// A connection whose numbers count by themselves.
-struct Line {
+pub struct Line {
     ends: [End; 2],
     at: [u32; 2],
     ciphers: Option<[Rc4; 2]>,
@@ -92,8 +94,14 @@ impl Line {
         Line { ends, at: [1, 1], ciphers: None }
     }
 
+    /// A connection to a server of MOUL of which the capture has no beginning.
+    pub fn joined(number: u32) -> Line {
+        let ends = [end((number >> 8) as u16 + 1, 20_000 + (number & 0xff) as u16), end(0, 14_617)];
+        Line { ends, at: [1_000_000, 2_000_000], ciphers: None }
+    }
+
     /// A connection of MOUL's game (11) or auth server (10), its key agreed.
-    fn agreed(made: &mut Made, number: u32, service: u8) -> Line {
+    pub fn agreed(made: &mut Made, number: u32, service: u8) -> Line {
         let mut line = Line::open(made, number, 14_617);
         line.send(made, 0, &connect(service));
         line.send(made, 0, &[&[0, 66][..], &[0x5a; 64]].concat());
@@ -106,7 +114,7 @@ impl Line {
     }
 
     /// Bytes of one side, encrypted where a key was agreed, in segments of 1,400 bytes.
-    fn send(&mut self, made: &mut Made, side: usize, bytes: &[u8]) {
+    pub fn send(&mut self, made: &mut Made, side: usize, bytes: &[u8]) {
         let mut bytes = bytes.to_vec();
         if let Some(ciphers) = &mut self.ciphers {
             ciphers[side].apply(&mut bytes);
@@ -152,7 +160,7 @@ const AUTH_PING: [u8; 14] = [0, 0, 9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 0];
 /// A ping of the file service.
 const PING: [u8; 12] = *b"\x0c\0\0\0\0\0\0\0\x68\x24\x57\x13";
 
-fn noise(length: usize) -> Vec<u8> {
+pub fn noise(length: usize) -> Vec<u8> {
     let mut next = random();
     (0..length).map(|_| next() as u8).collect()
 }
@@ -620,15 +628,20 @@ fn many_sections(n: u32) -> Vec<u8> {
 }
 
 fn many_secrets(n: u32) -> Vec<u8> {
-    let mut bytes = section();
-    for i in 0..n {
-        let text = format!("session rc4={i:014x}\n").repeat(10);
-        bytes.extend(block(10, &[b"LUOM", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()));
-    }
-    bytes.extend(interface());
+    let texts: Vec<String> = (0..n).map(|i| format!("session rc4={i:014x}\n").repeat(10)).collect();
     let mut made = Made::new();
     let mut line = Line::agreed(&mut made, 0, 10);
     line.send(&mut made, 0, &AUTH_PING.repeat(20));
+    as_pcapng(&texts, &made)
+}
+
+/// A capture as pcapng that brings secrets along.
+pub fn as_pcapng(secrets: &[String], made: &Made) -> Vec<u8> {
+    let mut bytes = section();
+    for text in secrets {
+        bytes.extend(block(10, &[b"LUOM", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()));
+    }
+    bytes.extend(interface());
     // The frames of a pcap behind its header of 24 bytes, as packets.
     let mut rest = &made.bytes[24..];
     while rest.len() > 16 {
@@ -637,6 +650,25 @@ fn many_secrets(n: u32) -> Vec<u8> {
         let words = [0, 0, 0, length, length];
         bytes.extend(block(6, &[&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>(), data].concat()));
         rest = &rest[16 + length as usize..];
+    }
+    bytes
+}
+
+/// zstd of which every frame asks for the largest window that is given.
+fn large_window(n: u32) -> Vec<u8> {
+    const WINDOW_OF_128_MIB: u8 = 17 << 3;
+    const BLOCK: usize = 100_000;
+    let mut bytes = Vec::new();
+    for i in 0..n {
+        bytes.extend([0x28, 0xb5, 0x2f, 0xfd, 0, WINDOW_OF_128_MIB]);
+        let head = if i == 0 { Made::new().bytes } else { Vec::new() };
+        // A frame of a megabyte of zeros, most of which the snap length cut, so that it is short again.
+        let content = [&head[..], &[0; 8], &(BLOCK as u32).to_le_bytes(), &(BLOCK as u32).to_le_bytes()].concat();
+        bytes.extend(&((content.len() as u32) << 3).to_le_bytes()[..3]);
+        bytes.extend(&content);
+        // A block of one byte that is repeated, the last one of its frame.
+        bytes.extend(&((BLOCK as u32) << 3 | 1 << 1 | 1).to_le_bytes()[..3]);
+        bytes.push(0);
     }
     bytes
 }

@@ -227,6 +227,18 @@ fn no_line_of_json_is_too_deep_for_jq() {
             // Nothing is cut that jq would read.
             assert!(!cut || entries > 240, "{levels} {way:?}: {entries}");
         }
+        for way in [
+            &["stats", "-", "--json"][..],
+            &["sessions", "-", "--json", "--story"],
+            &["follow", "tcp:0", "-", "--json", "--text"],
+            &["export", "chat", "-", "--json"],
+            &["decode", "intermud3", "--json"],
+        ] {
+            let input = if way[0] == "decode" { &bytes } else { &made.bytes };
+            let (out, _) = printed(way, input);
+            let (deepest, entries) = out.lines().map(depth).max().unwrap_or_default();
+            assert!(deepest <= 200 && entries <= 256, "{levels} {way:?}: {deepest}, {entries}");
+        }
     }
 }
 
