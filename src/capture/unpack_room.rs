@@ -10,11 +10,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// Readers that share it must not wait for each other in any other way: each is read on a thread of its own, to its end.
 #[derive(Clone, Debug, Default)]
 pub struct UnpackRoom {
-    shared: Arc<Shared>,
+    shared: Arc<UnpackAccount>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct UnpackAccount {
     taken: Mutex<u64>,
     given_back: Condvar,
 }
