@@ -21,7 +21,7 @@ enum Scale {
     Coarse { ticks: u64, nanos: u32 },
     /// A tick is shorter than a nanosecond: ticks per second, and ticks per nanosecond.
     Fine { ticks: u64, per_nano: u64 },
-    /// A second has more ticks than 64 bits can count, so that no count reaches a second: ticks per nanosecond.
+    /// A second has more ticks than 64 bits can count, so every count is below one second. `per_nano` is ticks per nanosecond.
     Finest { per_nano: Option<u64> },
     /// A second has 2 to this power ticks; the power is at most 127.
     Binary { power: u32 },

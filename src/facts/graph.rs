@@ -29,7 +29,7 @@ const MAX_PENDING_VALUES: usize = 16 << 20;
 /// Characters of a name.
 const MAX_NAME: usize = 256;
 
-/// Which node: its number, and the server whose store it is in. Two servers give the same numbers to different nodes.
+/// Identifies a node: its number, and the server that stores it. Two servers give the same number to different nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GraphKey {
     /// Which of the graph's `stores`, counted from 0.

@@ -29,7 +29,7 @@ impl<'a> MessageValues<'a> {
         self.tree.telling().is_none_or(|mut fields| fields.any(|(_, node)| facts(node).is_some_and(&wanted)))
     }
 
-    /// Whether it is the same message once more: the sender took an earlier one for lost.
+    /// Whether the sender sent this message before and took that one for lost.
     pub fn is_sent_again(&self) -> bool {
         self.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain && link.node == 0)
     }

@@ -70,6 +70,6 @@ pub enum TiedBy {
     /// Only one client has its address.
     #[default]
     Address,
-    /// A guess: several clients have its address, and this one's next stream begins soonest after it.
+    /// A guess: several clients have the address, and of those this client's next stream begins first.
     Time,
 }

@@ -40,7 +40,7 @@ fn is_limit(body: &Body<'_>) -> bool {
     matches!(body, Body::Event(event) if matches!(event.kind, EventKind::Limit { limit: "streams", .. }))
 }
 
-/// What a session is known by: the client's address, a kind of identity, and its value.
+/// Identifies a session: the client's address, the kind of an identity such as `player_id`, and its value.
 type IdentityKey = (IpAddr, String, String);
 
 /// Streams of one session, as far as is known.

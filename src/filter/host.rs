@@ -33,7 +33,7 @@ impl HostPattern {
         Some(HostPattern { network: Some(network), port: None })
     }
 
-    /// Whether it is one address or one port, so that `<` and `>` make sense.
+    /// Whether it is a single address or a single port: only these can be compared with `<` and `>`.
     pub(super) fn is_single(&self) -> bool {
         self.network.is_none_or(|network| network.prefix == bits(network.address))
     }

@@ -44,7 +44,7 @@ impl Spool {
         Ok(at)
     }
 
-    /// Reads bytes from a place on, as many as are there.
+    /// Reads from the byte at `at` on until `out` is full or the bytes end.
     ///
     /// # Errors
     /// Where the file cannot be read.

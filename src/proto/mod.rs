@@ -210,7 +210,7 @@ impl AllSettings {
         protocol.secrets()?.carry(secrets, self.named_mut(protocol.name())?)
     }
 
-    /// These settings for one protocol, and those of the others as they were.
+    /// Replaces the settings of one protocol and keeps those of the others.
     #[must_use]
     pub fn with(mut self, protocol: &str, settings: Settings) -> AllSettings {
         if let Some(place) = self.named_mut(protocol) {

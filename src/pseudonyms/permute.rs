@@ -32,7 +32,7 @@ impl Permuter {
         Permuter { hasher: SipHasher24::new_with_key(key) }
     }
 
-    /// A number that depends on the key, on what it is for, and on some bytes.
+    /// Hashes `bytes` with the key. Another `what_for` gives another number for the same bytes.
     pub(super) fn hash(&self, what_for: &str, bytes: &[u8]) -> u64 {
         let mut hasher = self.hasher;
         hasher.write(what_for.as_bytes());

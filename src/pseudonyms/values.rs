@@ -51,7 +51,7 @@ impl Values {
         }
     }
 
-    /// The pseudonym of decimal digits: as many, and the first is no 0 where it was none.
+    /// Replaces decimal digits by as many others. A number that does not begin with 0 gets a pseudonym that does not either.
     pub(super) fn decimal(&self, text: &mut [u8]) {
         let long = text.iter().filter(|byte| byte.is_ascii_digit()).count() > 1;
         let mut first = true;

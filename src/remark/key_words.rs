@@ -1,4 +1,4 @@
-//! Hides words that may be keys: somebody types a key where a name is expected, and the error with it ends in a bug report. It knows the forms in
+//! Hides words that may be keys: a user types a key where a name is expected, and the error with it ends up in a bug report. It knows the forms in
 //! which keys are written down, and no option and no file format.
 
 use std::borrow::Cow;

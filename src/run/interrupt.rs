@@ -26,7 +26,7 @@ pub fn watch_signals() {
     Interrupt::watch();
 }
 
-/// Does something that may wait without end and that no signal wakes, such as opening a named pipe that nobody reads. A signal meanwhile ends the program.
+/// Runs `act`, which may wait forever in a call that no signal interrupts, such as opening a named pipe without a reader. A signal during `act` ends the program.
 ///
 /// # Errors
 /// The system has no thread to give.

@@ -189,7 +189,7 @@ pub struct Learned {
     pub name: String,
     /// How many bytes of the name are a heading that it shares with other things: tables for people print the heading once. 0 for none.
     pub heading: usize,
-    /// It is about the stream itself, or about what changed while the stream lasted: the client's session tells it, too.
+    /// Whether it describes the stream itself, or a change during the stream. The client's session then shows it, too.
     pub of_stream: bool,
     /// What is known of it.
     pub facts: Vec<(&'static str, LearnedValue)>,

@@ -67,7 +67,7 @@ pub struct PassedBytes {
     pub offset: u64,
     /// Number of bytes.
     pub length: u64,
-    /// The first of them, as many as the session wanted to keep.
+    /// The first of them, up to the number that the session asked to keep.
     pub bytes: Vec<u8>,
 }
 

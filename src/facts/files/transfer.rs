@@ -238,7 +238,7 @@ impl Sequence {
         let length = part.bytes.len() as u64;
         let (begins, message_length) = part.message;
         if std::mem::take(&mut self.gap) {
-            // Whole messages were lost: as many as fit into the gap, each as long as the one before it.
+            // If whole messages were lost, each as long as the one before the gap, the gap is a multiple of that length.
             let lost = self.last.and_then(|(end, each, bytes)| {
                 let gap = begins.checked_sub(end)?;
                 let count = gap.checked_div(each)?;

@@ -31,7 +31,7 @@ pub(super) struct TooDeep {
     pub(super) count: u32,
 }
 
-/// What is remembered from one value to the next.
+/// State that values share: caches of text, and how deep the current value lies.
 #[derive(Clone, Default)]
 pub(super) struct ValueState {
     pub(super) caches: TableCaches,

@@ -26,7 +26,7 @@ pub(super) fn evidence(
     if tree.problems().iter().any(|p| p.severity == Severity::Error) {
         return -100;
     }
-    // A random number is one of the known ones with a chance of `known` in 2^width.
+    // The chance that random bits are one of the `known` numbers is `known` in 2^width.
     let known = service.messages.get(sender).map_or(1, |m| m.len().max(1)) as u32;
     let width = if service.header.len() > 1 { 32 } else { 16 };
     let mut bits = width - (u32::BITS - known.leading_zeros()) as i32;

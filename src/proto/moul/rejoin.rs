@@ -12,7 +12,7 @@ use super::settings::MoulSettings;
 use crate::session::Secret;
 use crate::table::{ServiceId, Tables};
 
-/// A keystream is not run further than this many bytes, even if a key file says so, because that would take seconds.
+/// The keystream is advanced by this many bytes at most, even where a key file asks for more: that would take seconds.
 const MOST_USED: u64 = 1 << 30;
 
 impl MoulSession {

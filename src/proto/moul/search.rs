@@ -84,7 +84,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a piece of the stream ends at `at`; `false` where that is no evidence.
+    /// Whether a piece of the stream ends at `at`, as a message often does. `false` where `starts` is no evidence.
     fn ends_a_piece(&self, at: usize) -> bool {
         !self.starts.is_empty() && (at == self.bytes.len() || self.starts.binary_search(&at).is_ok())
     }

@@ -69,7 +69,7 @@ pub enum Outcome {
 pub struct WholeMessage<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// How many of the last bytes only mark its end, and belong to no field.
+    /// The number of bytes at the end that only mark the message's end and belong to no field.
     pub behind: usize,
 }
 

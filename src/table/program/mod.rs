@@ -57,7 +57,7 @@ pub struct Program {
     pub(in crate::table) dialects: Vec<Sym>,
     /// Bytes up to which something is read.
     pub(in crate::table) delimiters: Vec<Vec<u8>>,
-    /// The texts that fields are compared with, each with a number from 1 on: expressions compare the numbers.
+    /// The texts that fields are compared with, numbered from 1. Expressions compare these numbers.
     pub(in crate::table) words: SeededMap<Box<[u8]>, u64>,
     /// What the tables declare of the protocol as a whole.
     pub(in crate::table) protocol: Option<ProtocolDef>,

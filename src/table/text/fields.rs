@@ -225,7 +225,7 @@ impl TableParser<'_> {
         Ok(all)
     }
 
-    /// What stands behind `place`.
+    /// The word behind `place`.
     fn place_role(&mut self) -> Result<PlaceRole, TableError> {
         if self.eat_word("named")? {
             return Ok(PlaceRole::Named);

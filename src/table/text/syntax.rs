@@ -121,7 +121,7 @@ pub(in crate::table) struct MessageAst {
     pub(in crate::table) direction: Sender,
     pub(in crate::table) number: NumberAst,
     pub(in crate::table) answers: Vec<NameAst>,
-    /// What stands behind `expects`; where nothing does, a message that another one answers expects a reply.
+    /// The word behind `expects`. Without it, a message that another one answers expects a reply.
     pub(in crate::table) expects: Option<Expectation>,
     /// The message always says no.
     pub(in crate::table) refuses: bool,

@@ -116,7 +116,7 @@ impl KeyRing {
         self.add_all(KeyOrigin { name, carried: false }, keys, sessions);
     }
 
-    /// Adds keys that a capture carries, as many as are allowed. Returns whether that was all of them.
+    /// Adds keys that a capture carries, up to the bound. Returns whether all of them were added.
     pub fn add_carried(&mut self, file: KeyFile) -> bool {
         let (name, mut keys, mut sessions) = file.into_parts();
         let left = &mut self.carried;

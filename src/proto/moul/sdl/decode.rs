@@ -386,7 +386,7 @@ impl<'r, 'a> StateReader<'r, 'a> {
         let largest = match (variable.count, self.reading.long) {
             (Some(count), _) => count as usize,
             (None, Long::Wide) => total,
-            // In a list of variable length, counts and indices have 8 bits, even where that is too few.
+            // In a list of variable length, counts and indices have 8 bits, even where the list has more than 255 elements.
             (None, _) => 0,
         };
         let mut count = self.sized(cursor, self.run.tables.count_name(), largest)?;
