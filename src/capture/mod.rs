@@ -25,6 +25,8 @@ mod split;
 mod split_mark;
 mod tail;
 mod unpack;
+// Only the reader of zstd takes room.
+#[cfg_attr(not(feature = "zstd"), allow(dead_code))]
 mod unpack_room;
 mod write;
 #[cfg(feature = "zstd")]

@@ -4,7 +4,7 @@ use super::{LazyTables, PROTOCOLS, Protocol, protocol_named};
 use crate::table::{TableError, TableSource, Tables};
 
 /// The protocols' own tables as `build.rs` compiled and packed them, each with its protocol's name.
-static PACKED: &[(&str, &'static [u8])] = &include!(concat!(env!("OUT_DIR"), "/packed_tables.rs"));
+static PACKED: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/packed_tables.rs"));
 
 /// A protocol's tables, with further sources on top. Without further ones nothing has to be compiled.
 ///

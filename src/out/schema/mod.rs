@@ -43,6 +43,8 @@ fn shapes() -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
     use super::*;
     use crate::record::EVENTS;
 

@@ -333,7 +333,7 @@ use {packed_enums, packed_numbers, packed_structs};
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
     use super::super::{TableSource, compile};
     use super::*;
