@@ -97,6 +97,29 @@ pub fn file_name(path: &Path) -> String {
     escape(&path.to_string_lossy())
 }
 
+/// Characters of a text that show the place of a mistake.
+const PLACE: usize = 40;
+
+/// Writes what is wrong, and behind it how the text goes on at the place of the mistake (`(at …)`), so that one line shows the place as well as
+/// its number. A message that quotes the first word there needs no more.
+pub fn write_mistake(message: &str, from_there: &str, out: &mut dyn Write) -> fmt::Result {
+    write!(out, "{}", Escaped(message))?;
+    let line = from_there.lines().next().unwrap_or_default();
+    let word = line
+        .find(|c: char| !c.is_alphanumeric() && !"_@$.".contains(c))
+        .map_or(line, |at| line.get(..at.max(1)).unwrap_or(line));
+    let word = word.trim_start_matches('@');
+    if !word.trim().is_empty() && message.contains(&format!("`{word}`")) {
+        return Ok(());
+    }
+    let shown: String = line.chars().take(PLACE).collect();
+    match shown.trim() {
+        "" => out.write_str(" (at the end)"),
+        text if line.len() > shown.len() => write!(out, " (at `{} …`)", Escaped(text)),
+        text => write!(out, " (at `{}`)", Escaped(text)),
+    }
+}
+
 /// The line of the byte `at` of a text and the column in it, both from 1; columns count characters. Beyond the text it is the end.
 pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -125,6 +148,20 @@ mod tests {
             let lead = c.encode_utf8(&mut [0; 4]).bytes().next();
             assert!(lead.is_some_and(|lead| CONTROL_LEADS.contains(&lead)), "{c:?}");
         }
+    }
+
+    #[test]
+    fn a_mistake_shows_its_place_where_the_message_does_not() {
+        let written = |message: &str, from_there: &str| {
+            let mut out = String::new();
+            write_mistake(message, from_there, &mut out).map(|()| out)
+        };
+        assert_eq!(written("no type `u9`", "u9, b: u8").as_deref(), Ok("no type `u9`"));
+        assert_eq!(written("no name `slow`", "@slow").as_deref(), Ok("no name `slow`"));
+        assert_eq!(written("expected `a`", "b {\n x").as_deref(), Ok("expected `a` (at `b {`)"));
+        assert_eq!(written("too\nmuch", "\u{1b}é").as_deref(), Ok("too\\nmuch (at `\\u001bé`)"));
+        assert_eq!(written("a value is missing", " ").as_deref(), Ok("a value is missing (at the end)"));
+        assert!(written("deep", &"é".repeat(50)).is_ok_and(|text| text == format!("deep (at `{} …`)", "é".repeat(40))));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 mod key_words;
 
 use std::fmt;
+#[cfg(feature = "cli")]
+use std::io::IsTerminal;
 use std::io::{self, Write};
 #[cfg(feature = "cli")]
 use std::sync::Mutex;
@@ -14,6 +16,12 @@ use crate::captured::escape_lines;
 /// ([`file_name`](crate::captured::file_name)), so they have none. A word that may be a key is replaced. A standard error that is closed or full is nothing to say anywhere.
 pub fn say(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{}", escape_lines(&key_words::without_keys(&line.to_string())));
+}
+
+/// Whether somebody may be reading while the program runs.
+#[cfg(feature = "cli")]
+pub fn is_watched() -> bool {
+    io::stderr().is_terminal()
 }
 
 /// Lines that [`say_once`] remembers.

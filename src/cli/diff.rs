@@ -112,7 +112,7 @@ fn ignore_list(args: &DiffArgs, plan: &Plan) -> Result<IgnoreList, CliError> {
     let mut list = IgnoreList::default();
     let tables = &plan.setup.tables;
     for entry in &args.ignore {
-        list.add(entry, tables).map_err(|error| CliError::Expression(format!("--ignore: {error}")))?;
+        list.add(entry, tables).map_err(|error| CliError::Typed(format!("--ignore: {error}")))?;
     }
     for path in &args.ignore_files {
         let (name, text) = (files::name(path), ignore_text(path)?);
@@ -166,7 +166,7 @@ fn digest(plan: Plan, ignore: &IgnoreList, strict: bool, bounds: DiffBounds) -> 
 /// A doubtful name that no record had was a mistake.
 fn filter_verdict(filter: Option<&Filter>) -> Result<(), CliError> {
     match filter.map(Filter::verdict) {
-        Some(Err(doubt)) => Err(CliError::Expression(format!("filter: {doubt}"))),
+        Some(Err(doubt)) => Err(CliError::Typed(format!("filter: {doubt}"))),
         _ => Ok(()),
     }
 }

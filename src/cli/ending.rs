@@ -17,6 +17,13 @@ pub(super) struct Ending {
 }
 
 impl Ending {
+    /// Says the summary and returns the exit status. An error comes alone, without a summary.
+    pub(super) fn close(self, outcome: &RunOutcome, filter: Option<&Filter>) -> Result<Status, CliError> {
+        let status = self.status(outcome, filter)?;
+        self.say_summary(outcome);
+        Ok(status)
+    }
+
     /// Says on standard error what the run met, unless that is not wanted.
     pub(super) fn say_summary(self, outcome: &RunOutcome) {
         if !self.quiet {
@@ -48,10 +55,7 @@ impl Ending {
             return Ok(Status::Interrupted);
         }
         if let Some(Err(doubt)) = filter.map(Filter::verdict) {
-            // The mistake itself was shown at the beginning, unless `quiet`.
-            let text =
-                if self.quiet { doubt.to_string() } else { "it kept nothing, and the remark above says why".into() };
-            return Err(CliError::Expression(format!("filter: {text}")));
+            return Err(CliError::Typed(format!("filter: {doubt}")));
         }
         let bytes = summary.bytes;
         let incomplete = bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::capture::{CaptureError, LiveError};
-use crate::captured::{Escaped, escape, escape_lines, system_text};
+use crate::captured::{Escaped, escape, system_text};
 use crate::proto::SettingsError;
 use crate::run::RunError;
 use crate::table::TableError;
@@ -39,8 +39,6 @@ pub enum CliError {
     File(String, io::Error),
     /// What was typed.
     Typed(String),
-    /// A filter or a list of columns, with its lines that show the place.
-    Expression(String),
     /// Input that cannot be understood, or that no key opens.
     Unreadable(String),
 }
@@ -69,7 +67,7 @@ impl CliError {
         match self {
             CliError::BrokenPipe => Status::Good,
             CliError::Capture(_) | CliError::File(..) | CliError::Unreadable(_) => Status::Unreadable,
-            CliError::Table(_) | CliError::Typed(_) | CliError::Expression(_) => Status::Typed,
+            CliError::Table(_) | CliError::Typed(_) => Status::Typed,
         }
     }
 }
@@ -82,7 +80,6 @@ impl fmt::Display for CliError {
             CliError::Table(e) => e.fmt(f),
             CliError::File(name, e) => write!(f, "{}: {}", Escaped(name), system_text(e)),
             CliError::Typed(text) | CliError::Unreadable(text) => f.write_str(&escape(text)),
-            CliError::Expression(text) => f.write_str(&escape_lines(text)),
         }
     }
 }

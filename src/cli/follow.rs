@@ -108,10 +108,11 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
         let text = format!("there is no stream {name} of a known protocol; moulsniff stats lists those there are");
         return Err(CliError::Unreadable(text));
     };
+    let status = ending.status(&outcome, one.filter.filter())?;
     if !ending.quiet {
         say_left_out(&format!("{name}: "), one.follow.lost, closed);
     }
-    ending.status(&outcome, one.filter.filter())
+    Ok(status)
 }
 
 /// Says which bytes are not among the plaintext.
@@ -210,12 +211,13 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
+    let status = ending.status(&outcome, all.filter.filter())?;
     if !ending.quiet {
         remark::say(format_args!("{} files in {}", all.files, file_name(dir)));
         let bytes = outcome.pipeline.summary().bytes;
         say_left_out("", bytes.lost, bytes.closed);
     }
-    ending.status(&outcome, all.filter.filter())
+    Ok(status)
 }
 
 /// Refuses a folder where the file of a stream would have the place of an input, before anything is written. Which streams there are is not

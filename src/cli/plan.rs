@@ -161,15 +161,18 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
 fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     let compile = |text: &str| {
         Filter::compile_with(text, &setup.tables, &args.config.named, args.redact)
-            .map_err(|error| CliError::Expression(format!("filter: {error}")))
+            .map_err(|error| CliError::Typed(format!("filter: {error}")))
     };
     let session = args.session.map(|number| compile(&format!("session == {number}"))).transpose()?;
     let Some(text) = &args.filter else { return Ok(session) };
     let filter = compile(text)?;
     if !args.quiet {
-        let notes = filter.notes().iter().map(ToString::to_string);
-        for note in notes.chain(filter.doubts().iter().map(ToString::to_string)) {
+        for note in filter.notes() {
             remark::say_once(format!("moulsniff: filter: {note}"));
+        }
+        // Whoever looks at a terminal need not wait for the end. Elsewhere an error at the end is the only line.
+        for doubt in filter.doubts().iter().filter(|_| remark::is_watched()) {
+            remark::say_once(format!("moulsniff: filter: {doubt}"));
         }
     }
     Ok(Some(match session {
@@ -184,7 +187,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
     }
     let list = args.columns.as_deref().unwrap_or(DEFAULT_COLUMNS);
     let paths = Paths::compile_with(list, &setup.tables, &args.config.named, args.redact)
-        .map_err(|error| CliError::Expression(format!("columns: {error}")))?;
+        .map_err(|error| CliError::Typed(format!("columns: {error}")))?;
     if !args.quiet {
         for doubt in paths.doubts() {
             remark::say_once(format!("moulsniff: columns: {doubt}"));

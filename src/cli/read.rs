@@ -27,10 +27,11 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
+    let status = ending.status(&outcome, printer.filter())?;
     let shortened = printer.shortened();
     if shortened > 0 && !ending.quiet {
         remark::say(format_args!("{shortened} messages without fields (--max-output); --max-output none prints them"));
     }
     ending.say_summary(&outcome);
-    ending.status(&outcome, printer.filter())
+    Ok(status)
 }

@@ -86,8 +86,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    ending.say_summary(&outcome);
-    ending.status(&outcome, collector.filter.as_ref())
+    ending.close(&outcome, collector.filter.as_ref())
 }
 
 /// A filter for readers who do not have the configuration file: behind it, what the names in it stand for.

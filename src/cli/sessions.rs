@@ -43,8 +43,7 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     if let Some(only) = only.filter(|only| !(1..=count).contains(only)) {
         return Err(no_session(only, count));
     }
-    ending.say_summary(&outcome);
-    ending.status(&outcome, None)
+    ending.close(&outcome, None)
 }
 
 impl SessionsArgs {

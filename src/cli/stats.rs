@@ -115,13 +115,14 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     if let Some(error) = error {
         return Err(error.into());
     }
+    let status = ending.status(&outcome, counter.filter.filter())?;
     // The tables say what the summary says.
     if args.json {
         ending.say_summary(&outcome);
     } else {
         ending.explain_nothing(&outcome);
     }
-    ending.status(&outcome, counter.filter.filter())
+    Ok(status)
 }
 
 /// The byte counts of one record.

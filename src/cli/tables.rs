@@ -10,10 +10,11 @@ use crate::examples::{MOST_FAILED, run_examples};
 use crate::out::json::one_line;
 use crate::out::lua_script;
 use crate::proto::{LazyTables, protocol_named};
-use crate::table::{ListedDeclaration, Sender, Tables};
+use crate::table::{ListedDeclaration, Sender, Tables, WithLine};
 
 pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, CliError> {
     let mut out = String::new();
+    let mut failed = 0;
     let status = match command {
         TablesCommand::List { word } => list(&tables_of(args)?, word.as_deref(), args.json, &mut out),
         TablesCommand::Show { name } => show(&tables_of(args)?, name, &mut out)?,
@@ -22,10 +23,17 @@ pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, Cl
             Status::Good
         }
         TablesCommand::New { name, transport } => skeleton(name, *transport, &mut out)?,
-        TablesCommand::Check { files } => check(files, &mut out)?,
+        TablesCommand::Check { files } => {
+            failed = check(files, &mut out)?;
+            Status::Good
+        }
     };
     std::io::stdout().write_all(out.as_bytes()).map_err(CliError::writing)?;
-    Ok(status)
+    match failed {
+        0 => Ok(status),
+        1 => Err(CliError::Typed("an example failed".into())),
+        _ => Err(CliError::Typed(format!("{failed} examples failed"))),
+    }
 }
 
 /// A table to begin a protocol with.
@@ -126,7 +134,8 @@ fn source_of(tables: &Tables, d: &ListedDeclaration) -> String {
     out
 }
 
-fn check(files: &[PathBuf], out: &mut String) -> Result<Status, CliError> {
+/// Checks table files; returns how many of their examples failed.
+fn check(files: &[PathBuf], out: &mut String) -> Result<usize, CliError> {
     let mut failures = 0;
     let mut count = 0;
     let all = load(files)?;
@@ -141,16 +150,16 @@ fn check(files: &[PathBuf], out: &mut String) -> Result<Status, CliError> {
         count += tables.examples().iter().filter(|e| e.file as usize >= embedded).count();
         for error in failed.iter().filter(|e| own.contains(&e.file.as_str())) {
             failures += 1;
-            out.push_str(&format!("{error}\n"));
+            out.push_str(&format!("{}\n", WithLine(error)));
         }
         for remark in tables.remarks(embedded) {
-            out.push_str(&format!("{remark}\n"));
+            out.push_str(&format!("{}\n", WithLine(&remark)));
         }
         for remark in all.iter().take(place).flat_map(|earlier| tables.taken_before(earlier.get())) {
-            out.push_str(&format!("{remark}\n"));
+            out.push_str(&format!("{}\n", WithLine(&remark)));
         }
     }
     let more = if failures >= MOST_FAILED { "; after these no more were run" } else { "" };
     out.push_str(&format!("{count} examples, {failures} failed{more}\n"));
-    Ok(if failures == 0 { Status::Good } else { Status::Typed })
+    Ok(failures)
 }

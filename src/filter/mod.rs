@@ -32,7 +32,7 @@ pub use named::{NamedExpression, NamedExpressions, can_be_named};
 pub use path::Path;
 pub use value::{Leaf, RecordScope, RecordValue};
 
-use crate::captured::{Escaped, is_control};
+use crate::captured::{Escaped, write_mistake};
 use crate::facts::SessionMap;
 use crate::out::Record;
 use crate::out::tree::{Annotations, RecordAnnotator};
@@ -439,15 +439,11 @@ impl FilterError {
 
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: String = self.expression.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
-        let before = self.column() - 1;
-        let marked = self.expression.get(self.place.clone()).map_or(0, |t| t.chars().count());
         if let Some(origin) = &self.origin {
             write!(f, "{}: ", Escaped(origin))?;
         }
-        writeln!(f, "{}", Escaped(&self.message))?;
-        writeln!(f, "  {shown}")?;
-        write!(f, "  {}{}", " ".repeat(before), "^".repeat(marked.max(1)))
+        write!(f, "column {}: ", self.column())?;
+        write_mistake(&self.message, self.expression.get(self.place.start..).unwrap_or_default(), f)
     }
 }
 

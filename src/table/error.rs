@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::program::TableText;
-use crate::captured::{Escaped, escape};
+use crate::captured::{Escaped, escape, write_mistake};
 
 /// A table file: its name for errors, and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,13 +64,28 @@ impl TableError {
 
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", Escaped(&self.file), self.line, self.column, Escaped(&self.message))?;
-        let shown = self.text.trim_end().replace('\t', " ");
-        if !shown.trim().is_empty() && self.column <= MAX_LINE {
-            let before: String = shown.chars().take(self.column.saturating_sub(1)).collect();
+        write!(f, "{}:{}:{}: ", Escaped(&self.file), self.line, self.column)?;
+        let place = self.text.char_indices().nth(self.column.saturating_sub(1)).map(|(at, _)| at);
+        match place.and_then(|at| self.text.get(at..)) {
+            Some(rest) => write_mistake(&self.message, rest, f),
+            None => write!(f, "{}", Escaped(&self.message)),
+        }
+    }
+}
+
+/// The error with its line below it, a mark below the place, and what else there is to show.
+pub struct WithLine<'a>(pub &'a TableError);
+
+impl fmt::Display for WithLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WithLine(TableError { file, line, column, text, message, more }) = self;
+        write!(f, "{}:{line}:{column}: {}", Escaped(file), Escaped(message))?;
+        let shown = text.trim_end().replace('\t', " ");
+        if !shown.trim().is_empty() && *column <= MAX_LINE {
+            let before: String = shown.chars().take(column.saturating_sub(1)).collect();
             write!(f, "\n  {}\n  {:2$}^", Escaped(&shown), "", escape(&before).chars().count())?;
         }
-        self.more.iter().try_for_each(|line| write!(f, "\n    {}", Escaped(line)))
+        more.iter().try_for_each(|line| write!(f, "\n    {}", Escaped(line)))
     }
 }
 

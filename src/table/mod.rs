@@ -18,7 +18,7 @@ mod remarks;
 mod text;
 
 pub use cursor::{Cursor, Short};
-pub use error::{TableError, TableSource};
+pub use error::{TableError, TableSource, WithLine};
 pub use eval::{
     BITSTREAM, Call, Evaluator, MessageLimits, Native, NoPackint, OTHER_FORM, Outcome, Remembered, Run, Slots, Stop,
     TreeSink, WholeMessage, read_packint,

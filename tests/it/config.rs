@@ -271,7 +271,7 @@ fn names_stand_for_whole_conditions_and_columns() {
         (["-Y", "@brief"], "these are columns"),
         (["-Y", "@"], "no filter has the name ``"),
         (["-Y", "@either.x"], "expected an operator"),
-        (["-Y", "record == @either"], "record == @either"),
+        (["-Y", "record == @either"], "column 11: `record` is a number, not `@either`"),
         (["--columns", "@self"], "uses itself"),
         (["--columns", "@either"], "this is a filter"),
     ] {

@@ -292,10 +292,10 @@ fn a_doubtful_name_that_kept_nothing_was_a_mistake() {
     let loud = ask("*.object_nam == \"x\"", &[]);
     let said = String::from_utf8_lossy(&loud.stderr).into_owned();
     assert_eq!(loud.status.code(), Some(2), "{said}");
-    assert!(said.contains("did you mean `object_name`") && said.contains("\n    ^^^^^^^^^^\n"), "{said}");
+    assert!(said.contains("did you mean `object_name`") && said.lines().count() == 1, "{said}");
     assert_eq!(said.matches("object_nam`").count(), 1, "said once: {said}");
     let quiet = ask("*.object_nam == \"x\"", &["-q"]);
-    assert_eq!((quiet.status.code(), String::from_utf8_lossy(&quiet.stderr).lines().count()), (Some(2), 3));
+    assert_eq!((quiet.status.code(), String::from_utf8_lossy(&quiet.stderr).lines().count()), (Some(2), 1));
     // Where the filter keeps something all the same, it is no mistake.
     let kept = ask("not *.object_nam", &["-q"]);
     assert!(kept.status.success() && kept.stderr.is_empty());
@@ -313,10 +313,8 @@ fn mistake(filter: &str) -> String {
 
 #[test]
 fn a_mistake_is_shown_in_its_place() {
-    assert_eq!(
-        mistake("fields.transid == 7").lines().skip(1).collect::<Vec<_>>(),
-        ["  fields.transid == 7", "         ^^^^^^^"]
-    );
+    assert!(mistake("fields.transid == 7").starts_with("moulsniff: filter: column 8: no table has a field `transid`"));
+    assert!(mistake("record == 1 and 2 == 3 or stream == 4").ends_with("(at `2 == 3 or stream == 4`)\n"));
     let told = [
         ("fields.transid == 7", "did you mean `trans_id`"),
         ("trans_id == 7", "`fields.trans_id`"),
@@ -389,7 +387,7 @@ fn a_mistake_is_shown_in_its_place() {
     for (filter, word) in told {
         let text = mistake(filter);
         assert!(text.contains(word), "{filter}: {text}");
-        assert_eq!(text.lines().count(), 3, "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
     }
     mistake(&"(".repeat(5000));
     mistake(&"not ".repeat(5000));
@@ -403,7 +401,7 @@ fn every_beginning_of_an_expression_is_read_or_refused() {
     for end in (0..whole.len()).filter(|i| whole.is_char_boundary(*i)) {
         let found = moulsniff::filter::Filter::compile(&whole[..end], &tables, false);
         if let Err(error) = found {
-            assert_eq!(error.to_string().lines().count(), 3);
+            assert_eq!(error.to_string().lines().count(), 1);
         }
     }
 }

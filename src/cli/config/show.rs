@@ -109,11 +109,11 @@ fn check_named(args: &ReadArgs, config: Config) -> Result<Status, CliError> {
     let tables = load::tables_of(&args)?;
     for name in named.filters.keys() {
         Filter::compile_with(&format!("@{name}"), &tables, &named, false)
-            .map_err(|error| CliError::Expression(format!("filter: {error}")))?;
+            .map_err(|error| CliError::Typed(format!("filter: {error}")))?;
     }
     for name in named.columns.keys() {
         Paths::compile_with(&format!("@{name}"), &tables, &named, false)
-            .map_err(|error| CliError::Expression(format!("columns: {error}")))?;
+            .map_err(|error| CliError::Typed(format!("columns: {error}")))?;
     }
     Ok(Status::Good)
 }

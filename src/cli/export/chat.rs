@@ -43,8 +43,7 @@ pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    ending.say_summary(&outcome);
-    ending.status(&outcome, collector.filter.as_ref())
+    ending.close(&outcome, collector.filter.as_ref())
 }
 
 /// Prints utterances as they come.

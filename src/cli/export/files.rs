@@ -54,6 +54,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
+    let status = ending.status(&outcome, filter.filter())?;
     if !ending.quiet {
         let FoundFiles { files, incomplete, absent } = found;
         let dir = file_name(&args.output);
@@ -65,7 +66,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
         }
     }
     ending.say_summary(&outcome);
-    ending.status(&outcome, filter.filter())
+    Ok(status)
 }
 
 /// How many files there are.

@@ -56,6 +56,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
+    let status = ending.status(&outcome, packets.filter.as_ref())?;
     if packets.large > 0 && !ending.quiet {
         let large = packets.large;
         say(format_args!(
@@ -69,7 +70,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
         ));
     }
     ending.say_summary(&outcome);
-    ending.status(&outcome, packets.filter.as_ref())
+    Ok(status)
 }
 
 /// Writes a packet for each message that the filter keeps.

@@ -41,6 +41,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
+    let status = ending.status(&outcome, collector.filter.filter())?;
     if !ending.quiet {
         let seen = graph.nodes.values().filter(|node| node.seen).count();
         let (nodes, edges, name) = (graph.nodes.len(), graph.edges.len(), file_name(&args.output));
@@ -50,7 +51,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
         }
     }
     ending.say_summary(&outcome);
-    ending.status(&outcome, collector.filter.filter())
+    Ok(status)
 }
 
 /// Hands records to the graph.
