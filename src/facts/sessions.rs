@@ -17,6 +17,7 @@ use super::session_stream::{TiedBy, TransportStream};
 use super::stream_facts::StreamFacts;
 use super::{Chat, Identity};
 use crate::capture::{Moment, Time};
+use crate::hashing::SeededMap;
 use crate::record::{Body, Counts, Record};
 use crate::session::{EventKind, Learned, Side};
 use crate::table::{Tables, TypeDef};
@@ -61,7 +62,7 @@ impl StreamGroup {
 #[derive(Default)]
 pub struct Sessions {
     ties_only: bool,
-    streams: HashMap<TransportStream, StreamFacts>,
+    streams: SeededMap<TransportStream, StreamFacts>,
     /// The streams of each group, by the group's number, which grows.
     groups: BTreeMap<u64, StreamGroup>,
     next_group: u64,
@@ -70,7 +71,7 @@ pub struct Sessions {
     /// The group that has an identity.
     known: HashMap<IdentityKey, u64>,
     /// Protocols whose clients say who they are, so that their streams can be tied.
-    telling: HashMap<&'static str, bool>,
+    telling: SeededMap<&'static str, bool>,
     chat: Chat,
     seen: u64,
     /// Memory that requests of all streams take that wait for replies, in bytes.
@@ -198,7 +199,7 @@ impl Sessions {
 
     /// Ends the sessions that are idle. Where too many streams are open, also the one that is idle for longest.
     fn end_idle(&mut self, now: Time) {
-        let last = |streams: &HashMap<TransportStream, StreamFacts>, ids: &[TransportStream]| {
+        let last = |streams: &SeededMap<TransportStream, StreamFacts>, ids: &[TransportStream]| {
             ids.iter().filter_map(|id| streams.get(id)).map(|stream| nanos(stream.last.time)).max().unwrap_or(0)
         };
         let mut idle: Vec<(i64, u64)> =

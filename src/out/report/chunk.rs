@@ -1,27 +1,32 @@
 //! The trees and bytes of some hundred rows in the binary form that `data.js` reads.
 //!
 //! All numbers are unsigned LEB128, lowest bits first; signed ones are zigzag-coded. A chunk is: the number of texts, each as
-//! its length in bytes and UTF-8 (text 0 is empty and not written); the number of forms; the number of rows; the rows. A form is
-//! what many nodes have in common (`forms.rs`): name, type, kind, marks, buffer, length in bits, and the bits of what else a
-//! node has. A row is
+//! its length in bytes and UTF-8 (text 0 is empty and not written); the number of forms; the length in bytes of the forms of its nodes, and these
+//! forms in the order of the nodes; the number of rows; the rows. A form is what many nodes have in common (`forms.rs`, which also says how the
+//! forms of the nodes are written): name, type, kind, marks, buffer, length in bits, and the bits of what else a node has. A row is
 //!
 //! - the text of its message's explanation,
 //! - the number of buffers, each: how it was made (0 captured, 1 decompressed, 2 decrypted, 3 expanded, 4 reassembled), its
 //!   length, how many of its bytes follow, and these bytes,
-//! - the number of nodes, each: its form, and where the form says so: how many descendants follow it, the distance of its first
-//!   bit from where it was expected (signed), its length in bits; its value; where the form says so the text of what the value
-//!   means, and the text of what earlier records call it with the record that said so,
+//! - the number of nodes, each as its form says: how many descendants follow it, the distance of its first bit from where it was
+//!   expected (signed), its length in bits, whose three lowest bits are put above the others; its value; the text of what the value means, and the text of what earlier records
+//!   call it with the record that said so,
 //! - the number of problems, each: severity (0 note, 1 warning, 2 error), node, text.
 //!
 //! A node is expected to begin where its parent begins if it is the first child, and otherwise where the node before it ended. Values
-//! are numbers for integers and booleans, nothing for structures, lists, nulls and bytes (the node says where they are), texts
-//! for everything else. Values that `--redact` hides are texts whatever their kind.
+//! are numbers for integers and booleans, unless the bytes at their place say the same, lowest byte first; nothing for structures, lists,
+//! nulls and bytes (the node says where they are); texts for everything else. Values that `--redact` hides are texts whatever their kind.
+
+use std::io::{self, Write};
 
 use super::super::json;
 use super::super::problem::problem_text;
 use super::super::scratch::Scratch;
 use super::super::tree::{Annotations, meaning};
-use super::forms::{LONG, NodeForm, NodeForms, NumberKey, NumberTexts, has};
+use super::forms::{
+    FormCode, LONG, MAX_BUFFER, MessageNodes, NodeForm, NodeForms, ValueCode, captured_bits, has, kind_number,
+};
+use super::made_texts::{DecodedTexts, NumberKey, NumberTexts, TextKey};
 use crate::facts::definition;
 use crate::hashing::SeededMap;
 use crate::leb128::{put, zigzag};
@@ -29,12 +34,12 @@ use crate::proto::Message;
 use crate::table::Tables;
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
-/// Bytes of one buffer that a report holds; of longer ones the rest is counted.
-const MAX_BUFFER: usize = 64 << 10;
 /// Characters of one value that a report holds.
 const MAX_TEXT: usize = 4096;
+/// Lengths in bits are written with their lowest bits at the top, which makes those of whole bytes small.
+const WHOLE_BYTES: u32 = 3;
 /// Nodes of one tree that a report holds.
-const MAX_NODES: u32 = 20_000;
+const MAX_NODES: usize = 20_000;
 
 /// Collects rows until their chunk is taken.
 #[derive(Default)]
@@ -46,6 +51,7 @@ pub(super) struct ChunkBuilder {
     forms: NodeForms,
     form_bytes: Vec<u8>,
     values: NumberTexts,
+    decoded: DecodedTexts,
     /// Where the text is that was written last in this message, and its number in the chunk.
     last_text: (Option<(TextKind, Buffer, u64)>, u32),
     scratch: Scratch,
@@ -75,11 +81,6 @@ impl ChunkBuilder {
         self.rows
     }
 
-    /// How many bytes wait, before compression.
-    pub(super) fn size(&self) -> usize {
-        self.body.len() + self.texts.len() + self.form_bytes.len()
-    }
-
     /// Adds a row that has no tree.
     pub(super) fn event(&mut self) {
         self.rows += 1;
@@ -95,29 +96,44 @@ impl ChunkBuilder {
         let doc = definition(message.name, tables, tree).map_or("", |def| &def.doc);
         self.put_text(doc);
         self.buffers(source);
-        let count = tree.len().min(MAX_NODES);
-        self.put(count.into());
-        let mut expected = 0;
-        for (index, node) in (0..count).zip(tree.nodes()) {
-            let named = names.next() <= index;
-            let called = if named { names.take(index).filter(|_| !self.is_hidden(node)) } else { None };
-            let called = called.filter(|(name, _)| !name.is_empty());
-            let below = node.end.min(count).saturating_sub(index + 1);
-            self.node(source, node, Surroundings { below, expected, called });
-            expected = if below > 0 { node.start } else { node.start.saturating_add(node.bits) };
+        let nodes = tree.nodes().get(..MAX_NODES).unwrap_or(tree.nodes());
+        let nodes = MessageNodes { nodes, tree, captured: message.bytes, tables: address };
+        self.put(nodes.nodes.len() as u64);
+        let mut index = 0;
+        while index < nodes.nodes.len() {
+            index += self.expected_nodes(source, nodes, index, names.next() as usize);
+            if let Some(node) = nodes.nodes.get(index) {
+                let called = if names.next() as usize <= index { names.take(index as u32) } else { None };
+                let called = called.filter(|(name, _)| !name.is_empty() && !self.is_hidden(node));
+                self.unexpected_node(source, nodes, index, called);
+                index += 1;
+            }
         }
         self.problems(source);
     }
 
-    /// Takes the chunk so far; an empty one begins.
-    pub(super) fn take(&mut self) -> Vec<u8> {
-        let mut all = Vec::with_capacity(self.size() + 16);
-        put(&mut all, self.known.len() as u64);
-        all.extend_from_slice(&self.texts);
-        put(&mut all, self.forms.len());
-        all.extend_from_slice(&self.form_bytes);
-        put(&mut all, self.rows);
-        all.extend_from_slice(&self.body);
+    /// Writes the chunk so far; an empty one begins.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub(super) fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let mut numbers = Vec::new();
+        put(&mut numbers, self.known.len() as u64);
+        out.write_all(&numbers)?;
+        out.write_all(&self.texts)?;
+        numbers.clear();
+        put(&mut numbers, self.forms.len());
+        out.write_all(&numbers)?;
+        out.write_all(&self.form_bytes)?;
+        numbers.clear();
+        let codes = self.forms.end();
+        put(&mut numbers, codes.len() as u64);
+        out.write_all(&numbers)?;
+        out.write_all(codes)?;
+        numbers.clear();
+        put(&mut numbers, self.rows);
+        out.write_all(&numbers)?;
+        out.write_all(&self.body)?;
         self.rows = 0;
         self.body.clear();
         self.texts.clear();
@@ -125,7 +141,8 @@ impl ChunkBuilder {
         self.known.clear();
         self.forms.clear();
         self.values.clear();
-        all
+        self.decoded.clear();
+        Ok(())
     }
 
     fn buffers(&mut self, source: ReportSource<'_>) {
@@ -143,7 +160,7 @@ impl ChunkBuilder {
                 Some(BufferOrigin::Reassembled) => 4,
             };
             let all = source.tree.bytes(buffer, source.captured);
-            let kept = all.get(..all.len().min(MAX_BUFFER)).unwrap_or(all);
+            let kept = all.get(..MAX_BUFFER).unwrap_or(all);
             self.body.push(kind);
             self.put(all.len() as u64);
             self.put(kept.len() as u64);
@@ -158,45 +175,111 @@ impl ChunkBuilder {
         }
     }
 
-    fn node(&mut self, source: ReportSource<'_>, node: &Node, around: Surroundings<'_>) {
-        let kind = kind_number(node.kind);
-        let hidden = self.is_hidden(node);
-        let meaning = if is_among(kind, INTEGERS) && !hidden { self.meaning(source, node) } else { 0 };
-        let name = match node.name.0 < Sym::DYNAMIC {
-            true => None,
-            false => source.tree.dynamic(node.name).map(|name| self.number_of(name.raw())),
-        };
-        let has = around.has(node, kind, meaning) | if hidden { has::HIDDEN } else { 0 };
-        let form = NodeForm::new(source.address, name.unwrap_or(node.name.0), name.is_some(), node, kind, has);
-        let (number, is_new) = self.forms.number(form);
-        if is_new {
-            self.put_form(source, node, name, form);
+    /// Adds the nodes from `from` on that have the forms that are expected, but none from `until` on. Returns how many these were.
+    fn expected_nodes(
+        &mut self,
+        source: ReportSource<'_>,
+        nodes: MessageNodes<'_>,
+        from: usize,
+        until: usize,
+    ) -> usize {
+        let mut done = 0;
+        // At the end of the forms so far a run continues with those that it added itself.
+        loop {
+            let run = self.forms.expected(nodes, from + done, until.min(nodes.nodes.len()));
+            for (ahead, index) in (from + done..from + done + run).enumerate() {
+                if let (Some(code), Some(node)) = (self.forms.ahead(ahead), nodes.nodes.get(index)) {
+                    self.node(source, nodes, index, node, code);
+                }
+            }
+            if run == 0 {
+                return done;
+            }
+            self.forms.advance(run);
+            done += run;
         }
-        self.put(number.into());
-        if has & has::DESCENDANTS != 0 {
-            self.put(around.below.into());
-        }
-        if has & has::PLACE != 0 {
-            self.put(zigzag(i64::from(node.start) - i64::from(around.expected)));
-        }
-        if has & has::LENGTH != 0 {
-            self.put(node.bits.into());
-        }
-        match hidden {
-            true => self.put_text(&format!("<redacted, {} bytes>", node.bits.div_ceil(8))),
-            false => self.value(source, node, kind),
-        }
-        if meaning != 0 {
-            self.put(meaning.into());
-        }
-        if let Some((name, record)) = around.called {
+    }
+
+    /// Adds a node that has another form than the expected one. Earlier records call it `called`.
+    fn unexpected_node(
+        &mut self,
+        source: ReportSource<'_>,
+        nodes: MessageNodes<'_>,
+        index: usize,
+        called: Option<(&str, u64)>,
+    ) {
+        let Some(node) = nodes.nodes.get(index) else { return };
+        let code = self.unexpected_form(source, nodes, index, node, called.is_some());
+        self.node(source, nodes, index, node, code);
+        if let Some((name, record)) = called {
             self.put_text(name);
             self.put(record);
         }
     }
 
+    /// Adds what is to be said of a node beyond its form.
+    #[inline(always)]
+    fn node(&mut self, source: ReportSource<'_>, nodes: MessageNodes<'_>, index: usize, node: &Node, code: FormCode) {
+        let FormCode { has, value } = code;
+        if has & has::DESCENDANTS != 0 {
+            self.put(nodes.below(index, node) as u64);
+        }
+        if has & has::PLACE != 0 {
+            self.put_distance(node, nodes.expected_start(index));
+        }
+        if has & has::LENGTH != 0 {
+            self.put(node.bits.rotate_right(WHOLE_BYTES).into());
+        }
+        match value {
+            ValueCode::Nothing => {}
+            ValueCode::Unsigned => self.put(node.value),
+            ValueCode::Signed => self.put(zigzag(node.value as i64)),
+            ValueCode::Hidden => self.put_hidden(node),
+            ValueCode::Text => self.put_captured(source, node),
+            ValueCode::Json => self.put_other(source, node),
+        }
+        if has & has::MEANING != 0 {
+            let meaning = self.meaning(source, node);
+            self.put(meaning.into());
+        }
+    }
+
     #[inline(never)]
-    fn put_form(&mut self, source: ReportSource<'_>, node: &Node, name: Option<u32>, form: NodeForm) {
+    fn put_distance(&mut self, node: &Node, expected: u32) {
+        self.put(zigzag(i64::from(node.start) - i64::from(expected)));
+    }
+
+    #[inline(never)]
+    fn put_hidden(&mut self, node: &Node) {
+        self.put_text(&format!("<redacted, {} bytes>", node.bits.div_ceil(8)));
+    }
+
+    /// The form of a node that has another one than the expected one. A new form is added.
+    #[inline(never)]
+    fn unexpected_form(
+        &mut self,
+        source: ReportSource<'_>,
+        nodes: MessageNodes<'_>,
+        index: usize,
+        node: &Node,
+        is_named: bool,
+    ) -> FormCode {
+        let name = match node.name.0 < Sym::DYNAMIC {
+            true => None,
+            false => source.tree.dynamic(node.name).map(|name| self.number_of(name.raw())),
+        };
+        let captured = if self.redact { None } else { captured_bits(nodes, node) };
+        let kind = kind_number(node.kind);
+        let flag = |set: bool, bit: u8| u8::from(set) * bit;
+        let has = flag(nodes.below(index, node) > 0, has::DESCENDANTS)
+            | flag(node.start != nodes.expected_start(index), has::PLACE)
+            | flag(OF_ANY_LENGTH >> (kind & 31) & 1 != 0 || node.bits >= LONG, has::LENGTH)
+            | flag(is_named, has::NAME)
+            | flag(captured.is_some(), has::CAPTURED);
+        let form = NodeForm::new(source.address, name.unwrap_or(node.name.0), name.is_some(), node, kind, has);
+        if let Some(code) = self.forms.known(form) {
+            return code;
+        }
         // Elements of lists have no name: the page counts them.
         let name = match name {
             Some(name) => name,
@@ -204,32 +287,25 @@ impl ChunkBuilder {
             None => self.number_of(source.tables.name(node.name)),
         };
         let ty = self.number_of(source.tables.type_def(node.ty).map_or("", |def| &def.text));
-        for number in [name.into(), ty.into()].into_iter().chain(form.numbers()) {
+        let value = match captured {
+            _ if self.is_hidden(node) => ValueCode::Hidden,
+            Some(_) => ValueCode::Nothing,
+            None => value_code(node.kind),
+        };
+        let has = has
+            | flag(value == ValueCode::Hidden, has::HIDDEN)
+            | flag(value != ValueCode::Hidden && has_meaning(source.tables, node), has::MEANING);
+        for number in [name.into(), ty.into()].into_iter().chain(form.numbers()).chain([has.into()]) {
             put(&mut self.form_bytes, number);
         }
-    }
-
-    #[inline(always)]
-    fn value(&mut self, source: ReportSource<'_>, node: &Node, kind: u8) {
-        if is_among(kind, UNSIGNED) {
-            self.put(node.value);
-        } else if is_among(kind, SIGNED) {
-            self.put(zigzag(node.value as i64));
-        } else if !is_among(kind, WITHOUT_VALUE) {
-            match node.kind {
-                Kind::Text(kind) => self.put_captured(source, node, kind),
-                _ => self.put_other(source, node),
-            }
-        }
+        let code = FormCode { has, value };
+        self.forms.add(form, node, code, captured);
+        code
     }
 
     /// The number of the text that says what an integer's value means; 0 for none.
     #[inline(always)]
     fn meaning(&mut self, source: ReportSource<'_>, node: &Node) -> u32 {
-        let op = source.tables.type_op(node.ty);
-        if op.symbols.is_none() && !op.shown {
-            return 0;
-        }
         let key = NumberKey::of(source.address, node);
         self.values.get(key).unwrap_or_else(|| self.new_meaning(source, node, key))
     }
@@ -245,23 +321,48 @@ impl ChunkBuilder {
         number
     }
 
-    fn put_captured(&mut self, source: ReportSource<'_>, node: &Node, kind: TextKind) {
+    #[inline(never)]
+    fn put_captured(&mut self, source: ReportSource<'_>, node: &Node) {
+        let Kind::Text(kind) = node.kind else { return self.put(0) };
         // A text with a count has the text itself among its spans.
         let place = Some((kind, node.buffer, node.value));
         if self.last_text.0 == place {
             return self.put(self.last_text.1.into());
         }
+        let number = match kind {
+            TextKind::Owned => self.cut_text(|text| text.push_str(source.tree.owned(node.value).raw())),
+            _ => {
+                let (start, length) = node.content();
+                // No encoding takes more than four bytes a character.
+                let length = length.min(MAX_TEXT * 4);
+                let all = source.tree.bytes(node.buffer, source.captured);
+                self.decoded_text(kind, all.get(start..start.saturating_add(length)).unwrap_or_default())
+            }
+        };
+        self.last_text = (place, number);
+        self.put(number.into());
+    }
+
+    fn decoded_text(&mut self, kind: TextKind, bytes: &[u8]) -> u32 {
+        let key = TextKey::of(kind, bytes);
+        if let Some(number) = key.and_then(|key| self.decoded.get(key)) {
+            return number;
+        }
+        let number = self.cut_text(|text| {
+            decode_text(kind, bytes, text);
+        });
+        if let Some(key) = key {
+            self.decoded.keep(key, number);
+        }
+        number
+    }
+
+    /// The number of a text, of which a report holds [`MAX_TEXT`] characters.
+    #[inline(never)]
+    fn cut_text(&mut self, write: impl FnOnce(&mut String)) -> u32 {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
-        if kind == TextKind::Owned {
-            text.push_str(source.tree.owned(node.value).raw());
-        } else {
-            let (start, length) = node.content();
-            // No encoding takes more than four bytes a character.
-            let length = length.min(MAX_TEXT * 4);
-            let all = source.tree.bytes(node.buffer, source.captured);
-            decode_text(kind, all.get(start..start.saturating_add(length)).unwrap_or_default(), &mut text);
-        }
+        write(&mut text);
         if text.len() > MAX_TEXT
             && let Some((end, _)) = text.char_indices().nth(MAX_TEXT)
         {
@@ -269,11 +370,11 @@ impl ChunkBuilder {
             text.push('…');
         }
         let number = self.number_of(&text);
-        self.last_text = (place, number);
-        self.put(number.into());
         self.text = text;
+        number
     }
 
+    #[inline(never)]
     fn put_other(&mut self, source: ReportSource<'_>, node: &Node) {
         // Of floats the number says all; of other kinds the bytes do.
         let key = matches!(node.kind, Kind::F32 | Kind::F64).then(|| NumberKey::of(source.address, node));
@@ -308,7 +409,16 @@ impl ChunkBuilder {
         self.redact && node.has(mark::SECRET)
     }
 
+    #[inline(always)]
     fn put(&mut self, number: u64) {
+        match number {
+            0..0x80 => self.body.push(number as u8),
+            _ => self.put_long(number),
+        }
+    }
+
+    #[inline(never)]
+    fn put_long(&mut self, number: u64) {
         put(&mut self.body, number);
     }
 
@@ -333,62 +443,27 @@ impl ChunkBuilder {
     }
 }
 
-/// What a node's neighbours and earlier records say about it.
-#[derive(Clone, Copy)]
-struct Surroundings<'a> {
-    /// How many nodes follow that are within it.
-    below: u32,
-    /// The bit at which it would begin if nothing lay between it and the node before.
-    expected: u32,
-    /// What earlier records call it, and the record that said so.
-    called: Option<(&'a str, u64)>,
-}
-
-impl Surroundings<'_> {
-    /// Bits of [`has`] for a node that is not hidden.
-    #[inline(always)]
-    fn has(self, node: &Node, kind: u8, meaning: u32) -> u8 {
-        let flag = |set: bool, bit: u8| u8::from(set) * bit;
-        flag(self.below > 0, has::DESCENDANTS)
-            | flag(node.start != self.expected, has::PLACE)
-            | flag(is_among(kind, OF_ANY_LENGTH) || node.bits >= LONG, has::LENGTH)
-            | flag(meaning != 0, has::MEANING)
-            | flag(self.called.is_some(), has::NAME)
-    }
-}
-
-/// Sets of kinds, as bits by their numbers.
-const INTEGERS: u32 = 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6;
-const UNSIGNED: u32 = 1 << 3 | 1 << 5 | 1 << 9;
-const SIGNED: u32 = 1 << 4 | 1 << 6;
-const WITHOUT_VALUE: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 16;
+/// Kinds whose nodes have different lengths though their type is the same, as bits by their numbers.
 const OF_ANY_LENGTH: u32 = 1 | 1 << 1 | 1 << 13 | 1 << 14 | 1 << 16;
 
-/// Whether a set has the kind with a number.
-#[inline(always)]
-fn is_among(kind: u8, set: u32) -> bool {
-    set >> (kind & 31) & 1 != 0
+/// How values of a kind are written.
+fn value_code(kind: Kind) -> ValueCode {
+    match kind {
+        Kind::Struct | Kind::List | Kind::Null | Kind::Bytes | Kind::Undecoded => ValueCode::Nothing,
+        Kind::Unsigned | Kind::Unsigned64 | Kind::Bool => ValueCode::Unsigned,
+        Kind::Signed | Kind::Signed64 => ValueCode::Signed,
+        Kind::Text(_) => ValueCode::Text,
+        Kind::F32 | Kind::F64 | Kind::Uuid | Kind::UuidBe | Kind::Ipv4 | Kind::Number => ValueCode::Json,
+    }
 }
 
-/// A kind's number, as `data.js` knows it.
-fn kind_number(kind: Kind) -> u8 {
-    match kind {
-        Kind::Struct => 0,
-        Kind::List => 1,
-        Kind::Null => 2,
-        Kind::Unsigned => 3,
-        Kind::Signed => 4,
-        Kind::Unsigned64 => 5,
-        Kind::Signed64 => 6,
-        Kind::F32 => 7,
-        Kind::F64 => 8,
-        Kind::Bool => 9,
-        Kind::Uuid => 10,
-        Kind::UuidBe => 11,
-        Kind::Ipv4 => 12,
-        Kind::Text(_) => 13,
-        Kind::Bytes => 14,
-        Kind::Number => 15,
-        Kind::Undecoded => 16,
-    }
+/// Whether values of a kind are integers, or booleans of a byte.
+fn is_integer(kind: Kind) -> bool {
+    matches!(value_code(kind), ValueCode::Unsigned | ValueCode::Signed)
+}
+
+/// Whether the page says what an integer's value means.
+fn has_meaning(tables: &Tables, node: &Node) -> bool {
+    let op = tables.type_op(node.ty);
+    is_integer(node.kind) && node.kind != Kind::Bool && (op.symbols.is_some() || op.shown)
 }

@@ -34,8 +34,10 @@ const KIND = {
   undecoded: 16,
 };
 const MARK = { span: 1, secret: 2, opaque: 4, guess: 8 };
-/** What follows a form's number where a node is written. */
-const HAS = { descendants: 1, place: 2, length: 4, meaning: 8, name: 16, hidden: 32 };
+/** What is written of each node of a form. */
+const HAS = { descendants: 1, place: 2, length: 4, meaning: 8, name: 16, hidden: 32, captured: 64 };
+/** How many of a chunk's nodes tell which forms are expected. */
+const MAX_MODEL = 1 << 20;
 const MADE = ['captured', 'decompressed', 'decrypted', 'expanded', 'reassembled'];
 /** In the column `network`: the capture does not show it; the row is no reply, or not the last one to its request. */
 const NETWORK = { unknown: -1, notLast: -2 };
@@ -96,7 +98,42 @@ class ChunkReader {
   }
 }
 
-/** Reads one row's tree. @param {ChunkReader} from @param {string[]} strings @param {Form[]} forms @returns {Detail} */
+/** The forms of a chunk's nodes: how many have the form that is expected, the form of the next one, and so on. Behind it the forms are expected that followed when it came unexpectedly the last time. */
+class FormReader {
+  /** @param {ChunkReader} from @param {Form[]} forms */
+  constructor(from, forms) {
+    this.from = from;
+    this.forms = forms;
+    /** @type {number[]} The forms of the first nodes. */
+    this.nodes = [];
+    /** The next node is expected to have the form of this one. */
+    this.model = 0;
+    /** The node behind the last one that unexpectedly had a form. */
+    this.behind = new Uint32Array(forms.length);
+    this.run = from.number();
+  }
+  form() {
+    let form;
+    if (this.run > 0) {
+      this.run--;
+      form = this.nodes[this.model++];
+      this.add(form);
+    } else {
+      form = this.from.number();
+      this.add(form);
+      this.model = this.behind[form];
+      this.behind[form] = this.nodes.length;
+      this.run = this.from.number();
+    }
+    return this.forms[form];
+  }
+  /** @param {number} form */
+  add(form) {
+    if (this.nodes.length < MAX_MODEL) this.nodes.push(form);
+  }
+}
+
+/** Reads one row's tree. @param {ChunkReader} from @param {string[]} strings @param {FormReader} forms @returns {Detail} */
 function readDetail(from, strings, forms) {
   const doc = strings[from.number()];
   const buffers = [];
@@ -112,13 +149,16 @@ function readDetail(from, strings, forms) {
   const places = [];
   let expected = 0;
   for (let index = 0, count = from.number(); index < count; index++) {
-    const { type, kind, marks, buffer, bits: length, has, name: named } = forms[from.number()];
+    const { type, kind, marks, buffer, bits: length, has, name: named } = forms.form();
     let name = named;
     const end = index + 1 + (has & HAS.descendants ? from.number() : 0);
     const start = expected + (has & HAS.place ? unzigzag(from.number()) : 0);
-    const bits = has & HAS.length ? from.number() : length;
+    const bits = has & HAS.length ? unrotate(from.number()) : length;
     expected = end > index + 1 ? start : start + bits;
-    const value = readValue(has & HAS.hidden ? KIND.number : kind, from, strings);
+    const value =
+      has & HAS.captured
+        ? capturedValue(kind, buffers[buffer].bytes, start, bits)
+        : readValue(has & HAS.hidden ? KIND.number : kind, from, strings);
     const note = has & HAS.meaning ? strings[from.number()] : '';
     const called = has & HAS.name ? strings[from.number()] : '';
     const by = called ? from.number() : 0;
@@ -154,9 +194,28 @@ function readDetail(from, strings, forms) {
   return { nodes, buffers, problems, doc };
 }
 
+/** A length in bits whose three lowest bits were put above the others. @param {number} written */
+function unrotate(written) {
+  return ((written << 3) | (written >>> 29)) >>> 0;
+}
+
 /** The signed number that zigzag coding made `coded` of. @param {number} coded */
 function unzigzag(coded) {
   return coded % 2 ? -(coded + 1) / 2 : coded / 2;
+}
+
+/** The integer at a place in captured bytes, lowest byte first. @param {number} kind @param {Uint8Array} bytes @param {number} start @param {number} bits @returns {number | bigint} */
+function capturedValue(kind, bytes, start, bits) {
+  const first = start / 8;
+  if (bits <= 32) {
+    let value = 0;
+    for (let at = first + bits / 8 - 1; at >= first; at--) value = value * 256 + (bytes[at] || 0);
+    return kind === KIND.signed && value >= 2 ** (bits - 1) ? value - 2 ** bits : value;
+  }
+  let value = 0n;
+  for (let at = first + bits / 8 - 1; at >= first; at--) value = (value << 8n) | BigInt(bytes[at] || 0);
+  if (kind === KIND.signed64) value = BigInt.asIntN(bits, value);
+  return BigInt.asIntN(54, value) === value ? Number(value) : value;
 }
 
 /** @param {number} kind @param {ChunkReader} from @param {string[]} strings @returns {string | number | bigint} */
@@ -199,7 +258,7 @@ class Capture {
     this.columns = columns;
     this.info = info;
     this.rows = meta.rows;
-    /** @type {Map<number, Promise<Detail[]>>} The chunks opened last, at most eight. */
+    /** @type {Map<number, Promise<Detail[]>>} The chunks opened last, at most four. */
     this.chunks = new Map();
     /** @type {Map<number, number>} Rows by record number. */
     this.rowOf = new Map();
@@ -256,7 +315,7 @@ class Capture {
     if (chunk) this.chunks.delete(number);
     else chunk = openBlock('data-chunk-' + number).then(readChunk);
     this.chunks.set(number, chunk);
-    if (this.chunks.size > 8) this.chunks.delete(this.chunks.keys().next().value ?? 0);
+    if (this.chunks.size > 4) this.chunks.delete(this.chunks.keys().next().value ?? 0);
     return (await chunk)[row % this.meta.chunk];
   }
 }
@@ -273,8 +332,9 @@ function readChunk(bytes) {
     const [kind, marks, buffer] = [from.number(), from.number(), from.number()];
     forms.push({ name, type, kind, marks, buffer, bits: from.number(), has: from.number() });
   }
+  const ofNodes = new FormReader(new ChunkReader(from.take(from.number())), forms);
   const details = [];
-  for (let count = from.number(); count > 0; count--) details.push(readDetail(from, strings, forms));
+  for (let count = from.number(); count > 0; count--) details.push(readDetail(from, strings, ofNodes));
   return details;
 }
 

@@ -10,6 +10,7 @@
 mod chunk;
 mod columns;
 mod forms;
+mod made_texts;
 mod vault;
 
 use std::io::{self, Write};
@@ -32,7 +33,7 @@ use chunk::ChunkBuilder;
 use columns::{ReportColumns, flag};
 
 /// Rows in a chunk: opening a record means opening one chunk.
-const CHUNK_ROWS: u64 = 512;
+const CHUNK_ROWS: u64 = 1024;
 
 /// Bytes of lines that are compressed together.
 const LINES: usize = 16 << 10;
@@ -248,7 +249,7 @@ impl<W: Write> ReportWriter<W> {
     }
 
     fn write_chunk(&mut self) -> io::Result<()> {
-        self.encoder.write_all(&self.chunk.take())?;
+        self.chunk.write(&mut self.encoder)?;
         let block = self.encoder.reset(Vec::new())?;
         write_block(&mut self.out, &format!("data-chunk-{}", self.chunks), &block)?;
         self.chunks += 1;

@@ -22,8 +22,9 @@ pub use positions::{Positions, ValueRead, ValueTypes};
 pub use protocol::{Offer, ProtocolDef, Rule};
 pub(in crate::table) use runs::{FixedRun, RunValue};
 pub use steps::*;
+pub(crate) use type_op::Bits;
 pub use type_op::TypeOp;
-pub(in crate::table) use type_op::{Bits, TypeOpKind};
+pub(in crate::table) use type_op::TypeOpKind;
 pub use types::*;
 
 pub use super::text::{Condition, RuleSide, ServiceFrame};

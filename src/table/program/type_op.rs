@@ -40,8 +40,7 @@ impl Scalar {
 
     /// Which bits of eight bytes are the number.
     pub(crate) fn bits(self) -> Bits {
-        let mask = u64::MAX >> (64 - u32::from(self.size.clamp(1, 8)) * 8);
-        Bits { mask, sign: if self.signed { mask & !(mask >> 1) } else { 0 } }
+        Bits::of(self.size, self.signed)
     }
 
     /// The number in the lowest of eight bytes.
@@ -62,6 +61,12 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
+    /// A number of `size` bytes, 1 to 8.
+    pub(crate) fn of(size: u8, signed: bool) -> Bits {
+        let mask = u64::MAX >> (64 - u32::from(size.clamp(1, 8)) * 8);
+        Bits { mask, sign: if signed { mask & !(mask >> 1) } else { 0 } }
+    }
+
     /// No number: 0 whatever the bytes are.
     pub(crate) const NONE: Bits = Bits { mask: 0, sign: 0 };
 
