@@ -109,7 +109,7 @@ impl TextKey {
         for (word, bytes) in words.iter_mut().zip(all.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);
         }
-        Some(TextKey { shape: bytes.len() as u64 + 1 | (kind as u64) << 8, words })
+        Some(TextKey { shape: (bytes.len() as u64 + 1) | ((kind as u64) << 8), words })
     }
 
     fn place(self) -> usize {
