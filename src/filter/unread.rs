@@ -14,10 +14,37 @@ use super::value::RecordScope;
 use super::{BooleanExpr, Check, CompareOp, Filter, SetItem};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
-use crate::table::Tables;
+use crate::table::{MessageDef, Refusal, Tables};
+use crate::tree::Outline;
 
-/// Keys of a record that are known before a message has a tree.
-const KNOWN: [&str; 8] = ["transport", "stream", "src", "dst", "from", "protocol", "service", "message"];
+/// Keys of a record that are known before a message has a tree. A message that may be a reply always gets a tree, so without one it has no keys of a
+/// reply; and no message has the keys of events.
+const KNOWN: [&str; 21] = [
+    "transport",
+    "stream",
+    "src",
+    "dst",
+    "from",
+    "protocol",
+    "service",
+    "message",
+    "reply_to",
+    "elapsed_ms",
+    "network_ms",
+    "event",
+    "passed_over",
+    "request",
+    "waited_ms",
+    "text",
+    "end",
+    "key_file",
+    "limit",
+    "bytes",
+    "bytes_cut",
+];
+
+/// Keys that most messages certainly do not have, which is known before they have a tree.
+const SELDOM: [&str; 3] = ["expects_reply", "refused", "problems"];
 
 /// A message that an outline does not decide is read twice. A counter grows by 2 for each such message, and shrinks by 1 for each decided one. When it
 /// reaches `TOO_MANY`, no outlines are asked about for `WITHOUT` records.
@@ -127,25 +154,52 @@ impl Filter {
     }
 
     fn unread(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool> {
-        let Outlined { message, tables, outline, .. } = &record.body;
+        let Outlined { message, id, tables, outline } = &record.body;
         let Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, .. } = *record;
         let body = Body::Message { message, tables, tree: &self.no_tree };
         let record = Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body };
         let scope = RecordScope::new(&record, Annotations::default(), &self.protocols, self.redact);
-        // What lies in compressed bytes cannot be searched for.
-        let searchable = outline.is_captured() && !self.redact;
-        self.condition.unread(&scope, searchable)
+        let unread = UnreadMessage {
+            scope: &scope,
+            outline,
+            def: tables.message(*id),
+            // What lies in compressed bytes cannot be searched for.
+            searchable: outline.is_captured() && !self.redact,
+        };
+        self.condition.unread(&unread)
+    }
+}
+
+/// A message that has no tree.
+struct UnreadMessage<'s, 'a> {
+    /// The record, with an empty tree.
+    scope: &'s RecordScope<'a>,
+    outline: &'s Outline,
+    def: Option<&'s MessageDef>,
+    /// Whether texts can be searched for in its bytes.
+    searchable: bool,
+}
+
+impl UnreadMessage<'_, '_> {
+    /// Whether the values at a path are known: all of them, or that there are none.
+    fn knows(&self, path: &Path) -> bool {
+        is_known(path)
+            || match first_key(path) {
+                Some("expects_reply") => self.def.is_some_and(|def| !def.expects_reply),
+                Some("refused") => self.def.is_some_and(|def| def.refusal == Refusal::Never),
+                Some("problems") => self.outline.problems().is_empty(),
+                _ => false,
+            }
     }
 }
 
 impl BooleanExpr {
-    /// Whether it holds, if that is known without fields; else `None`. `searchable`: texts can be searched for in the message's
-    /// bytes.
-    fn unread(&self, scope: &RecordScope<'_>, searchable: bool) -> Option<bool> {
+    /// Whether it holds, if that is known without fields; else `None`.
+    fn unread(&self, message: &UnreadMessage<'_, '_>) -> Option<bool> {
         let among = |list: &[BooleanExpr], decides: bool| {
             let mut all = Some(!decides);
             for part in list {
-                match part.unread(scope, searchable) {
+                match part.unread(message) {
                     Some(holds) if holds == decides => return Some(decides),
                     Some(_) => {}
                     None => all = None,
@@ -156,13 +210,14 @@ impl BooleanExpr {
         match self {
             BooleanExpr::And(list) => among(list, false),
             BooleanExpr::Or(list) => among(list, true),
-            BooleanExpr::Not(condition) => condition.unread(scope, searchable).map(|holds| !holds),
-            BooleanExpr::Test(path, check, _) if is_known(path) => {
+            BooleanExpr::Not(condition) => condition.unread(message).map(|holds| !holds),
+            BooleanExpr::Test(path, check, _) if message.knows(path) => {
+                let scope = message.scope;
                 Some(scope.any(path, &mut |value| check.holds(scope, value)))
             }
             BooleanExpr::Test(.., sought) => {
-                let view = scope.message.filter(|_| searchable)?;
-                sought.as_ref()?.fails(scope.protocol, view.tables, view.bytes).then_some(false)
+                let view = message.scope.message.filter(|_| message.searchable)?;
+                sought.as_ref()?.fails(message.scope.protocol, view.tables, view.bytes).then_some(false)
             }
         }
     }
@@ -173,7 +228,10 @@ impl BooleanExpr {
             BooleanExpr::And(list) => list.iter().any(|part| part.may_fail_unread(redact)),
             BooleanExpr::Or(list) => list.iter().all(|part| part.may_fail_unread(redact)),
             BooleanExpr::Not(condition) => condition.is_known(),
-            BooleanExpr::Test(path, _, sought) => is_known(path) || sought.is_some() && !redact,
+            BooleanExpr::Test(path, _, sought) => {
+                let seldom = first_key(path).is_some_and(|key| SELDOM.contains(&key));
+                is_known(path) || seldom || sought.is_some() && !redact
+            }
         }
     }
 
@@ -185,5 +243,13 @@ impl BooleanExpr {
 
 /// Whether a path leads to nothing but what is known without fields.
 fn is_known(path: &Path) -> bool {
-    matches!(path.steps.as_slice(), [PathStep::Key(key)] if key.record.is_some_and(|key| KNOWN.contains(&key.name)))
+    first_key(path).is_some_and(|key| KNOWN.contains(&key))
+}
+
+/// The key of the record that a path begins with.
+fn first_key(path: &Path) -> Option<&'static str> {
+    match path.steps.first()? {
+        PathStep::Key(key) => key.record.map(|key| key.name),
+        _ => None,
+    }
 }

@@ -12,7 +12,7 @@ use moulsniff::table::{Evaluator, Outcome};
 use moulsniff::tree::{Kind, Outline, TextKind, Tree, decode_text};
 
 /// Each with how many messages it is expected to drop by their outlines, at least; none of those that name no text.
-const FILTERS: [(&str, usize); 14] = [
+const FILTERS: [(&str, usize); 21] = [
     ("*.object_name == \"Nobody\"", 200),
     ("*.object_name contains \"LinkIn\"", 200),
     ("*.object_name in {\"Nobody\", \"a\"}", 50),
@@ -27,6 +27,13 @@ const FILTERS: [(&str, usize); 14] = [
     ("*.clone_player_id == 0", 0),
     ("*.object_name matches \"Link\"", 0),
     ("*.object_name contains \"\"", 0),
+    ("refused", 200),
+    ("not refused", 0),
+    ("refused.name == kNetSuccess or refused.value == 5", 200),
+    ("expects_reply", 200),
+    ("problems[*].severity == error", 200),
+    ("elapsed_ms > 5 or reply_to == 3", 200),
+    ("event == gap or bytes.lost > 0", 200),
 ];
 
 struct Bench {
