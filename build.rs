@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use table::TableSource;
+use table::{TableSource, WithLine};
 
 fn main() -> ExitCode {
     match pack_all() {
@@ -46,7 +46,7 @@ fn pack_all() -> Result<(), Box<dyn Error>> {
     let mut list = String::from("[\n");
     for folder in folders(Path::new("src/proto"))? {
         let sources = sources(&folder)?;
-        let packed = table::pack(&sources).map_err(|error| error.to_string())?;
+        let packed = table::pack(&sources).map_err(|error| WithLine(&error).to_string())?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         fs::write(out.join(format!("{name}.packed")), packed)?;
         writeln!(list, "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.packed\")).as_slice()),")?;

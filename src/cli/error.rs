@@ -26,6 +26,9 @@ pub enum Status {
     Interrupted = 130,
 }
 
+/// Files that one error tells of.
+const MOST_TOLD: usize = 8;
+
 /// An error of the command line.
 #[derive(Debug)]
 pub enum CliError {
@@ -60,6 +63,16 @@ impl CliError {
             CliError::Typed(_) => CliError::Typed(text(&self)),
             other => other,
         }
+    }
+
+    /// One error, and one line, of what is wrong with several files.
+    pub(super) fn several(mut texts: Vec<String>) -> CliError {
+        let more = texts.len().saturating_sub(MOST_TOLD);
+        texts.truncate(MOST_TOLD);
+        if more > 0 {
+            texts.push(format!("and {more} more"));
+        }
+        CliError::Unreadable(texts.join("; "))
     }
 
     /// Its exit status.
@@ -108,6 +121,7 @@ impl From<RunError> for CliError {
             RunError::Capture(error) => error.into(),
             RunError::Live(error) => error.into(),
             RunError::File(name, error) => CliError::File(name, error),
+            several @ RunError::Several(..) => CliError::Unreadable(several.to_string()),
         }
     }
 }

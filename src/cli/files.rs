@@ -80,8 +80,12 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
 /// Begins a file that is written (see [`OutputFile`]). From here on a signal leaves no unfinished file.
 ///
 /// # Errors
-/// It is an input, or cannot be made.
+/// It is an input, or `-`, or cannot be made.
 pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<OutputFile, CliError> {
+    if path.as_os_str() == "-" {
+        let text = "-: expected the name of a file; /dev/stdout is standard output, and ./- a file of this name";
+        return Err(CliError::Typed(text.into()));
+    }
     run::watch_signals();
     let created = if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
         // Opening a named pipe for writing waits for its reader.

@@ -37,26 +37,21 @@ fn with_secrets() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn S
 }
 
 fn check(paths: &[PathBuf], json: bool) -> Result<Status, CliError> {
-    let mut status = Status::Good;
+    let mut wrong: Vec<String> = Vec::new();
     let mut out = std::io::stdout().lock();
     for path in paths {
         let checked = check_path(path, &mut |file, report| {
-            if report.problem.is_some() {
-                status = Status::Unreadable;
-            }
+            wrong.extend(report.problem.as_deref().map(|problem| format!("{}: {problem}", files::name(file))));
             let text = if json { format!("{}\n", one_line(&report_json(file, &report))) } else { report.text };
             out.write_all(text.as_bytes()).map_err(CliError::writing)
         });
         match checked {
             Ok(()) => {}
             Err(CliError::BrokenPipe) => return Err(CliError::BrokenPipe),
-            Err(error) => {
-                remark::say(format_args!("moulsniff: {error}"));
-                status = Status::Unreadable;
-            }
+            Err(error) => wrong.push(error.to_string()),
         }
     }
-    Ok(status)
+    if wrong.is_empty() { Ok(Status::Good) } else { Err(CliError::several(wrong)) }
 }
 
 /// Takes a report and the file it is about.

@@ -42,6 +42,9 @@ use crate::run::list_interfaces;
 /// The end of --help in a build without live capture.
 const NOT_LIVE: &str = "\n\nLive capture from an interface (-i, -f, -w, -D) needs a build with `--features live`.";
 
+/// The end of errors about options and commands.
+const MORE_HELP: &str = " (--help tells what can be typed)";
+
 use args::{KeysCommand, TablesCommand};
 
 pub use args::Cli;
@@ -66,9 +69,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
 /// What clap has to print: help and version onto standard output; what was typed wrong as one line.
 fn help_or_mistake(error: &clap::Error) -> Result<Status, CliError> {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // Help goes to standard error if it is printed because of a mistake.
-        let _ = error.print();
-        return Ok(Status::Typed);
+        return Err(CliError::Typed(no_command(&error.render().to_string())));
     }
     if error.use_stderr() {
         return Err(CliError::Typed(one_line(error)));
@@ -77,13 +78,26 @@ fn help_or_mistake(error: &clap::Error) -> Result<Status, CliError> {
     Ok(Status::Good)
 }
 
+/// The name of a group of commands was typed alone. `help` is the help of the group, which clap has for this.
+fn no_command(help: &str) -> String {
+    let usage = help.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or_default();
+    let group: Vec<&str> = usage.split(' ').take_while(|word| !word.starts_with(['[', '<'])).collect();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // A long description goes on in lines that are indented further.
+    let lines = listed.filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
+    let commands: Vec<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
+    // The words of clap where an option was typed as well.
+    let (group, commands) = (group.join(" "), commands.join(", "));
+    format!("'{group}' requires a subcommand but one was not provided [subcommands: {commands}]{MORE_HELP}")
+}
+
 /// A mistake in what was typed, in one line: what is wrong and what may have been meant, without the usage.
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let said = text.split("\n\n").take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
     let parts: Vec<String> = said.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let text = parts.join("; ");
-    format!("{} (--help tells what can be typed)", text.strip_prefix("error: ").unwrap_or(&text))
+    format!("{}{MORE_HELP}", text.strip_prefix("error: ").unwrap_or(&text))
 }
 
 /// The command as clap knows it, for help, man page and completions.

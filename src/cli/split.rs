@@ -32,7 +32,7 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
         let part = hosts(link, data, wire_len).map_or(0, |(from, to)| place(from, to, &servers) % count);
         usize::try_from(part).unwrap_or(0)
     };
-    let mut status = Status::Good;
+    let mut unreadable: Vec<String> = Vec::new();
     for capture in &args.captures {
         if let Err(error) = splitter.add(source(capture), &mut choose) {
             if let CaptureProblem::Write(error) = error.problem() {
@@ -40,14 +40,13 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
                 return Err(CliError::File(file_name(&args.output), error));
             }
             // What was read before the fault is kept, as when decoding.
-            remark::say(format_args!("moulsniff: {error}"));
-            status = Status::Unreadable;
+            unreadable.push(error.to_string());
         }
     }
     let (frames, left_out) = (splitter.frames(), splitter.left_out());
-    if frames == 0 && matches!(status, Status::Unreadable) {
+    if frames == 0 && !unreadable.is_empty() {
         // Nothing was read that older files are to be replaced with.
-        return Ok(status);
+        return Err(CliError::several(unreadable));
     }
     let done = splitter.finish().map_err(|e| CliError::File(file_name(&args.output), e))?;
     let mut used = 0;
@@ -55,6 +54,9 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
         let fail = |e| CliError::File(file_name(name), e);
         file.into_inner().map_err(|e| fail(e.into_error()))?.commit().map_err(fail)?;
         used += usize::from(frames > 0);
+    }
+    if !unreadable.is_empty() {
+        return Err(CliError::several(unreadable));
     }
     if !args.quiet {
         let left_out = match left_out {
@@ -67,7 +69,7 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
             args.into
         ));
     }
-    Ok(status)
+    Ok(Status::Good)
 }
 
 struct PartFile {

@@ -11,7 +11,7 @@ use crate::filter::RecordFilter;
 use crate::out::stats::{FrameSpan, stats_json, stats_text};
 use crate::out::{Body, Counts, Outlined, Record};
 use crate::pipeline::{Output, StreamKey, StreamOver};
-use crate::run::{CaptureRun, RunError};
+use crate::run::CaptureRun;
 
 /// Counts records as they come.
 struct StatsOutput {
@@ -99,7 +99,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let mut counter = StatsOutput { stats: Stats::default(), filter, kept: HashMap::new(), left: limit };
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut counter);
     let mut error = outcome.error.take();
-    if let Some(error) = error.take_if(|error| !matches!(error, RunError::Capture(_))) {
+    if let Some(error) = error.take_if(|error| !error.is_of_captures()) {
         // A file could not be written: what was counted is not the whole.
         return Err(error.into());
     }

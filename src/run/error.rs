@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::capture::{CaptureError, LiveError};
-use crate::captured::Escaped;
+use crate::captured::{Escaped, system_text};
 
 /// An error of a run.
 #[derive(Debug)]
@@ -15,6 +15,19 @@ pub enum RunError {
     Live(LiveError),
     /// A file, by its name, that cannot be read or written.
     File(String, io::Error),
+    /// Several of these, in the order in which they came, and how many more there were.
+    Several(Vec<RunError>, u64),
+}
+
+impl RunError {
+    /// Whether captures that could not be read, or not to their end, are all that went wrong.
+    pub fn is_of_captures(&self) -> bool {
+        match self {
+            RunError::Capture(_) => true,
+            RunError::Live(_) | RunError::File(..) => false,
+            RunError::Several(errors, _) => errors.iter().all(RunError::is_of_captures),
+        }
+    }
 }
 
 impl fmt::Display for RunError {
@@ -22,7 +35,13 @@ impl fmt::Display for RunError {
         match self {
             RunError::Capture(error) => error.fmt(f),
             RunError::Live(error) => error.fmt(f),
-            RunError::File(name, error) => write!(f, "{}: {error}", Escaped(name)),
+            RunError::File(name, error) => write!(f, "{}: {}", Escaped(name), system_text(error)),
+            RunError::Several(errors, more) => {
+                for (number, error) in errors.iter().enumerate() {
+                    write!(f, "{}{error}", if number == 0 { "" } else { "; " })?;
+                }
+                if *more > 0 { write!(f, "; and {more} more") } else { Ok(()) }
+            }
         }
     }
 }

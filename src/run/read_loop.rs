@@ -1,7 +1,5 @@
 //! The loop that takes frames from their source and gives them to the pipeline, until the source or the output ends it.
 
-use crate::remark;
-
 use super::Reading;
 use super::error::RunError;
 use super::frame_source::{FrameSource, is_unfinished};
@@ -11,14 +9,19 @@ use super::progress::Progress;
 use crate::capture::CaptureItem;
 use crate::pipeline::{Output, Pipeline};
 
+/// Errors of one run that are told.
+const MOST_ERRORS: usize = 8;
+
 /// Reads one input, in as many calls of [`run`](ReadLoop::run) as it takes.
 pub(super) struct ReadLoop {
     source: FrameSource,
     interrupt: Interrupt,
     keep: Keep,
     progress: Progress,
-    /// The first error; it counts for the exit status.
-    error: Option<RunError>,
+    /// What went wrong, [`MOST_ERRORS`] at most.
+    errors: Vec<RunError>,
+    /// How much more went wrong.
+    more_errors: u64,
 }
 
 impl ReadLoop {
@@ -33,7 +36,8 @@ impl ReadLoop {
             interrupt: source.interrupt(),
             source,
             keep: Keep::new(reading.keep.as_deref(), &reading.inputs)?,
-            error: None,
+            errors: Vec::new(),
+            more_errors: 0,
         })
     }
 
@@ -82,11 +86,11 @@ impl ReadLoop {
         }
     }
 
-    /// Keeps the first error for the end, and prints further ones at once. Returns `false`: there is no more to read.
+    /// Keeps an error for the end, when one line tells all of them. Returns `false`: there is no more to read.
     fn fail(&mut self, error: RunError) -> bool {
-        match self.error {
-            None => self.error = Some(error),
-            Some(_) => self.progress.say(&format!("moulsniff: {error}")),
+        match self.errors.len() {
+            MOST_ERRORS.. => self.more_errors += 1,
+            _ => self.errors.push(error),
         }
         false
     }
@@ -96,20 +100,17 @@ impl ReadLoop {
         self.interrupt.is_requested() && !self.source.ends_by_signal()
     }
 
-    /// Ends reading, and completes the file that keeps frames. Returns the first error.
+    /// Ends reading, and completes the file that keeps frames. Returns what went wrong.
     pub(super) fn into_error(mut self, quiet: bool) -> Option<RunError> {
         self.progress.end();
-        let ReadLoop { mut source, keep, error, .. } = self;
-        let kept = keep.commit().err();
+        let ReadLoop { mut source, keep, mut errors, more_errors, .. } = self;
+        errors.extend(keep.commit().err());
         if !quiet {
             source.say_dropped();
         }
-        match (error, kept) {
-            (Some(first), Some(second)) => {
-                remark::say(format_args!("moulsniff: {second}"));
-                Some(first)
-            }
-            (first, second) => first.or(second),
+        match errors.len() {
+            0 | 1 => errors.pop(),
+            _ => Some(RunError::Several(errors, more_errors)),
         }
     }
 }

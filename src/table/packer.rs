@@ -8,7 +8,7 @@ mod packed;
 mod program;
 mod text;
 
-pub use error::{TableError, TableSource};
+pub use error::{TableError, TableSource, WithLine};
 pub use text::{Expectation, HeaderRole, PlaceRole, Sender};
 
 /// Compiles the tables of one protocol and packs them. What the protocol's code brings is not known here: a test compiles the same tables with that code.

@@ -49,6 +49,7 @@ mod moul_damage;
 mod moul_forms;
 mod names;
 mod network;
+mod one_line;
 mod oneline;
 mod order;
 mod ouro;

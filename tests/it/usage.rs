@@ -67,10 +67,13 @@ fn a_capture_may_be_given_with_r() {
 }
 
 #[test]
-fn a_group_of_commands_alone_shows_its_help() {
-    let (status, _, said) = run(&["keys"]);
-    assert_eq!(status, Some(2));
-    assert!(said.contains("inject") && said.contains("strip") && said.contains("check"), "{said}");
+fn a_group_of_commands_alone_is_a_mistake_that_lists_them() {
+    mistake(
+        &["keys"],
+        "'moulsniff keys' requires a subcommand but one was not provided [subcommands: check, inject, strip, help] (--help",
+    );
+    mistake(&["tables", "-q"], "[subcommands: list, show, lua, new, check, help] (");
+    mistake(&["export"], "[subcommands: files, vault, chat, messages, help] (");
 }
 
 #[test]
