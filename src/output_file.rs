@@ -163,6 +163,28 @@ impl OutputFile {
         Ok(())
     }
 
+    /// Completes the file where nothing is at its target yet. Of several programs that do so at once, one succeeds.
+    ///
+    /// # Errors
+    /// As for [`commit`](OutputFile::commit); [`AlreadyExists`](io::ErrorKind::AlreadyExists) where there is something by now, which stays as
+    /// it is.
+    pub fn commit_new(mut self) -> io::Result<()> {
+        let written = self.file()?;
+        written.flush()?;
+        written.get_ref().sync_all()?;
+        if let Some((path, _)) = &self.beside {
+            match fs::hard_link(path, &self.target) {
+                // Dropped, the file loses its other name.
+                Ok(()) => return Ok(sync_folder(&self.target)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+                // Some file systems have no hard links.
+                Err(error) if fs::symlink_metadata(&self.target).is_ok() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        self.commit()
+    }
+
     fn file(&mut self) -> io::Result<&mut BufWriter<File>> {
         let file = match self.file.take() {
             Some(file) => file,
@@ -366,6 +388,22 @@ mod tests {
         }
         assert_eq!(fs::read(&input).unwrap(), b"precious");
         assert_eq!(names(&folder), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_new_file_replaces_none() {
+        let folder = folder("new");
+        let target = folder.join("out");
+        let begin = |text: &[u8]| {
+            let mut file = OutputFile::create(&target, Access::Owner, &Inputs::default()).unwrap();
+            file.write_all(text).unwrap();
+            file
+        };
+        let (first, second) = (begin(b"first"), begin(b"second"));
+        second.commit_new().unwrap();
+        assert_eq!(first.commit_new().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&target).unwrap(), b"second");
+        assert_eq!(names(&folder), ["out"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::error::CliError;
 use super::files;
 use crate::captured::file_name;
 use crate::out::Record;
-use crate::output_file::Access;
+use crate::output_file::{Access, Inputs};
 use crate::pipeline::{Output, Setup};
 use crate::pseudonyms::Pseudonyms;
 use crate::run::{CaptureRun, FrameInput, Reading};
@@ -44,7 +44,10 @@ pub(super) fn load(args: &ReadArgs) -> Result<Option<Pseudonyms>, CliError> {
     let fail = |e| CliError::File(file_name(path), e);
     let key = match std::fs::symlink_metadata(path) {
         Ok(_) => read(path)?,
-        Err(error) if error.kind() == ErrorKind::NotFound => make(path, args)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => match make(path)? {
+            Some(key) => key,
+            None => read(path)?,
+        },
         Err(error) => return Err(fail(error)),
     };
     Ok(Some(Pseudonyms::new(&key, args.shift_time)))
@@ -61,14 +64,18 @@ fn read(path: &Path) -> Result<[u8; 16], CliError> {
     })
 }
 
-/// Makes a key, and a file of it that its owner alone may read.
-fn make(path: &Path, args: &ReadArgs) -> Result<[u8; 16], CliError> {
+/// Makes a key, and a file of it that its owner alone may read. Returns none if another program made the file meanwhile.
+fn make(path: &Path) -> Result<Option<[u8; 16]>, CliError> {
     let fail = |error| CliError::File(file_name(path), error);
     let key = random().map_err(fail)?;
-    let mut file = files::create(path, Access::Owner, &args.inputs())?;
+    // It replaces nothing, so it is no matter what the inputs are: another program's key is one of them as soon as it is there.
+    let mut file = files::create(path, Access::Owner, &Inputs::default())?;
     let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-    write!(file, "{ABOUT}{FIRST_LINE}\n{hex}\n").and_then(|()| file.commit()).map_err(fail)?;
-    Ok(key)
+    match write!(file, "{ABOUT}{FIRST_LINE}\n{hex}\n").and_then(|()| file.commit_new()) {
+        Ok(()) => Ok(Some(key)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(fail(error)),
+    }
 }
 
 /// A key that no other user has.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::exported_messages::{KEYS, export, folder, messages, run};
 use serde_json::Value;
@@ -276,6 +277,24 @@ fn no_output_tells_who_somebody_is() {
             }
         }
     }
+}
+
+#[test]
+fn programs_that_make_the_file_at_the_same_time_have_one_key() {
+    let to = folder("pseudonyms-race");
+    for round in 0..4 {
+        let path = to.join(round.to_string());
+        let begin = || {
+            let mut program = crate::common::program();
+            program.args(["captures/moul/kind_gate.pcap", "-q", "--json"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+            program.arg("--pseudonyms").arg(&path).stdout(Stdio::piped()).spawn().unwrap()
+        };
+        let begun: Vec<_> = (0..4).map(|_| begin()).collect();
+        let printed: Vec<_> = begun.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+        assert!(printed.iter().all(|one| one.status.success() && one.stdout == printed[0].stdout));
+    }
+    assert_eq!(fs::read_dir(&to).unwrap().count(), 4, "nothing else is left");
+    fs::remove_dir_all(to).unwrap();
 }
 
 #[test]
