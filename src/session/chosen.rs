@@ -1,5 +1,5 @@
-//! A connection of a protocol that tables declare. Its first bytes or its port decide which of the protocol's services it is; from then on, a session of
-//! that service reads it. This file knows no protocol.
+//! A connection of a protocol that tables declare. Its first bytes or its port select one of the protocol's services. From then on, a session of that
+//! service reads it. This file knows no protocol.
 
 use super::{
     Context, Declaration, Ends, Framing, Held, Look, Resync, Session, Side, Start, TableSession, Transport, holds,
@@ -7,10 +7,10 @@ use super::{
 use crate::capture::Moment;
 use crate::table::{ServiceId, Tables};
 
-/// Bytes that wait until the service is known.
+/// The most bytes that wait until the service is known.
 const MOST_WAITING: usize = 4096;
 
-/// A connection whose service is decided by its port or its first bytes.
+/// A connection whose port or first bytes select its service.
 pub struct ChosenSession {
     ends: Ends,
     transport: Transport,
@@ -28,7 +28,7 @@ struct EarlyPiece {
 }
 
 impl ChosenSession {
-    /// A connection before its first byte. It has the service that `start` names, if it names one.
+    /// A connection before its first byte. If `start` names a service, it is that one.
     pub fn new(start: &Start<'_>, tables: &Tables) -> ChosenSession {
         let named = start.service.and_then(|name| tables.service_named(name));
         let only = || match tables.declared().map(|declared| declared.offers.as_slice()) {
@@ -40,7 +40,7 @@ impl ChosenSession {
         ChosenSession { ends: start.ends, transport: start.transport, inner, waiting: Vec::new(), held: 0 }
     }
 
-    /// Keeps a piece until the service is known, and chooses it as soon as it is. With `last`, no more may come before it has to be chosen.
+    /// Keeps a piece until the rules select a service. With `last`, they have to select it now.
     fn choose(&mut self, last: bool, context: &mut Context<'_>) {
         if self.inner.is_some() {
             return;

@@ -1,4 +1,4 @@
-//! Counts bytes by how far they were understood. This is the one place that decides how a message and an event count.
+//! Counts bytes by how well they were understood. Only this file decides how the bytes of a message or event count.
 //!
 //! Every captured payload byte is counted once, as explained, opaque, undecoded or closed; bytes that were never captured are counted as lost.
 
@@ -9,15 +9,15 @@ use crate::tree::{Buffer, Kind, Tree, mark};
 pub struct Counts {
     /// All captured payload bytes.
     pub payload: u64,
-    /// In a span of a named field.
+    /// Bytes of named fields.
     pub explained: u64,
-    /// Without structure by nature.
+    /// Bytes without structure by nature, such as compressed sound.
     pub opaque: u64,
-    /// That no field claims.
+    /// Bytes that no field claims.
     pub undecoded: u64,
-    /// That no key opened.
+    /// Bytes that no key opened.
     pub closed: u64,
-    /// Never captured.
+    /// Bytes that were never captured.
     pub lost: u64,
 }
 
@@ -30,7 +30,7 @@ impl Counts {
         Counts { payload: payload.max(undecoded), explained, opaque, undecoded, ..Counts::default() }
     }
 
-    /// Adds the counts of something else.
+    /// Adds other counts to these.
     pub fn add(&mut self, other: Counts) {
         self.payload += other.payload;
         self.explained += other.explained;
@@ -42,7 +42,7 @@ impl Counts {
 }
 
 /// How many of a message's captured bytes are opaque, and how many no field claims or explains. A region with content of its own
-/// (decompressed, decrypted) counts in proportion to that content.
+/// (decompressed, decrypted) is split in the proportions of that content.
 fn opaque_and_undecoded(tree: &Tree) -> (u64, u64) {
     if tree.is_plain() {
         return (0, 0);
@@ -57,7 +57,7 @@ fn opaque_and_undecoded(tree: &Tree) -> (u64, u64) {
             let content = ContentBits::of(tree, at as u32, node.end);
             let part = |n: u64| (bits * n).div_ceil(content.all.max(1));
             opaque += part(content.opaque);
-            // Where the region has no content, because it could not be decompressed, nothing of it is explained.
+            // A region without content could not be decompressed, so none of its bytes are explained.
             undecoded += if content.all == 0 { bits } else { part(content.undecoded) };
             at = node.end as usize;
         } else if node.buffer == Buffer::CAPTURED {

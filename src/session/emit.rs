@@ -1,4 +1,4 @@
-//! What a session gives back: messages with their trees, events, and the accounting of bytes.
+//! The output of a session: messages with their trees, events, and the accounting of bytes.
 
 use super::{Counts, Moment, Options, PassedBytes, Secret, Side};
 use crate::captured::Captured;
@@ -20,15 +20,14 @@ pub struct Message<'a> {
     pub offset: u64,
     /// Its bytes. Positions in the tree's captured buffer count from the first of them.
     pub bytes: &'a [u8],
-    /// The record it answers and the time since.
+    /// The request that it answers, and the time since.
     pub reply: Option<Reply>,
-    /// No reply to this one is promised, although its table says that such messages expect one: a question that a router passes on to all, or a
-    /// message sent again.
+    /// This message is owed no reply, although its table says that it expects one: a router passes it on to all, or it was sent again.
     pub no_reply: bool,
 }
 
 impl Message<'_> {
-    /// Whether the protocol promises a reply. `def` is what the message is in the tables.
+    /// Whether the protocol promises a reply. `def` is the message's definition in the tables.
     pub fn expects_reply(&self, def: &MessageDef) -> bool {
         def.expects_reply && !self.no_reply
     }
@@ -43,23 +42,23 @@ pub struct Reply {
     pub nanos: i64,
 }
 
-/// The kind of an event: something that happened in a connection and is not a message.
+/// The kind of an event: anything that happens in a connection and is not a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A session key was found and proved.
     Key {
         /// The file it came from.
         key_file: String,
-        /// The secret that opens only this connection, for outputs that the user asked to keep it. No other output may show it.
+        /// The secret that opens only this connection. Only outputs that the user asked to hold secrets may show it.
         secret: Secret,
     },
     /// No key for this connection was given.
     NoKey,
-    /// Every key was tried, none gave a message.
+    /// No key gave a message, although every key was tried.
     WrongKey,
     /// Bytes that were never captured.
     Gap,
-    /// Bytes that could not be given to a message.
+    /// Bytes that belong to no message.
     Undecoded,
     /// Framing was found again.
     Resync {
@@ -68,7 +67,7 @@ pub enum EventKind {
     },
     /// A bound was reached.
     Limit {
-        /// Its name, as in `docs/architecture.md`.
+        /// The bound's name, as in `docs/architecture.md`.
         limit: &'static str,
     },
     /// A request never got its reply, until its stream or the capture ended.
@@ -86,7 +85,7 @@ pub enum EventKind {
     Open,
     /// A circuit or link was closed.
     Close,
-    /// Something worth saying that is none of the others.
+    /// Anything else that a user should know.
     Remark,
 }
 
@@ -101,17 +100,17 @@ pub struct Event {
     pub from: Side,
     /// The offset of the bytes it is about, in that direction.
     pub offset: Option<u64>,
-    /// How many bytes.
+    /// How many bytes it is about.
     pub length: Option<u64>,
     /// The bytes that became no message: those of an [`EventKind::Undecoded`], and those that an [`EventKind::Resync`] passed over. Where there
     /// are more than [`Options::max_undecoded`], only the first ones, and [`Event::cut`] says how many are left out. Empty for all other kinds.
     pub bytes: Vec<u8>,
-    /// For people.
+    /// A text for people.
     pub text: String,
 }
 
 impl Event {
-    /// An event that is about no bytes in particular.
+    /// An event about no bytes in particular.
     pub fn new(kind: EventKind, service: &str, from: Side, text: impl Into<String>) -> Event {
         Event {
             kind,
@@ -130,7 +129,8 @@ impl Event {
         Event { offset: Some(offset), length: Some(length), ..self }
     }
 
-    /// The same event, about `bytes`, which begin at `offset` in its direction and became no message. It shows as many of them as `options` allow.
+    /// The same event, about `bytes`, which begin at `offset` in its direction and became no message. It shows as many
+    /// bytes as `options` allows.
     #[must_use]
     pub fn showing(self, offset: u64, bytes: &[u8], options: &Options) -> Event {
         let shown = bytes.get(..options.max_undecoded).unwrap_or(bytes).to_vec();
@@ -143,7 +143,7 @@ impl Event {
         Event { bytes: passed.bytes, ..self }
     }
 
-    /// The bytes that the event accounts for: those of a gap are lost, those that became no message are undecoded.
+    /// Counts the bytes of the event: those of a gap as lost, those that became no message as undecoded.
     pub fn counts(&self) -> Counts {
         let length = self.length.unwrap_or(0);
         let undecoded = |bytes| Counts { payload: bytes, undecoded: bytes, ..Counts::default() };
@@ -161,29 +161,29 @@ impl Event {
     }
 }
 
-/// How payload bytes count that are in no message and no event.
+/// How to count payload bytes that are in no message and no event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// They are encrypted, and there is no key for them.
     Closed,
-    /// They belong to another protocol, which is left alone.
+    /// They belong to another protocol, which is not decoded.
     Opaque,
 }
 
-/// What a message was read into.
+/// The form in which a message was read.
 pub enum Decoded<'a> {
-    /// The tree of its fields. The receiver may exchange the tree for another one: after the call, its content means nothing.
+    /// The tree of its fields. The receiver may swap in another tree, so the session must not use the tree after the
+    /// call.
     Tree(&'a mut Tree),
-    /// The [outline](super::Context::outline) that the context lent, for a message about which a tree would tell no more; and what the message is in the
-    /// tables.
+    /// The [outline](super::Context::outline) that the context lent, if a tree would tell the receiver no more, and the message's definition.
     Outline(MessageId, &'a Outline),
 }
 
-/// What a message is whose outline was read.
+/// A message of which only the outline was read.
 pub struct OutlinedMessage<'a> {
-    /// What it is in the tables.
+    /// Its definition.
     pub id: MessageId,
-    /// The tables.
+    /// The tables with that definition.
     pub tables: &'a Tables,
     /// Its outline.
     pub outline: &'a Outline,
@@ -191,17 +191,18 @@ pub struct OutlinedMessage<'a> {
 
 /// Where a session's messages and events go.
 ///
-/// A session calls this from within the calls it gets, in the order in which its records are to come out. The receiver keeps nothing but a tree that it
-/// exchanges: bytes and outline may be used again as soon as a call returns. What the session wants to know from the tree, it reads before the call.
+/// A session calls this from within the calls it gets, in the order of its records. The receiver keeps at most a tree that it swapped: the session may
+/// reuse bytes and outline as soon as a call returns. A session reads what it needs from the tree before the call.
 ///
-/// How bytes are counted: those of a message as explained, opaque or undecoded, as its tree says; those of an [`EventKind::Undecoded`] by
-/// its `length`, and of an [`EventKind::Resync`] by its `passed_over`, as undecoded; those of an [`EventKind::Gap`] by its `length` as lost;
-/// and what [`account`](Emit::account) is given as it says. The session counts each byte once.
+/// The receiver counts bytes as follows. The tree of a message says which of its bytes are explained, opaque or undecoded. The `length` of
+/// an [`EventKind::Undecoded`] and the `passed_over` of an [`EventKind::Resync`] are undecoded. The `length` of an [`EventKind::Gap`] is
+/// lost. [`account`](Emit::account) says for itself how its bytes count. The session reports each byte once.
 pub trait Emit {
-    /// A message. `at` is the frame that completed it. A receiver that lends no outline is never handed one. Returns the message's record number, by which
-    /// later messages may refer to it.
+    /// A message. `at` is the frame that completed it. A receiver gets outlines only if it lends one. Returns the message's record number, by which later
+    /// messages may refer to it.
     fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64;
-    /// Whether a message of which only the outline was read is wanted with its tree. Asked before its record, with the sender and its bytes.
+    /// Whether the receiver wants the tree of a message of which only the outline was read. Called before its record,
+    /// with the sender and its bytes.
     fn wants_tree(&mut self, _from: Side, _bytes: &[u8], _outlined: &OutlinedMessage<'_>) -> bool {
         false
     }

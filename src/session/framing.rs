@@ -15,7 +15,7 @@ pub enum Framing {
     Delimiter(Vec<u8>),
     /// Every message has this many bytes.
     Fixed(usize),
-    /// A datagram is one message. In a stream, the message ends where the stream does.
+    /// A datagram is one message. In a stream, the message ends with the stream.
     Whole,
     /// The bytes belong to another protocol, and no message is looked for.
     LeftAlone,
@@ -24,15 +24,15 @@ pub enum Framing {
 /// A number among the first bytes of a message that says how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LengthField {
-    /// Bytes before it.
+    /// How many bytes come before it.
     pub at: usize,
-    /// Its own bytes, 8 at most.
+    /// How many bytes it has, 8 at most.
     pub size: usize,
     /// Its byte order.
     pub order: LengthOrder,
-    /// What it counts in.
+    /// The unit it counts.
     pub unit: Unit,
-    /// From where it counts.
+    /// The first byte it counts.
     pub counts: CountsFrom,
 }
 
@@ -45,12 +45,12 @@ pub enum LengthOrder {
     Little,
 }
 
-/// What a length counts in.
+/// The unit that a length counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes.
     Bytes,
-    /// Bits. A message whose last byte is not full takes all of that byte.
+    /// Bits. A message that ends within a byte takes all of that byte.
     Bits,
 }
 
@@ -63,21 +63,21 @@ pub enum CountsFrom {
     BehindLength,
 }
 
-/// Where the message that some bytes begin with ends.
+/// Where the first message in some bytes ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// How many bytes are needed to know the length: more than there are.
+    /// The length is not known yet: this many bytes are needed, more than there are.
     Need(usize),
-    /// The length of the message in bytes, which may be more than there are.
+    /// The length of the message in bytes. It may be more than there are.
     Bytes(usize),
     /// The message states this length, which is shorter than any message can be.
     Impossible(u64),
-    /// Only the tables tell.
+    /// Only the layout in the tables tells.
     ByLayout,
 }
 
 impl LengthField {
-    /// The number at the start of a message; `None` where too few bytes are there.
+    /// The length field at the start of a message. `None` if there are too few bytes.
     pub fn read(&self, bytes: &[u8]) -> Option<u64> {
         let field = bytes.get(self.at..self.at.checked_add(self.size)?)?;
         let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
@@ -111,7 +111,7 @@ impl LengthField {
 }
 
 impl Framing {
-    /// As the tables declare it of a service.
+    /// The framing that the tables declare for a service.
     pub fn of(service: &Service) -> Framing {
         match &service.framing.frame {
             ServiceFrame::Layout => Framing::Layout,
@@ -129,7 +129,7 @@ impl Framing {
         }
     }
 
-    /// Where the message that `bytes` begin with ends. The first `searched` of them are known to hold no end, from an earlier call.
+    /// Where the first message in `bytes` ends. An earlier call found no end in the first `searched` bytes.
     ///
     /// ```
     /// use moulsniff::session::{LengthOrder, CountsFrom, Extent, Framing, LengthField, Unit};
@@ -157,7 +157,7 @@ impl Framing {
                 None => Extent::Need(field.end()),
             },
             Framing::Delimiter(end) => {
-                // The delimiter may have begun before what was searched ended.
+                // The delimiter may begin within the searched bytes and end behind them.
                 let from = searched.saturating_sub(end.len().saturating_sub(1)).min(bytes.len());
                 let found = memchr::memmem::find(bytes.get(from..).unwrap_or(&[]), end);
                 match found.filter(|_| !end.is_empty()) {

@@ -1,30 +1,30 @@
-//! What a session is lent for the time of one call.
+//! Everything that is lent to a session for one call.
 
 use super::{Emit, Options, OutlinedMessage, Settings, Side};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, WholeMessage};
 use crate::tree::{Outline, Tree};
 
-/// What a session works with. All of it is lent for one call.
+/// The tools of a session, lent for one call.
 pub struct Context<'a> {
     /// The protocol's tables.
     pub tables: &'a Tables,
-    /// The evaluator of the protocol, with what the protocol's own types remember.
+    /// The evaluator of the protocol, with the memory of the protocol's own types.
     pub evaluator: &'a mut Evaluator,
     /// The tree every message is read into. It is cleared by the evaluator before each message.
     pub tree: &'a mut Tree,
-    /// The outline that messages are read into, where the receiver is content with outlines.
+    /// The outline that messages are read into, if the receiver accepts outlines.
     pub outline: Option<&'a mut Outline>,
-    /// What the user gave to this protocol.
+    /// The settings that the user gave to this protocol.
     pub settings: &'a Settings,
     /// The TCP sequence numbers of offset 0 of client and server, where they are known.
     pub sequences: [Option<u32>; 2],
-    /// What the user asked for.
+    /// The options of the run.
     pub options: &'a Options,
     /// Where messages and events go.
     pub emit: &'a mut dyn Emit,
 }
 
-/// Whether a message of which only the outline was read is wanted with its tree.
+/// Whether the receiver wants the tree of a message of which only the outline was read.
 fn wants_tree(
     emit: &mut dyn Emit,
     tables: &Tables,
@@ -39,8 +39,8 @@ fn wants_tree(
 }
 
 impl Context<'_> {
-    /// Reads the message of a service that `bytes` begin with, sent by `from`: into the outline if that is enough, else into the tree. Returns
-    /// what came of it, and whether the outline (and not the tree) holds it.
+    /// Reads the first message in `bytes`, sent by `from`: into the outline if that is enough, else into the tree. Returns the outcome, and
+    /// whether the outline (and not the tree) holds the message.
     pub fn message(&mut self, service: ServiceId, from: Side, bytes: &[u8]) -> (Outcome, bool) {
         if let Some(outline) = &mut self.outline {
             let outcome = self.evaluator.message(self.tables, service, from.index(), bytes, *outline);
@@ -51,7 +51,7 @@ impl Context<'_> {
         (self.evaluator.message(self.tables, service, from.index(), bytes, self.tree), false)
     }
 
-    /// The same of a message that has all of `bytes`, of which the last `behind` only say that it ends.
+    /// Reads a message that fills all of `bytes`, of which the last `behind` only mark its end. Otherwise like `read`.
     pub fn framed(&mut self, service: ServiceId, from: Side, bytes: &[u8], behind: usize) -> (Outcome, bool) {
         let whole = WholeMessage { bytes, behind };
         if let Some(outline) = &mut self.outline {

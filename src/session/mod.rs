@@ -1,5 +1,4 @@
-//! What every protocol's session works with: the two sides of a connection, what a session is lent, what it gives back, and ready-made parts for the
-//! work that all of them share.
+//! The session kit: the two sides of a connection, the input and output of a session, and parts for the work that all protocols share.
 //!
 //! A session sees both directions of one connection in capture order. It does no I/O and reads no clock: bytes in, messages and events out.
 //! This module knows tables and trees. It knows no protocol, no capture file, no packet and no output.
@@ -91,7 +90,7 @@ pub struct Ends {
 pub enum Transport {
     /// A stream of bytes.
     Tcp,
-    /// Datagrams: each is one call of [`Session::datagram`].
+    /// Datagrams. Each is one call of [`Session::datagram`].
     Udp,
 }
 
@@ -105,7 +104,7 @@ impl Transport {
     }
 }
 
-/// What a session begins with.
+/// What is known of a connection when its session starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
     /// The two ends.
@@ -114,7 +113,7 @@ pub struct Start<'a> {
     pub transport: Transport,
     /// Whether the connection's beginning was captured.
     pub whole: bool,
-    /// The service, where an earlier connection of the capture told which service this server offers.
+    /// The service, if an earlier connection of the capture told which one this server offers.
     pub service: Option<&'a str>,
 }
 
@@ -134,7 +133,8 @@ pub struct Start<'a> {
 ///
 /// # What may be kept
 ///
-/// `bytes` and everything in the [`Context`] are lent for the call. A session that needs bytes later copies them, counts them in `held`, and bounds them.
+/// `bytes` and everything in the [`Context`] are lent for the call. A session that needs bytes later must copy them,
+/// count them in `held`, and bound them.
 ///
 /// # What has to come back
 ///
@@ -147,25 +147,25 @@ pub trait Session: Send {
     fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>);
     /// One UDP datagram, in the order of the capture. `bytes` is what was captured of it; `missing` more bytes followed these on the wire.
     ///
-    /// A protocol that runs over TCP alone leaves this method out. It is handed datagrams only where the user asked for it by port, and
-    /// they are counted as undecoded.
+    /// A protocol that runs only over TCP leaves this method out. It gets datagrams only if the user assigns it a port, and they count
+    /// as undecoded.
     fn datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
         let _ = missing;
         let text = "a datagram, and this protocol runs over TCP";
         let event = Event::new(EventKind::Undecoded, self.service(), from, text);
         context.emit.event(at, event.showing(0, bytes, context.options));
     }
-    /// `length` bytes of a direction, from `offset` on, that were never captured. What was begun before them will never be whole; the session
-    /// gives it up now, and the next call of `data` in this direction brings the bytes behind the gap.
+    /// `length` bytes of a direction, from `offset` on, were never captured. A message that began before them can never be completed: the
+    /// session gives it up now. The next call of `data` in this direction brings the bytes behind the gap.
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>);
-    /// Memory that waiting bytes and remembered messages take, in bytes and roughly.
+    /// Memory of waiting bytes and remembered messages, roughly, in bytes.
     fn held(&self) -> usize {
         0
     }
-    /// Gives up the bytes that wait and forgets the messages that are remembered, because all streams together hold too much. Bytes that are given up
-    /// are reported as undecoded, after an event of the kind [`EventKind::Limit`].
+    /// Gives up the waiting bytes and forgets the remembered messages, because all streams together hold too much. The session reports the bytes as
+    /// undecoded, after an event of the kind [`EventKind::Limit`].
     fn relieve(&mut self, _at: Moment, _context: &mut Context<'_>) {}
-    /// A direction ended: no more calls of `data` or `gap` come for it. What still waits in it is reported now.
+    /// A direction ended: no more calls of `data` or `gap` come for it. The session reports now what still waits in it.
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>);
     /// Whether the bytes of the connection are its plaintext. A session that decrypts returns `false` and hands its plaintext to
     /// [`Emit::plaintext`] itself.
@@ -174,33 +174,35 @@ pub trait Session: Send {
     }
     /// The service, as far as it is known.
     fn service(&self) -> &str;
-    /// Facts that the connection's messages contained about its network, over its whole life.
+    /// Facts about the connection's network that its messages contained, over its whole life.
     fn learned(&self) -> Vec<Learned> {
         Vec::new()
     }
 }
 
-/// Facts about one thing in a connection's network, for `stats`. If several connections have facts about the same thing, the last one counts.
+/// Facts about one thing in a connection's network, for `stats`. If several connections report the same thing, the last
+/// report counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Learned {
-    /// What sort of thing it is about (`muds`, `channels`).
+    /// The group that the thing belongs to (`muds`, `channels`).
     pub group: &'static str,
     /// Its name.
     pub name: String,
-    /// How many bytes of the name are a heading that it shares with other things: tables for people print the heading once. 0 for none.
+    /// How many bytes of the name are a heading that it shares with other things. Tables for people print the heading
+    /// once. 0 for none.
     pub heading: usize,
     /// Whether it describes the stream itself, or a change during the stream. The client's session then shows it, too.
     pub of_stream: bool,
-    /// What is known of it.
+    /// The facts, by key.
     pub facts: Vec<(&'static str, LearnedValue)>,
 }
 
-/// One thing that is known.
+/// The value of a fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LearnedValue {
     /// A text.
     Text(String),
-    /// How many.
+    /// A count.
     Count(u64),
     /// A time in microseconds, under a key that ends in `_microseconds`.
     Microseconds(u64),

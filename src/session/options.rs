@@ -1,20 +1,20 @@
-//! What the user asks of every protocol.
+//! Options for every protocol.
 
 use crate::table::MessageLimits;
 
-/// What the user asked of all protocols.
+/// The user's options for all protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Largest message that is put together, in bytes.
+    /// The largest message that is reassembled, in bytes.
     pub max_message: usize,
-    /// Bytes that the compressed parts of one message may become together.
+    /// The most bytes that all compressed parts of one message may unpack to.
     pub max_decompressed: usize,
-    /// Most bytes that an event shows of those that became no message. All of them are counted, shown or not.
+    /// The most bytes that an event shows of those that became no message. All are counted, shown or not.
     pub max_undecoded: usize,
 }
 
 impl Options {
-    /// The bounds of one message. A message that is read again later has to be read within the same bounds.
+    /// The bounds of one message. A message that is read again later must be read within the same bounds.
     pub fn limits(&self) -> MessageLimits {
         MessageLimits { decompressed: self.max_decompressed, ..MessageLimits::default() }
     }

@@ -2,7 +2,7 @@
 //!
 //! Tables say which message answers which (`answers`), which value both share (`transaction`), which request expects a reply, and which reply is not the
 //! last one (`partial`). A protocol whose requests are identified by more than a transaction makes its own [`RequestKey`]; a simple one uses
-//! [`transaction_key`]. This file knows no protocol, and of a tree only that value and that mark.
+//! [`transaction_key`]. This file knows no protocol. It reads only that value and that mark from a tree.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,30 +11,31 @@ use crate::capture::Moment;
 use crate::table::{Expectation, MessageId, Tables};
 use crate::tree::{Kind, Tree, mark};
 
-/// For each request that may wait, at most this many later requests are remembered, however few of them still wait. The oldest is
-/// forgotten then, so that one request without a reply does not keep all later ones in memory.
+/// The window of remembered requests is this many times the limit of waiting ones, even if few in it still wait. The oldest
+/// request is then forgotten, so that one request without a reply does not keep all later ones in memory.
 const SPAN: usize = 8;
 
 /// How many requests with the same exact key a search looks at, latest first. In real traffic few wait at once; the bound keeps hostile traffic cheap.
 const LOOK: usize = 64;
 
-/// Replies that are remembered whose requests were not read yet.
+/// How many replies are remembered whose requests were not read yet.
 const EARLY: usize = 256;
 
 /// What a request and its reply have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestKey {
-    /// Is the same in both: a transaction number, or a hash of what identifies the request.
+    /// Equal in both: a transaction number, or a hash of the values that identify the request.
     pub exact: u64,
     /// Hashes of values that must be equal if both messages have them.
     pub loose: [Option<u64>; 2],
 }
 
 impl RequestKey {
-    /// The key of a request without a transaction, and of a reply to one. It is the same for all of them: a reply belongs to the oldest request that waits.
+    /// The key of every request without a transaction, and of every reply to one. Such a reply belongs to the oldest
+    /// waiting request.
     pub const NONE: RequestKey = RequestKey { exact: 0x9e37_79b9_7f4a_7c15, loose: [Some(0), Some(0)] };
 
-    /// The key of a request that its transaction alone identifies.
+    /// The key of a request that is identified by its transaction alone.
     pub fn of(transaction: u64) -> RequestKey {
         RequestKey { exact: transaction, loose: [None; 2] }
     }
@@ -53,13 +54,13 @@ pub struct Request {
     pub message: MessageId,
     /// The side that sent it.
     pub from: Side,
-    /// What its reply will share with it.
+    /// What its reply has in common with it.
     pub key: RequestKey,
     /// Its record.
     pub record: u64,
     /// The frame that completed it.
     pub at: Moment,
-    /// Whether its last reply came. Some requests are answered in several parts.
+    /// Whether its last reply came. Some requests get several replies.
     pub answered: bool,
 }
 
@@ -79,7 +80,7 @@ pub struct Answer<'a> {
 }
 
 impl Request {
-    /// What is reported of a message that answers this request at `at`.
+    /// The report on a message that answers this request at `at`.
     pub fn reply(&self, at: Moment) -> Reply {
         let seconds = at.time.seconds.saturating_sub(self.at.time.seconds);
         let nanos = i64::from(at.time.nanos) - i64::from(self.at.time.nanos);
@@ -87,7 +88,7 @@ impl Request {
     }
 }
 
-/// A reply that came before the request that it answers: where bytes were lost, requests are read late.
+/// A reply that was read before its request: after lost bytes, requests are read late.
 #[derive(Debug)]
 struct EarlyReply {
     from: Side,
@@ -112,18 +113,18 @@ pub struct Requests {
     limit: usize,
     /// By message: whether a reply to it may come.
     answered: Vec<bool>,
-    /// By serial number, from `first` on; empty places are requests that were removed.
+    /// By serial number, from `first` on. Empty places are removed requests.
     open: VecDeque<Option<OpenRequest>>,
     first: u64,
     waiting: usize,
-    /// The latest request with an exact key.
+    /// The latest request with each exact key.
     latest: HashMap<u64, u64>,
     forgotten: u64,
-    /// By the side that asked: its requests without a transaction that wait, oldest first, by serial number.
+    /// By the side that asked: serial numbers of its waiting requests without a transaction, oldest first.
     queues: [VecDeque<u64>; 2],
-    /// By the side that asked: replies to requests of earlier frames than this one may have been lost.
+    /// By the side that asked: the replies to requests before this frame may have been lost.
     certain_from: [u64; 2],
-    /// By the side that asked: requests before this serial number were reported.
+    /// By the side that asked: requests before this serial number were already reported.
     reported: [u64; 2],
     /// Whether a side sends no more.
     ended: [bool; 2],
@@ -132,7 +133,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Remembers at most `limit` requests: messages that another message of the tables answers, or that expect a reply by their own word.
+    /// Remembers at most `limit` requests: messages that another message answers, or whose table says `expects reply`.
     pub fn new(tables: &Tables, limit: usize) -> Requests {
         let mut answered = vec![false; tables.messages().len()];
         for (place, message) in answered.iter_mut().zip(tables.messages()) {
@@ -171,14 +172,15 @@ impl Requests {
         }
     }
 
-    /// The request that a message sent by `from` answers, and its serial number: the latest one of the other side that is among `answers` and whose key fits.
+    /// The request that a message sent by `from` answers, and its serial number: the latest request of the other side
+    /// that is one of `answers` and whose key fits.
     pub fn find(&self, from: Side, answers: &[MessageId], key: &RequestKey) -> Option<(u64, &Request)> {
         self.with_key(key.exact)
             .find(|(_, request)| request.from != from && answers.contains(&request.message) && request.key.fits(key))
     }
 
-    /// The request that a message answers: for a key, the one that [`find`](Self::find) gives; without one, the oldest that waits. The request stays, so
-    /// that it may be answered again, but for [`unanswered`](Self::unanswered) it is answered as soon as a reply is not partial.
+    /// The request that a message answers: with a key, the result of [`find`](Self::find); without one, the oldest waiting request. The request stays,
+    /// so that it may be answered again, but [`unanswered`](Self::unanswered) no longer reports it once a reply is not partial.
     pub fn answer(&mut self, answer: &Answer<'_>) -> Option<Reply> {
         let serial = match answer.key == RequestKey::NONE {
             true => self.next_in_queue(answer)?,
@@ -192,7 +194,7 @@ impl Requests {
         Some(open.request.reply(answer.at))
     }
 
-    /// Remembers a reply whose request was not read yet. There is no request to name.
+    /// Remembers a reply whose request was not read yet.
     fn keep_early(&mut self, answer: &Answer<'_>) -> Option<Reply> {
         if !answer.partial && !answer.answers.is_empty() {
             self.early.truncate(EARLY - 1);
@@ -202,7 +204,7 @@ impl Requests {
         None
     }
 
-    /// Whether a reply to a request came before the request was read, in a later frame than the request's. It is forgotten then.
+    /// Whether a reply was read before its request, although its frame is later. Forgets that reply.
     fn take_early(&mut self, request: &Request) -> bool {
         let answers = |reply: &EarlyReply| {
             reply.from != request.from
@@ -221,7 +223,7 @@ impl Requests {
         let asker = answer.from.other();
         let certain_from = *asker.of(&mut self.certain_from);
         let mut queue = std::mem::take(asker.of(&mut self.queues));
-        // The reply to a request at the front may have been lost: then this one belongs to a later request.
+        // If the reply to the oldest request may have been lost, this reply belongs to a later request.
         let waits = |serial: u64| self.get(serial).is_some_and(|open| open.request.at.frame >= certain_from);
         while queue.front().is_some_and(|serial| !waits(*serial)) {
             queue.pop_front();
@@ -236,15 +238,15 @@ impl Requests {
         serial
     }
 
-    /// Bytes of a side that were sent before the frame of `at`, or in it, are lost or unreadable: there may have been replies among them. Requests of the
-    /// other side before that frame are no longer called unanswered.
+    /// Bytes that a side sent up to the frame of `at` are lost or unreadable, and may have held replies. Requests of the other side before that frame are
+    /// no longer reported as unanswered.
     pub fn lose_replies(&mut self, from: Side, at: Moment) {
         let certain_from = from.other().of(&mut self.certain_from);
         *certain_from = at.frame.max(*certain_from);
     }
 
-    /// A side sends no more: reports the requests of the other side that it never answered, one event each, and one more where requests were forgotten. Requests
-    /// that are sent after this are reported when their own side ends. Call it before the end of the side is reported.
+    /// A side has ended: reports the requests of the other side that it never answered, one event each, and one more event if requests were forgotten. Requests
+    /// that are sent later are reported when their own side ends. Call it before reporting the end of the side.
     pub fn report_unanswered(&mut self, ended: Side, service: &str, at: Moment, context: &mut Context<'_>) {
         *ended.of(&mut self.ended) = true;
         for replier in [Side::Client, Side::Server] {
@@ -261,7 +263,7 @@ impl Requests {
         }
     }
 
-    /// Reports the requests of a side that wait, each once.
+    /// Reports the waiting requests of a side, each once.
     fn report(&mut self, asker: Side, service: &str, at: Moment, context: &mut Context<'_>) {
         let (first, frame) = (*asker.of(&mut self.reported), *asker.of(&mut self.certain_from));
         let certain = |request: &&Request| request.from == asker && request.at.frame >= frame;
@@ -276,7 +278,7 @@ impl Requests {
         *asker.of(&mut self.reported) = self.first + self.open.len() as u64;
     }
 
-    /// The requests with an exact key, latest first, with their serial numbers: as many as are looked at.
+    /// The latest requests with an exact key, latest first, with their serial numbers. Bounded by `LOOK`.
     pub fn with_key(&self, exact: u64) -> impl Iterator<Item = (u64, &Request)> {
         self.chain(exact).take(LOOK)
     }
@@ -291,14 +293,14 @@ impl Requests {
         })
     }
 
-    /// The requests with a serial number from `first` on whose last reply did not come, oldest first.
+    /// The unanswered requests with a serial number from `first` on, oldest first.
     pub fn unanswered(&self, first: u64) -> impl Iterator<Item = &Request> {
         let skip = first.saturating_sub(self.first) as usize;
         self.open.iter().skip(skip).flatten().map(|open| &open.request).filter(|request| !request.answered)
     }
 
-    /// The other side acknowledged the message of a record. Where that is a request that expects no more than a receipt, it is no longer called unanswered;
-    /// a reply still belongs to it.
+    /// The other side acknowledged the message of a record. A request that expects only a receipt is then no longer reported as unanswered. A reply still
+    /// belongs to it.
     pub fn receipt(&mut self, record: u64, tables: &Tables) {
         let Some(request) = self.of_record(record) else { return };
         if tables.message(request.message).and_then(|def| def.expects) == Some(Expectation::Receipt) {
@@ -311,13 +313,13 @@ impl Requests {
         self.of_record(record).is_some()
     }
 
-    /// Records ascend, so the latest ones are looked at down to the one that is wanted.
+    /// Record numbers ascend, so the walk goes from the latest down to the wanted one.
     fn of_record(&mut self, record: u64) -> Option<&mut Request> {
         let later = self.open.iter_mut().rev().flatten().map(|open| &mut open.request);
         later.take_while(|request| request.record >= record).last().filter(|request| request.record == record)
     }
 
-    /// Removes a request: it is answered for good.
+    /// Removes a request that is answered for good.
     pub fn remove(&mut self, serial: u64) {
         let Some(place) = serial.checked_sub(self.first).and_then(|place| self.open.get_mut(place as usize)) else {
             return;
@@ -340,7 +342,7 @@ impl Requests {
         self.early = VecDeque::new();
     }
 
-    /// Memory that the remembered requests take, in bytes and roughly.
+    /// Memory of the remembered requests, roughly, in bytes.
     pub fn held(&self) -> usize {
         let queues: usize = self.queues.iter().map(VecDeque::capacity).sum();
         queues * size_of::<u64>()
@@ -354,7 +356,7 @@ impl Requests {
         self.open.get(place)?.as_ref()
     }
 
-    /// Takes a request out of the chain of those with its exact key; `before` is the one before it.
+    /// Takes a request out of the chain of its exact key. `before` is the request before it.
     fn unchain(&mut self, exact: u64, serial: u64, before: Option<u64>) {
         if self.latest.get(&exact) == Some(&serial) {
             match before.filter(|before| self.get(*before).is_some()) {
@@ -375,7 +377,8 @@ impl Requests {
 
     fn forget_oldest(&mut self) {
         if let Some(Some(open)) = self.open.pop_front() {
-            // The oldest request of a chain has none before it. Later ones that refer to it find nothing, and stop.
+            // Nothing to mend for the oldest request of a chain: later requests that refer to it find nothing, and the
+            // walk stops.
             if self.latest.get(&open.request.key.exact) == Some(&self.first) {
                 self.latest.remove(&open.request.key.exact);
             }
@@ -386,13 +389,13 @@ impl Requests {
     }
 }
 
-/// Whether a message in a tree is an answer that is not the last one of its request.
+/// Whether a message in a tree is a partial reply: another one to the same request follows.
 pub fn is_partial(tree: &Tree) -> bool {
     tree.get(0).is_some_and(|root| root.has(mark::PARTIAL))
 }
 
-/// The key of a message in whose tree a value is marked as `transaction`: the first such value, a number, or a UUID folded into one.
-/// `captured` are the message's bytes.
+/// The key of a message: the first value in its tree that is marked as `transaction`. A UUID is folded into a number. `captured` are
+/// the message's bytes.
 pub fn transaction_key(tables: &Tables, tree: &Tree, captured: &[u8]) -> Option<RequestKey> {
     let node = tree.nodes().iter().find(|n| tables.type_def(n.ty).is_some_and(|t| t.transaction))?;
     if node.kind != Kind::UuidBe {

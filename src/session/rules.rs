@@ -1,4 +1,5 @@
-//! Tests whether the first bytes of a connection satisfy a recognition rule in a table: bytes at places, lengths, ports, a message that fits.
+//! Tests whether the first bytes of a connection satisfy a recognition rule of a table: bytes at offsets, lengths,
+//! ports, a message that fits.
 //!
 //! It reads and keeps nothing. It knows no protocol.
 
@@ -69,7 +70,7 @@ fn condition_holds(
     tables: &Tables,
 ) -> Held {
     let bytes = look.of(side);
-    // A datagram is complete. But a side may not have sent one yet.
+    // A datagram is complete, but a side may not have sent one yet.
     let short = if look.transport == Transport::Tcp || bytes.is_empty() { Held::Maybe } else { Held::No };
     let told = |yes: bool| if yes { Held::Yes } else { short };
     match condition {
@@ -100,7 +101,7 @@ impl Held {
     }
 }
 
-/// Whether a value is at a place; `Maybe` where the bytes end before it does.
+/// Whether a value is at a place. `Maybe` if the bytes end before the value does.
 fn stands_at(bytes: &[u8], place: usize, value: &[u8], mask: &[u8]) -> Held {
     let there = bytes.get(place..).unwrap_or(&[]);
     let bits = |at: usize| mask.get(at).copied().unwrap_or(0xff);
@@ -112,7 +113,7 @@ fn stands_at(bytes: &[u8], place: usize, value: &[u8], mask: &[u8]) -> Held {
     }
 }
 
-/// Reads messages of a service on trial: nothing that they say is kept.
+/// Reads messages of a service on trial: the values that they ask to remember are not kept.
 struct TrialReader<'a> {
     tables: &'a Tables,
     service: ServiceId,
@@ -123,7 +124,7 @@ struct TrialReader<'a> {
 }
 
 impl<'a> TrialReader<'a> {
-    /// A trial with what `side` sends. `None` where there is no such service.
+    /// A trial of bytes sent by `side`. `None` if there is no such service.
     fn new(service: ServiceId, side: Side, tables: &'a Tables) -> Option<TrialReader<'a>> {
         let framing = Framing::of(tables.service(service)?);
         let mut evaluator = Evaluator::default();
@@ -132,7 +133,7 @@ impl<'a> TrialReader<'a> {
         Some(TrialReader { tables, service, framing, side, evaluator, tree: Tree::new() })
     }
 
-    /// Reads the message that `bytes` begin with into the tree. `None` where none can begin so.
+    /// Reads the first message in `bytes` into the tree. `None` if no message begins so.
     fn read(&mut self, bytes: &[u8]) -> Option<Outcome> {
         let (tables, side) = (self.tables, self.side.index());
         Some(match self.framing.extent(bytes, 0) {
@@ -150,7 +151,7 @@ impl<'a> TrialReader<'a> {
     }
 }
 
-/// The side that usually sends such a message as `bytes` begin with, where the tables say so. `side` is who is taken for its sender.
+/// The side that usually sends the first message in `bytes`, if the tables say so. `side` is taken for its sender.
 pub fn usual_sender(services: &[ServiceId], side: Side, bytes: &[u8], tables: &Tables) -> Option<Side> {
     let named = services.iter().find_map(|service| match TrialReader::new(*service, side, tables)?.read(bytes)? {
         Outcome::Message(id, _) => tables.message(id)?.usually,
@@ -163,7 +164,7 @@ pub fn usual_sender(services: &[ServiceId], side: Side, bytes: &[u8], tables: &T
     }
 }
 
-/// Whether bytes begin with a message of a service that is without fault; a datagram has to hold nothing else.
+/// Whether bytes begin with a flawless message of a service. A datagram must hold nothing else.
 fn fits(service: ServiceId, side: Side, bytes: &[u8], transport: Transport, tables: &Tables) -> Held {
     let Some(mut trial) = TrialReader::new(service, side, tables) else { return Held::No };
     let mut done = 0;
@@ -182,7 +183,7 @@ fn fits(service: ServiceId, side: Side, bytes: &[u8], transport: Transport, tabl
     Held::Yes
 }
 
-/// Whether a message was read without a fault.
+/// Whether a message was read without a problem.
 fn is_sound(tree: &Tree) -> bool {
     tree.problems().iter().all(|problem| problem.severity == Severity::Note)
         && tree.nodes().iter().all(|node| node.kind != Kind::Undecoded)

@@ -1,15 +1,15 @@
-//! Values whose type only a protocol knows: the settings that the user gave to it, and the secrets that its sessions give back.
+//! Values whose type only a protocol knows: the user's settings for it, and the secrets that its sessions emit.
 //!
 //! This module knows no protocol. Code between the command line and a session carries these values without looking inside.
 
 use std::any::Any;
 use std::fmt;
 
-/// What the user gave to one protocol: its key material, its files, its switches.
+/// The user's settings for one protocol: its keys, files and switches.
 ///
-/// The protocol makes the value from its options before the first frame is read. It is lent to each of the protocol's sessions in the
-/// [`Context`](super::Context), and it may grow while a capture is read, by the secrets that the capture carries. A session that finds
-/// nothing in it, or a value of another type, goes on as if no option had been given.
+/// The protocol makes the value from its options before the first frame is read. Each of the protocol's sessions gets it in the
+/// [`Context`](super::Context). It may grow while a capture is read, by the secrets that the capture carries. A session that finds no
+/// value of its type goes on as if no option had been given.
 ///
 /// ```
 /// use moulsniff::session::Settings;
@@ -36,7 +36,7 @@ impl Settings {
         self.0.as_ref()?.downcast_ref()
     }
 
-    /// The value, to be changed; a default one is put in first where there is none of this type.
+    /// The value, to be changed. If there is none of this type, a default value is put in first.
     pub fn get_or_default<T: Any + Send + Sync + Default>(&mut self) -> Option<&mut T> {
         if self.get::<T>().is_none() {
             self.0 = Some(Box::new(T::default()));
@@ -53,18 +53,18 @@ impl fmt::Debug for Settings {
 
 /// The secret of one connection, such as its session key, in the protocol's own notation.
 ///
-/// A session gives it away in an event of the kind [`EventKind::Key`](super::EventKind::Key), once it is proved. It is meant for files that the user asked to hold secrets, and for
-/// nothing else: `Debug` does not show it.
+/// A session emits it in an event of the kind [`EventKind::Key`](super::EventKind::Key), once it is proved. It is meant only for files that the user asked to hold secrets, so
+/// `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A secret from the text that the protocol's own reader takes back.
+    /// A secret as text, in the form that the protocol's own reader accepts.
     pub fn new(text: String) -> Secret {
         Secret(text)
     }
 
-    /// The text, for writing it where the user asked for it.
+    /// The text, for files that the user asked to hold secrets.
     pub fn text(&self) -> &str {
         &self.0
     }

@@ -1,16 +1,17 @@
-//! The bytes of one direction that wait to become messages: in order, at known offsets, each with the frame that brought it.
+//! Waiting bytes of one direction, not yet read as messages: in order, at known offsets, each with the frame that
+//! brought it.
 //!
-//! It knows no framing and no cipher. A session pushes what comes, looks at [`StreamBuffer::waiting`], and takes from its front with
-//! [`StreamBuffer::advance`] or [`StreamBuffer::pass`]. Memory is bounded by the session: it asks [`StreamBuffer::held`] and gives up what waits.
+//! It knows no framing and no cipher. A session pushes incoming bytes, looks at [`StreamBuffer::waiting`], and takes from its front with
+//! [`StreamBuffer::advance`] or [`StreamBuffer::pass`]. The session bounds the memory: it asks [`StreamBuffer::held`] and gives up waiting bytes.
 
 use std::collections::VecDeque;
 
 use crate::capture::Moment;
 
-/// Larger buffers are given back once they are empty.
+/// An empty buffer larger than this is freed.
 const KEEP_CAPACITY: usize = 64 << 10;
 
-/// An attempt at a message that is not whole reads its bytes again. Once all attempts together have read more than `FREE` bytes and `MANY` times the waiting ones,
+/// Each attempt at an incomplete message reads its bytes again. Once all attempts together have read more than `FREE` bytes and `MANY` times the waiting bytes,
 /// attempts become rare.
 const MANY: usize = 64;
 const FREE: usize = 1 << 20;
@@ -39,22 +40,22 @@ pub struct StreamBuffer {
     offset: u64,
     /// How many of the last bytes are not shown yet.
     hidden: usize,
-    /// No attempt is made with fewer waiting bytes than this.
+    /// No attempt at a message is made with fewer waiting bytes than this.
     need: usize,
-    /// Bytes that failed attempts at the waiting message have read.
+    /// Bytes that failed attempts at the waiting message have read in all.
     tried: usize,
-    /// Bytes right before the waiting ones that became no message and were not reported yet.
+    /// Number of bytes right before the waiting ones that became no message and were not reported yet.
     passed: u64,
-    /// The first of these, for the event that will report them.
+    /// The first of these bytes, for the event that will report them.
     passed_bytes: Vec<u8>,
-    /// The pieces that waiting bytes came in, oldest first.
+    /// The pieces in which the waiting bytes came, oldest first.
     arrivals: VecDeque<PieceEnd>,
 }
 
 /// A piece of the stream.
 #[derive(Clone, Copy, Debug)]
 struct PieceEnd {
-    /// Stream offset behind its last byte.
+    /// Stream offset of its end.
     end: u64,
     /// The frame that brought it.
     at: Moment,
@@ -67,7 +68,7 @@ pub struct PassedBytes {
     pub offset: u64,
     /// Number of bytes.
     pub length: u64,
-    /// The first of them, up to the number that the session asked to keep.
+    /// The first of these bytes, as many as the session asked to keep.
     pub bytes: Vec<u8>,
 }
 
@@ -77,9 +78,10 @@ impl StreamBuffer {
         self.push_with(bytes.len(), at, |buffer| buffer.extend_from_slice(bytes));
     }
 
-    /// Appends the next `length` bytes of the stream, which `write` puts behind what is in the buffer already: decrypted, for example.
+    /// Appends the next `length` bytes of the stream, which `write` appends to the buffer: decrypted, for example.
     pub fn push_with(&mut self, length: usize, at: Moment, write: impl FnOnce(&mut Vec<u8>)) {
-        // Moving what waits to the front pays only when at least as much was used up; so all moves together stay linear.
+        // Waiting bytes move to the front only when at least as many bytes were used up, so all moves together stay
+        // linear.
         let waiting = self.bytes.len() - self.start;
         if self.start > 0 && (waiting == 0 || self.start > KEEP_CAPACITY.max(waiting)) {
             self.bytes.drain(..self.start);
@@ -98,7 +100,7 @@ impl StreamBuffer {
         self.bytes.get(self.start..self.bytes.len() - self.hidden).unwrap_or(&[])
     }
 
-    /// The waiting bytes, hidden ones too, to be changed in place: decrypted, for example.
+    /// The waiting bytes including hidden ones, to be changed in place: decrypted, for example.
     pub fn waiting_mut(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.start..).unwrap_or(&mut [])
     }
@@ -113,7 +115,7 @@ impl StreamBuffer {
         self.offset
     }
 
-    /// Memory that waiting bytes take, in bytes.
+    /// Memory of the waiting bytes, in bytes.
     pub fn held(&self) -> usize {
         self.bytes.capacity() + self.passed_bytes.capacity() + self.arrivals.capacity() * size_of::<PieceEnd>()
     }
@@ -126,7 +128,7 @@ impl StreamBuffer {
         self.arrivals.shrink_to_fit();
     }
 
-    /// The frame with which the first `length` waiting bytes were all there.
+    /// The frame that completed the first `length` waiting bytes.
     pub fn completed(&self, length: usize) -> Option<Moment> {
         let end = self.offset + length as u64;
         let first = self.arrivals.front()?;
@@ -161,8 +163,8 @@ impl StreamBuffer {
         }
     }
 
-    /// The first `bytes` waiting bytes become no message. They are counted until [`take_passed`](Self::take_passed) reports them. Of all that are
-    /// passed until then, the first `keep` are kept to be shown.
+    /// Skips the first `bytes` waiting bytes, which become no message. They are counted until [`take_passed`](Self::take_passed) reports them.
+    /// The first `keep` bytes of all that are skipped until then are kept, to be shown.
     pub fn pass(&mut self, bytes: usize, keep: usize) {
         let bytes = bytes.min(self.waiting().len());
         self.passed += bytes as u64;
@@ -172,14 +174,14 @@ impl StreamBuffer {
         self.advance(bytes);
     }
 
-    /// The bytes that were passed since this was asked last; the count begins anew. They end where the waiting bytes begin.
+    /// Takes the bytes that were skipped since the last call. They end where the waiting bytes begin.
     pub fn take_passed(&mut self) -> PassedBytes {
         let length = std::mem::take(&mut self.passed);
         let bytes = std::mem::take(&mut self.passed_bytes);
         PassedBytes { offset: self.offset - length, length, bytes }
     }
 
-    /// The stream goes on at `offset`, behind a gap. What waited is forgotten: report it first.
+    /// The stream goes on at `offset`, behind a gap. Drops the waiting bytes: report them first.
     pub fn jump(&mut self, offset: u64) {
         self.bytes = Vec::new();
         self.arrivals.clear();
@@ -187,8 +189,8 @@ impl StreamBuffer {
         self.offset = offset;
     }
 
-    /// Whether enough bytes wait for another attempt at a message: at least one, and as many as [`wait_for`](Self::wait_for) or
-    /// [`set_need`](Self::set_need) asked for.
+    /// Whether enough bytes wait for another attempt at a message: at least one, and at least as many as
+    /// [`wait_for`](Self::wait_for) or [`set_need`](Self::set_need) asked for.
     pub fn is_ready(&self) -> bool {
         let waiting = self.waiting().len();
         waiting > 0 && waiting >= self.need
@@ -204,8 +206,8 @@ impl StreamBuffer {
         self.need = bytes;
     }
 
-    /// The message that waits has at least `bytes` bytes: no attempt is made before they are there. A long message that was found short many times
-    /// is tried ever more seldom, so that all attempts together stay linear in its bytes.
+    /// The waiting message has at least `bytes` bytes: no attempt is made before they are there. After many failed attempts at a long message,
+    /// attempts become ever rarer, so that all of them together stay linear in its bytes.
     pub fn wait_for(&mut self, bytes: usize) {
         let waiting = self.waiting().len();
         self.tried = self.tried.saturating_add(waiting);
@@ -213,13 +215,14 @@ impl StreamBuffer {
         self.need = bytes.max(waiting + more);
     }
 
-    /// Whether attempts became rare, so that a whole message may wait unnoticed. Try once more where no more bytes will come.
+    /// Whether attempts became rare, so that a whole message may wait unnoticed. If so, try once more when no more
+    /// bytes will come.
     pub fn is_tried_seldom(&self) -> bool {
         self.tried > FREE.saturating_add(MANY.saturating_mul(self.waiting().len()))
     }
 
-    /// Hides all waiting bytes. [`reveal`](Self::reveal) shows them again piece by piece, so that a session which had to wait before it could
-    /// read anything reads both directions in the order in which they came.
+    /// Hides all waiting bytes. [`reveal`](Self::reveal) shows them again piece by piece. So a session that could read nothing at first can
+    /// read both directions in the order in which they came.
     pub fn hide(&mut self) {
         self.hidden = self.bytes.len() - self.start;
         self.need = 0;
@@ -310,7 +313,7 @@ mod tests {
             if stream.is_ready() {
                 attempts += 1;
                 read += stream.waiting().len();
-                // The reader finds that one more byte is missing.
+                // The reader reports that one more byte is missing.
                 stream.wait_for(stream.waiting().len() + 1);
             }
         }

@@ -1,6 +1,7 @@
-//! A complete session for a service of which only the framing and the messages in the tables are declared.
+//! A complete session for a service that needs only its framing and its messages in the tables.
 //!
-//! Where a protocol needs more (keys, handshakes, checksums), it has a session of its own, made of the same parts. This file knows no protocol.
+//! A protocol that needs more (keys, handshakes, checksums) builds its own session from the same parts. This file knows
+//! no protocol.
 
 use super::{
     Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, Request, RequestKey, Requests, Session,
@@ -10,40 +11,40 @@ use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::table::{MessageId, Outcome, ServiceId, Tables, WholeMessage};
 
-/// Requests of a connection that are remembered.
+/// The most requests of a connection that are remembered.
 const REQUESTS: usize = 1024;
 
-/// What is declared of a service.
+/// The declaration of a service.
 #[derive(Clone, Debug)]
 pub struct Declaration {
     /// Its name as in the JSON.
     pub name: String,
-    /// Its messages; `None` where none are known.
+    /// Its messages. `None` if none are known.
     pub service: Option<ServiceId>,
     /// How its messages follow each other.
     pub framing: Framing,
-    /// How framing is found again once it is lost.
+    /// How lost framing is found again.
     pub resync: Resync,
-    /// A remark that is made once, when the first bytes come.
+    /// A remark to make once, when the first bytes come.
     pub remark: Option<&'static str>,
 }
 
 /// How framing is found again behind a gap, or behind bytes that are no message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resync {
-    /// The next piece of the stream is taken to begin with a message: programs mostly send message by message.
+    /// The next piece of the stream is taken to begin with a message: programs usually send message by message.
     NextPiece,
     /// Every message begins with these bytes.
     Magic(Vec<u8>),
 }
 
-/// A connection of a service that is declared.
+/// A connection of a declared service.
 pub struct TableSession {
     declared: Declaration,
     directions: [Direction; 2],
     requests: Requests,
     heard: bool,
-    /// What the messages so far set, by the states' places.
+    /// The states that messages set so far, by the states' numbers.
     states: Vec<u64>,
 }
 
@@ -51,9 +52,9 @@ pub struct TableSession {
 #[derive(Default)]
 struct Direction {
     stream: StreamBuffer,
-    /// How many of the waiting bytes are known to hold no delimiter.
+    /// How many of the waiting bytes were searched without finding a delimiter.
     searched: usize,
-    /// Framing is lost, and looked for.
+    /// Whether framing is lost.
     lost: bool,
 }
 
@@ -88,7 +89,7 @@ impl TableSession {
         Event::new(kind, &self.declared.name, from, text)
     }
 
-    /// The remark that is made once, with the first bytes of the connection.
+    /// Emits the remark, once, with the first bytes of the connection.
     fn remark(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         if !std::mem::replace(&mut self.heard, true)
             && let Some(text) = self.declared.remark
@@ -97,7 +98,7 @@ impl TableSession {
         }
     }
 
-    /// Takes all messages that are whole from a direction's waiting bytes. `last`: no more bytes follow these.
+    /// Takes all complete messages from a direction's waiting bytes. With `last`, no more bytes follow.
     fn drain(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
         let mut direction = std::mem::take(from.of(&mut self.directions));
         while direction.stream.is_ready() || last && !direction.stream.is_empty() {
@@ -132,14 +133,14 @@ impl TableSession {
         *from.of(&mut self.directions) = direction;
     }
 
-    /// Looks for the next message's beginning. Returns whether it was found.
+    /// Looks for the start of the next message. Returns whether it was found.
     fn find_again(&self, direction: &mut Direction, from: Side, at: Moment, context: &mut Context<'_>) -> bool {
         let bytes = direction.stream.waiting();
         let (skip, found) = match &self.declared.resync {
             Resync::NextPiece => (0, true),
             Resync::Magic(magic) => match memchr::memmem::find(bytes, magic) {
                 Some(place) => (place, true),
-                // The last bytes may be the beginning of one.
+                // The last bytes may be the start of a resync mark.
                 None => (bytes.len().saturating_sub(magic.len().saturating_sub(1)), false),
             },
         };
@@ -157,7 +158,7 @@ impl TableSession {
         true
     }
 
-    /// Reads the message that some bytes begin with.
+    /// Reads the first message in some bytes.
     fn step(&mut self, piece: MessageBytes<'_>, searched: usize, last: bool, context: &mut Context<'_>) -> Step {
         let most = context.options.max_message;
         let too_long = |length: usize| {
@@ -182,7 +183,7 @@ impl TableSession {
         }
     }
 
-    /// Reads a message whose end follows from its layout.
+    /// Reads a message whose layout says where it ends.
     fn by_layout(&mut self, piece: MessageBytes<'_>, context: &mut Context<'_>) -> Step {
         let most = context.options.max_message;
         let Some(service) = self.declared.service else { return Step::Used(piece.bytes.len()) };
@@ -239,7 +240,8 @@ impl TableSession {
         context.emit.event(piece.at, event.showing(piece.offset, piece.bytes, context.options));
     }
 
-    /// Reads a message into the tree whose outline was read before. Returns whether that gave the same message.
+    /// Reads a message again into the tree, of which only the outline was read. Returns whether that gave the same
+    /// message.
     fn reread(&self, service: ServiceId, piece: MessageBytes<'_>, context: &mut Context<'_>) -> bool {
         self.lend_states(context);
         let Context { tables, evaluator, tree, .. } = context;
@@ -254,7 +256,7 @@ impl TableSession {
         matches!(outcome, Outcome::Message(..))
     }
 
-    /// Puts the states of the connection where the evaluator finds them.
+    /// Passes the states of the connection to the evaluator.
     fn lend_states(&self, context: &mut Context<'_>) {
         if !self.states.is_empty() {
             context.evaluator.states.clone_from(&self.states);
@@ -268,12 +270,12 @@ impl TableSession {
         }
     }
 
-    /// Hands a message on, and ties it to the one it answers.
+    /// Emits a message, and links it to the request that it answers.
     fn message(&mut self, id: MessageId, outlined: bool, piece: MessageBytes<'_>, context: &mut Context<'_>) {
         let MessageBytes { from, offset, bytes, at } = piece;
         let Some(def) = context.tables.message(id) else { return };
         let ties = self.requests.is_request(id) || !def.answers.is_empty();
-        // The outline lacks the values that tie a message to others, so the tree is needed.
+        // An outline lacks the transaction, which links the message to others, so the tree is needed.
         let outlined = outlined && !(ties && self.reread(def.service, piece, context));
         self.take_states(context);
         let name = context.tables.name(def.name);
@@ -293,7 +295,7 @@ impl TableSession {
         }
         let key = if ties { transaction_key(context.tables, context.tree, bytes) } else { None };
         let partial = is_partial(context.tree);
-        // A message whose table has a transaction, but which lacks it, answers nothing.
+        // A message that lacks the transaction its table declares answers nothing.
         let key = if def.tied { key } else { Some(key.unwrap_or(RequestKey::NONE)) };
         message.reply = key
             .filter(|_| !def.answers.is_empty())
@@ -304,7 +306,7 @@ impl TableSession {
         }
     }
 
-    /// Reports the bytes of a direction that no message will claim any more.
+    /// Reports the bytes of a direction that became no message.
     fn give_up(&mut self, from: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let stream = &mut from.of(&mut self.directions).stream;
         stream.pass(usize::MAX, context.options.max_undecoded);
@@ -331,7 +333,7 @@ impl Session for TableSession {
         if self.declared.framing == Framing::LeftAlone {
             return context.emit.account(from, Share::Opaque, bytes.len() as u64);
         }
-        // A datagram may hold several messages; none goes on in the next one.
+        // A datagram may hold several messages. No message continues in the next datagram.
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
             let piece = MessageBytes { from, offset: done as u64, bytes: rest, at };
@@ -393,7 +395,7 @@ impl Session for TableSession {
     }
 }
 
-/// Why bytes are no message, for people.
+/// Says in words why bytes are no message.
 fn no_message(outcome: &Outcome, tables: &Tables) -> String {
     let name = |id: &MessageId| tables.message(*id).map_or("", |message| tables.name(message.name));
     match outcome {

@@ -1,11 +1,13 @@
-//! What to say of a connection that stays encrypted: whether the user gave a key for this kind of server at all, so that a wrong file and a missing one are told apart.
+//! Explains why a connection stays encrypted: the user gave no key for this kind of server, or gave one that does not
+//! fit.
 
 use super::keys::{KeyRing, KeyService};
 
-/// How many files or servers a text names.
+/// A text names at most this many files or servers.
 const NAMED: usize = 3;
 
-/// Why none of the keys opened a connection to `service`, in words. There is at least one key.
+/// Says in words why none of the keys opened a connection to `service`. Expects at least one key on
+/// the ring.
 pub(super) fn why_closed(keys: &KeyRing, service: Option<KeyService>) -> String {
     if keys.key_count() == 0 {
         return "encrypted, and the session keys that were given belong to other connections".into();
@@ -29,7 +31,7 @@ pub(super) fn why_closed(keys: &KeyRing, service: Option<KeyService>) -> String 
     format!("encrypted, and no key for {service} was given: those that were given are for {others}, and do not open it")
 }
 
-/// Some names, each once: `a, b and c`; nothing where there are none.
+/// Joins names, each once, as `a, b and c`. Empty if there are none.
 fn listed(names: impl Iterator<Item = String>) -> Option<String> {
     let mut different: Vec<String> = Vec::new();
     for name in names {

@@ -1,6 +1,7 @@
-//! How sure is it that bytes are a message? The evidence is counted in bits: bytes taken at random would pass with a chance of 1 in 2^bits.
+//! Measures how surely some bytes are a message. Evidence is counted in bits: random bytes would pass with a chance of
+//! 1 in 2^bits.
 //!
-//! This is asked where a key is tried, and where framing was lost. It knows trees and types, no stream.
+//! The trial of a key and the search for lost framing use it. It knows trees and types, but no streams.
 
 use crate::table::{Service, Tables};
 use crate::tree::{Buffer, Kind, Node, Severity, TextKind, Tree, decode_text, mark};
@@ -8,13 +9,14 @@ use crate::tree::{Buffer, Kind, Node, Severity, TextKind, Tree, decode_text, mar
 /// What else the bytes might be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Against {
-    /// What a wrong key gives: every bit is chance, and zeros are as rare as anything.
+    /// The output of a wrong key: every bit is random, and a zero byte is as rare as any other.
     Noise,
-    /// The inside of some message: zeros and small numbers are everywhere, and prove little.
+    /// The inside of some other message: zeros and small numbers are everywhere there, and prove
+    /// little.
     Content,
 }
 
-/// Evidence that the tree's message is really there, in bits; negative where it is surely not.
+/// Evidence in bits that the tree's message is really there. Negative if it surely is not.
 pub(super) fn evidence(
     tables: &Tables,
     service: &Service,
@@ -30,14 +32,15 @@ pub(super) fn evidence(
     let known = service.messages.get(sender).map_or(1, |m| m.len().max(1)) as u32;
     let width = if service.header.len() > 1 { 32 } else { 16 };
     let mut bits = width - (u32::BITS - known.leading_zeros()) as i32;
-    // Inside a message, two zeros are no rarity.
+    // Two zeros in a row are common inside a message.
     if against == Against::Content && bytes.first_chunk::<2>() == Some(&[0, 0]) {
         bits = 2;
     }
     bits -= 12 * tree.problems().iter().filter(|p| p.severity == Severity::Warning).count() as i32;
     for (at, node) in tree.nodes().iter().enumerate().skip(1).take(64) {
         let mut worth = of_node(tables, node, bytes);
-        // Any number is a possible count of bytes without a structure: only what follows them can confirm it.
+        // Any number may be the length of unstructured bytes, so it proves nothing by itself. Only the fields
+        // behind those bytes can confirm it.
         let counts_bytes = node.has(mark::SPAN) && tree.nodes().get(at + 1).is_some_and(|n| n.kind == Kind::Bytes);
         if against == Against::Content && counts_bytes {
             worth = worth.min(3);
@@ -51,12 +54,13 @@ pub(super) fn evidence(
     if against == Against::Noise {
         return bits;
     }
-    // A few bytes that are not zero cannot prove more than they hold.
+    // A message proves at most the information in its nonzero bytes.
     let telling = bytes.iter().take(64).filter(|b| **b != 0).count() as i32;
     bits.min(5 * telling)
 }
 
-/// Whether a number or a UUID reads as wide text: then the bytes are likely the inside of a text, in which any number can be found.
+/// Whether a number or a UUID reads as wide text. Its bytes are then probably the inside of a text, where any number
+/// can turn up.
 fn is_text(node: &Node, bytes: &[u8]) -> bool {
     let numbers = matches!(node.kind, Kind::Unsigned | Kind::Signed) && node.bits == 32;
     if node.buffer != Buffer::CAPTURED || !(numbers || matches!(node.kind, Kind::Uuid | Kind::UuidBe)) {
@@ -73,7 +77,8 @@ fn of_node(tables: &Tables, node: &Node, bytes: &[u8]) -> i32 {
         Kind::Bool if node.value <= 1 => 6,
         Kind::Bool => -8,
         Kind::Unsigned if tables.symbols(node.ty).is_some() => named(tables, node),
-        // A count that fits its content. The message's own number, at the start, was counted above.
+        // A count that fits its content. The message number at the start is skipped: it was counted
+        // above.
         Kind::Unsigned if node.has(mark::SPAN) && node.start > 0 => (node.bits as i32 / 2).min(12),
         Kind::Unsigned | Kind::Signed if node.has(mark::SPAN) => 0,
         Kind::Unsigned if node.bits == 32 => small(node.value),
@@ -83,7 +88,7 @@ fn of_node(tables: &Tables, node: &Node, bytes: &[u8]) -> i32 {
     }
 }
 
-/// A number that an enum names, or does not.
+/// Evidence in a number that has an enum: for it if the enum names the number, against it if not.
 fn named(tables: &Tables, node: &Node) -> i32 {
     let Some(symbols) = tables.symbols(node.ty) else { return 0 };
     if symbols.flags {
@@ -104,10 +109,10 @@ fn small(value: u64) -> i32 {
     }
 }
 
-/// Legible text is evidence for a message, illegible text against it.
+/// Readable text is evidence for a message, unreadable text against it.
 fn text(kind: TextKind, node: &Node, bytes: &[u8]) -> i32 {
     let (start, len) = node.content();
-    // Any bytes can be ISO 8859-1.
+    // Any bytes are valid ISO 8859-1, so such text proves nothing.
     let says_nothing = matches!(kind, TextKind::InvertedLatin1 | TextKind::Owned);
     if node.buffer != Buffer::CAPTURED || len == 0 || says_nothing {
         return 1;

@@ -1,4 +1,5 @@
-//! How messages follow each other, how that knowledge is lost, and how it is found again. MOUL's messages carry no length: the tables say where each ends.
+//! Splits a stream into messages, and finds the next message again where framing was lost. MOUL's messages carry no
+//! length: the tables say where each ends.
 
 use super::super::{Context, Event, EventKind, Moment, Side};
 use super::half::Stage;
@@ -55,7 +56,7 @@ impl MoulSession {
                 let name = message_name(id, context.tables);
                 self.lose(side, format!("{name}, whose layout is not known, ends the framing"), at, context)
             }
-            // Services whose messages state their length lose nothing behind an unknown one.
+            // Where messages state their length, an unknown one can be skipped and framing is kept.
             Outcome::Unknown(number, Some(length)) if (8..=context.options.max_message).contains(&length) => {
                 if bytes.len() < length {
                     half.stream.set_need(length);
@@ -74,11 +75,11 @@ impl MoulSession {
         }
     }
 
-    /// How many of the waiting bytes the next message may be read from; `None` where more have to come first.
+    /// How many of the waiting bytes the next message may be read from. `None` if more bytes have to come
+    /// first.
     ///
-    /// This matters for one message only. The gatekeeper's AuthSrvIpAddressRequest has 6 bytes from clients and 7 from some programs. The bytes behind its 6 decide
-    /// which it is. A single byte there may also be the beginning of the next message: then the decision waits until the server answers, or
-    /// the stream ends.
+    /// This matters for one message only. The gatekeeper's AuthSrvIpAddressRequest has 6 bytes from clients and 7 from some programs. The bytes behind the first 6
+    /// decide which form it is. A single byte there may also begin the next message: the decision then waits until the server answers or the stream ends.
     fn sight(&self, side: Side) -> Option<usize> {
         let [client, _] = &self.halves;
         let bytes = client.stream.waiting();
@@ -94,7 +95,7 @@ impl MoulSession {
         }
     }
 
-    /// Framing is lost: the message that begins here is passed over, and the next one looked for.
+    /// Framing is lost: skips the message that begins here and starts to look for the next one.
     fn lose(&mut self, side: Side, text: String, at: Moment, context: &mut Context<'_>) -> bool {
         self.lose_by(side, EventKind::Remark, text, at, context)
     }
@@ -110,7 +111,8 @@ impl MoulSession {
         true
     }
 
-    /// All streams together hold too much: the waiting bytes are given up. Where the message they begin ends is kept, so that the next one is found there.
+    /// Gives up the waiting bytes, because all streams together hold too many. Remembers where the message that they
+    /// begin would end, so that the next one is found there.
     pub(super) fn make_room(&mut self, at: Moment, context: &mut Context<'_>) {
         self.requests.forget();
         self.settle(true, at, context);
@@ -145,7 +147,8 @@ impl MoulSession {
         self.halves.iter_mut().for_each(|half| half.stream.shrink());
     }
 
-    /// Bytes were never captured. The message that was begun before them will never be whole, and the first message behind them has to be found.
+    /// Handles bytes that were never captured. The message that the gap cuts can never be completed, and the first
+    /// message behind the gap has to be found.
     pub(super) fn lose_bytes(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.no_more(from, at, context);
         if self.half(from).stage == Stage::Waiting && !self.half(from).stream.waiting().is_empty() {
@@ -159,7 +162,7 @@ impl MoulSession {
         let half = self.half(from);
         let (begun, begins) = (half.stream.waiting().len(), half.stream.offset());
         let ends = begins.saturating_add(half.stream.need() as u64);
-        // The layout of the message that the gap cuts says at least where it ends: the next one may begin there.
+        // The layout of the cut message may still say where it ends: the next message may begin there.
         let cut = half.stage == Stage::Messages && begun > 0 && half.stream.need() > begun;
         let kept = half.predicted.filter(|_| half.stage == Stage::Lost);
         half.predicted = if cut { Some(ends) } else { kept }.filter(|p| *p >= offset + length);
@@ -190,7 +193,7 @@ impl MoulSession {
         }
     }
 
-    /// No byte follows the waiting ones: if they hold a whole message whose end was not looked for yet, it is read now.
+    /// Reads the waiting bytes when none will follow. They may hold a whole message that was not tried yet.
     pub(super) fn try_once_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
         if half.stage == Stage::Messages && half.stream.is_tried_seldom() {
@@ -199,12 +202,13 @@ impl MoulSession {
         }
     }
 
-    /// Looks for the next message. Returns whether there is more to do. `last` says that no more bytes come before a gap or the end.
+    /// Looks for the next message. Returns whether there is more to do. With `last`, no more bytes come before a gap or
+    /// the end of the stream.
     pub(super) fn find_way_back(&mut self, side: Side, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         let Some(service) = self.service else { return false };
         let [client, server] = &mut self.halves;
         let half = if side == Side::Client { client } else { server };
-        // Bytes of the message that the gap cut cannot begin a message.
+        // The rest of the message that the gap cut cannot hold the start of another.
         if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.stream.offset())) {
             let inside = half.stream.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
             half.follow(side, inside, context.emit);

@@ -1,8 +1,8 @@
 //! The types of the game manager that need code: which game a message is for.
 //!
-//! A message says for which game it is by a number the shard gave out, never what kind of game that is. The kind is learned from
-//! the messages that set games up; where these were not captured, number and length of a message often leave only one. This file
-//! knows kinds, numbers and lengths; what messages hold is in `gamemgr.table`.
+//! A message names its game by a number that the shard gave out. It never says what kind of game that is. The kind is learned
+//! from the messages that set games up; where these were not captured, number and length of a message often leave only one. This
+//! file knows kinds, numbers and lengths; what messages hold is in `gamemgr.table`.
 
 use crate::table::{Call, Cursor, Native, Run, Stop};
 use crate::tree::{Kind, Node, Severity, mark};
@@ -59,21 +59,21 @@ const LENGTHS: [[&[(u32, usize)]; 6]; 2] = [
     ],
 ];
 
-/// The least that follows the header of messages all games have: from clients, from servers.
+/// Minimum bytes behind the header of messages that all games have: from clients, from servers.
 const COMMON: [&[usize]; 2] = [&[0, 4, 4], &[4, 4, 12, 4]];
 
-/// The same of the game manager's own.
+/// Minimum bytes behind the header of the game manager's own messages.
 const MANAGERS: [&[usize]; 2] = [&[24, 8], &[28, 24, 24]];
 
-/// Added to the kind of a message that is shorter than its number allows.
+/// Added to the kind if the message is shorter than its number requires.
 const SHORT: u64 = 8;
 
 /// The game manager itself.
 const MANAGER: u64 = 7;
 
-/// Which kind of game the message at the cursor is for, as a span without bytes: the game manager where the number of the game is 0,
-/// the kind that is known of the number, or the only one whose messages fit. Arguments: 0 for a client's message and 1 for a server's; the kind,
-/// where it is known, or else 0. In expressions the kind is 8 more where the message is too short for what its number says.
+/// Adds the kind of game that the message at the cursor is for, as a span without bytes. Game number 0 is the game manager. Any other has the
+/// kind remembered for it, or else the only kind whose messages fit. Arguments: 0 for a client's message and 1 for a server's; the remembered
+/// kind, or 0. In expressions the kind is 8 higher if the message is too short for its number.
 fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let (sender, given) = (run.arg(call, 0, cursor), run.arg(call, 1, cursor));
     let bytes = cursor.rest();
@@ -106,7 +106,7 @@ fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u6
     Ok(if short { value.saturating_add(SHORT) } else { value })
 }
 
-/// How many bytes follow the header of a message at least.
+/// The minimum number of bytes behind the header of a message.
 fn least(sender: u64, kind: u64, number: u32) -> Option<usize> {
     let of = |[client, server]: [&[usize]; 2]| {
         let list = if sender == 0 { client } else { server };
@@ -122,7 +122,7 @@ fn least(sender: u64, kind: u64, number: u32) -> Option<usize> {
     of(COMMON).or(length.map(|message| message.1))
 }
 
-/// The only kind of game that has a message of that number and length; 0 where there is none, or more than one.
+/// The only kind of game that has a message of that number and length. 0 if no kind has one, or several have.
 fn fitting(sender: u64, number: u32, length: usize) -> u64 {
     let [client, server] = &LENGTHS;
     let games = if sender == 0 { client } else { server };
@@ -139,7 +139,8 @@ fn add(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, value: u64, guess: b
     run.tree.leaf(Node { ty, marks, ..call.node(cursor, cursor.pos(), Kind::Unsigned, value) })
 }
 
-/// A UUID that names a kind of game; in expressions it is the kind's number, 0 for one that is not known.
+/// A UUID that names a kind of game. In expressions its value is the kind's number, 0 if the kind is
+/// unknown.
 fn game_type_id(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let bytes = cursor.array::<16>()?;

@@ -4,30 +4,31 @@ use super::super::{Context, Emit, Moment, Side};
 use super::keys::Rc4;
 use crate::session::StreamBuffer;
 
-/// How far a keystream is run past bytes that were never captured: this many bytes, and this many for each captured one. Without the bound, a few packets
-/// with sequence numbers far apart would keep the program busy for minutes.
+/// How far a keystream is advanced over bytes that were never captured: this many bytes in any case, and this many more for each captured byte. Without
+/// the bound, a few packets with distant sequence numbers would keep the program busy for minutes.
 const FREE_SKIP: u64 = 16 << 20;
 const SKIP_PER_BYTE: u64 = 4096;
 
-/// Bytes of a direction that are kept while the next message is looked for.
+/// Keeps at most this many bytes of a direction while looking for the next message.
 const WINDOW: usize = 256 << 10;
-/// Searches behind an unreadable message that are made with each new piece; later ones wait for more.
+/// This many searches behind an unreadable message run at each new piece. Later ones wait for more
+/// bytes.
 const EARLY_SEARCHES: u32 = 8;
 
-/// What the next bytes of a direction are.
+/// How the next bytes of a direction are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The connect packet (only the client sends one).
     Connect,
     /// A packet of the key agreement.
     Handshake,
-    /// Messages whose key is not settled yet.
+    /// Messages, but whether and with which key they are encrypted is not decided yet.
     Waiting,
     /// Messages.
     Messages,
-    /// Messages, but where the next one begins is not known.
+    /// Messages, but framing is lost.
     Lost,
-    /// A connection that was there before the capture: whether its bytes are encrypted, and how, is not known yet.
+    /// A connection older than the capture. Whether and how it is encrypted is not known yet.
     Joined,
     /// Encrypted without a key.
     Closed,
@@ -37,20 +38,21 @@ pub(super) enum Stage {
 
 /// One direction.
 pub(super) struct Half {
-    /// What comes next.
+    /// How the next bytes are read.
     pub(super) stage: Stage,
-    /// The bytes that wait, in clear once the cipher is set.
+    /// The waiting bytes, decrypted once the cipher is set.
     pub(super) stream: StreamBuffer,
-    /// Decrypts what comes in.
+    /// Decrypts incoming bytes.
     cipher: Option<Rc4>,
-    /// Bytes of keystream that were used before the first waiting byte, while the key is not settled.
+    /// Bytes of keystream used before the first waiting byte. Counted until the key is decided.
     ahead: u64,
-    /// Bytes that were captured, and that were not.
+    /// Numbers of captured bytes and of missing bytes.
     captured: u64,
     skipped: u64,
-    /// Stream offset at which the message that a gap cut ends by its own layout.
+    /// Stream offset where the message that a gap cut ends, if its layout says so.
     pub(super) predicted: Option<u64>,
-    /// Framing was lost at a message that the tables do not read, and not at a gap: the stream's pieces mostly begin with a message still.
+    /// Framing was lost at a message that the tables cannot read, not at a gap: most pieces of the stream still begin
+    /// with a message.
     pub(super) pieces_tell: bool,
     /// Searches since framing was lost.
     pub(super) searches: u32,
@@ -74,7 +76,7 @@ impl Half {
         }
     }
 
-    /// Takes the next bytes of the stream in, decrypted if a cipher is set.
+    /// Appends the next bytes of the stream, decrypted if a cipher is set.
     pub(super) fn push(&mut self, bytes: &[u8], at: Moment) {
         self.captured += bytes.len() as u64;
         match &mut self.cipher {
@@ -83,8 +85,8 @@ impl Half {
         }
     }
 
-    /// Hands the first `bytes` waiting bytes, which become no message, to outputs that follow the stream. Bytes whose key is not settled are no
-    /// plaintext, and are not handed on.
+    /// Hands the first `bytes` waiting bytes, which become no message, to outputs that follow the stream. Bytes whose key is not decided yet
+    /// are not plaintext, so they are left out.
     pub(super) fn follow(&self, side: Side, bytes: usize, emit: &mut dyn Emit) {
         let settled = matches!(self.stage, Stage::Connect | Stage::Handshake | Stage::Messages | Stage::Lost);
         let bytes = self.stream.waiting().get(..bytes).unwrap_or(self.stream.waiting());
@@ -93,37 +95,42 @@ impl Half {
         }
     }
 
-    /// Whether no byte behind the key agreement is missing: the waiting ones are where the keystream begins.
+    /// Whether no byte behind the key agreement is missing, so that the keystream begins at the first
+    /// waiting byte.
     pub(super) fn is_aligned(&self) -> bool {
         self.ahead == 0
     }
 
-    /// From the first waiting byte on, everything goes through this cipher.
+    /// Decrypts everything from the first waiting byte on with this cipher.
     pub(super) fn decrypt_from_here(&mut self, mut cipher: Rc4) {
         cipher.skip(self.ahead);
         cipher.apply(self.stream.waiting_mut());
         self.cipher = Some(cipher);
     }
 
-    /// From the first waiting byte on, everything goes through this cipher, after `used` bytes of its keystream.
+    /// Decrypts everything from the first waiting byte on with this cipher, which first skips `used` bytes of
+    /// its keystream.
     pub(super) fn decrypt_at(&mut self, cipher: Rc4, used: u64) {
         self.ahead = used;
         self.decrypt_from_here(cipher);
     }
 
-    /// `bytes` waiting bytes are given up before the key is settled: keystream was used for them all the same.
+    /// Gives up `bytes` waiting bytes before the key is decided. The sender used keystream for them too, so
+    /// they are counted.
     pub(super) fn use_keystream(&mut self, bytes: u64) {
         self.ahead = self.ahead.saturating_add(bytes);
     }
 
-    /// Framing is lost; `pieces_tell` says that the stream's pieces still mostly begin with a message.
+    /// Begins the search for lost framing. With `pieces_tell`, most pieces of the stream still begin
+    /// with a message.
     pub(super) fn lose(&mut self, pieces_tell: bool) {
         self.stage = Stage::Lost;
         self.pieces_tell = pieces_tell;
         self.searches = 0;
     }
 
-    /// Nothing was found among the waiting bytes: bounds them, and says how many make another search worth while.
+    /// After a search that found nothing: bounds the waiting bytes, and sets how many must wait before the next
+    /// search.
     pub(super) fn wait_for_search(&mut self, side: Side, context: &mut Context<'_>) {
         if self.stream.waiting().len() > WINDOW {
             self.follow(side, WINDOW / 2, context.emit);
@@ -131,7 +138,8 @@ impl Half {
         }
         let waiting = self.stream.waiting().len();
         self.searches = self.searches.saturating_add(1);
-        // A good part more each time keeps all searches together linear. Behind an unreadable message, the next piece may be a message.
+        // Asking for a fixed share more each time keeps all searches together linear. The exception: behind an
+        // unreadable message, the next piece probably begins a message.
         let more = match waiting {
             0 => 1,
             _ if self.pieces_tell && self.searches <= EARLY_SEARCHES => 1,
@@ -140,8 +148,8 @@ impl Half {
         self.stream.set_need(waiting + more);
     }
 
-    /// `bytes` bytes were never captured: the keystream goes past them, now or when the key is settled. False where the work for that would be out
-    /// of proportion to what was captured.
+    /// Advances the keystream over `bytes` bytes that were never captured, now or once the key is decided. Returns false if that would be too much
+    /// work for what was captured.
     pub(super) fn skip_keystream(&mut self, bytes: u64) -> bool {
         if matches!(self.stage, Stage::Closed | Stage::Foreign) {
             return true;

@@ -6,17 +6,18 @@ use super::keys::{KeyRing, SEARCH_FAILED, SEARCH_FOUND, SessionLine};
 pub(super) struct JoinedKey {
     pub(super) line: SessionLine,
     pub(super) file: String,
-    /// The capture carries the key: its searches are taken from the budget.
+    /// The capture carries the key, so its searches are charged to the budget.
     pub(super) carried: bool,
 }
 
 impl JoinedKey {
-    /// Takes a search from what a run may make, and its price from the budget of carried keys. Returns whether both had something left.
+    /// Takes one search from the run's limit and, for a carried key, its price from the budget. Returns whether both
+    /// allow it.
     pub(super) fn may_search(&self, keys: &KeyRing) -> bool {
         (!self.carried || keys.budget.take_keystream(SEARCH_FAILED)) && keys.may_search()
     }
 
-    /// The search found what it looked for: most of its price goes back.
+    /// Refunds most of the price, because the search found its position.
     pub(super) fn search_found(&self, keys: &KeyRing) {
         if self.carried {
             keys.budget.return_keystream(SEARCH_FAILED - SEARCH_FOUND);

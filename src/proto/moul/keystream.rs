@@ -1,9 +1,9 @@
-//! How far was a session key's keystream used, in a connection that was there before the capture? The captured bytes are decrypted with the keystream
-//! from every position up to a bound: at the right one they are messages, at all others noise.
+//! Finds how far the keystream of a session key was used in a connection that is older than the capture. It decrypts the captured bytes with the
+//! keystream from every position up to a bound: at the right position they are messages, at all others noise.
 //!
-//! There are two ways, both linear. Where the capture begins with a message, its number is a known one and the message proves itself. Where it begins in
-//! the middle of a message, zeros show the position: about every second byte that MOUL sends is zero, and every 256th byte of noise. The few positions with
-//! many zeros are then searched for messages. This file knows bytes and tables, no connection.
+//! There are two ways, both linear. If the capture begins with a message, the message has a known number and proves itself. If it begins within a message,
+//! zeros show the position: about every second byte that MOUL sends is zero, but only every 256th byte of noise. The few positions with many zeros are then
+//! searched for messages. This file knows bytes and tables, no connection.
 
 use super::super::Side;
 use super::evidence::{Against, evidence};
@@ -12,27 +12,29 @@ use super::search::{Bench, Search, SearchResult, search};
 use crate::session::Requests;
 use crate::table::{Outcome, ServiceId};
 
-/// Bytes of a direction that are looked at, at most.
+/// The most bytes of a direction that are looked at.
 pub(super) const LOOK: usize = 64 << 10;
-/// Bytes in which zeros are counted; fewer say nothing.
+/// Bytes in which zeros are counted. Fewer bytes prove nothing.
 pub(super) const WINDOW: usize = 64;
 /// Zeros in a window that make a position plausible: noise has as many at 7 of a million positions.
 const ZEROS: u32 = 5;
 /// Zeros in the first half of the window, which are counted first: noise has as many at 7 of a thousand positions.
 const ZEROS_HALF: u32 = 2;
-/// Windows that are looked at: the first ones, and some spread over the bytes behind them. In files and images there are no zeros.
+/// Windows that are looked at: the first ones, and some spread over the bytes behind them, since files and images have
+/// few zeros.
 const WINDOWS: usize = 8;
 const WINDOWS_BEHIND: usize = 24;
-/// Positions that are searched for messages in each.
+/// Positions searched for messages in each window.
 const CANDIDATES: usize = 128;
-/// Bytes from a window on that are searched for messages.
+/// Bytes searched for messages, from the window's first on.
 const STRETCH: usize = 4096;
-/// What messages at the capture's begin have to prove, in bits: 2^22 positions are tried with up to 2^12 of them plausible.
+/// The evidence that messages at the start of the capture need, in bits: 2^22 positions are tried, of which up to 2^12
+/// are plausible.
 const PROOF: i32 = 44;
-/// Bytes that are read as messages at the capture's begin.
+/// Bytes that are read as messages at the start of the capture.
 const HEAD: usize = 512;
 
-/// The keystream of a key, as far as it is searched.
+/// The first part of a key's keystream: as much as a search needs.
 pub(super) struct Keystream {
     stream: Vec<u8>,
     positions: usize,
@@ -41,21 +43,21 @@ pub(super) struct Keystream {
 /// A position that proved itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    /// Keystream that was used before the first byte.
+    /// Bytes of keystream used before the first captured byte.
     pub(super) used: u64,
     /// How sure it is, in bits.
     pub(super) bits: i32,
 }
 
 impl Keystream {
-    /// The keystream of a key, as far as `bytes` bytes need it at any of the first `positions`.
+    /// The keystream of a key, long enough to decrypt `bytes` bytes at each of the first `positions` positions.
     pub(super) fn of(key: &SessionKey, positions: usize, bytes: usize) -> Keystream {
         let mut stream = vec![0; positions + bytes.min(LOOK)];
         key.cipher().apply(&mut stream);
         Keystream { stream, positions }
     }
 
-    /// Looks for the position at which a direction's bytes are messages of one of some services.
+    /// Looks for the position at which a direction's bytes become messages of one of `services`.
     pub(super) fn find(
         &self,
         services: &[ServiceId],
@@ -82,7 +84,8 @@ impl Keystream {
         bench: &mut Bench<'_>,
     ) -> Option<(ServiceId, Position)> {
         let tables = bench.tables;
-        // For each number, which of the services know it, one bit each: this is asked for every position, so it must not cost a look-up in tables.
+        // For each message number, the services that know it, one bit each. It is needed at every position, so a
+        // look-up in the tables would be too slow.
         let mut known = vec![0_u8; 1 << 16];
         for (i, service) in services.iter().enumerate().take(8) {
             for (number, _) in tables.service(*service)?.messages.get(side.index())? {
@@ -136,7 +139,7 @@ impl Keystream {
         None
     }
 
-    /// Positions at which a window of the bytes, `at` behind their first, has many zeros; those with most first.
+    /// Positions at which the window at offset `at` decrypts to many zeros, most zeros first.
     fn plausible(&self, window: &[u8; WINDOW], at: usize) -> Vec<usize> {
         let (first, rest) = (words(window.first_chunk()), words(window.last_chunk()));
         let mut found: Vec<(u32, usize)> = Vec::new();
@@ -156,7 +159,7 @@ impl Keystream {
     }
 }
 
-/// Half a window as words.
+/// Half a window as 64-bit words.
 fn words(half: Option<&[u8; WINDOW / 2]>) -> [u64; 4] {
     let [a, b, c, d] = half.map_or([[0; 8]; 4], |half| {
         let (words, _) = half.as_chunks::<8>();
@@ -171,12 +174,13 @@ fn zeros(half: [u64; 4], keys: Option<&[u8; WINDOW / 2]>) -> u32 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let [a, b, c, d] = half;
     let [e, f, g, h] = words(keys);
-    // The highest bit of a byte stays clear in the sum, in the byte itself and in the mask only where the byte is zero.
+    // Adding 0x7f to the low seven bits of a byte sets its highest bit unless they are all zero. So the highest bit
+    // stays clear in the sum and in the byte itself only if the byte is zero.
     let count = |x: u64| (!(((x & LOW) + LOW) | x | LOW)).count_ones();
     count(a ^ e) + count(b ^ f) + count(c ^ g) + count(d ^ h)
 }
 
-/// What messages that begin with the first byte prove; nothing where one of them is none.
+/// The evidence of messages that begin with the first byte. Zero if one of them is invalid.
 fn proof(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>) -> Option<i32> {
     let tables = bench.tables;
     let def = tables.service(service)?;
@@ -195,7 +199,7 @@ fn proof(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>) ->
     Some(bits)
 }
 
-/// How sure it is that messages are found somewhere in the bytes.
+/// The evidence in bits that there are messages somewhere in the bytes.
 fn messages(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>) -> Option<i32> {
     let asked = Requests::default();
     match search(&Search::anywhere(service, side, plain, &asked), bench) {

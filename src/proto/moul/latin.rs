@@ -11,7 +11,7 @@ pub(super) const LATIN_1: &str = "not UTF-8: read as Latin-1";
 #[derive(Debug, Default)]
 pub(super) struct LatinTexts {
     said: bool,
-    /// Texts without a note of their own: the client's and the server's.
+    /// Number of texts without a note: the client's and the server's.
     unsaid: [u64; 2],
 }
 
@@ -20,12 +20,12 @@ pub(super) struct ReadMessage<'a> {
     pub(super) service: ServiceId,
     pub(super) from: Side,
     pub(super) bytes: &'a [u8],
-    /// It was read into the outline, and not into the tree.
+    /// Whether the outline holds it, and not the tree.
     pub(super) outlined: bool,
 }
 
 impl LatinTexts {
-    /// How many texts of a direction were in Latin-1 without a note of it. They count as said from now on.
+    /// How many Latin-1 texts of a direction got no note. Resets the count, since the caller now reports them.
     pub(super) fn take_unsaid(&mut self, from: Side) -> u64 {
         std::mem::take(from.of(&mut self.unsaid))
     }

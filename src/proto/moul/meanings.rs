@@ -1,4 +1,4 @@
-//! What numbers of Plasma mean, in words for trees. It knows no message and no output.
+//! Explains numbers of Plasma in words, for trees. It knows no message and no output.
 
 use std::io::Write;
 

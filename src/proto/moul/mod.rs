@@ -130,7 +130,7 @@ impl Protocol for Moul {
     }
 
     fn expects(&self, ends: Ends, settings: &Settings) -> Option<Expected> {
-        // A key of one session also says that the session is of this protocol.
+        // A session key whose line names both ends of a connection also tells its protocol.
         MoulSettings::of(settings).keys.session_between(ends.client, ends.server)
     }
 

@@ -1,7 +1,6 @@
-//! The types of MOUL that need code: Plasma's texts, which are inverted, and in one encoding or another.
+//! The types of MOUL that need code: Plasma's texts, which are inverted and come in several encodings.
 //!
-//! Each becomes one text, with its count and its bytes among the spans. What a text means, and which field it is, is no business
-//! of this file.
+//! Each becomes one text, with its count and its bytes as spans. This file does not know which field a text is or what it means.
 
 use super::latin::LATIN_1;
 use crate::table::{Call, Cursor, Native, Run, Stop, TreeSink};
@@ -19,7 +18,7 @@ pub const NATIVES: [Native; 3] = {
 
 /// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one inverted.
 ///
-/// The argument says whether a count without those bits (the form of before 2003) has two more bytes behind it.
+/// The argument says whether two more bytes follow a count without those bits (the form used before 2003).
 fn safe_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
@@ -41,7 +40,7 @@ fn safe_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call:
     Ok(0)
 }
 
-/// Notes what is particular about a text, with its bytes.
+/// Adds a note to a text's node, about the `len` bytes at `at`.
 fn say<T: TreeSink>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, node: u32, note: &'static str, at: usize, len: usize) {
     let bytes = Some((cursor.buffer(), at as u32, len as u32));
     let (severity, text) = (Severity::Note, ProblemText::Fixed(note));
@@ -65,9 +64,9 @@ fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &C
     Ok(0)
 }
 
-/// How the bytes of a SafeString are to be read that are no inverted ASCII. Every known program inverts what it writes, and readers take a first byte
-/// without its highest bit for a text that is not inverted: so a name that begins with a letter beyond ASCII is sent right
-/// and read wrong. What was sent is what is shown.
+/// How to read the bytes of a SafeString that is not inverted ASCII. Every known program inverts what it writes. But readers take a first byte
+/// without the highest bit as the sign of a text that is not inverted, so they misread a name that begins with a letter beyond ASCII. The tree shows
+/// what the sender meant.
 #[cold]
 fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
     let taken_for_plain = bytes.first().is_some_and(|b| b & 0x80 == 0);
@@ -83,7 +82,7 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
 
 /// A SafeWString: a u16 count of UTF-16 units, its four highest bits set, then the units, every one inverted, then a zero unit.
 ///
-/// The argument says whether the zero is there behind an empty text too.
+/// The argument says whether an empty text has the zero unit too.
 fn safe_wstring<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
@@ -105,7 +104,7 @@ fn safe_wstring<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call
     Ok(0)
 }
 
-/// Where the parts of a text are: all of it from `start` (a bit), the rest in bytes.
+/// Positions of the parts of a text: `start` in bits, all others in bytes.
 struct Spans {
     start: usize,
     count: u16,
@@ -153,7 +152,7 @@ impl Spans {
     }
 }
 
-/// Adds bytes that mean nothing, if there are any, where a node would begin; the node, to begin behind them.
+/// Adds bytes without meaning, if there are any, before a node. Returns the node, which now begins behind them.
 fn padding<T: TreeSink>(run: &mut Run<'_, T>, before: Node, bytes: usize) -> Node {
     if bytes == 0 {
         return before;
@@ -187,7 +186,7 @@ mod tests {
         Tables::load("moul", vec![source], &NATIVES).unwrap()
     }
 
-    /// What a type makes of some bytes: the texts, the end, the problems.
+    /// Reads some bytes by a type: the texts, the end, the problems.
     fn read(of: &str, bytes: &[u8]) -> (Vec<String>, usize, usize) {
         let tables = tables();
         let mut tree = Tree::new();

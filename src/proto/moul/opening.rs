@@ -12,7 +12,7 @@ use crate::session::{Answer, RequestKey, Secret};
 use crate::table::{MessageId, Outcome, ServiceId, Stop, Tables};
 use crate::tree::Sym;
 
-/// Bytes of a direction that may wait for its key to be settled.
+/// The most bytes of a direction that wait while its key is not decided.
 const WAIT: usize = 64 << 10;
 
 impl MoulSession {
@@ -42,7 +42,7 @@ impl MoulSession {
         }
     }
 
-    /// The connect packet says which service this is.
+    /// Reads the connect packet, which names the service.
     fn enter(&mut self, kind: Option<u64>, context: &Context<'_>) {
         let services = context.tables.services();
         let found = services.iter().position(|s| s.number.is_some() && s.number == kind);
@@ -73,7 +73,7 @@ impl MoulSession {
         false
     }
 
-    /// The server goes on, and leaves out its half of the key agreement.
+    /// The server sends messages without its half of the key agreement.
     fn agreed_silently(&mut self, at: Moment, tables: &Tables) {
         self.agreed = true;
         let asked: Vec<MessageId> = tables.message_named("Cli2Srv_Connect").into_iter().collect();
@@ -87,7 +87,7 @@ impl MoulSession {
     }
 
     pub(super) fn handshake(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
-        // The service comes with the client's connect packet; until then the server's bytes mean nothing.
+        // The client's connect packet names the service. Until it came, the server's bytes cannot be read.
         if self.service.is_none() {
             return false;
         }
@@ -133,7 +133,7 @@ impl MoulSession {
         }
     }
 
-    /// The key, or that there is none, is settled: both directions go on as messages.
+    /// The key is decided, or that there is none: both directions go on with messages.
     pub(super) fn open(&mut self, mode: Encryption) {
         for half in &mut self.halves {
             if half.stage != Stage::Waiting {
@@ -151,12 +151,12 @@ impl MoulSession {
         }
     }
 
-    /// Finds the connection's key, once enough is there to prove one.
+    /// Finds the connection's key, once enough bytes are there to prove one.
     pub(super) fn settle(&mut self, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         let both = self.halves.iter().all(|h| h.stage == Stage::Waiting);
         let (Some(service), true) = (self.service, both && self.agreed) else { return false };
         let [client, server] = &self.halves;
-        // Behind a gap it is not known where a message begins: such bytes prove nothing.
+        // Bytes behind a gap prove nothing: where a message begins is not known.
         let bytes = [client, server].map(|h| if h.is_aligned() { h.stream.waiting() } else { &[] });
         if bytes.iter().all(|b| b.is_empty()) {
             return false;
@@ -174,14 +174,15 @@ impl MoulSession {
         self.report_budget(at, context);
         match verdict {
             KeyVerdict::Proved(mode) => {
-                // The key belongs before the first bytes that it opens, although later ones proved it.
+                // The event comes before the first bytes that the key opens, although later bytes proved it.
                 let at = self.first_waiting().unwrap_or(at);
                 self.say_mode(&mode, at, context);
                 self.open(mode);
                 true
             }
             KeyVerdict::Undecided => {
-                // Each trial reads all that waits: the more that is, the more has to come before the next one.
+                // Each trial reads all waiting bytes. So the more bytes wait, the more have to come before the next
+                // trial.
                 for half in &mut self.halves {
                     let waiting = half.stream.waiting().len();
                     half.stream.set_need(waiting + (waiting / 8).max(1));
@@ -195,7 +196,7 @@ impl MoulSession {
         }
     }
 
-    /// A session key with what identifies its connection.
+    /// A session key with the values that identify its connection.
     pub(super) fn session_line(&self, key: SessionKey) -> SessionLine {
         SessionLine {
             service: KeyService::from_word(&self.service_name),
@@ -232,7 +233,7 @@ impl MoulSession {
         self.shut(kind, text, at, context);
     }
 
-    /// Says, once in a run, that the keys which the capture carries are not tried any more.
+    /// Reports, once in a run, that keys carried by the capture are no longer tried.
     pub(super) fn report_budget(&mut self, at: Moment, context: &mut Context<'_>) {
         if MoulSettings::of(context.settings).keys.budget.is_to_be_reported() {
             let text = "the keys that the capture carries have caused too much work without opening anything: from here on not all of them are tried; \
@@ -241,7 +242,7 @@ impl MoulSession {
         }
     }
 
-    /// No message of this connection can be read: all of its bytes count as closed from here on.
+    /// Gives up on this connection's messages: from here on, all of its bytes count as closed.
     pub(super) fn shut(&mut self, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) {
         for half in &mut self.halves {
             half.stage = Stage::Closed;
@@ -269,7 +270,7 @@ fn other_service(kind: Option<u64>, context: &Context<'_>) -> String {
     out
 }
 
-/// Whether bytes begin with a packet of the key agreement. True also where too few bytes are there to exclude it.
+/// Whether bytes begin with a packet of the key agreement. Also true if there are too few bytes to rule it out.
 fn looks_like_handshake(side: Side, bytes: &[u8]) -> bool {
     let length = bytes.get(1).copied();
     match (side, bytes.first()) {

@@ -1,4 +1,4 @@
-//! Is it MOUL? A connection that was captured from its beginning is known by its connect packet, any other one by its messages.
+//! Recognises MOUL: by the connect packet if the connection's beginning was captured, otherwise by its messages.
 
 use super::super::{LazyTables, Opening, Verdict};
 use super::PORT;
@@ -13,7 +13,7 @@ const HEADER: usize = 31;
 /// The product that every known shard names: UUID ea489821-6c35-4bd0-9dae-bb17c585e680, in the order of its bytes on the wire.
 const PRODUCT: [u8; 16] =
     [0x21, 0x98, 0x48, 0xea, 0x35, 0x6c, 0xd0, 0x4b, 0x9d, 0xae, 0xbb, 0x17, 0xc5, 0x85, 0xe6, 0x80];
-/// Where the product begins.
+/// Offset of the product in the header.
 const PRODUCT_AT: usize = 15;
 
 /// The length of the data that a connection type carries, and whether the data begins with its own length. The data of types without a
@@ -30,7 +30,7 @@ fn data_of(connection_type: u8) -> Option<(usize, bool)> {
     }
 }
 
-/// Whether a connection begins as MOUL connections do, or, where its beginning was not captured, goes on as they do.
+/// Whether a connection begins like a MOUL connection or, if its beginning was not captured, continues like one.
 pub(super) fn tcp(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     match (connect_packet(opening.client), connect_packet(opening.server)) {
         (Verdict::Yes { .. }, _) => return Verdict::Yes { swapped: false },
@@ -84,7 +84,8 @@ fn connect_packet(bytes: &[u8]) -> Verdict {
     let length = (data as u32).to_le_bytes();
     match bytes.get(HEADER..HEADER + 4) {
         Some(stated) if counted && stated != length => return Verdict::No,
-        // A type, the header's length and the length of the data agree: 7 bytes do so by chance only.
+        // The type, the header's length and the length of the data are consistent: these 7 bytes hardly agree by
+        // chance.
         Some(_) if counted => return Verdict::Yes { swapped: false },
         _ => {}
     }
@@ -95,8 +96,8 @@ fn connect_packet(bytes: &[u8]) -> Verdict {
     }
 }
 
-/// Whether the rest of a header is that of a connect packet: its product is the one all known shards name, or build type and branch are
-/// numbers below 256, as they mostly are where the product is another one. `None` where more bytes are needed.
+/// Whether the rest of a header fits a connect packet. Either it names the product of all known shards, or its build type and branch
+/// are below 256, as usual with other products. `None` if more bytes are needed.
 fn header_fits(bytes: &[u8]) -> Option<bool> {
     let product = bytes.get(PRODUCT_AT..).unwrap_or(&[]);
     if !product.iter().zip(PRODUCT).all(|(a, b)| *a == b) || product.is_empty() {

@@ -1,4 +1,5 @@
-//! Connections that were there before the capture: no connect packet, no handshake, and perhaps in the middle of a message.
+//! Reads connections that are older than the capture: they show no connect packet and no handshake, and may begin
+//! within a message.
 
 use super::super::{Context, EventKind, Moment, Opening, Side};
 use super::half::Stage;
@@ -12,11 +13,11 @@ use super::settings::MoulSettings;
 use crate::session::Secret;
 use crate::table::{ServiceId, Tables};
 
-/// The keystream is advanced by this many bytes at most, even where a key file asks for more: that would take seconds.
+/// The most bytes by which a keystream is advanced, whatever a key file asks for: more would take seconds.
 const MOST_USED: u64 = 1 << 30;
 
 impl MoulSession {
-    /// The first bytes are no connection's beginning.
+    /// Handles a connection whose first captured bytes are not its beginning.
     pub(super) fn join(&mut self) {
         for half in &mut self.halves {
             half.stage = Stage::Joined;
@@ -27,13 +28,14 @@ impl MoulSession {
         }
     }
 
-    /// Finds out whether a connection is in clear or which session key opens it. Returns whether there is more to do.
+    /// Finds out whether the connection is in clear or which session key opens it. Returns whether there is more to do.
     pub(super) fn rejoin(&mut self, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         if let Some(key) = self.joined_by.take() {
             return self.rejoin_other(key, last, at, context);
         }
         let [client, server] = &self.halves;
-        // A given session key may open it, and may need more bytes for that than messages in clear do.
+        // To find the position of a session key takes more bytes than to recognise messages in clear, so wait longer if
+        // there are session keys.
         let enough = if MoulSettings::of(context.settings).keys.has_sessions() { LOOK } else { LOOK_CLEAR };
         let full = client.stream.waiting().len() >= enough || server.stream.waiting().len() >= enough;
         let opening = Opening {
@@ -96,7 +98,8 @@ impl MoulSession {
         false
     }
 
-    /// How far the keystreams of both directions were used, as far as that is given or their bytes show it, and the service whose messages show it.
+    /// How far the keystream of each direction was used, if the key file says so or the bytes show it, and the service
+    /// of the messages that show it.
     fn positions(&self, services: &[ServiceId], key: &JoinedKey, context: &mut Context<'_>) -> Starts {
         let longest = self.halves.iter().map(|half| half.stream.waiting().len()).max().unwrap_or(0);
         let keys = &MoulSettings::of(context.settings).keys;
@@ -114,7 +117,7 @@ impl MoulSession {
             let found = match known {
                 _ if bytes.is_empty() => None,
                 Some(used) if used > MOST_USED => None,
-                // Running a keystream further than a search goes takes as long as a search, so it counts as one.
+                // Advancing a keystream further than a search goes takes as long as a search, so it counts as one.
                 Some(used) if used > keys.search.positions as u64 && !key.may_search(keys) => None,
                 Some(used) if key.carried && !keys.budget.take_keystream(used) => None,
                 Some(used) => services.first().map(|service| (*service, Position { used, bits: 0 })),
@@ -160,7 +163,8 @@ impl MoulSession {
         self.say(Side::Server, EventKind::Key { key_file: key.file.clone(), secret }, text, at, context);
     }
 
-    /// Tries a key that opened the other direction already on this one, now that more bytes are there. Returns whether it opens it.
+    /// Tries a key that opened one direction on the other one again, now that more bytes are there. Returns whether it
+    /// opened it.
     fn rejoin_other(&mut self, key: JoinedKey, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         let Some(service) = self.service else { return false };
         let starts = self.positions(&[service], &key, context);
@@ -186,7 +190,8 @@ impl MoulSession {
         true
     }
 
-    /// Another attempt is worth while when much more is there: all attempts together stay few.
+    /// Sets how many bytes must wait before the next attempt: 32 times as many each time, so that there are few
+    /// attempts.
     fn wait_for_more(&mut self) {
         for half in self.halves.iter_mut().filter(|half| half.stage == Stage::Joined) {
             let waiting = half.stream.waiting().len();
@@ -195,8 +200,8 @@ impl MoulSession {
     }
 }
 
-/// How many bytes of a keystream were used before an offset, if its first byte was used for the byte with TCP sequence number `number`. `None` where that byte
-/// comes later, or where the stream's sequence numbers are not known.
+/// How many bytes of a keystream were used before `offset`, if its first byte encrypted the byte with TCP sequence number `number`. `None` if that byte comes
+/// later, or if the stream's sequence numbers are not known.
 fn used_at(number: u32, sequences: [Option<u32>; 2], side: Side, offset: u64) -> Option<u64> {
     let first = (*sequences.get(side.index())?)?;
     let here = first.wrapping_add(offset as u32);
@@ -204,13 +209,13 @@ fn used_at(number: u32, sequences: [Option<u32>; 2], side: Side, offset: u64) ->
     (used <= u32::MAX / 2).then_some(u64::from(used))
 }
 
-/// Where the keystreams of client and server stand, and the service whose messages prove it.
+/// The positions in the keystreams of client and server, and the service of the messages that prove them.
 struct Starts {
     places: [Option<Position>; 2],
     service: Option<ServiceId>,
 }
 
-/// The keystream in which both directions are searched; it is made once.
+/// The keystream in which both directions are searched. It is generated once.
 struct Searched {
     stream: Option<Keystream>,
     /// No more searches are allowed.
@@ -218,7 +223,7 @@ struct Searched {
 }
 
 impl Searched {
-    /// The keystream, if the search is allowed: as much of it as `bytes` bytes of a direction need.
+    /// The keystream, long enough for `bytes` bytes of a direction. `None` if no search is allowed.
     fn stream(&mut self, key: &JoinedKey, bytes: usize, keys: &KeyRing) -> Option<&Keystream> {
         if self.stream.is_none() && !self.refused {
             self.refused = !key.may_search(keys);

@@ -1,6 +1,6 @@
-//! Where does the next message begin, after a gap or a message that the tables do not read?
+//! Finds the next message after a gap, or after a message that the tables cannot read.
 //!
-//! Every place is tried: messages are read from there, one behind the other, and their fields are weighed as evidence. Resuming at a wrong place gives wrong
+//! It tries every place: it reads messages from there, one behind the other, and weighs their fields as evidence. Resuming at a wrong place gives wrong
 //! messages, which is worse than a longer gap, so places with little evidence are passed over. The work is linear in the bytes, and bounded.
 
 use super::super::{Context, Side};
@@ -9,26 +9,29 @@ use crate::session::{RequestKey, Requests, transaction_key};
 use crate::table::{Evaluator, HeaderRole, Outcome, Service, ServiceId, Tables};
 use crate::tree::Tree;
 
-/// Evidence that is enough anywhere: chance, or content that only looks alike, would give such messages once in 2^PROOF places.
+/// Evidence that is enough anywhere: chance, or content that looks like messages, would give as much once in 2^PROOF
+/// places.
 const PROOF: i32 = 52;
-/// Evidence that is enough at the place where the message that the gap cut ends by its own layout.
+/// Evidence that is enough at the place where the cut message ends by its own layout.
 const PROOF_PREDICTED: i32 = 32;
-/// Evidence that is enough at the start of one of the stream's pieces, where framing was lost at a message that the tables do not read.
+/// Evidence that is enough at the start of a piece of the stream, if framing was lost at a message that the tables
+/// cannot read.
 const PROOF_PIECE: i32 = 28;
-/// Evidence in a message that ends where a piece does: about one place in 256 does so by chance.
+/// Evidence in a message that ends where a piece does: chance gives that at about one place in 256.
 const ENDS_WITH_PIECE: i32 = 8;
-/// Evidence that the first message must give by itself. Without it, the end of the message before, which is mostly zeros, would be taken for one.
+/// Evidence that the first message must give by itself. Without this rule, the end of the message before it, which is
+/// mostly zeros, would be taken for a message.
 const PROOF_FIRST: i32 = 16;
 /// How much more evidence a later place needs than an earlier one whose messages reach over it.
 const PROOF_RIVAL: i32 = 30;
-/// A first message that would need more bytes than this is no candidate: waiting for it would delay all others.
+/// A first message that needs more bytes than this is rejected: waiting for it would delay all others.
 const PATIENCE: usize = 64 << 10;
 /// Messages that are read from one place.
 const CHAIN: usize = 6;
 /// Places from which messages are read in one search.
 const BUDGET: usize = 50_000;
 
-/// What a search reads messages with.
+/// The tools with which a search reads messages.
 pub(super) struct Bench<'a> {
     pub(super) tables: &'a Tables,
     pub(super) evaluator: &'a mut Evaluator,
@@ -48,19 +51,19 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// What is looked for, and what is known.
+/// The task of a search: the bytes, and what is known about them.
 pub(super) struct Search<'a> {
     pub(super) service: ServiceId,
     pub(super) side: Side,
     pub(super) bytes: &'a [u8],
     /// The first place to try.
     pub(super) from: usize,
-    /// Where the message that the gap cut ends, if its layout said so.
+    /// Where the message that the gap cut ends, if its layout says so.
     pub(super) predicted: Option<usize>,
-    /// Places at which a piece of the stream begins, ascending. Empty where it is no evidence: behind a gap, pieces begin anywhere in a
-    /// message.
+    /// Places at which a piece of the stream begins, ascending. Empty behind a gap, where pieces begin anywhere in a message and prove
+    /// nothing.
     pub(super) starts: &'a [usize],
-    /// Requests of the connection, some of which may be answered here.
+    /// Requests of the connection: a message that answers one of them is likely to be real.
     pub(super) asked: &'a Requests,
     /// The last transaction of this side.
     pub(super) last_transaction: Option<u64>,
@@ -69,7 +72,7 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search in bytes alone. No more will come.
+    /// A search that knows nothing but the bytes, and expects no more of them.
     pub(super) fn anywhere(service: ServiceId, side: Side, bytes: &'a [u8], asked: &'a Requests) -> Search<'a> {
         Search {
             service,
@@ -84,31 +87,31 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a piece of the stream ends at `at`, as a message often does. `false` where `starts` is no evidence.
+    /// Whether a piece of the stream ends at `at`, where messages often end. `false` if `starts` is empty.
     fn ends_a_piece(&self, at: usize) -> bool {
         !self.starts.is_empty() && (at == self.bytes.len() || self.starts.binary_search(&at).is_ok())
     }
 }
 
-/// What a search gave.
+/// The result of a search.
 pub(super) enum SearchResult {
     /// A message begins here.
     Join {
-        /// Where, in the bytes.
+        /// The offset in the bytes.
         at: usize,
         /// How many messages parse from there.
         messages: usize,
         /// The evidence for it, in bits.
         bits: i32,
     },
-    /// No message begins before this place.
+    /// No message was found.
     Nothing {
-        /// Where a later search goes on.
+        /// The offset at which a later search goes on: no message begins before it.
         from: usize,
     },
 }
 
-/// How a chain of messages from one place went.
+/// The messages that were read from one place, one behind the other.
 struct Chain {
     bits: i32,
     messages: usize,
@@ -124,7 +127,7 @@ enum ChainEnd {
     Exact,
     /// The bytes ended within a message.
     Pending,
-    /// What follows is no message.
+    /// The bytes behind the last message are no message.
     Broken,
 }
 
@@ -134,7 +137,8 @@ pub(super) fn search(search: &Search<'_>, bench: &mut Bench<'_>) -> SearchResult
     let Some(service) = tables.service(search.service) else {
         return SearchResult::Nothing { from: search.bytes.len() };
     };
-    // What is read on trial must not change what later messages are read by.
+    // Values that messages ask to remember are not kept during the search: a wrong place must not change how later
+    // messages are read.
     bench.evaluator.memory.frozen = true;
     let found = places(search, service, bench);
     bench.evaluator.memory.frozen = false;
@@ -144,7 +148,8 @@ pub(super) fn search(search: &Search<'_>, bench: &mut Bench<'_>) -> SearchResult
 fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> SearchResult {
     let mut budget = BUDGET;
     let mut pending = None;
-    // The most evidence of an earlier place whose messages go on to the end of the bytes, over the place that is looked at: only one of both can be right.
+    // The highest evidence of an earlier place whose messages run to the end of the bytes. They overlap every later
+    // place, so only one of the two can be right.
     let mut rival = 0;
     let start = search.predicted.unwrap_or(0).max(search.from);
     for at in start..search.bytes.len() {
@@ -165,7 +170,8 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Sear
         }
         let expected = search.predicted == Some(at);
         let piece = !expected && search.starts.binary_search(&at).is_ok();
-        // Messages often begin where a piece of the stream does: right behind a gap, too. Elsewhere the first message needs evidence of its own.
+        // Messages often begin at the start of a piece, or right behind a gap. Elsewhere the first message needs
+        // evidence of its own.
         let first = if at == 0 || expected || piece { 0 } else { PROOF_FIRST };
         let chain = chain(search, service, at, first, bench);
         let enough = match (expected, piece) {
@@ -175,13 +181,14 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Sear
         };
         let accepted = match chain.end {
             ChainEnd::Enough => chain.bits >= enough,
-            // Messages that end exactly where the bytes end are evidence: chance rarely gives that.
+            // Messages rarely end exactly where the bytes end by chance. A piece was credited for that already.
             ChainEnd::Exact => chain.bits + if piece { 0 } else { 10 } >= enough,
             ChainEnd::Pending => chain.bits >= enough,
-            // A message that ends with its piece may well be followed by another one that the tables do not read.
+            // Bytes that are no message count against the place. Not so behind a message that ends with its piece: the
+            // next one may be another that the tables cannot read.
             ChainEnd::Broken => chain.bits >= enough + if piece && chain.pieces > 0 { 0 } else { 30 },
         };
-        // One message alone needs twice the evidence, unless it fills everything between two gaps.
+        // A single message needs twice the evidence, unless it fills the bytes between two gaps or ends with its piece.
         let alone = at == 0 && search.last && matches!(chain.end, ChainEnd::Exact) && chain.bits >= enough;
         let fills_pieces = piece && chain.pieces > 0;
         let accepted = accepted && (chain.messages > 1 || alone || fills_pieces || chain.bits >= 2 * enough);
@@ -205,7 +212,7 @@ fn header_length(service: &Service) -> usize {
     if service.header.len() > 1 { 8 } else { 2 }
 }
 
-/// Whether bytes begin with the number of some message, and with a possible length where there is one.
+/// Whether bytes begin with the number of a known message and, if messages state their length, a possible length.
 fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> bool {
     let framed = service.header.iter().any(|h| h.0 != HeaderRole::Number);
     let number = if framed {
@@ -226,8 +233,8 @@ fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> b
     id.and_then(|id| bench.tables.message(id)).is_some_and(|m| m.layout.is_some())
 }
 
-/// Whether a place lies within wide text: the 16 bytes around it are Latin letters of two bytes each. Texts hold numbers and counts of any kind, and the
-/// rest of the text is long enough for them.
+/// Whether a place lies within wide text: the 16 bytes around it are Latin letters of two bytes each. Letters look like any number or count, and the
+/// rest of the text is long enough for that count.
 fn within_text(bytes: &[u8], at: usize) -> bool {
     let around = bytes.get(at.saturating_sub(8)..bytes.len().min(at.saturating_sub(8) + 16)).unwrap_or(&[]);
     let (units, _) = around.as_chunks::<2>();
@@ -260,7 +267,7 @@ fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, bench:
                 let answers = tables.message(id).map_or(&[][..], |m| m.answers.as_slice());
                 let known = transaction_key(tables, bench.tree, whole).map(|key| key.exact);
                 chain.bits += bits + continuity(search, known, last, answers);
-                // Two zeros are everywhere, so that a message with the number 0 needs more evidence.
+                // Two zero bytes are everywhere, so a message with the number 0 needs more evidence.
                 let zero = whole.first_chunk::<2>() == Some(&[0, 0]);
                 if chain.messages == 0 && first > 0 && bits < first + if zero { PROOF_FIRST } else { 0 } {
                     chain.end = ChainEnd::Broken;
@@ -289,7 +296,8 @@ fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, bench:
     chain
 }
 
-/// Evidence in a transaction: a reply belongs to a request, and requests count upwards.
+/// Evidence in a transaction number: a reply repeats the number of a request, and the numbers of requests count
+/// upwards.
 fn continuity(search: &Search<'_>, known: Option<u64>, last: Option<u64>, answers: &[crate::table::MessageId]) -> i32 {
     let Some(t) = known else { return 0 };
     if search.asked.find(search.side, answers, &RequestKey::of(t)).is_some() {

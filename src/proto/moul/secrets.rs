@@ -9,7 +9,7 @@ use crate::session::{Secret, Settings};
 const BLOCK_TYPE: u32 = 0x4d4f_554c;
 /// A longer secrets block is not read, in bytes.
 const MOST_BYTES: usize = 1 << 20;
-/// What events and errors call the keys that a capture carries.
+/// The name of a capture's own keys in events and errors.
 const CARRIED: &str = "keys in the capture";
 
 /// The keys of shards and of single sessions.
@@ -56,7 +56,7 @@ impl Secrets for ShardKeys {
     }
 }
 
-/// The entries of a report, with everything that can be said without the secret.
+/// The entries of a report, without the secrets.
 fn entries(report: &Report) -> Vec<SecretsEntry> {
     let mut entries = Vec::new();
     for key in &report.keys {

@@ -1,17 +1,16 @@
-//! Which service does a connection belong to whose beginning was not captured? Its messages tell, where they are in clear.
+//! Finds the service of a connection whose beginning was not captured, by its messages if they are in clear.
 
 use super::super::{Opening, Side};
 use super::search::{Bench, Search, SearchResult, search};
 use crate::session::Requests;
 use crate::table::ServiceId;
 
-/// Bytes of a direction that are looked at for messages in clear.
+/// Bytes of a direction that are searched for messages in clear.
 pub(super) const LOOK_CLEAR: usize = 4096;
-/// Evidence that makes a connection known by its messages alone.
+/// Evidence that is enough to recognise a connection by its messages alone.
 const PROOF: i32 = 90;
 
-/// The service whose messages are found in a connection's bytes, in clear: the one that proves most, and whether the sides are
-/// the other way round.
+/// The service whose messages in clear give the most evidence, and whether client and server are swapped.
 pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option<(ServiceId, bool)> {
     let tables = bench.tables;
     let mut best = None;
@@ -31,12 +30,12 @@ pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option
     best.map(|(id, swapped, _)| (id, swapped))
 }
 
-/// How much evidence there is that one direction holds messages of a service.
+/// The evidence that one direction holds messages of a service.
 fn proved(service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> i32 {
     let bytes = bytes.get(..LOOK_CLEAR).unwrap_or(bytes);
     let asked = Requests::default();
     match search(&Search::anywhere(service, side, bytes, &asked), bench) {
-        // Bytes that had to be passed over are evidence against it.
+        // Bytes that had to be skipped are evidence against it.
         SearchResult::Join { at, bits, .. } => bits - (at as i32 / 64),
         SearchResult::Nothing { .. } => 0,
     }

@@ -1,6 +1,6 @@
 //! One MOUL connection: connect packet, key agreement, messages, in both directions.
 //!
-//! It knows the order in which these come. What is in a message is in the tables.
+//! It knows the order in which these come. The tables know what a message contains.
 
 use super::super::{Context, Decoded, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
 use super::half::{Half, Stage};
@@ -14,7 +14,7 @@ use crate::captured::Captured;
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 use crate::table::{MessageId, ServiceId, Tables};
 
-/// Requests of both sides that are remembered.
+/// The most requests of both sides that are remembered.
 const REQUESTS: usize = 2048;
 
 /// A connection.
@@ -25,26 +25,27 @@ pub(super) struct MoulSession {
     pub(super) service_name: String,
     pub(super) y: Option<Vec<u8>>,
     pub(super) seed: Option<[u8; 7]>,
-    /// The server answered the client's half of the key agreement: a key may be in use.
+    /// The server answered the client's half of the key agreement, so a key may be in use.
     pub(super) agreed: bool,
     pub(super) deriver: Deriver,
     pub(super) requests: Requests,
-    /// State descriptors that the client fetches.
+    /// Files of state descriptors that the client fetches.
     downloads: Downloads,
     /// The connection's beginning was not captured.
     pub(super) joined: bool,
-    /// No more bytes of the client follow those that wait for now: the server has answered, or the stream is over.
+    /// No more client bytes follow the waiting ones for now: the server has answered, or the stream has ended.
     pub(super) alone: bool,
-    /// A session key that opened one direction of a connection joined late, while the other waits for more bytes.
+    /// A session key that opened one direction of a connection older than the capture, while the other waits for more
+    /// bytes.
     pub(super) joined_by: Option<JoinedKey>,
-    /// Texts in Latin-1.
+    /// Counts texts in Latin-1.
     pub(super) latin: LatinTexts,
-    /// The service that an earlier connection made known for this server.
+    /// The service of this server, if an earlier connection named it.
     pub(super) known: Option<(ServiceId, String)>,
 }
 
 impl MoulSession {
-    /// A connection whose first bytes are still to come. One that was there before the capture may still begin with its connect packet.
+    /// A connection before its first byte. Even if its start was not seen, the first bytes may be the connect packet.
     pub(super) fn new(start: &Start<'_>, tables: &Tables) -> Self {
         let mut session = Self::at(start.ends, Requests::new(tables, REQUESTS));
         session.joined = !start.whole;
@@ -82,8 +83,8 @@ impl MoulSession {
         }
     }
 
-    /// Reads all that can be read of the waiting bytes. Bytes that were hidden because they had to wait for the key are shown piece by piece, whichever
-    /// side sent them, so that messages come out in the order in which they were sent.
+    /// Reads all that can be read of the waiting bytes. Bytes that were hidden while the key was not decided are shown piece by piece, in the order in
+    /// which both sides sent them. So messages come out in that order too.
     pub(super) fn pump(&mut self, at: Moment, context: &mut Context<'_>) {
         self.pump_shown(at, context);
         while let Some((side, at)) = self.next_hidden() {
@@ -95,20 +96,19 @@ impl MoulSession {
         }
     }
 
-    /// The side whose hidden bytes came first, and when they did.
+    /// The side whose hidden bytes came first, and the frame that brought them.
     fn next_hidden(&self) -> Option<(Side, Moment)> {
         let sides = [Side::Client, Side::Server].into_iter().zip(&self.halves);
         let hidden = sides.filter_map(|(side, half)| Some((side, half.stream.next_hidden()?)));
         hidden.min_by_key(|(_, at)| at.frame)
     }
 
-    /// The frame that brought the first byte which waits, of either side.
+    /// The frame that brought the first waiting byte of either side.
     pub(super) fn first_waiting(&self) -> Option<Moment> {
         self.halves.iter().filter_map(|half| half.stream.completed(1)).min_by_key(|at| at.frame)
     }
 
-    /// Reads all that can be read of the bytes that are shown. A step of one direction may let the other one go on, so both are tried until
-    /// neither moves.
+    /// Reads all that can be read of the shown bytes. A step of one direction may unblock the other, so both are tried until neither moves.
     fn pump_shown(&mut self, at: Moment, context: &mut Context<'_>) {
         loop {
             let mut moved = false;
@@ -123,7 +123,7 @@ impl MoulSession {
         }
     }
 
-    /// One step of one direction; whether there may be more.
+    /// Takes one step in one direction. Returns whether there may be more to do.
     fn step(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
         let half = self.half(side);
         let waiting = half.stream.waiting().len();
@@ -149,14 +149,14 @@ impl MoulSession {
         }
     }
 
-    /// Hands a message on, ties it to the request it answers, and learns from it.
+    /// Emits a message, links it to the request that it answers, and learns from it.
     pub(super) fn emit(&mut self, side: Side, whole: Whole<'_>, at: Moment, context: &mut Context<'_>) {
         let Whole { name, number, id, length, outlined } = whole;
         let def = id.and_then(|id| context.tables.message(id));
         let [client, server] = &self.halves;
         let half = if side == Side::Client { client } else { server };
         let bytes = half.stream.waiting().get(..length).unwrap_or(&[]);
-        // Where the bytes waited for the key, the frame of this call is a later one than theirs.
+        // If the bytes waited for the key, the frame of this call is later than theirs.
         let at = half.stream.completed(length).unwrap_or(at);
         let key = def.and_then(|def| match def.tied {
             true => transaction_key(context.tables, context.tree, bytes),
@@ -209,8 +209,8 @@ impl MoulSession {
         }
     }
 
-    /// Reads a client's waiting bytes as a whole message, where only a further byte would show that they are one. No further byte comes for
-    /// now: the server has answered, or the stream is over.
+    /// Reads a client's waiting bytes as a whole message, although only a further byte would prove it. No further byte comes for now: the
+    /// server has answered, or the stream has ended.
     pub(super) fn no_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
         let waiting = half.stream.waiting().len();
@@ -227,7 +227,7 @@ impl MoulSession {
         context.emit.event(at, event);
     }
 
-    /// Waiting bytes that will never be a message.
+    /// Reports waiting bytes that will never be a message.
     pub(super) fn give_up(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
         half.follow(side, half.stream.waiting().len(), context.emit);
@@ -235,7 +235,7 @@ impl MoulSession {
         self.give_up_passed(side, text, at, context);
     }
 
-    /// Reports the bytes that were passed over.
+    /// Reports the bytes that were skipped.
     pub(super) fn give_up_passed(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
         let passed = half.stream.take_passed();
@@ -246,7 +246,7 @@ impl MoulSession {
         context.emit.event(at, event.about(passed.offset, passed.length).with_passed(passed));
     }
 
-    /// A direction is over: an event gives the number of its texts in Latin-1, besides the one with a note.
+    /// Ends a direction: an event gives the number of its Latin-1 texts without a note.
     pub(super) fn count_latin_texts(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         let text = match self.latin.take_unsaid(from) {
             0 => return,
@@ -328,9 +328,9 @@ pub(super) struct Whole<'a> {
     pub(super) name: &'a str,
     pub(super) number: Option<u64>,
     pub(super) id: Option<MessageId>,
-    /// Its bytes, the first of those that wait.
+    /// The number of its bytes, which are the first waiting ones.
     pub(super) length: usize,
-    /// It was read into the outline, and not into the tree.
+    /// Whether the outline holds it, and not the tree.
     pub(super) outlined: bool,
 }
 
@@ -338,7 +338,7 @@ pub(super) fn message_name(id: MessageId, tables: &Tables) -> &str {
     tables.message(id).map_or("", |m| tables.name(m.name))
 }
 
-/// What a fetched descriptor file brought, for people.
+/// Says in words what a fetched descriptor file brought.
 fn added_text(file: &str, added: &Added) -> String {
     let mut text = match (added.descriptors, &added.error) {
         (0, Some(error)) => return error.to_string(),

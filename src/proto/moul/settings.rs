@@ -1,4 +1,4 @@
-//! What the user gives to MOUL: key files and state descriptors, and what comes of them.
+//! The user's settings for MOUL: key files and state descriptors.
 
 use std::sync::LazyLock;
 
@@ -41,10 +41,10 @@ pub(super) const OPTIONS: [OptionSpec; 2] = [
     },
 ];
 
-/// What the user gave.
+/// The settings of a run.
 #[derive(Default)]
 pub struct MoulSettings {
-    /// All keys, those that the capture carries included.
+    /// All keys, including those that the capture carries.
     pub keys: KeyRing,
     /// State descriptor files, in the order in which they were given.
     descriptors: Vec<DescriptorFile>,
@@ -64,12 +64,12 @@ impl MoulSettings {
         MoulSettings { keys, descriptors: Vec::new() }
     }
 
-    /// MOUL's settings of a run; empty ones where nothing was given.
+    /// MOUL's settings of a run. Empty if the user gave none.
     pub(super) fn of(settings: &Settings) -> &MoulSettings {
         settings.get().unwrap_or(&NOTHING)
     }
 
-    /// Reads what was given.
+    /// Reads the options.
     pub(super) fn read(given: &Given, warn: &mut dyn FnMut(String)) -> Result<MoulSettings, SettingsError> {
         Ok(MoulSettings { keys: read_keys(given, warn)?, descriptors: read_descriptors(given)? })
     }
@@ -85,7 +85,7 @@ impl MoulSettings {
 
 fn read_keys(given: &Given, warn: &mut dyn FnMut(String)) -> Result<KeyRing, SettingsError> {
     let mut ring = KeyRing::default();
-    // The folders that were named, and whether a key file was in each.
+    // The folders that the user named, and whether each held a key file.
     let mut folders: Vec<(&str, bool)> = Vec::new();
     for file in given.files(KEYS) {
         let GivenFile { name, bytes, folder } = file;
@@ -95,7 +95,7 @@ fn read_keys(given: &Given, warn: &mut dyn FnMut(String)) -> Result<KeyRing, Set
                 ring.add(keys);
                 true
             }
-            // A folder may hold anything.
+            // A folder may hold other files too.
             Err(error) if folder.is_some() && error.is_of_another_kind() => false,
             Err(error) if folder.is_some() || error.is_harmless() => {
                 warn(error.to_string());

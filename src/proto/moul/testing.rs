@@ -1,4 +1,4 @@
-//! What several tests of this folder need: a key file, a handshake agreed with it, and a context for a session.
+//! Shared by the tests of this folder: a key file, a handshake made with it, and a context for a session.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! Which key opens a connection? Each candidate is tried on the first bytes of both directions, and must be proved by
-//! the messages it gives; so must the possibility that nothing is encrypted in spite of the handshake.
+//! Finds the key that opens a connection. It tries each candidate on the first bytes of both directions, and the
+//! messages that come out must prove it. One candidate is no key: a server may send in clear in spite of the handshake.
 
 use super::super::{Context, Ends};
 use super::evidence::{Against, evidence};
@@ -7,9 +7,9 @@ use super::keys::{Deriver, KeyCandidate, KeyRing, KeyService, SessionCandidate, 
 use super::settings::MoulSettings;
 use crate::table::{Outcome, ServiceId};
 
-/// Evidence that proves a key, in bits: a wrong key would give such messages once in 2^PROOF tries.
+/// Evidence that proves a key, in bits: a wrong key gives as much once in 2^PROOF tries.
 const PROOF: i32 = 22;
-/// Evidence that makes a key likely, in bits: a wrong key has that much once in 2^LIKELY tries. While more bytes may come, the session waits for proof of a likely
+/// Evidence that makes a key likely, in bits: a wrong key gives as much once in 2^LIKELY tries. While more bytes may come, the session waits for proof of a likely
 /// key, because trying the next one costs a modular power.
 const LIKELY: i32 = 8;
 /// How many bytes of a direction a trial looks at.
@@ -24,17 +24,17 @@ pub(super) enum Encryption {
     Encrypted(SessionKey, String),
 }
 
-/// What a trial of all candidates gave.
+/// The result of trying all candidates.
 pub(super) enum KeyVerdict {
     /// The connection is encrypted in this way.
     Proved(Encryption),
     /// More bytes are needed.
     Undecided,
-    /// None of them.
+    /// No candidate opens it.
     None,
 }
 
-/// What is known of a connection when its key is looked for.
+/// What is known of the connection whose key is wanted.
 pub(super) struct Lock<'a> {
     pub(super) service: ServiceId,
     pub(super) ends: Ends,
@@ -46,7 +46,7 @@ pub(super) struct Lock<'a> {
     pub(super) last: bool,
 }
 
-/// Tries all that might open a connection, one after the other. A key is derived only when it is tried, since that costs a modular power.
+/// Tries all candidates, one after the other. A key is derived only when it is tried, since that costs a modular power.
 pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Context<'_>) -> KeyVerdict {
     if !lock.last && lock.bytes.iter().all(|bytes| bytes.is_empty()) {
         return KeyVerdict::Undecided;
@@ -65,7 +65,7 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
             }
             tried.push(*key);
         }
-        // Work for a key that the capture carries is charged before it is done, and given back if the key fits.
+        // Work for a carried key is charged before it is done, and refunded if the key fits.
         let cost = lock.bytes.iter().map(|bytes| bytes.len().min(LOOK) as u64).sum();
         if attempt.carried && !keys.budget.take_keystream(cost) {
             continue;
@@ -84,7 +84,8 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
         }
     }
     match best {
-        // At the end of the connection, one whole message without a flaw is enough if chance hardly gives it.
+        // At the end of the connection no more evidence can come: one flawless message is enough, if chance rarely
+        // gives it.
         Some((bits, attempt)) if lock.last && bits >= 12 => attempt.proved(0, keys),
         _ if undecided && !lock.last => KeyVerdict::Undecided,
         _ => KeyVerdict::None,
@@ -94,14 +95,14 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
 /// One way to open a connection, to be tried.
 struct Attempt {
     mode: Encryption,
-    /// The capture carries the key: the work is taken from the budget.
+    /// The capture carries the key, so its work is charged to the budget.
     carried: bool,
-    /// A power was taken from the budget for it.
+    /// A modular power was charged for it.
     power: bool,
 }
 
 impl Attempt {
-    /// This opens the connection; what it took from the budget goes back.
+    /// The attempt opens the connection: refunds what it was charged.
     fn proved(self, keystream: u64, keys: &KeyRing) -> KeyVerdict {
         if self.carried {
             keys.budget.return_keystream(keystream);
@@ -113,18 +114,18 @@ impl Attempt {
     }
 }
 
-/// Something that may open a connection.
+/// A candidate for opening a connection.
 enum Candidacy<'a> {
     /// The key of a session.
     Session(SessionCandidate<'a>),
     /// A server's private key, from which the session's key is derived.
     Private(KeyCandidate<'a>),
-    /// No key: in spite of the handshake nothing may be encrypted.
+    /// No key: the messages may be in clear in spite of the handshake.
     Clear,
 }
 
 impl Candidacy<'_> {
-    /// An attempt with this candidate; `None` if it gives no key, or if the budget has no power left for it.
+    /// An attempt with this candidate. `None` if it gives no key, or if the budget has no power left for it.
     fn attempt(self, lock: &Lock<'_>, keys: &KeyRing, deriver: &mut Deriver) -> Option<Attempt> {
         let encrypted = |key, file: &str| Encryption::Encrypted(key, file.to_string());
         Some(match self {
@@ -145,7 +146,8 @@ impl Candidacy<'_> {
     }
 }
 
-/// What might open a connection: all keys that the user gave, the surest first, then those that the capture carries, and at last no key at all.
+/// The candidates for a connection: first the user's keys, the surest first, then the keys that the capture carries,
+/// and finally no key.
 fn candidates<'a>(
     lock: &Lock<'_>,
     service: Option<KeyService>,
@@ -173,7 +175,7 @@ enum Trial {
     Fails,
 }
 
-/// Reads the first messages of both directions as if `mode` were the right one.
+/// Reads the first messages of both directions on the assumption that `mode` is right.
 fn trial(lock: &Lock<'_>, mode: &Encryption, context: &mut Context<'_>) -> Trial {
     let mut total = 0;
     let mut pending = false;
@@ -206,7 +208,7 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
     let trial = loop {
         let rest = plain.get(at..).unwrap_or(&[]);
         if rest.is_empty() && at > 0 {
-            // It is hardly chance that a message ends where the bytes end.
+            // A message rarely ends exactly where the bytes end by chance.
             break Trial::Fits(total + 8);
         }
         if rest.is_empty() || total >= 2 * PROOF {
@@ -224,7 +226,8 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
             Outcome::Need(n) if n > (64 << 20) => break Trial::Fails,
             Outcome::Need(_) if total > 0 => break Trial::Fits(total),
             Outcome::Need(_) => break Trial::Pending,
-            // A known number whose layout is not published is evidence for the key, but where the message ends is not known.
+            // A known number is evidence for the key. But without a layout the end of the message is not known, so the
+            // trial stops.
             Outcome::NoLayout(..) => break Trial::Fits(total + 6),
             Outcome::Unknown(..) | Outcome::Malformed(_) if total >= PROOF => break Trial::Fits(total),
             Outcome::Unknown(..) | Outcome::Malformed(_) => break Trial::Fails,
@@ -257,7 +260,8 @@ mod tests {
         fn account(&mut self, _: Side, _: Share, _: u64) {}
     }
 
-    /// What comes of a client's first bytes to a game server, encrypted with a service's key; and how many powers that took.
+    /// Tries to unlock a client's first bytes to a game server, encrypted with a service's key. Returns the verdict and
+    /// the number of powers it took.
     fn try_keys(of: KeyService, plain: &[u8], last: bool) -> (KeyVerdict, String) {
         let mut keys = KeyRing::default();
         keys.add(KeyFile::parse("dirtsand.ini", KEYS).unwrap());
@@ -333,7 +337,7 @@ mod tests {
             assert!(matches!(verdict, KeyVerdict::Proved(Encryption::Encrypted(..))));
         }
         assert!(!keys.budget.is_to_be_reported());
-        // Those that open nothing use it up, and then not one more power is computed.
+        // Keys that open nothing use it up, and then no further power is computed.
         let keys = ring(2, None, vec![right()]);
         let (verdict, powers) = try_ring(keys.clone(), KeyService::Csr, &pings, true);
         assert!(matches!(verdict, KeyVerdict::None));

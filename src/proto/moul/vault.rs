@@ -1,4 +1,4 @@
-//! The type of the vault that needs code: a blob that holds text, as long as it does.
+//! The type of the vault that needs code: a blob, shown as text if it holds text.
 
 use crate::table::{Call, Cursor, Native, Run, Slots, Stop};
 use crate::tree::{Kind, Node, Severity, TextKind, mark};
@@ -6,8 +6,8 @@ use crate::tree::{Kind, Node, Severity, TextKind, mark};
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 1] = [Native::new("vault_text", text)];
 
-/// A blob with its length in 4 bytes before it. Clients keep text in it, in UTF-8 and without a terminator; what is none
-/// (nothing stops a program from putting anything there) stays bytes.
+/// A blob with its length in 4 bytes before it. Clients keep text in it, in UTF-8 and without a terminator. Content that
+/// is not text stays bytes: a program may put anything there.
 fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let tables = run.tables;
     let Some(size) = tables.type_named("VaultSize") else { return Err(Stop::Unknown) };

@@ -1,5 +1,5 @@
-//! How much work the keys that a capture carries may cause in one run. The user's own keys have no such bound: the user chose them. A capture may come from
-//! anyone, and each of its keys is tried on each connection.
+//! Bounds the work that keys carried by a capture may cause in one run. A capture may come from anyone, and each of its keys is tried on each connection.
+//! The user's own keys are not bounded.
 //!
 //! Work that opened a connection is not charged, or charged little: a capture whose keys fit never comes near the bounds.
 
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// What the keys of captures may cost in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct CarriedWork {
-    /// Modular powers that gave no key which opens a connection. One takes about 0.15 milliseconds.
+    /// Modular powers whose keys opened no connection. One takes about 0.15 milliseconds.
     pub powers: u64,
     /// Bytes of keystream that opened nothing.
     pub keystream: u64,
@@ -21,12 +21,12 @@ impl Default for CarriedWork {
     }
 }
 
-/// The price of a search of a keystream's positions that found nothing, in bytes of keystream: it takes as long as decrypting so much.
+/// The price of a position search that found nothing, in bytes of keystream: decrypting this many bytes takes as long.
 pub const SEARCH_FAILED: u64 = 64 << 20;
-/// The price of a search that found its position.
+/// The price of a position search that succeeded.
 pub const SEARCH_FOUND: u64 = 8 << 20;
 
-/// What is left of the bounds. Clones share it: it counts for the whole run.
+/// What is left of the bounds. Clones share the counters, so they count for the whole run.
 #[derive(Clone, Debug)]
 pub struct Budget {
     left: Arc<Left>,
@@ -60,27 +60,27 @@ impl Budget {
         Budget { left: Arc::new(left) }
     }
 
-    /// Takes one power, if one is left.
+    /// Takes one modular power, if one is left. Returns whether it did.
     pub fn take_power(&self) -> bool {
         self.take(&self.left.powers, 1)
     }
 
-    /// Gives a power back: its key opened a connection.
+    /// Refunds a modular power whose key opened a connection.
     pub fn return_power(&self) {
         self.left.powers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes `bytes` bytes of keystream, if they are left.
+    /// Takes `bytes` bytes of keystream, if that many are left. Returns whether it did.
     pub fn take_keystream(&self, bytes: u64) -> bool {
         self.take(&self.left.keystream, bytes)
     }
 
-    /// Gives bytes of keystream back.
+    /// Refunds bytes of keystream.
     pub fn return_keystream(&self, bytes: u64) {
         self.left.keystream.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Whether work was refused and this was not asked before: the moment to tell the user.
+    /// Whether to tell the user that work was refused. True once at most.
     pub fn is_to_be_reported(&self) -> bool {
         self.left.refused.load(Ordering::Relaxed) && !self.left.reported.swap(true, Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! What `keys check` tells of a key file: format, servers, sizes, what looks wrong. Never a secret:
-//! a key is named by the first digits of its public modulus.
+//! The report of `keys check` on a key file: format, servers, sizes, and what looks wrong. It holds
+//! no secret: a key is named by the first digits of its public modulus.
 
 use super::error::{KeyError, printable};
 use super::file::{Format, opens_nothing, read_any};
@@ -19,20 +19,20 @@ pub struct Report {
     pub format: Format,
     /// Its private keys.
     pub keys: Vec<KeyReport>,
-    /// Public halves that have no private one beside them.
+    /// Public halves without a private half.
     pub public: Vec<PublicReport>,
     /// Its session keys.
     pub sessions: Vec<SessionReport>,
     /// What a user should know.
     pub notes: Vec<String>,
-    /// Why it opens nothing, if it does not: the error a run with this file ends with.
+    /// Why it opens nothing, if so: the error with which a run with this file ends.
     pub problem: Option<KeyError>,
 }
 
-/// What can be said of a private key.
+/// What the report says about a private key.
 #[derive(Clone, Debug)]
 pub struct KeyReport {
-    /// The server it is for; `None` is tried for every one.
+    /// The server it is for. With `None` the key is tried on every server.
     pub service: Option<KeyService>,
     /// The first eight hex digits of N.
     pub fingerprint: String,
@@ -42,15 +42,15 @@ pub struct KeyReport {
     pub exponent_bits: u64,
     /// Whether N is a prime, as far as eight rounds of Miller-Rabin can tell.
     pub prime: bool,
-    /// Whether (N − 1) / 2 is one, too.
+    /// Whether (N − 1) / 2 is a prime too.
     pub safe_prime: bool,
-    /// Whether K is below N. It need not be.
+    /// Whether K is below N. The protocol does not require it.
     pub exponent_below_modulus: bool,
-    /// The generator, where the file tells it.
+    /// The generator, if the file names it.
     pub generator: Option<u64>,
 }
 
-/// What can be said of a public half.
+/// What the report says about a public half.
 #[derive(Clone, Debug)]
 pub struct PublicReport {
     /// The server it is for.
@@ -61,7 +61,7 @@ pub struct PublicReport {
     pub modulus_bits: u64,
 }
 
-/// What can be said of a session key.
+/// What the report says about a session key.
 #[derive(Clone, Debug)]
 pub struct SessionReport {
     /// The server's kind.
@@ -70,13 +70,13 @@ pub struct SessionReport {
     pub client: Option<SocketAddr>,
     /// The server's end.
     pub server: Option<SocketAddr>,
-    /// Whether it is known by the client's y or the server's seed.
+    /// Whether the client's y or the server's seed identifies it.
     pub by_handshake: bool,
 }
 
 impl Report {
-    /// Reports on a file's bytes. A file that opens nothing is reported on as well, with its `problem`; an error is only what could not be
-    /// understood.
+    /// Reports on a file's bytes. A file that opens nothing has a report too, with its `problem`. Only a file that could not be understood
+    /// is an error.
     pub fn new(name: &str, bytes: &[u8]) -> Result<Report, KeyError> {
         let (format, contents) = read_any(name, bytes)?;
         let problem = opens_nothing(name, format, &contents);

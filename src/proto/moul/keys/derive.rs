@@ -1,5 +1,5 @@
-//! From a private key, a client's y and a server's seed to the RC4 key of one connection. It knows
-//! no handshake packets: the caller has taken y and seed out of them.
+//! Derives the RC4 key of one connection from a private key, the client's y and the server's seed.
+//! The caller has taken y and seed out of the handshake: this file knows no packets.
 
 use super::private::PrivateKey;
 use super::rc4::Rc4;
@@ -7,14 +7,14 @@ use num_bigint::BigUint;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// The longest y the protocol has, in bytes.
+/// The longest y that the protocol allows, in bytes.
 const MAX_Y: usize = 64;
 
-/// How many sums a [`Deriver`] remembers.
+/// How many modular powers a [`Deriver`] remembers.
 const REMEMBERED: usize = 64;
 
-/// The RC4 key of one connection, for both directions. It opens that connection and nothing else,
-/// and is not shown.
+/// The RC4 key of one connection, for both directions. It opens only that connection. `Debug` does
+/// not show it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionKey([u8; 7]);
 
@@ -24,7 +24,7 @@ impl SessionKey {
         SessionKey(bytes)
     }
 
-    /// The seven bytes, for writing them where the user asked for it.
+    /// The seven bytes, for a file that the user asked to hold secrets.
     pub fn as_bytes(&self) -> &[u8; 7] {
         &self.0
     }
@@ -45,8 +45,8 @@ impl fmt::Debug for SessionKey {
 /// y^K mod N, lowest first.
 ///
 /// `y` is the client's number as on the wire, little-endian, 1 to 64 bytes, leading and trailing
-/// zeros as they come; `None` for any other length. A y of value 0 is a number like others and
-/// gives the seed itself. Takes a modular power of 512 bits, about a tenth of a millisecond.
+/// zeros as they come; `None` for any other length. A y of value 0 is valid and gives the seed
+/// itself. Costs one modular power of 512 bits, about a tenth of a millisecond.
 pub fn session_key(key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<SessionKey> {
     shared(key, y).map(|shared| mix(&shared, seed))
 }
@@ -120,7 +120,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
-    /// N = 2^128 − 159, a prime, and a small exponent: sums that can be checked by hand.
+    /// N = 2^128 − 159, a prime, and a small exponent: results that can be checked by hand.
     fn small_key(exponent: u32) -> PrivateKey {
         let modulus = (BigUint::from(1u32) << 128u32) - 159u32;
         PrivateKey::new(None, None, modulus, BigUint::from(exponent)).unwrap()

@@ -1,5 +1,5 @@
-//! What can be wrong with a key file, in one line. It must never hold a byte of a key, so it is
-//! built from fixed texts, counts and positions alone.
+//! Errors about key files, one line each. An error must never hold a byte of a key, so it is built
+//! only from fixed texts, counts and positions.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub struct KeyError {
     nature: Nature,
 }
 
-/// What follows from an error.
+/// How serious an error is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nature {
     /// The file is a damaged key file, or one that opens nothing.
@@ -67,7 +67,7 @@ impl KeyError {
         self.nature == Nature::Harmless
     }
 
-    /// The file's name as it was given.
+    /// The file's name as the user gave it.
     pub fn file(&self) -> &str {
         &self.file
     }

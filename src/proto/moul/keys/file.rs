@@ -11,10 +11,11 @@ use super::session::SessionLine;
 use super::text::{KeyFileContents, decode, lines};
 use std::fmt;
 
-/// No key file is longer, in bytes; a `shard.keys` of this size holds a hundred thousand sessions.
+/// The largest key file that is read, in bytes. A `shard.keys` of this size holds a hundred
+/// thousand sessions.
 pub const MAX_KEY_FILE: u64 = 16 << 20;
 
-/// What kind of file holds keys.
+/// A format of key files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// DIRTSAND's `dirtsand.ini`.
@@ -70,8 +71,8 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
-    /// Reads a file's bytes. `name` is for messages; where nothing else says which server a key is
-    /// for, its last part may (`auth_key.der`).
+    /// Reads a file's bytes. Errors quote `name`. If nothing else says which server a key is for,
+    /// the last part of `name` may (`auth_key.der`).
     pub fn parse(name: &str, bytes: &[u8]) -> Result<KeyFile, KeyError> {
         let (format, contents) = read_any(name, bytes)?;
         match opens_nothing(name, format, &contents) {
@@ -103,8 +104,8 @@ impl KeyFile {
         &self.sessions
     }
 
-    /// What a user should know: halves without their other half, signs that the file was cut.
-    /// Nothing secret.
+    /// Remarks for the user: halves without their other half, signs that the file was cut. Nothing
+    /// secret.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -114,7 +115,7 @@ impl KeyFile {
     }
 }
 
-/// Reads any format, including those that open nothing.
+/// Reads any format, including those whose files open nothing.
 pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, KeyFileContents), KeyError> {
     let whole = |text: &str| KeyError::new(name, KeyPlace::Whole, text);
     if bytes.is_empty() {
@@ -192,7 +193,7 @@ fn refusal(text: &str) -> &'static str {
     }
 }
 
-/// The error for a file that was read without a mistake and holds no key.
+/// The error for a valid file that holds no key.
 pub(super) fn opens_nothing(name: &str, format: Format, contents: &KeyFileContents) -> Option<KeyError> {
     if !contents.keys.is_empty() || !contents.sessions.is_empty() {
         return None;
@@ -219,7 +220,7 @@ pub(super) fn opens_nothing(name: &str, format: Format, contents: &KeyFileConten
         _ => "no key in this file: expected a line `private` or `session`",
     };
     let error = KeyError::new(name, KeyPlace::Whole, text);
-    // Half a key is a mistake. No key at all means that the server does not encrypt.
+    // Half a key is an error. No key at all means that the server does not encrypt.
     let harmless = format == Format::Nagus && contents.public.is_empty() && contents.no_keys_wanted;
     Some(if harmless { error.harmless() } else { error })
 }

@@ -8,9 +8,9 @@ use super::text::{KeyFileContents, KeyPart, Pairs, lines, place_of};
 /// Services whose keys DIRTSAND and MOULArs have.
 pub(super) const THREE: [KeyService; 3] = [KeyService::GateKeeper, KeyService::Auth, KeyService::Game];
 
-/// Reads `Key.Auth.N = base64` and its like; `#` begins a comment anywhere, unknown lines are
-/// passed over, as DIRTSAND does. Clients' lines among them, as the key generator prints, are held
-/// against the keys.
+/// Reads `Key.Auth.N = base64` and its like; Like DIRTSAND, it treats `#` as the start of a
+/// comment anywhere and skips unknown lines. The client's lines that the key generator prints are
+/// checked against the keys.
 pub(super) fn dirtsand(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     for (at, line) in lines(text) {

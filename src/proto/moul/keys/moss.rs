@@ -1,6 +1,6 @@
 //! The files of MOSS's `make_cyan_dh`: the server's DER, the `-w` file for Wireshark, the `-c` file
-//! for clients, and what `-t` prints. None says which server it is for; the generator or the file's
-//! name may.
+//! for clients, and what `-t` prints. None names its server, but the generator or the file's name
+//! may tell.
 
 use super::error::{KeyError, KeyPlace};
 use super::prime::{is_probable_prime, is_safe_prime};
@@ -9,10 +9,10 @@ use super::service::KeyService;
 use super::text::{KeyFileContents, lines};
 use num_bigint::BigUint;
 
-/// Bytes of the prime, with which the raw files begin.
+/// Bytes of the prime at the start of the raw files.
 const PRIME: usize = 64;
 
-/// Which of the two raw files a binary file is.
+/// The two raw files.
 pub(super) enum Raw {
     /// `-w`: p and the private exponent, big-endian, without padding.
     Private(KeyFileContents),
@@ -69,8 +69,8 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     let big = BigUint::from_bytes_be(prime);
     let little = BigUint::from_bytes_le(prime);
     let (big_prime, little_prime) = (is_probable_prime(&big), is_probable_prime(&little));
-    // One random number in some hundreds is a prime by chance, also when read backwards; a safe
-    // prime is not met by chance.
+    // About one random number in several hundred is prime, so the wrong byte order may give a prime
+    // too. It never gives a safe prime by chance.
     let backwards = little_prime && (!big_prime || (is_safe_prime(&little) && !is_safe_prime(&big)));
     if backwards && rest.len() == PRIME {
         let public_key = Some(BigUint::from_bytes_le(rest));
@@ -201,7 +201,7 @@ impl Der<'_> {
         (0x80..first).try_fold(0, |length, _| Ok(length << 8 | usize::from(self.byte()?)))
     }
 
-    /// An INTEGER. MOSS reads it without sign, and so does this.
+    /// An INTEGER. Read as unsigned, as MOSS does.
     fn integer(&mut self, name: &str) -> Result<BigUint, KeyError> {
         let length = self.header(0x02)?;
         let end = self.at.saturating_add(length);

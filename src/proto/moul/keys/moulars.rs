@@ -8,15 +8,14 @@ use super::text::{KeyFileContents, KeyPart, Pairs, lines};
 use crate::captured::line_and_column;
 use toml::de::{DeTable, DeValue};
 
-/// Reads `auth.n`, `auth.k` and so on of `[crypt_keys]`, however TOML lets them be written.
+/// Reads `auth.n`, `auth.k` and so on of `[crypt_keys]`, in any spelling that TOML allows.
 pub(super) fn moulars(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     read_table(file, text, text, 0, &mut pairs)?;
     pairs.finish(&THREE)
 }
 
-/// Reads the server's part out of the key generator's output and holds the clients' part against
-/// it.
+/// Reads the server's part of the key generator's output and checks the clients' part against it.
 pub(super) fn generator(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     let (start, end) = server_part(text);
@@ -36,7 +35,8 @@ pub(super) fn is_table(line: &str) -> bool {
     line.starts_with("crypt_keys")
 }
 
-/// From the line `[crypt_keys]` to the next line that is neither empty, nor a comment, nor a value.
+/// The text from the line `[crypt_keys]` up to the next line that is not empty, a comment or a
+/// value.
 fn server_part(text: &str) -> (usize, usize) {
     let mut start = None;
     let mut at = 0;
@@ -109,7 +109,7 @@ mod tests {
             Err(error) => error.to_string(),
             Ok(contents) => contents.notes.join("; "),
         };
-        // The number is too small a modulus: that it is refused shows that it was found.
+        // The modulus is too small: the error shows that it was read.
         for text in [
             format!("[crypt_keys]\nauth.n = \"{value}\"\nauth.k = '{value}'"),
             format!("[crypt_keys.auth]\nn = \"{value}\"\nk = '{value}'"),

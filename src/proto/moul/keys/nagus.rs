@@ -1,5 +1,5 @@
 //! NAGUS's configuration, in the syntax of Python's configparser: sections, options, and values that continue
-//! on indented lines. Only the keys are read, everything else is skipped.
+//! on indented lines. Reads only the keys and skips everything else.
 
 use super::error::KeyError;
 use super::error::KeyPlace;
@@ -35,8 +35,7 @@ pub(super) fn nagus(file: &str, text: &str) -> Result<KeyFileContents, KeyError>
     Ok(contents)
 }
 
-/// Whether a line is the head of one of NAGUS's sections about its servers. A configuration without any of these options has no such section, and may still
-/// say that nothing is encrypted.
+/// Whether a line opens one of NAGUS's server sections. A configuration without these sections may still say that nothing is encrypted.
 pub(super) fn is_section(line: &str) -> bool {
     let name = section(line).and_then(|name| name.strip_prefix("server."));
     name.is_some_and(|name| name == "status" || KeyService::from_word(name).is_some())

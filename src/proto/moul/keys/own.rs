@@ -1,5 +1,5 @@
-//! Reads `shard.keys`, moulsniff's own text format: a line for a shard's private key or for one
-//! session's key. `docs/keys.md` describes it; `write` writes it.
+//! Reads `shard.keys`, moulsniff's own text format: each line holds a shard's private key or
+//! one session's key. `docs/keys.md` describes it; `write` writes it.
 
 use super::derive::SessionKey;
 use super::error::{KeyError, KeyPlace};
@@ -56,7 +56,7 @@ pub(super) fn own(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     Ok(contents)
 }
 
-/// Two files put together promise as much as both.
+/// In two concatenated files, the promised numbers add up.
 fn add(before: Option<usize>, now: Option<usize>) -> Option<usize> {
     match (before, now) {
         (Some(before), Some(now)) => before.checked_add(now),
@@ -81,7 +81,7 @@ fn service_word(word: &str) -> Option<Option<KeyService>> {
     if word == "any" { Some(None) } else { KeyService::from_word(word).map(Some) }
 }
 
-/// One line being read; its errors point into it.
+/// A line that is being read. Its errors point into it.
 struct KeyLine<'a> {
     file: &'a str,
     first: KeyPlace,

@@ -1,5 +1,5 @@
-//! Is a number a prime, as a shard's modulus must be? A probable-prime test, for telling files
-//! apart and for `keys check`; nothing here is meant to withstand numbers made to deceive it.
+//! Tests whether a number is probably prime, as a shard's modulus must be. File recognition and
+//! `keys check` use it. It is not meant for numbers made to deceive the test.
 
 use num_bigint::BigUint;
 

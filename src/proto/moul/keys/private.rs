@@ -1,4 +1,4 @@
-//! A shard's long-term key: modulus and private exponent, checked when they come in. It knows no
+//! A shard's long-term key: modulus and private exponent, checked on construction. It knows no
 //! file format.
 
 use super::prime;
@@ -9,10 +9,10 @@ use std::fmt;
 /// The longest modulus and exponent that the protocol allows, in bits.
 pub(super) const MAX_BITS: u64 = 512;
 
-/// Private keys in one file at most. All of them may have to be tried on every connection.
+/// The most private keys in one file. Each may have to be tried on every connection.
 pub(super) const MAX_KEYS: usize = 1000;
 
-/// A modulus below this is a mistake and not a weak key.
+/// A shorter modulus is treated as a mistake, not as a weak key.
 const MIN_BITS: u64 = 128;
 
 /// A server's private half: *N* and *K* (MOSS: p and the private exponent; NAGUS: n and a).
@@ -44,7 +44,7 @@ impl PrivateKey {
         Ok(PrivateKey { service, generator, modulus, exponent })
     }
 
-    /// The server it belongs to, where the file says so.
+    /// The server it belongs to, if the file says so.
     pub fn service(&self) -> Option<KeyService> {
         self.service
     }
@@ -53,7 +53,7 @@ impl PrivateKey {
         self.service = service;
     }
 
-    /// The generator *g*, where the file tells it. Decrypting does not need it.
+    /// The generator *g*, if the file names it. Decrypting does not need it.
     pub fn generator(&self) -> Option<u64> {
         self.generator
     }
@@ -68,8 +68,8 @@ impl PrivateKey {
         self.exponent.bits()
     }
 
-    /// A short name for the key that gives nothing away: the first eight hex digits of N, which
-    /// every client has too.
+    /// A short, public name for the key: the first eight hex digits of N, which every client has
+    /// too.
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.modulus)
     }
@@ -106,7 +106,7 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
-/// What a client has of a server's key: N, and mostly X. It opens nothing.
+/// The client's part of a server's key: N, and usually X. It opens nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicHalf {
     pub(super) service: Option<KeyService>,
@@ -115,7 +115,7 @@ pub struct PublicHalf {
 }
 
 impl PublicHalf {
-    /// The server it belongs to, where the file says so.
+    /// The server it belongs to, if the file says so.
     pub fn service(&self) -> Option<KeyService> {
         self.service
     }

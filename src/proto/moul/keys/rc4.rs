@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-/// One direction's cipher state. A clone takes one kilobyte and allows to return to this point of the keystream.
+/// One direction's cipher state. A clone takes one kilobyte and keeps this point of the keystream for a later return.
 #[derive(Clone)]
 pub struct Rc4 {
     /// A permutation of 0 to 255.
@@ -35,7 +35,7 @@ impl Rc4 {
         Rc4 { table, i: 1, ahead, j: 0 }
     }
 
-    /// Encrypts or decrypts `bytes` in place and moves on by as many.
+    /// Encrypts or decrypts `bytes` in place, and moves on by that many bytes of keystream.
     pub fn apply(&mut self, bytes: &mut [u8]) {
         let (words, rest) = bytes.as_chunks_mut::<8>();
         for word in words {
@@ -46,7 +46,7 @@ impl Rc4 {
         }
     }
 
-    /// Appends `bytes`, encrypted or decrypted, to `out` and moves on by as many.
+    /// Appends `bytes`, encrypted or decrypted, to `out`, and moves on by that many bytes of keystream.
     pub fn apply_into(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(bytes);

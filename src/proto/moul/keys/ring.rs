@@ -12,15 +12,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many session keys are handed out for one session at most.
+/// The most session keys handed out for one session.
 const MOST: usize = 64;
 
-/// How far keystreams of unknown position are searched.
+/// How far a keystream is searched if its position is not known.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchBounds {
-    /// Positions that are tried in one search.
+    /// Positions tried in one search.
     pub positions: usize,
-    /// Searches in a run. One takes up to a second and a half.
+    /// Searches in one run. Each takes up to a second and a half.
     pub searches: usize,
 }
 
@@ -30,10 +30,10 @@ impl Default for SearchBounds {
     }
 }
 
-/// How many keys of captures are kept: a capture may hold any number.
+/// The most keys kept from captures: a capture may hold any number.
 #[derive(Clone, Copy, Debug)]
 pub struct CarriedBounds {
-    /// Private keys: each is tried on every encrypted connection.
+    /// Private keys. Each is tried on every encrypted connection.
     pub private: usize,
     /// Keys of sessions.
     pub sessions: usize,
@@ -56,7 +56,7 @@ pub struct KeyRing {
     by_end: HashMap<SocketAddr, Vec<usize>>,
     anonymous: Vec<usize>,
     searched: Arc<AtomicUsize>,
-    /// How far keystreams of unknown position are searched.
+    /// How far a keystream is searched if its position is not known.
     pub search: SearchBounds,
     /// How many more keys captures may bring.
     pub carried: CarriedBounds,
@@ -64,7 +64,7 @@ pub struct KeyRing {
     pub budget: Budget,
 }
 
-/// A file that keys came from.
+/// A source of keys.
 #[derive(Clone, Debug)]
 struct KeyOrigin {
     name: String,
@@ -91,9 +91,9 @@ struct RingSession {
 pub struct KeyCandidate<'a> {
     /// The key.
     pub key: &'a PrivateKey,
-    /// The file it came from, as it was named.
+    /// The file it came from, as the user named it.
     pub file: &'a str,
-    /// Whether the capture carries it. Its work has to be taken from the [budget](KeyRing::budget).
+    /// Whether the capture carries it. The caller then charges its work to the [budget](KeyRing::budget).
     pub carried: bool,
 }
 
@@ -102,15 +102,15 @@ pub struct KeyCandidate<'a> {
 pub struct SessionCandidate<'a> {
     /// The key, and what identifies its session.
     pub line: &'a SessionLine,
-    /// The file it came from, as it was named.
+    /// The file it came from, as the user named it.
     pub file: &'a str,
-    /// Whether the capture carries it. Its work has to be taken from the [budget](KeyRing::budget).
+    /// Whether the capture carries it. The caller then charges its work to the [budget](KeyRing::budget).
     pub carried: bool,
 }
 
 impl KeyRing {
-    /// Adds a file's keys. A key that is there already is not added again; the first file keeps the
-    /// credit, and a server named later is learned.
+    /// Adds a file's keys. A key that is already there is not added again: it keeps its first file, but takes over a
+    /// server that a later file names.
     pub fn add(&mut self, file: KeyFile) {
         let (name, keys, sessions) = file.into_parts();
         self.add_all(KeyOrigin { name, carried: false }, keys, sessions);
@@ -158,13 +158,13 @@ impl KeyRing {
         if let Some(end) = line.client.or(line.server) {
             self.by_end.entry(end).or_default().push(at);
         }
-        // More of them than are ever handed out would only cost time.
+        // More keys than are ever handed out would only cost time.
         if line.is_anonymous() && self.anonymous.len() < MOST {
             self.anonymous.push(at);
         }
     }
 
-    /// Takes one search of a keystream from those that a run may make; whether one was left.
+    /// Takes one of the run's keystream searches. Returns whether one was left.
     pub fn may_search(&self) -> bool {
         self.searched.fetch_add(1, Ordering::Relaxed) < self.search.searches
     }
@@ -174,7 +174,7 @@ impl KeyRing {
         !self.sessions.is_empty()
     }
 
-    /// Whether there is nothing to try.
+    /// Whether there is no key to try.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.sessions.is_empty()
     }
@@ -194,7 +194,8 @@ impl KeyRing {
         self.keys.iter().map(|known| &known.key)
     }
 
-    /// What is known of a session whose both ends a line names: `a` was taken for the client's end, `b` for the server's.
+    /// Finds a session key whose line names both ends of this connection. `a` was taken for the client's end, `b` for
+    /// the server's.
     pub fn session_between(&self, a: SocketAddr, b: SocketAddr) -> Option<Expected> {
         let lines = self.by_end.get(&a).into_iter().chain(self.by_end.get(&b)).flatten();
         lines.take(MOST).filter_map(|at| self.sessions.get(*at)).find_map(|RingSession { line, .. }| {
@@ -205,7 +206,7 @@ impl KeyRing {
     }
 
     /// Every private key, in the order in which to try them for a connection to `service`. The user's keys come before those that the capture carries. Within both
-    /// groups, keys for the service come first, then keys whose server is not known, then all others; without a `service`, the order is that of the files.
+    /// groups, keys for the service come first, then keys for an unknown server, then all others. Without a `service`, the files' order holds.
     pub fn candidates(&self, service: Option<KeyService>) -> impl Iterator<Item = KeyCandidate<'_>> {
         let rank = move |key: &PrivateKey| match (service, key.service()) {
             (None, _) => 0,
@@ -220,8 +221,8 @@ impl KeyRing {
         [false, true].into_iter().flat_map(move |carried| (0..3).flat_map(move |wanted| all(carried, wanted)))
     }
 
-    /// The session keys that may belong to a session, at most 64. The user's keys come before those that the capture carries. Within both groups the order is:
-    /// identified by y, by the seed, by the ends of the connection, by nothing.
+    /// The session keys that may belong to a session, at most 64. The user's keys come before those that the capture carries. Within both groups, keys
+    /// identified by y come first, then by the seed, by the ends of the connection, and by nothing.
     pub fn sessions(&self, hint: &SessionHint<'_>) -> Vec<SessionCandidate<'_>> {
         let lists = [
             hint.y.and_then(|y| self.by_y.get(kept(y))),

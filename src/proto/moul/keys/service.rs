@@ -44,8 +44,7 @@ impl KeyService {
         KeyService::ALL.into_iter().find(|service| service.generator() == generator)
     }
 
-    /// The service a word of a key file means: `gate` is the gatekeeper's short form. Case is
-    /// ignored.
+    /// The service that a word of a key file names. `gate` is short for the gatekeeper. Case is ignored.
     pub fn from_word(word: &str) -> Option<KeyService> {
         if word.eq_ignore_ascii_case("gate") {
             return Some(KeyService::GateKeeper);
@@ -53,7 +52,7 @@ impl KeyService {
         KeyService::ALL.into_iter().find(|service| word.eq_ignore_ascii_case(service.name()))
     }
 
-    /// What a file's own name says, where it names exactly one service (`auth_key.der`).
+    /// The service that a file's name mentions (`auth_key.der`). `None` unless it mentions exactly one.
     pub(super) fn from_file_name(name: &str) -> Option<KeyService> {
         let base = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
         let mut found = None;

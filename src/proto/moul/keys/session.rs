@@ -1,22 +1,21 @@
-//! A session's own key with what tells which session it is: the line of a `shard.keys` that opens
-//! one connection. It knows no streams: the caller passes what it knows of a stream and gets the keys
-//! could be its.
+//! A session's own key and the values that identify the session: the line of a `shard.keys` that opens one connection.
+//! It knows no streams: the caller describes a stream and gets the keys that may belong to it.
 
 use super::derive::SessionKey;
 use super::service::KeyService;
 use std::net::SocketAddr;
 
-/// How many bytes of y identify a session; the files hold no more of it.
+/// How many bytes of y identify a session. Key files hold no more of it.
 pub(super) const Y_KEPT: usize = 8;
 
 /// Where the keystream of one direction begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum KeystreamStart {
-    /// Not known: after the handshake where the capture has one, else to be searched for.
+    /// Not given: right behind the handshake if the capture has one. Otherwise it has to be searched for.
     #[default]
     Search,
-    /// The keystream's first byte was used on the stream byte with this TCP sequence number (as on
-    /// the wire). It stays true when the capture is cut.
+    /// The first keystream byte encrypted the stream byte with this TCP sequence number (as on the wire). Cutting the
+    /// capture does not change it.
     Sequence(u32),
     /// This many bytes of keystream had been used before the first captured byte of this direction.
     Used(u64),
@@ -45,7 +44,7 @@ pub struct SessionLine {
 }
 
 impl SessionLine {
-    /// A key that is known by nothing yet.
+    /// A key that nothing identifies yet.
     pub fn new(key: SessionKey) -> SessionLine {
         SessionLine {
             key,
@@ -59,11 +58,10 @@ impl SessionLine {
         }
     }
 
-    /// How well this line fits a session, or `None` if it is another session's.
+    /// Why this line fits a session. `None` if it belongs to another one.
     ///
-    /// y decides where both know it, then the seed; ends may differ then, as addresses get
-    /// rewritten. Without y and seed the ends must agree. A line that is known by nothing fits any
-    /// session, last of all.
+    /// If both know y, y decides; otherwise the seed does. The ends may then differ, because addresses get rewritten.
+    /// Without y and seed the ends must agree. A line that nothing identifies fits any session, but comes last.
     pub(super) fn fits(&self, hint: &SessionHint<'_>) -> Option<Fit> {
         let y = agree(self.y.as_deref(), hint.y, same_y);
         let seed = agree(self.seed.as_ref(), hint.seed.as_ref(), |a, b| a == b);
@@ -91,7 +89,7 @@ impl SessionLine {
     }
 }
 
-/// What is known of a session whose key is wanted.
+/// What the caller knows of the session whose key it wants.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionHint<'a> {
     /// The server's kind.
@@ -116,7 +114,7 @@ pub(super) enum Fit {
     Anonymous,
 }
 
-/// A whole y shorter than eight bytes must be equal; else the first eight bytes are.
+/// A y shorter than eight bytes must be equal as a whole. Of a longer one, the first eight bytes must be equal.
 fn same_y(kept: &[u8], whole: &[u8]) -> bool {
     match (kept.get(..Y_KEPT), whole.get(..Y_KEPT)) {
         (Some(kept), Some(whole)) => kept == whole,

@@ -9,19 +9,19 @@ use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use num_bigint::BigUint;
 
-/// What a file held, whichever format it was in.
+/// The content of a key file of any format.
 #[derive(Default)]
 pub(super) struct KeyFileContents {
     pub(super) keys: Vec<PrivateKey>,
     pub(super) public: Vec<PublicHalf>,
     pub(super) sessions: Vec<SessionLine>,
     pub(super) notes: Vec<String>,
-    /// The file names no part of any key, as it may where the server does not encrypt.
+    /// The file names no part of any key: a valid file if the server does not encrypt.
     pub(super) no_keys_wanted: bool,
 }
 
-/// The text of a file: UTF-8 or UTF-16 with or without byte order mark, or an older 8-bit set in
-/// its comments. `None` if it is no text.
+/// The text of a file: UTF-8 or UTF-16 with or without byte order mark, with comments in an older 8-bit character set
+/// allowed. `None` if the file is not text.
 pub(super) fn decode(bytes: &[u8]) -> Option<String> {
     if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
         return Some(utf16(rest, u16::from_le_bytes));
@@ -81,7 +81,7 @@ pub(super) fn number(value: &str) -> Result<BigUint, String> {
     }
 }
 
-/// Which part of a key a value is.
+/// The parts of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum KeyPart {
     /// The modulus.
@@ -105,7 +105,7 @@ impl KeyPart {
         }
     }
 
-    /// The part a one-letter word means; NAGUS says `a` for the exponent.
+    /// The part that a letter stands for. NAGUS writes `a` for the exponent.
     pub(super) fn from_word(word: &str) -> Option<KeyPart> {
         match word {
             "N" | "n" => Some(KeyPart::N),
@@ -139,7 +139,7 @@ impl<'a> Pairs<'a> {
         Pairs { file, keys: Vec::new(), notes: Vec::new() }
     }
 
-    /// Takes one value as it is written in the file, with its quotes. An empty value counts as not given.
+    /// Adds one value as the file writes it, quotes included. Ignores an empty value.
     pub(super) fn put(
         &mut self,
         service: KeyService,
@@ -163,15 +163,14 @@ impl<'a> Pairs<'a> {
                 KeyPart::K => parts.k = Some((number, place)),
                 _ => parts.x = Some(number),
             }),
-            // Clients' halves stand beside the servers' in what key generators print; they are not
-            // needed.
+            // Key generators print the client's half beside the server's. It is not needed.
             Err(_) if part == KeyPart::X => self.notes.push(format!("{service}: the public key X cannot be read")),
             Err(text) => return Err(KeyError::new(self.file, place, text)),
         }
         Ok(())
     }
 
-    /// Takes a public half from the client's side of a key generator's output.
+    /// Adds a public half from the client's side of a key generator's output.
     pub(super) fn put_public(&mut self, service: KeyService, part: KeyPart, value: &str) {
         let Ok(number) = number(bare(value)) else {
             self.notes.push(format!("{service}: a client's value cannot be read"));
@@ -187,8 +186,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Sets `part` of the service's latest key, or begins a new one if that is whole and has it
-    /// already.
+    /// Sets `part` of the service's latest key. Begins a new key if that one has this part already.
     fn keep(&mut self, service: KeyService, part: KeyPart, set: impl FnOnce(&mut PartialKey)) {
         let latest = self.keys.iter().rev().find(|key| key.service == Some(service));
         if latest.is_none_or(|key| key.has(part) && key.is_whole()) {
@@ -201,8 +199,8 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// The keys that are whole; halves and services without a key are noted. `expected`: services a
-    /// file of this format has keys for.
+    /// Returns the complete keys, with remarks on halves and on services without a key. `expected` are the services for
+    /// which files of this format have keys.
     pub(super) fn finish(self, expected: &[KeyService]) -> Result<KeyFileContents, KeyError> {
         if self.keys.len() > MAX_KEYS {
             let text = format!("expected at most {MAX_KEYS} private keys");

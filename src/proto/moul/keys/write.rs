@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use num_bigint::BigUint;
 use std::fmt::Write;
 
-/// A whole `shard.keys`: a header, and a word on what it opens before the private keys and before the lines of sessions, which
-/// [`session_text`] made.
+/// A whole `shard.keys`: a header, the private keys, and the lines of sessions that [`session_text`] made. A comment before
+/// each group says what its keys open.
 pub fn shard_keys(keys: &[PrivateKey], sessions: &[impl AsRef<str>]) -> String {
     let mut text = format!("{HEADER} 1 entries={}\n", keys.len() + sessions.len());
     if !keys.is_empty() {
@@ -43,7 +43,7 @@ fn private_line(key: &PrivateKey, text: &mut String) {
     text.push('\n');
 }
 
-/// The line of a session's key, without its line feed. The key comes last, so that a line that was cut has none.
+/// The line of a session's key, without a line feed. The key comes last, so a truncated line has no key.
 pub fn session_text(session: &SessionLine) -> String {
     let mut text = format!("session {}", session.service.map_or("any", KeyService::name));
     if let Some(client) = session.client {

@@ -1,7 +1,7 @@
-//! Records of states, read as their descriptors say.
+//! Reads the records of states by their descriptors.
 //!
-//! These are the types with code `sdl_variables`, `sdl_nested` and `sdl_creatable` of the message tables; what can be said in a table is said in
-//! `sdl.table`. The formats are in docs/sdl.md. This file knows regions of bytes and descriptors, no messages.
+//! These are the types with code `sdl_variables`, `sdl_nested` and `sdl_creatable` of the message tables. `sdl.table` declares everything that a
+//! table can express. The formats are in docs/sdl.md. This file knows regions of bytes and descriptors, no messages.
 
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::SdlNames;
@@ -40,8 +40,8 @@ fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     Ok(0)
 }
 
-/// The second list: variables with records. Several readings are possible in rare cases; the first that ends where the
-/// region ends is taken.
+/// The second list: variables with records. Several readings are possible in rare cases: the first one that ends where
+/// the region ends is taken.
 fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let Some(names) = Store::names(run) else {
         return Err(Stop::Unknown);
@@ -145,7 +145,7 @@ fn object(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: SdlNames, class: u6
     Ok(class)
 }
 
-/// The descriptor a state names just before its record; looked for in what the protocol put beside the evaluator.
+/// The descriptor that a state names just before its record, from the store that the protocol put beside the evaluator.
 fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames, call: &Call) -> Option<Arc<Descriptor>> {
     let version = u32::try_from(run.arg(call, 0, cursor)).ok()?;
     let name = descriptor_name(run, cursor, names)?;
@@ -179,8 +179,8 @@ fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames) -> O
     Some(name)
 }
 
-/// Reads a record whose descriptor is not known. The size of its counts depends on the number of variables, which the descriptor has, so nothing
-/// can be decoded. The one exception is a rest of two zero counts: then both lists are empty.
+/// Reads a record whose descriptor is not known. The size of its counts depends on the number of variables, which only the descriptor tells, so
+/// nothing can be decoded. The one exception is a rest of two zero counts: both lists are empty.
 fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: SdlNames, call: &Call) -> u64 {
     let size = match cursor.rest() {
         [0, 0] => Some(names.size8),
@@ -261,7 +261,7 @@ impl<'r, 'a> StateReader<'r, 'a> {
         result
     }
 
-    /// A count or a place: as many bytes as its largest possible value needs.
+    /// A count or an index, in as many bytes as its largest possible value needs.
     fn sized(&mut self, cursor: &mut Cursor<'_>, name: Sym, largest: usize) -> Result<usize, Stop> {
         let ty = self.names.sized(largest);
         self.field(cursor, name, ty, mark::SPAN).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
@@ -305,7 +305,8 @@ impl<'r, 'a> StateReader<'r, 'a> {
         Ok(())
     }
 
-    /// A variable's index in the descriptor. It precedes the variable on the wire, unless all variables are present; then it is `number`.
+    /// A variable's index in the descriptor. It precedes the variable on the wire, unless all variables are present:
+    /// then it is `number`.
     fn place(&mut self, cursor: &mut Cursor<'_>, largest: Option<usize>, number: usize) -> Result<usize, Stop> {
         match largest {
             Some(largest) => self.sized(cursor, self.names.index, largest),
@@ -313,7 +314,7 @@ impl<'r, 'a> StateReader<'r, 'a> {
         }
     }
 
-    /// The descriptor has no variable at that place, or the region ends before it: as if nothing of it had been read.
+    /// The descriptor has no variable at that index, or the region ends before it: undoes the reading of it.
     fn no_such_place(&mut self, cursor: &mut Cursor<'_>, node: u32, start: usize) -> Result<(), Stop> {
         self.run.tree.cut(node);
         cursor.seek(start);
@@ -327,7 +328,7 @@ impl<'r, 'a> StateReader<'r, 'a> {
         }
     }
 
-    /// The flags every variable begins with, and the hint they may announce.
+    /// The flags at the start of every variable, and the hint that they may announce.
     fn header(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let flags = self.field(cursor, self.names.save_flags, self.names.var_flags, 0)?;
         if flags & 2 != 0 {
@@ -352,7 +353,7 @@ impl<'r, 'a> StateReader<'r, 'a> {
         }
     }
 
-    /// A list of values; those of no type on the wire are counted and nothing more.
+    /// A list of values. Those that are never on the wire are only counted.
     fn values(&mut self, cursor: &mut Cursor<'_>, count: Option<u32>, ty: Option<TypeRef>) -> Result<(), Stop> {
         let count = match count {
             Some(count) => u64::from(count),
@@ -386,7 +387,8 @@ impl<'r, 'a> StateReader<'r, 'a> {
         let largest = match (variable.count, self.reading.long) {
             (Some(count), _) => count as usize,
             (None, Long::Wide) => total,
-            // In a list of variable length, counts and indices have 8 bits, even where the list has more than 255 elements.
+            // In a list of variable length, counts and indices have 8 bits, even if the list has more than 255
+            // elements.
             (None, _) => 0,
         };
         let mut count = self.sized(cursor, self.run.tables.count_name(), largest)?;
@@ -427,7 +429,7 @@ impl<'r, 'a> StateReader<'r, 'a> {
         Ok(())
     }
 
-    /// A record without a stream header, the element of a list.
+    /// An element of a list: a record without a stream header.
     fn record(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor, largest: Option<usize>) -> Result<(), Stop> {
         if self.depth >= MAX_DEPTH {
             return Err(Stop::Limit);

@@ -1,4 +1,4 @@
-//! States as programs wrote them, and what their authors say is in them.
+//! States as programs wrote them, and the content that their authors expect.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 /// What it shows, the bytes, the fields.

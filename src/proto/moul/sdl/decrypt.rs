@@ -1,19 +1,19 @@
-//! The two ciphers the game's files come in: what servers hand out over the auth connection, and what lies on a client's disk.
+//! The ciphers of the game's files: those that servers send over the auth connection, and those on a client's disk.
 //!
 //! A file begins with 12 letters that name the cipher, and the plain size in 4 bytes, little-endian; blocks of 8 bytes follow, the
 //! last one filled up. `notthedroids` is XXTEA with the key the auth server sends at login, `whatdoyousee` and the older
-//! `BriceIsSmart` are XTEA with a key every client has. This file knows bytes alone, not what is in them.
+//! `BriceIsSmart` are XTEA with a key every client has. This file knows only bytes, not their content.
 
 use std::fmt;
 
-/// What every client uses where no server has sent a key.
+/// The key that every client uses if no server sent one.
 pub const CLIENT_KEY: [u32; 4] = [0x6c0a_5452, 0x0382_7d0f, 0x3a17_0b92, 0x16db_7fc2];
 
 const MAGIC: usize = 12;
 const DELTA: u32 = 0x9e37_79b9;
 const ROUNDS: u32 = 32;
 
-/// How the bytes of a file are protected.
+/// How a file is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cipher {
     /// `notthedroids`: XXTEA in blocks of two words.
@@ -25,11 +25,11 @@ pub enum Cipher {
 /// Why a file could not be decrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecryptError {
-    /// It is cut off: the header says more bytes than there are.
+    /// It is cut off: the header announces more bytes than there are.
     Short {
         /// The plain size the header states.
         stated: u32,
-        /// How many plain bytes the blocks there are can give.
+        /// How many plain bytes the available blocks can give.
         there: usize,
     },
 }
@@ -55,11 +55,10 @@ pub fn cipher(bytes: &[u8]) -> Option<Cipher> {
     }
 }
 
-/// Decrypts a file, header included, with the 4 words of `key` as an AcctLoginReply carries them. `None` where the file is not
-/// encrypted. The size limits what comes out, and memory is taken for bytes that are there alone.
+/// Decrypts a file, header included, with the 4 words of `key` as an AcctLoginReply carries them. `None` if the file is not
+/// encrypted. The stated size limits the output. Memory is allocated only for bytes that are there.
 ///
-/// # Errors
-/// Where the file is cut off.
+/// # Errors If the file is cut off.
 pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, DecryptError> {
     let Some(cipher) = cipher(bytes) else {
         return Ok(None);
@@ -89,7 +88,7 @@ pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, Decr
     Ok(Some(plain))
 }
 
-/// Opens a file, with the likeliest of the keys that logins brought where it needs one; `None` where it is not encrypted.
+/// Opens a file, if necessary with the likeliest of the keys that logins brought. `None` if it is not encrypted.
 pub fn open(bytes: &[u8], keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
     let of_login = || keys.iter().find_map(|key| <[u32; 4]>::try_from(key.as_slice()).ok());
     let key = match cipher(bytes)? {

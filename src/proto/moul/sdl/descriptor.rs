@@ -1,7 +1,6 @@
-//! What a state descriptor says: a name, a version, and variables in their order, each a list of values of one type.
+//! A state descriptor: a name, a version, and variables in their order, each a list of values of one type.
 //!
-//! This file knows the vocabulary alone: neither the text descriptors are written in (`parse`) nor the bytes of a
-//! state (`decode`).
+//! It knows neither the text form of descriptors (`parse`) nor the bytes of a state (`decode`).
 
 use std::sync::Arc;
 
@@ -14,9 +13,9 @@ pub struct Descriptor {
     pub version: u32,
     /// The variables in the order of the file.
     variables: Vec<Variable>,
-    /// Which of them hold values: a record's first list counts these.
+    /// Indices of those that hold values: a record's first list counts these.
     simple: Vec<usize>,
-    /// Which of them hold records: a record's second list counts these.
+    /// Indices of those that hold records: a record's second list counts these.
     nested: Vec<usize>,
 }
 
@@ -44,7 +43,7 @@ impl Descriptor {
         self.nested.len()
     }
 
-    /// The variable at a place among those that hold values.
+    /// The variable at an index among those that hold values.
     pub fn simple(&self, place: usize) -> Option<(&Variable, SimpleType)> {
         let variable = self.variables.get(*self.simple.get(place)?)?;
         match &variable.kind {
@@ -53,7 +52,7 @@ impl Descriptor {
         }
     }
 
-    /// The variable at a place among those that hold records.
+    /// The variable at an index among those that hold records.
     pub fn nested(&self, place: usize) -> Option<(&Variable, &NestedType)> {
         let variable = self.variables.get(*self.nested.get(place)?)?;
         match &variable.kind {
@@ -70,11 +69,13 @@ pub struct Variable {
     pub name: Arc<str>,
     /// What its elements are.
     pub kind: VariableKind,
-    /// How many elements it has; `None` if the record contains the length (`[]`, and `[0]`, which clients treat alike).
+    /// How many elements it has. `None` if the record contains the length (`[]`, or `[0]`, which clients treat the
+    /// same).
     pub count: Option<u32>,
-    /// The default as written, vectors with commas between their values; `None` where the file gives none.
+    /// The default as written, vectors with commas between their values. `None` if the file gives none.
     pub default: Option<Arc<str>>,
-    /// What follows `DEFAULTOPTION` and `DISPLAYOPTION`, and the old words `INTERNAL` and `PHASED`; none of it changes a record.
+    /// The words behind `DEFAULTOPTION` and `DISPLAYOPTION`, and the old words `INTERNAL` and `PHASED`. None of them
+    /// changes a record.
     pub options: Vec<Arc<str>>,
 }
 
@@ -93,7 +94,7 @@ pub struct NestedType {
     /// The other descriptor's name.
     pub name: Arc<str>,
     /// The newest version of it that precedes this variable in the same file. A client takes the newest version that it has seen when it reads the
-    /// variable; DIRTSAND takes the newest version of all. The two differ only if a newer version follows later in the file.
+    /// variable. DIRTSAND takes the newest version of all. The two differ only if a newer version follows later in the file.
     pub seen: Option<u32>,
 }
 
@@ -110,7 +111,7 @@ pub enum SimpleType {
     String32,
     /// A plUoid.
     Key,
-    /// A class index, a length and an object; the index 0x8000 alone for none.
+    /// A class index, a length and an object. No object: only the index 0x8000.
     Creatable,
     /// 8 bytes, IEEE 754.
     Double,
@@ -184,7 +185,7 @@ impl SimpleType {
         Self::Rgba8,
     ];
 
-    /// The type of that name, in any case; whatever begins with QUAT is a quaternion, as in clients.
+    /// The type of that name, in any case. As in clients, every name that begins with QUAT is a quaternion.
     pub fn named(name: &str) -> Option<Self> {
         if name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("QUAT")) {
             return Some(Self::Quaternion);
@@ -197,7 +198,7 @@ impl SimpleType {
         NAMES.iter().find(|(_, simple)| *simple == self).map_or("", |(name, _)| name)
     }
 
-    /// The names of the parts of a vector; none for a single value.
+    /// The names of a vector's parts. Empty for a single value.
     pub fn parts(self) -> &'static [&'static str] {
         match self {
             Self::Vector3 | Self::Point3 => &["x", "y", "z"],

@@ -1,4 +1,4 @@
-//! Descriptor files that travel in the traffic itself: clients fetch them from the auth server when they start.
+//! Descriptor files in the traffic itself: clients fetch them from the auth server when they start.
 //!
 //! This file sees the messages of one auth connection and puts a file together from its chunks. It reads trees and knows the four messages
 //! by name; it knows no stream.
@@ -7,15 +7,15 @@ use super::store::{Added, Store};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, TextKind, Tree, decode_text};
 
-/// Files that may be under way at once.
+/// The most files in transfer at once.
 const MAX_OPEN: usize = 32;
-/// Bytes of a file at most.
+/// The most bytes of one file.
 const MAX_SIZE: usize = 4 << 20;
 
 /// The downloads of one connection.
 #[derive(Default)]
 pub struct Downloads {
-    /// What the server sent at login, to open files with.
+    /// The key that the server sent at login, to open files with.
     key: Option<[u32; 4]>,
     open: Vec<OpenDownload>,
 }
@@ -39,8 +39,8 @@ impl Downloads {
         self.open.iter().map(|open| open.bytes.capacity() + open.name.len()).sum()
     }
 
-    /// Takes a message of the auth service that is in `tree`. Where it completes a descriptor file, or brings the key of files that wait
-    /// for one, the store has them from then on: each file's name and what came of it.
+    /// Takes the message of the auth service in `tree`. If it completes a descriptor file, or brings the key for waiting files, adds
+    /// these files to the store. Returns the name of each file and the result.
     pub fn observe(
         &mut self,
         message: &str,
@@ -101,7 +101,7 @@ impl Downloads {
 }
 
 impl OpenDownload {
-    /// Adds a chunk; whether the file is complete, `None` where it cannot become so.
+    /// Adds a chunk. Returns whether the file is complete, `None` if it can never be.
     fn take(&mut self, fields: &Fields<'_>) -> Option<bool> {
         let size = usize::try_from(fields.number("file_size")?).ok()?;
         let offset = usize::try_from(fields.number("chunk_offset")?).ok()?;
@@ -180,7 +180,7 @@ mod tests {
             Bench { tables, downloads: Downloads::default(), store: Store::new() }
         }
 
-        /// Lets it see a message: sender (0 client, 1 server), number and what follows.
+        /// Shows it a message: sender (0 client, 1 server), number and content.
         fn see(&mut self, sender: usize, number: u16, body: &[u8]) -> Option<(String, Added)> {
             let bytes = [&number.to_le_bytes()[..], body].concat();
             let mut tree = Tree::new();

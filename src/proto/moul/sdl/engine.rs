@@ -1,10 +1,11 @@
-//! The states of the game's engine: animations, avatars, physics. Every client has them, whatever its shard, so that records of these can be read
-//! without any file. Descriptors from files come before them.
+//! The states of the game's engine: animations, avatars, physics. Every client of every shard has them, so their records can be read without any
+//! file. Descriptors from files take precedence.
 
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable, VariableKind};
 use std::sync::Arc;
 
-/// A variable: its name, its type as descriptor files write it, and the number of its elements (0: the record contains the number).
+/// A variable: its name, its type as descriptor files write it, and its number of elements (0: the record contains the
+/// number).
 type StateVariable = (&'static str, &'static str, u32);
 
 /// Names, versions and variables. Records refer to variables by their index in this order.

@@ -41,7 +41,7 @@ pub(super) struct SdlNames {
 }
 
 impl SdlNames {
-    /// The names in `tables`; `None` if these have no `sdl.table`.
+    /// The names in `tables`. `None` if these have no `sdl.table`.
     pub(super) fn look_up(tables: &Tables) -> Option<SdlNames> {
         let sym = |name: &str| tables.sym(name);
         let ty = |name: &str| tables.type_named(name);
@@ -83,12 +83,12 @@ impl SdlNames {
         })
     }
 
-    /// How a value is read; `None` for the type that is never on the wire.
+    /// The type that reads a value. `None` for the one that is never on the wire.
     pub(super) fn of_type(&self, simple: SimpleType) -> Option<TypeRef> {
         self.values.get(simple as usize).copied().flatten()
     }
 
-    /// The type of a count or place that can be `largest` at most.
+    /// The type of a count or index whose largest value is `largest`.
     pub(super) fn sized(&self, largest: usize) -> TypeRef {
         match largest {
             0..=0xff => self.size8,

@@ -1,7 +1,8 @@
 //! The text of state descriptors (`.sdl` files), read as clients and servers read it.
 //!
 //! There is no written grammar. Three readers exist (the client's, DIRTSAND's, MOSS's), and each tolerates other mistakes. This
-//! one accepts everything that one of them accepts, and reports the position of everything else. It knows nothing of records.
+//! reader accepts everything that one of them accepts, and reports the position of everything else. It knows nothing of
+//! records.
 
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable, VariableKind};
 use std::fmt;
@@ -12,16 +13,16 @@ const MAX_DESCRIPTORS: usize = 4096;
 /// More variables than this in one descriptor are an error.
 const MAX_VARIABLES: usize = 65_535;
 
-/// What is wrong with a descriptor file, and where.
+/// A mistake in a descriptor file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SdlError {
     /// The name the file was given under.
     pub file: String,
-    /// The line, from 1; 0 where the file as a whole is meant.
+    /// The line, from 1. 0 means the whole file.
     pub line: u32,
-    /// The column in characters, from 1; 0 where the file as a whole is meant.
+    /// The column in characters, from 1. 0 means the whole file.
     pub column: u32,
-    /// What was expected or found.
+    /// What the reader expected or found.
     pub text: String,
 }
 
@@ -36,7 +37,7 @@ impl fmt::Display for SdlError {
 
 impl std::error::Error for SdlError {}
 
-/// What came out of a file: everything before the first mistake, and the mistake.
+/// The result of reading a file: everything before the first mistake, and the mistake.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
     /// The descriptors in the order of the file.
@@ -45,7 +46,7 @@ pub struct Parsed {
     pub error: Option<SdlError>,
 }
 
-/// Reads a descriptor file. `file` is for errors alone.
+/// Reads a descriptor file. Only errors use the name `file`.
 pub fn parse(file: &str, text: &str) -> Parsed {
     let mut parser = Parser { tokens: Tokens::new(text), file, ahead: None };
     let mut parsed = Parsed::default();
@@ -225,7 +226,8 @@ impl<'a> Parser<'a> {
             return Ok(None);
         }
         if !token.what.is("STATEDESC") {
-            // Before the first descriptor the file may be anything, also one that holds a secret: nothing of it is quoted.
+            // Before the first descriptor is read, the file may be of any kind and hold secrets, so errors quote
+            // nothing from it.
             return Err(match before {
                 [] => self.error(token, "expected `STATEDESC`, with which a state descriptor begins"),
                 _ => self.expected(token, "`STATEDESC`"),
@@ -351,7 +353,7 @@ fn nested(name: &str, before: &[Descriptor]) -> NestedType {
     NestedType { name: Arc::from(name), seen: same.map(|descriptor| descriptor.version).max() }
 }
 
-/// The whole part of a decimal number: readers cut what follows the point.
+/// The integer part of a decimal number: readers cut off the rest.
 fn whole_part(word: &str) -> Option<u32> {
     let (whole, rest) = word.split_at_checked(word.find('.').unwrap_or(word.len()))?;
     let fraction = rest.strip_prefix('.').unwrap_or("");

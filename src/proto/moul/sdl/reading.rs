@@ -1,6 +1,6 @@
-//! In which ways a record may be read, where programs differ. It knows no bytes.
+//! The ways to read a record on which programs differ. It knows no bytes.
 
-/// What is in doubt about a record, decided by what fits the bytes.
+/// One way to read a record. Which way is right is decided by what fits the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SdlReading {
     /// Nested records have the newest version of all, not the newest version that precedes them in their file.
@@ -9,22 +9,22 @@ pub(super) struct SdlReading {
     pub(super) long: Long,
 }
 
-/// How the count of a list is written that may have more than 255 records.
+/// How a list that may have more than 255 records writes its count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Long {
-    /// In 8 bits, with an 8-bit index before each record. This is what clients read.
+    /// In 8 bits, with an 8-bit index before each record, as clients read it.
     #[default]
     Byte,
-    /// In 8 bits, modulo 256, and all records follow without an index. This is what clients write.
+    /// In 8 bits, modulo 256, followed by all records without an index, as clients write it.
     Wrapped,
-    /// In as many bits as the length of the list needs; indices as well. This is what libHSPlasma writes.
+    /// In as many bits as the length of the list needs, as are the indices. libHSPlasma writes this.
     Wide,
 }
 
-/// What makes a second way of reading worth a try.
+/// A reason to try a second way of reading.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Doubts {
-    /// The newest version of a nested descriptor differs from the one that the file had seen.
+    /// The newest version of a nested descriptor differs from the newest one before it in the file.
     pub(super) version: bool,
     /// A list may have more than 255 records.
     pub(super) long_list: bool,

@@ -1,7 +1,7 @@
 //! The state descriptors that are known, by name and version.
 //!
-//! They come from files a user hands over and from files that travelled in the capture itself. Nothing is read from disk here: the
-//! caller passes a file's bytes to [`Store::add_file`].
+//! They come from files that the user gives and from files that the capture contains. Nothing is read from disk here: the caller
+//! passes a file's bytes to [`Store::add_file`].
 
 use super::decrypt::{CLIENT_KEY, cipher, decrypt_file};
 use super::descriptor::{Descriptor, NestedType};
@@ -12,23 +12,24 @@ use crate::table::{Evaluator, Run};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-/// Descriptors kept at most; a whole game's files hold a few hundred.
+/// The most descriptors kept. A whole game's files hold a few hundred.
 const MAX_DESCRIPTORS: usize = 16_384;
-/// Variables of all of them together; the same files hold some thousand.
+/// The most variables of all descriptors together. The same files hold several thousand.
 const MAX_VARIABLES: usize = 1 << 18;
-/// Bytes of one file at most; the largest real one has 60,000.
+/// The most bytes of one file. The largest real one has 60,000.
 pub const MAX_FILE: usize = 4 << 20;
-/// Files that wait for a key at most.
+/// The most files that wait for a key.
 const MAX_CLOSED: usize = 1024;
 
-/// What [`Store::add_file`] did.
+/// The result of [`Store::add_file`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Added {
     /// How many descriptors the file gave.
     pub descriptors: usize,
-    /// Name and version of descriptors that were known already with another layout. The new layout replaces the old one.
+    /// Name and version of descriptors that were already known with another layout. The new layout replaces the old
+    /// one.
     pub replaced: Vec<(Arc<str>, u32)>,
-    /// Where reading the file ended early. What stood before it is kept all the same.
+    /// The mistake that ended the reading early. Descriptors before it are kept.
     pub error: Option<SdlError>,
 }
 
@@ -40,14 +41,15 @@ pub struct Store {
     variables: usize,
     /// Encrypted files whose key has not come yet, with their names.
     closed: Vec<(String, Vec<u8>)>,
-    /// The names of the tables that ran last, and where these are.
+    /// The names of the tables that ran last, and the address of these tables.
     pub(super) names: Option<(usize, SdlNames)>,
-    /// A buffer for the name of the descriptor that a state names.
+    /// A buffer for the descriptor name in a state.
     pub(super) name: String,
 }
 
 impl Store {
-    /// The names in the tables of this run; `None` if the tables have no `sdl.table`. They are looked up once and kept in the store.
+    /// The names in the tables of this run. `None` if the tables have no `sdl.table`. They are looked up once and kept
+    /// in the store.
     pub(super) fn names(run: &mut Run<'_>) -> Option<SdlNames> {
         let tables = run.tables;
         let here = std::ptr::from_ref(tables).addr();
@@ -65,29 +67,29 @@ impl Store {
         }
     }
 
-    /// A store that knows nothing yet but the states of the engine.
+    /// A store that only knows the states of the engine.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The store that an evaluator's types with code look into; it is made where there is none yet.
+    /// The store that an evaluator's types with code use. Creates it if there is none yet.
     pub fn of(evaluator: &mut Evaluator) -> Option<&mut Store> {
         let context = evaluator.context.get_or_insert_with(|| Box::new(Store::new()));
         context.downcast_mut()
     }
 
-    /// How many descriptors files gave.
+    /// How many descriptors came from files.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether no file gave any.
+    /// Whether no descriptor came from a file.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Takes a descriptor file, plain or encrypted: then with `key`, the 4 words an AcctLoginReply carries, or else with the key
-    /// every client has. `name` is for errors alone.
+    /// Adds a descriptor file. An encrypted one is opened with `key`, the 4 words of an AcctLoginReply, or else with the key
+    /// that every client has. Only errors use `name`.
     pub fn add_file(&mut self, name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Added {
         let parsed = match text(name, bytes, key) {
             Ok(text) => parse(name, &text),
@@ -109,8 +111,8 @@ impl Store {
         added
     }
 
-    /// Takes a descriptor file that was there before any traffic. One that is encrypted, and not with the key every client has, waits
-    /// for the key of a login.
+    /// Adds a descriptor file before any traffic. If it is encrypted and the key that every client has does not open it, the file waits for
+    /// the key of a login.
     pub fn keep_file(&mut self, name: &str, bytes: &[u8]) -> Added {
         if cipher(bytes).is_none() || opened(name, bytes, CLIENT_KEY) || decrypt_file(CLIENT_KEY, bytes).is_err() {
             return self.add_file(name, bytes, None);
@@ -162,21 +164,22 @@ impl Store {
         }
     }
 
-    /// The descriptor of that name and version: of the files, or else of the engine.
+    /// The descriptor of that name and version: from a file, or else from the engine.
     pub fn find(&self, name: &str, version: u32) -> Option<&Arc<Descriptor>> {
         let of = |store: &'_ Self| store.versions(name).is_some_and(|versions| versions.contains_key(&version));
         let store = if of(self) { self } else { Self::engine() };
         store.versions(name)?.get(&version)
     }
 
-    /// The newest version known of the descriptor of that name.
+    /// The newest known version of the descriptor of that name.
     pub fn newest(&self, name: &str) -> Option<&Arc<Descriptor>> {
         let newest = |store: &'_ Self| store.versions(name).and_then(|versions| versions.keys().next_back().copied());
         self.find(name, newest(self).max(newest(Self::engine()))?)
     }
 
-    /// The descriptor a nested variable's records have: the newest that stood before the variable in its own file, as clients have
-    /// it, or with `newest` the newest of all, as DIRTSAND has it. Where the file itself has none, both are the newest of all.
+    /// The descriptor of a nested variable's records. As in clients, this is the newest version before the variable in its own
+    /// file. With `newest`, as in DIRTSAND, it is the newest of all. If the file itself has no version, both are the newest of
+    /// all.
     pub fn nested(&self, nested: &NestedType, newest: bool) -> Option<&Arc<Descriptor>> {
         match nested.seen {
             Some(version) if !newest => self.find(&nested.name, version),
@@ -184,13 +187,13 @@ impl Store {
         }
     }
 
-    /// What is known without any file.
+    /// The descriptors that need no file.
     pub(super) fn engine() -> &'static Store {
         static ENGINE: OnceLock<Store> = OnceLock::new();
         ENGINE.get_or_init(|| {
             let mut store = Store::new();
             for descriptor in engine::descriptors() {
-                // Cannot fail: there are fewer than the store takes.
+                // Cannot fail: there are fewer than the store's limit.
                 let _ = store.add(descriptor);
             }
             store
@@ -205,7 +208,7 @@ impl Store {
     }
 }
 
-/// Hands on a name in lower case, without an allocation for those of usual length.
+/// Calls `to` with a name in lower case. Names of usual length need no allocation.
 fn lower_case<T>(name: &str, to: impl FnOnce(&str) -> T) -> T {
     let mut room = [0; 64];
     match room.get_mut(..name.len()) {
@@ -218,7 +221,7 @@ fn lower_case<T>(name: &str, to: impl FnOnce(&str) -> T) -> T {
     }
 }
 
-/// Whether a key makes descriptors of an encrypted file.
+/// Whether an encrypted file becomes descriptors with a key.
 fn opened(name: &str, bytes: &[u8], key: [u32; 4]) -> bool {
     let Ok(Some(decrypted)) = decrypt_file(key, bytes) else { return false };
     let parsed = plain(&decrypted).map(|text| parse(name, &text));
@@ -247,7 +250,8 @@ fn text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlEr
     Err(whole_file(name, "encrypted with a key that is not known".to_owned()))
 }
 
-/// Text, in UTF-8 or else Latin-1 (comments have been seen in both); `None` for what holds control characters and is none.
+/// Bytes as text in UTF-8, or else Latin-1: comments in real files use both. `None` if there are control characters, so
+/// that it cannot be text.
 fn plain(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
     if bytes.iter().any(|byte| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x08 | 0x1a)) {
