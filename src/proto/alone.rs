@@ -9,7 +9,7 @@ use crate::table::{Evaluator, Tables};
 use crate::tree::Tree;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// What a session made of the bytes.
+/// A message or event of a session.
 pub enum MessageOrEvent<'a> {
     /// A message, with its fields.
     Message(&'a Message<'a>, &'a Tree),
@@ -73,7 +73,7 @@ impl Emit for Ear<'_> {
     }
 
     fn event(&mut self, _: Moment, event: Event) {
-        // Bytes of one side alone hold no replies.
+        // Bytes of only one side hold no replies.
         if !matches!(event.kind, EventKind::Unanswered { .. }) {
             (self.take)(MessageOrEvent::Event(&event));
         }

@@ -1,6 +1,6 @@
 //! Protocols that table files declare as a whole, without any code of their own.
 //!
-//! It knows what a declaration may say, and no protocol.
+//! It knows the form of declarations, but no protocol.
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
 use crate::session::{ChosenSession, Held, Look, Side, holds, usual_sender};
@@ -15,7 +15,7 @@ pub struct DeclaredProtocol {
 }
 
 impl DeclaredProtocol {
-    /// The protocol that tables declare; `None` where they declare none.
+    /// The protocol that tables declare. `None` if they declare none.
     pub fn of(tables: &Tables) -> Option<DeclaredProtocol> {
         let declared = tables.declared()?;
         let transports = transports(declared);
@@ -24,7 +24,7 @@ impl DeclaredProtocol {
         Some(DeclaredProtocol { name: tables.protocol().to_string(), ports, transport })
     }
 
-    /// What the types of such tables may be read by, beside the types of the language.
+    /// The types with code that such tables may use, beside the types of the language.
     pub(super) const NATIVES: &'static [Native] = &BITSTREAM;
 }
 
@@ -67,7 +67,7 @@ impl Protocol for DeclaredProtocol {
     }
 }
 
-/// Whether a connection satisfies one of the rules, as it is or with its sides exchanged.
+/// Whether a connection satisfies one of the rules, as it is or with its sides swapped.
 fn recognise(name: &str, opening: &Opening<'_>, transport: Transport, tables: &Tables) -> Verdict {
     let Some(declared) = tables.declared().filter(|declared| transports(declared).contains(&transport)) else {
         return Verdict::No;
@@ -97,14 +97,15 @@ fn recognise(name: &str, opening: &Opening<'_>, transport: Transport, tables: &T
     }
 }
 
-/// Whether a first message that one side usually sends came from the other one; `None` where the tables say nothing of it.
+/// Whether the first message came from the side that usually does not send it. `None` if the tables do not say which
+/// side sends it.
 fn told_swapped(opening: &Opening<'_>, services: &[ServiceId], tables: &Tables) -> Option<bool> {
     [(Side::Client, opening.client), (Side::Server, opening.server)]
         .into_iter()
         .find_map(|(side, bytes)| Some(usual_sender(services, side, bytes, tables)? != side))
 }
 
-/// Whether only the end that is taken for the client's is at one of the protocol's ports.
+/// Whether the end that is taken for the client has one of the protocol's ports, and the other end has not.
 fn stands_better_swapped(declared: &ProtocolDef, opening: &Opening<'_>) -> bool {
     let at = |port: u16| declared.ports.contains(&port);
     at(opening.ends.client.port()) && !at(opening.ends.server.port())

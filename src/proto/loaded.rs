@@ -1,4 +1,4 @@
-//! The tables of a run: those of all protocols, with further ones on top. It reads no file.
+//! The tables of a run: those of all protocols, with the user's on top. It reads no file.
 
 use super::{LazyTables, PROTOCOLS, Protocol, protocol_named};
 use crate::table::{TableError, TableSource, Tables};
@@ -6,7 +6,7 @@ use crate::table::{TableError, TableSource, Tables};
 /// The protocols' own tables as `build.rs` compiled and packed them, each with its protocol's name.
 static PACKED: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/packed_tables.rs"));
 
-/// A protocol's tables, with further sources on top. Without further ones nothing has to be compiled.
+/// A protocol's tables, with further sources on top. Without further sources nothing has to be compiled.
 ///
 /// # Errors
 /// The first mistake in a text.
@@ -21,7 +21,8 @@ pub fn load_tables(protocol: &dyn Protocol, further: &[TableSource]) -> Result<T
     Tables::load_with(name, sources.collect(), natives, meanings)
 }
 
-/// The tables of all protocols, with further ones on top, and behind them the protocols that these declare. A text may be in the syntax of a protocol's own world.
+/// The tables of all protocols with further sources on top, followed by the protocols that these sources declare. A
+/// source may also be in a protocol's own table syntax.
 ///
 /// # Errors
 /// The first mistake in a text.
@@ -62,7 +63,7 @@ pub fn all_tables(texts: Vec<TableSource>) -> Result<Vec<LazyTables>, TableError
     Ok(all)
 }
 
-/// A mistake at the protocol's name in a file's first line.
+/// An error at the protocol's name in a file's first line.
 fn at_protocol(source: &TableSource, protocol: &str, message: String) -> TableError {
     let at = source.text.find(&format!("protocol {protocol}")).map_or(0, |at| at + "protocol ".len());
     TableError::at(&source.name, &source.text, at, message)

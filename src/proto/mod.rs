@@ -1,7 +1,7 @@
 //! Protocols: one folder each, and the trait by which all other code knows them.
 //!
 //! A protocol brings its tables, its recogniser, its sessions (`src/session` describes them), and everything else that only it knows: options, key files,
-//! types with code, meanings of numbers. This module knows nothing of packets or outputs, and of captures only what a time is.
+//! types with code, meanings of numbers. This module knows nothing of packets or outputs. Of captures it only knows times.
 
 mod alone;
 mod declared;
@@ -33,7 +33,7 @@ macro_rules! declare {
     ($($folder:ident::$protocol:ident,)*) => {
         $(pub mod $folder;)*
 
-        /// All protocols, in the order in which they are asked whether a connection is theirs.
+        /// All protocols, in the order in which they are asked about a connection.
         pub static PROTOCOLS: &[&dyn Protocol] = &[$(&$folder::$protocol),*];
     };
 }
@@ -50,15 +50,15 @@ pub fn protocol_named(name: &str) -> Option<&'static dyn Protocol> {
 pub struct Opening<'a> {
     /// What the client sent so far, or its latest datagram.
     pub client: &'a [u8],
-    /// The same of the server.
+    /// What the server sent so far, or its latest datagram.
     pub server: &'a [u8],
-    /// Both ends. If no SYN was captured, it is a guess which one is the client's.
+    /// Both ends. Without a captured SYN, which of them is the client is a guess.
     pub ends: Ends,
     /// Whether these are the connection's first bytes: a SYN was captured.
     pub whole: bool,
     /// Whether this is the last question about this connection: no more bytes come, or the bound on waiting bytes is reached.
     pub last: bool,
-    /// A server at one of the ends that an earlier connection identified, or the user's settings.
+    /// A server at one of the ends, if an earlier connection or the user's settings identified it.
     pub known: Option<Known<'a>>,
 }
 
@@ -69,7 +69,7 @@ pub struct Known<'a> {
     pub protocol: &'static str,
     /// The service it offers, if it is only one.
     pub service: Option<&'a str>,
-    /// Whether it is at the end that is taken for the client's.
+    /// Whether it is at the end that is taken for the client.
     pub swapped: bool,
 }
 
@@ -87,12 +87,12 @@ pub enum Verdict {
     },
 }
 
-/// What the user's settings say of a connection before its first byte is looked at.
+/// What the user's settings say of a connection, before its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// The service, if it is known.
     pub service: Option<&'static str>,
-    /// Whether the end that is taken for the client's is the server's.
+    /// Whether the end that is taken for the client is the server.
     pub swapped: bool,
 }
 
@@ -103,7 +103,7 @@ pub struct RecordNames {
     pub messages: &'static [&'static str],
     /// Services.
     pub services: &'static [&'static str],
-    /// Whether senders choose the names of messages, so that any name may occur.
+    /// Whether senders choose the message names, so that any name may occur.
     pub any_message: bool,
     /// Fields whose name is followed by `_` and a number.
     pub numbered_fields: &'static [&'static str],
@@ -133,15 +133,16 @@ pub trait Protocol: Sync {
     fn meanings(&self) -> &'static [Meaning] {
         &[]
     }
-    /// The ports where its servers usually are. They recognise nothing; where nothing was recognised, they tell which protocol to suggest.
+    /// The usual ports of its servers. They are not used to recognise a connection. If nothing was recognised, they
+    /// tell which protocol to suggest.
     fn usual_ports(&self) -> &[(Transport, u16)] {
         &[]
     }
-    /// What the connections run over, for bytes that are decoded without a capture.
+    /// The transport of its connections, for bytes that are decoded without a capture.
     fn transport(&self) -> Transport {
         Transport::Tcp
     }
-    /// A table file in another syntax of this protocol's world, as a source in our own; `None` if it is not in that syntax.
+    /// Converts a table file in this protocol's own syntax into the table language. `None` if it is not in that syntax.
     fn foreign_tables(&self, _name: &str, _text: &str) -> Option<Result<TableSource, TableError>> {
         None
     }
@@ -150,7 +151,7 @@ pub trait Protocol: Sync {
         RecordNames::default()
     }
 
-    /// Command lines that show what the program does for this protocol, for the help.
+    /// Example command lines for this protocol, for the help.
     fn command_lines(&self) -> &'static [&'static str] {
         &[]
     }
@@ -158,20 +159,21 @@ pub trait Protocol: Sync {
     fn options(&self) -> &'static [OptionSpec] {
         &[]
     }
-    /// Makes the settings from what was given for the options. `warn` takes what the user should know, one line a call.
+    /// Makes the settings from the given options. `warn` prints a warning to the user, one line a call.
     fn settings(&self, _given: &Given, _warn: &mut dyn FnMut(String)) -> Result<Settings, SettingsError> {
         Ok(Settings::default())
     }
-    /// What opens the protocol's encrypted connections, if it has such a thing.
+    /// The protocol's handling of secrets, if it has encrypted connections.
     fn secrets(&self) -> Option<&'static dyn Secrets> {
         None
     }
-    /// What the settings say of a connection between two ends: a user who gives the key of one connection also says which protocol it speaks.
+    /// What the settings say of a connection between two ends. A key for one connection also tells which protocol it
+    /// speaks.
     fn expects(&self, _ends: Ends, _settings: &Settings) -> Option<Expected> {
         None
     }
-    /// The content of a file that travelled encrypted, or why it cannot be opened; `None` for a file that is not encrypted. `keys` are the numbers that
-    /// messages of the capture brought (`file key` in tables), the likeliest first.
+    /// Decrypts a file that was transferred encrypted, or says why it cannot. `None` if the file is not encrypted. `keys` are the numbers that messages
+    /// of the capture brought (`file key` in tables), the likeliest first.
     fn open_file(&self, _bytes: &[u8], _keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
         None
     }
@@ -195,15 +197,15 @@ pub trait Protocol: Sync {
 pub struct AllSettings(Vec<Settings>);
 
 impl AllSettings {
-    /// Has each protocol make its settings from what was given.
+    /// Makes the settings of every protocol from the given options.
     ///
-    /// # Errors
-    /// The first protocol's that cannot work with it.
+    /// # Errors The error of the first protocol that cannot work with its options.
     pub fn new(given: &Given, warn: &mut dyn FnMut(String)) -> Result<AllSettings, SettingsError> {
         PROTOCOLS.iter().map(|protocol| protocol.settings(given, warn)).collect::<Result<_, _>>().map(AllSettings)
     }
 
-    /// Hands secrets that a capture carries, in a block of type `kind`, to the protocol they belong to. Returns what the user should know about them.
+    /// Hands secrets that a capture carries, in a block of type `kind`, to their protocol. Returns a warning for the
+    /// user, if there is one.
     pub fn carry(&mut self, kind: u32, secrets: &[u8]) -> Option<String> {
         let of = |protocol: &&&dyn Protocol| protocol.secrets().is_some_and(|own| own.block_type() == kind);
         let protocol = PROTOCOLS.iter().find(of)?;
@@ -236,7 +238,7 @@ impl AllSettings {
 }
 
 impl Default for AllSettings {
-    /// Nothing was given.
+    /// Settings without any option.
     fn default() -> Self {
         AllSettings(PROTOCOLS.iter().map(|_| Settings::default()).collect())
     }
@@ -268,8 +270,8 @@ impl LazyTables {
         Ok(lazy)
     }
 
-    /// The tables of a protocol that some files declare as a whole. It is known from then on until the program ends: the protocols that a user declares
-    /// are a handful, and every output refers to them by reference.
+    /// The tables of a protocol that some files declare as a whole. It stays in memory until the program ends: a user declares a handful of protocols,
+    /// and every output refers to them by reference.
     pub fn declared(name: &str, sources: Vec<TableSource>) -> Result<LazyTables, TableError> {
         let tables = Tables::load(name, sources.clone(), DeclaredProtocol::NATIVES)?;
         let first = sources.first().map_or("", |source| source.name.as_str());
@@ -281,7 +283,7 @@ impl LazyTables {
         Ok(lazy)
     }
 
-    /// Those of a protocol, by its name.
+    /// The tables of a protocol, by its name.
     pub fn of<'a>(all: &'a [LazyTables], protocol: &str) -> Option<&'a LazyTables> {
         all.iter().find(|lazy| lazy.protocol.name() == protocol)
     }
@@ -296,8 +298,8 @@ impl LazyTables {
         &self.further
     }
 
-    /// The compiled tables. Where this build's own ones do not compile, which a test rules out, the program ends with the place
-    /// of the mistake: decoding without tables would show nothing and say nothing.
+    /// The compiled tables. If the embedded ones do not compile, which a test rules out, the program ends with the place of the
+    /// mistake: without tables it would decode nothing, silently.
     pub fn get(&self) -> &Tables {
         self.compiled
             .get_or_init(|| load_tables(self.protocol, &self.further).unwrap_or_else(|error| defective(&error)))

@@ -1,4 +1,5 @@
-//! Bytes of a service and direction that are named: `moul.auth.client` and its like, without a capture. They are framed as the tables say, or by a session of the protocol.
+//! Reads bytes without a capture, as those of a named service and direction (`moul.auth.client`). The tables or a
+//! session of the protocol frame them.
 //!
 //! It reads no file and prints nothing.
 
@@ -25,7 +26,8 @@ pub struct NamedService<'a> {
 }
 
 impl<'a> NamedService<'a> {
-    /// What a name such as `PROTOCOL.SERVICE.client` stands for. Without a service it is the protocol's first one, without a direction the client's.
+    /// The service and direction of a name such as `PROTOCOL.SERVICE.client`. The default service is the protocol's
+    /// first one, the default direction the client's.
     ///
     /// # Errors
     /// There is no such protocol, service or direction.
@@ -55,8 +57,7 @@ impl<'a> NamedService<'a> {
 
 /// Hands each message in `bytes` to `take`, one after the other.
 ///
-/// # Errors
-/// Bytes that are no whole message. Those before them were handed over.
+/// # Errors Bytes that are not a whole message. The messages before them were handed over.
 pub fn decode_named(
     named: NamedService<'_>,
     bytes: &[u8],
@@ -97,8 +98,7 @@ pub fn decode_named(
     Ok(())
 }
 
-/// Bytes that only the protocol's own session can frame, of a service where a file declares it: they go through a session of it, as one datagram or a
-/// stream's beginning.
+/// Reads bytes that only the protocol's own session can frame: passes them through a session, as one datagram or the beginning of a stream.
 fn framed(
     named: NamedService<'_>,
     bytes: &[u8],
@@ -131,7 +131,7 @@ fn framed(
     }
 }
 
-/// Hands messages over; the first event about bytes that were not understood is kept.
+/// Hands messages over, and keeps the first event about bytes that were not understood.
 struct Handed<'a> {
     take: TakeMessage<'a>,
     count: u64,

@@ -1,7 +1,7 @@
-//! The options that protocols have on the command line, and what was given for them.
+//! The options that protocols have on the command line, and their given values.
 //!
 //! A protocol declares its options here with their help; the command line is built from the declarations and reads the files, so that a protocol
-//! opens none. What the bytes of a file mean is the protocol's business.
+//! opens none. Only the protocol interprets the bytes of a file.
 
 use std::fmt;
 
@@ -16,9 +16,9 @@ pub struct OptionSpec {
     pub help: &'static str,
     /// What the value is.
     pub kind: OptionKind,
-    /// An environment variable that is read where the option is not given. It holds paths, separated as in `PATH`.
+    /// An environment variable that is read if the option is not given. It holds paths, separated as in `PATH`.
     pub variable: Option<&'static str>,
-    /// Whether commands that read no capture take the option, too.
+    /// Whether commands that read no capture have the option too.
     pub everywhere: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct OptionSpec {
 pub enum OptionKind {
     /// A file, or a folder: then all files in it. May be given several times.
     Files(FileRule),
-    /// One of these words; the first one where the option is not given.
+    /// One of these words. The first one is the default.
     Word(&'static [&'static str]),
 }
 
@@ -36,11 +36,12 @@ pub enum OptionKind {
 pub struct FileRule {
     /// What such a file is called in errors: `a key file`.
     pub what: &'static str,
-    /// A longer file is refused, in bytes.
+    /// Longer files are refused, in bytes.
     pub most_bytes: u64,
-    /// More than this many bytes in all files together are refused.
+    /// The most bytes of all files together.
     pub most_in_all: u64,
-    /// Of the files in a folder, those whose names end so (in any case, without the dot) are taken; without it all but hidden ones.
+    /// The ending of the files to take from a folder (in any case, without the dot). With `None`, all files except
+    /// hidden ones.
     pub extension: Option<&'static str>,
 }
 
@@ -48,9 +49,9 @@ pub struct FileRule {
 pub struct GivenFile {
     /// Its name, for errors and events.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub bytes: Vec<u8>,
-    /// The folder that was named in its place, if so. Such a file may be of another kind.
+    /// The folder that it was found in, if the user named a folder. Such a file may be of another kind.
     pub folder: Option<String>,
 }
 
@@ -60,17 +61,17 @@ impl fmt::Debug for GivenFile {
     }
 }
 
-/// What was given for the options of all protocols.
+/// The given values of all protocols' options.
 #[derive(Debug, Default)]
 pub struct Given {
     files: Vec<(&'static str, GivenFile)>,
     words: Vec<(&'static str, String)>,
-    /// Whether no capture is read. What only a capture could supply is missing then, and a protocol says so at once.
+    /// Whether no capture is read. A protocol then reports at once what only a capture could supply.
     pub no_capture: bool,
 }
 
 impl Given {
-    /// Nothing was given yet; `no_capture` as in the field.
+    /// No value yet. `no_capture` is the field's value.
     pub fn new(no_capture: bool) -> Given {
         Given { no_capture, ..Given::default() }
     }
@@ -96,7 +97,7 @@ impl Given {
     }
 }
 
-/// Why a protocol cannot work with what was given, in one line.
+/// Why a protocol cannot work with the given options, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingsError {
     /// A file is not what it should be, or opens nothing.

@@ -1,14 +1,15 @@
-//! What the commands about key files ask of a protocol that has secrets: to report on a file, to read what a capture carries, to write it.
+//! The interface of a protocol's secrets: it reports on a file, reads the secrets that a capture carries, and writes
+//! them.
 
 use crate::session::{Secret, Settings};
 
-/// A protocol's secrets: what opens its encrypted connections.
+/// A protocol's secrets, which open its encrypted connections.
 pub trait Secrets: Sync {
     /// The type of the Decryption Secrets Blocks of a pcapng that carry them.
     fn block_type(&self) -> u32;
 
-    /// Adds what a block of a capture carries to the protocol's settings. `bytes` is the block's content, of which this bounds what it takes. Returns
-    /// what the user should know, in one line and without anything secret; nothing where all of it was taken.
+    /// Adds the secrets in a capture's block to the protocol's settings. `bytes` is the block's content. The method bounds how much it takes. Returns
+    /// a warning in one line without anything secret, or `None` if it took everything.
     ///
     /// Called when the block is met, before the frames behind it are read. Secrets from a capture come after those that the user gave.
     fn carry(&self, bytes: &[u8], settings: &mut Settings) -> Option<String>;
@@ -58,7 +59,7 @@ pub struct SecretsReport {
 pub struct SecretsEntry {
     /// What it is: `private`, `public`, `session`.
     pub kind: &'static str,
-    /// What can be said of it, by name: numbers as decimal digits, booleans as `true` and `false`.
+    /// Facts about it, by name.
     pub facts: Vec<Fact>,
 }
 

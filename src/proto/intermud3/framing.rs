@@ -1,12 +1,12 @@
-//! Where packets begin and end in a stream: a length of 4 bytes, most significant first, then that many bytes of text.
+//! Finds packets in a stream. Each is a length of 4 bytes, most significant first, and that many bytes of text.
 //!
-//! It knows lengths and the first bytes of a text, nothing of what is in it. There is no NUL in mudmode text, and a length of up
-//! to 2 MiB begins with one: by this, framing is found again.
+//! It knows lengths and the first bytes of a text, not its content. Mudmode text contains no NUL, and a length of up to 2 MiB
+//! begins with one: this is how lost framing is found again.
 
 use super::text::begins_value;
 use crate::session::{CountsFrom, LengthField, LengthOrder, Unit};
 
-/// The longest text that is put together: "new implementations should make sure to accept packets upto 2mb in size".
+/// The longest text that is reassembled: "new implementations should make sure to accept packets upto 2mb in size".
 pub(super) const MAX_TEXT: u32 = 2 << 20;
 
 /// The bytes of a length.
@@ -16,21 +16,21 @@ pub(super) const PREFIX: usize = LENGTH.end();
 const LENGTH: LengthField =
     LengthField { at: 0, size: 4, order: LengthOrder::Big, unit: Unit::Bytes, counts: CountsFrom::BehindLength };
 
-/// Bytes that show whether a packet begins within the first four.
+/// With this many bytes, it is plain whether a packet begins within the first four.
 const LOOK: usize = 2 * PREFIX + 2;
 
-/// What is found where a packet would begin.
+/// What is at a place where a packet should begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PacketStep {
     /// A packet: its bytes, those of the length included.
     Packet(usize),
-    /// More bytes are needed: that many from here.
+    /// Too few bytes: this many are needed from here on.
     Need(usize),
-    /// A NUL that the packet before it sent and did not count; the next packet begins behind it.
+    /// A NUL that ends the packet before it, but is not in its length. The next packet begins behind it.
     StrayNul,
-    /// A packet whose text is longer than any that is put together.
+    /// A packet whose text is too long to be reassembled.
     TooLong(u32),
-    /// No packet begins here. What a length would be if one did.
+    /// No packet begins here. The number is the length that its first four bytes would give.
     Lost(u32),
 }
 
@@ -39,7 +39,8 @@ pub(super) fn length(bytes: &[u8]) -> Option<u32> {
     LENGTH.read(bytes).and_then(|length| u32::try_from(length).ok())
 }
 
-/// What `rest` begins with. Texts longer than `most` are not put together; `last` says that no more bytes follow `rest`.
+/// What is at the start of `rest`. Texts longer than `most` are not reassembled. With `last`, no more bytes follow
+/// `rest`.
 pub(super) fn step(rest: &[u8], most: usize, last: bool) -> PacketStep {
     let Some(length) = length(rest) else {
         return PacketStep::Need(PREFIX);
@@ -72,13 +73,13 @@ pub(super) fn step(rest: &[u8], most: usize, last: bool) -> PacketStep {
     if rest.len() < whole { PacketStep::Need(whole) } else { PacketStep::Packet(whole) }
 }
 
-/// Whether a packet with an array that begins with a text plainly begins here.
+/// Whether a packet plainly begins here: one with an array whose first element is a text.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     length(bytes).is_some_and(|n| (5..=MAX_TEXT).contains(&n))
         && bytes.get(PREFIX..).is_some_and(|text| text.starts_with(b"({\""))
 }
 
-/// Whether an array or a mapping with a text at its beginning may begin here.
+/// Whether an array or a mapping that begins with a text may begin here.
 fn opens(bytes: &[u8]) -> bool {
     let text = bytes.get(PREFIX..).unwrap_or(&[]);
     length(bytes).is_some_and(|n| (5..=MAX_TEXT).contains(&n))
@@ -92,7 +93,7 @@ pub(super) fn find(bytes: &[u8]) -> Option<usize> {
         .find(|at| bytes.get(*at..).is_some_and(begins))
 }
 
-/// How many of the last bytes may belong to a packet's beginning that is not whole yet.
+/// How many of the last bytes may belong to the incomplete start of a packet.
 pub(super) const KEEP: usize = PREFIX + 2;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Texts, numbers and the odd values of mudmode as nodes, and keys of mappings.
+//! Adds nodes for texts, numbers, odd values and the keys of mappings.
 //!
-//! Knows one value at a time; the containers around it are [`super::value`]'s.
+//! It knows one value at a time. [`super::value`] knows the containers around it.
 
 use std::hash::BuildHasher;
 
@@ -11,10 +11,10 @@ use crate::captured::Captured;
 use crate::table::{ReadAs, ValueRead};
 use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, mark};
 
-/// Integers beyond this are text in JSON: jq 1.6 and JavaScript round them.
+/// Larger integers are text in JSON, because jq 1.6 and JavaScript would round them.
 const EXACT: u64 = 1 << 53;
 
-/// Up to this number, the keys of a mapping are compared one with the other; beyond it, by hash.
+/// Up to this many keys of a mapping are compared one by one; more of them by hash.
 const FEW_KEYS: u32 = 16;
 
 impl PacketRun<'_> {
@@ -40,7 +40,7 @@ impl PacketRun<'_> {
         self.complete(index, index);
     }
 
-    /// The text whose opening quote is here; says what is wrong with it.
+    /// The text whose opening quote is here. Adds a problem if it is malformed.
     fn quoted(&mut self, place: TextPlace) -> Quoted {
         let start = self.pos + 1;
         let found = text::quoted(self.bytes, start, self.end, place, &mut self.hopeless);
@@ -60,7 +60,7 @@ impl PacketRun<'_> {
         found
     }
 
-    /// A text's content for its node: a place in the captured bytes, or in the tree where escapes were resolved.
+    /// A text's content for its node: a place in the captured bytes, or in the tree if escapes were resolved.
     fn content(&mut self, found: &Quoted) -> (u64, TextKind) {
         let bytes = self.bytes.get(found.start..found.end).unwrap_or(&[]);
         let ascii = bytes.is_ascii();
@@ -175,7 +175,7 @@ impl PacketRun<'_> {
         (value.to_bits(), Kind::F64)
     }
 
-    /// The smallest kind an integer fits: what is past 64 bits stays the text it is, without leading zeros.
+    /// The smallest kind that an integer fits. An integer beyond 64 bits stays text, without leading zeros.
     fn integer(&mut self, bytes: &[u8]) -> (u64, Kind) {
         let negative = bytes.first() == Some(&b'-');
         let signed = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
@@ -202,7 +202,7 @@ impl PacketRun<'_> {
         }
     }
 
-    /// Whether a number is what the tables expect. 0 may stand for anything that is absent, and is noted nowhere.
+    /// Whether a number is what the tables expect. 0 means an absent value of any type and gets no note.
     fn check_number(&mut self, ty: TypeRef, form: NumberForm, bytes: &[u8], value: u64, kind: Kind) -> bool {
         let tables = self.tables;
         let Some(def) = tables.type_def(ty) else { return false };
@@ -256,7 +256,7 @@ impl PacketRun<'_> {
         self.complete(index, index);
     }
 
-    /// A mapping's key: the name of its value's node, or where the mapping is shown as pairs, a node of its own.
+    /// A mapping's key: it names the value's node or, if the mapping is shown as pairs, has a node of its own.
     pub(super) fn key(&mut self, byte: u8) {
         if self.top.pairs {
             if self.top.pair.is_none() {
@@ -346,7 +346,7 @@ impl PacketRun<'_> {
         self.keys().any(|other| self.tree.dynamic(other) == key)
     }
 
-    /// The keys of the open mapping. It has no end yet, so that its children end with the tree.
+    /// The keys of the open mapping. Its node has no end yet, so its children run to the end of the tree.
     fn keys(&self) -> impl Iterator<Item = Sym> + '_ {
         let mut next = self.top.node + 1;
         std::iter::from_fn(move || {
@@ -363,7 +363,7 @@ impl PacketRun<'_> {
         self.tables.type_def(ty).map_or(0, |d| d.marks)
     }
 
-    /// The type of a text's node: what the tables say, or where they expect something else, a text.
+    /// The type of a text's node: the one in the tables or, if they expect something else, plain text.
     fn text_type(&mut self, ty: TypeRef) -> TypeRef {
         let tables = self.tables;
         match tables.type_def(ty).map(|d| &d.read) {
@@ -376,7 +376,7 @@ impl PacketRun<'_> {
         }
     }
 
-    /// Whether the value of a mapping or array is outside of everything, for errors.
+    /// Whether the value is in no container, for errors.
     pub(super) fn outside(&self) -> bool {
         self.top.sort == Sort::Outside
     }

@@ -1,4 +1,4 @@
-//! Intermud-3: how MUDs talk to each other through routers, in packets of mudmode text. See `docs/intermud3.md`.
+//! Intermud-3: MUDs talk to each other through routers, in packets of mudmode text. See `docs/intermud3.md`.
 
 mod framing;
 mod leaf;
@@ -51,7 +51,7 @@ impl Protocol for Intermud3 {
     }
 }
 
-/// The positions every packet begins with, which name the elements of a packet whose type no table knows.
+/// The positions at the start of every packet. They name the elements of a packet whose type no table knows.
 fn header(tables: &Tables) -> Option<LayoutId> {
     let ty = tables.type_named("Packet")?;
     match tables.type_def(ty)?.read {

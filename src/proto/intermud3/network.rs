@@ -1,4 +1,5 @@
-//! What packets say of the network: muds with their states, routers with their addresses, channels with their hosts.
+//! Collects facts about the network from packets: muds with their states, routers with their addresses, channels with
+//! their hosts.
 //!
 //! Mud and channel lists come as deltas. This file sums them up, in bounded space.
 
@@ -11,21 +12,21 @@ use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
 /// More muds, routers or channels than this are not kept for one connection.
 const LIMIT: usize = 4096;
-/// Nor is one whose name and facts are longer than this together, in bytes.
+/// Nor are those whose name and facts together have more bytes than this.
 const LONGEST: usize = 4096;
 
-/// The facts that say when a mud came to the network, and when it went.
+/// The facts about when a mud came to the network, and when it left.
 const CHANGES: [&str; 2] = ["came", "went"];
 
-/// Memory that an entry takes beside its texts, roughly.
+/// Memory of an entry beside its texts, roughly.
 const ENTRY: usize = 256;
 
-/// What is known so far.
+/// The network as known so far.
 #[derive(Default)]
 pub(super) struct Network {
     lessons: Vec<Lesson>,
     known: BTreeMap<(Group, String), Facts>,
-    /// A list of muds came: later ones tell what changes.
+    /// Whether a first list of muds came. Later ones tell changes.
     listed: bool,
     /// Bytes of all names and facts.
     bytes: usize,
@@ -40,7 +41,7 @@ enum Group {
     Channels,
 }
 
-/// What a message teaches, and in which of its elements.
+/// What a message tells about the network, and in which of its elements.
 #[derive(Clone, Copy, Default)]
 enum Lesson {
     #[default]
@@ -54,7 +55,7 @@ enum Lesson {
 }
 
 impl Network {
-    /// Nothing known yet.
+    /// An empty network.
     pub(super) fn new(tables: &Tables) -> Self {
         let sym = |name| tables.sym(name).unwrap_or(Sym::ELEMENT);
         let lessons = tables
@@ -73,7 +74,7 @@ impl Network {
         Network { lessons, ..Network::default() }
     }
 
-    /// Takes in what a packet says.
+    /// Learns from a packet.
     pub(super) fn learn(&mut self, id: MessageId, at: Moment, view: &PacketView<'_>) {
         let lesson = self.lessons.get(id.0 as usize).copied().unwrap_or_default();
         match lesson {
@@ -134,7 +135,7 @@ impl Network {
         }
     }
 
-    /// One entry of a mud or channel list; 0 instead of an array means that it is gone.
+    /// One entry of a mud or channel list. 0 instead of an array means that it is gone.
     fn entry(&mut self, group: Group, node: &Node, index: u32, at: Moment, view: &PacketView<'_>) {
         let Some(name) = view.tree.dynamic(node.name) else {
             return;
@@ -164,7 +165,8 @@ impl Network {
         self.put(group, name.raw().to_string(), facts, &state);
     }
 
-    /// Adds to the facts of a mud in which frame it came to the network and in which it went, as far as lists behind the first one tell it.
+    /// Adds to a mud's facts the frames in which it came to the network and left it. The first list does not tell this,
+    /// only later ones do.
     fn note_change(&self, name: &str, state: &str, at: Moment, facts: &mut Facts) {
         let known = self.known.get(&(Group::Muds, name.to_string()));
         facts.retain(|(key, _)| !CHANGES.contains(key));
@@ -199,7 +201,7 @@ impl Network {
         }
     }
 
-    /// Memory that names and facts take, in bytes and roughly.
+    /// Memory of names and facts, roughly, in bytes.
     pub(super) fn held(&self) -> usize {
         self.bytes + ENTRY * self.known.len()
     }
@@ -219,7 +221,7 @@ fn size_of_entry(name: &str, facts: &Facts) -> usize {
     name.len() + size_of_facts(facts)
 }
 
-/// A packet's tree, with what is needed to read it.
+/// A packet's tree, and the tables and bytes needed to read it.
 pub(super) struct PacketView<'a> {
     /// The tables that it refers to.
     pub(super) tables: &'a Tables,

@@ -1,15 +1,15 @@
-//! Numbers as mudmode writes them: where one ends, and what about it is not as the document asks.
+//! Numbers as mudmode writes them: finds where one ends, and how it differs from the document.
 //!
-//! Knows digits, not trees.
+//! It knows digits, not trees.
 
-/// What a number turned out to be.
+/// The forms of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberForm {
     /// Digits, perhaps with a minus sign before them.
     Int,
     /// With a point or an exponent.
     Float,
-    /// It begins as a number and is none.
+    /// It begins like a number but is not one.
     Bad,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Number {
     pub(super) odd: u8,
 }
 
-/// What about a number is not as the document asks.
+/// How a number may differ from the document.
 pub(super) mod odd {
     /// Digits behind a leading zero.
     pub(in super::super) const LEADING_ZERO: u8 = 1;
@@ -37,7 +37,7 @@ pub(super) mod odd {
     pub(in super::super) const PLUS: u8 = 16;
     /// No digit before the point.
     pub(in super::super) const NO_INTEGER: u8 = 32;
-    /// What there is to say of each.
+    /// The note for each.
     pub(in super::super) const TEXTS: [(u8, &str); 6] = [
         (LEADING_ZERO, "a leading zero in the number at byte {a}"),
         (UNSIGNED_EXPONENT, "an exponent without a sign in the number at byte {a}"),

@@ -1,22 +1,22 @@
-//! Whether a connection uses mudmode, and which of its ends is the client, from the first bytes of either direction.
+//! Recognises mudmode, and tells which end is the client, from the first bytes of either direction.
 
 use super::framing::{self, PacketStep};
 use crate::proto::{Opening, Verdict};
 
-/// How sure one direction makes it.
+/// The verdict on one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
     /// It is something else.
     Against,
     /// Too few bytes to tell.
     Open,
-    /// A whole packet whose text may be mudmode, but is no array with a type.
+    /// A whole packet whose text may be mudmode, but not an array with a type.
     Weak,
     /// A length and the start of an array with a type.
     Plain,
 }
 
-/// Whether it is mudmode, by both directions. A server that an earlier connection made known is trusted unless the bytes contradict it.
+/// Judges both directions. A server that an earlier connection identified is trusted unless the bytes contradict it.
 pub(super) fn verdict(opening: &Opening<'_>) -> Verdict {
     let signs = [opening.client, opening.server].map(|b| sign(b, opening.whole));
     let known = opening.known.filter(|k| k.protocol == "intermud3");
@@ -35,7 +35,7 @@ pub(super) fn verdict(opening: &Opening<'_>) -> Verdict {
     if opening.last || signs == [Sign::Against; 2] { Verdict::No } else { Verdict::Maybe }
 }
 
-/// Whether the end that was taken for the client sends what a server sends, as far as the first bytes of either end show it.
+/// Whether the end that was taken for the client is the server, as far as the first bytes of either end show it.
 fn swapped(opening: &Opening<'_>) -> Option<bool> {
     match (speaker(opening.client), speaker(opening.server)) {
         (Some(client), _) => Some(client == Speaker::Server),
@@ -87,7 +87,8 @@ enum Speaker {
     Server,
 }
 
-/// The side that sends this packet, as far as its type says so: muds log in to routers, and the end that wants something out of band begins.
+/// The side that sends this packet, if its type tells: muds log in to routers, and the client of an out-of-band
+/// connection sends first.
 fn speaker(bytes: &[u8]) -> Option<Speaker> {
     let mut rest = bytes.get(framing::find(bytes).unwrap_or(0)..)?;
     for _ in 0..8 {

@@ -1,6 +1,6 @@
-//! What is not as the grammar asks: a problem says so in its place, and reading goes on as far as possible.
+//! Handles text that deviates from the grammar: adds a problem in its place, and reads on as far as possible.
 //!
-//! Also the separators and closing brackets, since these are where most deviations show.
+//! Separators and closing brackets are here too, since most deviations show there.
 
 use super::text::begins_value;
 use super::value::{Inside, PacketRun, Sort, node};
@@ -8,32 +8,32 @@ use crate::table::{ReadAs, ValueRead};
 use crate::tree::{Kind, Node, Problem, Severity, Sym, mark};
 
 impl PacketRun<'_> {
-    /// The byte here.
+    /// The byte at the current position.
     #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
         self.peek_at(0)
     }
 
-    /// The byte so far ahead.
+    /// The byte at a distance from the current position.
     #[inline]
     pub(super) fn peek_at(&self, ahead: usize) -> Option<u8> {
         let at = self.pos + ahead;
         if at < self.end { self.bytes.get(at).copied() } else { None }
     }
 
-    /// Says something about the node that comes next.
+    /// Adds a problem to the node that comes next.
     pub(super) fn say_here(&mut self, severity: Severity, text: &'static str) {
         self.say(severity, self.tree.len(), text, self.pos);
     }
 
-    /// Says something about a node, at a byte of the packet.
+    /// Adds a problem to a node, at a byte of the packet.
     pub(super) fn say(&mut self, severity: Severity, node: u32, text: &'static str, at: usize) {
         if !self.silent {
             self.tree.problem(Problem::new(severity, node, text, at as i64, 0));
         }
     }
 
-    /// Passes over blanks, which the document allows inside texts only.
+    /// Skips blanks, which the document allows only inside texts.
     pub(super) fn blanks(&mut self) {
         let from = self.pos;
         while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
@@ -144,7 +144,7 @@ impl PacketRun<'_> {
         self.finish();
     }
 
-    /// The top container is whole.
+    /// The outermost container is complete.
     fn finish(&mut self) {
         if self.top.value_next {
             let (name, ty) = self.slot();
@@ -167,7 +167,7 @@ impl PacketRun<'_> {
         self.complete(index, last);
     }
 
-    /// Notes where an array has more or fewer elements than its positions.
+    /// Adds a note if an array has more or fewer elements than its positions.
     fn check_count(&mut self) {
         let Inside::Positions(layout) = self.top.inside else {
             return;
@@ -203,7 +203,7 @@ impl PacketRun<'_> {
         self.top.count = self.top.count.max(1);
     }
 
-    /// Brackets within brackets beyond the bound: the rest is shown as it is.
+    /// Brackets are nested deeper than the bound: shows the rest as plain bytes.
     pub(super) fn too_deep(&mut self) {
         let index = self.tree.len();
         self.tree.problem(Problem::new(
@@ -216,7 +216,7 @@ impl PacketRun<'_> {
         self.rest_undecoded();
     }
 
-    /// More values than are kept of a packet: the rest is shown as it is.
+    /// The packet has more values than the bound: shows the rest as plain bytes.
     #[cold]
     pub(super) fn too_many(&mut self) {
         let (most, index) = (i64::from(super::value::MAX_NODES), self.tree.len());
@@ -240,13 +240,13 @@ impl PacketRun<'_> {
         self.top.count = self.top.count.max(1);
     }
 
-    /// Bytes that are no value, where one belongs: up to where the next may begin.
+    /// Invalid bytes in the place of a value, up to the possible start of the next one.
     pub(super) fn garbage(&mut self) {
         let index = self.no_value();
         self.complete(index, index);
     }
 
-    /// Bytes that are no value, and stand where none belongs.
+    /// Invalid bytes where no value belongs.
     pub(super) fn set_aside(&mut self) {
         let index = self.no_value();
         self.comma();
@@ -332,8 +332,8 @@ impl PacketRun<'_> {
         }
     }
 
-    /// Whether the mapping that begins here is shown as a list of pairs: a key is no text, or is there twice, or mappings were
-    /// read again so often that no more are.
+    /// Whether the mapping that begins here is shown as a list of pairs: a key is not a text or occurs twice, or too many
+    /// bytes were read again already.
     pub(super) fn as_pairs(&self) -> bool {
         if self.again > self.bytes.len() * 4 + 65_536 {
             return true;
@@ -344,7 +344,7 @@ impl PacketRun<'_> {
             || self.keep.pairs_at.binary_search(&(self.pos as u32)).is_ok()
     }
 
-    /// Notes where a value is something else than the tables say.
+    /// Adds a note if a value has another type than the tables say.
     pub(super) fn expect(&mut self, read: Option<&ReadAs>, found: &'static str) {
         let expected = match read {
             Some(ReadAs::Value(ValueRead::Int | ValueRead::Uint)) => 0,

@@ -1,4 +1,5 @@
-//! Which request a packet replies to. Packets have no transaction numbers: the asker, the asked mud and the subject have to do.
+//! Finds the request that a packet replies to. Packets have no transaction numbers, so the asker, the asked mud and the
+//! subject identify it.
 //!
 //! The tables say which message answers which (`answers`) and which further element both share (`transaction`). The session kit remembers the requests;
 //! this file knows what a request and its reply have in common.
@@ -8,33 +9,33 @@ use crate::session::{Answer, Context, Request, RequestKey, Requests};
 use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, mark};
 
-/// Requests of one connection that are remembered.
+/// The most requests of one connection that are remembered.
 const REQUESTS: usize = 256;
 
-/// Packets that nothing answers, but that an error may come back for.
+/// The most packets remembered that only an error may answer.
 const OTHERS: usize = 64;
 
-/// What one connection asked, and which packets answer it.
+/// The requests of one connection, and the packets that answer them.
 pub(super) struct PacketReplies {
     roles: Vec<Role>,
     requests: Requests,
     others: Requests,
 }
 
-/// What a message is in a pair.
+/// The part of a message in a pair of request and reply.
 #[derive(Clone, Default)]
 struct Role {
-    /// What it answers.
+    /// The messages that it answers.
     answers: Vec<MessageId>,
-    /// It has the six elements that say from whom and to whom.
+    /// It has the six elements that name sender and receiver.
     addressed: bool,
-    /// It says what went wrong with any other packet.
+    /// It reports an error about any other packet.
     error: bool,
     /// The element that request and reply share.
     shared: Option<Sym>,
 }
 
-/// A packet that was read, and where it came from.
+/// A packet that was read, and its sender.
 #[derive(Clone, Copy)]
 pub(super) struct ReadPacket<'a> {
     /// Its message.
@@ -81,12 +82,12 @@ impl PacketReplies {
         self.requests.lose_replies(from, at);
     }
 
-    /// Reports the requests that `from`, which sends no more, never answered.
+    /// Reports the requests that `from`, which has ended, never answered.
     pub(super) fn report_unanswered(&mut self, from: Side, service: &str, at: Moment, context: &mut Context<'_>) {
         self.requests.report_unanswered(from, service, at, context);
     }
 
-    /// A packet as the request that it is, if it may be answered. Its record's number is still to be filled in.
+    /// A packet as a request, if it may be answered. The caller fills in the record number.
     pub(super) fn as_request(&self, packet: ReadPacket<'_>) -> Option<Request> {
         let role = self.roles.get(packet.id.0 as usize)?;
         // An error may come back for any packet that has an originator and a target, except a reply or an error.
@@ -98,7 +99,8 @@ impl PacketReplies {
         let asked = role.addressed.then(|| elements.mud(4)).flatten();
         let shared = role.shared.and_then(|name| shared(name, packet.tree, packet.bytes));
         let ReadPacket { id: message, from, at, .. } = packet;
-        // What a router passes on to all muds is answered by those alone that know something: no reply is none that is missing.
+        // A router passes a broadcast on to all muds, and only those that know something answer: a missing reply is not
+        // reported.
         let answered = from == Side::Server && role.addressed && asked.is_none();
         Some(Request { message, from, key: key(asker, asked, shared), record: 0, at, answered })
     }
@@ -140,7 +142,8 @@ impl PacketReplies {
         reply
     }
 
-    /// The packet an error is about: the one it brings along, else the only one that is open between its receiver and its sender.
+    /// The packet that an error is about: the one that it quotes, or else the only open one between its receiver and
+    /// its sender.
     fn erroneous(&self, packet: ReadPacket<'_>, error: RequestKey, tables: &Tables) -> Option<(Serial, Reply)> {
         let enclosed = packet.tree.children(0).find(|(_, n)| n.kind == Kind::Struct && !n.has(mark::SPAN));
         if let Some((index, _)) = enclosed {
@@ -157,7 +160,7 @@ impl PacketReplies {
         fitting.next().is_none().then(|| (serial, request.reply(packet.at)))
     }
 
-    /// What the other side sent from the asker to the mud of a key, and was not answered.
+    /// The unanswered packets that the other side sent from the asker to the mud of a key.
     fn open(&self, from: Side, key: RequestKey) -> impl Iterator<Item = (Serial, &Request)> {
         let requests = self.requests.with_key(key.exact).map(|(serial, request)| (Serial::Request(serial), request));
         let others = self.others.with_key(key.exact).map(|(serial, request)| (Serial::Other(serial), request));
@@ -169,7 +172,7 @@ impl PacketReplies {
 /// The exact part of a key without an asker.
 const NOBODY: u64 = 0;
 
-/// Request and reply agree on the asker, and, where both say it, on the asked mud and on the subject.
+/// Request and reply agree on the asker and, if both name them, on the asked mud and the subject.
 fn key(asker: Option<u64>, asked: Option<u64>, shared: Option<u64>) -> RequestKey {
     RequestKey { exact: asker.unwrap_or(NOBODY), loose: [asked, shared] }
 }
@@ -210,7 +213,7 @@ impl<'a> Elements<'a> {
         text(self.tree, (*self.nodes.get(index)?)?, self.bytes)
     }
 
-    /// Hash of the name of a mud; `None` for none in particular.
+    /// Hash of a mud's name. `None` if no mud is named.
     fn mud(&self, index: usize) -> Option<u64> {
         self.text(index).filter(|t| !t.is_empty()).map(hash)
     }
@@ -262,7 +265,8 @@ fn index_of(tree: &Tree, list: u32) -> Option<u32> {
     tree.children(list).find(|(_, n)| !n.has(mark::SPAN)).map(|(i, _)| i)
 }
 
-/// FNV-1a: short. A sender that makes two names collide only ties a reply to the wrong one of its own requests.
+/// FNV-1a, because it is short. A sender that makes two names collide only links a reply to the wrong one of its own
+/// requests.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| mix(sum, *byte))
 }

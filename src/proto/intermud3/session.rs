@@ -1,6 +1,7 @@
-//! One connection: the packets of both directions, what they answer, and what they say of the network.
+//! One connection: the packets of both directions, the requests that they answer, and the facts that they tell about
+//! the network.
 //!
-//! Reads no clock and does no I/O. Packets are put together only up to [`framing::MAX_TEXT`].
+//! It reads no clock and does no I/O. It reassembles packets only up to [`framing::MAX_TEXT`].
 
 use super::framing::{self, PacketStep};
 use super::network::{Network, PacketView};
@@ -31,12 +32,12 @@ pub(super) struct I3Session {
 #[derive(Default)]
 struct PacketStream {
     stream: StreamBuffer,
-    /// Where the next packet begins is not known. Bytes that are passed meanwhile are reported when it is.
+    /// Framing is lost. Bytes that are skipped meanwhile are reported when it is found again.
     lost: bool,
 }
 
 impl I3Session {
-    /// A session of a service, where an earlier connection told which.
+    /// A session of a service that an earlier connection named.
     pub(super) fn new(service: Option<&str>, tables: &Tables) -> Self {
         let length = tables.service_named("router").and_then(|id| tables.service(id)).and_then(|s| s.header.first());
         let types = tables.value_types();
@@ -54,7 +55,7 @@ impl I3Session {
         }
     }
 
-    /// Takes all whole packets from a direction's waiting bytes; `last` says that no more bytes follow these.
+    /// Takes all complete packets from a direction's waiting bytes. With `last`, no more bytes follow.
     fn packets(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
         let mut direction = std::mem::take(from.of(&mut self.directions));
         while direction.stream.is_ready() {
@@ -93,7 +94,8 @@ impl I3Session {
                     direction.stream.pass(1, context.options.max_undecoded);
                 }
                 PacketStep::Lost(length) => {
-                    // What reads as a length is reported by itself, as far as no packet begins within it.
+                    // The bytes that look like a length are reported by themselves, up to the start of a packet within
+                    // them.
                     let shown = framing::find(bytes).unwrap_or(bytes.len()).min(framing::PREFIX);
                     let text = format!("no packet begins here: a length would be {length}");
                     let event = self.event(EventKind::Undecoded, from, text);
@@ -150,8 +152,8 @@ impl I3Session {
         }
     }
 
-    /// The name of a packet that no table knows: its type, or `value`. Types are words of the protocol and no texts for people: their
-    /// bytes are taken one by one, so that other bytes are always another name.
+    /// The name of a packet that no table knows: its type, or `value`. The type's bytes become characters one by one, so that
+    /// different bytes always give different names.
     fn own_name(&mut self, found: FoundPacket, bytes: &[u8], context: &Context<'_>) {
         self.name.clear();
         let Some(node) = found.packet.and_then(|n| context.tree.get(n)) else {
@@ -180,7 +182,7 @@ impl I3Session {
         context.emit.event(at, event.about(direction.stream.offset(), 0).with_passed(passed));
     }
 
-    /// A packet of `length` bytes of text is not put together.
+    /// A packet of `length` bytes of text is not reassembled.
     fn too_long(&self, from: Side, length: u32) -> Event {
         let most = framing::MAX_TEXT;
         let (limit, text) = match length > most {
@@ -206,7 +208,7 @@ impl I3Session {
         }
     }
 
-    /// Reports what waits in a direction, or was passed over since framing was lost: no packet will claim it any more.
+    /// Reports the bytes of a direction that wait, or were skipped since framing was lost: no packet will claim them.
     fn give_up(&mut self, from: Side, why: &str, at: Moment, context: &mut Context<'_>) {
         let direction = from.of(&mut self.directions);
         let known = framing::length(direction.stream.waiting()).filter(|_| !direction.lost);
@@ -279,7 +281,7 @@ impl Session for I3Session {
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         let direction = from.of(&mut self.directions);
         if !direction.lost {
-            // Where only further bytes would have told that a packet is whole, it is whole now.
+            // A packet that only further bytes could have completed is now taken as complete.
             direction.stream.set_need(0);
             self.packets(from, true, at, context);
         }

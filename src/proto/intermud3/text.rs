@@ -1,13 +1,13 @@
-//! Texts as mudmode writes them: where one ends, also where its sender escaped nothing, and what its escapes stand for.
+//! Texts as mudmode writes them: finds the end of one, even if its sender escapes nothing, and resolves escapes.
 //!
-//! Knows bytes and quotes, not trees.
+//! It knows bytes and quotes, not trees.
 
 use memchr::memchr2;
 
-/// The place of a text, which says what may follow its closing quote.
+/// The place of a text. It decides what may follow the closing quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextPlace {
-    /// A packet's type, which holds no quotes: its first one closes it.
+    /// A packet's type. It contains no quotes, so the first one closes it.
     Plain,
     /// A mapping's key: a colon follows.
     Key,
@@ -24,7 +24,7 @@ pub(super) struct Quoted {
     pub(super) end: usize,
     /// Offset behind it.
     pub(super) next: usize,
-    /// Whether backslashes stand in it.
+    /// Whether it contains backslashes.
     pub(super) escapes: bool,
     /// Whether there was a closing quote.
     pub(super) closed: bool,
@@ -32,7 +32,7 @@ pub(super) struct Quoted {
     pub(super) bare: Option<usize>,
 }
 
-/// From where on no closing quote can be found any more, by place: so that looking for one stays linear.
+/// By place, the offset from which on an earlier search found no closing quote. It keeps all searches together linear.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hopeless {
     key: Option<usize>,
@@ -45,10 +45,10 @@ impl Hopeless {
     }
 }
 
-/// The text whose first byte is at `start`; the whole ends at `end`.
+/// The text whose first byte is at `start`. The packet's text ends at `end`.
 ///
-/// A quote that nothing follows which could follow a text was not escaped by its sender (CoffeeMud does so): then the text goes on to
-/// the first quote behind which the array plainly goes on.
+/// Some senders (CoffeeMud) do not escape quotes. A quote that is followed by bytes which cannot follow a text is such a quote. The
+/// text then goes on to the first quote behind which the array plainly continues.
 pub(super) fn quoted(bytes: &[u8], start: usize, end: usize, place: TextPlace, hopeless: &mut Hopeless) -> Quoted {
     let mut escapes = false;
     let mut at = start;
@@ -83,7 +83,7 @@ fn next_mark(bytes: &[u8], at: usize, end: usize) -> Option<(usize, bool)> {
     Some((at + found, rest.get(found) == Some(&b'"')))
 }
 
-/// Whether what follows a quote may follow a text.
+/// Whether the bytes behind a quote may follow a text.
 #[inline]
 fn closes(bytes: &[u8], next: usize, end: usize, place: TextPlace) -> bool {
     let rest = bytes.get(next..end).unwrap_or(&[]);
@@ -103,8 +103,8 @@ fn after_blanks(rest: &[u8]) -> bool {
     }
 }
 
-/// The first quote from `at` on behind which the whole plainly goes on: a comma and then a value or a closing bracket without a blank
-/// between, a closing bracket, for a key a colon.
+/// The first quote from `at` on behind which the container plainly continues: with a comma and directly behind it a value or a
+/// closing bracket, with a closing bracket, or for a key with a colon.
 fn later(bytes: &[u8], at: usize, end: usize, place: TextPlace, hopeless: &mut Hopeless) -> Option<usize> {
     let known = hopeless.at(place);
     if known.is_some_and(|from| at >= from) {
@@ -146,7 +146,7 @@ pub(super) fn begins_value(byte: u8) -> bool {
     matches!(byte, b'"' | b'(' | b'-' | b'0'..=b'9')
 }
 
-/// Resolves escapes into `out`; returns the place in `text` of the first that the document does not know.
+/// Resolves escapes into `out`. Returns the place in `text` of the first escape that the document does not know.
 pub(super) fn unescape(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     out.clear();
     let mut odd = None;

@@ -1,7 +1,8 @@
 //! Mudmode text into the tree: arrays, mappings, classes and their contents, in one pass and without recursion.
 //!
-//! It knows the grammar, how drivers deviate from it, and the names the tables give to positions. It knows neither connections nor routers.
-//! Every element's span includes the comma behind it, every container has its brackets as spans, so that spans tile the packet.
+//! It knows the grammar, how drivers deviate from it, and the names that tables give to positions. It knows neither connections nor
+//! routers. Every element's span includes the comma behind it, and every container has its brackets as spans, so that spans cover the
+//! packet without overlap.
 //!
 //! Grammar: "Mudmode transport protocol specification" (Way of the Force); the variants: docs/intermud3.md.
 
@@ -15,10 +16,10 @@ use crate::tree::{Buffer, Checkpoint, Kind, Node, Problem, Severity, Sym, TextKi
 /// Brackets within brackets are read to this depth. jq 1.6 reads JSON to a depth of 256, which includes the record around them.
 pub(super) const MAX_DEPTH: u16 = 250;
 
-/// Values and brackets of a packet that are read, as many as of a message that a table describes.
+/// The most values and brackets read from a packet: the same bound as for a message that a table describes.
 pub(super) const MAX_NODES: u32 = 200_000;
 
-/// What is kept from packet to packet, so that nothing has to be allocated again.
+/// Buffers that are kept from packet to packet, so that nothing is allocated again.
 #[derive(Default)]
 pub(super) struct ValueBuffers {
     pub(super) stack: Vec<OpenValue>,
@@ -29,12 +30,12 @@ pub(super) struct ValueBuffers {
     pub(super) hasher: RandomState,
 }
 
-/// What was found in a packet's text.
+/// The result of reading a packet's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FoundPacket {
     /// An array that begins with a text: the node of this text.
     pub(super) packet: Option<u32>,
-    /// The message of that name, where the tables know it.
+    /// The message of that name, if the tables know it.
     pub(super) message: Option<MessageId>,
     /// Whether the last byte was a NUL.
     pub(super) nul: bool,
@@ -56,9 +57,9 @@ pub(super) enum Inside {
     Any,
     Elements(TypeRef),
     Positions(LayoutId),
-    /// Positions whose message is not known before the first element is read.
+    /// The positions of a message that only the first element names.
     Packet,
-    /// As a packet whose type no table knows.
+    /// The positions of a packet whose type no table knows.
     UnknownPacket,
     Keys {
         of: Option<TypeRef>,
@@ -75,15 +76,15 @@ pub(super) struct OpenValue {
     /// Elements or pairs so far.
     pub(super) count: u32,
     pub(super) level: u16,
-    /// A mapping whose keys are not all text, or not all different: a list of pairs.
+    /// Whether it is a mapping shown as a list of pairs: its keys are not all text, or not all different.
     pub(super) pairs: bool,
-    /// The pair that is open, where there is one.
+    /// The open pair, if there is one.
     pub(super) pair: Option<u32>,
-    /// A mapping's key was read, its value comes next.
+    /// Whether a mapping's key was read and its value comes next.
     pub(super) value_next: bool,
     pub(super) key: Sym,
     pub(super) key_type: TypeRef,
-    /// How the tree looked before, and where the container began: to read it again as pairs.
+    /// The state of the tree before the container, and the offset of its start: for reading it again as pairs.
     pub(super) before: Checkpoint,
     pub(super) began: usize,
     pub(super) claimed: usize,
@@ -96,7 +97,7 @@ pub(super) struct PacketRun<'a> {
     pub(super) pos: usize,
     /// Where the text ends: before the NUL that closes it.
     pub(super) end: usize,
-    /// Up to here all bytes belong to a node.
+    /// Offset up to which all bytes belong to a node.
     pub(super) claimed: usize,
     pub(super) tree: &'a mut Tree,
     pub(super) tables: &'a Tables,
@@ -107,15 +108,15 @@ pub(super) struct PacketRun<'a> {
     pub(super) top: OpenValue,
     pub(super) hopeless: Hopeless,
     pub(super) message: Option<MessageId>,
-    /// Blanks between tokens were noted already.
+    /// Whether blanks between tokens were noted already.
     pub(super) blanks_noted: bool,
-    /// The end or a bound was met: containers that are still open are closed without a problem.
+    /// Whether the end or a bound was reached: open containers are then closed without a problem.
     pub(super) silent: bool,
-    /// What follows the last value belongs to no value.
+    /// Whether the last value is complete: bytes behind it belong to no value.
     pub(super) stray: bool,
     /// Bytes that were read again as pairs.
     pub(super) again: usize,
-    /// Numbers the mappings, so that keys of one are not taken for another's.
+    /// Numbers the mappings, so that the keys of two mappings are kept apart.
     pub(super) mappings: u64,
 }
 
@@ -217,7 +218,8 @@ impl OpenValue {
 }
 
 impl PacketRun<'_> {
-    /// The whole text: one value, and what should not be behind it. Returns the node of a packet's type.
+    /// Reads the whole text: one value, and bytes behind it that should not be there. Returns the node of the packet's
+    /// type.
     fn whole(&mut self, root: u32) -> Option<u32> {
         self.blanks();
         let packet = self.begins_packet();
@@ -241,7 +243,7 @@ impl PacketRun<'_> {
         packet.then(|| self.tree.children(root).find(|(_, n)| !n.has(mark::SPAN)).map(|(i, _)| i)).flatten()
     }
 
-    /// Whether an array comes whose first element is a text.
+    /// Whether an array begins here whose first element is a text.
     pub(super) fn begins_packet(&self) -> bool {
         let rest = self.bytes.get(self.pos..self.end).unwrap_or(&[]);
         rest.strip_prefix(b"({").is_some_and(|inner| inner.trim_ascii_start().first() == Some(&b'"'))
@@ -254,7 +256,8 @@ impl PacketRun<'_> {
         self.bracket_open();
     }
 
-    /// One step inside a container: an element, a key, or its end. Each moves on or closes something.
+    /// Takes one step inside a container: reads an element or a key, or closes it. Each step advances or closes a
+    /// container.
     fn step(&mut self) {
         let byte = match self.bytes.get(self.pos) {
             Some(byte) if self.pos < self.end && *byte > b' ' => *byte,
@@ -324,7 +327,7 @@ impl PacketRun<'_> {
         self.tree.dynamic_name(&self.keep.text)
     }
 
-    /// An array, mapping or class begins.
+    /// Opens an array, mapping or class.
     fn container(&mut self, name: Sym, ty: TypeRef) {
         let sort = match self.peek_at(1) {
             Some(b'{') => Sort::Array,
@@ -364,7 +367,8 @@ impl PacketRun<'_> {
         self.bracket_open();
     }
 
-    /// What the tables say of a container that is read as a type, its kind in the tree, and the type of its node.
+    /// For a container that is read as a type: what the tables say of its elements, its kind in the tree, and the type
+    /// of its node.
     fn inside(&mut self, sort: Sort, ty: TypeRef, pairs: bool) -> (Inside, Kind, TypeRef) {
         let tables = self.tables;
         let read = tables.type_def(ty).map(|d| &d.read);
@@ -400,7 +404,8 @@ impl PacketRun<'_> {
         self.claimed = self.pos;
     }
 
-    /// A span of brackets and separators from the last claimed byte to here, shown from `from` on; returns its node.
+    /// Adds a span of brackets and separators from the last claimed byte to here, shown from `from` on. Returns its
+    /// node.
     pub(super) fn syntax(&mut self, name: Sym, from: usize) -> u32 {
         let kind = Kind::Text(TextKind::Utf8);
         let mut span = node(name, self.types.syntax, kind, self.claimed, self.pos);
@@ -409,7 +414,7 @@ impl PacketRun<'_> {
         self.tree.leaf(span)
     }
 
-    /// A value is read: its separator belongs to it. `last` is the node's own last leaf, which grows with it, where it has one.
+    /// Ends a value: its separator belongs to it. `last` is the node's own last leaf, if it has one, and grows with it.
     pub(super) fn complete(&mut self, index: u32, last: u32) {
         let is_key = self.top.pairs && !self.top.value_next;
         if is_key {
@@ -437,7 +442,7 @@ impl PacketRun<'_> {
         self.top.count += 1;
     }
 
-    /// A leaf reaches to here.
+    /// Extends a leaf to here.
     #[inline]
     pub(super) fn grow(&mut self, leaf: u32) {
         if let Some(leaf) = self.tree.get_mut(leaf) {
@@ -445,7 +450,7 @@ impl PacketRun<'_> {
         }
     }
 
-    /// The first element of a packet says what the others are.
+    /// Reads the first element of a packet, which says what the others are.
     fn resolve(&mut self, index: u32) {
         let tables = self.tables;
         let Some(first) = self.tree.get(index) else {
