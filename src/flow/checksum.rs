@@ -1,7 +1,7 @@
 //! Checksums of IPv4 headers, TCP and UDP (RFC 791, 9293, 768, 8200). They are checked only on request: on the sending
-//! machine the network card fills them in after the capture, so that wrong ones are normal there.
+//! machine the network card fills them in after the capture, so wrong ones are normal there.
 //!
-//! It knows bytes and addresses. Packets that were cut are not checked, nor packets with hops still to come, whose final
+//! It knows bytes and addresses. It skips packets that were cut, and packets with hops still to come, whose final
 //! destination is not in the header yet.
 
 use std::ops::Range;
@@ -37,7 +37,7 @@ pub(super) struct WrongSums {
     pub(super) transport: Option<WrongSum>,
 }
 
-// Where checksums and other fields are in their headers, in bytes.
+// Offsets of checksums and other fields in their headers, in bytes.
 const IP_CHECKSUM: usize = 10;
 const TCP_CHECKSUM: usize = 16;
 const UDP_LENGTH: Range<usize> = 4..6;
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use etherparse::PacketBuilder;
 
-    /// Packets as etherparse writes them, with the place of the checksum of what they carry.
+    /// Packets as etherparse writes them, with the offset of the checksum of their payload.
     fn packets(payload: &[u8]) -> Vec<(Vec<u8>, usize)> {
         let v4 = || PacketBuilder::ipv4([10, 1, 2, 3], [192, 168, 250, 7], 64);
         let v6 = || PacketBuilder::ipv6([0xfe; 16], [7; 16], 64);

@@ -12,7 +12,7 @@ use super::{FlowLimits, elapsed};
 use crate::capture::Moment;
 use crate::capture::Time;
 
-/// Bytes at most this far from the end of a closed stream are late copies. Others begin a new connection.
+/// Bytes up to this far from the end of a closed stream are late copies. Others begin a new connection.
 const LATE_COPY: u64 = 1 << 24;
 
 /// A connection.
@@ -33,7 +33,7 @@ pub(super) struct TcpConnection {
     /// The sequence number that Wireshark takes for the one before each side's first byte.
     low_base: Option<u32>,
     high_base: Option<u32>,
-    /// A FIN with ACK or a RST was seen in a frame after the first.
+    /// Whether a FIN with ACK or a RST was seen in a frame after the first.
     closing: bool,
     seen_low: bool,
     seen_high: bool,
@@ -171,7 +171,7 @@ impl TcpConnection {
         }
     }
 
-    /// Learns from a segment's sequence and acknowledgement numbers how far either direction is.
+    /// Updates the positions of both directions by a segment's sequence and acknowledgement numbers.
     fn anchor(&mut self, side: PairSide, segment: &Segment<'_>, base: Option<u32>) {
         let other_seen = match side {
             PairSide::Low => self.seen_high,
@@ -198,7 +198,7 @@ impl TcpConnection {
         }
     }
 
-    /// Takes a segment. Returns how many payload bytes it has behind the end of its direction.
+    /// Handles a segment. Returns how many payload bytes it has behind the end of its direction.
     pub(super) fn take<S: FlowSink>(
         &mut self,
         side: PairSide,
@@ -244,7 +244,7 @@ impl TcpConnection {
         0
     }
 
-    /// Measures how long segments take to either end and their acknowledgements back.
+    /// Measures the round trip to either end: from a segment to its acknowledgement.
     #[inline]
     fn time<S: FlowSink>(&mut self, side: PairSide, segment: &Segment<'_>, at: Moment, sink: &mut S) {
         let (mine, theirs) = match side {
@@ -258,7 +258,7 @@ impl TcpConnection {
         }
     }
 
-    /// Delivers what is in order, gives up ripe holes, and ends directions that are complete.
+    /// Delivers bytes that are in order, gives up ripe holes, and ends complete directions.
     #[inline]
     pub(super) fn settle<S: FlowSink>(&mut self, now: Moment, limits: &FlowLimits, sink: &mut S) {
         for side in [PairSide::Low, PairSide::High] {
@@ -290,7 +290,7 @@ impl TcpConnection {
         }
     }
 
-    /// Begins anew, because of a SYN with ACK, although no SYN was captured.
+    /// Restarts the connection because of a SYN with ACK, although no SYN was captured.
     pub(super) fn begin_anew<S: FlowSink>(&mut self, side: PairSide, at: Moment, sink: &mut S) {
         let (mine, _) = self.pair(side);
         if mine.untouched() && !mine.ended() {

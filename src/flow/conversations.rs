@@ -1,6 +1,7 @@
 //! A table of conversations: finds one by its pair of ends, and the one that was idle longest, both in constant time.
 //!
-//! A conversation is a value in a slot, and linked lists run through the slots. What the value is, is not known here.
+//! A conversation is a value in a slot, and linked lists run through the slots. This file does not know what the values
+//! are.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -22,7 +23,7 @@ pub(super) struct PacketEnds {
     pub sender: PairSide,
 }
 
-/// Two ends, the same pair whichever of them sends: two words for the address of each, and a word with the ports and the
+/// Two ends, in the same order whichever of them sends: two words for each address, and a word with the ports and the
 /// address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EndpointPair([u64; 5]);

@@ -1,5 +1,5 @@
-//! Calls the sink for one direction, and keeps what the calls depend on: the next position, the counts, and which notes
-//! were given.
+//! Calls the sink for one direction, and keeps the state for these calls: the next position, the counts, and which
+//! notes were given.
 //!
 //! It decides nothing. Positions are those of `direction`; offsets count from the position where the stream starts.
 
@@ -25,7 +25,7 @@ const NOTED_LIMIT: u8 = 8;
 pub(super) struct Overlap<'a> {
     /// Offset of the first of them.
     pub offset: u64,
-    /// How many they are on the wire.
+    /// Their number on the wire.
     pub len: u64,
     /// The captured bytes that came first and are kept.
     pub first: &'a [u8],
@@ -33,7 +33,7 @@ pub(super) struct Overlap<'a> {
     pub again: &'a [u8],
 }
 
-/// What was delivered of one direction.
+/// The state of delivery in one direction.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     /// Position of offset 0; 0 if that is not known yet.
@@ -89,7 +89,7 @@ impl Delivery {
         }
     }
 
-    /// The moment at which bytes are delivered that came at `at` and then waited: not before the last delivery.
+    /// The moment of delivery for bytes that came at `at` and then waited: not before the last delivery.
     pub(super) fn not_before(&self, at: Moment) -> Moment {
         at.max(self.last)
     }

@@ -3,8 +3,8 @@
 //! It knows what its sender sent and what the receiver acknowledged. It does not know connections: `connection` decides
 //! when one begins, is reset, or is replaced.
 //!
-//! Sequence numbers become positions of 64 bits that never wrap. The first number that is met has position [`ORIGIN`].
-//! Each later number gets the position nearest to the next expected byte.
+//! Sequence numbers become positions of 64 bits that never wrap. The first number seen has position [`ORIGIN`]. Each
+//! later number gets the position nearest to the next expected byte.
 
 use super::delivery::{Delivery, DirectionSink, Overlap};
 use super::pending::{PendingBytes, Span, head, tail};
@@ -12,19 +12,19 @@ use super::sink::{Cause, End, FlowSink, Note, Totals};
 use super::{FlowLimits, elapsed};
 use crate::capture::Moment;
 
-/// Position of the first sequence number that is met. If the capture begins in the middle of a stream, earlier numbers
-/// may follow.
+/// Position of the first sequence number seen. If the capture begins in the middle of a stream, earlier numbers may
+/// follow.
 const ORIGIN: u64 = 1 << 32;
 /// The largest TCP window (RFC 7323). Nothing further away can belong to the stream.
 const WINDOW: u64 = 1 << 30;
 /// An acknowledgement further ahead of everything captured is ignored.
 const ACK_REACH: u64 = 1 << 26;
-/// After a jump in the numbers, as many segments must continue the first one for the jump to be taken as real.
+/// A jump in the numbers is taken as real after this many segments have continued the first one behind it.
 const JUMP_PROOF: u8 = 3;
-/// The part of a segment that a snap length cut off may span as many runs of waiting bytes; what is beyond is left to
-/// other segments. Without this bound, a frame of a few bytes could claim a length that spans all waiting runs.
+/// The cut-off part of a segment may span this many runs of waiting bytes. Without this bound, a frame of a few bytes
+/// could claim a length that spans all waiting runs.
 const CUT_SPANS: usize = 16;
-/// The segments or bytes that may wait for the start of a stream that was joined in the middle.
+/// How many segments or bytes may wait for the start of a stream whose opening was not captured.
 const START_SEGMENTS: usize = 16;
 const START_BYTES: usize = 64 << 10;
 
@@ -42,7 +42,7 @@ enum Phase {
     /// No sequence number of this direction is known.
     #[default]
     Unknown,
-    /// A number is known, but not where the stream begins. Bytes wait.
+    /// A number is known, but not the start of the stream. Bytes wait.
     Anchored,
     /// Bytes are delivered.
     Started,
@@ -55,7 +55,7 @@ enum Phase {
 struct Stray {
     /// The sequence number after the last of them.
     next: u32,
-    /// How many continued each other.
+    /// How many segments continued each other.
     count: u8,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct DirectionState {
     high: u64,
     /// The furthest position acknowledged.
     acked: u64,
-    /// What had been acknowledged at the last check, and at the one before.
+    /// The acknowledged positions at the last check and at the one before.
     ripening: u64,
     ripe: u64,
     /// Position of the FIN.
@@ -164,15 +164,14 @@ impl DirectionState {
         }
     }
 
-    /// Called at each check. A hole that had been acknowledged two checks ago is ripe: had it been captured out of order,
-    /// it would have come by now. If no frame of the receiver was captured, the furthest captured byte counts as
-    /// acknowledged.
+    /// Called at each check. A hole that was acknowledged two checks ago is ripe: bytes captured out of order would have
+    /// come by now. If no frame of the receiver was captured, the furthest captured byte counts as acknowledged.
     pub(super) fn ripen(&mut self, receiver_seen: bool) {
         self.ripe = self.ripe.max(self.ripening);
         self.ripening = if receiver_seen { self.acked } else { self.reached() };
     }
 
-    /// Takes payload: delivers it if it is next, keeps it if it is ahead.
+    /// Handles payload: delivers it if it is next, keeps it if it is ahead.
     #[inline]
     pub(super) fn data<S: FlowSink>(&mut self, payload: Payload<'_>, at: Moment, out: &mut DirectionSink<'_, S>) {
         self.delivery.totals.segments += 1;
@@ -200,7 +199,8 @@ impl DirectionState {
         }
     }
 
-    /// Delivers what is in order, and gives up holes that are ripe or exceed a limit. True if the FIN is reached.
+    /// Delivers bytes that are in order, and gives up holes that are ripe or exceed a limit. Returns whether the FIN is
+    /// reached.
     pub(super) fn settle<S: FlowSink>(
         &mut self,
         now: Moment,
@@ -240,7 +240,7 @@ impl DirectionState {
         self.flush(Cause::Limit, now, out);
     }
 
-    /// Delivers everything that waits, gives up what was acknowledged and never captured, and ends the direction.
+    /// Delivers all waiting bytes, gives up bytes that were acknowledged but never captured, and ends the direction.
     pub(super) fn end<S: FlowSink>(&mut self, how: End, now: Moment, out: &mut DirectionSink<'_, S>) {
         if self.ended() {
             return;
@@ -326,7 +326,7 @@ impl DirectionState {
         self.drain(Some(at), out);
     }
 
-    /// Delivers or keeps the bytes from one position to another as far as they are new.
+    /// Delivers or keeps those of the bytes between two positions that are new.
     fn fill<S: FlowSink>(
         &mut self,
         mut here: u64,
@@ -394,7 +394,7 @@ impl DirectionState {
         Some(self.delivery.next)
     }
 
-    /// Where the first hole ends, if something waits behind one.
+    /// The end of the first hole, if bytes wait behind it.
     fn hole_end(&self) -> Option<u64> {
         let behind = self.pending.first().map(|(start, _)| start).or(self.fin)?;
         (behind > self.delivery.next).then_some(behind)
@@ -408,7 +408,7 @@ impl DirectionState {
         }
     }
 
-    /// Starts a stream that was joined in the middle, if no earlier bytes are to be expected. Returns whether it did.
+    /// Starts a stream whose opening was not captured, if no earlier bytes are likely to come. Returns whether it did.
     fn start_if_due(&mut self, now: Moment, limits: &FlowLimits) -> bool {
         let Some((first, at)) = self.pending.first().or(self.fin.map(|fin| (fin, now))) else {
             return false;
@@ -430,7 +430,7 @@ impl DirectionState {
         self.acked = self.acked.max(first);
     }
 
-    /// Delivers everything that waits, and gives up the holes.
+    /// Delivers all waiting bytes, and gives up the holes.
     fn flush<S: FlowSink>(&mut self, cause: Cause, now: Moment, out: &mut DirectionSink<'_, S>) {
         if self.phase == Phase::Anchored
             && let Some((first, _)) = self.pending.first()
@@ -444,7 +444,7 @@ impl DirectionState {
         }
     }
 
-    /// Delivers waiting bytes that are next. `filled` is the frame with the bytes that they waited for; without one,
+    /// Delivers waiting bytes that are next. `filled` is the frame with the bytes that they waited for. Without it,
     /// they keep their own frame.
     fn drain<S: FlowSink>(&mut self, filled: Option<Moment>, out: &mut DirectionSink<'_, S>) {
         while let Some((start, at)) = self.pending.first().filter(|(start, _)| *start <= self.delivery.next) {

@@ -1,7 +1,7 @@
 //! Reassembles IP fragments of both families in any order, with bounded memory.
 //!
-//! It knows positions and lengths, not what a datagram carries. If fragments overlap, the bytes captured first are kept.
-//! Of a datagram that is given up incomplete, the beginning is delivered if it was captured.
+//! It knows positions and lengths, not the content of a datagram. If fragments overlap, the bytes captured first are
+//! kept. If a datagram is given up incomplete, its beginning is delivered if it was captured.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::capture::Moment;
 /// The longest IP datagram in bytes.
 const LONGEST: u32 = 65_535;
 
-/// What all fragments of a datagram have in common (RFC 791, RFC 8200).
+/// The values that all fragments of a datagram share (RFC 791, RFC 8200).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct DatagramKey {
     v6: bool,
@@ -26,13 +26,13 @@ struct DatagramKey {
 #[derive(Debug, Default)]
 struct Partial {
     pieces: PendingBytes,
-    /// Bytes held; overlaps count once.
+    /// Bytes held. Overlaps count once.
     held: u32,
     /// The datagram's length, once its last fragment was seen.
     total: Option<u32>,
     /// The protocol, once the first fragment was seen.
     protocol: Option<u8>,
-    /// When the fragment captured first was captured, in nanoseconds.
+    /// When its first captured fragment was captured, in nanoseconds.
     born: i64,
     /// Distinguishes this datagram from a later one with the same identification.
     serial: u64,
@@ -46,11 +46,11 @@ pub(super) struct IncompleteDatagram {
     pub dst: Address,
     pub protocol: u8,
     pub payload: Vec<u8>,
-    /// It was given up because too many were waiting, and not because of its age.
+    /// Whether it was given up because too many were waiting, and not because of its age.
     pub crowded: bool,
 }
 
-/// FlowLimits on waiting fragments.
+/// The limits on waiting fragments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FragmentBounds {
     /// Incomplete datagrams.
@@ -94,7 +94,7 @@ impl Fragments {
         }
     }
 
-    /// Takes a fragment. If it completes its datagram, returns the datagram's protocol; the payload is then
+    /// Handles a fragment. If it completes its datagram, returns the datagram's protocol. The payload is then
     /// [`whole`](Self::whole).
     pub(super) fn add(&mut self, packet: &IpPacket<'_>, fragment: Fragment) -> Option<u8> {
         let key = DatagramKey {
@@ -197,7 +197,7 @@ impl Fragments {
 }
 
 impl Partial {
-    /// Its bytes up to the first missing one; `None` if the first fragment is missing.
+    /// Its bytes up to the first missing one. `None` if the first fragment is missing.
     fn beginning(mut self, key: DatagramKey, crowded: bool) -> Option<IncompleteDatagram> {
         let protocol = self.protocol?;
         let mut payload = Vec::new();

@@ -25,14 +25,13 @@ pub(super) struct IpPacket<'a> {
     pub missing: u32,
     /// Set if the payload is a fragment.
     pub fragment: Option<Fragment>,
-    /// Whether the header has the destination and the length that checksums are computed with: it lists no further hops,
-    /// and it states the length.
+    /// Whether checksums can be computed from the header: it lists no further hops, and it states the length.
     pub final_hop: bool,
-    /// Its end is missing, because too many fragments were waiting and this datagram's were given up.
+    /// Whether its end is missing because too many fragments were waiting and this datagram's were given up.
     pub crowded: bool,
 }
 
-/// Which part of a datagram a fragment is.
+/// The part of a datagram that a fragment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fragment {
     pub id: u32,
@@ -45,8 +44,8 @@ pub(super) struct Fragment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// IPv4 options that list hops: loose and strict source route. Any byte of the options with such a value counts as one,
-/// because packets with options are rare.
+/// IPv4 options that list hops: loose and strict source route. Any option byte with one of these values counts, because
+/// packets with options are rare.
 const SOURCE_ROUTES: [u8; 2] = [131, 137];
 /// The most extension headers that are read.
 const MOST_EXTENSIONS: usize = 16;

@@ -4,7 +4,7 @@
 
 use etherparse::{Ethernet2HeaderSlice, SingleVlanHeaderSlice};
 
-/// Why a frame has no IP packet that could be read.
+/// Why no IP packet could be read from a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoIp {
     /// It carries another protocol.

@@ -4,8 +4,8 @@
 //! stream in order, with gaps of known length for bytes that were not captured, and with the datagrams of UDP. It knows
 //! link layers, IP with fragments, TCP and UDP, and no protocol above them. `docs/flow.md` has the rules.
 //!
-//! [`FlowLimits`] bounds memory, whatever the capture's length and content. Payload in order is lent from the frame
-//! itself, without a copy.
+//! [`FlowLimits`] bounds memory, whatever the capture's length and content. Payload that is in order is borrowed from
+//! the frame, without a copy.
 
 mod checksum;
 mod connection;
@@ -51,31 +51,31 @@ const MOST_TUNNELS: usize = 4;
 /// Bounds on memory, and on how long missing bytes are waited for. Times are capture time in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {
-    /// Open TCP streams. Beyond, the stream that was idle longest is ended.
+    /// The most open TCP streams. For one more, the stream that was idle longest is ended.
     pub tcp_streams: usize,
-    /// Ended TCP streams that are remembered, to recognise late copies of their segments.
+    /// The most ended TCP streams that are remembered, to recognise late copies of their segments.
     pub tcp_closed: usize,
-    /// UDP conversations. Beyond, the one that was idle longest is forgotten.
+    /// The most UDP conversations. For one more, the one that was idle longest is forgotten.
     pub udp_streams: usize,
-    /// Bytes of one direction that may wait for earlier ones. Each segment counts about 100 bytes more.
+    /// The most bytes of one direction that wait for earlier ones. Each segment counts about 100 bytes more.
     pub stream_buffer: usize,
-    /// The same for all streams together.
+    /// The most bytes of all streams together that wait for earlier ones.
     pub total_buffer: usize,
-    /// Incomplete IP datagrams.
+    /// The most incomplete IP datagrams.
     pub fragmented: usize,
-    /// Bytes of IP fragments that may wait.
+    /// The most bytes of IP fragments that wait.
     pub fragment_buffer: usize,
     /// How long IP fragments wait for the others.
     pub fragment_time: i64,
-    /// A hole that the receiver acknowledged is given up if later bytes are there and, since the acknowledgement, as many
-    /// frames of the stream have passed …
+    /// A hole that the receiver acknowledged is given up if later bytes are there and, since the acknowledgement, this
+    /// many frames of the stream have passed …
     pub hole_frames: u64,
-    /// … or as much time.
+    /// … or this much time.
     pub hole_time: i64,
-    /// If no frame of the receiver was captured: a hole is given up if, since later bytes came, as many frames of the
+    /// If no frame of the receiver was captured: a hole is given up if, since later bytes came, this many frames of the
     /// stream have passed …
     pub blind_frames: u64,
-    /// … or as much time.
+    /// … or this much time.
     pub blind_time: i64,
     /// Whether checksums are checked.
     pub checksums: bool,
@@ -109,7 +109,7 @@ pub struct FlowStats {
     pub frames: u64,
     /// Captured bytes of these frames.
     pub bytes: u64,
-    /// The times of the earliest and of the latest frame; frames without a time do not count.
+    /// The times of the earliest and of the latest frame. Frames without a time do not count.
     pub times: Option<(Time, Time)>,
     /// Frames of an unsupported link type.
     pub unsupported: u64,
@@ -192,7 +192,7 @@ struct Transports {
     udp: Udp,
 }
 
-/// What handling a segment or a datagram needs, beside its own stream.
+/// The shared state for handling a segment or a datagram.
 struct FlowContext<'a> {
     limits: &'a FlowLimits,
     stats: &'a mut FlowStats,
@@ -210,7 +210,7 @@ impl Flow {
         Flow { fragments: Fragments::new(bounds), transports }
     }
 
-    /// Counts a frame that holds no packet of a network, and is read elsewhere. `readable` says whether it could be read.
+    /// Counts a frame without a network packet, which is read elsewhere. `readable` says whether it could be read.
     pub fn count_other(&mut self, frame: &Frame<'_>, readable: bool) {
         let stats = &mut self.transports.stats;
         stats.frames += 1;
@@ -299,7 +299,7 @@ impl Flow {
     ) {
         self.transports.stats.fragments += 1;
         let mut whole = IpPacket { fragment: None, ..*packet };
-        // A datagram whose first fragment was cut cannot be put together. That fragment alone is delivered.
+        // A datagram whose first fragment was cut cannot be reassembled. Only that fragment is delivered.
         let cut = fragment.offset == 0 && packet.missing > 0;
         if !cut {
             let complete = self.fragments.add(packet, fragment);
@@ -320,8 +320,8 @@ impl Flow {
     fn deliver_incomplete<S: FlowSink>(&mut self, sink: &mut S) {
         for datagram in self.fragments.take_incomplete() {
             let IncompleteDatagram { v6, src, dst, protocol, ref payload, crowded } = datagram;
-            // A UDP header states how much of its datagram is missing. A TCP segment counts as being as long as its
-            // captured part, because the rest may be sent again.
+            // A UDP header states how much of its datagram is missing. A TCP segment is taken to end with its captured
+            // part, because the rest may be sent again.
             let mut packet =
                 IpPacket { v6, src, dst, protocol, payload, missing: 0, fragment: None, final_hop: false, crowded };
             if packet.walk_extensions().is_err() || packet.fragment.is_some() {
@@ -334,7 +334,7 @@ impl Flow {
 }
 
 impl Transports {
-    /// Takes an IP packet's payload. `header_sum` is set if the checksum of the IP header is wrong.
+    /// Handles an IP packet's payload. `header_sum` is set if the checksum of the IP header is wrong.
     #[inline]
     fn take<S: FlowSink>(&mut self, packet: &IpPacket<'_>, header_sum: Option<WrongSum>, sink: &mut S) {
         let Transports { limits, stats, now, tcp, udp } = self;

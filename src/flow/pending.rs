@@ -1,6 +1,7 @@
 //! Bytes that wait for earlier ones: runs of bytes in order of their position, which never overlap.
 //!
-//! It knows neither sequence numbers nor fragments; positions are plain numbers. Bytes that are there are not replaced.
+//! It knows neither sequence numbers nor fragments: positions are plain numbers. Bytes that are already there are not
+//! replaced.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ pub(super) struct PendingRun {
     pub at: Moment,
 }
 
-/// What is at a position.
+/// The run or hole at a position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Span<'p> {
     /// A run up to `end`, with its captured bytes from the position on.
@@ -55,7 +56,7 @@ impl PendingBytes {
         self.map.first_key_value().map(|(start, piece)| (*start, piece.at))
     }
 
-    /// What is at `position`, as far as `end`.
+    /// The run or hole at `position`, up to `end`.
     pub(super) fn span(&self, position: u64, end: u64) -> Span<'_> {
         if let Some((start, piece)) = self.map.range(..=position).next_back() {
             let inside = position - start;

@@ -1,7 +1,8 @@
-//! How long the data of one direction takes from the place of the capture to its receiver, and its acknowledgement back.
+//! Measures the round trip of one direction: from the capturing machine to the receiver, and back with the
+//! acknowledgement.
 //!
 //! The opening of a connection measures it best, because a SYN is acknowledged at once. An acknowledgement of data may be
-//! delayed, or wait for a reply that carries it, so of many only the shortest counts. What was sent twice measures nothing:
+//! delayed, or wait for a reply that carries it, so only the shortest one counts. Data that was sent twice is not measured:
 //! the acknowledgement may belong to either copy (Karn's rule, RFC 6298). One segment is timed at a time.
 //!
 //! It knows one direction, and no connection.
@@ -17,11 +18,11 @@ pub(super) struct RoundTripTimer {
     sent: Option<u32>,
     timed: Option<TimedSegment>,
     shortest: Option<i64>,
-    /// The opening was measured.
+    /// Whether the opening was measured.
     opening: bool,
 }
 
-/// A segment that was not acknowledged yet.
+/// A segment that is not acknowledged yet.
 #[derive(Clone, Copy, Debug)]
 struct TimedSegment {
     /// The sequence number behind it.
@@ -34,7 +35,7 @@ struct TimedSegment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShorterTrip {
     pub nanos: i64,
-    /// The opening of the connection was measured: no time is longer than its.
+    /// Whether the opening of the connection was measured.
     pub opening: bool,
 }
 
@@ -66,7 +67,7 @@ impl RoundTripTimer {
     pub(super) fn acknowledged(&mut self, ack: u32, at: Time) -> Option<ShorterTrip> {
         let timed = self.timed.filter(|timed| !behind(ack, timed.end))?;
         self.timed = None;
-        // Without times, and where the clock was set back, nothing is measured.
+        // Nothing is measured without times, or if the clock was set back.
         let known = timed.at != Time::default() && at != Time::default();
         let nanos = elapsed(timed.at, at);
         if !known || nanos < 0 || self.shortest.is_some_and(|shortest| shortest <= nanos) {

@@ -28,7 +28,7 @@ pub(super) struct Segment<'a> {
     /// Length of the payload on the wire.
     pub len: u64,
     pub sums: WrongSums,
-    /// Its end is missing, because too many IP fragments were waiting and this segment's were given up.
+    /// Whether its end is missing because too many IP fragments were waiting and this segment's were given up.
     pub crowded: bool,
 }
 

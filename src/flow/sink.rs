@@ -1,7 +1,7 @@
 //! The output of `flow`: the trait [`FlowSink`], which receives ordered bytes of TCP streams and UDP datagrams, and the
 //! types of its arguments.
 //!
-//! Nothing here knows how bytes are put in order, nor what they mean.
+//! Nothing here knows how bytes are reassembled, or what they mean.
 
 use std::net::SocketAddr;
 
@@ -172,8 +172,8 @@ pub trait FlowSink {
     fn tcp_open(&mut self, stream: &Stream, opening: TcpOpening, at: Moment);
 
     /// The next bytes of a direction. `offset` counts its payload bytes from the start of the stream, or from the first
-    /// captured byte if the start was not captured. `at` is the frame that completed the bytes: if they had to wait for
-    /// earlier ones, the frame with those.
+    /// captured byte if the start was not captured. `at` is the frame that completed the bytes. If they had to wait for
+    /// earlier ones, it is the frame with those.
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: Moment);
 
     /// The sequence number of offset 0.
@@ -181,9 +181,9 @@ pub trait FlowSink {
         let _ = (stream, dir, seq);
     }
 
-    /// What a direction sends takes `nanos` nanoseconds from the place of the capture to its receiver, and its
-    /// acknowledgement back: less than was known before. `opening` says that the opening of the connection was measured. Otherwise
-    /// only acknowledgements of data were, which their sender may have held back: then it is at most as long.
+    /// The round trip of a direction, from the capturing machine to its receiver and back, takes `nanos` nanoseconds: less than
+    /// measured before. With `opening`, the opening of the connection was measured. Otherwise only acknowledgements of data were,
+    /// which the receiver may have delayed: the true round trip may be shorter.
     fn tcp_round_trip(&mut self, stream: StreamId, dir: Dir, nanos: i64, opening: bool) {
         let _ = (stream, dir, nanos, opening);
     }

@@ -48,7 +48,7 @@ impl Tcp {
         self.table.count(List::Open) + self.table.count(List::Closed)
     }
 
-    /// Takes a segment and delivers what it completes.
+    /// Handles a segment, and delivers the bytes that it completes.
     pub(super) fn segment<S: FlowSink>(
         &mut self,
         ends: PacketEnds,
@@ -59,7 +59,7 @@ impl Tcp {
         let (at, limits, side) = (context.at, context.limits, ends.sender);
         let (id, created) = self.conversation(ends, segment, at, sink);
         if !(segment.measured && segment.full()) {
-            // Wireshark numbers streams by damaged headers, too.
+            // Wireshark numbers streams of damaged headers too.
             if let Some(conn) = self.table.get_mut(id) {
                 conn.rebase(side, segment, created);
             }
@@ -101,7 +101,7 @@ impl Tcp {
     }
 
     /// Checks one of the waiting streams, in turn, for holes to give up. Called once a frame, so that a stream without
-    /// further frames is checked, too.
+    /// further frames is checked too.
     pub(super) fn sweep<S: FlowSink>(&mut self, now: Moment, limits: &FlowLimits, sink: &mut S) {
         let Some(id) = self.hand.or_else(|| self.table.oldest(List::Pending)) else {
             return;

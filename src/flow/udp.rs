@@ -21,13 +21,13 @@ pub(super) struct Datagram<'a> {
     /// How many more bytes it had on the wire.
     pub missing: u32,
     pub sums: WrongSums,
-    /// Its end is missing, because too many IP fragments were waiting and this datagram's were given up.
+    /// Whether its end is missing because too many IP fragments were waiting and this datagram's were given up.
     pub crowded: bool,
 }
 
 impl<'a> Datagram<'a> {
     /// Reads a header (RFC 768) from the captured bytes of an IP payload that was `missing` bytes longer. The length
-    /// field bounds the payload. `None` if the header is cut or its length is less than a header's.
+    /// field bounds the payload. `None` if the header is cut or its length is too small for a header.
     pub(super) fn parse(data: &'a [u8], missing: u32, v6: bool) -> Option<Self> {
         let ([s0, s1, d0, d1, l0, l1, ..], rest) = data.split_first_chunk::<HEADER>()?;
         let there = rest.len() + missing as usize;
@@ -52,7 +52,7 @@ impl<'a> Datagram<'a> {
 struct Conversation {
     stream: Stream,
     forward: PairSide,
-    /// Whether the consumer has seen a datagram of it.
+    /// Whether the sink got a datagram of it.
     open: bool,
 }
 
@@ -73,7 +73,7 @@ impl Udp {
         self.streams
     }
 
-    /// Takes a datagram and delivers it.
+    /// Delivers a datagram.
     pub(super) fn datagram<S: FlowSink>(
         &mut self,
         ends: PacketEnds,

@@ -1,4 +1,4 @@
-//! One stream on its way to a session: kept until its protocol is known, then handed on call by call.
+//! One stream: keeps its bytes until its protocol is known, then passes every call to the protocol's session.
 //!
 //! It knows protocols by their trait alone, and no output.
 
@@ -13,7 +13,7 @@ use crate::out::{RoundTrip, RoundTrips};
 use crate::proto::{Context, Ends, LazyTables, Opening, Session, Side, Start, Transport, Verdict};
 use crate::session::Counts;
 
-/// What a connection is lent for one call.
+/// Everything that is lent to a connection for one call.
 pub(super) struct Lent<'a> {
     pub(super) shared: &'a mut Shared,
     pub(super) out: &'a mut dyn Output,
@@ -23,7 +23,7 @@ pub(super) struct Lent<'a> {
 pub(super) struct Connection {
     key: StreamKey,
     stream: Stream,
-    /// Its beginning was captured, so that the sides are certain.
+    /// Whether its beginning was captured, so that the sides are certain.
     whole: bool,
     client_is_forward: bool,
     state: ConnectionState,
@@ -31,28 +31,29 @@ pub(super) struct Connection {
     ended: [bool; 2],
     /// The TCP sequence numbers of offset 0, forward and backward.
     starts: [Option<u32>; 2],
-    /// How long the network takes to the receivers of the two directions and back, forward and backward.
+    /// Round trips to the receivers of the two directions, forward and backward.
     round_trips: [Option<RoundTrip>; 2],
-    /// Payload bytes, forward and backward, and bytes never captured, as long as the protocol is not known. For [`Foreign`].
+    /// Payload bytes, forward and backward, and bytes never captured, counted while the protocol is not known. For
+    /// [`Foreign`].
     unclaimed: [u64; 2],
     lost: u64,
-    /// The server was added to the known servers.
+    /// Whether the server was added to the known servers.
     server_remembered: bool,
-    /// Memory held by waiting pieces or, as it reports, by the session: in bytes, roughly.
+    /// Memory of the waiting pieces or, as it reports, of the session: roughly, in bytes.
     held: usize,
 }
 
 enum ConnectionState {
     /// The protocol is not known yet.
     Unknown(WaitingPieces),
-    /// A protocol, by its place in the tables, and its session.
+    /// A protocol, by its index in the tables, and its session.
     Known(usize, Box<dyn Session>),
     /// None of the protocols.
     Foreign,
 }
 
 impl Connection {
-    /// A stream before its first byte. Where its beginning was not captured, the end with the higher port is taken for the
+    /// A stream before its first byte. If its beginning was not captured, the end with the higher port is taken for the
     /// client.
     pub(super) fn new(key: StreamKey, stream: Stream, whole: bool) -> Self {
         let guess = key.transport == Transport::Udp || stream.forward.port() >= stream.backward.port();
@@ -73,7 +74,7 @@ impl Connection {
         }
     }
 
-    /// Memory held, in bytes and roughly.
+    /// Memory held, roughly, in bytes.
     pub(super) fn held(&self) -> usize {
         self.held
     }
@@ -83,7 +84,7 @@ impl Connection {
         *of(&mut self.starts, dir) = Some(seq);
     }
 
-    /// What a direction sends takes this long to its receiver and back.
+    /// The round trip of a direction to its receiver.
     pub(super) fn round_trip(&mut self, dir: Dir, trip: RoundTrip) {
         *of(&mut self.round_trips, dir) = Some(trip);
     }
@@ -130,7 +131,7 @@ impl Connection {
         self.call(lent, |session, context| session.gap(side, offset, length, at, context));
     }
 
-    /// Something odd about a direction.
+    /// An anomaly in a direction.
     pub(super) fn note(&mut self, dir: Dir, note: Note, at: Moment, lent: &mut Lent<'_>) {
         if !matches!(self.state, ConnectionState::Known(..)) {
             return self.keep(dir, at, || KeptWhat::Note(note), lent);
@@ -154,7 +155,7 @@ impl Connection {
         });
     }
 
-    /// Gives up what waits, because all streams together hold too much.
+    /// Gives up waiting bytes, because all streams together hold too much.
     pub(super) fn relieve(&mut self, at: Moment, lent: &mut Lent<'_>) {
         if let ConnectionState::Unknown(_) = &self.state {
             self.recognise(true, lent);
@@ -162,7 +163,8 @@ impl Connection {
         self.call(lent, |session, context| session.relieve(at, context));
     }
 
-    /// Reports a stream of which both directions ended: to the output, or as passed over.
+    /// Reports a stream whose two directions ended: to the output or, if no protocol recognised it, to the counts of
+    /// such streams.
     pub(super) fn report_over(&self, lent: &mut Lent<'_>) {
         let ConnectionState::Known(protocol, session) = &self.state else {
             return lent.shared.passed_over.add(self.as_foreign());
@@ -197,7 +199,7 @@ impl Connection {
         }
     }
 
-    /// What the client sends is received by the server, and the other way round.
+    /// The receiver of the client's direction is the server, and the other way round.
     fn round_trips(&self) -> RoundTrips {
         let [forward, backward] = self.round_trips;
         match self.client_is_forward {
@@ -210,14 +212,14 @@ impl Connection {
         if (dir == Dir::Forward) == self.client_is_forward { Side::Client } else { Side::Server }
     }
 
-    /// Keeps a piece, and asks the protocols again. A foreign stream's pieces are dropped.
+    /// Keeps a piece, and asks the protocols again. Drops the piece if no protocol wants the stream.
     fn keep(&mut self, dir: Dir, at: Moment, what: impl FnOnce() -> KeptWhat, lent: &mut Lent<'_>) {
         let ConnectionState::Unknown(waiting) = &mut self.state else { return };
         self.held += waiting.keep(dir, at, what());
         self.recognise(self.is_over(), lent);
     }
 
-    /// Asks the protocols whose stream this is. Once it is known, everything that was kept goes to its session. With `over`, no more will
+    /// Asks the protocols whose stream this is. Once one takes it, its session gets everything that was kept. With `over`, no more bytes
     /// come and the protocols have to decide.
     fn recognise(&mut self, over: bool, lent: &mut Lent<'_>) {
         let ConnectionState::Unknown(waiting) = &self.state else { return };
@@ -238,7 +240,7 @@ impl Connection {
         }
     }
 
-    /// Begins a protocol's session and hands it everything that was kept.
+    /// Starts a protocol's session and hands it everything that was kept.
     fn enter(&mut self, protocol: usize, swapped: bool, lent: &mut Lent<'_>) {
         self.client_is_forward ^= swapped;
         let shared = &mut *lent.shared;
@@ -261,10 +263,10 @@ impl Connection {
         }
     }
 
-    /// Counts payload, and hands it on as plaintext where it is.
+    /// Counts payload, and hands it on as plaintext if it is not encrypted.
     fn payload(&mut self, side: Side, offset: u64, bytes: &[u8], lent: &mut Lent<'_>) {
         let ConnectionState::Known(_, session) = &self.state else { return };
-        // Pseudonyms are put into messages, whose bytes are handed on then.
+        // Pseudonyms are put into messages. Their bytes are handed on then.
         let clear = session.is_clear() && lent.shared.setup.pseudonyms.is_none();
         let length = bytes.len() as u64;
         self.counts.get_mut(side.index()).into_iter().for_each(|counts| counts.payload += length);
@@ -274,7 +276,7 @@ impl Connection {
         }
     }
 
-    /// Adds the server to the known servers, once its session says which service it is.
+    /// Adds the server to the known servers, once the session knows its service.
     fn remember_server(&mut self, lent: &mut Lent<'_>) {
         let ConnectionState::Known(protocol, session) = &self.state else { return };
         if self.server_remembered || !self.whole || session.service() == "unknown" {
@@ -285,7 +287,7 @@ impl Connection {
         lent.shared.remember_server(self.ends().server, name, session.service().to_string());
     }
 
-    /// Calls the session with everything that it is lent; nothing while the protocol is not known.
+    /// Calls the session with everything that it is lent. Does nothing while the protocol is not known.
     fn call(&mut self, lent: &mut Lent<'_>, call: impl FnOnce(&mut dyn Session, &mut Context<'_>)) {
         let (ends, round_trips) = (self.ends(), self.round_trips());
         let [forward, backward] = self.starts;
@@ -322,7 +324,7 @@ impl Connection {
         self.held = session.held();
     }
 
-    /// Emits a record that comes from the stream itself and not from its session. `emit` is given the session's service.
+    /// Emits a record that comes from the stream itself and not from its session. `emit` gets the session's service.
     fn emit(&mut self, lent: &mut Lent<'_>, emit: impl FnOnce(&mut RecordEmitter<'_>, &str)) {
         let (ends, round_trips) = (self.ends(), self.round_trips());
         let ConnectionState::Known(protocol, session) = &self.state else { return };
@@ -341,7 +343,8 @@ fn of<T>(pair: &mut [T; 2], dir: Dir) -> &mut T {
     if dir == Dir::Forward { forward } else { backward }
 }
 
-/// The first protocol that says yes, else one that says maybe; with its place in the tables. `--decode-as` goes before all protocols.
+/// The first protocol that says yes, or else one that says maybe, with its index in the tables. `--decode-as` goes
+/// before all protocols.
 fn first_verdict(opening: &Opening<'_>, transport: Transport, shared: &Shared) -> (Verdict, usize) {
     if let Some(chosen) = shared.chosen_protocol(opening, transport) {
         return (Verdict::Yes { swapped: false }, chosen);

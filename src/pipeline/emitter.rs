@@ -1,4 +1,5 @@
-//! Makes records of what a session emits: gives each its number and addresses, counts its bytes, and hands it to the output.
+//! Makes records of a session's messages and events: gives each its number and addresses, counts its bytes, and hands
+//! it to the output.
 //!
 //! It decides nothing about the traffic; it knows no protocol and no output by name.
 
@@ -14,7 +15,7 @@ use crate::session::{Counts, OutlinedMessage};
 use crate::table::Tables;
 use crate::tree::Tree;
 
-/// Makes records of one stream. Made for one call of a session, from what the connection and the run lend.
+/// Makes records of one stream. Lives for one call of a session, on borrowed parts of the connection and the run.
 pub(super) struct RecordEmitter<'a> {
     pub(super) out: &'a mut dyn Output,
     pub(super) summary: &'a mut Summary,
@@ -29,7 +30,7 @@ pub(super) struct RecordEmitter<'a> {
 }
 
 impl RecordEmitter<'_> {
-    /// Counts bytes of a direction, for it and for the whole.
+    /// Counts bytes of a direction, in its own counts and in the totals.
     fn count(&mut self, side: Side, add: impl Fn(&mut Counts)) {
         if let Some(counts) = self.counts.get_mut(side.index()) {
             add(counts);
@@ -37,7 +38,7 @@ impl RecordEmitter<'_> {
         add(&mut self.summary.bytes);
     }
 
-    /// Something odd about a direction's segments.
+    /// An anomaly of a direction's segments.
     pub(super) fn note(&mut self, side: Side, at: Moment, service: &str, note: Note) {
         let limit = |limit| EventKind::Limit { limit };
         let (kind, offset, length, text) = match note {
@@ -74,7 +75,7 @@ impl RecordEmitter<'_> {
                 let text = "too many IP fragments wait for others: what follows is only the beginning of a packet";
                 (limit("fragments"), None, None, text)
             }
-            // The record of the stream's end follows, and is enough.
+            // No event: the record of the stream's end follows.
             Note::FinAssumed => return,
         };
         let event = Event {
@@ -89,20 +90,20 @@ impl RecordEmitter<'_> {
         self.event(at, event);
     }
 
-    /// The stream was ended because there were too many.
+    /// The stream was ended because too many were open.
     pub(super) fn evicted(&mut self, side: Side, at: Moment, service: &str) {
         let text = "too many streams at once: this one, idle for longest, is taken for ended".to_string();
         self.say(side, at, service, EventKind::Limit { limit: "streams" }, text);
     }
 
-    /// A datagram: `there` of its bytes were captured, and `missing` more were not.
+    /// A datagram: `there` of its bytes were captured, `missing` were not.
     pub(super) fn cut_datagram(&mut self, from: Side, at: Moment, service: &str, there: u64, missing: u64) {
         let text =
             format!("{missing} more bytes of this datagram were not captured, or only without those before them");
         self.event(at, Event::new(EventKind::Gap, service, from, text).about(there, missing));
     }
 
-    /// An event that is about no bytes.
+    /// An event about no bytes.
     fn say(&mut self, from: Side, at: Moment, service: &str, kind: EventKind, text: String) {
         self.event(at, Event::new(kind, service, from, text));
     }
@@ -212,7 +213,7 @@ impl Emit for RecordEmitter<'_> {
         let (name, number) = (Captured::new(tables.name(def.name)), def.number);
         let message = &Message { name, number, service, from, offset: 0, bytes, reply: None, no_reply: false };
         let record = self.unnumbered(from, self.ends, service, Outlined { message, id, tables, outline });
-        // A reply is tied to its request by what its record says.
+        // The record of a reply names its request.
         !def.answers.is_empty() || self.out.wants_tree(&record)
     }
 

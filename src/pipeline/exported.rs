@@ -1,4 +1,5 @@
-//! Messages that were exported into packets of their own (`pdu`) become records again, without streams, sessions and keys.
+//! Turns messages that were exported into packets of their own (`pdu`) back into records, without streams, sessions and
+//! keys.
 //!
 //! A packet that carries its tree needs nothing else. One without, or one made with other tables, is decoded from its bytes, as a message of
 //! its service and sender. This module knows protocols by their trait alone, and no output.
@@ -17,16 +18,16 @@ use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
 use crate::tree::{Sym, TreeParts};
 
-/// Streams that are counted at once; with more of them, those so far are taken for ended.
+/// The most streams counted at once. If there are more, those so far are taken as ended.
 const MOST_STREAMS: usize = 16_384;
-/// Records whose new numbers are known, for messages that answer them.
+/// The most records whose new numbers are remembered, for messages that answer them.
 const MOST_RECORDS: usize = 65_536;
 
 /// The exported messages of a run.
 #[derive(Default)]
 pub(super) struct ExportedMessages {
     streams: HashMap<StreamKey, ExportedStream>,
-    /// The number here of a record of the capture that was exported, and these records in order.
+    /// The new number of each record of the exported capture, and these records in order.
     numbers: HashMap<u64, u64>,
     known: VecDeque<u64>,
     /// The fingerprints of the protocols' tables.
@@ -41,7 +42,7 @@ struct ExportedStream {
     counts: [Counts; 2],
 }
 
-/// A packet with what it means.
+/// A packet and its meaning.
 struct ExportedPacket<'a> {
     packet: &'a PduPacket<'a>,
     unpacked: Option<Unpacked<'a>>,
@@ -55,7 +56,7 @@ struct ExportedPacket<'a> {
 }
 
 impl ExportedMessages {
-    /// Takes a packet; whether it could be read.
+    /// Handles a packet. Returns whether it could be read.
     pub(super) fn frame(&mut self, frame: &Frame<'_>, shared: &mut Shared, out: &mut dyn Output) -> bool {
         let done = match PduPacket::parse(frame.data) {
             _ if (frame.wire_len as usize) > frame.data.len() => Err("it was cut by a snap length"),
@@ -69,7 +70,7 @@ impl ExportedMessages {
         done.is_ok()
     }
 
-    /// Every stream is over.
+    /// Ends every stream.
     pub(super) fn finish(&mut self, shared: &mut Shared, out: &mut dyn Output) {
         let mut streams: Vec<_> = self.streams.drain().collect();
         streams.sort_unstable_by_key(|(key, _)| (key.transport.word(), key.number));
@@ -114,7 +115,7 @@ impl ExportedMessages {
             Side::Server => Ends { client: dst, server: src },
         };
         let first = tables.get().services().first().map_or("", |service| &*service.name);
-        // A file comes from anybody: only a service that there is has a name that outputs print as it is.
+        // The file may come from anyone, so only names of known services are printed unescaped.
         let known = |name: &&str| tables.get().services().iter().any(|service| service.name == *name);
         let service = head.map(|head| head.service).or(service).filter(known).unwrap_or(first).to_string();
         let exported = ExportedPacket {
@@ -207,13 +208,13 @@ impl ExportedMessages {
         true
     }
 
-    /// The request that a message answers, by its number here.
+    /// The request that a message answers, by its new number.
     fn reply(&self, head: &PackedHead<'_>) -> Option<Reply> {
         let reply = head.reply?;
         Some(Reply { record: *self.numbers.get(&reply.record)?, ..reply })
     }
 
-    /// Ties to earlier records, by their numbers here; those to records that are not here are dropped.
+    /// Links to earlier records, by their new numbers. Drops links to records that are not here.
     fn renumber(&self, parts: &mut TreeParts) {
         parts.links.retain_mut(|link| match self.numbers.get(&link.record) {
             Some(number) => {
@@ -272,7 +273,7 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
         return hear_alone(session.as_mut(), exported.key.transport, from, bytes, at, &mut context);
     };
     let head = exported.unpacked.map(|unpacked| unpacked.head);
-    // What opens a connection may be a structure and no message.
+    // The opening of a connection may be a structure instead of a message.
     let named = head.filter(|head| tables.message_named(head.name).is_none());
     let whole = match named.and_then(|head| Some((head, tables.type_named(head.name)?))) {
         Some((head, ty)) => {
@@ -304,8 +305,7 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
     emitter.message(at, &message, tables, Decoded::Tree(&mut shared.tree));
 }
 
-/// Has a session read the bytes of one packet as all that its stream ever had.
-/// The service whose table reads the bytes; `None` where the protocol's own code has to.
+/// The service whose table reads the bytes of a packet. `None` if the protocol's own code has to.
 fn table_service(exported: &ExportedPacket<'_>, lazy: &LazyTables) -> Option<ServiceId> {
     let tables = lazy.get();
     let named = exported.unpacked.and_then(|unpacked| tables.message(tables.message_named(unpacked.head.name)?));

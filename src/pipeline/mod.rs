@@ -1,8 +1,8 @@
 //! From frames to records: streams are recognised and given to sessions, and the messages and events of the sessions are numbered and counted.
 //!
-//! A frame goes through [`Flow`] into the `StreamTable`, which calls the `Connection` it belongs to; that calls the protocol's session, and
-//! the session's messages and events become records in a `RecordEmitter`, which hands them to the [`Output`]. This folder knows every other one
-//! by its traits: no protocol by name, no output by name.
+//! A frame goes through [`Flow`] into the `StreamTable`, which calls the `Connection` it belongs to; that calls the protocol's session, and the
+//! session's messages and events become records in a `RecordEmitter`, which hands them to the [`Output`]. This folder knows protocols and
+//! outputs only by their traits, none by name.
 
 mod connection;
 mod emitter;
@@ -34,22 +34,22 @@ pub use passed_over::{PassedOver, PassedOverPort};
 use shared::Shared;
 use stream_table::StreamTable;
 
-/// What a run is made with.
+/// The setup of a run.
 pub struct Setup {
     /// The protocols' tables, in the order in which the protocols are asked whether a stream is theirs. Shared with the threads that write
     /// records.
     pub tables: Arc<[LazyTables]>,
-    /// What was given to each protocol.
+    /// The settings of each protocol.
     pub settings: AllSettings,
-    /// What the user asked of the protocols.
+    /// The options for all protocols.
     pub options: Options,
-    /// Ports whose connections are decoded as a protocol whatever they look like.
+    /// Ports whose connections are always decoded as one protocol.
     pub decode_as: Vec<DecodeAs>,
-    /// Bounds of streams and fragments.
+    /// Limits on streams and fragments.
     pub limits: FlowLimits,
-    /// Bytes that the sessions of all streams may hold together, with what they remember.
+    /// The most bytes that the sessions of all streams hold together, remembered messages included.
     pub max_held: usize,
-    /// Gives pseudonyms in everything that outputs are handed, if the user asked for them.
+    /// Replaces names in everything that outputs get by pseudonyms, if the user asked for it.
     pub pseudonyms: Option<Pseudonyms>,
 }
 
@@ -68,7 +68,7 @@ impl DecodeAs {
     /// Reads `tcp:14000=NAME`, or `14000=NAME`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A text in another form.
     pub fn parse(text: &str, protocols: &[&str]) -> Result<DecodeAs, String> {
         let (place, protocol) = text.split_once('=').ok_or("no `=`")?;
         let (transport, port) = place.split_once(':').unwrap_or(("tcp", place));
@@ -89,7 +89,7 @@ impl DecodeAs {
 /// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Frames and packets, on the way to streams.
+    /// Counts of frames, packets and streams.
     pub flow: FlowStats,
     /// Records.
     pub records: u64,
@@ -103,7 +103,7 @@ pub struct Summary {
     pub bytes: Counts,
     /// Exported messages that could not be read.
     pub left_out: u64,
-    /// Why the first of them could not.
+    /// Why the first of them could not be read.
     pub left_out_why: Option<&'static str>,
 }
 
@@ -118,7 +118,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// A run that has seen nothing yet.
+    /// A run before its first frame.
     pub fn new(setup: Setup) -> Self {
         let flow = Flow::new(setup.limits);
         Pipeline { flow, table: StreamTable::new(Shared::new(setup)), exported: ExportedMessages::default() }
@@ -133,18 +133,18 @@ impl Pipeline {
         self.flow.frame(frame, &mut self.table.lend(out));
     }
 
-    /// The end of the capture: what waits is given up, and every stream ends.
+    /// Ends the capture: gives up waiting bytes, and ends every stream.
     pub fn finish(&mut self, out: &mut dyn Output) {
         self.flow.finish(&mut self.table.lend(out));
         self.exported.finish(&mut self.table.shared, out);
     }
 
-    /// What was given to each protocol. A capture may add secrets that it carries.
+    /// The settings of each protocol. A capture may add secrets that it carries.
     pub fn settings(&mut self) -> &mut AllSettings {
         &mut self.table.shared.setup.settings
     }
 
-    /// What the run was made with, as it is now: with the secrets that captures carried, and with the persons that were met.
+    /// The setup of the run in its present state: with the secrets that captures carried, and the persons found so far.
     pub fn into_setup(self) -> Setup {
         self.table.shared.setup
     }
@@ -154,7 +154,7 @@ impl Pipeline {
         Summary { flow: self.flow.stats(), ..self.table.shared.summary }
     }
 
-    /// The conversations that no protocol recognised, as far as they are over.
+    /// The ended conversations that no protocol recognised.
     pub fn passed_over(&self) -> &PassedOver {
         &self.table.shared.passed_over
     }

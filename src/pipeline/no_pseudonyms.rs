@@ -1,11 +1,11 @@
-//! In the place of `pseudonyms`, in a library without the program: there are none, and nothing of this is ever called.
+//! Replaces `pseudonyms` in a library without the program. Nothing here is ever called.
 
 use crate::capture::Moment;
 use crate::proto::{Ends, Event, Learned, Message};
 use crate::table::Tables;
 use crate::tree::Tree;
 
-/// What gives pseudonyms; no value of it can be made.
+/// The type in the place of the real one. It has no values.
 pub enum NoPseudonyms {}
 
 impl NoPseudonyms {

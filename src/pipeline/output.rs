@@ -1,16 +1,16 @@
 //! Where records go: the contract between the pipeline and everything that prints, counts, follows or collects.
 //!
-//! It names what an output is handed. It knows no output, and no protocol.
+//! It names the arguments of an output. It knows no output and no protocol.
 
 use crate::out::{Outlined, Record, RoundTrips};
 use crate::proto::{Ends, Learned, Side, Transport};
 use crate::session::Counts;
 use crate::tree::Tree;
 
-/// What becomes of the records of a capture.
+/// Receives the records of a capture.
 ///
-/// A command of the program is a plan (what is read, and how) carried out with one of these. Only [`record`](Output::record) has to be
-/// written; every other method has a default that does nothing.
+/// A command of the program is a plan (what to read, and how) and one of these. Only [`record`](Output::record) is required. Every
+/// other method has a default that does nothing.
 ///
 /// # Order of the calls
 ///
@@ -24,41 +24,42 @@ use crate::tree::Tree;
 ///
 /// # What may be kept
 ///
-/// Nothing. A record and all it refers to (names, bytes, tree, tables, event) is borrowed for the call, and its memory is used again for the next
-/// record. An output that needs something later copies it (see [`Batch`](crate::out::Batch)). The one exception is the tree that `take_tree` lends
+/// Nothing. A record and all it refers to (names, bytes, tree, tables, event) is borrowed for the call, and its memory is reused for the next
+/// record. An output that needs something later copies it (see [`Batch`](crate::out::Batch)). The exception is the tree that `take_tree` lends
 /// mutably.
 ///
 /// # Gaps and counts
 ///
 /// An output never has to count bytes. Those that were never captured are an event of the kind `gap`, and each end of a direction is a record
-/// with the final counts of that direction; `stream_over` has the counts of both. In these, `payload` is what was captured and equals
-/// `explained + opaque + undecoded + closed`; `lost` is beside it.
+/// with the final counts of that direction; `stream_over` has the counts of both. In these, `payload` counts the captured bytes and equals
+/// `explained + opaque + undecoded + closed`. `lost` is not part of it.
 ///
 /// # Errors
 ///
-/// An output that fails (a full disk, a closed pipe) remembers its error, ignores what still comes, and returns `false` from `wants_more`.
+/// An output that fails (a full disk, a closed pipe) remembers its error, ignores further calls, and returns `false`
+/// from `wants_more`.
 pub trait Output {
     /// The next record: a message with its tree, an event, or the end of a direction.
     fn record(&mut self, record: &Record<'_>);
 
-    /// The tree of the last record, which was a message. It is not used again: an output that keeps messages exchanges it for another tree, whose
-    /// content does not matter, and so copies none.
+    /// The tree of the last record, which was a message. The pipeline does not use its content again, so an output that keeps messages may swap
+    /// it for any other tree instead of copying it.
     fn take_tree(&mut self, _tree: &mut Tree) {}
 
-    /// Whether outlines of messages are enough for now. Asked before each call of a session. While it returns `true`, a message whose tree has
-    /// no more than its outline comes as [`outline`](Output::outline); all other messages still come as [`record`](Output::record).
+    /// Whether outlines of messages are enough for now. Called before each call of a session. While it returns `true`, a message whose tree
+    /// has no more than its outline comes as [`outline`](Output::outline). All other messages still come as [`record`](Output::record).
     fn wants_outlines(&self) -> bool {
         false
     }
 
-    /// Whether [`wants_tree`](Output::wants_tree) is to be asked about each message that would come as an outline. Asked like
+    /// Whether to call [`wants_tree`](Output::wants_tree) for each message that would come as an outline. Called like
     /// [`wants_outlines`](Output::wants_outlines).
     fn chooses_outlines(&self) -> bool {
         false
     }
 
-    /// Whether a message that would come as an outline is to come with its tree. Its number, time, offset and reply are not known yet, and mean
-    /// nothing in `record`.
+    /// Whether the output wants the tree of a message that would come as an outline. Its number, time, offset and reply are not known yet, and
+    /// mean nothing in `record`.
     fn wants_tree(&mut self, _record: &Record<'_, Outlined<'_>>) -> bool {
         false
     }
@@ -73,9 +74,9 @@ pub trait Output {
     /// Both directions of a recognised stream ended.
     fn stream_over(&mut self, _stream: &StreamOver<'_>) {}
 
-    /// Whether reading goes on. Asked after each frame. `may_block` says that the next frame may have to be waited for: what is to be seen
-    /// at once has to be written before this returns. After `false`, the caller either ends the run or, where the output only
-    /// paused to hand its records to another thread, goes on with the next frame later.
+    /// Whether reading goes on. Called after each frame. With `may_block`, reading the next frame may block: an output that shows records
+    /// at once has to write them before this returns. After `false`, the caller ends the run or, if the output only paused to hand its
+    /// records to another thread, goes on with the next frame later.
     fn wants_more(&mut self, _may_block: bool) -> bool {
         true
     }
@@ -86,14 +87,14 @@ pub trait Output {
 pub struct StreamKey {
     /// TCP or UDP.
     pub transport: Transport,
-    /// Its number, from 0, as Wireshark counts; the two transports count apart.
+    /// Its number, from 0, as Wireshark counts. TCP and UDP are numbered separately.
     pub number: u32,
 }
 
-/// A recognised stream that is over.
+/// A recognised stream that ended.
 #[derive(Clone, Debug)]
 pub struct StreamOver<'a> {
-    /// Which.
+    /// Its transport and number.
     pub key: StreamKey,
     /// Its two ends.
     pub ends: Ends,
@@ -103,8 +104,8 @@ pub struct StreamOver<'a> {
     pub service: &'a str,
     /// The final byte counts of the client's and of the server's direction.
     pub counts: [Counts; 2],
-    /// How long the network takes to its ends, as far as the capture shows it.
+    /// The round trips to its ends, as far as the capture shows them.
     pub round_trips: RoundTrips,
-    /// Facts that the stream told about its world, for `stats`.
+    /// Facts that the stream told about its network, for `stats`.
     pub learned: Vec<Learned>,
 }

@@ -1,22 +1,22 @@
 //! Conversations that no protocol recognised, counted by port. A run that recognised nothing reports these counts.
 //!
-//! It knows no protocol, and leaves the wording to the command line.
+//! It knows no protocol. The command line chooses the words.
 
 use std::collections::HashMap;
 
 use crate::proto::Transport;
 
-/// Ports that are counted one by one.
+/// The most ports that are counted one by one.
 const PORTS: usize = 1024;
 
 /// A conversation that no protocol recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Foreign {
     pub(super) transport: Transport,
-    /// The server's port, as far as that can be known: the destination of the first SYN, else the lower port.
+    /// The server's port, as far as the packets tell: the destination of the first SYN, else the lower port.
     pub(super) port: u16,
     pub(super) bytes: u64,
-    /// Only one of its ends was heard.
+    /// Only packets of one end were captured.
     pub(super) one_sided: bool,
     /// It began before the capture did.
     pub(super) joined_late: bool,
@@ -29,7 +29,7 @@ pub(super) struct Foreign {
 pub struct PassedOverPort {
     /// TCP or UDP.
     pub transport: Transport,
-    /// The server's port, as far as that can be known.
+    /// The server's port, as far as the packets tell.
     pub port: u16,
     /// How many conversations.
     pub conversations: u64,
@@ -73,7 +73,7 @@ impl PassedOver {
         }
     }
 
-    /// The ports, the one with most bytes first.
+    /// The ports, those with most bytes first.
     pub fn ports(&self) -> Vec<PassedOverPort> {
         let all = self.ports.iter().map(|((transport, port), (conversations, bytes))| PassedOverPort {
             transport: *transport,

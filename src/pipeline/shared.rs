@@ -1,4 +1,4 @@
-//! What all streams of a run share: tables, keys, evaluators, one tree, the counts, and which servers are known.
+//! The state that all streams of a run share: tables, keys, evaluators, one tree, the counts, and the known servers.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use crate::proto::{Ends, Known, LazyTables, Opening, Transport};
 use crate::table::Evaluator;
 use crate::tree::{Outline, Tree};
 
-/// Servers that are remembered, for connections that began before the capture.
+/// The most servers that are remembered, for connections that began before the capture.
 const KNOWN_SERVERS: usize = 4096;
 
-/// What all streams share.
+/// The state that all streams share.
 pub(super) struct Shared {
     pub(super) setup: Setup,
     /// One for each protocol, in the order of [`Setup::tables`].
@@ -45,7 +45,7 @@ impl Shared {
         }
     }
 
-    /// What is known of the server at one of the ends: from an earlier connection, or from a protocol's settings.
+    /// The known server at one of the ends, from an earlier connection or from a protocol's settings.
     pub(super) fn known(&self, ends: Ends) -> Option<Known<'_>> {
         let met = [(ends.server, false), (ends.client, true)].into_iter().find_map(|(at, swapped)| {
             let (protocol, service) = self.servers.get(&at)?;
@@ -73,7 +73,7 @@ impl Shared {
         }
     }
 
-    /// The protocol that the user chose for one of the ports (`--decode-as`), by its place in the tables.
+    /// The protocol that the user chose for one of the ports (`--decode-as`), by its index in the tables.
     pub(super) fn chosen_protocol(&self, opening: &Opening<'_>, transport: Transport) -> Option<usize> {
         let ports = [opening.ends.client.port(), opening.ends.server.port()];
         let rule = self.setup.decode_as.iter().find(|d| d.transport == transport && ports.contains(&d.port))?;

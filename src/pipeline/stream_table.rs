@@ -1,4 +1,4 @@
-//! The open streams: what the flow delivers goes to the connection it belongs to, and all of them together stay within their memory.
+//! The open streams: passes each call of the flow to its connection, and bounds the memory of all connections together.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::proto::Transport;
 /// The open streams.
 pub(super) struct StreamTable {
     connections: HashMap<StreamKey, Connection>,
-    /// Memory that all connections hold, in bytes and roughly.
+    /// Memory of all connections, roughly, in bytes.
     held: usize,
     /// Above this, the connections that hold most memory have to release some of it.
     full: usize,
@@ -46,7 +46,7 @@ fn udp(stream: StreamId) -> StreamKey {
 }
 
 impl LentTable<'_> {
-    /// Calls a connection, and keeps account of the memory it holds.
+    /// Calls a connection, and updates the count of the memory that it holds.
     #[inline]
     fn with(&mut self, key: StreamKey, at: Moment, call: impl FnOnce(&mut Connection, &mut Lent<'_>)) {
         let table = &mut *self.table;
@@ -60,7 +60,8 @@ impl LentTable<'_> {
         }
     }
 
-    /// Makes the connections that hold most memory give up their waiting bytes, until a quarter of the bound is free, so that this is rarely needed.
+    /// Makes the connections that hold most memory give up their waiting bytes. Frees a quarter of the bound, so that
+    /// this is rarely needed.
     fn relieve(&mut self, at: Moment) {
         let table = &mut *self.table;
         let bound = table.shared.setup.max_held;
@@ -76,7 +77,7 @@ impl LentTable<'_> {
                 table.held = table.held - before + connection.held();
             }
         }
-        // Where the connections cannot release enough, the next attempt comes only after they have grown.
+        // If the connections cannot release enough, the next attempt comes only after they have grown.
         table.full = bound.max(table.held + bound / 4);
     }
 

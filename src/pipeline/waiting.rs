@@ -6,12 +6,12 @@ use crate::capture::Moment;
 use crate::flow::{Dir, End, Note};
 use crate::proto::Transport;
 
-/// Bytes of one direction of a TCP stream that are looked at to recognise its protocol.
+/// How many bytes of each direction of a TCP stream are looked at to recognise its protocol.
 const LOOK: usize = 4096;
-/// With more than this, the protocols have to decide.
+/// With more bytes than this, the protocols have to decide.
 const MOST_BYTES: usize = 64 << 10;
 const MOST_PIECES: usize = 256;
-/// What a kept piece costs beside its bytes, roughly.
+/// Memory of a kept piece beside its bytes, roughly.
 const OVERHEAD: usize = 96;
 
 /// One piece of a stream, in the order of the capture.
@@ -32,17 +32,17 @@ pub(super) enum KeptWhat {
     End(End),
 }
 
-/// Everything that came of a stream so far.
+/// All pieces of a stream so far.
 #[derive(Default)]
 pub(super) struct WaitingPieces {
     pieces: Vec<Kept>,
-    /// What the protocols look at, forward and backward.
+    /// The bytes that the protocols look at, forward and backward.
     looks: [Vec<u8>; 2],
     bytes: usize,
 }
 
 impl WaitingPieces {
-    /// Keeps a piece; returns what that costs, in bytes and roughly.
+    /// Keeps a piece. Returns its memory, roughly, in bytes.
     pub(super) fn keep(&mut self, dir: Dir, at: Moment, what: KeptWhat) -> usize {
         let [forward, backward] = &mut self.looks;
         let look = if dir == Dir::Forward { forward } else { backward };
@@ -52,7 +52,8 @@ impl WaitingPieces {
                 look.extend_from_slice(bytes.get(..wanted).unwrap_or(bytes));
                 bytes.len()
             }
-            // Of datagrams the latest one is looked at, and all of it: some protocols are known by how their datagrams end.
+            // For UDP, the protocols look at the latest datagram, and at all of it: some protocols are recognised by
+            // the end of their datagrams.
             KeptWhat::Datagram(bytes, _) => {
                 look.clear();
                 look.extend_from_slice(bytes);
@@ -65,13 +66,13 @@ impl WaitingPieces {
         OVERHEAD + length
     }
 
-    /// What the protocols look at, forward and backward.
+    /// The bytes that the protocols look at, forward and backward.
     pub(super) fn looks(&self) -> [&[u8]; 2] {
         let [forward, backward] = &self.looks;
         [forward, backward]
     }
 
-    /// Whether so much is kept that the protocols have to decide now.
+    /// Whether enough is kept that the protocols have to decide now.
     pub(super) fn is_full(&self, transport: Transport) -> bool {
         let looked_enough = transport == Transport::Tcp && self.looks.iter().any(|look| look.len() >= LOOK);
         looked_enough || self.pieces.len() >= MOST_PIECES || self.bytes > MOST_BYTES

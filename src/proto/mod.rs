@@ -199,7 +199,8 @@ pub struct AllSettings(Vec<Settings>);
 impl AllSettings {
     /// Makes the settings of every protocol from the given options.
     ///
-    /// # Errors The error of the first protocol that cannot work with its options.
+    /// # Errors
+    /// The error of the first protocol that cannot work with its options.
     pub fn new(given: &Given, warn: &mut dyn FnMut(String)) -> Result<AllSettings, SettingsError> {
         PROTOCOLS.iter().map(|protocol| protocol.settings(given, warn)).collect::<Result<_, _>>().map(AllSettings)
     }

@@ -57,7 +57,8 @@ impl<'a> NamedService<'a> {
 
 /// Hands each message in `bytes` to `take`, one after the other.
 ///
-/// # Errors Bytes that are not a whole message. The messages before them were handed over.
+/// # Errors
+/// Bytes that are not a whole message. The messages before them were handed over.
 pub fn decode_named(
     named: NamedService<'_>,
     bytes: &[u8],

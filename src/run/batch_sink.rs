@@ -1,4 +1,4 @@
-//! Where the pipeline's records go when several threads print: into the batch of the thread that decodes now.
+//! Collects the pipeline's records when several threads print: into the batch of the thread that decodes now.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,10 +10,9 @@ use crate::out::tree::AnnotationRange;
 use crate::out::{Batch, Body, Outlined, Record};
 use crate::tree::Tree;
 
-/// Bytes of records in a batch. Large enough that changing the thread that decodes costs little beside it, since what decoding works with then
-/// moves to another core; small enough to stay in a core's cache until it is printed. Measured on two cores with 2 MiB of cache each,
-/// 45 MB of game traffic to JSON: 0.56 s with batches of 256 KiB, 0.47 with 512, 0.44 with 768 and with 1024, 0.57 with 2048; 0.70 with
-/// one thread.
+/// Bytes of records in a batch. It is large enough that the change of threads costs little (the decoder's data then moves to another core),
+/// and small enough to stay in a core's cache until it is printed. Measured on two cores with 2 MiB of cache each, 45 MB of game traffic to
+/// JSON: 0.56 s with batches of 256 KiB, 0.47 with 512, 0.44 with 768 and with 1024, 0.57 with 2048; 0.70 with one thread.
 const BATCH: usize = 768 << 10;
 
 /// Collects records into batches, which are numbered from 0.
@@ -33,18 +32,19 @@ impl<W: std::io::Write> BatchSink<W> {
         BatchSink { batch: Batch::default(), next: 0, ordered, formatter, waiting: Arc::default() }
     }
 
-    /// Whether a thread waits to decode. Then the thread that decodes leaves as much work as it can to be done while printing.
+    /// Whether another thread waits to decode. If so, the decoding thread leaves as much work as it can to the
+    /// printing.
     pub(super) fn is_waited_for(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds a record, with its annotations where these are found here and not when the batch is printed.
+    /// Adds a record, and its annotations if they are made here and not when the batch is printed.
     pub(super) fn record(&mut self, record: &Record<'_>, annotations: Option<AnnotationRange>) {
         self.batch.push(record);
         if let Some(annotations) = annotations {
             self.batch.annotate(annotations);
         }
-        // A message's tree follows; the batch is not whole before that.
+        // A message's tree follows. The batch is not complete before.
         if !matches!(record.body, Body::Message { .. }) {
             self.print_overfull();
         }

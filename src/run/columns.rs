@@ -10,7 +10,7 @@ use crate::out::json::{self, JsonOptions, JsonWriter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Record, format_time};
 
-/// Bytes that a cell keeps allocated for the next one: there is one in each thread.
+/// Bytes that a cell's buffer keeps allocated for the next cell. Each thread has one.
 const KEEP: usize = 1 << 20;
 
 /// Writes records as lines of values.
@@ -41,7 +41,7 @@ impl Columns {
         self.paths.wants_names()
     }
 
-    /// Appends a record. Returns false where its line would be more than `most` bytes, which it then is not whole.
+    /// Appends a record. Returns false if its line would exceed `most` bytes, and then leaves an incomplete line.
     pub(super) fn record(
         &mut self,
         record: &Record<'_>,
@@ -63,8 +63,8 @@ impl Columns {
         true
     }
 
-    /// Puts the values of a column into the cell: one as it is; several joined by commas, or in CSV as a JSON array. Returns false where they
-    /// would be more than `most` bytes, and then leaves some of them out.
+    /// Puts the values of a column into the cell: one value as it is, several joined by commas or, in CSV, as a JSON array. Returns false if
+    /// they would exceed `most` bytes, and then leaves some of them out.
     fn fill(&mut self, column: usize, record: &Record<'_>, annotations: Annotations<'_>, most: usize) -> bool {
         let Columns { paths, csv, json, cell } = self;
         let Some(path) = paths.paths().get(column) else { return true };
@@ -109,7 +109,7 @@ impl Columns {
     }
 }
 
-/// The bytes that a value becomes at least, if they may be more than `most`.
+/// A lower bound of the bytes of a value's text, if that may exceed `most`.
 fn least_of(value: RecordValue<'_>, record: &Record<'_>, most: usize) -> usize {
     match (value, &record.body) {
         (RecordValue::Node(node), Body::Message { message, tree, .. }) => least_text(tree, node, message.bytes, most),
@@ -117,7 +117,7 @@ fn least_of(value: RecordValue<'_>, record: &Record<'_>, most: usize) -> usize {
     }
 }
 
-/// Appends a cell between tabs, whose tabs, line feeds, backslashes and controls are escaped.
+/// Appends a cell of tab-separated values: escapes tabs, line feeds, backslashes and controls.
 fn tab_cell(text: &str, out: &mut Vec<u8>) {
     let mut parts = text.split('\\');
     let _ = write!(out, "{}", Escaped(parts.next().unwrap_or("")));
@@ -126,7 +126,7 @@ fn tab_cell(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// What is needed to write the values of a cell.
+/// The context for writing the values of a cell.
 struct Cell<'s, 'a> {
     scope: &'s RecordScope<'a>,
     record: &'s Record<'a>,
@@ -134,8 +134,8 @@ struct Cell<'s, 'a> {
 }
 
 impl<'a> Cell<'_, 'a> {
-    /// Appends a value: objects, lists and floats as JSON has them; the others as plain text, or with `quoted` as JSON strings, unless JSON
-    /// has no quotes around them either.
+    /// Appends a value: objects, lists and floats as in JSON, all others as plain text. With `quoted`, values that JSON quotes become JSON
+    /// strings.
     fn write(&mut self, value: RecordValue<'a>, quoted: bool, out: &mut Vec<u8>) {
         let text = match self.scope.leaf(value) {
             Leaf::Composite => return self.composite(value, out),

@@ -9,7 +9,7 @@ use crate::captured::{Escaped, system_text};
 /// An error of a run.
 #[derive(Debug)]
 pub enum RunError {
-    /// A capture that cannot be read, or not to its end.
+    /// A capture that cannot be read, or not up to its end.
     Capture(CaptureError),
     /// An interface that cannot be captured on.
     Live(LiveError),

@@ -19,7 +19,7 @@ pub(super) const OVERFULL: usize = 4 << 20;
 /// Bytes that each part of a batch keeps allocated for the next one.
 const KEEP: usize = 1 << 20;
 
-/// Text of this many bytes is written before more is made. With all threads that is 32 MiB.
+/// Text of this many bytes is written before more is made. For all threads together that is 32 MiB.
 const PART: usize = 4 << 20;
 /// A message of this many bytes, its tree included, may become tens of MiB of text: only the thread whose batch is written next makes such
 /// text, so that there is one at a time.
@@ -30,38 +30,40 @@ fn is_large(record: &Record<'_>) -> bool {
     matches!(record.body, Body::Message { message, tree, .. } if message.bytes.len() + tree.size() > LARGE)
 }
 
-/// Makes text of batches. Each thread has one.
+/// Turns batches into text. Each thread has one.
 #[derive(Clone)]
 pub struct Formatter {
     pub(super) writer: RecordWriter,
     tables: Arc<[LazyTables]>,
     /// The bounds of each message.
     limits: MessageLimits,
-    /// Bytes of text of one message that are of use.
+    /// The most bytes of text that one message may have.
     pub(super) most: usize,
     /// Makes the annotations of trees, which depend on earlier records. All threads share it.
     annotator: Option<Arc<Sequencer<Annotator>>>,
 }
 
 impl Formatter {
-    /// Formats the records of runs over `setup`.
+    /// Formats the records of runs with `setup`.
     pub fn new(writer: RecordWriter, setup: &Setup) -> Formatter {
         let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
         let annotator = writer.annotator().map(|annotator| Arc::new(Sequencer::new(annotator)));
         Formatter { writer, tables, limits, most: usize::MAX, annotator }
     }
 
-    /// Leaves annotations to the caller, which makes them before it adds records to batches; `None` where no annotations are wanted.
+    /// Leaves annotations to the caller, which makes them before it adds records to batches. `None` if no annotations
+    /// are wanted.
     pub(super) fn take_annotator(&mut self) -> Option<Annotator> {
         self.annotator.take().and_then(|_| self.writer.annotator())
     }
 
-    /// Reads the messages of a batch that came as outlines.
+    /// Reads those messages of a batch that came as outlines.
     pub(super) fn reader(&self) -> OutlineReader {
         OutlineReader::new(self.limits)
     }
 
-    /// Appends the text of batch `number`, and empties the batch. Where it becomes long, its beginning is written to `ordered`.
+    /// Appends the text of batch `number`, and empties the batch. If the text becomes long, writes its beginning to
+    /// `ordered`.
     pub(super) fn format<W: Write>(
         &mut self,
         number: u64,

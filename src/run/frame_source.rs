@@ -36,7 +36,7 @@ impl FrameInput {
 pub(super) struct FrameSource {
     from: From,
     interrupt: Interrupt,
-    /// A signal is the normal end of this source, since it has no other.
+    /// Whether a signal is the normal end of this source, because it has no other.
     ends_by_signal: bool,
 }
 
@@ -79,7 +79,7 @@ impl FrameSource {
         Ok(FrameSource { from, interrupt, ends_by_signal })
     }
 
-    /// How far reading has come, where the length of the input is known.
+    /// How far reading has come, if the length of the input is known.
     pub(super) fn progress(input: &FrameInput, quiet: bool) -> Progress {
         match input {
             FrameInput::Files(files) => Progress::of(files, quiet),
@@ -95,7 +95,7 @@ impl FrameSource {
         }
     }
 
-    /// Whether more may come after there was nothing: a ring's next file, or a packet on the interface.
+    /// Whether more may come after `None`: a ring's next file, or a packet on the interface.
     pub(super) fn goes_on(&mut self) -> bool {
         match &mut self.from {
             From::Files(_) => false,
@@ -120,7 +120,7 @@ impl FrameSource {
         self.ends_by_signal
     }
 
-    /// Says whether a signal asked for the end.
+    /// Tells the source whether a signal asked for the end.
     pub(super) fn interrupt(&self) -> Interrupt {
         self.interrupt.clone()
     }
@@ -141,7 +141,7 @@ impl FrameSource {
         }
     }
 
-    /// Says how many packets the kernel dropped, where it counts them.
+    /// Reports how many packets the kernel dropped, if it counts them.
     pub(super) fn say_dropped(&mut self) {
         if let From::Interface(live) = &mut self.from {
             let dropped = live.taken().dropped;
@@ -150,7 +150,7 @@ impl FrameSource {
     }
 }
 
-/// Refuses what is no plain file, and is therefore none that another program appends to. What is not there yet may become one.
+/// Refuses anything but a plain file, because no other program appends to it. Accepts a name that does not exist yet.
 fn refuse_what_never_grows(path: &Path) -> Result<(), RunError> {
     let what = match path.metadata() {
         Ok(facts) if facts.is_dir() => "a folder",
@@ -161,7 +161,8 @@ fn refuse_what_never_grows(path: &Path) -> Result<(), RunError> {
     Err(RunError::File(path.to_string_lossy().into_owned(), io::Error::other(text)))
 }
 
-/// Whether an error only says that a capture ends in the middle of a packet. After a signal that is no error: its writer may be in the middle of one.
+/// Whether an error only says that a capture ends within a packet. After a signal that is no error, because the writer
+/// may be in the middle of a packet.
 pub(super) fn is_unfinished(error: &RunError) -> bool {
     let RunError::Capture(error) = error else { return false };
     matches!(error.problem(), CaptureProblem::Cut { .. } | CaptureProblem::Empty)
@@ -200,7 +201,7 @@ fn source(path: &Path, interrupt: &Interrupt) -> Result<Source, RunError> {
 /// The interfaces that can be captured on, one a line: name, tab, description.
 ///
 /// # Errors
-/// A build without live capture, or a system that does not say.
+/// If this build has no live capture, or the system does not list them.
 pub fn list_interfaces() -> Result<String, RunError> {
     let all = interfaces()?;
     Ok(all.iter().map(|interface| format!("{}\t{}\n", interface.name, interface.about)).collect())

@@ -20,8 +20,8 @@ pub fn exit_on_signal() {
     let _ = ctrlc::set_handler(exit);
 }
 
-/// Takes signals as requests from now on, for a command that begins to write a file before its run begins. After [`exit_on_signal`] it
-/// changes nothing.
+/// Treats signals as requests from now on, for a command that begins to write a file before its run begins. Has no effect after
+/// [`exit_on_signal`].
 pub fn watch_signals() {
     Interrupt::watch();
 }
@@ -29,7 +29,7 @@ pub fn watch_signals() {
 /// Runs `act`, which may wait forever in a call that no signal interrupts, such as opening a named pipe without a reader. A signal during `act` ends the program.
 ///
 /// # Errors
-/// The system has no thread to give.
+/// If the system cannot start a thread.
 pub fn unless_interrupted<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     let interrupt = Interrupt::watch();
     let (to, done) = sync_channel(1);
@@ -53,8 +53,8 @@ fn exit() {
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Watches for signals from now on. The first one is a request to all runs, also those that begin later: a command may read
-    /// its captures twice. A second one exits at once.
+    /// Watches for signals from now on. The first one is a request to all runs, also later ones, since a command may read its
+    /// captures twice. A second one exits at once.
     pub(super) fn watch() -> Interrupt {
         static WATCHED: OnceLock<Interrupt> = OnceLock::new();
         WATCHED.get_or_init(Interrupt::begin).clone()
@@ -63,7 +63,7 @@ impl Interrupt {
     fn begin() -> Interrupt {
         let interrupt = Interrupt::default();
         let requested = Arc::clone(&interrupt.0);
-        // Where signals cannot be watched, Ctrl-C ends the program at once, as without this.
+        // If signals cannot be watched, Ctrl-C ends the program at once.
         let _ = ctrlc::set_handler(move || {
             if requested.swap(true, Ordering::Relaxed) {
                 exit();

@@ -1,4 +1,4 @@
-//! The file that keeps the frames that were read (`-w`).
+//! The file for the frames that were read (`-w`).
 
 use crate::captured::file_name;
 use std::path::Path;
@@ -14,10 +14,10 @@ pub(super) struct Keep {
 }
 
 impl Keep {
-    /// Opens the file, where there is one.
+    /// Opens the file, if there is one.
     ///
     /// # Errors
-    /// It is one of the inputs, or cannot be made.
+    /// If the file is one of the inputs, or cannot be created.
     pub(super) fn new(path: Option<&Path>, inputs: &Inputs) -> Result<Keep, RunError> {
         let Some(path) = path else { return Ok(Keep { name: String::new(), to: None }) };
         let name = file_name(path);
@@ -27,20 +27,20 @@ impl Keep {
         Ok(Keep { name, to: Some(to) })
     }
 
-    /// Keeps a frame. After an error nothing more is kept, and the file is given up.
+    /// Writes a frame. After an error nothing more is written, and the file is removed.
     ///
     /// # Errors
-    /// What was written does not fit.
+    /// If writing failed.
     pub(super) fn frame(&mut self, frame: &Frame<'_>) -> Result<(), RunError> {
         let Some(to) = &mut self.to else { return Ok(()) };
         let written = to.frame(frame);
         self.given_up_after(written)
     }
 
-    /// Writes out what was kept so far, so that a crash loses little of it.
+    /// Flushes the frames so far, so that a crash loses few of them.
     ///
     /// # Errors
-    /// What was written does not fit.
+    /// If writing failed.
     pub(super) fn flush(&mut self) -> Result<(), RunError> {
         let Some(to) = &mut self.to else { return Ok(()) };
         let written = to.flush();
@@ -50,7 +50,7 @@ impl Keep {
     /// Completes the file and gives it its final name.
     ///
     /// # Errors
-    /// Writing or renaming failed.
+    /// If writing or renaming failed.
     pub(super) fn commit(self) -> Result<(), RunError> {
         let Keep { name, to } = self;
         to.map_or(Ok(()), |to| to.into_inner().commit()).map_err(|e| RunError::File(name, e))

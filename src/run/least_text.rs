@@ -1,13 +1,13 @@
-//! A lower bound of the text that a value becomes, found without making it. Controls become six times as long, so a message of 16 MiB would be 96
-//! MiB of text, which is then thrown away: no message may have so much. It knows trees, and no format.
+//! A lower bound of the length of a value's text, computed without making the text. A control character becomes six characters, so a message of
+//! 16 MiB could become 96 MiB of text, which would exceed the limit and be thrown away. It knows trees, but no output format.
 
 use crate::tree::{Kind, TextKind, Tree, mark};
 
 /// Characters of the escape of a control (`\u001b`).
 const ESCAPE: usize = 6;
 
-/// How many bytes the texts in a value (the node `index` of a tree) have at least, in every format that prints them whole; 0 where it cannot be
-/// more than `most`. `bytes` is the message.
+/// The minimum length in bytes of the texts in a value (the node `index` of a tree), in every format that prints them completely. 0 if it
+/// cannot exceed `most`. `bytes` is the message.
 pub(super) fn least_text(tree: &Tree, index: u32, bytes: &[u8], most: usize) -> usize {
     if bytes.len().saturating_add(tree.size()).saturating_mul(ESCAPE) <= most {
         return 0;
@@ -30,7 +30,7 @@ pub(super) fn least_text(tree: &Tree, index: u32, bytes: &[u8], most: usize) -> 
     sum
 }
 
-/// The length of a text with its controls escaped; `flip` inverts each byte.
+/// The length of a text with its controls escaped. `flip` inverts each byte.
 fn escaped(text: &[u8], flip: u8) -> usize {
     let controls = text.iter().map(|byte| byte ^ flip);
     let controls = controls.filter(|byte| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 8 | 12)).count();

@@ -41,36 +41,37 @@ use crate::output_file::Inputs;
 use crate::pipeline::{Output, Pipeline, Setup};
 use read_loop::ReadLoop;
 
-/// What is read, and how.
+/// What to read, and how.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// Where frames come from.
     pub input: FrameInput,
-    /// All files that are read, keys and tables included: none is written over.
+    /// All files that are read, keys and tables included. None of them may be overwritten.
     pub inputs: Inputs,
-    /// A file that keeps the frames that were read, as pcapng.
+    /// The pcapng file for the frames that were read.
     pub keep: Option<PathBuf>,
-    /// How many threads work, at least one. More than one serve only a [`Printer`] and compressed captures.
+    /// How many threads work, at least one. Only a [`Printer`] and compressed captures use more than one.
     pub threads: usize,
     /// Only errors are printed on standard error.
     pub quiet: bool,
-    /// The memory for unpacking, which readings that run at the same time share.
+    /// The memory for unpacking, shared by readings that run at the same time.
     pub unpack_room: UnpackRoom,
 }
 
 /// How a run ended.
 pub struct RunOutcome {
-    /// The pipeline at its end: its counts, the streams that no protocol recognised, and the keys, those in the capture included.
+    /// The pipeline at its end: its counts, the streams that no protocol recognised, and the keys, including those in
+    /// the capture.
     pub pipeline: Pipeline,
     /// A signal ended the run before the captures were read to their end. For standard input, a growing file and an interface a signal is the
     /// normal end, and this is `false`.
     pub interrupted: bool,
-    /// The first error of reading, or of keeping frames. Everything before it was decoded and passed to the output.
+    /// The first error of reading, or of writing frames. Everything before it was decoded and passed to the output.
     pub error: Option<RunError>,
 }
 
 impl RunOutcome {
-    /// Takes the error of a run that read no frame. Such a run made nothing that an older file is to be replaced with.
+    /// Takes the error of a run that read no frame. Such a run should not replace an older file.
     pub(crate) fn take_error_of_nothing_read(&mut self) -> Option<RunError> {
         if self.pipeline.summary().flow.frames == 0 { self.error.take() } else { None }
     }
@@ -85,16 +86,16 @@ pub struct CaptureRun {
 }
 
 impl CaptureRun {
-    /// Opens what is to be read.
+    /// Opens the input.
     ///
     /// # Errors
-    /// An interface or a file to write that cannot be opened. Captures are opened later, one after another.
+    /// If an interface or a file to write cannot be opened. Captures are opened later, one after another.
     pub fn new(reading: &Reading, setup: Setup) -> Result<CaptureRun, RunError> {
         let read_loop = ReadLoop::new(reading)?;
         Ok(CaptureRun { read_loop, pipeline: Pipeline::new(setup), threads: reading.threads, quiet: reading.quiet })
     }
 
-    /// Standard output, which may share a terminal with the line that shows the progress of this run.
+    /// Standard output, which may share a terminal with the progress line of this run.
     pub fn stdout(&self) -> Beside<Stdout> {
         self.read_loop.progress().beside(io::stdout())
     }
@@ -106,9 +107,10 @@ impl CaptureRun {
         self.ended()
     }
 
-    /// Reads everything and prints it, on as many threads as the reading asked for. What is printed does not depend on their number.
+    /// Reads everything and prints it, on as many threads as the reading asks for. The output does not depend on their
+    /// number.
     ///
-    /// The printer must have been made for several threads where the reading asks for several.
+    /// If the reading asks for several threads, the printer must have been made for several.
     pub fn into_printer<W: Write + Send>(mut self, printer: &mut Printer<W>) -> RunOutcome {
         if printer.is_batched() {
             workers::run(&mut self.read_loop, &mut self.pipeline, printer, self.threads);

@@ -1,6 +1,6 @@
-//! Texts that several threads make, written onto one stream in the order of their numbers.
+//! Writes texts from several threads onto one stream, in the order of their numbers.
 //!
-//! The thread that brings the next text writes it, and after it the texts that were waiting for it. The number and size of waiting texts is
+//! The thread with the next text writes it, and after it the texts that were waiting for it. The number and size of waiting texts is
 //! bounded: a thread that is too far ahead blocks until the texts before its own are written.
 
 use std::collections::VecDeque;
@@ -10,10 +10,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::text::{Meter, Text};
 
-/// How many texts may wait for one that is missing, and how many bytes they may have together. A single text may be larger.
+/// How many texts may wait for a missing one, and how many bytes they may have together. A single text may be larger.
 const WAITING: u64 = 16;
 const WAITING_BYTES: usize = 4 << 20;
-/// Bytes that an empty text keeps allocated, and how many empty texts are kept, at most.
+/// The most bytes that an empty text keeps allocated, and the most empty texts kept.
 const KEEP_TEXT: usize = 1 << 20;
 const SPARE: usize = 4;
 
@@ -25,14 +25,14 @@ pub(super) struct OrderedWriter<W> {
     failed: AtomicBool,
 }
 
-/// The stream, and how much of it was used.
+/// The stream, and the count of its bytes.
 struct Metered<W> {
     meter: Meter,
     to: W,
 }
 
 struct OrderedState<W> {
-    /// Where texts go. A thread takes it out while it writes.
+    /// The stream. A thread takes it out while it writes.
     to: Option<Metered<W>>,
     /// The texts from `first` on; `None` for those that did not come yet.
     texts: VecDeque<Option<Text>>,
@@ -44,7 +44,7 @@ struct OrderedState<W> {
 }
 
 impl<W: Write> OrderedWriter<W> {
-    /// Writes onto `to`. The first text is number 0.
+    /// Writes to `to`. The first text is number 0.
     pub(super) fn new(meter: Meter, to: W) -> Self {
         let texts = VecDeque::new();
         let to = Some(Metered { meter, to });
@@ -52,8 +52,8 @@ impl<W: Write> OrderedWriter<W> {
         OrderedWriter { state: Mutex::new(state), moved: Condvar::new(), failed: AtomicBool::new(false) }
     }
 
-    /// Writes a text after all texts with smaller numbers: now, or on the thread that brings the missing one. Returns an empty buffer for the next
-    /// text. Waits where too much is waiting already.
+    /// Writes a text after all texts with smaller numbers: now, or on the thread with the missing one. Returns an empty buffer for the next text.
+    /// Blocks if too much is waiting already.
     pub(super) fn put(&self, number: u64, mut text: Text) -> Text {
         let mut state = self.lock();
         while state.is_too_early(number, text.len()) && !self.has_failed() {
@@ -67,8 +67,9 @@ impl<W: Write> OrderedWriter<W> {
         self.write(state).spare.pop().unwrap_or_default()
     }
 
-    /// Writes the beginning of text `number`, and empties it; the rest follows with further parts, and last with [`put`](OrderedWriter::put).
-    /// Waits until all texts with smaller numbers are written. From then on no other thread's text is written before this one is put.
+    /// Writes the beginning of text `number`, and empties the buffer. Further parts may follow, and [`put`](OrderedWriter::put) writes the
+    /// last one. Blocks until all texts with smaller numbers are written. From then on no other thread's text is written before this one is
+    /// put.
     pub(super) fn put_part(&self, number: u64, text: &mut Text) {
         let mut state = self.lock();
         while (state.first != number || state.to.is_none()) && !self.has_failed() {
@@ -86,7 +87,7 @@ impl<W: Write> OrderedWriter<W> {
         text.clear(KEEP_TEXT);
     }
 
-    /// Whether writing failed. Nothing more is written then.
+    /// Whether writing failed. If so, nothing more is written.
     pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
@@ -110,7 +111,7 @@ impl<W: Write> OrderedWriter<W> {
         self.lock().error.take()
     }
 
-    /// Writes the texts that are next, unless another thread is writing: that one goes on with them.
+    /// Writes the next texts, unless another thread is writing: that thread goes on with them.
     fn write<'a>(&'a self, mut state: MutexGuard<'a, OrderedState<W>>) -> MutexGuard<'a, OrderedState<W>> {
         while let Some(mut to) = state.to.take() {
             let Some(mut text) = state.next() else {
@@ -173,7 +174,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// Where texts go; fails after `room` bytes.
+    /// A stream that fails after `room` bytes.
     struct Wall {
         text: Vec<u8>,
         room: usize,
@@ -197,7 +198,7 @@ mod tests {
         OrderedWriter::new(Meter::new(None), Wall { text: Vec::new(), room })
     }
 
-    /// Has some threads bring texts. The text of a number is a line with the number and `blanks(number)` blanks.
+    /// Lets some threads write texts. The text of a number is a line with the number and `blanks(number)` blanks.
     fn bring(ordered: &OrderedWriter<Wall>, threads: usize, texts: u64, blanks: impl Fn(u64) -> usize + Sync) {
         let next = AtomicU64::new(0);
         thread::scope(|scope| {
@@ -290,7 +291,7 @@ mod tests {
             assert!(ordered.has_failed());
             assert_eq!(ordered.take_error().unwrap().kind(), io::ErrorKind::BrokenPipe);
             assert!(ordered.take_error().is_none());
-            // A text that will never come is waited for no more.
+            // No thread waits any more for a text that will never come.
             drop(ordered.put(1_000_000, vec![0; WAITING_BYTES + 1].into()));
             assert!(ordered.lock().texts.len() <= 1 + WAITING as usize);
         }

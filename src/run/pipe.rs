@@ -1,7 +1,7 @@
-//! Standard input, or a pipe with a name, that ends when a signal asks for it.
+//! Reads standard input or a named pipe, and ends when a signal asks for it.
 //!
-//! A read of a pipe blocks until bytes come, opening one blocks until there is a writer, and a signal wakes neither. So a thread of its own opens and
-//! reads, and the reader waits for that thread and looks at the signal.
+//! Reading a pipe blocks until bytes come, opening one blocks until there is a writer, and a signal interrupts neither. So a separate thread opens
+//! and reads, and the reader waits for that thread while it checks for the signal.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::interrupt::Interrupt;
 
-/// Bytes that are read at once, and how many such pieces may wait.
+/// How many bytes are read at once, and how many such pieces may wait.
 const PIECE: usize = 64 << 10;
 const WAITING: usize = 4;
-/// How often the signal is looked at while no bytes come.
+/// How often the signal is checked while no bytes come.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A pipe up to its end, or to the moment when a signal asks for the end.
@@ -25,10 +25,10 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Calls `open` and reads what it gives on a thread of its own, which ends with the input or with the program.
+    /// Calls `open` and reads the result on a separate thread, which ends with the input or with the program.
     ///
     /// # Errors
-    /// The system has no thread to give. A failure of `open` is an error of the first read.
+    /// If the system cannot start a thread. A failure of `open` is an error of the first read.
     pub(super) fn new<R: Read>(
         open: impl FnOnce() -> io::Result<R> + Send + 'static,
         interrupt: Interrupt,

@@ -1,4 +1,4 @@
-//! The output that prints records: those that a filter keeps, as a writer writes them, onto a stream.
+//! The output that prints the records that a filter keeps onto a stream.
 
 use std::io::{self, Write};
 
@@ -12,19 +12,19 @@ use crate::out::{Body, Outlined, Record};
 use crate::pipeline::Output;
 use crate::tree::Tree;
 
-/// Bytes that are collected before they are written, as long as more input is at hand.
+/// How many bytes are collected before they are written, while more input is available.
 const BUFFER: usize = 64 << 10;
 
 /// Bytes that an empty buffer keeps allocated.
 const KEEP: usize = 2 << 20;
 
-/// How records are printed.
+/// How to print records.
 #[derive(Clone, Copy, Debug)]
 pub struct PrintOptions {
     /// How many threads work.
     pub threads: usize,
-    /// Bytes of text that are allowed beyond those that each byte of a message allows; messages that would be more are printed without their
-    /// fields. `None`: no bound.
+    /// Bytes of text allowed in addition to those that each byte of a message allows. Messages that would exceed it are printed without
+    /// their fields. `None`: no bound.
     pub max_output: Option<u64>,
 }
 
@@ -32,8 +32,8 @@ pub struct PrintOptions {
 pub struct Printer<W: Write> {
     mode: Mode<W>,
     filter: Option<Filter>,
-    /// Makes annotations on the decoding thread. It is needed with a filter: annotations also depend on records that the filter drops, which
-    /// are in no batch. Otherwise the threads that print batches make them.
+    /// Makes annotations on the decoding thread. Only a filter needs it: annotations also depend on records that the filter drops, which are
+    /// in no batch. Without a filter, the printing threads make them.
     annotator: Option<Annotator>,
     /// How many records may still be printed.
     left: u64,
@@ -70,7 +70,7 @@ impl<W: Write> Printer<W> {
         Printer { left: count, ..self }
     }
 
-    /// The filter. After the last record, it knows whether its names occurred.
+    /// The filter. After the last record, it knows which of its names occurred.
     pub fn filter(&self) -> Option<&Filter> {
         self.filter.as_ref()
     }
@@ -96,7 +96,7 @@ impl<W: Write> Printer<W> {
         matches!(self.mode, Mode::Batched(_))
     }
 
-    /// Its batches, where it prints in batches.
+    /// Its batches, if it prints in batches.
     pub(super) fn batches(&mut self) -> Option<&mut BatchSink<W>> {
         match &mut self.mode {
             Mode::Direct(_) => None,
@@ -104,14 +104,14 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Writes what was collected on this thread.
+    /// Writes the text collected on this thread.
     pub(super) fn flush(&mut self) {
         if let Mode::Direct(direct) = &mut self.mode {
             direct.flush();
         }
     }
 
-    /// Whether nothing more is to be printed: enough records are out, or writing failed.
+    /// Whether printing is done: enough records were printed, or writing failed.
     pub(super) fn is_done(&self) -> bool {
         self.left == 0
             || match &self.mode {
@@ -205,7 +205,7 @@ impl<W: Write> Output for Printer<W> {
     }
 }
 
-/// Whether no later record shows a name because of a record.
+/// Whether a record cannot affect the names that later records show.
 fn teaches_nothing(record: &Record<'_>) -> bool {
     match &record.body {
         Body::Message { message, tree, .. } => message.reply.is_none() && tree.is_nameless(),
@@ -216,7 +216,7 @@ fn teaches_nothing(record: &Record<'_>) -> bool {
 /// Prints on the thread that decodes. Nothing is copied.
 struct Direct<W: Write> {
     writer: RecordWriter,
-    /// Bytes of text of one message that are of use.
+    /// The most bytes of text that one message may have.
     most: usize,
     annotations: AnnotationStore,
     buffer: Text,

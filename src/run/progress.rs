@@ -1,4 +1,4 @@
-//! How far reading has come, on standard error while that is a terminal. It knows counts and sizes, no capture and no record.
+//! Shows progress on standard error if that is a terminal. It knows counts and sizes, but no capture and no record.
 
 use crate::remark;
 use std::io::{self, IsTerminal, Write};
@@ -10,14 +10,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::capture::Source;
 use crate::pipeline::Summary;
 
-/// Smaller files are read before a progress line could be seen.
+/// Smaller files are read too fast to see a progress line.
 const WORTH: u64 = 4 << 20;
-/// How often the numbers change, and after how many frames the clock is looked at.
+/// How often the numbers change, and after how many frames the clock is read.
 const EVERY: Duration = Duration::from_millis(100);
 const FRAMES: u32 = 256;
 const LINE: &str = "{bar:24} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left; {msg}";
 
-/// A line that shows how far reading has come, or none.
+/// The progress line, if there is one.
 pub struct Progress {
     bar: Option<ProgressBar>,
     frames: u32,
@@ -32,7 +32,7 @@ pub struct Beside<W: Write> {
 }
 
 impl Progress {
-    /// A line for some files: if their size is known and large, and standard error is a terminal.
+    /// A progress line for some files. None unless their size is known and large and standard error is a terminal.
     pub(super) fn of(captures: &[PathBuf], quiet: bool) -> Progress {
         let sizes = captures.iter().map(|path| Source::path(path).size()).collect::<Option<Vec<u64>>>();
         let total = sizes.map_or(0, |sizes| sizes.iter().sum());
@@ -52,12 +52,12 @@ impl Progress {
 
     /// A writer that moves the line out of its way.
     pub(super) fn beside<W: Write>(&self, to: W) -> Beside<W> {
-        // They share a screen only where standard output is a terminal, too.
+        // They share a screen only if standard output is a terminal too.
         let bar = self.bar.clone().filter(|_| io::stdout().is_terminal());
         Beside { bar, to }
     }
 
-    /// One more frame was read.
+    /// Counts a frame.
     pub(super) fn frame(&mut self, read: impl FnOnce() -> (u64, Summary)) {
         self.frames = self.frames.wrapping_add(1);
         let Some(bar) = &self.bar else { return };
@@ -70,7 +70,7 @@ impl Progress {
         bar.set_position(bytes);
     }
 
-    /// All was read.
+    /// Ends the line: everything was read.
     pub(super) fn end(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

@@ -12,7 +12,7 @@ use crate::pipeline::{Output, Pipeline};
 /// Errors of one run that are told.
 const MOST_ERRORS: usize = 8;
 
-/// Reads one input, in as many calls of [`run`](ReadLoop::run) as it takes.
+/// Reads one input, in one or more calls of [`run`](ReadLoop::run).
 pub(super) struct ReadLoop {
     source: FrameSource,
     interrupt: Interrupt,
@@ -25,10 +25,11 @@ pub(super) struct ReadLoop {
 }
 
 impl ReadLoop {
-    /// Opens what is to be read. No frame is read yet.
+    /// Opens the input. No frame is read yet.
     ///
     /// # Errors
-    /// An interface, or the file that keeps frames, cannot be opened. Captures are opened later, by [`run`](ReadLoop::run).
+    /// If an interface, or the file for frames, cannot be opened. Captures are opened later, by
+    /// [`run`](ReadLoop::run).
     pub(super) fn new(reading: &Reading) -> Result<ReadLoop, RunError> {
         let source = FrameSource::new(reading)?;
         Ok(ReadLoop {
@@ -41,12 +42,12 @@ impl ReadLoop {
         })
     }
 
-    /// The line that shows how far reading has come.
+    /// The progress line.
     pub(super) fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// Reads frames until the output wants no more; returns whether there may be more to read.
+    /// Reads frames until the output wants no more. Returns whether there may be more to read.
     pub(super) fn run(&mut self, pipeline: &mut Pipeline, out: &mut dyn Output) -> bool {
         loop {
             match self.source.next_item() {
@@ -77,7 +78,7 @@ impl ReadLoop {
                     }
                 }
                 Err(error) if self.interrupt.is_requested() && is_unfinished(&error) => {}
-                // Reading of a damaged file ends here; the files after it are still read.
+                // Reading of a damaged file ends here. The files after it are still read.
                 Err(error @ RunError::Capture(_)) => {
                     self.fail(error);
                 }
@@ -100,7 +101,7 @@ impl ReadLoop {
         self.interrupt.is_requested() && !self.source.ends_by_signal()
     }
 
-    /// Ends reading, and completes the file that keeps frames. Returns what went wrong.
+    /// Ends reading, and completes the file for frames. Returns what went wrong.
     pub(super) fn into_error(mut self, quiet: bool) -> Option<RunError> {
         self.progress.end();
         let ReadLoop { mut source, keep, mut errors, more_errors, .. } = self;

@@ -10,7 +10,7 @@ pub(super) struct Sequencer<T> {
 
 struct SequencerState<T> {
     next: u64,
-    /// A number will never come. No thread waits any more.
+    /// Whether a number will never come. No thread waits any more then.
     over: bool,
     value: T,
 }

@@ -1,9 +1,9 @@
 //! Texts of records on their way to the output, and the bound on their size (`--max-output`): beyond it, messages with very much text are
 //! printed without their fields.
 //!
-//! The bound grows with the bytes of the messages. So a long capture is printed completely, but a message of a few bytes with megabytes of
-//! text is not. Whether a message is shortened depends only on the records before it, not on threads or time. This
-//! file knows lengths, and no format.
+//! The bound grows with the bytes of the messages, so a long capture is printed completely, but a message of a few bytes with megabytes of
+//! text is not. Whether a message is shortened depends only on the records before it, not on threads or time. This file knows lengths, and
+//! no format.
 
 use std::io::{self, Write};
 
@@ -11,14 +11,14 @@ use super::writer::RecordWriter;
 use crate::out::tree::Annotations;
 use crate::out::{Body, Record};
 
-/// Bytes of text from which on a record may be shortened. Smaller ones are always printed whole.
+/// Only a record with more bytes of text than this may be shortened.
 const HEAVY: u64 = 16 << 10;
-/// Bytes of text for each byte of a message. Captures of real programs give at most some 60, with spans.
+/// Bytes of text allowed for each byte of a message. Captures of real programs need at most about 60, with spans.
 const RATIO: u64 = 256;
-/// Bytes of text of one message, in any case.
+/// The most bytes of text of one message, in any case.
 const LARGEST: u64 = 64 << 20;
 
-/// Bytes of text of one message that are of use, where `--max-output` allows `allowed`.
+/// The most bytes of text of one message, if `--max-output` allows `allowed`.
 pub(super) fn most_text(allowed: Option<u64>) -> usize {
     allowed.map_or(usize::MAX, |_| LARGEST as usize)
 }
@@ -32,12 +32,12 @@ pub(super) struct Text {
     wire: u64,
 }
 
-/// A record that may be printed in another form.
+/// A record that may be printed without its fields.
 struct Heavy {
     /// Where its text begins and ends.
     start: usize,
     end: usize,
-    /// How long its text is, or would be at least where none was made because it is too long in any case.
+    /// The length of its text. If the text was too long to be made, a lower bound.
     length: u64,
     /// Its text without fields.
     short: Vec<u8>,
@@ -45,10 +45,10 @@ struct Heavy {
     wire: u64,
 }
 
-/// How much text is allowed, and how much there was.
+/// The text allowed, and the text used.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
-    /// Bytes beyond [`RATIO`] for each byte of a message; `None` where everything is printed.
+    /// Bytes allowed beyond [`RATIO`] for each byte of a message. `None` if everything is printed.
     allowed: Option<u64>,
     printed: u64,
     wire: u64,
@@ -56,7 +56,7 @@ pub(super) struct Meter {
 }
 
 impl Text {
-    /// Appends a record, of whose text at most `most` bytes are of use.
+    /// Appends a record with at most `most` bytes of text.
     pub(super) fn record(
         &mut self,
         writer: &mut RecordWriter,
@@ -93,7 +93,7 @@ impl Text {
         self.bytes.is_empty() && self.heavy.is_empty()
     }
 
-    /// Empties it, and keeps at most some bytes allocated.
+    /// Empties it, and keeps at most `most` bytes allocated.
     pub(super) fn clear(&mut self, keep: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(keep);
@@ -109,7 +109,7 @@ impl From<Vec<u8>> for Text {
 }
 
 impl Meter {
-    /// With `allowed` bytes of text beyond what the bytes of messages allow; `None` prints everything.
+    /// Allows `allowed` bytes of text beyond what the bytes of messages allow. `None` prints everything.
     pub(super) fn new(allowed: Option<u64>) -> Meter {
         Meter { allowed, printed: 0, wire: 0, shortened: 0 }
     }
@@ -122,7 +122,7 @@ impl Meter {
     /// Writes a text. Texts come in the order of their records.
     ///
     /// # Errors
-    /// The text does not fit, or its reader has closed the pipe.
+    /// If the disk is full, or the reader has closed the pipe.
     pub(super) fn write(&mut self, text: &Text, to: &mut impl Write) -> io::Result<()> {
         let mut from = 0;
         for heavy in &text.heavy {
@@ -182,7 +182,7 @@ mod tests {
         let own = "before\n".len() + "after\n".len();
         assert_eq!(written(&mut meter, &text("before\n", 60_000, 10)), 60_000 + own);
         assert_eq!(written(&mut meter, &text("before\n", 60_000, 10)), "short\n".len() + own);
-        // What messages bring allows more.
+        // The bytes of messages allow more text.
         assert_eq!(written(&mut meter, &text("before\n", 60_000, 200)), 60_000 + own);
         assert_eq!(meter.shortened(), 1);
     }

@@ -1,12 +1,12 @@
 //! Several threads that decode in turns, each of them printing what it decoded while the next one goes on.
 //!
-//! Decoding cannot be split up, since streams share keys, record numbers and names. So one thread at a time holds the captures and the
-//! pipeline, and fills a batch with records. Then it hands the captures and the pipeline to the next thread, makes text of its batch, and gives the text to the
-//! [`OrderedWriter`], which writes texts in the order of their batches: byte for byte what one thread prints. The thread that decoded a batch also prints it,
-//! because the batch lies in that core's cache: handed to another core, printing would cost half as much again as all the work on it.
+//! Decoding cannot be split up, since streams share keys, record numbers and names. So one thread at a time holds the captures and the pipeline, and fills a
+//! batch with records. Then it hands the captures and the pipeline to the next thread, formats its batch, and gives the text to the [`OrderedWriter`], which
+//! writes texts in the order of their batches: byte for byte what one thread prints. The thread that decoded a batch also formats it, because the batch is in
+//! that core's cache: on another core, all the work on it would cost half as much again.
 //!
-//! While another thread waits to decode, the one that decodes reads only outlines of messages where these are enough; the trees are made when
-//! the messages are printed. That is more work in total, and no thread is idle.
+//! While another thread waits to decode, the decoding thread reads only outlines of messages if these are enough. The trees are made when the
+//! messages are printed. That is more work in total, but no thread is idle.
 
 use std::hint;
 use std::io::{self, Write};
@@ -22,10 +22,10 @@ use super::text::Text;
 use crate::out::Batch;
 use crate::pipeline::Pipeline;
 
-/// How often a thread looks whether it may decode before it goes to sleep: a batch is filled in 0.3 ms, and waking a thread takes a good part of that. Game
-/// traffic to JSON with two threads: 1.06 s without looking, 0.96 s with this many looks (about 0.1 ms), for 0.1 s of CPU time more.
+/// How often a thread checks whether it may decode before it goes to sleep: a batch is filled in 0.3 ms, and waking a thread takes a good part of that.
+/// Game traffic to JSON with two threads: 1.06 s without checking, 0.96 s with this many checks (about 0.1 ms), for 0.1 s more CPU time.
 const SPINS: usize = 5000;
-/// More threads would wait to decode most of the time, and each takes some MiB.
+/// More threads would wait to decode most of the time, and each takes several MiB.
 const MOST: usize = 8;
 
 /// Decodes captures to their end, or until the printer wants no more, with at most `threads` threads.
@@ -44,7 +44,7 @@ pub(super) fn run<W: Write + Send>(
     thread::scope(|scope| workers.work(scope));
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Workers<'a, W: Write> {
     decoding: Mutex<Decoding<'a, W>>,
     /// How many threads wait to decode.
@@ -54,7 +54,7 @@ struct Workers<'a, W: Write> {
     formatter: Formatter,
 }
 
-/// What only the thread that decodes has.
+/// The state that only the decoding thread holds.
 struct Decoding<'a, W: Write> {
     read_loop: &'a mut ReadLoop,
     pipeline: &'a mut Pipeline,
@@ -65,14 +65,14 @@ struct Decoding<'a, W: Write> {
 }
 
 impl<'a, W: Write + Send> Workers<'a, W> {
-    /// What each thread does until everything is decoded: it decodes a batch, then prints it.
+    /// Runs each thread: it decodes a batch and prints it, until everything is decoded.
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let _release = ReleaseOnPanic(self);
         let mut formatter = self.formatter.clone();
         let (mut batch, mut reader, mut text) = (Batch::default(), self.formatter.reader(), Text::default());
         while let Some((number, spawn)) = self.fill(&mut batch) {
             if spawn {
-                // Where the system has no thread to give, there is one fewer.
+                // If the system cannot start a thread, there is one fewer.
                 let _ = Builder::new().name("worker".into()).spawn_scoped(scope, || self.work(scope));
             }
             formatter.format(number, &mut batch, &mut reader, &mut text, &self.ordered);
@@ -91,8 +91,8 @@ impl<'a, W: Write + Send> Workers<'a, W> {
         self.decoding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until this thread may decode, and fills a batch: until it is full, or the input may block. Returns the batch's number, and whether
-    /// another thread should be spawned to go on decoding; `None` when everything is decoded.
+    /// Waits until this thread may decode, and fills a batch until it is full or the input may block. Returns the batch's number, and whether
+    /// another thread should be spawned to go on decoding. `None` when everything is decoded.
     fn fill(&self, batch: &mut Batch) -> Option<(u64, bool)> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let mut decoding = self.wait();

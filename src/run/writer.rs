@@ -1,4 +1,4 @@
-//! How records are printed: as JSON, as trees, or in columns. Each thread that prints has a copy of the writer.
+//! Prints records as JSON, as trees, or in columns. Each printing thread has a copy of the writer.
 
 use super::columns::Columns;
 use super::least_text::least_text;
@@ -11,7 +11,7 @@ use crate::tree::{Problem, Severity, Tree};
 /// The problem that replaces fields which are left out.
 const LEFT_OUT: &str = "fields are left out: they would be more text than --max-output allows for this capture";
 
-/// Writes single records. What earlier records add to a record's text is passed as annotations.
+/// Writes single records. The annotations pass what earlier records add to a record's text.
 #[derive(Clone)]
 pub enum RecordWriter {
     /// `--json`
@@ -33,7 +33,7 @@ impl RecordWriter {
         }
     }
 
-    /// What makes these annotations, where they are needed.
+    /// Makes these annotations. `None` if they are not needed.
     pub(super) fn annotator(&self) -> Option<Annotator> {
         let zone = match self {
             RecordWriter::Tree(writer) => writer.zone(),
@@ -43,8 +43,7 @@ impl RecordWriter {
         self.wants_annotations().then(|| Annotator::in_zone(zone))
     }
 
-    /// Appends a record. Returns false where its text would be more than `most` bytes, and gives up as early as that is known; what it appended
-    /// until then is of no use.
+    /// Appends a record. Returns false as soon as its text would exceed `most` bytes. The caller then drops what was appended.
     pub(super) fn record(
         &mut self,
         record: &Record<'_>,

@@ -1,4 +1,4 @@
-//! Connections to the AuthServer: named, and left alone. Theirs is another protocol.
+//! Connections to the AuthServer: recognised, but not decoded, because they speak another protocol.
 
 use crate::session::{Declaration, Framing, Resync, TableSession};
 use crate::table::Tables;

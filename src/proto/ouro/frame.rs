@@ -1,6 +1,6 @@
 //! One packet as a tree: header, link header, command, body and padding, every bit of it.
 //!
-//! It lays out what the link has decided. It decides nothing, and keeps nothing from packet to packet.
+//! It follows the decisions of the link. It decides nothing itself, and keeps nothing from packet to packet.
 
 use super::packet::{HEADER, Header, LinkHeader, Numbering, checksum};
 use crate::table::{Cursor, Evaluator, LayoutId, MessageId, Run, ServiceId, Tables};
@@ -22,33 +22,33 @@ pub struct FrameTables {
     ciphertext: Sym,
 }
 
-/// What a packet's bytes are taken for.
+/// How a packet's bytes are read.
 #[derive(Clone, Copy, Debug)]
 pub enum PacketContent<'a> {
     /// A control or user command.
     Command(CommandLayout),
-    /// The same, in several datagrams; this one came last.
+    /// A command in several datagrams, of which this one came last.
     Whole(CommandLayout, Pieces<'a>),
-    /// One of several datagrams that are a packet together.
+    /// One of several datagrams of a packet, which is not complete yet.
     Fragment(UnjoinedPiece),
-    /// Everything behind the length.
+    /// Encrypted: everything behind the length.
     Encrypted,
     /// Compressed, in a way that is not published.
     Compressed,
-    /// Of a version whose encoding is not published.
+    /// From a version whose encoding is not published.
     Undescribed(u32),
 }
 
-/// What became of a piece.
+/// The state of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnjoinedPiece {
     /// It waits for the others.
     Waits,
-    /// It came before, or its packet is complete.
+    /// It came before, or its packet was already complete.
     Again,
     /// Another piece came with its position.
     Differs,
-    /// Its position is not among the pieces it counts.
+    /// Its position is beyond the number of pieces that it states.
     Impossible,
 }
 
@@ -68,7 +68,7 @@ impl UnjoinedPiece {
     }
 }
 
-/// What is known of a command before it is laid out.
+/// What is known of a command before its nodes are added.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandLayout {
     /// How its number is to be read.
@@ -81,35 +81,35 @@ pub struct CommandLayout {
     pub cookies: bool,
 }
 
-/// A packet put together.
+/// A reassembled packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Pieces<'a> {
     /// The payloads in order.
     pub bytes: &'a [u8],
-    /// Their bits.
+    /// The number of their bits.
     pub bits: usize,
     /// The records of the other datagrams.
     pub records: &'a [u64],
 }
 
-/// A packet and what was found out about it.
+/// A packet and the facts about it.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkPacket<'a> {
     /// All bytes, trailing ones included.
     pub bytes: &'a [u8],
     /// Its header.
     pub header: Header,
-    /// Where it ends, padding included.
+    /// The offset of its end, padding included.
     pub end: usize,
     /// Whether the checksum is right.
     pub right: bool,
     /// Its link header.
     pub link: Option<LinkHeader>,
-    /// What it is.
+    /// How it is read.
     pub content: PacketContent<'a>,
 }
 
-/// What a node is, apart from its place.
+/// A node without its position.
 #[derive(Clone, Copy)]
 struct NodeShape {
     name: Sym,
@@ -261,7 +261,7 @@ impl FrameTables {
         node
     }
 
-    /// Adds a problem for bits behind a command's fields that are less than a byte: the evaluator reports whole bytes only.
+    /// Adds a problem if less than a byte is left behind a command's fields: the evaluator only reports whole bytes.
     fn left_over(&self, run: &mut Run<'_>, number: u32) {
         let last = run.tree.len().saturating_sub(1);
         let Some(node) = run.tree.get(last).filter(|n| last > number && n.kind == Kind::Undecoded) else {
@@ -273,7 +273,7 @@ impl FrameTables {
         }
     }
 
-    /// A command in several datagrams: the others' records, then all payloads in a buffer of their own.
+    /// A command in several datagrams: the records of the others, then all payloads in a buffer of their own.
     fn whole(&self, run: &mut Run<'_>, layout: CommandLayout, pieces: Pieces<'_>, cursor: &mut Cursor<'_>) {
         let list = self.node(run, cursor, NodeShape::new(self.fragments, Kind::List), 0);
         for record in pieces.records {
@@ -296,7 +296,7 @@ impl FrameTables {
         run.tree.put_buffer(buffer, whole);
     }
 
-    /// An encrypted packet: its length, and everything else as it is.
+    /// An encrypted packet: its length, and the rest as plain bytes.
     fn encrypted(&self, run: &mut Run<'_>, root: u32, packet: &LinkPacket<'_>, cursor: &mut Cursor<'_>) {
         self.part(run, self.encrypted, &[], root, cursor);
         cursor.restore(packet.end * 8);
@@ -309,7 +309,7 @@ impl FrameTables {
         cursor.restore(packet.bytes.len() * 8);
     }
 
-    /// What is between the packet's last bit and its last byte.
+    /// The padding between the packet's last bit and its last byte.
     fn padding(&self, run: &mut Run<'_>, packet: &LinkPacket<'_>, cursor: &mut Cursor<'_>) {
         cursor.restore(packet.end * 8);
         if cursor.left_bits() > 0 {
@@ -323,7 +323,7 @@ impl FrameTables {
         cursor.restore(packet.bytes.len() * 8);
     }
 
-    /// Fields of a layout into an open node; says whether they were all there.
+    /// Reads the fields of a layout into an open node. Returns whether all of them were there.
     fn part(&self, run: &mut Run<'_>, layout: LayoutId, args: &[u64], node: u32, cursor: &mut Cursor<'_>) -> bool {
         let tables = run.tables;
         let read = tables.layout(layout).map(|l| run.steps(l, args, node, cursor));
@@ -335,7 +335,7 @@ impl FrameTables {
         false
     }
 
-    /// A node over the rest of the cursor's region; 0 where nothing is left.
+    /// A node over the rest of the cursor's region. 0 if nothing is left.
     fn rest(&self, run: &mut Run<'_>, cursor: &mut Cursor<'_>, shape: NodeShape) -> u32 {
         let bits = cursor.left_bits();
         if bits == 0 {

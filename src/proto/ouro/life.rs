@@ -1,4 +1,4 @@
-//! How a link ends, as its commands say. It knows no bytes.
+//! Follows the end of a link by its commands. It knows no bytes.
 
 use crate::proto::Side;
 
@@ -12,7 +12,7 @@ pub(super) struct LinkLife {
 }
 
 impl LinkLife {
-    /// Takes in a control command by its name. Returns whether the link closes with it.
+    /// Learns from a control command, by its name. Returns whether the link closes with it.
     pub(super) fn command(&mut self, name: &str, from: Side) -> bool {
         match name {
             "COMMCONTROL_CONNECT" => *self = LinkLife::default(),
@@ -24,7 +24,7 @@ impl LinkLife {
         false
     }
 
-    /// How the link ended, for people.
+    /// Says in words how the link ended.
     pub(super) fn end(&self) -> String {
         let opened = if self.connected { "" } else { ", its opening is not complete" };
         match (self.asked, self.acknowledged) {

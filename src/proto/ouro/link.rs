@@ -1,23 +1,23 @@
-//! What both sides of a link have agreed on so far: version, numbering, link header, encryption, cookies. Where the packet that says it was not captured,
-//! it is decided by what fits, and an event says so.
+//! The state that both sides of a link have agreed on: version, numbering, link header, encryption, cookies. If the packet that tells one of these was
+//! not captured, the reading that fits best decides, and an event says so.
 //!
-//! It knows packets as values; neither trees nor tables.
+//! It knows packets as values, but neither trees nor tables.
 
 use super::packet::{CommandNumbers, HEADER, LinkHeader, Numbering, control, cursor};
 
-/// How well a datagram fits with a link header if it cannot have one.
+/// The score of a datagram that cannot have a link header.
 const IMPOSSIBLE: i32 = -8;
 
 /// Whether the datagrams of a link have a link header.
 #[derive(Clone, Copy, Debug, Default)]
 struct Linked {
-    /// How much better the datagrams so far fit with a header than without, in sum.
+    /// The sum of the datagrams' scores: how much better they fit with a header than without.
     sum: i32,
-    /// What was settled.
+    /// The decision, once made.
     settled: Option<bool>,
 }
 
-/// The sum that settles it: a control command that ends with its packet, read in one way and not in the other.
+/// The sum that decides: as much as one control command that ends with its packet in one reading and not in the other.
 const SETTLED: i32 = 8;
 
 impl Linked {
@@ -25,7 +25,7 @@ impl Linked {
         self.settled
     }
 
-    /// Takes in how much better a datagram fits with a header than without; whether it has one.
+    /// Adds a datagram's score: how much better it fits with a header than without. Returns whether it has one.
     fn judge(&mut self, margin: i32) -> bool {
         self.sum = self.sum.saturating_add(margin);
         if self.sum.abs() >= SETTLED {
@@ -40,21 +40,21 @@ impl Linked {
 pub struct Link {
     /// The version that CONNECT asked for.
     pub version: Option<u32>,
-    /// The numbering that was taken where no CONNECT was captured.
+    /// The numbering that was guessed if no CONNECT was captured.
     pub guessed: Option<Numbering>,
     /// Whether datagrams have a link header.
     linked: Linked,
     /// Whether a side wants encryption, by side.
     wants: [Option<bool>; 2],
-    /// The server sent something since CONNECT.
+    /// Whether the server sent something since CONNECT.
     answered: bool,
     connected: bool,
-    /// Cookies.
+    /// Whether user commands have cookies.
     pub cookies: Cookies,
 }
 
 impl Link {
-    /// How commands are numbered; `None` where the version's encoding is not published. Without a CONNECT, as it was guessed.
+    /// How commands are numbered, guessed if there was no CONNECT. `None` if the version's encoding is not published.
     pub fn numbering(&self) -> Option<Numbering> {
         match self.version {
             None => Some(self.guessed.unwrap_or(Numbering::Old)),
@@ -70,7 +70,7 @@ impl Link {
         server == Some(true) && (client == Some(true) || client.is_none() && self.connected)
     }
 
-    /// What both sides said of encryption, for people.
+    /// Says in words what both sides said about encryption.
     pub fn encryption(&self) -> &'static str {
         match self.wants {
             [_, None] => "not said",
@@ -81,7 +81,7 @@ impl Link {
         }
     }
 
-    /// Whether a client's packet may be a CONNECT: none came yet, or none was answered, or the link was closed.
+    /// Whether a client's packet may be a CONNECT: there was none yet, or no answer to one, or the link was closed.
     fn may_connect(&self) -> bool {
         self.version.is_none() || !self.answered
     }
@@ -109,15 +109,16 @@ impl Link {
         CommandNumbers::parse(at, numbering).map(|c| (c, numbering))
     }
 
-    /// The link header of a datagram, where it has one. Either all datagrams of a link have one or none has: each of the first ones tells how well
-    /// it fits either way, until the sum settles it for the link's life.
+    /// The link header of a datagram, if it has one. Either all datagrams of a link have one or none has. Each of the first datagrams adds its
+    /// score for both readings, until the sum decides for the rest of the link.
     pub fn header(&mut self, bytes: &[u8], bits: usize, client: bool) -> Option<LinkHeader> {
         let header = LinkHeader::parse(bytes, bits);
         if let Some(settled) = self.linked.settled() {
-            // What is odd in a header shows where all datagrams of the link have one; it is no reason to doubt it.
+            // If all datagrams of the link have a header, an oddity in it is shown, but is no reason to doubt the
+            // header.
             return header.filter(|_| settled);
         }
-        // Oddities do speak against a header where it is not known whether there is one.
+        // While it is not known whether there is a header, oddities count against it.
         let sane = header.filter(|header| header.sane);
         let plain = self.score(bytes, bits, HEADER * 8, client);
         let linked = sane.map_or(IMPOSSIBLE, |header| self.linked_score(bytes, bits, header, client));
@@ -125,7 +126,7 @@ impl Link {
         sane.filter(|_| has)
     }
 
-    /// How well a datagram fits with a link header.
+    /// The score of a datagram read with a link header.
     fn linked_score(&self, bytes: &[u8], bits: usize, header: LinkHeader, client: bool) -> i32 {
         let plausible_sequence = (1..0x1_0000).contains(&header.sequence);
         let content = match header.siblings > 0 || header.compressed {
@@ -135,7 +136,7 @@ impl Link {
         2 + i32::from(!header.debug) + if plausible_sequence { 3 } else { 0 } + content
     }
 
-    /// How well a command fits at a bit: a control command that ends with the packet is hardly ever there by chance.
+    /// The score of a command at a bit: a control command that ends with the packet is rarely there by chance.
     fn score(&self, bytes: &[u8], bits: usize, from: usize, client: bool) -> i32 {
         let at = cursor(bytes, bits, from);
         let fit = |numbering, connects: bool| match CommandNumbers::parse(at, numbering) {
@@ -156,7 +157,7 @@ impl Link {
         best
     }
 
-    /// Takes in what a control command changes.
+    /// Applies the changes of a control command.
     pub fn learn(&mut self, command: CommandNumbers, client: bool) {
         let side = usize::from(!client);
         let wants = |link: &mut Link, side: usize| {
@@ -181,19 +182,19 @@ impl Link {
         self.answered |= side == 1;
     }
 
-    /// A packet of a side arrived that was no control command.
+    /// A packet of a side arrived that was not a control command.
     pub fn heard(&mut self, client: bool) {
         self.answered |= !client;
     }
 }
 
-/// The numbering of a link whose CONNECT was not captured, where a packet tells it.
+/// The numbering of a link whose CONNECT was not captured, if a packet tells it.
 fn guess(old: Option<CommandNumbers>, new: Option<CommandNumbers>) -> Option<Numbering> {
     let fits = |c: Option<CommandNumbers>| c.is_some_and(|c| c.exact);
     match (old, fits(old), fits(new)) {
         (_, false, true) => Some(Numbering::New),
         (_, true, false) => Some(Numbering::Old),
-        // One bit of 0 is an IDLE in both numberings.
+        // A single bit of 0 is an IDLE in both numberings.
         (Some(CommandNumbers { cmd: 0, .. }), ..) => None,
         (_, true, true) => None,
         _ => Some(Numbering::New),
@@ -203,20 +204,21 @@ fn guess(old: Option<CommandNumbers>, new: Option<CommandNumbers>) -> Option<Num
 /// Whether user commands begin with cookies, and how certain that is.
 #[derive(Clone, Debug, Default)]
 pub struct Cookies {
-    /// What the user asked for; `None`: what fits decides.
+    /// What the user asked for. With `None`, the reading that fits best decides.
     pub setting: Option<bool>,
     decided: Option<bool>,
     certain: bool,
-    /// What would be each side's last cookie.
+    /// Each side's last cookie, if there are cookies.
     last: [Option<u32>; 2],
     looked_at: u32,
 }
 
-/// User commands that may still change a decision.
+/// How many more user commands may still change the decision.
 const LOOKS: u32 = 16;
 
 impl Cookies {
-    /// Whether the user command whose body begins at bit `from` has cookies, and a text for an event if this was decided just now.
+    /// Whether the user command whose body begins at bit `from` has cookies, and the text of an event if this was just
+    /// decided.
     pub fn judge(&mut self, bytes: &[u8], bits: usize, from: usize, client: bool) -> (bool, Option<&'static str>) {
         let mut at = cursor(bytes, bits, from);
         let pair = (at.bits(32).ok(), at.bits(32).ok());
@@ -236,8 +238,8 @@ impl Cookies {
         (self.decided == Some(true), text)
     }
 
-    /// Takes in a user command that would begin with `cookie` and `echo`; `own` and `other` are what would be both sides' last cookies. A text where the
-    /// decision is new.
+    /// Learns from a user command that would begin with `cookie` and `echo`. `own` and `other` would be both sides' last cookies. Returns a text if this
+    /// decides.
     fn decide(&mut self, cookie: u32, echo: u32, own: Option<u32>, other: Option<u32>) -> Option<&'static str> {
         if self.certain {
             return None;

@@ -1,7 +1,7 @@
 //! City of Heroes (OuroDev): links between its client and servers, over UDP and TCP. See `docs/ouro.md`.
 //!
-//! It knows what is published of packets, bit streams and the link's own commands. What is not published (how links are
-//! encrypted and compressed, the numbers of user commands) is named and left as it is.
+//! It knows the published parts: packets, bit streams and the link's own commands. The unpublished parts (encryption,
+//! compression, the numbers of user commands) are named, but not decoded.
 
 mod auth;
 mod frame;

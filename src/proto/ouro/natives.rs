@@ -12,7 +12,8 @@ pub static NATIVES: LazyLock<Vec<Native>> = LazyLock::new(|| {
     BITSTREAM.into_iter().chain(own).collect()
 });
 
-/// A list of sequence numbers: their count, the first, and what each further one is more than the one before, less 1.
+/// A list of sequence numbers: their count, the first one, and for each further one its difference to the one before,
+/// less 1.
 fn acks(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let ty = |name: &str| run.tables.type_named(name).ok_or(Stop::Unknown);
     let (count, first, next) = (ty("AckCount")?, ty("FirstAck")?, ty("NextAck")?);
@@ -48,7 +49,7 @@ fn ack_list(run: &mut Run<'_>, cursor: &mut Cursor<'_>, count: u64, types: AckTy
     Ok(count)
 }
 
-/// Zero bits to the next byte's start; no node where there are none.
+/// Zero bits up to the next byte's start. Adds no node if there are none.
 fn align(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let pad = start.next_multiple_of(8) - start;

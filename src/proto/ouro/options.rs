@@ -1,4 +1,4 @@
-//! What the user may say about City of Heroes.
+//! The user's options for City of Heroes.
 
 use crate::proto::{Given, OptionKind, OptionSpec, Settings};
 
@@ -14,15 +14,15 @@ pub(super) const OPTIONS: [OptionSpec; 1] = [OptionSpec {
 
 const COOKIES: &str = "ouro-cookies";
 
-/// What the user said.
+/// The settings of a run.
 #[derive(Default)]
 pub(super) struct OuroSettings {
-    /// Whether packets carry cookies; `None` decides by what fits.
+    /// Whether packets carry cookies. With `None`, the reading that fits best decides.
     pub(super) cookies: Option<bool>,
 }
 
 impl OuroSettings {
-    /// The settings from what was given.
+    /// The settings from the given options.
     pub(super) fn new(given: &Given) -> OuroSettings {
         let cookies = match given.word(COOKIES) {
             Some("on") => Some(true),
@@ -32,7 +32,7 @@ impl OuroSettings {
         OuroSettings { cookies }
     }
 
-    /// Whether packets carry cookies, as the settings of a run say it.
+    /// Whether packets carry cookies, by the settings of a run.
     pub(super) fn cookies(settings: &Settings) -> Option<bool> {
         settings.get::<OuroSettings>()?.cookies
     }

@@ -1,6 +1,7 @@
-//! What a packet's bytes alone say: length, checksum, link header, command. Recognition and the link's decisions are made from this.
+//! Reads what a packet shows by itself: length, checksum, link header, command. Recognition and the link's decisions
+//! use it.
 //!
-//! It knows neither trees nor tables, and remembers no other packet.
+//! It knows neither trees nor tables, and no other packet.
 
 use crate::table::{Cursor, read_packint};
 use crate::tree::Buffer;
@@ -11,7 +12,7 @@ pub const HEADER: usize = 8;
 /// A packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The packet's length in bits, the header included, padding not.
+    /// The packet's length in bits, with the header and without padding.
     pub bits: u32,
     /// The Adler-32 of all bytes behind it.
     pub checksum: u32,
@@ -25,12 +26,13 @@ impl Header {
         Some(Header { bits: u32::from_le_bytes(*bits), checksum: u32::from_be_bytes(*checksum) })
     }
 
-    /// The length in bytes, the last of which may not be full.
+    /// The length in bytes. The last byte may not be full.
     pub fn bytes(self) -> usize {
         self.bits.div_ceil(8) as usize
     }
 
-    /// Bytes with the padding of the client of 2004 and of encrypted links: what follows the length is a multiple of 8.
+    /// The length in bytes with padding, as the client of 2004 and encrypted links send it: the bytes behind the length
+    /// field are a multiple of 8.
     pub fn padded(self) -> usize {
         padded(self.bytes())
     }
@@ -45,7 +47,7 @@ impl Header {
         bytes.get(HEADER..).is_some_and(|rest| checksum(rest) == self.checksum)
     }
 
-    /// Where the packet ends whose checksum is right: without padding, with it, or with all bytes there are.
+    /// The end of the packet at which its checksum is right: without padding, with it, or with all available bytes.
     pub fn proven_end(self, bytes: &[u8]) -> Option<usize> {
         [self.bytes(), self.padded(), bytes.len()]
             .into_iter()
@@ -66,7 +68,7 @@ pub fn padded(bytes: usize) -> usize {
 /// How commands are numbered on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
-    /// Versions 0, 1, 2: control commands are 0 to 6, user commands are 5 more than they are.
+    /// Versions 0, 1, 2: control commands are 0 to 6, and 5 is added to the number of a user command.
     Old,
     /// Versions 4 and 5: 0 is followed by a control command's number.
     New,
@@ -86,25 +88,25 @@ pub struct LinkHeader {
     pub debug: bool,
     /// The datagram's number.
     pub sequence: u32,
-    /// How many datagrams the packet came in.
+    /// How many datagrams the packet has.
     pub siblings: u32,
     /// Which of them this is.
     pub position: u32,
-    /// The same for all of them.
+    /// The packet's identity, the same in all of them.
     pub id: u32,
     /// Whether what follows is compressed.
     pub compressed: bool,
     /// The bit after the header and its padding.
     pub end: usize,
-    /// Nothing in it is impossible, and something follows it.
+    /// Whether the header is possible and something follows it.
     pub sane: bool,
 }
 
-/// More datagrams than this are not taken for pieces of one packet.
+/// A packet has at most this many datagrams.
 pub const MAX_SIBLINGS: u32 = 4096;
 
 impl LinkHeader {
-    /// Whether the piece can be put together with others.
+    /// Whether the piece can be reassembled with others.
     pub fn is_piece(self) -> bool {
         self.siblings <= MAX_SIBLINGS && self.position < self.siblings
     }
@@ -166,7 +168,7 @@ pub struct CommandNumbers {
     pub body: usize,
     /// Whether the control command ends where the packet does.
     pub exact: bool,
-    /// What CONNECT asks for; whether a CONNECT_…_ACK wants encryption.
+    /// The version of a CONNECT, or whether a CONNECT_…_ACK wants encryption.
     pub value: u32,
 }
 
@@ -210,7 +212,7 @@ impl CommandNumbers {
     }
 }
 
-/// Reads a control command's body; returns what is remembered of it.
+/// Reads a control command's body. Returns the value to remember.
 fn body_of(c: &mut Cursor<'_>, number: u32) -> Option<u32> {
     match number {
         0 | 4..=6 => Some(0),

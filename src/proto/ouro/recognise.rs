@@ -1,15 +1,15 @@
-//! Whether a conversation is a link, by its content, on any port: a length that fits and an Adler-32 that is right.
+//! Recognises a link by its content, on any port: a length that fits and a correct Adler-32.
 //!
 //! The checksum is proof enough: its 32 bits agree by chance once in four thousand million datagrams.
 
 use super::packet::{CommandNumbers, HEADER, Header, LinkHeader, Numbering, control, cursor};
 use crate::proto::{Opening, Transport, Verdict};
 
-/// Ports on which servers are usually found.
+/// The usual ports of servers.
 const PORTS: [u16; 3] = [7000, 7002, 7003];
-/// Ports of the AuthServer, whose protocol is another one.
+/// Ports of the AuthServer, which speaks another protocol.
 pub const AUTH_PORTS: [u16; 3] = [2104, 2106, 2108];
-/// Places of a stream joined in its middle at which a packet is looked for.
+/// How many places are searched for a packet in a stream whose beginning was not captured.
 const PLACES: usize = 1024;
 
 /// Judges a conversation of datagrams by the first one of each side.
@@ -39,7 +39,7 @@ pub fn tcp(opening: &Opening<'_>) -> Verdict {
     if opening.last || !sides.iter().any(|s| may(s)) { Verdict::No } else { Verdict::Maybe }
 }
 
-/// Whether a TCP connection is one to an AuthServer: its port, and a first length that can be one of its packets.
+/// Whether a TCP connection goes to an AuthServer: it has its port, and a first length that fits one of its packets.
 pub fn is_auth_server(opening: &Opening<'_>) -> bool {
     let lengths = |side: &[u8]| match side {
         [low, high, ..] => (3..=8192).contains(&u16::from_le_bytes([*low, *high])),

@@ -1,9 +1,9 @@
-//! Sequence numbers and acknowledgements of a link, tied to the records they belong to. Bounded.
+//! Links sequence numbers and acknowledgements of a link to their records, in bounded memory.
 
 use super::packet::LinkHeader;
 use crate::tree::{LinkKind, Tree};
 
-/// What one side sent, as far as it may still be acknowledged or sent again: each datagram at the place that the low bits of its number say.
+/// The datagrams of one side that may still be acknowledged or sent again, indexed by the low bits of their numbers.
 #[derive(Debug, Default)]
 pub struct Sequences {
     sent: Vec<Option<SentPacket>>,
@@ -18,18 +18,19 @@ struct SentPacket {
     acknowledged: bool,
 }
 
-/// Datagrams that are remembered: those with the latest numbers.
+/// How many datagrams are remembered: those with the latest numbers.
 const KEPT: usize = 256;
 
 impl Sequences {
-    /// Ties the datagram in the tree to an earlier one with its number, which it repeats.
+    /// Links the datagram in the tree to the earlier one that it repeats.
     pub fn tie(&self, link: LinkHeader, nanos: i64, tree: &mut Tree) {
         if let Some(sent) = self.get(link.sequence) {
             tree.link(LinkKind::SentAgain, 0, sent.record, nanos.saturating_sub(sent.nanos));
         }
     }
 
-    /// Ties the datagram in the tree, which the other side sent, to those of this side's datagrams that it acknowledges. Each is acknowledged once.
+    /// Links the datagram in the tree, which the other side sent, to this side's datagrams that it acknowledges. Each
+    /// is acknowledged once.
     pub fn acknowledge(&mut self, link: LinkHeader, bytes: &[u8], nanos: i64, tree: &mut Tree) {
         let _ = link.each_ack(bytes, |ack| {
             let slot = self.sent.get_mut(slot(ack)).and_then(Option::as_mut);
@@ -45,10 +46,10 @@ impl Sequences {
         self.sent.capacity() * size_of::<Option<SentPacket>>()
     }
 
-    /// Remembers a datagram and its record. Of one that is sent again, the first sending stays.
+    /// Remembers a datagram and its record. If it is sent again, the first sending stays.
     pub fn remember(&mut self, link: LinkHeader, nanos: i64, record: u64) {
         let sequence = link.sequence;
-        // Numbers begin with 1, also where the link is opened again.
+        // Numbers begin with 1, also after the link is opened again.
         if sequence == 1 {
             self.sent.clear();
         }
@@ -69,7 +70,7 @@ impl Sequences {
     }
 }
 
-/// The place of a number.
+/// The index of a number.
 fn slot(sequence: u32) -> usize {
     sequence as usize % KEPT
 }

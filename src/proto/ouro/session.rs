@@ -1,4 +1,4 @@
-//! A link: its packets become records, its handshake and pieces are followed.
+//! A link: turns its packets into records, and follows its handshake and its pieces.
 //!
 //! It knows the order of a link's life. `packet` says what a packet's bits mean, `link` what both sides agreed on, `frame` lays a packet out as a
 //! tree, and `stream` finds packets in a TCP stream.
@@ -39,7 +39,7 @@ pub struct LinkSession {
     life: LinkLife,
 }
 
-/// A packet's bytes with what the header says of them.
+/// A packet's bytes and its header.
 #[derive(Clone, Copy)]
 struct Received<'a> {
     from: Side,
@@ -61,7 +61,7 @@ impl Received<'_> {
     }
 }
 
-/// Where a command is read: the first `bits` bits of `bytes`, from bit `from` on.
+/// The bits of a command: the first `bits` bits of `bytes`, from bit `from` on.
 #[derive(Clone, Copy)]
 struct CommandBits<'a> {
     bytes: &'a [u8],
@@ -69,7 +69,7 @@ struct CommandBits<'a> {
     from: usize,
 }
 
-/// What a packet is reported as.
+/// The name and number under which a packet is reported.
 #[derive(Default)]
 struct Name {
     number: Option<u64>,
@@ -93,7 +93,7 @@ impl LinkSession {
         }
     }
 
-    /// A datagram: one packet, or something that cannot be one. `missing` bytes of it were not captured.
+    /// A datagram: one packet, or bytes that cannot be one. `missing` bytes of it were not captured.
     fn one_datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
         let there = bytes.len();
         let header = Header::parse(bytes);
@@ -119,7 +119,7 @@ impl LinkSession {
         self.packet(received, context);
     }
 
-    /// Takes every whole packet from a direction's waiting bytes; `last` says that no more bytes follow these.
+    /// Takes every complete packet from a direction's waiting bytes. With `last`, no more bytes follow.
     fn drain(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
         let mut finder = std::mem::take(from.of(&mut self.finders));
         loop {
@@ -191,7 +191,7 @@ impl LinkSession {
         }
     }
 
-    /// What a command says, and takes in what the link changes by it.
+    /// Reads a command, and applies its changes to the link.
     fn content<'a>(
         &mut self,
         parts: &FrameTables,
@@ -245,7 +245,7 @@ impl LinkSession {
         (PacketContent::Command(layout), Name { fixed, number: Some(u64::from(command.cmd)) })
     }
 
-    /// One of several datagrams: it waits, or it completes its packet.
+    /// One of several datagrams: waits, or completes its packet.
     fn sibling(
         &mut self,
         parts: &FrameTables,
@@ -262,7 +262,7 @@ impl LinkSession {
             bits: received.bits().saturating_sub(link.end),
         };
         let mut lost: Vec<(Set, LostReason)> = Vec::new();
-        // A piece with a wrong checksum is not put together with right ones.
+        // A piece with a wrong checksum is not reassembled with correct ones.
         let kept = (received.right && link.is_piece())
             .then(|| received.from.of(&mut self.siblings).take(payload, |set, why| lost.push((set, why))));
         for (set, why) in &lost {
@@ -306,7 +306,7 @@ impl LinkSession {
         self.emit(parts, &packet, received, name, context);
     }
 
-    /// Says which packets of a side were not complete at a time, and forgets all of its pieces.
+    /// Reports the incomplete packets of a side, and forgets all of its pieces.
     fn give_up(&mut self, from: Side, when: &str, at: Moment, context: &mut Context<'_>) {
         let siblings = std::mem::take(from.of(&mut self.siblings));
         for set in siblings.incomplete() {
@@ -314,7 +314,7 @@ impl LinkSession {
         }
     }
 
-    /// Lays the packet out and hands it on; returns its record number.
+    /// Reads the packet into the tree and emits it. Returns its record number.
     fn emit(
         &mut self,
         parts: &FrameTables,
@@ -337,7 +337,7 @@ impl LinkSession {
         };
         let named = message.and_then(|m| context.tables.message(m)).map(|m| context.tables.name(m.name));
         if matches!(name.fixed, Some("Encrypted" | "Compressed" | "Undescribed")) {
-            // Any of these may be the reply to something.
+            // Each of these may be a reply.
             self.requests.lose_replies(received.from, received.at);
         }
         let reply = message.and_then(|id| self.answer(id, received, context.tables));
@@ -368,7 +368,7 @@ impl LinkSession {
         Some(record)
     }
 
-    /// The request that a message answers: commands have no transaction, so it is the oldest one that waits.
+    /// The request that a message answers: commands have no transaction, so it is the oldest waiting one.
     fn answer(&mut self, message: MessageId, received: Received<'_>, tables: &Tables) -> Option<Reply> {
         let answers = &tables.message(message)?.answers;
         if answers.is_empty() {
@@ -447,7 +447,7 @@ fn describe(numbering: super::packet::Numbering) -> &'static str {
     }
 }
 
-/// Says which packet will never be complete.
+/// Reports a packet that will never be complete.
 fn given_up(set: &Set, why: LostReason, received: Received<'_>, context: &mut Context<'_>) {
     match why {
         LostReason::Room => {

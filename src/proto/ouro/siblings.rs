@@ -1,6 +1,7 @@
-//! Packets that came in several datagrams: their pieces are kept, in any order, until all are there. Bounded in number and size.
+//! Reassembles packets from several datagrams: keeps the pieces, in any order, until all are there. Bounded in number
+//! and size.
 //!
-//! It knows nothing of what is in them.
+//! It does not know their content.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Default)]
 pub struct Siblings {
     sets: VecDeque<Set>,
-    /// Identities of packets that were completed, to know pieces that are sent again.
+    /// Identities of completed packets, to recognise pieces that are sent again.
     done: VecDeque<u32>,
     bytes: usize,
 }
@@ -16,11 +17,11 @@ pub struct Siblings {
 /// The pieces of one packet.
 #[derive(Debug)]
 pub struct Set {
-    /// What all of them have in common.
+    /// The identity that all of them share.
     pub id: u32,
-    /// How many there are.
+    /// How many pieces the packet has.
     pub count: u32,
-    /// Those that came, by position.
+    /// The pieces so far, by position.
     pieces: BTreeMap<u32, KeptPiece>,
 }
 
@@ -47,12 +48,12 @@ pub struct PiecePayload<'a> {
     pub bits: usize,
 }
 
-/// What became of a piece.
+/// The result of adding a piece.
 #[derive(Debug)]
 pub enum PieceFate {
-    /// More are needed. Report its record by [`Siblings::recorded`].
+    /// More pieces are needed. Tell its record with [`Siblings::recorded`].
     Waits,
-    /// It was there already, or its packet was.
+    /// It was there already, or its packet was already complete.
     Again,
     /// Another piece had come with its position; that one is kept.
     Differs,
@@ -63,7 +64,7 @@ pub enum PieceFate {
 /// Why an incomplete packet was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostReason {
-    /// A piece with its identity says that there are more or fewer of them.
+    /// A piece with the same identity states another number of pieces.
     Count,
     /// Too many were kept, or too many bytes.
     Room,
@@ -92,12 +93,12 @@ impl Set {
 }
 
 impl Siblings {
-    /// More incomplete packets than this are not kept.
+    /// The most incomplete packets kept.
     pub const MAX_SETS: usize = 64;
-    /// Nor more bytes than this.
+    /// The most bytes kept.
     pub const MAX_BYTES: usize = 4 << 20;
 
-    /// Takes a piece. `lost` is called with each incomplete packet that is given up for it.
+    /// Adds a piece. Calls `lost` with each incomplete packet that is given up for it.
     pub fn take(&mut self, piece: PiecePayload<'_>, mut lost: impl FnMut(Set, LostReason)) -> PieceFate {
         let PiecePayload { id, count, position, bytes, bits } = piece;
         if self.done.contains(&id) {
@@ -134,7 +135,7 @@ impl Siblings {
         PieceFate::Waits
     }
 
-    /// Says which record a piece that waits became.
+    /// Sets the record of a waiting piece.
     pub fn recorded(&mut self, id: u32, position: u32, record: u64) {
         let set = self.sets.iter_mut().find(|s| s.id == id);
         if let Some(piece) = set.and_then(|s| s.pieces.get_mut(&position)) {
@@ -142,13 +143,13 @@ impl Siblings {
         }
     }
 
-    /// Memory that the pieces take, in bytes and roughly.
+    /// Memory of the pieces, roughly, in bytes.
     pub fn held(&self) -> usize {
         let pieces: usize = self.sets.iter().map(|s| s.pieces.len()).sum();
         self.bytes + 96 * pieces + 64 * self.sets.len()
     }
 
-    /// All that are not complete.
+    /// All incomplete packets.
     pub fn incomplete(&self) -> impl Iterator<Item = &Set> + '_ {
         self.sets.iter()
     }
@@ -171,7 +172,7 @@ fn join(set: &Set, last: u32) -> Joined {
     out
 }
 
-/// Puts bits behind bits, which need not fill their last byte.
+/// Appends bits to bits that may end within a byte.
 fn append(out: &mut Joined, bytes: &[u8], bits: usize) {
     let shift = out.bits % 8;
     for byte in bytes.iter().take(bits.div_ceil(8)) {

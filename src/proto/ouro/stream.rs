@@ -1,7 +1,7 @@
-//! Where packets begin and end in a TCP stream. Nothing marks them but their own length, so each is proven by its checksum. Where the
-//! checksum is wrong, reading goes on at the next place with a right one.
+//! Finds packets in a TCP stream. Only their own length marks them, so the checksum must prove each one. After a wrong checksum,
+//! reading goes on at the next place with a correct one.
 //!
-//! It knows headers, and nothing of what packets say.
+//! It knows headers, but not the content of packets.
 
 use super::packet::{HEADER, Header};
 use crate::capture::Moment;
@@ -12,36 +12,36 @@ use crate::session::StreamBuffer;
 pub struct PacketFinder {
     /// The bytes that are in no packet yet.
     stream: StreamBuffer,
-    /// Bytes that may still be summed for the bytes that came: what is made to take more is passed over.
+    /// How many bytes may still be summed for the bytes so far. Places that would take more are skipped.
     credit: usize,
     /// Whether the last packet was padded.
     pads: Option<bool>,
     /// Where the search for a packet goes on.
     searched: usize,
-    /// Framing was lost: a length means nothing before a checksum is right.
+    /// Framing was lost: no length is trusted until a checksum is correct.
     adrift: bool,
-    /// The bytes before the next one were a packet whose checksum was right: what follows is very likely a length.
+    /// The bytes just before were a packet with a correct checksum, so the next bytes are very likely a length.
     framed: bool,
 }
 
-/// What a stream's next bytes are.
+/// The next bytes of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// More bytes have to come first.
     Wait,
     /// A packet.
     Packet {
-        /// Its end, padding included.
+        /// The offset of its end, padding included.
         end: usize,
         /// Whether its checksum is right.
         right: bool,
     },
-    /// A packet that is too long to be put together.
+    /// A packet that is too long to be reassembled.
     TooLong {
         /// Its length in bytes.
         bytes: usize,
     },
-    /// Bytes that are no packet.
+    /// Bytes that are not a packet.
     Skip {
         /// Their number.
         bytes: usize,
@@ -50,35 +50,36 @@ pub enum Next {
     },
 }
 
-/// What is found where a packet would begin.
+/// What is at a place where a packet should begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Follows {
-    /// Something that is no packet.
+    /// No packet.
     Nothing,
     /// Too few bytes to tell.
     Unknown,
-    /// A length that is likely one.
+    /// Probably a length.
     Possible,
-    /// A packet whose checksum is right, or which leads to one.
+    /// A packet with a correct checksum, or one that leads to such a packet.
     Proven,
 }
 
-/// Packets with a wrong checksum, one behind the other, that are followed until one with a right checksum comes.
+/// How many packets with a wrong checksum are followed, one behind the other, in search of one with a correct checksum.
 const CHAIN: usize = 8;
 
-/// A packet behind one with a wrong checksum is hardly longer than this. Four bytes that are no length seldom read as a number below it.
+/// A packet behind one with a wrong checksum is rarely longer than this. Four random bytes rarely read as a number
+/// below it.
 const LIKELY: usize = 1 << 16;
 
-/// Bytes that may be summed for each byte of the stream, and for any stream at first. Without this bound, bytes that look like headers with long
-/// lengths would be summed up to 65,536 times each.
+/// How many bytes may be summed for each byte of the stream, and how many in any case. Without this bound, bytes that look like headers with
+/// long lengths would be summed up to 65,536 times each.
 const WORK: usize = 16;
 const FIRST_WORK: usize = WORK << 14;
 
-/// More bytes than this without a packet are handed on as none.
+/// After this many bytes without a packet, they are reported as no packet.
 const SEARCH: usize = 1 << 20;
 
 impl PacketFinder {
-    /// Takes the next bytes in order; `offset` is that of the first.
+    /// Appends the next bytes in order. `offset` is that of the first.
     pub fn push(&mut self, offset: u64, bytes: &[u8], at: Moment) {
         if self.stream.is_empty() && self.stream.offset() != offset {
             self.stream.jump(offset);
@@ -90,22 +91,22 @@ impl PacketFinder {
         self.stream.push(bytes, at);
     }
 
-    /// The bytes that wait.
+    /// The waiting bytes.
     pub fn waiting(&self) -> &[u8] {
         self.stream.waiting()
     }
 
-    /// The offset of the first byte that waits.
+    /// The offset of the first waiting byte.
     pub fn offset(&self) -> u64 {
         self.stream.offset()
     }
 
-    /// Memory that the waiting bytes take.
+    /// Memory of the waiting bytes.
     pub fn held(&self) -> usize {
         self.stream.held()
     }
 
-    /// Gives back the memory that no waiting byte needs.
+    /// Frees the memory that no waiting byte needs.
     pub fn shrink(&mut self) {
         self.stream.shrink();
     }
@@ -122,7 +123,7 @@ impl PacketFinder {
         self.searched = 0;
     }
 
-    /// What comes next; `last` says that no more bytes follow.
+    /// The next bytes of the stream. With `last`, no more bytes follow.
     pub fn next(&mut self, encrypted: bool, limit: usize, last: bool) -> Next {
         let framed = self.framed;
         let next = self.place(encrypted, limit, last);
@@ -177,7 +178,8 @@ impl PacketFinder {
         self.wrong(plain, padded, limit, encrypted, last)
     }
 
-    /// A packet whose checksum is wrong. It may be its length that is wrong: what follows tells where it ends, with or without padding.
+    /// A packet with a wrong checksum. Its length may be wrong, so the bytes behind it tell where it ends, with or
+    /// without padding.
     fn wrong(&mut self, plain: usize, padded: usize, limit: usize, encrypted: bool, last: bool) -> Next {
         let ends = if self.pads == Some(true) || encrypted { [padded, plain] } else { [plain, padded] };
         let follows = ends.map(|end| (end, self.follows(end)));
@@ -186,7 +188,7 @@ impl PacketFinder {
             return Next::Packet { end, right: false };
         }
         match (self.search(limit, last), to(Follows::Unknown)) {
-            // Nothing behind it is proven, and nothing behind it is wrong: it is a packet all the same.
+            // The bytes behind it neither prove nor disprove it, so it is taken for a packet.
             (Next::Skip { found: false, .. }, Some(end)) if end <= self.waiting().len() => {
                 Next::Packet { end, right: false }
             }
@@ -198,7 +200,7 @@ impl PacketFinder {
         }
     }
 
-    /// What is found at a place where a packet would begin: its checksum proves it, or that of a packet behind it.
+    /// What is at a place where a packet should begin. Its checksum proves it, or that of a packet behind it.
     fn follows(&mut self, from: usize) -> Follows {
         let mut at = from;
         for _ in 0..CHAIN {
@@ -214,7 +216,8 @@ impl PacketFinder {
         if at == from { Follows::Unknown } else { Follows::Possible }
     }
 
-    /// Whether the checksum of a packet is right, with or without padding. False where its bytes have not all come, or too many were summed already.
+    /// Whether the checksum of a packet is correct, with or without padding. False if it is not complete, or if too
+    /// many bytes were summed already.
     fn is_right(&mut self, at: usize, header: Header) -> bool {
         [header.bytes(), header.padded()].into_iter().any(|length| {
             let Some(whole) = self.stream.waiting().get(at..at.saturating_add(length)) else { return false };
@@ -224,7 +227,7 @@ impl PacketFinder {
         })
     }
 
-    /// Looks for the next place at which a packet's checksum is right.
+    /// Looks for the next place at which a packet's checksum is correct.
     fn search(&mut self, limit: usize, last: bool) -> Next {
         let limit = limit.min(1 << 16);
         let have = self.stream.waiting().len();
@@ -246,7 +249,7 @@ impl PacketFinder {
                 return Next::Skip { bytes: have, found: false };
             }
             if !whole && !last && have < SEARCH {
-                // It may be one whose end has not come.
+                // It may be a packet whose end has not come yet.
                 break;
             }
             at += 1;

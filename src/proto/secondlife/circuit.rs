@@ -1,6 +1,7 @@
 //! Counts what sequence numbers and acknowledgements show: resends, duplicates, loss, and how long acknowledgements took.
 //!
-//! Works on numbers alone: it knows neither bytes nor tables. Bounded: a direction remembers its last [`WINDOW`] datagrams.
+//! It works on numbers: it knows neither bytes nor tables. Its memory is bounded: a direction remembers its last
+//! [`WINDOW`] datagrams.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +9,16 @@ use crate::proto::LearnedValue;
 
 /// How many datagrams of a direction are remembered.
 pub const WINDOW: usize = 2048;
-/// Datagrams that there is room for at first.
+/// The initial capacity, in datagrams.
 const FIRST: usize = 32;
 
-/// A larger step of sequence numbers than this is a new beginning, not a loss.
+/// A larger step of sequence numbers than this is a restart, not a loss.
 const JUMP: u32 = 1 << 14;
 
 /// One datagram that was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentDatagram {
-    /// Its record number; 0 where nothing is remembered.
+    /// Its record number. 0 if the slot is empty.
     pub record: u64,
     /// Its time in nanoseconds.
     pub nanos: i64,
@@ -27,13 +28,13 @@ pub struct SentDatagram {
     pub number: u32,
     /// How often it was sent again.
     pub resends: u16,
-    /// Whether an acknowledgement was asked for.
+    /// Whether the sender asked for an acknowledgement.
     pub reliable: bool,
-    /// Whether one came.
+    /// Whether an acknowledgement came.
     pub acked: bool,
 }
 
-/// What was counted in one direction of a circuit.
+/// The counts of one direction of a circuit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Datagrams.
@@ -42,7 +43,7 @@ pub struct Counters {
     pub reliable: u64,
     /// Reliable datagrams that the other side acknowledged.
     pub acknowledged: u64,
-    /// Reliable datagrams that were forgotten, or still waiting at the end.
+    /// Reliable datagrams that were forgotten, or were still waiting at the end.
     pub unacknowledged: u64,
     /// Datagrams that the sender marked as sent again.
     pub resends: u64,
@@ -52,7 +53,7 @@ pub struct Counters {
     pub lost: u64,
     /// Datagrams that came after a later one.
     pub late: u64,
-    /// Acknowledgements of this direction's datagrams that fit nothing remembered.
+    /// Acknowledgements that match no remembered datagram of this direction.
     pub strange_acks: u64,
     /// Sum of the times from sending to acknowledgement, in nanoseconds.
     pub ack_nanos: u64,
@@ -78,16 +79,16 @@ impl Counters {
     }
 }
 
-/// What was counted of one message in one direction.
+/// The counts of one message in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Sent reliably, each counted once.
+    /// Reliable datagrams, each counted once.
     pub reliable: u64,
-    /// Reliable ones that were acknowledged.
+    /// Reliable datagrams that were acknowledged.
     pub acknowledged: u64,
-    /// Reliable ones that were forgotten, or still waiting at the end.
+    /// Reliable datagrams that were forgotten, or were still waiting at the end.
     pub unacknowledged: u64,
-    /// Sent again.
+    /// Datagrams that the sender marked as sent again.
     pub resends: u64,
     /// Datagrams that came twice without being marked as sent again.
     pub duplicates: u64,
@@ -112,14 +113,14 @@ impl Tally {
     }
 }
 
-/// How a sequence number fits those before it.
+/// A sequence number, compared with those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// The next one, or later with some missing.
+    /// The next one, or a later one with some missing in between.
     New,
     /// One that had been missing.
     Late,
-    /// Seen before: when first.
+    /// Seen before. Holds the first datagram with this number.
     Again(SentDatagram),
 }
 
@@ -128,9 +129,9 @@ pub enum Arrival {
 pub struct CircuitDirection {
     next: Option<u32>,
     window: Vec<SentDatagram>,
-    /// What was counted.
+    /// The counts.
     pub counters: Counters,
-    /// The same by message number, for messages that asked for acknowledgements or came more than once.
+    /// The counts by message number, for messages that asked for acknowledgements or came more than once.
     pub tallies: BTreeMap<u32, Tally>,
 }
 
@@ -153,7 +154,7 @@ impl CircuitDirection {
                 Arrival::Again(first)
             }
             None if resent => {
-                // The first sending was lost, or lies before the capture's begin.
+                // The first sending was lost, or came before the capture.
                 self.counters.resends += 1;
                 if late { Arrival::Late } else { Arrival::New }
             }
@@ -190,7 +191,7 @@ impl CircuitDirection {
         false
     }
 
-    /// Remembers a datagram under its record number. Where it is one sent again, the first sending stays.
+    /// Remembers a datagram under its record number. If it is sent again, the first sending stays.
     pub fn remember(&mut self, sent: SentDatagram) {
         self.make_room(sent.sequence);
         let slot = self.slot(sent.sequence);
@@ -212,7 +213,7 @@ impl CircuitDirection {
         *place = sent;
     }
 
-    /// Takes an acknowledgement from the other side. Returns the datagram that it acknowledges, if that is remembered.
+    /// Handles an acknowledgement from the other side. Returns the datagram that it acknowledges, if it is remembered.
     pub fn acknowledge(&mut self, sequence: u32, nanos: i64) -> Option<SentDatagram> {
         let slot = self.slot(sequence);
         let found = self.window.get_mut(slot).filter(|s| s.record != 0 && s.sequence == sequence);
@@ -232,7 +233,7 @@ impl CircuitDirection {
         Some(*sent)
     }
 
-    /// The reliable datagrams that are still waiting for an acknowledgement, oldest first; they are counted as unacknowledged.
+    /// The reliable datagrams that still wait for an acknowledgement, oldest first. Counts them as unacknowledged.
     pub fn waiting(&mut self) -> Vec<SentDatagram> {
         let mut all: Vec<SentDatagram> =
             self.window.iter().filter(|s| s.record != 0 && s.reliable && !s.acked).copied().collect();
@@ -250,7 +251,7 @@ impl CircuitDirection {
         self.window.capacity() * size_of::<SentDatagram>()
     }
 
-    /// Forgets the remembered datagrams: later acknowledgements of them count as strange.
+    /// Forgets the remembered datagrams. Later acknowledgements of them match nothing.
     pub fn forget(&mut self) {
         self.waiting();
         self.window = Vec::new();
@@ -264,7 +265,7 @@ impl CircuitDirection {
         sequence as usize % self.window.len().max(1)
     }
 
-    /// Makes the window large enough for another datagram beside those remembered: most circuits never need all of it.
+    /// Grows the window for another datagram. Most circuits never need all of it.
     fn make_room(&mut self, sequence: u32) {
         if self.window.is_empty() {
             self.window.resize(FIRST, SentDatagram::default());

@@ -1,6 +1,6 @@
-//! One datagram into a tree: header, message (expanded where it is zero-coded) and appended acknowledgements.
+//! Reads one datagram into a tree: header, message (expanded if it is zero-coded) and appended acknowledgements.
 //!
-//! Lays out the frame and lets the tables read the message; keeps nothing between datagrams.
+//! It adds the frame's nodes and lets the tables read the message. It keeps nothing between datagrams.
 
 use super::packet::{self, Expansion, Packet};
 use crate::table::{Cursor, Evaluator, Layout, LayoutId, MessageId, Run, ServiceId, Tables};
@@ -16,7 +16,7 @@ pub struct DatagramLayouts {
     end: LayoutId,
 }
 
-/// What has to be known of a datagram before it is read.
+/// What the caller must know of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct DatagramForm {
     /// Whether it begins with a SOCKS header.
@@ -25,12 +25,12 @@ pub struct DatagramForm {
     pub sender: usize,
 }
 
-/// Why a datagram is no message.
+/// Why a datagram is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMessage {
-    /// Less than a header and one byte.
+    /// It is shorter than a header and one byte.
     TooShort,
-    /// It ends inside the message number.
+    /// It ends within the message number.
     NoNumber,
     /// No message has this number.
     Unknown(u32),
@@ -47,7 +47,7 @@ pub struct Read {
     pub number: u32,
 }
 
-/// The message of a zero-coded datagram, expanded.
+/// The expanded message of a zero-coded datagram.
 struct Expanded<'a> {
     /// At its first byte.
     cursor: Cursor<'a>,
@@ -140,7 +140,7 @@ impl DatagramLayouts {
         }
     }
 
-    /// Adds all nodes; `inside` is the expanded message where the datagram is zero-coded.
+    /// Adds all nodes. `inside` is the expanded message if the datagram is zero-coded.
     fn fill(
         &self,
         run: &mut Run<'_>,

@@ -1,7 +1,8 @@
-//! What LayerData carries: patches of terrain, wind or clouds, as a stream of bits with the most significant of each byte first.
+//! Reads the content of LayerData: patches of terrain, wind or clouds, as a stream of bits with the most significant
+//! bit of each byte first.
 //!
-//! Knows one field and nothing of circuits. Numbers of more than 8 bits come byte by byte, the low one first. Sources: the terrain code of
-//! libopenmetaverse and of the viewer. Coefficients are shown as they were sent; turning them into heights is left to the reader.
+//! It knows one field and nothing of circuits. Numbers of more than 8 bits come byte by byte, the low byte first. Sources: the terrain
+//! code of libopenmetaverse and of the viewer. Coefficients are shown as they were sent, and are not converted into heights.
 
 use crate::table::{Call, Cursor, Run, Stop, Tables};
 use crate::tree::{Buffer, Kind, Node, Severity, Sym, TypeRef, mark};
@@ -9,7 +10,7 @@ use crate::tree::{Buffer, Kind, Node, Severity, Sym, TypeRef, mark};
 /// The byte that ends the patches, in place of the next one's first byte.
 const END: u64 = 97;
 
-/// Bits of the code for "all further coefficients of this patch are 0".
+/// Length in bits of the code for "all further coefficients of this patch are 0".
 const END_OF_PATCH: u32 = 2;
 
 /// Layers of regions larger than 256 metres, whose patches have places of 32 bits.
@@ -33,7 +34,7 @@ struct LayerParts {
     coefficients: Sym,
 }
 
-/// What a node is before its place is known.
+/// A node without its position.
 #[derive(Clone, Copy)]
 struct NodeHead {
     name: Sym,
@@ -51,11 +52,11 @@ struct BitReader<'r, 't, 'd> {
     buffer: Buffer,
     /// The stream's first bit in the buffer.
     origin: usize,
-    /// Bits that were read.
+    /// How many bits were read.
     pos: usize,
 }
 
-/// A layer's data: its header and its patches; plain bytes where they are not such a stream up to their end.
+/// A layer's data: its header and its patches. Plain bytes if they are not such a stream up to their end.
 pub fn layer(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let before = run.tree.checkpoint();
@@ -103,7 +104,7 @@ impl LayerParts {
     }
 }
 
-/// Header, patches, the end's mark and fewer than 8 bits of padding; `None` where the bytes are something else.
+/// Header, patches, end mark and fewer than 8 bits of padding. `None` if the bytes are something else.
 fn group(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Option<()> {
     let tables = run.tables;
     let header = tables.layouts().iter().find(|l| Some(l.name) == tables.sym("LayerGroup"))?;
@@ -148,7 +149,7 @@ impl BitReader<'_, '_, '_> {
         Some(value)
     }
 
-    /// One patch; whether there was one. `None` where the bits end within it.
+    /// Reads a patch. Returns whether there was one, `None` if the bits end within it.
     fn patch(&mut self, large: bool, most: usize) -> Option<bool> {
         let from = self.pos;
         if self.take(8)? == END {
@@ -182,8 +183,8 @@ impl BitReader<'_, '_, '_> {
         Some(true)
     }
 
-    /// A patch's coefficients: `0` is 0, `10` says that all others are 0, `110` and `111` stand before a positive and a negative number. Whether the
-    /// next bits are that end.
+    /// A patch's coefficients: `0` is 0, `10` says that all others are 0, `110` and `111` come before a positive and a negative number. Returns
+    /// whether the next bits are that end.
     fn coefficients(&mut self, width: u32, most: usize) -> Option<bool> {
         for _ in 0..most {
             let from = self.pos;
@@ -247,7 +248,7 @@ mod tests {
     use crate::table::Evaluator;
     use crate::tree::{Sym, Tree};
 
-    /// The kind of a layer's data that begin at some bit, and where they end.
+    /// The kind of a layer's data that begins at some bit, and its end.
     fn read(bytes: &[u8], bit: usize) -> (Kind, u32) {
         let tables = load_tables(protocol_named("secondlife").unwrap(), &[]).unwrap();
         let message = tables.message(tables.message_named("LayerData").unwrap()).unwrap();

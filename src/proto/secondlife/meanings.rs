@@ -1,4 +1,4 @@
-//! What numbers of Second Life mean, in words for trees.
+//! Explains numbers of Second Life in words, for trees.
 
 use std::io::Write;
 

@@ -1,13 +1,13 @@
-//! A datagram's frame: where header, message and appended acknowledgements lie, and zero coding.
+//! A datagram's frame: the positions of header, message and appended acknowledgements, and zero coding.
 //!
 //! Pure functions over bytes: this file knows no tables, no tree and no circuits. Sources: the page "Packet Layout" of the
 //! Second Life wiki, and what `docs/secondlife.md` adds.
 
 /// The datagram ends with acknowledgements.
 pub const ACK: u8 = 0x10;
-/// Sent before under the same number.
+/// Sent again: an earlier datagram had the same number.
 pub const RESENT: u8 = 0x20;
-/// To be acknowledged.
+/// Reliable: the sender asks for an acknowledgement.
 pub const RELIABLE: u8 = 0x40;
 /// Zero-coded from the message number on.
 pub const ZEROCODED: u8 = 0x80;
@@ -36,12 +36,12 @@ pub struct Packet {
     pub body: usize,
     /// End of the message.
     pub end: usize,
-    /// How many acknowledgements the last byte announces, where they cannot all be there.
+    /// How many acknowledgements the last byte announces, if they cannot all be there.
     pub bad_acks: Option<u8>,
 }
 
 impl Packet {
-    /// Finds the parts; `None` where the datagram is too short for a header and a message number (7 bytes).
+    /// Finds the parts. `None` if the datagram is too short for a header and a message number (7 bytes).
     pub fn parse(datagram: &[u8], socks: bool) -> Option<Packet> {
         let start = if socks { SOCKS } else { 0 };
         let (header, rest) = datagram.get(start..)?.split_first_chunk::<HEADER>()?;
@@ -58,7 +58,7 @@ impl Packet {
             bad_acks: None,
         };
         if flags & ACK != 0 {
-            // At least one byte of message has to be left.
+            // At least one byte must be left for the message.
             match rest.len().checked_sub(1 + 4 * usize::from(*last)) {
                 Some(left) if left > 0 => packet.end = body + left,
                 _ => packet.bad_acks = Some(*last),
@@ -84,8 +84,8 @@ impl Packet {
     }
 }
 
-/// Whether a datagram begins as one behind a SOCKS 5 proxy does: two zeros, no fragment, an IPv4 address. A datagram without
-/// flags and with a sequence number from 256 to 511 begins so too.
+/// Whether a datagram begins with a SOCKS 5 header: two zeros, no fragment, an IPv4 address. A datagram without flags and
+/// with a sequence number from 256 to 511 begins so too.
 pub fn begins_as_socks(datagram: &[u8]) -> bool {
     datagram.starts_with(&[0, 0, 0, 1])
 }
@@ -95,14 +95,14 @@ pub const fn low(number: u16) -> u32 {
     0xffff_0000 | number as u32
 }
 
-/// How expanding ended.
+/// The result of expanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expansion {
     /// All of it was expanded.
     Whole,
-    /// The last zero has no count; it is one zero.
+    /// The last zero has no count, so it counts as one zero.
     NoCount,
-    /// The content is longer than allowed; the rest is left out.
+    /// The content is longer than allowed, so the rest is left out.
     Limit,
 }
 
@@ -138,7 +138,7 @@ pub fn expand(coded: &[u8], limit: usize, out: &mut Vec<u8>) -> Expansion {
 }
 
 /// A message's number as all its bytes, most significant first, and how many bytes it has: one, `FF` and one, `FF FF` and two.
-/// `None` where the bytes end inside it.
+/// `None` if the bytes end within it.
 pub fn number(message: &[u8]) -> Option<(u32, usize)> {
     match *message {
         [a, ..] if a != 0xff => Some((u32::from(a), 1)),

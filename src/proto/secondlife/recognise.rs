@@ -1,8 +1,8 @@
 //! Recognises a circuit by the content of its datagrams, on any port.
 //!
-//! A datagram is evidence where its header is plain (no reserved bits, no extra header), its message is known and fills it
-//! exactly, and its sequence number and acknowledgements are those of a circuit. How much that proves depends on the message
-//! number: four bytes of it are proof enough, one byte is not.
+//! A datagram is evidence if its header is plain (no reserved bits, no extra header), its message is known and fills it
+//! exactly, and its sequence number and acknowledgements fit a circuit. How much that proves depends on the message number:
+//! four bytes of it are proof enough, one byte is not.
 
 use super::datagram::{DatagramForm, DatagramLayouts};
 use super::packet::{self, Packet};
@@ -10,18 +10,18 @@ use crate::proto::{LazyTables, Opening, Verdict};
 use crate::table::{Evaluator, Sender};
 use crate::tree::{Severity, Tree};
 
-/// Bits of evidence with which one datagram proves a circuit.
+/// Bits of evidence that one datagram needs to prove a circuit.
 const CERTAIN: u32 = 40;
-/// Bits with which the datagrams of both sides together prove a circuit: each has to have this many.
+/// Bits of evidence that a datagram of each side needs, to prove a circuit together.
 const BOTH: u32 = 33;
-/// Bits that are enough where one of the ends is a simulator already seen in the capture.
+/// Bits that are enough if one end is a simulator already seen in the capture.
 const MET: u32 = 25;
-/// Bits of a message with a number of four bytes that does not fill its datagram exactly.
+/// Bits for a message with a number of four bytes that does not fill its datagram exactly.
 const UNSOUND: u32 = 30;
-/// Bits that are enough at the end of the capture where only one side was captured.
+/// Bits that are enough at the end of the capture if only one side was captured.
 const AT_LAST: u32 = 39;
 
-/// What one datagram proves.
+/// The evidence in one datagram.
 #[derive(Clone, Copy, Debug, Default)]
 struct Evidence {
     bits: u32,
@@ -40,7 +40,8 @@ pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     if most >= CERTAIN || met || both || opening.last && most >= AT_LAST {
         let swapped = server.viewer || client.simulator;
         let straight = client.viewer || server.simulator;
-        // Where no message tells it, the end that was a simulator before is one, or else the end with the lower port.
+        // If no message tells which end is the simulator, it is the end that was one before, or else the end with the
+        // lower port.
         let lower = opening.ends.client.port() < opening.ends.server.port();
         let guess = opening.known.filter(|known| known.protocol == "secondlife").map_or(lower, |known| known.swapped);
         return Verdict::Yes { swapped: if swapped || straight { !straight } else { guess } };
@@ -48,7 +49,7 @@ pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     if opening.last { Verdict::No } else { Verdict::Maybe }
 }
 
-/// What a side's datagram proves: nothing yet where there is none, `None` where it cannot be one of a circuit.
+/// The evidence in a side's datagram. No evidence yet if there is none, `None` if it cannot belong to a circuit.
 fn judge(datagram: &[u8], tables: &LazyTables) -> Option<Evidence> {
     if datagram.is_empty() {
         return Some(Evidence::default());
@@ -63,7 +64,7 @@ fn judge(datagram: &[u8], tables: &LazyTables) -> Option<Evidence> {
     }
 }
 
-/// What a datagram proves; `None` where it cannot be one of a circuit.
+/// The evidence in a datagram. `None` if it cannot belong to a circuit.
 fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidence> {
     let packet = Packet::parse(datagram, socks)?;
     if packet.flags & 0x0f != 0 || packet.extra != 0 || packet.bad_acks.is_some() {
@@ -101,7 +102,7 @@ fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidenc
         0x1_0000..=0x00ff_ffff => 8,
         _ => 0,
     };
-    // A longer message that is filled to its last byte proves more.
+    // A longer message that ends exactly with the datagram proves more.
     let fit = match datagram.len() {
         0..=15 => 2,
         16..=31 => 6,

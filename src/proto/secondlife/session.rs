@@ -1,6 +1,6 @@
-//! A circuit: its datagrams become messages, its sequence numbers and acknowledgements tie them together.
+//! A circuit: turns datagrams into messages, and links them by sequence numbers and acknowledgements.
 //!
-//! Knows which messages open and close a circuit. `datagram` knows how a datagram is laid out; `circuit` counts.
+//! It knows which messages open and close a circuit. `datagram` knows the layout of a datagram, and `circuit` counts.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,8 @@ mod known {
 /// How many requests of both sides are remembered.
 const REQUESTS: usize = 256;
 
-/// A reliable message is acknowledged, or sent again, long before this, in nanoseconds.
+/// After this many nanoseconds an acknowledgement is overdue. A reliable message is acknowledged, or sent again, long
+/// before.
 const OVERDUE: i64 = 5_000_000_000;
 
 /// A circuit between a viewer (or another simulator) and a simulator.
@@ -91,7 +92,7 @@ impl CircuitSession {
         }
     }
 
-    /// What was counted of the datagrams a side sent.
+    /// The counts of the datagrams that a side sent.
     pub fn counters(&self, from: Side) -> Counters {
         match from {
             Side::Client => self.client.counters,
@@ -106,8 +107,8 @@ impl CircuitSession {
         }
     }
 
-    /// Whether the datagram begins with a SOCKS header. All datagrams of a flow do, or none does; the first one that can only be
-    /// read one way decides.
+    /// Whether the datagram begins with a SOCKS header. Either all datagrams of a flow do or none does. The first one that can
+    /// be read only one way decides.
     fn is_socks(&mut self, datagram: &[u8], frame: &DatagramLayouts, tables: &Tables) -> bool {
         if let Some(known) = self.socks {
             return known && packet::begins_as_socks(datagram);
@@ -132,7 +133,7 @@ impl CircuitSession {
             self.requests.receipt(link.record, context.tables);
         }
         if self.sent_by(from).counters.lost > lost {
-            // The datagrams that are missing before this one may have been replies.
+            // The missing datagrams before this one may have been replies.
             self.requests.lose_replies(from, at);
         }
         // A resent message is neither a new request nor a new reply.
@@ -184,12 +185,13 @@ impl CircuitSession {
         }
         let key = transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE);
         let reply = self.requests.answer(&Answer { from, answers, key, at, partial: is_partial(context.tree) })?;
-        // A first part shows that the request arrived; where the rest may come another way, nothing hangs.
+        // A first part shows that the request arrived. The rest may come another way, so the request counts as
+        // answered.
         self.requests.receipt(reply.record, context.tables);
         Some(reply)
     }
 
-    /// Counts a datagram whose message is not in the tables, and takes its acknowledgements.
+    /// Counts a datagram whose message is not in the tables, and handles its acknowledgements.
     fn unknown(&mut self, from: Side, bytes: &[u8], at: Moment, packet: Packet) {
         let resent = packet.has(packet::RESENT);
         self.sent_by(from).arrive(packet.sequence, resent);
@@ -200,13 +202,13 @@ impl CircuitSession {
         }
     }
 
-    /// Ties the datagram to those before it: links to its first sending and to what it acknowledges. A PacketAck is the reply
-    /// to the first datagram it acknowledges.
+    /// Links the datagram to its first sending and to the datagrams that it acknowledges. A PacketAck is the reply to the
+    /// first one.
     fn tie(&mut self, from: Side, bytes: &[u8], nanos: i64, read: &Read, tree: &mut Tree) -> Option<Reply> {
         let Packet { sequence, .. } = read.packet;
         let resent = read.packet.has(packet::RESENT);
         if let Arrival::Again(first) = self.sent_by(from).arrive(sequence, resent) {
-            // Some viewers number another message alike.
+            // Some viewers use the same number for another message.
             if resent || first.number == read.number {
                 tree.link(LinkKind::SentAgain, 0, first.record, nanos.saturating_sub(first.nanos));
             }
@@ -265,8 +267,8 @@ impl CircuitSession {
         }
     }
 
-    /// Takes out the messages whose acknowledgement was overdue, and says of each that it was never answered. What is a request is left out too: its
-    /// reply counts. So is everything where the other side was not heard at all.
+    /// Reports each message whose acknowledgement is overdue as never answered. Leaves out requests, for which the reply counts, and everything if
+    /// the other side was not captured at all.
     fn unacknowledged(&mut self, from: Side, waiting: &mut Vec<SentDatagram>, at: Moment, context: &mut Context<'_>) {
         let (heard, now) = (self.counters(from.other()).datagrams > 0, nanos(at));
         waiting.retain(|sent| {
@@ -286,7 +288,7 @@ impl CircuitSession {
         });
     }
 
-    /// What never came, once nothing more comes: acknowledgements, and the steps of a login.
+    /// Reports at the end what never came: acknowledgements, and the steps of a login.
     fn missing(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         let mut waiting = self.sent_by(from).waiting();
         self.unacknowledged(from, &mut waiting, at, context);
@@ -318,7 +320,7 @@ impl CircuitSession {
 }
 
 impl Session for CircuitSession {
-    /// Circuits are UDP. A TCP stream comes here only where the user asked for it by port.
+    /// Circuits are UDP. A TCP stream comes here only if the user assigned its port to this protocol.
     fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
         let text = "bytes of a TCP stream; circuits run over UDP";
         let event = Event::new(EventKind::Undecoded, "circuit", from, text);
@@ -399,7 +401,7 @@ fn event(kind: EventKind, from: Side, at: Moment, text: String, context: &mut Co
     context.emit.event(at, Event::new(kind, "circuit", from, text));
 }
 
-/// Reports a datagram that is no message.
+/// Reports a datagram that is not a message.
 fn undecoded(from: Side, at: Moment, bytes: &[u8], text: String, context: &mut Context<'_>) {
     let event = Event::new(EventKind::Undecoded, "circuit", from, text);
     context.emit.event(at, event.showing(0, bytes, context.options));
@@ -417,7 +419,7 @@ fn find(tree: &Tree, name: Option<Sym>) -> Option<&Node> {
     tree.nodes().iter().find(|n| Some(n.name) == name)
 }
 
-/// What a PacketAck acknowledges, as links; the first of them is what it replies to.
+/// The datagrams that a PacketAck acknowledges, as links. It is the reply to the first of them.
 fn packet_acks(tree: &mut Tree, packets: Option<Sym>, other: &mut CircuitDirection, nanos: i64) -> Option<Reply> {
     let list = tree.nodes().iter().position(|n| Some(n.name) == packets && n.kind == Kind::List)?;
     let end = tree.nodes().get(list)?.end;

@@ -1,8 +1,8 @@
 //! A grid's own message template (`message_template.msg`, version 2.0) as table text.
 //!
-//! Knows the template's syntax and the table language's; what comes out is compiled like any other table and replaces the
-//! embedded messages of the same number. What the embedded tables know of a field's structure is kept where the field is
-//! still read from the same bytes.
+//! It knows the template's syntax and the table language's. The result is compiled like any other table and replaces the
+//! embedded messages of the same number. A field keeps its structure from the embedded tables if it is still read from
+//! the same bytes.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use super::SecondLife;
 use crate::proto::Protocol;
 use crate::table::{TableError, TableSource};
 
-/// Whether a text is a message template: its first words that are no comment are `version 2.0`.
+/// Whether a text is a message template: its first words behind comments are `version 2.0`.
 pub fn is_template(text: &str) -> bool {
     let mut words = text.lines().flat_map(|line| line.split("//").next().unwrap_or("").split_whitespace());
     words.next() == Some("version") && words.next() == Some("2.0")
@@ -31,7 +31,7 @@ pub fn to_source(name: &str, text: &str) -> Result<TableSource, TableError> {
     Ok(TableSource { name: name.to_string(), text: reader.out.into() })
 }
 
-/// The template's words with their places; comments are left out.
+/// The template's words with their places, without comments.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut out = Vec::new();
     let mut start = 0;
@@ -136,7 +136,7 @@ impl<'a> TemplateReader<'a> {
             },
         };
         self.need("}")?;
-        // A session's ID lets anybody act as the agent.
+        // With a session's ID, anyone can act as the agent.
         let secret = if name == "SessionID" { " secret" } else { "" };
         let _ = match self.known.field(message, block, name, &wire) {
             Some(ty) => writeln!(self.out, "        {name}: {ty}"),
@@ -223,7 +223,8 @@ fn scalar(word: &str) -> Option<&'static str> {
     })
 }
 
-/// What the embedded tables say of fields: `Owner.Block.Field` by message or structure; the fields of a structure itself have no block.
+/// What the embedded tables say of fields, by `Owner.Block.Field`. The owner is a message or a structure. The fields of
+/// a structure itself have no block.
 #[derive(Default)]
 struct FieldTypes {
     fields: HashMap<String, String>,
@@ -231,12 +232,12 @@ struct FieldTypes {
     parents: HashMap<String, String>,
     /// Integer types of enums and flags.
     bases: HashMap<String, String>,
-    /// What follows the names of messages beside the structure they extend: what they answer, whether they refuse.
+    /// The words behind message names, except the structure that they extend: what they answer, whether they refuse.
     marks: HashMap<String, String>,
 }
 
 impl FieldTypes {
-    /// Reads the embedded tables line by line: they keep to one field a line, and to four blanks a level.
+    /// Reads the embedded tables line by line: they have one field a line, and indent by four blanks a level.
     fn embedded() -> FieldTypes {
         let mut known = FieldTypes::default();
         for source in SecondLife.sources() {
@@ -265,7 +266,7 @@ impl FieldTypes {
         known
     }
 
-    /// Keeps what comes behind a message's name: the structure that it extends, and its marks.
+    /// Keeps the words behind a message's name: the structure that it extends, and its marks.
     fn heading(&mut self, name: &str, rest: &[&str]) {
         let mut marks = String::new();
         let mut words = rest.iter();
@@ -280,7 +281,7 @@ impl FieldTypes {
         self.marks.insert(name.to_string(), marks);
     }
 
-    /// The known type of a field, where it is read from the same bytes as `wire`.
+    /// The known type of a field, if it is read from the same bytes as `wire`.
     fn field(&self, message: &str, block: &str, name: &str, wire: &str) -> Option<&str> {
         let ty = self.declared(message, block, name)?;
         let first = ty.split_whitespace().next().unwrap_or("");
@@ -292,7 +293,8 @@ impl FieldTypes {
         (base == wire || text).then_some(ty)
     }
 
-    /// The type of a field as it is written: in the message, in the structure it extends, or in the one that is the block's type.
+    /// The type of a field as the tables write it: in the message, in the structure that it extends, or in the block's
+    /// type.
     fn declared(&self, message: &str, block: &str, name: &str) -> Option<&str> {
         let parent = self.parents.get(message).map(String::as_str);
         let own = [Some(message), parent].into_iter().flatten();

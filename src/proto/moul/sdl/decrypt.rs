@@ -58,7 +58,8 @@ pub fn cipher(bytes: &[u8]) -> Option<Cipher> {
 /// Decrypts a file, header included, with the 4 words of `key` as an AcctLoginReply carries them. `None` if the file is not
 /// encrypted. The stated size limits the output. Memory is allocated only for bytes that are there.
 ///
-/// # Errors If the file is cut off.
+/// # Errors
+/// If the file is cut off.
 pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, DecryptError> {
     let Some(cipher) = cipher(bytes) else {
         return Ok(None);
