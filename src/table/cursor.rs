@@ -1,8 +1,8 @@
-//! The one cursor that does all reading of message bytes: it cannot run over its end, and it counts in bits.
+//! The cursor through which all message bytes are read. It cannot read beyond its end, and it counts in bits.
 
 use crate::tree::Buffer;
 
-/// Reading went past the end: where the end would have to be, in bits from the buffer's start.
+/// Reading went past the end. Holds the end that was needed, in bits from the buffer's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Short(pub usize);
 
@@ -19,13 +19,13 @@ impl<'a> Cursor<'a> {
     /// The largest buffer whose positions fit the tree's 32 bits.
     pub const MAX_BYTES: usize = (u32::MAX / 8) as usize;
 
-    /// At the start of a buffer, over all of it.
+    /// A cursor at the start of a buffer, over all of it.
     pub fn new(data: &'a [u8], buffer: Buffer) -> Self {
         let data = data.get(..Self::MAX_BYTES).unwrap_or(data);
         Cursor { data, pos: 0, limit: data.len() * 8, buffer }
     }
 
-    /// The same, beginning at a bit.
+    /// A cursor at a bit of a buffer, up to the buffer's end.
     pub fn at_bit(mut self, bit: usize) -> Self {
         self.pos = bit.min(self.limit);
         self
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
         self.left_bits() / 8
     }
 
-    /// Ends the region `bytes` from here; returns the old end for [`Cursor::restore`].
+    /// Ends the region `bytes` from here. Returns the old end for [`Cursor::restore`].
     pub fn narrow(&mut self, bytes: usize) -> Result<usize, Short> {
         let end = self.end_of(bytes)?;
         Ok(std::mem::replace(&mut self.limit, end))
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         if end > self.limit { Err(Short(end)) } else { Ok(end) }
     }
 
-    /// The same for what is known to be a few bytes: positions stay below 2³² (`MAX_BYTES`), so that nothing can overflow.
+    /// The same for a few bytes: positions stay below 2³² (`MAX_BYTES`), so nothing can overflow.
     #[inline]
     fn near_end_of(&self, bytes: usize) -> Result<usize, Short> {
         let end = self.pos + bytes * 8;
@@ -101,7 +101,8 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// The next `size` bytes (8 at most) as a number, least significant first, in the lowest bytes; what is above them is unspecified.
+    /// The next `size` bytes (8 at most) as a number, least significant first, in the lowest bytes. The bytes above
+    /// them are unspecified.
     #[inline(always)]
     pub(super) fn little(&mut self, size: u8) -> Result<u64, Short> {
         let end = self.near_end_of(usize::from(size))?;
@@ -113,8 +114,8 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Moves over the next `bytes` bytes, and gives all from the first of them on to the buffer's end; where the region ends within
-    /// them, or the cursor is within a byte, or less than eight bytes follow in the buffer, it stays and gives `None`.
+    /// Moves over the next `bytes` bytes, and returns the buffer from the first of them on. Stays and returns `None` if the region
+    /// ends within them, if the cursor is within a byte, or if less than eight bytes follow in the buffer.
     #[inline(always)]
     pub(super) fn run(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let end = self.pos + bytes * 8;
@@ -140,7 +141,7 @@ impl<'a> Cursor<'a> {
         std::array::from_fn(|_| copy.bits(8).unwrap_or(0) as u8)
     }
 
-    /// The next `n` bytes as they lie, without moving; only at a byte's start (else `None`).
+    /// The next `n` bytes, without moving. `None` within a byte.
     pub fn peek(&self, n: usize) -> Result<Option<&'a [u8]>, Short> {
         let end = self.end_of(n)?;
         if self.pos & 7 != 0 {
@@ -159,7 +160,7 @@ impl<'a> Cursor<'a> {
         self.data.get(at..at.saturating_add(n)).unwrap_or(&[])
     }
 
-    /// Moves `n` bytes on; returns the first byte's offset in the buffer.
+    /// Moves `n` bytes on. Returns the first byte's offset in the buffer.
     #[inline]
     pub fn skip(&mut self, n: usize) -> Result<usize, Short> {
         let end = self.end_of(n)?;
@@ -188,7 +189,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Moves to the next byte's start; returns how many bits were passed over.
+    /// Moves to the next byte's start. Returns how many bits it skipped.
     pub fn align(&mut self) -> usize {
         let to = self.pos.next_multiple_of(8).min(self.limit);
         let passed = to - self.pos;

@@ -1,4 +1,4 @@
-//! What can be asked of compiled tables: by place, by name, by number.
+//! Look-ups in compiled tables: by index, by name, by number.
 
 use super::program::*;
 use super::{Meaning, NativeType, TableSource, Tables, text};
@@ -20,7 +20,7 @@ impl Tables {
         self.program.protocol.as_ref()
     }
 
-    /// The texts the tables were made of.
+    /// The sources of the tables.
     pub fn sources(&self) -> &[TableSource] {
         &self.sources
     }
@@ -35,14 +35,14 @@ impl Tables {
         &self.program.examples
     }
 
-    /// The bytes of an example in hex, not yet checked, or as they are where it says `text`.
+    /// The bytes of an example in hex, not yet checked. With `text`, the bytes themselves.
     pub fn example_bytes(&self, example: &Example) -> String {
         let source = self.sources.get(example.file as usize);
         let (from, to) = example.bytes;
         source.map_or(String::new(), |source| text::example_bytes(source, from..to, example.text))
     }
 
-    /// The fields that an example must give, as JSON, not yet checked.
+    /// The expected fields of an example, as JSON, not yet checked.
     pub fn example_json(&self, example: &Example) -> &str {
         let source = self.sources.get(example.file as usize);
         source.and_then(|source| source.text.get(example.json.0..example.json.1)).unwrap_or("")
@@ -63,7 +63,7 @@ impl Tables {
         &self.program.enums
     }
 
-    /// The text of a name; dynamic ones are in the tree.
+    /// The text of a name. Dynamic names are in the tree instead.
     pub fn name(&self, sym: Sym) -> &str {
         self.program.names.get(sym.0 as usize).map_or("", |name| name)
     }
@@ -156,7 +156,7 @@ impl Tables {
     }
 
     /// The kinds of things that a value of a type identifies (`identity`, `id`, `refers`, `transaction`). Two captures of the same
-    /// events differ in such values, but a value means the same thing throughout one of them.
+    /// events differ in such values, but within one capture a value always means the same thing.
     pub fn identities(&self, ty: TypeRef) -> impl Iterator<Item = Sym> + '_ {
         let def = self.type_def(ty);
         let transaction = def.filter(|def| def.transaction).map(|_| self.program.builtins.transaction);
@@ -178,7 +178,7 @@ impl Tables {
         })
     }
 
-    /// Whether all fields of a name are texts whose bytes lie in the message as they are, or inverted.
+    /// Whether all fields of a name are texts whose bytes are in the message as they are, or inverted.
     pub fn only_texts(&self, name: Sym) -> bool {
         let Builtins { count, present, value, text, padding, end, .. } = self.program.builtins;
         let header = self.services().iter().flat_map(|service| &service.header).map(|(_, name, ty)| (*name, *ty));
@@ -192,7 +192,7 @@ impl Tables {
         !other && fields.peek().is_some() && fields.all(|(_, ty)| self.is_text(ty))
     }
 
-    /// Whether all values of a type are texts whose bytes lie in the message as they are, or inverted.
+    /// Whether all values of a type are texts whose bytes are in the message as they are, or inverted.
     pub fn is_text(&self, ty: TypeRef) -> bool {
         match self.type_def(ty).map(|def| &def.read) {
             Some(ReadAs::Text { .. }) => true,
@@ -201,7 +201,7 @@ impl Tables {
         }
     }
 
-    /// Messages whose number a later file gave to another one.
+    /// Messages whose number a later file gave to another message.
     pub fn replaced(&self) -> &[ReplacedMessage] {
         &self.program.replaced
     }
@@ -234,7 +234,7 @@ impl Tables {
         self.natives.get(id as usize)
     }
 
-    /// The number of a text that fields are compared with, or 0.
+    /// The number of a word that fields are compared with. 0 for any other text.
     pub(in crate::table) fn word_number(&self, text: &[u8]) -> u64 {
         self.program.words.get(text).copied().unwrap_or(0)
     }
@@ -247,7 +247,7 @@ impl Tables {
         self.program.dialects.get(id as usize).copied()
     }
 
-    /// Whether a text of the tables is that of a dialect: a note with it says that a region was read in this dialect.
+    /// Whether a text of the tables is the note of a dialect, which says that a region was read in this dialect.
     pub fn is_dialect(&self, text: Sym) -> bool {
         self.program.dialects.contains(&text)
     }
@@ -304,7 +304,7 @@ impl Tables {
         }
     }
 
-    /// The type of the value at a key, where the tables name the key.
+    /// The type of the value at a key, if the tables name the key.
     pub fn key(&self, keys: LayoutId, key: &str) -> Option<TypeRef> {
         let layout = self.layout(keys)?;
         let count = u32::from(layout.positions?.count);

@@ -32,7 +32,7 @@ use crate::tree::TypeRef;
 /// The words `shown` knows: how trees may explain a number.
 pub const SHOWN: [&str; 6] = ["unix_time", "hex", "milliseconds", "seconds", "microseconds", "bits"];
 
-/// A further word for `shown`, which one protocol brings, and what trees append to a number that is shown so.
+/// A word for `shown` that one protocol adds, and the text that trees append to such a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
     /// The word.
@@ -77,8 +77,8 @@ impl Tables {
         Ok(Tables::of(protocol, sources, compiled.program, &natives, meanings))
     }
 
-    /// The tables of these sources without compiling them: `packed` is the program that was made of them when this crate was built.
-    /// `None` where the program has types with code that `natives` lacks.
+    /// The tables of these sources without compiling them: `packed` is the program compiled from them when this crate was built.
+    /// `None` if the program has types with code that `natives` lacks.
     pub(crate) fn of_packed(
         protocol: &str,
         sources: Vec<TableSource>,
@@ -94,7 +94,8 @@ impl Tables {
         Some(Tables::of(protocol, sources, program, &natives, meanings))
     }
 
-    /// The packed form of these sources, compiled with what the protocol's code brings. Types with code have the numbers that `build.rs` gives them.
+    /// The packed form of these sources, compiled with the protocol's types with code, numbered as `build.rs` numbers
+    /// them.
     #[cfg(test)]
     pub(crate) fn pack(
         protocol: &str,

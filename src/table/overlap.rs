@@ -1,16 +1,18 @@
-//! Rules that say of a connection what another rule says already: whatever satisfies the one satisfies the other, so one of both decides nothing.
+//! Finds redundant recognition rules: if every connection that satisfies one rule satisfies another too, one of the two
+//! decides nothing.
 //!
-//! It compares conditions, and looks at no bytes. It knows no protocol.
+//! It compares conditions, not bytes. It knows no protocol.
 
 use super::program::{ProtocolDef, Rule};
 use super::text::{Condition, RuleSide};
 
-/// Pairs of values, ports and conditions that one comparison of rules looks at, at most: a file may have a thousand rules with a thousand values each.
+/// The most pairs of values, ports and conditions that one comparison of rules looks at: a file may have a thousand
+/// rules with a thousand values each.
 const MOST_PAIRS: usize = 20_000_000;
 
-/// Compares rules, as long as they are not too many.
+/// Compares rules, up to a bound.
 pub(super) struct RuleComparison {
-    /// How many pairs may still be looked at.
+    /// How many pairs may still be compared.
     left: usize,
 }
 
@@ -20,8 +22,8 @@ impl RuleComparison {
         RuleComparison { left: MOST_PAIRS }
     }
 
-    /// Whether every connection that satisfies `rule`, of the protocol `of`, satisfies `wider` of the protocol `other` too. What it cannot tell is
-    /// `false`, also because too much was compared before.
+    /// Whether every connection that satisfies `rule`, of the protocol `of`, also satisfies `wider`, of the protocol `other`. `false` if it cannot
+    /// tell, or if the bound is reached.
     pub(super) fn implies(&mut self, rule: &Rule, of: &ProtocolDef, wider: &Rule, other: &ProtocolDef) -> bool {
         let pairs = size(rule, of).saturating_mul(size(wider, other));
         self.left = self.left.saturating_sub(pairs);
@@ -29,7 +31,7 @@ impl RuleComparison {
     }
 }
 
-/// How much there is to compare in a rule.
+/// How many pairs there are to compare in a rule.
 fn size(rule: &Rule, of: &ProtocolDef) -> usize {
     let sizes = rule.conditions.iter().map(|condition| match condition {
         Condition::At { values, mask, .. } => values.iter().map(Vec::len).sum::<usize>() + mask.len(),

@@ -1,4 +1,5 @@
-//! What is not wrong in a table file, but probably not meant: a message that nothing tests, or one that takes another's number.
+//! Remarks about table files that are valid but probably not as intended: a message without an example, or one that
+//! takes another's number.
 
 use std::collections::HashSet;
 
@@ -9,8 +10,8 @@ use super::text::{Condition, HeaderRole, RuleSide};
 use super::{TableSource, Tables};
 use crate::tree::TypeRef;
 
-/// Remarks that are given at most, and rules that are compared with each other: finding the line of each, and comparing each with all, takes long where a
-/// file has tens of thousands.
+/// The most remarks given, and the most rules compared with each other. Finding the line of each, and comparing each with all, would take long in a file
+/// with tens of thousands.
 const MOST: usize = 1000;
 
 impl Tables {
@@ -82,7 +83,7 @@ impl Tables {
         found
     }
 
-    /// Rules of the protocol that decide nothing, since an earlier one holds wherever they do.
+    /// Rules of the protocol that decide nothing, because an earlier one holds wherever they do.
     fn idle_rules(&self, from: usize) -> Vec<(u32, usize, String)> {
         let Some((file, protocol)) = self.declared_in(from) else { return Vec::new() };
         let mut found = Vec::new();
@@ -115,7 +116,8 @@ impl Tables {
         Some((declarations.next_back()?.file, self.declared()?))
     }
 
-    /// Remarks about rules of this protocol which connections satisfy that an earlier protocol takes, since it is asked first.
+    /// Remarks about rules of this protocol that never decide, because an earlier protocol takes the same connections
+    /// first.
     pub fn taken_before(&self, earlier: &Tables) -> Vec<TableError> {
         let (Some((file, own)), Some(other)) = (self.declared_in(0), earlier.declared()) else { return Vec::new() };
         if !(own.tcp && other.tcp || own.udp && other.udp) {
@@ -161,7 +163,8 @@ impl Tables {
         }
     }
 
-    /// How many bits the field has that selects the messages of a service; `Some(None)` where nothing does, `None` where it is more than a field.
+    /// How many bits the field has that selects the messages of a service. `Some(None)` if nothing selects, `None` if
+    /// an expression does.
     fn selected_bits(&self, service: &Service) -> Option<Option<u32>> {
         let Some(layout) = service.framing.begins.and_then(|id| self.layout(id)) else { return Some(None) };
         let steps = self.steps().get(layout.start as usize..).unwrap_or(&[]);
@@ -177,7 +180,7 @@ impl Tables {
         }
     }
 
-    /// How many bits a field has, in the branch where it has most; `None` where a type does not say.
+    /// How many bits a field has, in the branch where it has most. `None` if its type does not tell.
     fn widest(&self, steps: &[LayoutStep], wanted: u16) -> Option<Option<u32>> {
         let own = steps.iter().take_while(|step| !matches!(step, LayoutStep::End));
         let fields = own.filter_map(|step| match step {
@@ -202,7 +205,7 @@ impl Tables {
     }
 }
 
-/// The rule of a protocol without any: the server is at one of its ports. There is none where no port is listed.
+/// The implied rule of a protocol without rules: the server has one of its ports. `None` if it lists no port.
 fn by_ports(of: &ProtocolDef) -> Vec<Rule> {
     let port = Rule { side: RuleSide::Either, conditions: vec![Condition::Port(Vec::new())], at: 0 };
     if of.ports.is_empty() { Vec::new() } else { vec![port] }

@@ -1,4 +1,4 @@
-//! Bodies of structures into steps, and the names their expressions may use.
+//! Compiles bodies of structures into steps, and the names that their expressions may use.
 
 use std::rc::Rc;
 
@@ -94,7 +94,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// The structures whose fields come before those of a structure: what it extends, and before that what all messages of its service begin with.
+    /// The structures whose fields come before those of a structure: those that it extends and, before them, the
+    /// beginning of all messages of its service.
     fn ancestors(&mut self, body: &StructAst) -> Result<Vec<(Rc<ItemAst>, usize)>, TableError> {
         let mut found = self.extended(body)?;
         if let Some(first) = &body.begins
@@ -135,7 +136,7 @@ impl Compiler<'_> {
         Ok(found)
     }
 
-    /// Compiles a structure without a name: the names it uses of the outer one are its parameters.
+    /// Compiles a structure without a name. The names that it uses from the outer one become its parameters.
     pub(super) fn fill_inline(
         &mut self,
         id: LayoutId,
@@ -158,7 +159,7 @@ impl Compiler<'_> {
         self.store(id, ops, &scope, params.len())
     }
 
-    /// Jumps were compiled relative to the structure's first step; here they get their final places.
+    /// Jumps were compiled relative to the structure's first step. Here they get their final targets.
     pub(super) fn store(
         &mut self,
         id: LayoutId,
@@ -277,7 +278,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The step behind a field that compares it with a checksum.
+    /// Adds the step that compares the field before it with a checksum.
     fn checksum(
         &mut self,
         field: &FieldAst,

@@ -1,4 +1,4 @@
-//! Expressions into their compiled form: names become slots or numbers.
+//! Compiles expressions: names become slots or numbers.
 
 use super::super::error::TableError;
 use super::super::program::*;
@@ -7,7 +7,7 @@ use super::Compiler;
 use super::scope::FieldScope;
 
 impl Compiler<'_> {
-    /// An expression; names that are no field are values of `symbols`, or of the one enum that has them.
+    /// Compiles an expression. A name that is not a field is a value of `symbols`, or of the only enum that has it.
     pub(super) fn expr(
         &mut self,
         e: &ExprAst,
@@ -78,7 +78,7 @@ impl Compiler<'_> {
         id
     }
 
-    /// What values are compared with: a text, or any other expression.
+    /// Compiles the right side of a comparison: a text, or any other expression.
     pub(super) fn subject(&mut self, e: &ExprAst, scope: &FieldScope) -> Result<ExprId, TableError> {
         match &e.kind {
             ExprKind::Name(name) => match scope.vars.get(name) {
@@ -89,7 +89,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// A text that a field is compared with, as the number of the word.
+    /// The number of the word that a field is compared with.
     pub(super) fn compared_text(&mut self, e: &ExprAst) -> Result<ExprId, TableError> {
         let ExprKind::Text(text) = &e.kind else {
             return self.error(e.at, "expected a text in quotation marks, as the field is a text");
@@ -99,7 +99,7 @@ impl Compiler<'_> {
         Ok(self.push_expr(Ex::Const(number.into())))
     }
 
-    /// A condition, in a short form where there is one.
+    /// Compiles a condition, in a short form if there is one.
     pub(super) fn test(&mut self, e: &ExprAst, scope: &FieldScope) -> Result<Test, TableError> {
         let id = self.expr(e, scope, None)?;
         let get = |id: &ExprId| self.out.exprs.get(id.0 as usize);
@@ -128,7 +128,7 @@ impl Compiler<'_> {
         Ok(Test::General(id))
     }
 
-    /// The enum whose names may stand beside an expression.
+    /// The enum whose names may be compared with an expression.
     pub(super) fn symbols_of(&self, e: &ExprAst, scope: &FieldScope) -> Option<EnumId> {
         match &e.kind {
             ExprKind::Name(name) => scope.vars.get(name).and_then(|v| v.value.symbols),
@@ -148,7 +148,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The value of an enum that has a name.
+    /// The value that an enum gives to a name.
     pub(super) fn value_of(&self, of: EnumId, name: &str) -> Option<u64> {
         let owners = self.value_owners.get(name)?;
         owners.binary_search_by_key(&of.0, |owner| owner.0.0).ok().and_then(|i| owners.get(i)).map(|owner| owner.1)

@@ -1,4 +1,4 @@
-//! What tables say beyond layouts: field facts, info lines, and which messages may refuse.
+//! Compiles what tables say beyond layouts: field facts, info lines, and which messages may refuse.
 
 use super::super::error::TableError;
 use super::super::program::*;
@@ -8,13 +8,13 @@ use super::scope::FieldScope;
 use crate::hashing::SeededSet;
 use crate::tree::{Sym, TypeRef};
 
-/// Groups within groups of an info line.
+/// The deepest nesting of groups in an info line.
 const MAX_GROUPS: usize = 4;
-/// Structures within structures that are searched for fields that refuse.
+/// How deep nested structures are searched for fields that refuse.
 const MAX_DEPTH: usize = 16;
 
 impl Compiler<'_> {
-    /// The facts of a field whose type's values `symbols` name; `None` where the table states none.
+    /// The facts of a field. `symbols` is the enum that names its values. `None` if the table states no fact.
     pub(super) fn field_facts(
         &mut self,
         mods: &FactMods,
@@ -58,7 +58,7 @@ impl Compiler<'_> {
         Ok(constants)
     }
 
-    /// The meaning of a modifier's word.
+    /// The fact that a modifier's word means.
     fn word<T: Copy>(
         &self,
         word: Option<&NameAst>,
@@ -174,7 +174,7 @@ fn field_name(step: &LayoutStep) -> Option<Sym> {
     }
 }
 
-/// The first field of an info line that is none of `own`.
+/// The first field of an info line that is not one of `own`.
 fn first_unknown(parts: &[InfoPart], own: &SeededSet<Sym>) -> Option<Sym> {
     parts.iter().find_map(|part| match part {
         InfoPart::Text(_) => None,
@@ -186,7 +186,7 @@ fn first_unknown(parts: &[InfoPart], own: &SeededSet<Sym>) -> Option<Sym> {
     })
 }
 
-/// Takes the text of an info line apart. `{{`, `[[` and the like stand for the sign itself.
+/// Parses the text of an info line. `{{`, `[[` and the like mean the character itself.
 struct InfoReader<'a> {
     text: &'a str,
     at: usize,
@@ -195,7 +195,7 @@ struct InfoReader<'a> {
 enum InfoPiece<'a> {
     Text(&'a str),
     Path(&'a str),
-    /// The path, and the texts for a field with a value and without one.
+    /// Parses a path, and the texts for a field with a value and without one.
     Choice(&'a str, &'a str),
     Open,
     Close,
@@ -250,7 +250,7 @@ pub(super) fn find(p: &mut Program) {
 }
 
 /// The layouts that have a field that may refuse, at any depth up to [`MAX_DEPTH`]. Families and types with code are not
-/// searched: a message refuses by a field of its own. Each round finds those one structure further out.
+/// searched: a message refuses by a field of its own. Each round finds layouts one level further out.
 fn refusing_layouts(p: &Program) -> SeededSet<LayoutId> {
     let mut found = SeededSet::default();
     for _ in 0..MAX_DEPTH {

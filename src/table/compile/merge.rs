@@ -1,4 +1,4 @@
-//! The modifiers of a type's declaration and of the field that uses it, joined: what the field says comes first.
+//! Merges the modifiers of a type's declaration and of the field that uses it. Those of the field win.
 
 use super::super::text::{FactMods, Mods};
 

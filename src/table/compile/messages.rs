@@ -1,4 +1,4 @@
-//! Messages, and which of them answer each other.
+//! Compiles messages, and which of them answer each other.
 
 use std::rc::Rc;
 
@@ -30,7 +30,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Puts what a service says of all its messages into the body of each.
+    /// Puts the entries that a service declares for all its messages into the body of each.
     fn marks_of_services(&mut self) {
         for item in self.files.iter_mut().flat_map(|file| &mut file.items) {
             let ItemKind::Message(MessageAst { service, body: Some(body), .. }) = &mut Rc::make_mut(item).kind else {
@@ -102,7 +102,7 @@ impl Compiler<'_> {
         Ok(id)
     }
 
-    /// Puts a message in its service's list, in the place of an earlier one with its number.
+    /// Puts a message into its service's list. It replaces an earlier one with its number.
     fn place_message(&mut self, service: ServiceId, sender: usize, number: u64, id: MessageId, at: usize) {
         let lists = self.out.services.get_mut(service.0 as usize).map(|s| &mut s.messages);
         let Some(list) = lists.and_then(|lists| lists.get_mut(sender)) else { return };
@@ -112,7 +112,7 @@ impl Compiler<'_> {
         self.out.replaced.push(ReplacedMessage { old, new: id, file: self.file as u32, at });
     }
 
-    /// Puts a message that a text selects, or no number, in its place.
+    /// Puts a message without a number, or one that a text selects, in its place.
     fn place_word(&mut self, service: ServiceId, sender: usize, number: &NumberAst, id: MessageId, at: usize) {
         let Some(service) = self.out.services.get_mut(service.0 as usize) else { return };
         match (number, service.framing.word) {

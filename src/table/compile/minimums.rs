@@ -1,10 +1,11 @@
-//! How many bits types and layouts have at least: a count that asks for more than the message can hold is known at once.
+//! Computes the minimum size of types and layouts in bits, so that a count which asks for more than the message can
+//! hold is found at once.
 
 use super::super::program::*;
 use crate::tree::{TextKind, TypeRef};
 
-/// How many bits each type and layout has at least. Types refer to each other, perhaps in circles, so this goes
-/// round until nothing grows any more, a bounded number of times.
+/// Computes the minimum bits of each type and layout. Types may refer to each other in circles, so it repeats until
+/// nothing grows, a bounded number of times.
 pub(super) fn fill(p: &mut Program) {
     for _ in 0..8 {
         let mut grown = false;
@@ -43,7 +44,7 @@ fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
             | LayoutStep::Remember { .. }
             | LayoutStep::Set { .. }
             | LayoutStep::Checksum { .. } => {}
-            // What comes behind a choice is counted too late to matter.
+            // The steps behind a choice are left out: they would rarely change the result.
             _ => return bits,
         }
     }

@@ -1,6 +1,7 @@
-//! Declarations into the flat form the evaluator runs: names resolved, every mistake found and placed.
+//! Compiles declarations into the flat form that the evaluator runs: resolves names, and reports every mistake with its
+//! place.
 //!
-//! Knows the language, not what any protocol means by it.
+//! It knows the language, but no protocol.
 
 mod body;
 mod expr;
@@ -28,13 +29,13 @@ use crate::hashing::SeededMap;
 use crate::tree::{Sym, TypeRef};
 use scope::FieldScope;
 
-/// Where something was declared: file and item.
+/// The place of a declaration: file and item.
 type ItemId = (usize, usize);
 
 #[derive(Default)]
 pub(super) struct Compiler<'s> {
     pub(super) sources: &'s [TableSource],
-    /// What the protocol's code brings; `None` where that is not known.
+    /// What the protocol's code adds. `None` if that is not known.
     pub(super) code: Option<CodeNames<'s>>,
     pub(super) files: Vec<ParsedFile>,
     pub(super) out: Program,
@@ -59,21 +60,21 @@ pub(super) struct Compiler<'s> {
     value_owners: SeededMap<String, Vec<(EnumId, u64)>>,
     /// The index of each message in its service's list, by service, sender (0 client, 1 server) and number.
     message_places: SeededMap<(u32, usize, u64), usize>,
-    /// The messages by name, and the files and marks to be checked once all are known.
+    /// The messages by name, and the files and marks to check once all are known.
     message_ids: SeededMap<String, MessageId>,
-    /// The types about which tables say nothing but marks, by their marks and their text.
+    /// The types without modifiers other than marks, by their marks and their text.
     pub(super) plain_types: SeededMap<u8, SeededMap<String, TypeRef>>,
-    /// The aliases that are being resolved, each within the one before.
+    /// The aliases that are being resolved, each inside the one before.
     open_aliases: Vec<String>,
     /// Whether the positions of a self-describing array are being compiled.
     pub(super) positional: bool,
-    /// Names of fields within fields that info lines use, with file and place: checked once all layouts are known.
+    /// Names of nested fields that info lines use, with file and place. They are checked once all layouts are known.
     info_names: Vec<(usize, usize, Sym)>,
     /// The file that is being compiled, for errors.
     pub(super) file: usize,
 }
 
-/// What a protocol's code brings for its tables.
+/// What a protocol's code adds to its tables.
 #[derive(Clone, Copy)]
 pub(super) struct CodeNames<'s> {
     /// The types with code, by their number.
@@ -88,7 +89,7 @@ pub(super) struct Compiled {
     pub(super) natives: Vec<String>,
 }
 
-/// Compiles all files of one protocol; a message or structure declared again replaces the earlier one. Where `code` is `None`, a type that no table
+/// Compiles all files of one protocol. A message or structure declared again replaces the earlier one. If `code` is `None`, a type that no table
 /// declares is taken for one with code, and any word may follow `shown`.
 pub(super) fn compile(
     protocol: &str,
@@ -167,7 +168,7 @@ impl Compiler<'_> {
         Some((self.item(place)?, place.0))
     }
 
-    /// Every name is taken once in a file; a later file may replace what an earlier one declared.
+    /// A name may be declared once in a file. A later file may replace an earlier one's declarations.
     fn declare(&mut self) -> Result<(), TableError> {
         let mut seen: SeededMap<(String, bool), usize> = SeededMap::default();
         for place in self.places() {
@@ -205,7 +206,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// A later file declares a name again. The protocol's code may look the name and its fields up, so it stays what it was.
+    /// A later file declares a name again. The protocol's code may look up the name and its fields, so these must stay.
     fn replace(&mut self, before: &ItemAst, item: &ItemAst) -> Result<(), TableError> {
         let parameters = |item: &ItemAst| match &item.kind {
             ItemKind::Struct(body) => body.params.len(),
@@ -261,7 +262,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Types that can be asked for by name: all that need no parameters.
+    /// The types that can be looked up by name: all without parameters.
     fn named_types(&mut self) -> Result<SeededMap<TableText, TypeRef>, TableError> {
         let mut out = SeededMap::default();
         for (item, file) in self.items_by_place() {
@@ -307,7 +308,7 @@ impl Compiler<'_> {
                 let (name, text) = (v.name.clone().into(), v.text.clone().into());
                 list.push(EnumValue { value: v.value & mask, name, text });
             }
-            // Where two names share a number the first one declared is shown.
+            // If two names share a number, the one declared first is shown.
             list.sort_by_key(|v| v.value);
             list.dedup_by_key(|v| v.value);
             let numbers = Numbers::of(list.iter().map(|v| v.value));
@@ -317,7 +318,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// What has a name, with the number of its file, in the order of the files.
+    /// All declarations, with the number of their file, in the order of the files.
     fn items_by_place(&self) -> Vec<(Rc<ItemAst>, usize)> {
         let mut places: Vec<ItemId> = self.by_name.values().copied().collect();
         places.sort_unstable();
@@ -403,7 +404,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Sorts what is looked up by number, and computes how long everything is at least.
+    /// Sorts the lists that are searched by number, and computes minimum sizes.
     fn finish(&mut self) {
         for family in &mut self.out.families {
             family.members.sort_by_key(|m| m.0);

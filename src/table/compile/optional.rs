@@ -5,7 +5,8 @@ use super::Compiler;
 use crate::tree::{Severity, Sym, TypeRef};
 
 impl Compiler<'_> {
-    /// A field that may be missing at the region's end: a counted list is empty then, anything else is absent, with a note.
+    /// Compiles a field that may be missing at the region's end: a counted list is then empty, anything else is absent,
+    /// with a note.
     pub(super) fn optional(
         &mut self,
         text: &str,

@@ -1,6 +1,6 @@
-//! Positions of self-describing arrays into their compiled form: which layouts name positions, and what may stand in them.
+//! Compiles the positions of self-describing arrays: which layouts name positions, and what they may contain.
 //!
-//! Knows the language, not how any protocol writes such values.
+//! It knows the language, not how a protocol writes such values.
 
 use super::super::error::TableError;
 use super::super::program::*;
@@ -57,7 +57,7 @@ impl Compiler<'_> {
         types
     }
 
-    /// `mapping`, with what is known of its keys and values.
+    /// Compiles `mapping`, with the types of its keys and values.
     pub(super) fn mapping(
         &mut self,
         at: usize,
@@ -98,7 +98,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// In positions stand self-describing values, elsewhere there are none.
+    /// Positions contain only self-describing values, and other structures contain none.
     pub(super) fn check_sort(&self, written: &TypeAst, ty: TypeRef) -> Result<(), TableError> {
         match (self.positional, self.describes_itself(ty)) {
             (true, false) => self.error(
@@ -126,7 +126,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Counts a layout's positions, and those that have to be there.
+    /// Counts a layout's positions, and those that are required.
     pub(super) fn fill_positions<'e>(
         &mut self,
         id: LayoutId,

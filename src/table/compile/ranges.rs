@@ -1,11 +1,11 @@
-//! Names that tables give to what is not theirs: ranges of message numbers (`low 51` where 0xffff0033 is sent), and types with code.
+//! Compiles names for ranges of message numbers (`low 51` for 0xffff0033) and for types with code.
 
 use super::super::error::TableError;
 use super::super::text::{ItemAst, NumberAst};
 use super::Compiler;
 
 impl Compiler<'_> {
-    /// A `code` declaration explains a type that the protocol's code reads: there has to be one of this name.
+    /// Checks a `code` declaration, which explains a type with code: there must be one of this name.
     pub(super) fn is_code(&self, item: &ItemAst) -> Result<(), TableError> {
         if self.code.is_none() || self.native_ids.contains_key(&item.name) {
             return Ok(());
@@ -14,7 +14,7 @@ impl Compiler<'_> {
         self.error(item.at, format!("the protocol's code reads no type `{}`{near}", item.name))
     }
 
-    /// The number of a message as it is sent; `None` where the protocol has names instead.
+    /// The number of a message as it is sent. `None` if the protocol uses names instead.
     pub(super) fn number(&self, number: &NumberAst) -> Result<Option<u64>, TableError> {
         let (range, at, number) = match number {
             NumberAst::Int(number) => return Ok(Some(*number)),

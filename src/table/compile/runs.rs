@@ -1,14 +1,14 @@
-//! Finds the runs of fields whose places are known before anything is read.
+//! Finds runs of fields: those whose offsets are known before anything is read.
 
 use super::super::program::*;
 use crate::hashing::SeededSet;
 use crate::tree::{Buffer, Kind, Node, Sym, TypeRef, mark};
 
-/// A run of fewer nodes saves nothing.
+/// The fewest nodes of a run: a shorter one saves nothing.
 const LEAST: usize = 2;
-/// Longer runs are cut: a short message would fail to read a long run, and then read its fields one by one.
+/// The most nodes of a run: a short message would fail to read a long run, and then read its fields one by one.
 const MOST: usize = 64;
-/// A structure of more nodes is no part of a run: to find that out takes as long for each field that has its type.
+/// A structure of more nodes is not part of a run, because each field of its type would have to count them again.
 const LARGEST: usize = 256;
 /// Structures within structures of one run.
 const DEPTH: usize = 8;
@@ -75,7 +75,7 @@ impl Building {
     fn field(&mut self, p: &Program, op: &LayoutStep, outermost: bool, depth: usize) -> bool {
         let LayoutStep::Field { name, ty, slot, marks, op, .. } = op else { return false };
         match op.how {
-            // Such a span is no part of what a tree lists, which only the steps themselves see.
+            // A tree does not list such a span. Only the steps themselves see it.
             TypeOpKind::Little if op.telling && (*marks | op.marks) & mark::SPAN != 0 => false,
             TypeOpKind::Little => {
                 let value = self.number(*name, *ty, *marks, op);

@@ -11,10 +11,10 @@ pub(super) struct Var {
     pub(super) value: ValueSort,
 }
 
-/// What kind of value a name has.
+/// The kind of a name's value.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ValueSort {
-    /// The enum whose names may stand beside it.
+    /// The enum whose names it may be compared with.
     pub(super) symbols: Option<EnumId>,
     /// A number in two's complement.
     pub(super) signed: bool,
@@ -26,12 +26,12 @@ pub(super) struct ValueSort {
 #[derive(Debug, Default)]
 pub(super) struct FieldScope {
     pub(super) vars: SeededMap<String, Var>,
-    /// Names that some expression uses: only these keep their values.
+    /// Names that an expression uses: only these keep their values.
     pub(super) wanted: SeededSet<String>,
     pub(super) slots: u16,
-    /// More values were to be kept than there are slots.
+    /// Whether there are more values to keep than slots.
     pub(super) is_full: bool,
-    /// The region may end before any field of this structure.
+    /// Whether the region may end before any field of this structure.
     pub(super) optional: bool,
 }
 
@@ -42,7 +42,8 @@ impl FieldScope {
         }
         let slot = match self.vars.get(name) {
             Some(var) if var.value.text == value.text => var.slot,
-            // A number in one branch and a text in another are kept apart: the name means the one that was declared last.
+            // If one branch declares a number and another a text, both are kept apart, and the name means the one
+            // declared last.
             _ if self.slots == NO_SLOT => {
                 self.is_full = true;
                 return NO_SLOT;
@@ -61,7 +62,7 @@ impl FieldScope {
         matches!(&e.kind, ExprKind::Name(name) if self.vars.get(name).is_some_and(|var| var.value.text))
     }
 
-    /// Which names of this scope the entries of an inner structure use without declaring them.
+    /// The names of this scope that the entries of an inner structure use without declaring them.
     pub(super) fn free_names(&self, entries: &[Entry]) -> Vec<String> {
         let mut used = SeededSet::default();
         refs_of_entries(entries, &mut used);

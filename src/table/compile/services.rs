@@ -1,4 +1,4 @@
-//! Services: their headers, what their messages begin with, and how they follow each other.
+//! Compiles services: their headers, the beginning of their messages, and their framing.
 
 use super::super::error::TableError;
 use super::super::program::*;
@@ -106,7 +106,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The layout that reads what messages begin with, and then says which message it is and how long.
+    /// The layout that reads the beginning of a message, and then tells which message it is and how long.
     fn chooser(
         &mut self,
         service: &str,
@@ -134,7 +134,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether there is a text of this name among some fields, those within choices included.
+/// Whether some fields include a text of this name, choices included.
 fn text_field(entries: &[Entry], field: &str) -> bool {
     entries.iter().any(|entry| match entry {
         Entry::Field(found) if found.name == field => match &found.of.kind {
@@ -153,7 +153,7 @@ fn text_field(entries: &[Entry], field: &str) -> bool {
     })
 }
 
-/// An error about a word that is no field, with the field that was probably meant.
+/// An error about a word that is not a field, with the field that was probably meant.
 fn with_near(mut error: TableError, fields: &SeededSet<String>) -> TableError {
     let word = error.message.split('`').nth(1).unwrap_or("").to_string();
     if error.message.contains("is no field") && !error.message.contains("did you mean") {

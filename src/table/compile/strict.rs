@@ -1,6 +1,6 @@
-//! What a table file may say by the grammar but cannot mean: one name or number for two things, values that do not fit.
+//! Finds mistakes that the grammar allows: one name or number for two things, values that do not fit.
 //!
-//! It looks at one file at a time: a later file may take what an earlier one declared.
+//! It looks at one file at a time, because a later file may reuse an earlier one's names and numbers.
 
 use std::rc::Rc;
 
@@ -84,8 +84,8 @@ impl Compiler<'_> {
         self.entries_once(&body.entries, &mut SeededSet::default())
     }
 
-    /// A field is named once among those that stand together; branches of one choice may use the same names.
-    /// `names` are those above the entries, and are the same again afterwards.
+    /// A field name may occur once in a structure, but branches of one choice may use the same names. `names` holds the
+    /// names before these entries, and is restored afterwards.
     fn entries_once<'a>(&self, entries: &'a [Entry], names: &mut SeededSet<&'a str>) -> Result<(), TableError> {
         let mut own = Vec::new();
         for entry in entries {

@@ -1,4 +1,4 @@
-//! Messages that are tied to others by a transaction among their fields.
+//! Finds messages that a transaction among their fields links to others.
 
 use super::super::program::*;
 use crate::tree::TypeRef;

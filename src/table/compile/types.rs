@@ -1,4 +1,4 @@
-//! Types into their compiled form.
+//! Compiles types.
 
 use super::super::error::TableError;
 use super::super::program::*;
@@ -9,11 +9,11 @@ use super::positions;
 use super::scope::FieldScope;
 use crate::tree::{TextKind, TypeRef, mark};
 
-/// How many names a type may have, each for the one before.
+/// The longest chain of aliases.
 const MAX_ALIASES: usize = 64;
 
 /// How many types, and how many steps of layouts, tables may have. Aliases and parents are compiled anew wherever they are
-/// used, so that a short file could mean any number of them.
+/// used, so a short file could expand to any number of them.
 pub(super) const MAX_COMPILED: usize = 400_000;
 
 impl Compiler<'_> {
@@ -115,7 +115,7 @@ impl Compiler<'_> {
         self.add(def, mods, scope)
     }
 
-    /// A type by another name, which the file number `file` declares; `at` is where the name is used, with `mods`.
+    /// Compiles an alias, which file number `file` declares. `at` is where it is used, with `mods`.
     fn alias(
         &mut self,
         at: usize,
@@ -280,7 +280,7 @@ impl Compiler<'_> {
         Ok(Len { from, bytes })
     }
 
-    /// A word in a length that is neither a field nor a value may be a misspelt integer type: `[u17]`.
+    /// An unknown word in a length may be a misspelt integer type: `[u17]`.
     fn check_count(&self, e: &ExprAst, scope: &FieldScope) -> Result<(), TableError> {
         let ExprKind::Name(name) = &e.kind else { return Ok(()) };
         if scope.vars.contains_key(name) || self.value_owners.contains_key(name) {
@@ -394,7 +394,7 @@ impl Compiler<'_> {
         ty
     }
 
-    /// The type of this text that has these marks, and about which tables say nothing else.
+    /// The type with this text and these marks, and no other modifiers.
     fn known_plain(&self, text: &str, marks: u8) -> Option<TypeRef> {
         self.plain_types.get(&marks)?.get(text).copied()
     }

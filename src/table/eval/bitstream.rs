@@ -1,7 +1,7 @@
 //! The types of OuroDev's bit streams: values that begin and end at any bit, the least significant bit first.
 //!
-//! What each one is on the wire is documented in `docs/ouro.md`. A protocol that wants them lists them among its natives;
-//! nothing here knows of any protocol, and nothing reads past the cursor's region.
+//! `docs/ouro.md` documents their encoding. A protocol that uses them lists them among its natives. This file knows no
+//! protocol, and reads nothing beyond the cursor's region.
 
 use super::super::cursor::{Cursor, Short};
 use super::{Call, Native, Run, Stop};
@@ -30,12 +30,12 @@ pub const BITSTREAM: [Native; 14] = [
 pub enum NoPackint {
     /// The region ends within it.
     Short(Short),
-    /// It is more than 32 bits can hold: all its fields are full.
+    /// It exceeds 32 bits: all bits of its fields are set.
     Endless,
 }
 
-/// A packed integer: fields of `width` bits (1 to 32), twice as many each time up to 32; all but the last are full, and the
-/// value is the sum of all. A field of 32 bits is the last one.
+/// A packed integer: fields of `width` bits (1 to 32), each twice as wide as the one before, up to 32. All but the last
+/// have all bits set, and the value is the sum of all. A field of 32 bits is always the last.
 pub fn read_packint(cursor: &mut Cursor<'_>, width: u64) -> Result<u32, NoPackint> {
     let mut width = width.clamp(1, 32) as u32;
     let mut sum = 0u64;
@@ -49,7 +49,7 @@ pub fn read_packint(cursor: &mut Cursor<'_>, width: u64) -> Result<u32, NoPackin
     }
 }
 
-/// An integer of 2, 10, 24 or 32 bits; two bits before it say which.
+/// An integer of 2, 10, 24 or 32 bits. The two bits before it tell its width.
 fn read_autobits(cursor: &mut Cursor<'_>) -> Result<u64, Short> {
     let width = match cursor.bits(2)? {
         0 => 2,
@@ -64,7 +64,7 @@ fn width(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> u32 {
     run.arg(call, 0, cursor).min(32) as u32
 }
 
-/// The document allows 32 bits; layouts made after it ask for 64.
+/// The document allows 32 bits, but layouts made from it ask for 64.
 fn wide(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> (u32, Kind) {
     let width = run.arg(call, 0, cursor);
     if width > 32 { (width.min(64) as u32, Kind::Unsigned64) } else { (width as u32, Kind::Unsigned) }
@@ -129,7 +129,7 @@ fn packed(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize)
         Ok(value) => number(run, cursor, call, start, u64::from(value), Kind::Unsigned),
         Err(NoPackint::Short(short)) => Err(short.into()),
         Err(NoPackint::Endless) => {
-            // It has no node of its own: the one that comes next has its bits.
+            // It has no node of its own: its bits belong to the next node.
             let node = run.tree.len();
             let text = "the packed integer at bit {a} has no end: it is more than 32 bits can hold";
             run.problem(Severity::Error, node, text, start as i64, 0);
@@ -160,8 +160,8 @@ fn alignedstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Res
     Ok(0)
 }
 
-/// Text up to a zero byte, at any bit, into a node that begins at `start`. A byte is a letter of ISO 8859-1: nothing says which
-/// letters were meant, and this shows every byte.
+/// Text up to a zero byte, at any bit, as a node that begins at `start`. It is read as ISO 8859-1: the encoding is not
+/// documented, and this one shows every byte.
 fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize) -> Result<u32, Stop> {
     let first = cursor.pos();
     let mut text = String::new();
@@ -179,7 +179,7 @@ fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize) -
     Ok(run.tree.leaf(call.node(cursor, start, Kind::Text(TextKind::Owned), place)))
 }
 
-/// Nothing, or an index into a table both sides have, or the text itself.
+/// Nothing, or an index into a table that both sides have, or the text itself.
 fn indexstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 0 {
@@ -192,7 +192,7 @@ fn indexstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
     text(run, cursor, call, start).map(|_| 1)
 }
 
-/// An index into a table both sides have, or the number itself in 32 bits.
+/// An index into a table that both sides have, or the number itself in 32 bits.
 fn indexgeneric(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 1 {

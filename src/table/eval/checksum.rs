@@ -8,12 +8,12 @@ use crate::tree::Severity;
 /// The most bytes that all checksums of one message together may read.
 const MOST: usize = 64 << 20;
 
-/// What a field is compared with.
+/// The checksum that a field is compared with.
 #[derive(Clone, Copy)]
 pub(super) struct SummedField {
     pub(super) sum: Checksum,
     pub(super) value: u64,
-    /// The field's own bytes, which are read as zeros.
+    /// The range of the field's own bytes, which count as zeros.
     pub(super) own: (usize, usize),
     /// The first byte of the checksum, and the byte after its last one.
     pub(super) range: (usize, usize),
@@ -80,7 +80,7 @@ fn reflected(bytes: impl Iterator<Item = u8>, start: u32, polynomial: u32) -> u3
     })
 }
 
-/// The complement of the sum in ones' complement of all units of 16 bits, most significant byte first.
+/// The ones' complement of the ones' complement sum of all units of 16 bits, most significant byte first.
 fn internet(bytes: impl Iterator<Item = u8>) -> u64 {
     let add =
         |(sum, high): (u64, bool), byte: u8| (sum + if high { u64::from(byte) << 8 } else { u64::from(byte) }, !high);

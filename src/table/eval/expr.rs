@@ -33,7 +33,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// A kept value, or `None` before it was kept: until then the slot holds a value of an earlier structure.
+    /// A kept value. `None` if it was not kept yet: the slot may hold the value of an earlier structure.
     #[inline]
     pub(super) fn slot(&self, frame: Slots, slot: u16) -> Option<u64> {
         if frame.present & (1 << (slot & 63)) == 0 {
@@ -42,7 +42,8 @@ impl<T: TreeSink> Run<'_, T> {
         self.state.slots.get(frame.base + usize::from(slot)).copied()
     }
 
-    /// The value of an argument in 64 bits, negative ones in two's complement; 0 if it has no value. Constants and kept values need no evaluation.
+    /// The value of an argument in 64 bits, in two's complement if negative. 0 if it has no value. Constants and kept
+    /// values need no evaluation.
     #[inline]
     pub(super) fn word(&mut self, id: ExprId, frame: Slots, cursor: &Cursor<'_>) -> u64 {
         match self.tables.ex(id) {
@@ -53,7 +54,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// The value of an expression as a length; `None` if it has no value or is below zero.
+    /// The value of an expression as a length. `None` if it has no value or is negative.
     #[inline]
     pub(super) fn length(&mut self, id: ExprId, frame: Slots, cursor: &Cursor<'_>) -> Option<u64> {
         match self.tables.ex(id) {
@@ -68,7 +69,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.state.dialects & (1 << dialect) != 0
     }
 
-    /// The value of an expression; `None` where something it needs is absent, or the result has no place in 64 bits.
+    /// The value of an expression. `None` if a value that it needs is absent, or if the result exceeds 64 bits.
     pub(super) fn expr(&mut self, id: ExprId, frame: Slots, cursor: &Cursor<'_>) -> Option<i128> {
         let tables = self.tables;
         match tables.ex(id)? {

@@ -1,34 +1,34 @@
-//! Bytes and texts that go on up to a mark (a zero, a blank, the end of a line), and numbers that are written in digits.
+//! Bytes and texts that end at a mark (a zero, a blank, the end of a line), and numbers written in digits.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Node, Severity, TextKind, TypeRef, mark};
 
-/// A length, as far as it is known before reading.
+/// A length as known before reading.
 pub(super) enum Count {
     Units(u64),
     Bytes(u64),
     Rest,
     Zero,
     To(u8),
-    /// To these bytes, by their place in the tables.
+    /// Up to these bytes, by their index in the tables.
     Until(u32),
-    /// To a blank.
+    /// Up to a blank.
     Blanks,
 }
 
-/// How many bytes something has, and how many of them, from the first, are its content. The others end it.
+/// How many bytes a value has, and how many of them are its content. The others mark its end.
 pub(super) struct FoundEnd {
     pub(super) all: usize,
     pub(super) content: usize,
 }
 
-/// Numbers up to this one are written as numbers in JSON, larger ones as text.
+/// JSON shows numbers up to this one as numbers, larger ones as text.
 const EXACT: u64 = 1 << 53;
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Finds where a value ends whose units have `unit` bytes.
+    /// Finds the end of a value whose units have `unit` bytes.
     #[inline]
     pub(super) fn extent(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> Result<FoundEnd, Stop> {
         let found = match count {
@@ -44,7 +44,7 @@ impl<T: TreeSink> Run<'_, T> {
                 let rest = cursor.rest();
                 match memchr::memchr2(*end, 0, rest) {
                     None => FoundEnd { all: rest.len(), content: rest.len() },
-                    // A zero ends the value around this one, which will read it.
+                    // The zero ends the surrounding value, which will read it.
                     Some(n) if *end != 0 && rest.get(n) == Some(&0) => FoundEnd { all: n, content: n },
                     Some(n) => FoundEnd { all: n + 1, content: n },
                 }
@@ -62,7 +62,7 @@ impl<T: TreeSink> Run<'_, T> {
                 let Some(content) = rest.iter().position(ends) else { return self.to_the_end(cursor) };
                 let blanks = rest.iter().skip(content).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
                 if content + blanks == rest.len() {
-                    // Another blank may follow.
+                    // More blanks may follow in a stream.
                     self.to_the_end(cursor)?;
                 }
                 FoundEnd { all: content + blanks, content }
@@ -71,7 +71,7 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(found)
     }
 
-    /// All that is left of the region. In a stream more may come, so the end is not known.
+    /// The rest of the region. In a stream more may come, so the end is not known.
     fn to_the_end(&self, cursor: &Cursor<'_>) -> Result<FoundEnd, Stop> {
         if self.state.regions == 0 {
             return Err(Stop::Short(cursor.limit() + 8));
@@ -79,7 +79,7 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(FoundEnd { all: cursor.left(), content: cursor.left() })
     }
 
-    /// Elements up to some bytes, which are a span of their own, or to the region's end.
+    /// Elements up to a mark, which becomes a span, or up to the region's end.
     pub(super) fn elements_until(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -106,7 +106,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// Bytes that end something, as a span.
+    /// Adds the bytes of an end mark as a span.
     pub(super) fn ending(&mut self, bytes: usize, cursor: &mut Cursor<'_>) {
         let (start, buffer) = (cursor.pos(), cursor.buffer());
         let Ok(at) = cursor.skip(bytes) else { return };
@@ -123,7 +123,7 @@ impl<T: TreeSink> Run<'_, T> {
         });
     }
 
-    /// A number in digits. Where there are other characters, it stays a text, with a problem, and expressions see 0.
+    /// A number in digits. With other characters it stays a text with a problem, and expressions see 0.
     pub(super) fn digits(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -153,7 +153,7 @@ impl<T: TreeSink> Run<'_, T> {
     }
 }
 
-/// Where the first zero unit begins.
+/// The offset of the first zero unit.
 pub(super) fn zero_at(bytes: &[u8], unit: usize) -> Option<usize> {
     if unit == 1 {
         return memchr::memchr(0, bytes);

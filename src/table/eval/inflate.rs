@@ -1,4 +1,4 @@
-//! Unpacks zlib data, and says how far that went and how many bytes it used. It knows neither trees nor tables.
+//! Unpacks zlib data, and tells how unpacking ended and how many bytes it used. It knows neither trees nor tables.
 //!
 //! Regions are short, so setting the decompressor up costs more than unpacking. A region of captured game traffic takes 12,000
 //! instructions with zlib-rs; with miniz_oxide it took 30,000.
@@ -9,23 +9,24 @@ use flate2::{Decompress, FlushDecompress, Status};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inflated {
     Whole,
-    /// This many bytes follow the packed ones.
+    /// The zlib stream is complete, and this many bytes follow it.
     LeftOver(usize),
     Broken,
     /// The content is longer than was allowed.
     Limit,
 }
 
-/// What a message says about a compressed region.
+/// What a message states about a compressed region.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PackedSizes {
-    /// Plain bytes before the packed ones.
+    /// How many plain bytes come before the packed ones.
     pub(super) keep: usize,
-    /// The size of the whole content, plain bytes included, as the message says; 0 if it does not say. It may be wrong.
+    /// The size of the whole content, plain bytes included, that the message states. 0 if it states none. It may be
+    /// wrong.
     pub(super) announced: usize,
 }
 
-/// The state of unpacking, which is used again.
+/// The decompressor's state, which is reused.
 #[derive(Default)]
 pub(super) struct Inflater(Option<Decompress>);
 
@@ -44,7 +45,7 @@ impl Inflater {
         out.extend_from_slice(plain);
         let inflate = self.0.get_or_insert_with(|| Decompress::new(true));
         inflate.reset(true);
-        // The announced size may be wrong, so memory grows with the content that was found.
+        // The announced size may be wrong, so memory grows with the content itself.
         let mut room = announced.clamp(256, 1 << 16);
         let (mut used, mut end) = (0, out.len());
         let ended = loop {

@@ -1,4 +1,4 @@
-//! Fields: which reader a type needs, and the scalars themselves.
+//! Reads fields: chooses the reader of a type, and reads scalars itself.
 
 use super::super::NativeType;
 use super::super::cursor::Cursor;
@@ -19,7 +19,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.quick_field(cursor, Field { name, ty, marks }, frame)
     }
 
-    /// The same, inlined into the loop over elements.
+    /// As [`Run::field`], but inlined into the loop over elements.
     #[inline(always)]
     pub(super) fn quick_field(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
         let op = self.tables.type_op(field.ty);
@@ -35,7 +35,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// Lists the next field, of which tables say more than how it is read.
+    /// Tells the sink that tables say more about the next field than how to read it.
     #[inline]
     pub(super) fn tell(&mut self, field: Field) {
         match field.marks & mark::SPAN {
@@ -45,7 +45,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// The same, with a short way for little-endian numbers, which most fields are.
+    /// Reads a field, with a fast path for little-endian numbers, which most fields are.
     #[inline(always)]
     pub(super) fn number(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
         let op = self.tables.type_op(field.ty);
@@ -95,7 +95,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// Adds the node of a value that was read from `start` on.
+    /// Adds the node of a value that began at `start`.
     #[inline(always)]
     fn scalar(&mut self, cursor: &Cursor<'_>, field: Field, value: u64, kind: Kind, start: usize) -> u32 {
         let (bits, buffer) = ((cursor.pos() - start) as u32, cursor.buffer());
@@ -185,7 +185,7 @@ impl<T: TreeSink> Run<'_, T> {
         };
         self.node_limit(0)?;
         if !code.text {
-            // Its code may add any nodes.
+            // Its code may add any number of nodes.
             self.tree.set_telling(false);
         }
         let call = Call { native, name, ty, marks, frame };
@@ -199,7 +199,7 @@ impl<T: TreeSink> Run<'_, T> {
     }
 }
 
-/// A number in one of the rarer orders of bytes, or the place of a UUID.
+/// A number in one of the rarer byte orders, or the position of a UUID.
 fn number(cursor: &mut Cursor<'_>, read: &ReadAs) -> Result<(u64, Kind), Stop> {
     Ok(match read {
         ReadAs::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,

@@ -34,7 +34,7 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(if len.bytes { Count::Bytes(n) } else { Count::Units(n) })
     }
 
-    /// A length in bytes, for units of `unit` bytes. A product that overflows becomes the largest number, which no buffer can hold.
+    /// A length in bytes, for units of `unit` bytes. An overflow becomes the largest number, which no buffer can hold.
     pub(super) fn byte_len(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> usize {
         match count {
             Count::Units(n) => usize::try_from(*n).unwrap_or(usize::MAX).saturating_mul(unit),
@@ -99,7 +99,7 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(0)
     }
 
-    /// A text of fixed size ends at its first zero; what comes after the first `used` bytes is shown as padding.
+    /// A text of fixed size ends at its first zero. The bytes after the first `used` ones become padding.
     fn fixed_text(&mut self, node: u32, text: Node, used: usize) {
         let (at, _) = text.content();
         let all = text.bits as usize / 8;

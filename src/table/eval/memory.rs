@@ -1,4 +1,4 @@
-//! What tables asked to remember from message to message (`remember KIND key = value`), in bounded space.
+//! Values that tables remember from message to message (`remember KIND key = value`), in bounded space.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,12 +9,12 @@ use crate::tree::Sym;
 pub struct Remembered {
     known: HashMap<(Sym, u64), u64>,
     order: VecDeque<(Sym, u64)>,
-    /// Whether values are not remembered now, because this reading is only a trial.
+    /// Whether to remember no values now, because this reading is only a trial.
     pub frozen: bool,
 }
 
 impl Remembered {
-    /// More things than this are not remembered.
+    /// The most values remembered.
     pub const LIMIT: usize = 4096;
 
     /// Remembers `value` under `key`; replaces an earlier value.

@@ -1,4 +1,4 @@
-//! Messages: the header says which message it is and how long it is; then the layout is read.
+//! Reads messages: first the header, which tells the message and its length, then the layout.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -6,12 +6,12 @@ use super::super::text::HeaderRole;
 use super::{Field, Outcome, Run, Slots, Stop, TreeSink};
 use crate::tree::{Buffer, Node, Sym, TypeRef, mark};
 
-/// What the header of a message says.
+/// The content of a message's header.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Chosen {
-    /// What the numbers of messages are compared with.
+    /// The number that selects the message.
     pub(super) number: Option<u64>,
-    /// How many bytes the message has; `Some(None)` if that is more than a message can have.
+    /// How many bytes the message has. `Some(None)` if it states more than a message can have.
     pub(super) length: Option<Option<usize>>,
 }
 
@@ -131,7 +131,7 @@ impl<T: TreeSink> Run<'_, T> {
         Outcome::Message(id, whole)
     }
 
-    /// A message of a service whose tables say what messages begin with and where they end.
+    /// Reads a message of a service whose tables declare the beginning and the end of messages.
     fn chosen_message(
         &mut self,
         service: &Service,
@@ -141,7 +141,7 @@ impl<T: TreeSink> Run<'_, T> {
     ) -> Outcome {
         let (tables, root) = (self.tables, 0);
         let (start, all) = (*cursor, cursor.left());
-        // Where the message's end is known, nothing more can come.
+        // If the message's end is known, no more bytes can come.
         self.state.regions += u32::from(behind.is_some());
         let found = self.choose(service, sender, cursor);
         self.state.regions -= u32::from(behind.is_some());

@@ -1,7 +1,7 @@
 //! The evaluator: runs a layout over bytes and writes the tree.
 //!
-//! It knows no protocol. Running out of bytes is a normal answer where a message is read from a stream (its layout is the
-//! only thing that says how long it is), and a problem in its place where a region ends too early.
+//! It knows no protocol. In a stream only the layout tells how long a message is, so running out of bytes is a normal
+//! result there. If a region ends too early, it is a problem in its place.
 
 mod bitstream;
 mod checksum;
@@ -33,9 +33,9 @@ use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, Tree, TypeRef};
 /// Why reading stopped before a layout's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The bytes or the region ended too early: they would have to reach to this bit.
+    /// The bytes or the region ended too early. They would have to reach this bit.
     Short(usize),
-    /// From here on no layout is known.
+    /// No layout is known from here on.
     Unknown,
     /// The bytes cannot be what the layout says; the problem is in the tree.
     Bad,
@@ -49,22 +49,22 @@ impl From<Short> for Stop {
     }
 }
 
-/// What reading a message gave.
+/// The result of reading a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// A whole message is in the tree; the number is its length in bytes.
     Message(MessageId, usize),
     /// The message is not complete: it has at least this many bytes, counted from its first.
     Need(usize),
-    /// No message has this number. The second number is its length in bytes, where its header has one.
+    /// No message has this number. The second value is its length in bytes, if its header has one.
     Unknown(u64, Option<usize>),
-    /// The message's name is known, its layout is not. The number is its length in bytes, where its header has one.
+    /// The message's name is known, but not its layout. The number is its length in bytes, if its header has one.
     NoLayout(MessageId, Option<usize>),
     /// The bytes cannot be this message.
     Malformed(MessageId),
 }
 
-/// A message of which all bytes are known.
+/// The complete bytes of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct WholeMessage<'a> {
     /// Its bytes.
@@ -73,14 +73,14 @@ pub struct WholeMessage<'a> {
     pub behind: usize,
 }
 
-/// Bounds of one message.
+/// The bounds of one message.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageLimits {
-    /// Nodes in the tree.
+    /// The most nodes in the tree.
     pub nodes: u32,
-    /// Structures within structures.
+    /// The deepest nesting of structures.
     pub depth: u32,
-    /// Bytes that the compressed regions of one message may become together.
+    /// The most bytes that all compressed regions of one message may unpack to.
     pub decompressed: usize,
 }
 
@@ -90,51 +90,51 @@ impl Default for MessageLimits {
     }
 }
 
-/// What the evaluator keeps from message to message.
+/// The evaluator's state from message to message.
 #[derive(Default)]
 pub struct Evaluator {
     /// Kept values of the open structures, one structure after the other. Values above `top` are left over from structures that ended.
     slots: Vec<u64>,
     top: usize,
-    /// Structures that are open around the one whose steps are run.
+    /// The open structures around the one whose steps run.
     open: Vec<steps::OpenStructure>,
     dialects: u32,
     consulted: u32,
-    /// Forms that were tried in this message beside the ordinary ones.
+    /// How many forms besides the ordinary ones were tried in this message.
     retries: u32,
     regions: u32,
     depth: u32,
-    /// Bytes that this message's compressed regions became so far, attempts that did not fit included.
+    /// Bytes that this message's compressed regions have unpacked to so far, including attempts that did not fit.
     inflated: usize,
     inflate: inflate::Inflater,
     /// Bytes that went into checksums of this message so far.
     summed: usize,
     /// Bounds.
     pub limits: MessageLimits,
-    /// Which message the bytes begin with and how long it is, once what it begins with was read.
+    /// Which message it is and how long, once its beginning was read.
     chosen: message::Chosen,
-    /// The states of the connection whose message is read, which its session puts here.
+    /// The states of the connection whose message is read. Its session puts them here.
     pub states: Vec<u64>,
-    /// The states that the message sets, by place and value: its session takes them over, once the message is accepted.
+    /// The states that the message sets, by index and value. Its session takes them over once it accepts the message.
     pub set_states: Vec<(u32, u64)>,
-    /// What tables asked to remember.
+    /// The values that tables remember.
     pub memory: Remembered,
-    /// What the protocol's types with code look things up in. The protocol puts it here.
+    /// A store for the protocol's types with code. The protocol puts it here.
     pub context: Option<Box<dyn std::any::Any + Send>>,
 }
 
-/// How a type with code was called.
+/// The call of a type with code.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
-    /// Which one it is.
+    /// The type with code.
     native: u32,
-    /// The name its node gets.
+    /// The name for its node.
     pub name: Sym,
-    /// The type its node gets.
+    /// The type for its node.
     pub ty: TypeRef,
-    /// Marks its node gets.
+    /// Marks for its node.
     pub marks: u8,
-    /// The kept values its arguments are made of ([`Run::arg`]).
+    /// The kept values from which its arguments are computed ([`Run::arg`]).
     frame: Slots,
 }
 
@@ -155,7 +155,7 @@ impl Call {
         }
     }
 
-    /// A type its parts have ([`Native::parts`]); its own where the tables have none of that name.
+    /// The type of one of its parts ([`Native::parts`]). Its own type if the tables have none of that name.
     pub fn part(&self, tables: &Tables, index: usize) -> TypeRef {
         let parts = tables.native(self.native).map(|native| &native.parts);
         parts.and_then(|parts| parts.get(index).copied().flatten()).unwrap_or(self.ty)
@@ -178,7 +178,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// A node of it, with nothing in it.
+    /// An empty node for it.
     #[inline]
     fn node(self) -> Node {
         let Field { name, ty, marks } = self;
@@ -186,18 +186,18 @@ impl Field {
     }
 }
 
-/// One run of the evaluator: tables, tree (or the outline of one) and state together.
+/// One run of the evaluator: tables, tree or outline, and state.
 pub struct Run<'a, T: TreeSink = Tree> {
     /// The tables.
     pub tables: &'a Tables,
-    /// The tree that grows.
+    /// The tree or outline to write to.
     pub tree: &'a mut T,
     /// The evaluator's state.
     pub state: &'a mut Evaluator,
 }
 
 impl Evaluator {
-    /// A state of the connection: what this message set, or an earlier one.
+    /// A state of the connection, as set by this message or an earlier one.
     fn state(&self, place: u32) -> Option<u64> {
         let set = self.set_states.iter().find(|(state, _)| *state == place);
         set.map(|(_, value)| *value).or_else(|| self.states.get(place as usize).copied())
@@ -211,8 +211,8 @@ impl Evaluator {
         }
     }
 
-    /// Reads the message that begins at `bytes`, of a service and a sender (0 client, 1 server), into a cleared tree or its outline. Where
-    /// the outline is not whole after it, the outcome says nothing either.
+    /// Reads the message at the start of `bytes`, of a service and a sender (0 client, 1 server), into a cleared tree or outline. If the
+    /// outline is partial afterwards, the outcome means nothing.
     pub fn message<T: TreeSink>(
         &mut self,
         tables: &Tables,
@@ -227,7 +227,8 @@ impl Evaluator {
         run.message(service, sender, bytes, None)
     }
 
-    /// The same of a message of which all bytes are known. What its layout does not use of them is undecoded.
+    /// As [`message`](Self::message), for a message whose bytes are all known. Bytes that its layout does not use are
+    /// undecoded.
     pub fn framed<T: TreeSink>(
         &mut self,
         tables: &Tables,
@@ -242,7 +243,8 @@ impl Evaluator {
         run.message(service, sender, whole.bytes, Some(whole.behind))
     }
 
-    /// Reads a type over all of `bytes`, from a bit on, into a cleared tree; what is left over is undecoded. Returns the bit it ended at.
+    /// Reads a type over all of `bytes`, from a bit on, into a cleared tree. Bytes left over are undecoded. Returns the
+    /// bit at which the type ended.
     pub fn value(
         &mut self,
         tables: &Tables,
@@ -260,7 +262,8 @@ impl Evaluator {
         run.bounded(&mut cursor, name, &[ty], true, Slots::default())
     }
 
-    /// Reads a structure that begins a stream's bytes, into a cleared tree: how many bytes it has, or how many are needed at least.
+    /// Reads a structure at the start of a stream's bytes into a cleared tree. Returns how many bytes it has, or how
+    /// many are needed at least.
     pub fn stream_value(
         &mut self,
         tables: &Tables,
@@ -277,7 +280,7 @@ impl Evaluator {
         Ok(cursor.pos().div_ceil(8))
     }
 
-    /// A run over a cleared tree, for a protocol that lays out the frame of its messages with its own code.
+    /// A run over a cleared tree, for a protocol whose own code reads the frame of its messages.
     pub fn run<'a>(&'a mut self, tables: &'a Tables, tree: &'a mut Tree) -> Run<'a> {
         tree.clear();
         self.begin();
@@ -317,7 +320,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.tree.problem(Problem::new(severity, node, text, a, b));
     }
 
-    /// Stops where a message has more values than are kept.
+    /// Stops if a message has more nodes than the bound.
     #[inline]
     fn node_limit(&mut self, node: u32) -> Result<(), Stop> {
         if self.tree.len() < self.state.limits.nodes { Ok(()) } else { Err(self.too_many_nodes(node)) }
@@ -339,7 +342,7 @@ impl<T: TreeSink> Run<'_, T> {
         values
     }
 
-    /// Adds the reason why reading stopped as a problem of the node in which it stopped.
+    /// Adds the reason why reading stopped, as a problem of the node where it stopped.
     pub(super) fn say_stop(&mut self, stop: Option<Stop>, node: u32, cursor: &Cursor<'_>) {
         match stop {
             Some(Stop::Short(bits)) => {

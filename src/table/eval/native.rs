@@ -11,13 +11,14 @@ use crate::tree::{Outline, Tree};
 pub struct Native {
     /// The name tables use.
     pub name: &'static str,
-    /// Its code: reads at the cursor, adds its nodes (exactly one without the span mark), returns the value expressions see.
+    /// Its code: reads at the cursor, adds its nodes (exactly one without the span mark), and returns the value that
+    /// expressions see.
     pub read: Code<Tree>,
-    /// The same for outlines, where it needs neither its nodes again nor anything beside the bytes and its arguments.
+    /// The same code for outlines, if it reads no nodes back and needs nothing but the bytes and its arguments.
     pub outline: Option<Code<Outline>>,
-    /// Types of the tables that its parts have: looked up once, for [`Call::part`].
+    /// The table types of its parts. They are looked up once, for [`Call::part`].
     pub parts: &'static [&'static str],
-    /// Its node is always a text whose bytes lie in the message as they are, or inverted.
+    /// Whether its node is always a text whose bytes are in the message as they are, or inverted.
     pub text: bool,
 }
 
@@ -29,8 +30,8 @@ impl Native {
 }
 
 impl<T: TreeSink> Run<'_, T> {
-    /// One of the arguments of a type with code, in 64 bits, negative ones in two's complement; 0 where it was not given or has no
-    /// value. `cursor` is where the value begins.
+    /// One of the arguments of a type with code, in 64 bits, in two's complement if negative. 0 if it was not given or has no
+    /// value. `cursor` is at the start of the value.
     pub fn arg(&mut self, call: &Call, index: usize, cursor: &Cursor<'_>) -> u64 {
         match self.tables.type_def(call.ty).map(|def| &def.read) {
             Some(ReadAs::Native { args, .. }) => args.get(index).map_or(0, |arg| self.word(*arg, call.frame, cursor)),

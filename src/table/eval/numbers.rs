@@ -1,5 +1,5 @@
-//! Types of the language whose values tell their own length, or begin within a byte: integers of variable length, bits with the most significant
-//! first, names of counted labels, addresses. Every protocol has them.
+//! Types of the language whose values tell their own length or begin within a byte: integers of variable length, bits with the most significant
+//! first, names of counted labels, addresses. Every protocol can use them.
 
 use std::fmt::Write;
 use std::net::Ipv6Addr;
@@ -27,7 +27,7 @@ const fn native(name: &'static str, read: super::sink::Code<Tree>, outline: supe
     Native { name, read, outline: Some(outline), parts: &[], text: false }
 }
 
-/// The largest number that JSON has as a number.
+/// The largest number that JSON shows as a number.
 const MAX_SAFE: u64 = 1 << 53;
 
 /// Adds the node of a value that begins at the bit `start` and ends at the cursor.
@@ -46,7 +46,7 @@ fn leaf<T: TreeSink>(
     Ok(value)
 }
 
-/// An integer of variable length that has no end within `most` bytes, or more bits than fit.
+/// An integer of variable length that does not end within `most` bytes, or has too many bits.
 fn endless<T: TreeSink>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call, start: usize) -> Result<u64, Stop> {
     leaf(run, cursor, call, start, 0, Kind::Unsigned)?;
     let node = run.tree.len().saturating_sub(1);
@@ -60,7 +60,7 @@ fn endless<T: TreeSink>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call, 
     Err(Stop::Bad)
 }
 
-/// How many bytes an integer of seven bits a byte may have: the argument, or 10.
+/// The most bytes of an integer with seven bits a byte: the argument, or 10.
 fn most<T: TreeSink>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> usize {
     match run.arg(call, 0, cursor) {
         0 => 10,
@@ -68,7 +68,7 @@ fn most<T: TreeSink>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> 
     }
 }
 
-/// Numbers that never have more than 32 bits are numbers in JSON, all others text.
+/// JSON shows numbers that never exceed 32 bits as numbers, all others as text.
 fn kind(bytes: usize, signed: bool) -> Kind {
     match (bytes <= 5, signed) {
         (true, false) => Kind::Unsigned,
@@ -78,7 +78,8 @@ fn kind(bytes: usize, signed: bool) -> Kind {
     }
 }
 
-/// Seven bits a byte, the least significant first; the highest bit says that another byte follows. The value, its bits, and whether it ended.
+/// Seven bits a byte, the least significant first. The highest bit says that another byte follows. Returns the value,
+/// its bits, and whether it ended.
 fn sevens(cursor: &mut Cursor<'_>, most: usize) -> Result<(u64, u32, bool), Stop> {
     let (mut value, mut bits) = (0u64, 0u32);
     for _ in 0..most {
@@ -165,7 +166,7 @@ fn bitsbe<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Cal
     leaf(run, cursor, call, start, value, if width > 32 { Kind::Unsigned64 } else { Kind::Unsigned })
 }
 
-/// The value of an expression, which is in no bytes of its own.
+/// The value of an expression, without bytes of its own.
 fn computed<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = match run.tables.type_def(call.ty).map(|def| &def.read) {
@@ -184,8 +185,8 @@ fn computed<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &C
 /// How many bytes the text of a name may have.
 const LONGEST_NAME: usize = 255;
 
-/// Labels, each behind a byte that says how long it is, up to an empty one. A byte from 192 on begins an offset of 14 bits: there, from the message's first
-/// byte (or from the argument) on, the name continues. An offset only leads backwards, so that a name ends.
+/// Labels, each behind a byte with its length, up to an empty one. A byte from 192 on begins an offset of 14 bits, from the message's first byte (or from
+/// the argument), where the name continues. An offset may only lead backwards, so every name ends.
 fn labels<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let (start, base) = (cursor.pos(), run.arg(call, 0, cursor) as usize);
     let mut text = String::new();
@@ -230,7 +231,7 @@ fn labels<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Cal
     name(run, cursor, call, start, &text)
 }
 
-/// Adds a label to a name. A byte that is no printable ASCII is written as a backslash and three digits, as in zone files.
+/// Adds a label to a name. A byte outside printable ASCII becomes a backslash and three digits, as in zone files.
 fn append_label(text: &mut String, label: &[u8]) {
     if !text.is_empty() {
         text.push('.');

@@ -1,4 +1,4 @@
-//! Regions: bytes of known length read as something of their own, in the form that fits them.
+//! Reads regions: bytes of known length with a content of their own, read in the form that fits them.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -23,7 +23,7 @@ impl<T: TreeSink> Run<'_, T> {
         };
         let count = self.count(cursor, region.len, frame)?;
         let FoundEnd { all, content: n } = self.extent(cursor, &count, 1)?;
-        // Where nothing more can come, what is there of a region that is cut off is read all the same.
+        // If no more bytes can come, the available part of a cut-off region is read.
         let missing = if self.state.regions > 0 { n.saturating_sub(cursor.left()) } else { 0 };
         let outer = cursor.narrow(n - missing)?;
         self.state.regions += 1;
@@ -51,8 +51,8 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(0)
     }
 
-    /// Reads the rest of the cursor's region as the first of some types that fits it exactly, else as the first; what is left over is
-    /// undecoded. Returns the bit the type ended at; the cursor goes to the region's end.
+    /// Reads the rest of the cursor's region as the first of `types` that fits it exactly. If none fits, reads it as the first one,
+    /// and the bytes left over are undecoded. Returns the bit at which the type ended. The cursor goes to the region's end.
     pub fn bounded(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -63,7 +63,7 @@ impl<T: TreeSink> Run<'_, T> {
     ) -> usize {
         let start = *cursor;
         let before = self.tree.checkpoint();
-        // What a form sets that does not fit is forgotten.
+        // States set by a form that does not fit are dropped.
         let states = (inner.len() > 1 || dialects).then(|| self.state.set_states.clone());
         let mut asked = 0;
         let spoken = self.state.dialects;
@@ -101,7 +101,7 @@ impl<T: TreeSink> Run<'_, T> {
                 self.state.dialects = spoken | choice;
                 let outer_asked = std::mem::replace(&mut self.state.consulted, 0);
                 let fits = inner.first().is_some_and(|ty| self.attempt(cursor, name, *ty, frame));
-                // In another form it may come to a place that asks about a further one.
+                // Another form may lead to a place that asks about a further dialect.
                 asked |= self.state.consulted;
                 self.state.consulted |= outer_asked;
                 self.state.dialects = spoken;
@@ -124,7 +124,8 @@ impl<T: TreeSink> Run<'_, T> {
         end
     }
 
-    /// Reads a layout's fields over the rest of the cursor's region into a node that is open; what no field claims is undecoded.
+    /// Reads a layout's fields over the rest of the cursor's region into an open node. Bytes that no field claims are
+    /// undecoded.
     pub fn layout_into(&mut self, layout: &Layout, node: u32, cursor: &mut Cursor<'_>) {
         self.state.regions += 1;
         let result = self.steps(layout, &[], node, cursor);
@@ -141,7 +142,8 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// Reads a type in the region; whether it fills it exactly without an error. What went wrong becomes a problem.
+    /// Reads a type in the region. Returns whether it fills the region exactly without an error. An error becomes a
+    /// problem.
     fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, frame: Slots) -> bool {
         let node = self.tree.len();
         let problems = self.tree.problems().len();
@@ -165,7 +167,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.tree.close(node, cursor.pos());
     }
 
-    /// Shows what is left of a region: inside the structure that was read there, or behind the value.
+    /// Adds the rest of a region as undecoded: inside the structure that was read there, or behind the value.
     fn leave(&mut self, cursor: &mut Cursor<'_>, node: u32) {
         let left = cursor.left_bits();
         if left == 0 {
@@ -173,7 +175,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
         let mut ahead = *cursor;
         if left < 8 && ahead.bits(left as u32) == Ok(0) {
-            // A bit stream ends within a byte; the byte's other bits are zero.
+            // A bit stream may end within a byte, whose other bits are zero.
             self.pad(cursor);
             return;
         }
@@ -208,7 +210,7 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// A compressed region: its content is a buffer of its own.
+    /// Reads a compressed region, whose content becomes a buffer of its own.
     fn inflated(&mut self, cursor: &mut Cursor<'_>, name: Sym, region: &RegionType, sizes: PackedSizes, frame: Slots) {
         let (start, raw) = (cursor.pos(), cursor.rest());
         let (buffer, mut bytes) = self.tree.open_buffer(BufferOrigin::Decompressed);
@@ -224,7 +226,7 @@ impl<T: TreeSink> Run<'_, T> {
             && !matches!(good, Inflated::Whole)
             && run.is_structure(node, buffer)
         {
-            // The captured bytes that could not be unpacked follow the content.
+            // Captured bytes that could not be unpacked follow the content.
             bytes.extend_from_slice(raw.get(used..).unwrap_or(&[]));
             let mut behind = Cursor::new(&bytes, buffer);
             behind.seek(found * 8);
@@ -300,13 +302,13 @@ fn before_node(at: crate::tree::Checkpoint) -> u32 {
     at.node()
 }
 
-/// How many forms of a region are tried beside the ordinary one.
+/// The most forms of a region tried besides the ordinary one.
 const MAX_ATTEMPTS: usize = 24;
 
-/// How many are tried in one message: regions stand within regions, each in forms of its own.
+/// The most forms tried in one message: regions may be nested, each with forms of its own.
 const MAX_RETRIES: u32 = 200;
 
-/// The next set of dialects to try: the smallest that was not tried, of the six lowest ones asked about.
+/// The next set of dialects to try: the smallest one not tried yet, from the six lowest dialects asked about.
 fn next_choice(asked: u32, tried: &[u32]) -> Option<u32> {
     let (mut six, mut rest) = (0, asked);
     for _ in 0..6 {
@@ -316,7 +318,7 @@ fn next_choice(asked: u32, tried: &[u32]) -> Option<u32> {
     }
     let (mut set, mut best) = (0u32, None);
     loop {
-        // All subsets but the empty one, which is the ordinary form, in the order of their numbers.
+        // All subsets except the empty one, which is the ordinary form, in the order of their numbers.
         set = set.wrapping_sub(six) & six;
         if set == 0 {
             return best;

@@ -1,4 +1,4 @@
-//! What the evaluator writes to: a tree, or an outline.
+//! The target of the evaluator: a tree or an outline.
 //!
 //! An outline counts nodes and keeps problems, but has no nodes. Commands that only count messages and bytes use it: reading a message of
 //! captured game traffic takes 18,500 instructions into a tree and 14,500 into an outline.
@@ -43,25 +43,26 @@ pub trait TreeSink: Sized {
     fn amend(&mut self, index: u32, change: impl FnOnce(&mut Node));
     /// Forgets the nodes from an index on.
     fn cut(&mut self, index: u32);
-    /// Of the next field tables say more than how it is read ([`Tree::telling`]). Comes before the field's first node.
+    /// Tells that tables say more about the next field than how to read it ([`Tree::telling`]). Comes before the
+    /// field's first node.
     fn telling(&mut self);
     /// Whether `telling` comes before every such field from now on.
     fn set_telling(&mut self, is_complete: bool);
     /// Adds a problem.
     fn problem(&mut self, problem: Problem);
-    /// What went wrong or is worth saying, in the order it was met.
+    /// The problems, in the order in which they were added.
     fn problems(&self) -> &[Problem];
-    /// The state to come back to.
+    /// The state to return to.
     fn checkpoint(&self) -> Checkpoint;
-    /// Forgets all that came since a checkpoint.
+    /// Removes everything since a checkpoint.
     fn back_to(&mut self, to: Checkpoint);
 
-    /// Keeps a text that decoding put together; what a node of the kind `Owned` holds.
+    /// Keeps a text that decoding made. Returns the value for a node of the kind `Owned`.
     fn own_text(&mut self, text: &str) -> u64;
 
-    /// Opens the next buffer that decoding makes: its number, and an empty vector to fill.
+    /// Opens the next buffer for decoded bytes. Returns its number, and an empty vector to fill.
     fn open_buffer(&mut self, made: BufferOrigin) -> (Buffer, Vec<u8>);
-    /// Takes the buffer that was opened, filled.
+    /// Takes back the open buffer, now filled.
     fn put_buffer(&mut self, buffer: Buffer, bytes: Vec<u8>);
 
     /// Whether a message can be read into it.
@@ -75,7 +76,7 @@ pub trait TreeSink: Sized {
     fn whole<'r, 'a>(run: &'r mut Run<'a, Self>) -> Option<&'r mut Run<'a, Tree>>;
 }
 
-/// The code of a type, for what it adds its nodes to.
+/// The code of a type, for this kind of sink.
 pub type Code<T> = fn(&mut Run<'_, T>, &mut Cursor<'_>, &Call) -> Result<u64, Stop>;
 
 impl TreeSink for Tree {
@@ -255,7 +256,7 @@ impl TreeSink for Outline {
     }
 
     fn takes(&mut self, def: &MessageDef) -> bool {
-        // Which request it belongs to, and what it refuses, is in its fields.
+        // Its fields tell which request it belongs to and what it refuses.
         let asked = def.tied || def.refusal != Refusal::Never;
         if asked {
             self.set_partial();

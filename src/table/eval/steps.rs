@@ -1,5 +1,5 @@
-//! Running the steps of structures. A structure within a structure is no call: what is around it waits on a stack of its own, since
-//! most structures have few fields, and a call costs as much as some of these.
+//! Runs the steps of structures. A nested structure is not a recursive call: the outer one waits on a stack of its own. Most
+//! structures have few fields, and a call would cost as much as several of them.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -8,20 +8,20 @@ use super::message::Chosen;
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TypeRef, mark};
 
-/// A structure whose steps wait while those of a structure within it are run.
+/// A structure whose steps wait while those of a nested structure run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenStructure {
-    /// Where its steps go on.
+    /// The step at which it goes on.
     next: usize,
     node: u32,
     frame: Slots,
 }
 
-/// What is known after the beginning of a structure, an object or a presence was read.
+/// The result of reading the beginning of a structure, an object or a presence.
 enum Begun<'a> {
-    /// It is complete. Holds the value that expressions see.
+    /// It is complete. The value is the one that expressions see.
     Done(u64),
-    /// Its node is open, and these fields follow. Holds the value, too.
+    /// Its node is open, and these fields follow. The value is there too.
     Inside(u32, &'a Layout, u64),
 }
 
@@ -35,7 +35,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         }
         let around = self.state.open.len();
         let result = self.run_steps(&mut at, around, cursor);
-        // Structures that were open where reading stopped end there.
+        // Closes the structures that were open where reading stopped.
         while self.state.open.len() > around {
             self.end_inner(&mut at, cursor);
         }
@@ -44,7 +44,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         result
     }
 
-    /// Runs steps until the structure ends that was begun with `around` others open.
+    /// Runs steps until the structure ends that began with `around` others open.
     #[inline(always)]
     fn run_steps(&mut self, at: &mut OpenStructure, around: usize, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let tables = self.tables;
@@ -101,7 +101,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         match op {
             LayoutStep::Word { name, slot } => {
                 let run = T::whole(self).ok_or(Stop::Unknown)?;
-                // Where the field is absent, the last node is another one.
+                // If the field is absent, the last node is another field's.
                 let text =
                     run.tree.nodes().last().filter(|node| node.name == *name && matches!(node.kind, Kind::Text(_)));
                 if let Some((from, length)) = text.map(Node::content) {
@@ -160,7 +160,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         Ok(at.next)
     }
 
-    /// Makes room for the kept values of a structure. Stops if too many structures are around it.
+    /// Makes room for the kept values of a structure. Stops if structures are nested too deeply.
     #[inline(always)]
     fn enter(&mut self, layout: &Layout, node: u32, cursor: &Cursor<'_>) -> Result<Slots, Stop> {
         if self.state.depth >= self.state.limits.depth {
@@ -184,7 +184,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         Stop::Limit
     }
 
-    /// Ends a structure within another one, whose steps go on.
+    /// Ends a nested structure, and goes on with the outer one.
     #[inline(always)]
     fn end_inner(&mut self, at: &mut OpenStructure, cursor: &Cursor<'_>) {
         self.tree.close(at.node, cursor.pos());
@@ -203,7 +203,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         }
     }
 
-    /// A structure, an object or a presence with what follows it, outside of the steps of another.
+    /// Reads a structure, an object, or a presence and its value, outside of the steps of another structure.
     #[inline(never)]
     pub(super) fn composite(
         &mut self,
@@ -243,7 +243,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         begun
     }
 
-    /// A presence and then the value or nothing. A structure takes the presence in as its first span.
+    /// A presence and then the value or nothing. If the value is a structure, the presence becomes its first span.
     #[inline(always)]
     fn presence(
         &mut self,

@@ -1,11 +1,12 @@
-//! A compiled program as bytes, so that the tables of the program's own protocols are compiled when it is built, and only read when it starts.
+//! Compiled tables as bytes, so that the embedded tables are compiled when the crate is built, and only unpacked when
+//! the program starts.
 //!
-//! `build.rs` compiles and packs them; [`unpack`] is what a start does. To read the packed tables of MOUL takes a sixth of the instructions
-//! that compiling their text takes. Bytes that were packed by another version are never met: they are made together with the code that reads them.
-//! Still, bytes that are no packed program give `None`, and nothing else happens.
+//! `build.rs` compiles and packs them, and the program calls [`unpack`]. Unpacking the tables of MOUL takes a sixth of the instructions of
+//! compiling their text. The bytes are always packed by the same version, since both are built together. Still, bytes that are not a packed
+//! program only give `None`.
 //!
 //! Numbers are written as LEB128, texts as their place and length among all texts, lists with their length before them, variants of an enum by
-//! their place in it, maps as lists sorted by key. Knows neither table text nor how a program is run.
+//! their place in it, maps as lists sorted by key. It knows neither table text nor how a program runs.
 
 // The crate itself only unpacks: `build.rs` packs, and tests do.
 #![cfg_attr(not(test), allow(dead_code))]
@@ -33,7 +34,7 @@ pub(in crate::table) fn pack(compiled: &Compiled) -> Vec<u8> {
     all
 }
 
-/// What [`pack`] was given. Its texts are parts of `bytes`.
+/// Unpacks the input of [`pack`]. Its texts are parts of `bytes`.
 pub(in crate::table) fn unpack(bytes: &'static [u8]) -> Option<Compiled> {
     let mut rest = Leb128Reader::new(bytes);
     let texts = rest.text()?;
@@ -48,21 +49,21 @@ trait Packed: Sized {
     /// Appends the packed form.
     fn pack(&self, out: &mut ProgramPacker);
 
-    /// Takes the packed form from the front of the bytes; `None` where they are none.
+    /// Takes the packed form from the front of the bytes. `None` if they are not one.
     fn unpack(from: &mut ProgramUnpacker) -> Option<Self>;
 }
 
-/// What is packed so far.
+/// The packed bytes so far.
 #[derive(Default)]
 struct ProgramPacker {
     bytes: Vec<u8>,
     /// All texts, one behind the other.
     texts: String,
-    /// Where each text begins among them: equal ones are there once.
+    /// The offset of each text among them. Equal texts are stored once.
     places: HashMap<String, usize>,
 }
 
-/// What is not unpacked yet.
+/// The bytes not unpacked yet.
 struct ProgramUnpacker {
     rest: Leb128Reader<'static>,
     /// All texts.
@@ -70,7 +71,8 @@ struct ProgramUnpacker {
 }
 
 impl ProgramUnpacker {
-    /// A length. An item takes at least one byte, so a list of more items than there are bytes left is none, and no length makes room for it.
+    /// A length. An item takes at least one byte, so a length beyond the bytes left is invalid, and nothing is
+    /// allocated for it.
     fn length(&mut self) -> Option<usize> {
         let length = usize::unpack(self)?;
         (length <= self.rest.left()).then_some(length)

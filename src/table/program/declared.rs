@@ -20,7 +20,7 @@ pub struct EnumDef {
     pub doc: TableText,
     /// Its values, sorted by number.
     pub values: Vec<EnumValue>,
-    /// Where each of them is.
+    /// The index of each value by number.
     pub numbers: Numbers,
     /// The integer it is usually read from.
     pub base: TypeRef,
@@ -68,34 +68,34 @@ pub struct Service {
     pub name: TableText,
     /// The protocol's number for it.
     pub number: Option<u64>,
-    /// Whether its messages are self-describing arrays, found and read by the protocol's own code.
+    /// Whether its messages are self-describing arrays, which the protocol's own code finds and reads.
     pub positional: bool,
-    /// A message may end before any of its fields.
+    /// Whether a message may end before any of its fields.
     pub optional: bool,
     /// The header's fields.
     pub header: Vec<(HeaderRole, Sym, TypeRef)>,
     /// Messages by number and sender: `[client, server]`, sorted by number.
     pub messages: [Vec<(u64, MessageId)>; 2],
-    /// How the messages follow each other, where the tables say so.
+    /// The framing of the messages, if the tables declare it.
     pub framing: ServiceFraming,
-    /// The messages of any number that no other one has, by sender.
+    /// The messages for all numbers without a message of their own, by sender.
     pub others: [Option<MessageId>; 2],
-    /// Where a text selects: the messages by that text and sender, letters in lower case where their case has no meaning.
+    /// If a text selects: the messages by that text and sender, in lower case if case does not matter.
     pub words: [HashMap<Vec<u8>, MessageId>; 2],
 }
 
-/// How the messages of a service follow each other, where the tables say so.
+/// The framing of a service's messages, as the tables declare it.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceFraming {
-    /// What every message begins with, and which message that makes it.
+    /// The layout of every message's beginning, which tells the message.
     pub begins: Option<LayoutId>,
-    /// The field whose text selects the message, and whether the case of letters has no meaning.
+    /// The field whose text selects the message, and whether to ignore case.
     pub word: Option<(Sym, bool)>,
     /// Where a message ends.
     pub frame: ServiceFrame,
-    /// No message has more bytes; 0 where the tables say nothing.
+    /// The longest message in bytes. 0 if the tables do not say.
     pub max: u64,
-    /// What every message begins with, to find the next one behind damage.
+    /// The bytes at the start of every message, to find the next one behind damage.
     pub resync: Option<Vec<u8>>,
 }
 
@@ -112,17 +112,17 @@ pub struct MessageDef {
     pub number: Option<u64>,
     /// Its layout, where it is known.
     pub layout: Option<LayoutId>,
-    /// Whether something in it ties it to other messages: a transaction.
+    /// Whether it has a transaction, which links it to other messages.
     pub tied: bool,
     /// The requests it answers.
     pub answers: Vec<MessageId>,
-    /// What the table itself says is expected.
+    /// The reply that its sender expects, as the table states it.
     pub expects: Option<Expectation>,
     /// Whether the protocol promises a reply: the table says so, or another message answers it.
     pub expects_reply: bool,
-    /// How it says no.
+    /// How it refuses.
     pub refusal: Refusal,
-    /// Whether it is a step of what a session is about.
+    /// Whether it is a step in a session's story.
     pub step: bool,
     /// The side that sends it in practice, of a message that either side may send (`usually client`).
     pub usually: Option<Sender>,

@@ -5,7 +5,7 @@ use super::super::text::PlaceRole;
 use super::TableText;
 use crate::tree::Sym;
 
-/// What tables say of a field beyond how it is read.
+/// Facts about a field, beyond how it is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldFacts {
     /// The kinds of things that its value identifies (`identity KIND`), beside those of `id`, `refers` and `transaction`:
@@ -15,7 +15,7 @@ pub struct FieldFacts {
     pub own: bool,
     /// It identifies or names a place where the client is (`place`).
     pub place: Option<PlaceRole>,
-    /// Where not empty, any other value says that the client leaves the message's place (`leaves unless A | B`).
+    /// If not empty, any other value means that the client leaves the message's place (`leaves unless A | B`).
     pub leaves_unless: Vec<u64>,
     /// Its value differs each time the same thing is done: a time, a seed, a challenge (`volatile`).
     pub volatile: bool,
@@ -31,7 +31,7 @@ pub struct FieldFacts {
     pub file: Option<FileRole>,
     /// What it is of a store of nodes (`graph WORD`).
     pub graph: Option<GraphRole>,
-    /// Where not empty, any other value says no (`refuses unless A, B`).
+    /// If not empty, any other value refuses (`refuses unless A, B`).
     pub refuses_unless: Vec<u64>,
 }
 
@@ -69,19 +69,19 @@ impl Person {
 pub enum ChatRole {
     /// The sender of the chat message.
     From,
-    /// The one that is spoken to.
+    /// The listener.
     To,
     /// The channel, session or place that all listeners share.
     Channel,
     /// The speaker's host.
     FromHost,
-    /// The host of the one that is spoken to.
+    /// The listener's host.
     ToHost,
     /// What kind of speech it is: aloud, private, a shout.
     Kind,
     /// The conversation that it belongs to.
     Session,
-    /// What is said.
+    /// The text of the message.
     Text,
 }
 
@@ -180,7 +180,7 @@ pub enum GraphRole {
     Child,
     /// The same, where it is taken away from there.
     Removed,
-    /// Whose the reference of parent and child is.
+    /// The owner of the reference from parent to child.
     Owner,
     /// Who makes the reference.
     Saver,
@@ -205,15 +205,15 @@ impl GraphRole {
     ];
 }
 
-/// How a message says no.
+/// How a message refuses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Refusal {
-    /// It never does.
+    /// It never refuses.
     #[default]
     Never,
-    /// It always does (`refuses`).
+    /// It always refuses (`refuses`).
     Always,
-    /// A field of it may (`refuses unless …`).
+    /// A field of it may refuse (`refuses unless …`).
     ByField,
 }
 

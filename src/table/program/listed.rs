@@ -9,7 +9,7 @@ use super::ids::{LayoutId, MessageId};
 pub struct Example {
     /// What it is an example of.
     pub of: ExampleOf,
-    /// Whether the bytes stand there as they are, and not as hex.
+    /// Whether the bytes are written as text, not as hex.
     pub text: bool,
     /// Where the quoted texts of the bytes begin and end in the file.
     pub(in crate::table) bytes: (usize, usize),
@@ -35,9 +35,9 @@ pub enum ExampleOf {
 /// A message that took the number of another one, declared in an earlier file.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplacedMessage {
-    /// The one that cannot come any more.
+    /// The message that can no longer occur.
     pub old: MessageId,
-    /// The one that has its number.
+    /// The message that has its number now.
     pub new: MessageId,
     /// The file that declares the new one (index into the sources), and where.
     pub file: u32,

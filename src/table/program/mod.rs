@@ -33,7 +33,7 @@ use std::borrow::Cow;
 use crate::hashing::SeededMap;
 use crate::tree::{Sym, TypeRef};
 
-/// A text of a program: a part of the program's own bytes where the tables were compiled with it.
+/// A text of a program. For embedded tables it is a part of the program's own bytes.
 pub type TableText = Cow<'static, str>;
 
 /// All compiled parts.
@@ -41,7 +41,7 @@ pub type TableText = Cow<'static, str>;
 pub struct Program {
     pub(in crate::table) names: Vec<TableText>,
     pub(in crate::table) types: Vec<TypeDef>,
-    /// What the inner loops need of each type.
+    /// The short form of each type, for the inner loops.
     pub(in crate::table) type_ops: Vec<TypeOp>,
     pub(in crate::table) layouts: Vec<Layout>,
     pub(in crate::table) steps: Vec<LayoutStep>,

@@ -1,9 +1,10 @@
-//! Finding a place in a sorted list by number: at once where the numbers lie close together, as those of classes and enums do.
+//! Finds an index in a sorted list by number: by a direct table if the numbers are dense, as those of classes and
+//! enums.
 
-/// More places than this for each number are not spent on finding it at once.
+/// The direct table has at most this many entries for each number.
 const SPREAD: u64 = 8;
 
-/// Where each number of a sorted list is.
+/// The index of each number of a sorted list.
 #[derive(Debug, Clone, Default)]
 pub struct Numbers {
     pub(in crate::table) first: u64,
@@ -14,7 +15,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Of a sorted list's numbers. Of equal ones, one is found.
+    /// Indexes a sorted list of numbers. If several are equal, it finds one of them.
     pub(in crate::table) fn of(sorted: impl Iterator<Item = u64>) -> Numbers {
         let mut sorted: Vec<u64> = sorted.collect();
         let (Some(first), Some(last)) = (sorted.first().copied(), sorted.last().copied()) else {

@@ -3,7 +3,7 @@
 use super::ids::LayoutId;
 use crate::tree::{Sym, TypeRef};
 
-/// What a self-describing value should turn out to be.
+/// The expected kind of a self-describing value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueRead {
     /// Anything.
@@ -18,7 +18,7 @@ pub enum ValueRead {
     Text,
     /// An array.
     Array,
-    /// An array whose first element names a message, whose positions the others stand at.
+    /// An array whose first element names a message. The other elements have that message's positions.
     Packet,
     /// A mapping.
     Mapping {
@@ -34,7 +34,7 @@ pub enum ValueRead {
 pub struct Positions {
     /// How many there are.
     pub count: u16,
-    /// How many of them have to be there.
+    /// How many of them are required.
     pub required: u16,
 }
 

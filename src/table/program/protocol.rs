@@ -13,7 +13,7 @@ pub struct ProtocolDef {
     pub udp: bool,
     /// Where its servers usually are.
     pub ports: Vec<u16>,
-    /// A connection that satisfies one of them is the protocol's.
+    /// The rules: a connection that satisfies one of them is the protocol's.
     pub rules: Vec<Rule>,
     /// The services a connection may offer: the first whose rule it satisfies.
     pub offers: Vec<Offer>,
@@ -21,7 +21,7 @@ pub struct ProtocolDef {
     pub states: Vec<(TableText, u64)>,
 }
 
-/// Conditions on the first bytes of a connection, all of which have to hold.
+/// Conditions on the first bytes of a connection. All of them must hold.
 #[derive(Debug, Clone)]
 pub struct Rule {
     /// Whose bytes they are about.
@@ -37,6 +37,6 @@ pub struct Rule {
 pub struct Offer {
     /// The service.
     pub service: ServiceId,
-    /// When it does; `None`: whenever no offer before it was taken.
+    /// When it is offered. `None` if it applies whenever no earlier offer does.
     pub when: Option<Rule>,
 }

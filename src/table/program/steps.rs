@@ -20,11 +20,11 @@ pub struct Layout {
     pub slots: u16,
     /// How many parameters.
     pub params: u16,
-    /// Where it names the positions of an array: how many there are, and how many of them have to be there.
+    /// If it names the positions of an array: how many there are, and how many are required.
     pub positions: Option<Positions>,
     /// It has at least this many bits.
     pub min_bits: u32,
-    /// What it is about, in one line.
+    /// Its info line.
     pub info: Option<Box<InfoLine>>,
 }
 
@@ -52,7 +52,7 @@ pub enum LayoutStep {
     },
     /// Go on if the test holds, else jump.
     Branch {
-        /// What is asked.
+        /// The test.
         test: Test,
         /// Where to go if it does not hold.
         otherwise: u32,
@@ -75,14 +75,14 @@ pub enum LayoutStep {
         /// Where to go for any other.
         otherwise: u32,
     },
-    /// Say something about the structure.
+    /// Add a remark to the structure.
     Say {
-        /// How bad.
+        /// Its severity.
         severity: Severity,
-        /// What.
+        /// Its text.
         text: Sym,
     },
-    /// An empty list, for one that is missing at the region's end.
+    /// Adds an empty list in place of one that is missing at the region's end.
     Empty {
         /// Its name.
         name: Sym,
@@ -122,7 +122,7 @@ pub enum LayoutStep {
         /// Its new value.
         value: ExprId,
     },
-    /// What a service's messages begin with was read: which message it is, and how long.
+    /// The beginning of a message was read: tells which message it is, and how long.
     Chosen {
         /// What the numbers of messages are compared with.
         number: Option<ExprId>,
@@ -179,7 +179,7 @@ pub enum Test {
     Differs(u16, u64),
     /// A value is above a number.
     Above(u16, u64),
-    /// A dialect is spoken, or is not.
+    /// A dialect is in use, or is not.
     Dialect(u32, bool),
     /// The region goes on.
     More,
@@ -209,9 +209,9 @@ pub enum Ex {
     Remaining,
     /// Whether the region goes on.
     More,
-    /// Whether a dialect is spoken.
+    /// Whether a dialect is in use.
     Dialect(u32),
-    /// What was remembered.
+    /// A remembered value.
     Recall(Sym, ExprId),
     /// A state of the connection, by its place.
     State(u32),
@@ -221,7 +221,7 @@ pub enum Ex {
     Next,
 }
 
-/// The result of a binary operation on numbers; `None` where the result is no number of 64 bits.
+/// The result of a binary operation on numbers. `None` if it exceeds 64 bits.
 pub(in crate::table) fn apply(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
     let shift = u32::try_from(b).ok().filter(|b| *b < 64);
     let value = match op {

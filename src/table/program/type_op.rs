@@ -56,7 +56,7 @@ impl Scalar {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bits {
     pub(in crate::table) mask: u64,
-    /// The highest bit of the number, where it says that it is negative.
+    /// The sign bit, if the number is signed.
     pub(in crate::table) sign: u64,
 }
 
@@ -92,7 +92,8 @@ pub struct TypeOp {
     pub(crate) by: u32,
     /// Whether trees explain it.
     pub shown: bool,
-    /// Whether tables say more of it than how it is read: that its values name things or are their numbers, or a fact.
+    /// Whether tables say more about it than how to read it: its values are names or numbers of things, or it has
+    /// facts.
     pub(crate) telling: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Types: how a value is read, and what is known about it.
+//! Types: how to read a value, and what tables say about it.
 
 use super::TableText;
 use super::facts::FieldFacts;
@@ -6,7 +6,7 @@ use super::ids::{EnumId, ExprId, FamilyId, LayoutId};
 use super::positions::ValueRead;
 use crate::tree::{Sym, TextKind, TypeRef};
 
-/// A type as one field uses it: how to read it, and what the table says about its values.
+/// A type as one field uses it: how to read a value, and what the table says about values.
 #[derive(Debug, Clone)]
 pub struct TypeDef {
     /// How it is read.
@@ -17,28 +17,28 @@ pub struct TypeDef {
     pub symbols: Option<EnumId>,
     /// How trees explain it (`shown`).
     pub shown: Option<Sym>,
-    /// What kinds of things it is the number of (`id`, `refers`).
+    /// The kinds of things that its values are numbers of (`id`, `refers`).
     pub ids: Vec<Sym>,
-    /// Whether a name beside it is another thing's (`refers`).
+    /// Whether a name beside it belongs to another thing (`refers`).
     pub refers: bool,
-    /// What kinds of things it is the name of (`names`).
+    /// The kinds of things that its values name (`names`).
     pub names: Vec<Sym>,
     /// Marks for its nodes.
     pub marks: u8,
-    /// Whether it ties replies to requests.
+    /// Whether it links replies to requests.
     pub transaction: bool,
-    /// More than this is noted.
+    /// The largest value without a note.
     pub max: Option<u64>,
-    /// Another value is noted.
+    /// The expected value: any other gets a note.
     pub expect: Option<u64>,
-    /// What the table says of the field beyond how it is read.
+    /// Facts about the field.
     pub facts: Option<Box<FieldFacts>>,
     /// It has at least this many bits.
     pub min_bits: u32,
 }
 
 impl TypeDef {
-    /// A type about which nothing is said, to be filled in.
+    /// A type without any facts, to be filled in.
     pub(in crate::table) fn blank() -> TypeDef {
         TypeDef {
             read: ReadAs::Bool,
@@ -155,16 +155,16 @@ pub enum ReadAs {
     },
 }
 
-/// A region: bytes that are read as something of their own.
+/// A region: bytes with a content of their own.
 #[derive(Debug, Clone)]
 pub struct RegionType {
     /// How long.
     pub len: Len,
-    /// What it holds: the first that fits.
+    /// Its possible contents: the first one that fits.
     pub inner: Vec<TypeRef>,
     /// Whether dialects may be tried.
     pub dialects: bool,
-    /// Where its content is compressed.
+    /// How its content is compressed, if it is.
     pub zlib: Option<Zlib>,
 }
 
@@ -182,16 +182,16 @@ pub struct Zlib {
 pub enum TextEnd {
     /// None.
     Whole,
-    /// One, which has to be there (`terminated`).
+    /// One, which is required (`terminated`).
     Zero,
-    /// As many as there are (`trimmed`).
+    /// All of them (`trimmed`).
     Zeros,
 }
 
-/// How long something is.
+/// The length of a value.
 #[derive(Debug, Clone, Copy)]
 pub struct Len {
-    /// Where the number comes from.
+    /// The source of the number.
     pub from: LenFrom,
     /// Whether it counts bytes rather than units.
     pub bytes: bool,

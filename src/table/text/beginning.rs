@@ -1,10 +1,11 @@
-//! What the first words of a table file say: which protocol it belongs to, and whether it declares that one. Reads no further.
+//! Reads the first words of a table file: the protocol that it belongs to, and whether it declares that protocol. It
+//! reads no further.
 
 use super::super::error::TableError;
 use super::lex::{Lexer, Tok};
 
-/// The protocol that a file belongs to, by its first words, which say whether it is a table file at all. An error about
-/// another kind of file quotes nothing from it: it may be a key file that was given by mistake.
+/// The protocol that a file belongs to, by its first words. They also tell whether it is a table file at all. An error
+/// about another kind of file quotes nothing from it, because it may be a key file given by mistake.
 pub(in crate::table) fn parse_protocol(file: &str, text: &str) -> Result<String, TableError> {
     let mut lexer = Lexer::new(file, text);
     let mut word = || loop {

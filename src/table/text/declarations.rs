@@ -1,4 +1,4 @@
-//! Table text into declarations. Resolves nothing: that is `check` and `compile`.
+//! Parses table text into declarations. It resolves no names: `compile` does.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -50,7 +50,8 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
     }
 }
 
-/// The bytes of an example as text: `range` is where its quoted texts stand. Hex has blanks between two of them.
+/// The bytes of an example as text. `range` is the range of its quoted texts. In hex, two of them are joined by a
+/// blank.
 pub(in crate::table) fn example_bytes(source: &TableSource, range: Range<usize>, text: bool) -> String {
     let mut lexer = Lexer::new(&source.name, source.text.get(range).unwrap_or(""));
     let mut bytes = String::new();

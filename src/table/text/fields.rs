@@ -5,7 +5,7 @@ use super::declarations::TableParser;
 use super::lex::Tok;
 use super::syntax::*;
 
-/// What may stand behind a type; for suggestions only.
+/// The words that may follow a type. For suggestions only.
 const MODIFIERS: [&str; 26] = [
     "checksum",
     "max",
@@ -94,7 +94,7 @@ impl TableParser<'_> {
         Ok(Entry::Field(FieldAst { name, at, span, of, mods }))
     }
 
-    /// Whether modifiers may stand here: they begin with `=` or with a word that is not the next field's name.
+    /// Whether modifiers may follow here: they begin with `=` or with a word that is not the next field's name.
     fn begins_mods(&self) -> bool {
         !self.next_is(":") && (matches!(self.now.tok, Tok::Ident(_)) || self.is_sign("="))
     }
@@ -233,7 +233,7 @@ impl TableParser<'_> {
         Ok(if self.eat_word("beside")? { PlaceRole::Beside } else { PlaceRole::Enters })
     }
 
-    /// A modifier that says nothing about how a field is read; whether there was one.
+    /// Parses a modifier that does not affect how a field is read. Returns whether there was one.
     fn fact(&mut self, facts: &mut FactMods) -> Result<bool, TableError> {
         if self.eat_word("self")? {
             facts.own = true;

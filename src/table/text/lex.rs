@@ -120,7 +120,7 @@ impl<'a> Lexer<'a> {
         Err(self.error(self.at, format!("the character `{first}` has no meaning here")))
     }
 
-    /// Goes on behind the JSON object that begins at `at`, and gives the place of its end.
+    /// Skips the JSON object that begins at `at`. Returns its end.
     pub(super) fn skip_json(&mut self, at: usize) -> Result<usize, TableError> {
         let bytes = self.text.as_bytes().get(at..).unwrap_or(&[]);
         let mut depth = 0usize;
@@ -232,7 +232,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Where a quoted text of JSON whose content begins at `i` is over, its closing quote included.
+/// The offset behind the closing quote of a JSON string whose content begins at `i`.
 fn behind_text(bytes: &[u8], mut i: usize) -> usize {
     while let Some(byte) = bytes.get(i) {
         i += match byte {

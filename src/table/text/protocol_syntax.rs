@@ -1,10 +1,10 @@
-//! What the text of a protocol's declaration says, as it is written. Nothing is resolved here.
+//! The syntax tree of a protocol's declaration. Nothing is resolved here.
 
-/// What a table file says of its protocol as a whole.
+/// The declaration of a protocol as a whole.
 #[derive(Debug, Clone, Default)]
 pub(in crate::table) struct ProtocolAst {
     pub(in crate::table) doc: String,
-    /// Where the declaration begins, and where it ends.
+    /// Start and end of the declaration.
     pub(in crate::table) start: usize,
     pub(in crate::table) end: usize,
     /// Where its braces begin.

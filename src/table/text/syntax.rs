@@ -1,4 +1,4 @@
-//! What a table file says, as it was written: names not yet resolved. Each part keeps its byte offset for errors.
+//! The syntax tree of a table file. Names are not resolved yet. Each part keeps its byte offset for errors.
 
 use crate::tree::Severity;
 
@@ -13,18 +13,18 @@ pub enum Sender {
     Both,
 }
 
-/// What a table says a message's sender waits for.
+/// What the sender of a message waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expectation {
     /// `expects nothing`.
     Nothing,
     /// `expects reply`.
     Reply,
-    /// `expects receipt`: an acknowledgement at least. The reply may come on another way.
+    /// `expects receipt`: an acknowledgement at least. The reply may come another way.
     Receipt,
 }
 
-/// What a field says of the places where a client is.
+/// What a field says about the places of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceRole {
     /// The client enters this place with this message, and leaves the one where it was (`place`).
@@ -196,13 +196,13 @@ pub(in crate::table) struct EnumValueAst {
 pub(in crate::table) struct FieldAst {
     pub(in crate::table) name: String,
     pub(in crate::table) at: usize,
-    /// It is no field of its own, but a part that only says something about others.
+    /// Whether it is not a field of its own, but a part that only describes others (a count, for example).
     pub(in crate::table) span: bool,
     pub(in crate::table) of: TypeAst,
     pub(in crate::table) mods: Option<Box<Mods>>,
 }
 
-/// `zlib(KEEP, SIZE)`: how many plain bytes come first, and the size that the content should have.
+/// `zlib(KEEP, SIZE)`: how many plain bytes come first, and the expected size of the content.
 #[derive(Debug, Clone)]
 pub(in crate::table) struct ZlibAst {
     pub(in crate::table) keep: ExprAst,
@@ -456,7 +456,7 @@ pub(in crate::table) struct FramingAst {
 /// Where a message of a service ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ServiceFrame {
-    /// Where its layout, or its length, says.
+    /// Where its layout or its length says.
     #[default]
     Layout,
     /// Behind these bytes, which are no part of any field.
