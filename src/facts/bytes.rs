@@ -1,16 +1,16 @@
 //! Counts bytes by how far they were understood: in total, by protocol, by service and by stream.
 //!
-//! At most [`STREAMS`] streams are listed; further ones are counted.
+//! At most [`STREAMS`] streams are listed. Further ones are only counted.
 
 use std::net::SocketAddr;
 
 use crate::record::RoundTrips;
 use crate::session::{Counts, Transport};
 
-/// Streams that are listed one by one, and services.
+/// The most streams, and services, listed one by one.
 const STREAMS: usize = 10_000;
 
-/// A stream that is over.
+/// A stream that ended.
 #[derive(Clone, Debug)]
 pub struct StreamSummary {
     /// TCP or UDP.
@@ -27,11 +27,11 @@ pub struct StreamSummary {
     pub service: String,
     /// The bytes of both directions.
     pub bytes: Counts,
-    /// How long the network takes to its ends, as far as the capture shows it.
+    /// The round trips to its ends, as far as the capture shows them.
     pub round_trips: RoundTrips,
 }
 
-/// Bytes, counted when their stream is over.
+/// Bytes, counted when their stream ends.
 #[derive(Debug, Default)]
 pub struct ByteCounts {
     all: Counts,
@@ -42,7 +42,7 @@ pub struct ByteCounts {
 }
 
 impl ByteCounts {
-    /// Counts a stream that is over, and its bytes.
+    /// Counts a stream that ended, and its bytes.
     pub fn stream(&mut self, stream: StreamSummary) {
         self.streams += 1;
         self.all.add(stream.bytes);
@@ -58,12 +58,12 @@ impl ByteCounts {
         self.all
     }
 
-    /// By protocol, in the order in which they were met.
+    /// By protocol, in the order of their first streams.
     pub fn protocols(&self) -> &[(String, Counts)] {
         &self.protocols
     }
 
-    /// By service, in the order in which they were met.
+    /// By service, in the order of their first streams.
     pub fn services(&self) -> &[(String, Counts)] {
         &self.services
     }

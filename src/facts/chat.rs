@@ -13,27 +13,27 @@ use crate::session::Side;
 use crate::table::ChatRole;
 use crate::tree::{Kind, Node, mark};
 
-/// Characters of what is said, of a name.
+/// The most characters of a chat message and of a name.
 const MAX_TEXT: usize = 65_536;
 const MAX_NAME: usize = 256;
-/// Listeners of one utterance.
+/// The most listeners of one chat message.
 const MAX_LISTENERS: usize = 256;
 /// A message with the same speaker and text counts as a relayed copy for this long, in nanoseconds.
 const PASSED_ON_WITHIN: i64 = 10_000_000_000;
-/// Utterances that are remembered for that, and streams of each.
+/// How many chat messages are remembered for that, and how many streams of each.
 const MAX_RECENT: usize = 1024;
 const MAX_HEARD: usize = 256;
 
 /// A person or object that says or receives a chat message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChatParty {
-    /// The name, where it was said or where earlier records call the number so.
+    /// The name, from the message or from earlier records that name the number.
     pub name: Option<String>,
     /// The number or UUID.
     pub id: Option<String>,
 }
 
-/// One utterance.
+/// One chat message.
 #[derive(Clone, Debug)]
 pub struct ChatLine {
     /// Its record.
@@ -60,9 +60,9 @@ pub struct ChatLine {
     pub session: Option<String>,
     /// What kind of speech it is.
     pub kind: Vec<String>,
-    /// What is said.
+    /// The text.
     pub text: String,
-    /// The record in which it was said first, where this one passes it on.
+    /// The original record, if this one is a relayed copy.
     pub relays: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ pub struct Chat {
     recent: VecDeque<RecentLine>,
 }
 
-/// An utterance that may be passed on.
+/// A chat message that may be relayed.
 struct RecentLine {
     record: u64,
     time: i64,
@@ -90,7 +90,7 @@ struct ChatMark<'a> {
     parent: u32,
 }
 
-/// A message that is searched for what is said.
+/// A message that is searched for chat.
 struct ChatSearch<'a, 'c, 'n> {
     values: MessageValues<'a>,
     marked: Vec<ChatMark<'a>>,
@@ -182,7 +182,7 @@ impl ChatParty {
         self.name.is_none() && self.id.is_none()
     }
 
-    /// Whether two may be the same, as far as both are known.
+    /// Whether two people may be the same, as far as both are known.
     fn may_be(&self, other: &ChatParty) -> bool {
         match (&self.id, &other.id, &self.name, &other.name) {
             (Some(one), Some(two), ..) => one == two,
@@ -218,7 +218,7 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
         ChatSearch { values, marked, own, called }
     }
 
-    /// The nodes with a role: those beside what is said, or else those anywhere in the message.
+    /// The nodes with a role: those beside the text, or else those anywhere in the message.
     fn with(&self, parent: u32, role: ChatRole) -> Vec<&ChatMark<'a>> {
         let all = || self.marked.iter().filter(|marked| marked.role == role);
         let beside: Vec<&ChatMark<'a>> = all().filter(|marked| marked.parent == parent).collect();

@@ -1,4 +1,4 @@
-//! One session, put together of its streams when it is over.
+//! One session, assembled from its streams when it is over.
 
 use std::net::IpAddr;
 
@@ -10,10 +10,10 @@ use crate::capture::{Moment, Time};
 use crate::session::Side;
 use crate::tree::ProblemCounts;
 
-/// Identities that are kept of one session.
+/// The most identities kept of one session.
 const MAX_WHO: usize = 256;
 
-/// What was known of a session when it was over.
+/// A finished session.
 #[derive(Clone, Debug)]
 pub struct ClientSession {
     /// Its number, from 1, in the order in which sessions are over.
@@ -26,33 +26,33 @@ pub struct ClientSession {
     pub start: Moment,
     /// The frame of its last record.
     pub end: Moment,
-    /// What the client said of itself, the latest of each kind last.
+    /// The identities that the client stated, the latest of each kind last.
     pub who: Vec<Identity>,
-    /// Who the client said to be and was refused: a login that failed, a player that is not its own.
+    /// Identities that were refused: a failed login, another account's player.
     pub refused: Vec<Identity>,
     /// Its streams, in the order of their first records.
     pub streams: Vec<SessionStream>,
-    /// Where the client was, in order.
+    /// The places of the client, in order.
     pub places: Vec<Place>,
-    /// What was asked and answered.
+    /// The counts of requests and replies.
     pub requests: RequestCounts,
     /// The request that waited longest for its reply.
     pub slowest: Option<StoryLine>,
-    /// Times from the place of the capture to its servers and back, one for each stream of which the capture shows it.
+    /// Round trips from the capturing machine to its servers, one for each stream that shows it.
     pub to_server: Latencies,
-    /// The same to the client.
+    /// Round trips to the client.
     pub to_client: Latencies,
     /// Problems of its messages by severity.
     pub problems: ProblemCounts,
-    /// What a person would tell of it, in order.
+    /// Its story: the main steps, in order.
     pub story: Vec<StoryLine>,
-    /// Steps that are left out of the story, because there are too many.
+    /// How many steps the story leaves out, because there are too many.
     pub steps_left_out: u64,
     /// Requests that were refused, and messages that refuse without having been asked: the first ones of each stream.
     pub refusals: Vec<StoryLine>,
     /// Requests that were never answered: the first ones of each stream.
     pub unanswered: Vec<StoryLine>,
-    /// Requests whose outcome is not known, because too many waited.
+    /// How many requests have an unknown outcome, because too many waited.
     pub forgotten: u64,
     /// Its last message.
     pub last_message: Option<LastMessage>,
@@ -67,7 +67,7 @@ pub(super) fn nanos(time: Time) -> i64 {
     time.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nanos))
 }
 
-/// One session out of its streams, which are in order.
+/// Assembles a session from its streams, which are in order.
 pub(super) fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<ClientSession> {
     let first = streams.first()?;
     let mut session = ClientSession {
@@ -136,12 +136,12 @@ pub(super) fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Cli
     session.refusals.sort_by_key(|line| line.record);
     session.unanswered.sort_by_key(|line| line.record);
     session.places = in_order(session.places);
-    // Where bytes were lost, messages are found late: the story goes by time.
+    // After lost bytes messages are found late, so the story is sorted by time.
     session.story.sort_by_key(|line| (line.at.frame, line.record));
     Some(session)
 }
 
-/// Places in order. Entering one leaves the one before it, on whichever stream that was; the same one twice in a row is one.
+/// Places in order. Entering one leaves the one before it, on any stream. The same place twice in a row counts once.
 fn in_order(mut places: Vec<Place>) -> Vec<Place> {
     places.sort_by_key(|place| place.record);
     let mut all: Vec<Place> = Vec::new();
@@ -184,7 +184,7 @@ impl ClientSession {
         nanos(self.end.time) - nanos(self.start.time)
     }
 
-    /// How long acknowledgements took on average, in nanoseconds, on all its streams together; `None` where there were none.
+    /// The mean time to an acknowledgement on all its streams, in nanoseconds. `None` if there were none.
     pub fn mean_acknowledgement(&self) -> Option<i64> {
         let all = self.streams.iter().map(|stream| stream.acknowledged);
         let (count, sum) =

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 /// The name under which everything beyond the limit is counted.
 pub(super) const OTHERS: &str = "others";
 
-/// How often each name came. A name that is in tables is found by its number there, without hashing its text.
+/// How often each name occurred. A name of the tables is found by its number, without hashing its text.
 #[derive(Default)]
 pub(super) struct NameCounter {
     list: Vec<(String, u64)>,

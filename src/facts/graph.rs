@@ -14,16 +14,16 @@ use crate::session::Side;
 use crate::table::{GraphRole, MessageDef};
 use crate::tree::{Kind, Node};
 
-/// The most nodes and edges; further ones are counted.
+/// The most nodes and edges. Further ones are only counted.
 const MAX_NODES: usize = 200_000;
 const MAX_EDGES: usize = 200_000;
 /// The most servers; nodes of further ones are counted as left out.
 const MAX_STORES: usize = 1024;
 /// Memory for all values and names, roughly, in bytes. Together with nodes and edges it stays below 200 MiB.
 const MAX_VALUES: usize = 96 << 20;
-/// Old values of one field, and how often it is kept that an edge was taken away before.
+/// The most old values kept of one field, and earlier removals kept of one edge.
 const MAX_OLD: usize = 64;
-/// Requests that wait for their answer, and the memory of their values, which is part of that for all values.
+/// The most requests that wait for a reply, and the memory of their values, which is part of the memory for all values.
 const MAX_PENDING: usize = 4096;
 const MAX_PENDING_VALUES: usize = 16 << 20;
 /// Characters of a name.
@@ -69,15 +69,15 @@ pub struct GraphNode {
 /// A node below another one.
 #[derive(Clone, Debug, Default)]
 pub struct GraphEdge {
-    /// Whose the edge is.
+    /// The owner of the edge.
     pub owner: Option<u64>,
-    /// Who made it.
+    /// The maker of the edge.
     pub saver: Option<u64>,
     /// The first record and the last one that speak of it.
     pub records: (u64, u64),
-    /// The record that took it away.
+    /// The record that removed it.
     pub removed: Option<u64>,
-    /// The records that took it away before it was made again.
+    /// The records that removed it before it was made again.
     pub removed_before: Vec<u64>,
 }
 
@@ -100,7 +100,7 @@ pub struct Graph {
     pending_order: VecDeque<(u64, TransportStream)>,
 }
 
-/// What a request asks for.
+/// The change that a request asks for.
 #[derive(Clone, Default)]
 struct GraphChange {
     record: u64,
@@ -275,7 +275,7 @@ impl Graph {
         }
     }
 
-    /// The node with a number; 0 is none.
+    /// The node with a number. 0 means no node.
     fn node(&mut self, key: GraphKey, record: u64) -> Option<&mut GraphNode> {
         if key.id == 0 {
             return None;
@@ -415,7 +415,7 @@ mod tests {
     fn memory_of_values_that_are_gone_is_given_back() {
         let mut graph = Graph::default();
         let long = "x".repeat(1 << 20);
-        // The same value again and again, and values that push each other out, are worth 2 GiB together.
+        // Repeated values, and values that replace each other, make 2 GiB in all.
         for record in 0..1000 {
             graph.apply(change(1, record, &long));
             graph.apply(change(2, record, &format!("{record}")));

@@ -139,7 +139,7 @@ impl InfoWriter<'_, '_, '_> {
         if depth >= MAX_DEPTH {
             return false;
         }
-        // An object's first field is its class, where a number says which class it is; its layout is that of a node inside.
+        // If a number tells an object's class, the class is its first field, and the layout belongs to a node inside.
         let layout = self.layout_of(node);
         match layout.and_then(|layout| layout.info.as_deref()) {
             Some(line) => self.line(line, index, depth + 1, out),
@@ -154,7 +154,7 @@ impl InfoWriter<'_, '_, '_> {
         }
     }
 
-    /// An object of a class told by number: the class, and the class's line, which `own`, the layout of the node, has not.
+    /// An object whose class a number tells: the class's name and its line. `own`, the layout of the node, has no line.
     fn family(&self, index: u32, own: Option<&Layout>, depth: usize, out: &mut String) -> bool {
         let InfoSource { tables, tree, .. } = self.source;
         let Some((first, class)) = tree.members(index).next() else { return false };
@@ -176,7 +176,7 @@ impl InfoWriter<'_, '_, '_> {
         true
     }
 
-    /// A number by its name; whether it is not zero.
+    /// Appends a number by its name. Returns whether it is not zero.
     fn number(&self, tables: &Tables, node: &Node, out: &mut String) -> bool {
         let bytes = |length: usize| {
             let (start, _) = node.content();
@@ -244,7 +244,7 @@ fn flag_names(tables: &Tables, node: &Node, out: &mut String) -> bool {
     out.len() > from
 }
 
-/// Puts spaces in the place of control characters from a place on.
+/// Replaces control characters by spaces, from an offset on.
 fn clean(out: &mut String, from: usize) {
     let special = |byte: u8| byte < b' ' || byte == 0x7f || CONTROL_LEADS.contains(&byte);
     if !out.as_bytes().get(from..).is_some_and(|text| text.iter().any(|byte| special(*byte))) {
@@ -256,7 +256,7 @@ fn clean(out: &mut String, from: usize) {
     }
 }
 
-/// Cuts what was written from a place on to a largest number of characters.
+/// Cuts the text from an offset on to a number of characters.
 fn shorten(out: &mut String, from: usize, most: usize) {
     if out.len() <= from + most {
         return;

@@ -1,8 +1,7 @@
 //! Times from requests to replies, and the percentiles of many of them.
 //!
-//! Up to [`EXACT`] latencies are kept as they are, and percentiles are exact. More of them are counted in buckets, and a percentile is then the
-//! middle of a bucket: at most 0.4 % away from the exact one. Count and maximum are always exact. One of these takes at most some 100 KiB, however
-//! many latencies it gets.
+//! Up to [`EXACT`] latencies are kept exactly, and so are percentiles. More of them are counted in buckets, and a percentile is then the middle of
+//! a bucket: at most 0.4 % off. Count and maximum are always exact. Memory is at most about 100 KiB for any number of latencies.
 
 use std::collections::HashMap;
 
@@ -38,7 +37,7 @@ impl Latencies {
         largest
     }
 
-    /// Adds all of another one.
+    /// Adds all latencies of another collection.
     pub fn merge(&mut self, other: &Latencies) {
         for nanos in &other.exact {
             self.add(*nanos);
@@ -83,7 +82,7 @@ impl Latencies {
         Some(middle(found).min(self.max))
     }
 
-    /// Puts what was kept as it is into buckets.
+    /// Moves the exact latencies into buckets.
     fn pour(&mut self) {
         for nanos in std::mem::take(&mut self.exact) {
             *self.buckets.entry(bucket(nanos)).or_default() += 1;
@@ -139,7 +138,7 @@ mod tests {
     #[test]
     fn many_latencies_take_bounded_memory_and_percentiles_stay_near() {
         let mut all = Latencies::default();
-        // A period that a sample of every second one would not see.
+        // A period that sampling every second one would miss.
         for n in 0..1_000_000 {
             all.add(if n % 2 == 0 { 1_000_000 } else { 5_000_000 + n });
         }

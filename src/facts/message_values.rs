@@ -1,4 +1,4 @@
-//! Values of one message, read out of its tree: what collectors ask a node for. It knows trees and tables, and no message by name.
+//! Reads values of one message from its tree, for collectors. It knows trees and tables, but no message by name.
 
 use std::borrow::Cow;
 
@@ -23,13 +23,13 @@ impl<'a> MessageValues<'a> {
         self.tables.message_named(message).and_then(|id| self.tables.message(id))
     }
 
-    /// Whether some field may have facts that are as asked for: `false` is certain, and found out without looking at all nodes.
+    /// Whether some field may have the wanted facts. `false` is certain, and known without looking at all nodes.
     pub(super) fn may_have(&self, wanted: impl Fn(&FieldFacts) -> bool) -> bool {
         let facts = |node: &Node| self.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
         self.tree.telling().is_none_or(|mut fields| fields.any(|(_, node)| facts(node).is_some_and(&wanted)))
     }
 
-    /// Whether the sender sent this message before and took that one for lost.
+    /// Whether the sender sent this message again because it took the first one for lost.
     pub fn is_sent_again(&self) -> bool {
         self.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain && link.node == 0)
     }

@@ -1,4 +1,4 @@
-//! How many messages came, and in which second most of them did.
+//! Counts messages, and finds the second with most of them.
 
 use crate::capture::Time;
 

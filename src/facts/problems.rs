@@ -20,7 +20,7 @@ pub struct Problems {
     by_severity: ProblemCounts,
     /// Problems whose text is the traffic's or the tables': notes, warnings, errors.
     told: [NameCounter; 3],
-    /// The others, and those among them that were met last.
+    /// The other problems, and the latest of them.
     fixed: HashMap<FixedText, u64>,
     recent: RecentCounts<FixedText>,
 }
@@ -61,8 +61,8 @@ impl Problems {
         self.by_severity
     }
 
-    /// The problems by text, the worst first, then the most frequent. With `together`, those that differ in their numbers alone count as one
-    /// text, in which `…` stands for each number.
+    /// The problems by text, the worst first, then the most frequent. With `together`, texts that differ only in their numbers count as one,
+    /// with `…` for each number.
     pub fn kinds(&self, together: bool) -> Vec<ProblemKind> {
         let mut texts: HashMap<(Severity, String), u64> = HashMap::new();
         for (told, severity) in self.told.iter().zip([Severity::Note, Severity::Warning, Severity::Error]) {

@@ -43,7 +43,7 @@ pub(super) struct KnownMessage<'a> {
     pub(super) def: &'a MessageDef,
     /// Its record's number.
     pub(super) record: u64,
-    /// How many nanoseconds of the time that it took as a reply the network took, where the capture shows it.
+    /// How many nanoseconds of its time as a reply the network took, if the capture shows it.
     pub(super) network: Option<i64>,
     /// Its fields; `None` where only its outline was read, so that it neither refuses nor is part of a reply.
     pub(super) tree: Option<&'a Tree>,
@@ -115,7 +115,7 @@ impl Replies {
         }
     }
 
-    /// A request will never be answered.
+    /// Counts a request that will never be answered.
     pub(super) fn unanswered(&mut self, request: u64) {
         if let Some((_, place)) = self.waiting.take(request)
             && let Some(kind) = self.kinds.get_mut(place as usize)

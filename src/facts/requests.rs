@@ -83,9 +83,9 @@ impl RequestCounts {
     }
 }
 
-/// Whether a message that names a request is its last reply. One that only acknowledges the request's datagram names it, too, but
-/// does not answer it; one that refuses does, whatever it is; and after a partial one more will follow. Without a tree, only the outline of the
-/// message was read, and it is not partial.
+/// Whether a message that names a request is its last reply. A message that only acknowledges the request's datagram names it too, but does not
+/// answer it. A refusal always answers it. After a partial reply another one follows. A message without a tree was read only as an outline, so
+/// it is not partial.
 pub(super) fn is_last_reply(def: &MessageDef, request: MessageId, refused: bool, tree: Option<&Tree>) -> bool {
     let partial = || tree.and_then(|tree| tree.get(0)).is_some_and(|root| root.has(mark::PARTIAL));
     refused || def.answers.contains(&request) && !partial()
@@ -107,7 +107,7 @@ impl<T> Default for Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// A request was sent. Records come in ascending order. Returns what was known of the request that is forgotten for it.
+    /// Adds a request. Records come in ascending order. Returns the value of the request that is forgotten for it.
     pub fn ask(&mut self, record: u64, about: T) -> Option<T> {
         let mut oldest = None;
         if self.requests.len() >= MAX_WAITING {
@@ -120,7 +120,7 @@ impl<T> Waiting<T> {
         oldest
     }
 
-    /// A request was sent for which there is no room.
+    /// Counts a request for which there is no room.
     pub fn forget_one(&mut self) {
         self.forgotten += 1;
     }
@@ -131,7 +131,7 @@ impl<T> Waiting<T> {
         self.requests.get(at)?.1.as_ref()
     }
 
-    /// Takes a request out, because it was answered or never will be.
+    /// Removes a request that was answered or never will be.
     pub fn take(&mut self, record: u64) -> Option<T> {
         let at = self.requests.binary_search_by_key(&record, |(record, _)| *record).ok()?;
         let about = self.requests.get_mut(at)?.1.take();
@@ -147,12 +147,12 @@ impl<T> Waiting<T> {
         self.present
     }
 
-    /// Whether none waits.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.present == 0
     }
 
-    /// How many requests were forgotten, because more waited than are kept.
+    /// How many requests were forgotten, because too many waited.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }

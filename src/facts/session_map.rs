@@ -2,7 +2,7 @@
 //!
 //! A stream belongs to one session at a time. If a stream is idle for so long that its session ends, it belongs to another session
 //! from its next record on. So an entry says from which frame on a stream belongs to a session; it takes 16 bytes. This file knows
-//! finished sessions and records, and not how the answer is used.
+//! only finished sessions and records.
 
 use super::ClientSession;
 use crate::record::Record;

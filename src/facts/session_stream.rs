@@ -12,7 +12,7 @@ pub type TransportStream = (Transport, u32);
 /// One stream of a session.
 #[derive(Clone, Debug)]
 pub struct SessionStream {
-    /// Which.
+    /// Its transport and number.
     pub id: TransportStream,
     /// The service's name.
     pub service: String,
@@ -36,11 +36,11 @@ pub struct SessionStream {
     pub sent_again: u64,
     /// Acknowledgements within the protocol's messages, those that were repeated included, and the nanoseconds from the acknowledged messages on, added up.
     pub acknowledged: (u64, i64),
-    /// How long the network takes to its ends, as far as the capture shows it.
+    /// The round trips to its ends, as far as the capture shows them.
     pub round_trips: RoundTrips,
-    /// What assigns it to the session.
+    /// Why it belongs to the session.
     pub tied_by: TiedBy,
-    /// What the protocol's own session told of the stream when it was over.
+    /// The protocol session's facts about the stream at its end.
     pub learned: Vec<Learned>,
 }
 
@@ -62,7 +62,7 @@ impl SessionStream {
     }
 }
 
-/// What assigns a stream to its session.
+/// Why a stream belongs to its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TiedBy {
     /// A message in it identifies the client.

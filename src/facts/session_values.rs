@@ -11,7 +11,7 @@ pub struct Identity {
     pub id: Option<IdentityValue>,
     /// Its name, from the message or from earlier records that give the number a name.
     pub name: Option<String>,
-    /// The record that said so.
+    /// The record that stated it.
     pub record: u64,
 }
 
@@ -34,7 +34,7 @@ impl std::fmt::Display for IdentityValue {
 }
 
 impl Identity {
-    /// Whether another one may be the same: nothing that both say differs.
+    /// Whether another identity may be the same: no value that both have differs.
     pub(super) fn is(&self, other: &Identity) -> bool {
         fn agree<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
@@ -42,7 +42,7 @@ impl Identity {
         self.kind == other.kind && agree(&self.id, &other.id) && agree(&self.name, &other.name)
     }
 
-    /// The key by which streams of the same client are found: its number, or where it has none its name.
+    /// The key by which streams of the same client are found: its number, or else its name.
     pub(super) fn values(&self) -> Vec<String> {
         let id = self.id.iter().map(|id| format!("id {id}"));
         id.chain(self.name.iter().filter(|_| self.id.is_none()).map(|name| format!("name {name}"))).collect()
@@ -56,7 +56,7 @@ pub struct Place {
     pub name: Option<String>,
     /// Its number or UUID.
     pub id: Option<IdentityValue>,
-    /// When the client entered it: the reply where entering is asked for.
+    /// When the client entered it. If the client asked to enter, the time of the reply.
     pub from: Moment,
     /// When the client left it, or its stream ended.
     pub to: Option<Moment>,

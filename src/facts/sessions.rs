@@ -1,11 +1,11 @@
 //! Sessions: what one client did, over all its connections.
 //!
-//! A stream belongs to the session whose client says the same of itself: tables mark the fields by which a client identifies
-//! itself (`self`), and streams from one address that name the same account, player or agent are one session. A stream that
-//! says nothing of its client is joined to the only session of its address, and stays apart where there are several.
+//! Tables mark the fields by which a client identifies itself (`self`). Streams from one address that name the same account,
+//! player or agent are one session. A stream that does not identify its client joins the only session of its address, and
+//! stays apart if there are several.
 //!
-//! Everything is collected for each stream, and put together when the session is over: all its streams ended, and nothing
-//! came for [`IDLE`]. So memory depends on how many sessions are open at once and not on how long the capture is.
+//! Everything is collected for each stream, and assembled when the session is over: all its streams ended, and nothing
+//! came for [`IDLE`]. So memory depends on the number of open sessions, not on the length of the capture.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -25,18 +25,20 @@ use crate::tree::TypeRef;
 
 /// A session is over when nothing came for this long, in nanoseconds of capture time.
 const IDLE: i64 = 600 * 1_000_000_000;
-/// Streams of sessions that are not over; beyond, the sessions that were idle for longest are taken for over. A stream takes some 8 KiB.
+/// The most streams of open sessions. Beyond that, the sessions idle for longest are taken as over. A stream takes
+/// about 8 KiB.
 const MAX_STREAMS: usize = 24_576;
-/// Streams of sessions that are over, whose ends may still come; beyond, the oldest ones are forgotten.
+/// The most streams remembered of finished sessions, whose ends may still come. Beyond that, the oldest are forgotten.
 const MAX_PAST: usize = 1 << 18;
-/// Identities that sessions are known by, all together; with more, a further one joins no streams.
+/// The most identities of all sessions. A further one joins no streams.
 const MAX_KNOWN: usize = 65_536;
-/// Bytes of the requests that wait for replies, of all streams together; with more, it is not known of a further one whether it was answered.
+/// The most bytes of requests that wait for replies, in all streams. Whether further requests were answered is not
+/// known.
 const MAX_HELD: usize = 64 << 20;
-/// How many records pass between two looks for sessions that are over.
+/// How many records pass between two checks for finished sessions.
 const LOOK_EVERY: u64 = 4096;
 
-/// Whether a record is of the program's own: the stream was given up for want of room.
+/// Whether a record comes from the program itself: the stream was given up to free memory.
 fn is_limit(body: &Body<'_>) -> bool {
     matches!(body, Body::Event(event) if matches!(event.kind, EventKind::Limit { limit: "streams", .. }))
 }
@@ -48,7 +50,7 @@ type IdentityKey = (IpAddr, String, String);
 #[derive(Default)]
 struct StreamGroup {
     streams: Vec<TransportStream>,
-    /// What leads to this group in [`Sessions::known`].
+    /// The keys of this group in [`Sessions::known`].
     known_by: Vec<IdentityKey>,
 }
 
@@ -58,7 +60,7 @@ impl StreamGroup {
     }
 }
 
-/// Collects sessions. Records go in in capture order; sessions that are over come out.
+/// Collects sessions: takes records in capture order, and returns finished sessions.
 #[derive(Default)]
 pub struct Sessions {
     ties_only: bool,
@@ -70,7 +72,7 @@ pub struct Sessions {
     past: BTreeSet<TransportStream>,
     /// The group that has an identity.
     known: HashMap<IdentityKey, u64>,
-    /// Protocols whose clients say who they are, so that their streams can be tied.
+    /// Protocols whose clients identify themselves, so that their streams can be joined.
     telling: SeededMap<&'static str, bool>,
     chat: Chat,
     seen: u64,
@@ -81,7 +83,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Collects no more than what ties streams to sessions: no texts, story, places or chat.
+    /// Collects only what joins streams to sessions: no texts, story, places or chat.
     pub fn ties_only() -> Sessions {
         Sessions { ties_only: true, ..Sessions::default() }
     }
@@ -132,7 +134,8 @@ impl Sessions {
         }
     }
 
-    /// A stream is over: its bytes, and what the protocol's session told of it. Nothing is kept if the stream's session is over already.
+    /// A stream ended: adds its bytes, and the facts of the protocol's session. Nothing is kept if the stream's session
+    /// is over already.
     pub fn stream_over(&mut self, id: TransportStream, counts: [Counts; 2], learned: &[Learned]) {
         if let Some(stream) = self.streams.get_mut(&id).filter(|_| !self.ties_only) {
             stream.over(counts, learned.iter().filter(|learned| learned.of_stream).cloned().collect());
@@ -179,7 +182,7 @@ impl Sessions {
         }
     }
 
-    /// Makes one group of two: the smaller one moves, so that a stream moves seldom however many groups are joined.
+    /// Merges two groups. The smaller one moves, so that a stream rarely moves even if many groups are merged.
     fn join(&mut self, one: u64, other: u64) {
         let size = |group: u64| self.groups.get(&group).map_or(0, StreamGroup::size);
         let (from, to) = if size(one) > size(other) { (other, one) } else { (one, other) };
@@ -222,7 +225,8 @@ impl Sessions {
         }
     }
 
-    /// Removes some groups, in the order of their first records. Streams that did not say whose they are join the only session of their address first.
+    /// Removes some groups, in the order of their first records. Streams that do not identify their client first join
+    /// the only session of their address.
     fn over(&mut self, groups: &[u64]) -> Vec<StreamGroup> {
         self.join_to_the_only_ones(groups);
         self.join_by_time(groups);
@@ -303,7 +307,7 @@ impl Sessions {
         }
     }
 
-    /// The group of the one that a stream's client asked to be: it was refused, or its reply was lost.
+    /// The group of the identity that a stream's client asked for: the request was refused, or its reply was lost.
     fn known_as(&self, stream: &StreamFacts) -> Option<u64> {
         let address = stream.client().ip();
         let key = |identity: &Identity| {
@@ -312,7 +316,7 @@ impl Sessions {
         stream.refused.iter().chain(&stream.claims).flat_map(key).find_map(|key| self.known.get(&key).copied())
     }
 
-    /// Whether clients of a stream's protocol say who they are.
+    /// Whether clients of a stream's protocol identify themselves.
     fn tells(&self, stream: &StreamFacts) -> bool {
         self.telling.get(stream.protocol) == Some(&true)
     }
@@ -330,14 +334,14 @@ impl Sessions {
         }
     }
 
-    /// The only stream of a group, where it does not say whose it is.
+    /// The only stream of a group, if it does not identify its client.
     fn lonely(&self, group: u64) -> Option<&StreamFacts> {
         let [id] = self.groups.get(&group)?.streams.as_slice() else { return None };
         self.streams.get(id).filter(|stream| stream.tied_by != TiedBy::Said)
     }
 }
 
-/// Whether tables have a field by which clients say who they are.
+/// Whether tables have a field by which clients identify themselves.
 fn tells(tables: &Tables) -> bool {
     let own = |def: &TypeDef| def.facts.as_ref().is_some_and(|facts| facts.own);
     (0..).map_while(|number| tables.type_def(TypeRef(number))).any(own)

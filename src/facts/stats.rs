@@ -51,7 +51,7 @@ impl Stats {
         self.unanswered(record);
     }
 
-    /// Takes note of a record that is not counted itself: it may answer a request that is.
+    /// Handles a record that is not counted itself: it may answer a counted request.
     pub fn not_counted(&mut self, record: &Record<'_>) {
         if let Body::Message { message, tables, tree } = &record.body
             && let Some(id) = tables.message_named(message.name.raw())
@@ -62,7 +62,7 @@ impl Stats {
         self.unanswered(record);
     }
 
-    /// The same of a message in outline.
+    /// Handles such a message in outline.
     pub fn outline_not_counted(&mut self, record: &Record<'_, Outlined<'_>>) {
         let Outlined { message, id, tables, .. } = record.body;
         if let Some(known) = KnownMessage::new(record, message, tables, id) {
@@ -84,7 +84,7 @@ impl Stats {
         }
     }
 
-    /// Counts a message; returns the place of its name.
+    /// Counts a message. Returns the index of its name.
     fn message<B>(&mut self, record: &Record<'_, B>, message: &Message<'_>, number: u32, tables: &Tables) -> usize {
         self.pace.message(record.at.time);
         self.messages.count(std::ptr::from_ref(tables).addr(), number, message.name.raw())

@@ -6,12 +6,12 @@ use super::TransportStream;
 use crate::capture::Moment;
 use crate::session::Side;
 
-/// Steps at a stream's beginning that are kept, and the latest ones beside them.
+/// How many steps at a stream's beginning are kept, and how many of the latest ones.
 const FIRST_STEPS: usize = 32;
 const LAST_STEPS: usize = 16;
 /// This many consecutive steps of the same message are listed one by one; further ones are counted with the last of them.
 const TOLD_APART: usize = 3;
-/// Repeated steps that are counted with another one, and whose outcome may still come: the latest ones.
+/// How many of the latest repeated steps, which are counted with another one, may still get an outcome.
 const MAX_REPEATED: usize = 64;
 /// Characters of what a step is about.
 const MAX_STEP: usize = 160;
@@ -38,7 +38,7 @@ pub struct StoryLine {
 /// Whether a step was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoryOutcome {
-    /// It asks for nothing, or its reply is still to come.
+    /// It is not a request, or its reply has not come yet.
     None,
     /// It was answered after this many nanoseconds.
     Answered(i64),

@@ -1,4 +1,4 @@
-//! What is collected of one stream for the session it belongs to.
+//! The facts collected from one stream, for its session.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ use crate::session::{Ends, Learned, Message, Side, Transport};
 use crate::table::{MessageDef, MessageId, Sender};
 use crate::tree::{LinkKind, ProblemCounts};
 
-/// Identities that are kept of one stream.
+/// The most identities kept of one stream.
 const MAX_IDENTITIES: usize = 16;
 /// Refused requests and unanswered ones that are kept of one stream, of either kind.
 const MAX_TROUBLES: usize = 16;
@@ -31,7 +31,7 @@ struct AskedRequest {
 }
 
 impl AskedRequest {
-    /// Memory that it takes, in bytes and roughly.
+    /// Its memory, roughly, in bytes.
     fn size(&self) -> usize {
         size_of::<(u64, Option<AskedRequest>)>() + self.text.capacity()
     }
@@ -40,10 +40,10 @@ impl AskedRequest {
 /// The facts collected from a stream.
 pub(super) struct StreamFacts {
     pub(super) group: u64,
-    /// Only what ties it to other streams is collected: no texts, story or places.
+    /// Whether to collect only what joins it to other streams: no texts, story or places.
     ties_only: bool,
     pub(super) protocol: &'static str,
-    /// What assigns it to its session.
+    /// Why it belongs to its session.
     pub(super) tied_by: TiedBy,
     pub(super) first: Moment,
     pub(super) last: Moment,
@@ -79,9 +79,9 @@ pub(super) struct StreamFacts {
     sent_again: u64,
     acknowledged: (u64, i64),
     waiting: Waiting<AskedRequest>,
-    /// Memory that the requests take that wait, in bytes and roughly.
+    /// Memory of the waiting requests, roughly, in bytes.
     pub(super) held: usize,
-    /// What the protocol's session told when the stream was over.
+    /// The facts of the protocol's session at the stream's end.
     learned: Vec<Learned>,
 }
 
@@ -143,7 +143,7 @@ impl StreamFacts {
         self.ends.client
     }
 
-    /// Notes that a record of the stream came.
+    /// Counts a record of the stream.
     pub(super) fn touch(&mut self, record: &Record<'_>) {
         self.last = record.at;
         self.last_record = record.number;
@@ -153,7 +153,7 @@ impl StreamFacts {
         }
     }
 
-    /// Takes a message in. Returns the identities that the client has from now on.
+    /// Handles a message. Returns the identities that the client has from now on.
     pub(super) fn message(&mut self, seen: &SeenMessage<'_, '_>, room: bool) -> Vec<Identity> {
         let SeenMessage { record, message, tables, tree, .. } = *seen;
         if let Some(count) = self.messages.get_mut(record.from.index()) {
@@ -198,7 +198,7 @@ impl StreamFacts {
             }
         }
         let text = if asks || def.step { self.text_of(seen, def) } else { String::new() };
-        // A message that was sent again is no further step.
+        // A message that was sent again is not another step.
         if def.step && !tree.links().iter().any(|link| link.kind == LinkKind::SentAgain) {
             self.step(seen, &text);
         }
@@ -226,7 +226,7 @@ impl StreamFacts {
     }
 
     fn remember_last(&mut self, record: &Record<'_>, message: &Message<'_>) {
-        // Where bytes were lost, messages are found late.
+        // After lost bytes, messages are found late.
         if self.last_message.as_ref().is_some_and(|last| last.at.frame > record.at.frame) {
             return;
         }
@@ -237,7 +237,7 @@ impl StreamFacts {
         self.last_message = Some(LastMessage { record: number, at, from, stream, message: name });
     }
 
-    /// Notes that a message answers a request. Returns the request's record where this is its last reply.
+    /// Notes that a message answers a request. Returns the request's record if this is its last reply.
     fn reply(&mut self, seen: &SeenMessage<'_, '_>, known: &MessageFacts<'_>) -> Option<u64> {
         let reply = seen.message.reply?;
         let asked = self.waiting.get(reply.record)?;
@@ -271,7 +271,8 @@ impl StreamFacts {
         Some(reply.record)
     }
 
-    /// The server says no to what is no request, or to nothing in particular: `counted` is the request that it refuses otherwise.
+    /// The server refuses a message that is not a request, or nothing in particular. If it refuses a request, that is
+    /// `counted`.
     fn refuse_unasked(&mut self, seen: &SeenMessage<'_, '_>, why: &str, counted: Option<u64>) {
         if counted.is_some() || seen.record.from == Side::Client {
             return;
@@ -365,7 +366,7 @@ impl StreamFacts {
         }
     }
 
-    /// The stream is over. Streams of datagrams have no end of a direction, so that only this says what became of their bytes.
+    /// The stream ended. Streams of datagrams have no ends of directions, so their byte counts come only here.
     pub(super) fn over(&mut self, counts: [Counts; 2], learned: Vec<Learned>) {
         self.bytes = Counts::default();
         counts.into_iter().for_each(|counts| self.bytes.add(counts));

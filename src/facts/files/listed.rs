@@ -1,16 +1,16 @@
-//! Lists of files that servers send: under which name the receiver keeps a file, and which size and MD5 it has.
+//! Lists of files that servers send: for each file the name under which the receiver keeps it, its size and its MD5.
 
 use std::collections::HashMap;
 
 use super::marks::{FileMarks, MAX_NAME};
 use crate::table::FileRole;
 
-/// Entries that are kept; beyond, files are not compared with them.
+/// The most entries kept. Files are not compared with further ones.
 const MAX_ENTRIES: usize = 100_000;
 /// Entries for one name: several lists may have the same file.
 const MAX_SAME: usize = 16;
 
-/// What a list says of a file.
+/// An entry of a list of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedFile {
     /// The name under which the receiver keeps it.
@@ -28,7 +28,7 @@ pub struct ListedFile {
 }
 
 impl ListedFile {
-    /// Whether what is transferred is another form of the file.
+    /// Whether the file is transferred in another form.
     pub fn is_packed(&self) -> bool {
         match (&self.md5, &self.packed_md5) {
             (Some(plain), Some(packed)) => plain != packed,
@@ -57,7 +57,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Takes the entries of a message in. Those that are new are returned.
+    /// Adds the entries of a message. Returns the new ones.
     pub(super) fn learn(&mut self, protocol: &'static str, marks: &FileMarks<'_>) -> Vec<ListedFile> {
         let mut found = Vec::new();
         for listed in marks.all.iter().filter(|marked| marked.role == FileRole::Listed) {
@@ -92,7 +92,7 @@ impl Listed {
         }
     }
 
-    /// What lists say of the file that is asked for by a name.
+    /// The entries for a file that is asked for by this name.
     pub(super) fn of(&self, protocol: &'static str, asked: &str) -> Vec<ListedFile> {
         self.entries.get(&(protocol, normal(asked))).cloned().unwrap_or_default()
     }
@@ -103,7 +103,7 @@ impl Listed {
     }
 }
 
-/// A name as it is compared: either kind of slash, any case.
+/// A name in the form in which it is compared: any kind of slash, any case.
 fn normal(name: &str) -> String {
     name.replace('\\', "/").to_lowercase()
 }

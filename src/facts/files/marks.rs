@@ -74,7 +74,7 @@ impl<'a> FileMarks<'a> {
         self.values.number(marked.node).filter(|number| i64::try_from(*number).is_ok())
     }
 
-    /// The number of a part: bits that have names of their own are none of it.
+    /// The number of a part, without bits that have names of their own.
     pub(super) fn part_number(&self) -> Option<u64> {
         let marked = self.first(FileRole::Number)?;
         let number = self.values.number(marked.node)?;
@@ -87,7 +87,7 @@ impl<'a> FileMarks<'a> {
         self.all.iter().any(|marked| marked.role == FileRole::Listed && marked.parent == parent)
     }
 
-    /// What the parts of a file have in common: the node that is marked so, or else the transaction.
+    /// The node that ties the parts of a file together: the one marked so, or else the transaction.
     pub(super) fn key(&self) -> Option<String> {
         if let Some(id) = self.first(FileRole::Id) {
             return self.values.word(id.node, MAX_NAME);

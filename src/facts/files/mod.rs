@@ -27,17 +27,17 @@ use crate::tree::mark;
 const MAX_OPEN: usize = 4096;
 /// Completed transfers that are remembered, so that their late parts are recognised.
 const MAX_DONE: usize = 65_536;
-/// Names of lists that were asked for and did not come yet.
+/// How many names of requested lists are remembered.
 const MAX_ASKED: usize = 1024;
 /// Streams whose file keys are kept.
 const MAX_KEYS: usize = 1024;
 
-/// What belongs to one transfer: the stream, and what its messages have in common.
+/// Identifies a transfer: the stream, and the value that its messages share.
 type FileKey = (TransportStream, String);
 
-/// Collects files. It takes records in capture order and returns files that are over.
+/// Collects files. It takes records in capture order and returns finished files.
 pub struct Files {
-    /// Bytes of one file at most.
+    /// The most bytes of one file.
     max_file: u64,
     redact: bool,
     open: HashMap<FileKey, FileTransfer>,
@@ -78,8 +78,8 @@ impl Files {
         }
     }
 
-    /// Takes the next record. `kept` says whether the bytes in it are wanted; names and sizes are learned in any case. `keep` stores the bytes
-    /// of a part and says where they are; `None` where they cannot be stored.
+    /// Takes the next record. `kept` says whether the bytes in it are wanted. Names and sizes are learned in any case. `keep` stores the bytes
+    /// of a part and returns their place, `None` if they cannot be stored.
     pub fn record(&mut self, record: &Record<'_>, kept: bool, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
         let stream = (record.transport, record.stream);
         match &record.body {
@@ -102,7 +102,7 @@ impl Files {
         }
     }
 
-    /// A stream is over: so are its files.
+    /// A stream ended, and so did its files.
     pub fn stream_over(&mut self, stream: TransportStream) {
         self.end(|key, _| key.0 == stream);
         self.asked_lists.retain(|key, _| key.0 != stream);
@@ -123,7 +123,7 @@ impl Files {
         std::mem::take(&mut self.entries)
     }
 
-    /// Whether no file is on its way that has bytes in the store.
+    /// Whether no unfinished file has bytes in the store.
     pub fn is_idle(&self) -> bool {
         self.open.values().all(|file| file.pieces.is_empty())
     }
@@ -234,7 +234,7 @@ impl Files {
         if let Some(parts) = seen.marks.number(FileRole::Parts).filter(|parts| *parts > 0) {
             file.last_number = Some(parts - 1);
         }
-        // Where parts answer a request, the last one is said to be the last.
+        // If parts answer a request, the last one says that it is the last.
         let partial = seen.marks.values.tree.get(0).is_some_and(|root| root.has(mark::PARTIAL));
         let last = !seen.def.answers.is_empty() && !partial;
         let offset = seen.marks.number(FileRole::Offset);

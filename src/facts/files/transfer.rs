@@ -1,4 +1,4 @@
-//! One file in transfer: which parts of it came, where they belong, and what is missing.
+//! One file in transfer: the parts so far, their positions, and the missing ranges.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use crate::capture::Moment;
 use crate::facts::TransportStream;
 use crate::session::Side;
 
-/// Parts of one file that are kept apart; neighbours are joined.
+/// The most separate parts of one file. Neighbours are joined.
 const MAX_PIECES: usize = 1 << 18;
 
 /// Bytes of a file, kept in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// How many.
+    /// Their number.
     pub length: u64,
-    /// Where the store has the first of them.
+    /// The place of the first one in the store.
     pub stored: u64,
 }
 
-/// How a file's parts say where they belong. Changes with the first part.
+/// How a file's parts state their position. The first part decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PartOrder {
     /// No part came yet.
@@ -50,13 +50,13 @@ pub struct FileTransfer {
     pub last_record: u64,
     /// The frame of its first record.
     pub at: Moment,
-    /// The name by which it was asked for, or under which it was sent.
+    /// The name in the request, or else in the transfer.
     pub name: Option<String>,
     /// What kind of file the messages say it is.
     pub kind: Option<String>,
     /// Its size, where a message said so.
     pub size: Option<u64>,
-    /// How the parts say where they belong.
+    /// How the parts state their position.
     pub order: PartOrder,
     /// The parts: by their offset, or by their number.
     pub pieces: BTreeMap<u64, Piece>,
@@ -64,11 +64,11 @@ pub struct FileTransfer {
     pub last_number: Option<u64>,
     /// Why the server did not send it.
     pub refused: Option<String>,
-    /// Remarks on how the file was put together.
+    /// Remarks on how the file was assembled.
     pub notes: Vec<&'static str>,
-    /// What lists say of it.
+    /// The entries of lists for it.
     pub listed: Vec<ListedFile>,
-    /// Numbers that may open it where it is encrypted, the likeliest first.
+    /// Numbers that may decrypt it, the likeliest first.
     pub keys: Vec<Vec<u32>>,
     /// All of its bytes came.
     pub complete: bool,
@@ -78,14 +78,14 @@ pub struct FileTransfer {
     pub(super) sequence: Sequence,
 }
 
-/// What is known of parts that follow each other.
+/// The state of parts that follow each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sequence {
     /// Where the next part begins in the file.
     next: u64,
     /// Where the last part's message ended in its direction of the stream, how long the message was, and how many bytes of the file it had.
     last: Option<(u64, u64, u64)>,
-    /// Bytes of the stream were lost since then.
+    /// Whether bytes of the stream were lost since then.
     pub(super) gap: bool,
     /// From this offset on, the position of parts is a guess: the gap before them is not as long as any number of whole parts.
     floating: Option<u64>,
@@ -104,7 +104,7 @@ pub(super) struct FilePart<'a> {
 }
 
 impl FileTransfer {
-    /// A file of which nothing is known yet, in the stream `stream` since the record `first_record`.
+    /// An empty file in `stream`, which begins with `first_record`.
     pub(super) fn new(protocol: &'static str, stream: TransportStream, first_record: u64) -> FileTransfer {
         FileTransfer {
             protocol,
@@ -131,7 +131,7 @@ impl FileTransfer {
         }
     }
 
-    /// Takes a part in. `keep` stores bytes and says where.
+    /// Adds a part. `keep` stores bytes and returns their place.
     pub(super) fn part(&mut self, part: FilePart<'_>, most: u64, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
         let (order, at) = match (part.offset, part.number) {
             (Some(offset), _) => (PartOrder::Offset, offset),
@@ -210,7 +210,7 @@ impl FileTransfer {
         self.complete = self.order != PartOrder::Unknown && self.holes().is_empty();
     }
 
-    /// What is missing: ranges of offsets, or of part numbers, from and to (exclusive). An end that is not known is `u64::MAX`.
+    /// The missing ranges of offsets or of part numbers, from and to (exclusive). An unknown end is `u64::MAX`.
     pub fn holes(&self) -> Vec<(u64, u64)> {
         let by_number = self.order == PartOrder::Number;
         let mut holes = Vec::new();
