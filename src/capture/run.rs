@@ -26,7 +26,7 @@ pub struct Capture {
     frames: u64,
     /// The number of the last frame returned.
     number: u64,
-    /// What the numbers of the present file's frames count from, once its first frame was numbered.
+    /// The number before the present file's first frame, once that frame was numbered.
     base: Option<u64>,
     /// A part of a split capture was read to its end.
     split_ended: bool,

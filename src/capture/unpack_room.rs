@@ -27,7 +27,8 @@ pub(super) struct TakenRoom {
 }
 
 impl UnpackRoom {
-    /// Takes `bytes`. Waits while others have taken so much that all together would be more than `most` bytes; a reader that is alone never waits.
+    /// Takes `bytes`. Waits while the sum with all other readers would exceed `most` bytes. A reader that is alone
+    /// never waits.
     pub(super) fn take(&self, bytes: u64, most: u64) -> TakenRoom {
         let taken = self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |taken: &mut u64| *taken > 0 && taken.saturating_add(bytes) > most;

@@ -1,8 +1,8 @@
-//! Which message of a direction is which message of the other capture's direction.
+//! Pairs the messages of a direction with those of the other capture's direction.
 //!
 //! Messages are paired in rounds, each between the pairs of the rounds before: first those that agree in everything that is known,
-//! then those with the same content whose requests or replies agree, then those with the same content, and at last those that
-//! only have the same name. Before that last round, what is left with the same content but in another place is taken for moved.
+//! then those with the same content whose requests or replies agree, then those with the same content, and last those that only
+//! have the same name. Before the last round, unpaired messages with the same content in another place are taken as moved.
 
 use std::collections::HashMap;
 
@@ -34,12 +34,12 @@ impl Scope for StreamScope {
     }
 }
 
-/// What is known before a direction is paired.
+/// The facts known before a direction is paired.
 #[derive(Clone, Copy)]
 pub(super) struct Hints<'r> {
     pub(super) renaming: Option<&'r Renaming>,
     pub(super) scope: StreamScope,
-    /// Numbers mostly are the same in both captures.
+    /// Whether most numbers are the same in both captures.
     pub(super) copies: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn align(a: &LaneView<'_>, b: &LaneView<'_>, hints: Hints<'_>) -> Lan
     found.round(&in_a, &in_b);
     slide_to_losses(&mut found.matches, [a, b], [&in_a, &in_b]);
     let moved = hints.renaming.map_or(Vec::new(), |renaming| {
-        // Another transaction is no reason to take a message for another one; another thing is.
+        // A different transaction does not make it a different message, but a different thing does.
         let transaction = hash_text(TRANSACTION);
         let left = a.named(|m| m.content, |kind, value| renaming.of_a(kind, value).filter(|_| kind != transaction));
         let right = b.named(|m| m.content, |kind, value| renaming.of_b(kind, value).filter(|_| kind != transaction));
@@ -97,7 +97,7 @@ impl Aligner {
         }
     }
 
-    /// Pairs what is left with equal keys in another order.
+    /// Pairs the unpaired messages with equal keys in another order.
     fn moved(&self, a: &[u64], b: &[u64]) -> Vec<Match> {
         let all = self.holes();
         let mut free: HashMap<u64, Vec<u32>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! How much memory a comparison may take, and what each part of it gets.
+//! Divides the memory of a comparison among its parts.
 
 /// Bytes for each part of a comparison.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,5 @@
-//! What a message says, in one hash: without what differs each time, and without the numbers that only stand for things. These
-//! numbers come beside it, in the order of the fields.
+//! Hashes the content of a message, without values that differ each time and without numbers that only identify things. These
+//! numbers are kept beside the hash, in the order of the fields.
 //!
 //! The elements of a list whose order means nothing are hashed in the order of their own hashes.
 
@@ -26,7 +26,7 @@ impl IdentityMark {
 /// The kind whose values stand for a request within one connection.
 pub(super) const TRANSACTION: &str = "transaction";
 
-/// What a type says about comparing its values.
+/// How to compare the values of a type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CompareRole {
     /// It is not compared.
@@ -47,17 +47,17 @@ struct TableRoles {
     names: Vec<u64>,
 }
 
-/// Classes of objects told by number that count for what sort of message something is.
+/// How many classes of objects, told by number, tell messages of one name apart.
 const CLASSES: usize = 2;
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct HashedMessage {
     /// The hash of its fields.
     pub(super) content: u64,
     /// The hash of the classes of the first objects in it that a number identifies.
     pub(super) sort: u64,
-    /// The hash of what differs each time; 0 where there is nothing of that sort.
+    /// The hash of the values that differ each time. 0 if there are none.
     pub(super) volatile: u64,
 }
 
@@ -105,7 +105,7 @@ impl ContentHasher {
         view.tree.get(index).map_or(0, |node| walk.value(index, node, marks))
     }
 
-    /// What a type says about comparing its values; nothing for most.
+    /// How to compare the values of a type. Nothing special for most types.
     pub(super) fn role(&mut self, tables: &Tables, ty: TypeRef) -> Option<&CompareRole> {
         let at = self.known(tables);
         self.known.get(at)?.roles.get(ty.0 as usize)?.as_deref()
@@ -250,7 +250,7 @@ impl Walker<'_, '_> {
         elements.iter().fold(13, |hash, element| mix(hash, element.content))
     }
 
-    /// The hash of a value without parts, or the value itself where it is a number; and whether it is zero or empty.
+    /// The hash of a value without parts, or the value itself if it is a number, and whether it is zero or empty.
     fn leaf(&mut self, node: &Node) -> (u64, bool) {
         let (tree, bytes) = (self.view.tree, self.view.bytes);
         match node.kind {

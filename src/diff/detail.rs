@@ -1,6 +1,6 @@
 //! The fields of the messages that differ, copied out of their trees when a capture is read for the second time.
 //!
-//! Memory is bounded ([`DiffBounds`]): of messages beyond it is only said that they differ.
+//! Memory is bounded ([`DiffBounds`]): messages beyond it are reported only as different.
 
 use std::collections::HashMap;
 
@@ -53,7 +53,7 @@ pub(super) struct DetailMessage {
     pub(super) fields: DetailValue,
     /// The path of the field that refuses, its value as JSON, and why in a word.
     pub(super) refused: Option<[String; 3]>,
-    /// Of each part that was read in another form than usual its path, and the form in words.
+    /// For each part read in an unusual form: its path, and the form in words.
     pub(super) forms: Vec<[String; 2]>,
 }
 
@@ -104,7 +104,7 @@ impl<'f> DetailCollector<'f> {
         }
     }
 
-    /// What was collected.
+    /// The collected messages.
     pub fn finish(self) -> DetailStore {
         self.store
     }

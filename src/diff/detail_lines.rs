@@ -16,7 +16,7 @@ pub(super) struct FieldLine {
     /// Its value as JSON, on the side that has it.
     pub(super) values: [Option<String>; 2],
     pub(super) same: bool,
-    /// What contradicts it: two numbers that are known to stand for the same thing, and who said so.
+    /// The contradiction: two numbers that are known to identify the same thing, and the messages that show it.
     pub(super) against: Option<(Naming, Naming, Said)>,
 }
 
@@ -55,9 +55,9 @@ impl FieldComparer<'_> {
         }
     }
 
-    /// What is known against two values standing for the same thing.
+    /// The evidence that two values do not identify the same thing.
     fn contradiction(&self, a: &DetailValue, b: &DetailValue) -> Option<(Naming, Naming, Said)> {
-        // The hash of a value that identifies something says nothing of the value; the marks do.
+        // The hash of an identifying value does not depend on the value. The marks do.
         a.marks.iter().zip(&b.marks).find_map(|(x, y)| {
             let naming = Naming { kind: self.scope.kind(x.kind), a: x.value, b: y.value };
             if self.tied && naming.kind != x.kind && self.sought != Some(naming) {
@@ -79,7 +79,7 @@ impl FieldComparer<'_> {
         self.lines.push(FieldLine { path: path.to_string(), values, same: false, against: None });
     }
 
-    /// Fields by their names; those that only one side has come where they stand.
+    /// Fields by their names. A field that only one side has stays in its place.
     fn fields(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue]) {
         let mut next = 0;
         for one in a {
@@ -134,7 +134,7 @@ impl FieldComparer<'_> {
         }
     }
 
-    /// Elements in any order: those with a partner say nothing, the others are shown.
+    /// Elements in any order: only those without a partner are shown.
     fn set(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue]) {
         if a.len().saturating_mul(b.len()) > MOST_TRIES {
             return self.list(path, a, b);

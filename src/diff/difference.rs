@@ -74,20 +74,20 @@ pub struct FieldDifference {
     pub path: Option<String>,
     /// The values as JSON, on the side that has one.
     pub values: [Option<String>; 2],
-    /// For numbers that stand for something else than elsewhere.
+    /// For numbers that identify another thing than in other messages.
     pub identity: Option<IdentityDifference>,
 }
 
 /// Numbers that stand for something else than they did elsewhere.
 #[derive(Clone, Debug)]
 pub struct IdentityDifference {
-    /// What they stand for: `player`, `node`.
+    /// The kind of thing that they identify: `player`, `node`.
     pub kind: String,
     /// The records in which one of them is paired with another number.
     pub elsewhere: [Option<RecordOf>; 2],
     /// Whether it is the first capture's number that has another partner there; otherwise the second one's.
     pub of_a: bool,
-    /// How many messages more say the same.
+    /// How many more messages show the same.
     pub more: u32,
 }
 
@@ -190,9 +190,9 @@ struct Teller<'c, 'd> {
     comparison: &'c Comparison<'d>,
     details: [&'c DetailStore; 2],
     number: usize,
-    /// Contradictions that were told already.
+    /// Contradictions that were reported already.
     told: &'c mut HashSet<Naming>,
-    /// Bytes that may still be told.
+    /// How many more bytes of text may be reported.
     left: &'c mut usize,
 }
 
@@ -302,7 +302,7 @@ impl<'c> Teller<'c, '_> {
             out.push(form_difference(a, b));
         }
         for line in lines.iter().filter(|line| !line.same) {
-            // A part in another form has other fields: that is said once.
+            // A part in another form has other fields: reported once.
             if form && line.values.contains(&None) {
                 continue;
             }
@@ -409,7 +409,7 @@ fn plain(kind: DifferenceKind, _: &Two<'_>) -> FieldDifference {
     FieldDifference { kind, path: None, values: [None, None], identity: None }
 }
 
-/// Two messages differ, and it is not known where, because too many do.
+/// Two messages differ, and their fields were not kept because too many differ.
 fn unseen() -> FieldDifference {
     let path = Some("fields".to_string());
     FieldDifference { kind: DifferenceKind::Value, path, values: [None, None], identity: None }

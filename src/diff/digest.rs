@@ -1,6 +1,6 @@
-//! One capture as it is compared: sessions, streams, and for each message a few words.
+//! The digest of one capture: sessions, streams, and a few words for each message.
 //!
-//! Memory is bounded ([`DiffBounds`]). What comes after that is counted and not compared.
+//! Memory is bounded ([`DiffBounds`]). Messages beyond it are counted, but not compared.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::session::{Event, EventKind, Message, Side, Transport};
 use crate::table::{Refusal, Tables};
 use crate::tree::{LinkKind, ProblemText, Tree};
 
-/// What is kept of a message.
+/// The digest of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageDigest {
     pub(super) record: u64,
@@ -35,20 +35,20 @@ pub(super) struct MessageDigest {
     pub(super) talk: u64,
     /// Where its identities begin, among [`CaptureDigest::marks`], and where they end.
     pub(super) marks: [u32; 2],
-    /// The hash of why it refuses; 0 where it does not.
+    /// The hash of the reason of its refusal. 0 if it does not refuse.
     pub(super) refused: u64,
     /// The hash of the forms and dialects in which parts of it were read; 0 for the usual ones.
     pub(super) form: u64,
     /// The record that it answers, or 0, and the nanoseconds since then.
     pub(super) reply_to: u64,
     pub(super) elapsed: i64,
-    /// The place of the request that it answers, or of the first reply to it; [`NO_PEER`] where there is none.
+    /// The index of the request that it answers, or of the first reply to it. [`NO_PEER`] if there is none.
     pub(super) peer: u32,
-    /// Whether it is wanted: other messages only help to find what belongs together.
+    /// Whether to compare it. Other messages only help with pairing.
     pub(super) wanted: bool,
 }
 
-/// The place of a message that there is not.
+/// The index of no message.
 pub(super) const NO_PEER: u32 = u32::MAX;
 
 /// Bytes of a direction that are in no message.
@@ -90,11 +90,11 @@ impl StreamDigest {
     }
 }
 
-/// What one client did.
+/// A session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SessionDigest {
     pub(super) protocol: String,
-    /// What the client called itself; empty where it did not say.
+    /// The identity that the client stated. Empty if it stated none.
     pub(super) who: String,
     pub(super) first_record: u64,
     /// Its streams, by their places among [`CaptureDigest::streams`], in order of appearance.
@@ -156,7 +156,7 @@ pub struct Digester<'f> {
     names: HashMap<String, NameFacts>,
     ignore: &'f IgnoreList,
     filter: Option<&'f Filter>,
-    /// For a filter that asks for them, what earlier records call numbers.
+    /// The names that earlier records give to numbers, for a filter that asks for them.
     names_seen: RecordAnnotator,
     ignored: Vec<u32>,
     protocols: Vec<&'static str>,
@@ -369,7 +369,7 @@ fn form(tables: &Tables, tree: &Tree) -> u64 {
     forms.into_iter().fold(0, mix)
 }
 
-/// What a client called itself, in words.
+/// The identity of a client, in words.
 fn who(session: &ClientSession) -> String {
     let words = session.latest().into_iter().filter_map(|identity| {
         let name = identity.name.clone().map(|name| format!("\"{name}\""));
@@ -379,7 +379,7 @@ fn who(session: &ClientSession) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Adds to the `talk` of requests what their replies say, and to that of replies what their requests say.
+/// Adds the content of replies to the `talk` of their requests, and the other way round.
 fn tie_replies(messages: &mut [MessageDigest]) {
     for at in 0..messages.len() {
         let Some((record, content)) = messages.get(at).map(|m| (m.reply_to, m.content)) else { continue };

@@ -1,6 +1,6 @@
 //! The hash by which contents are compared. Two different contents have the same one with a chance of about one in 2^64.
 //!
-//! It is the same in every run, so that what depends on its order (the elements of a set) does, too.
+//! It is the same in every run, and so is everything that depends on its order (the elements of a set).
 
 const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
 const SECOND: u64 = 0xd6e8_feb8_6659_fd93;

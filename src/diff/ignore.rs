@@ -1,5 +1,5 @@
-//! What is not compared: fields by their paths (`fields.buffer.time_sent`, `*.time_sent`), and messages by their names (`Cli2Auth_PingRequest`,
-//! `*PingRequest`).
+//! The list of what not to compare: fields by their paths (`fields.buffer.time_sent`, `*.time_sent`), and messages by their names
+//! (`Cli2Auth_PingRequest`, `*PingRequest`).
 //!
 //! A path has the form that filters have. An entry may be both: the name of a message, a blank, and a path within it.
 

@@ -1,13 +1,14 @@
-//! Which session of one capture is which of the other one, and which stream is which.
+//! Pairs the sessions and the streams of two captures.
 //!
-//! Sessions with the same messages are paired. Where that leaves a choice, they are paired in the order in which they began. The streams of two
+//! Sessions with the same messages are paired. If that leaves a choice, they are paired in the order in which they began. The streams of two
 //! paired sessions are paired the same way, service by service, and then the streams that are left over.
 
 use std::collections::HashMap;
 
 use super::digest::{CaptureDigest, StreamDigest};
 
-/// Of more sessions or streams than this, only those are held against each other whose order differs by less than [`NEAR`].
+/// If there are more sessions or streams than this, only those whose positions differ by less than [`NEAR`] are
+/// compared.
 const MANY: usize = 4096;
 const NEAR: usize = 48;
 

@@ -1,4 +1,4 @@
-//! Which number of one capture corresponds to which number of the other one.
+//! Finds which number of one capture corresponds to which number of the other.
 //!
 //! Every pair of messages with the same content is a vote for each of the numbers in them. The pairings with the most votes hold, each
 //! number in one of them; among those with as many, equal numbers come first, and then the pairing that came first. Whatever
@@ -11,7 +11,7 @@ use super::content::IdentityMark;
 /// Pairings that are counted. Beyond, further ones are not, and numbers in them are not compared.
 const MOST: usize = 8 << 20;
 
-/// Two numbers that are said to stand for the same thing.
+/// Two numbers that are taken to identify the same thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Naming {
     /// The kind; that of a transaction together with its stream.
@@ -50,7 +50,7 @@ impl Ballot {
         }
     }
 
-    /// The renaming that most votes are for.
+    /// The renaming with the most votes.
     pub(super) fn close(self) -> Renaming {
         let mut all: Vec<(Naming, Votes)> = self.votes.into_iter().collect();
         all.sort_unstable_by_key(|(naming, votes)| {
@@ -74,14 +74,14 @@ pub(super) struct Renaming {
     told_b: HashMap<(u64, u64), u64>,
 }
 
-/// What a pairing is, beside what is known.
+/// A pairing, compared with the known ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NamingVerdict {
     /// It is as known.
     Known,
     /// Nothing is known of either number.
     New,
-    /// One of the numbers is known to stand for another one; who said so.
+    /// One of the numbers is known to correspond to another one. Holds the messages that show it.
     Contradicts(Naming, Said),
 }
 
@@ -123,7 +123,7 @@ impl Renaming {
         self.forward.get(&(kind, a)).map(|(b, _)| *b).or_else(|| self.told_a.get(&(kind, a)).copied())
     }
 
-    /// A number of the second capture, where the first one has it, too.
+    /// A number of the second capture, if the first one has it too.
     pub(super) fn of_b(&self, kind: u64, b: u64) -> Option<u64> {
         let known = self.backward.contains_key(&(kind, b)).then_some(b);
         known.or_else(|| self.told_b.get(&(kind, b)).copied())

@@ -1,5 +1,5 @@
-//! Where equal messages follow each other and one of them is missing, any of them may be it. If the other capture lost bytes among
-//! them, it is the one that was lost there.
+//! If one of several equal messages in a row is missing, it may be any of them. If the other capture lost bytes among them, it is
+//! the one at that place.
 
 use super::lane::LaneView;
 use super::lcs::{Hole, Match, holes};

@@ -1,4 +1,4 @@
-//! What is given before a capture is read: keys, tables, bounds. From it come the records of a capture, or of bytes.
+//! The settings for decoding (keys, tables, bounds), and the way from them to the records of a capture or of bytes.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::proto::{
 use crate::suggest::suggestion;
 use crate::table::{MAX_TABLE_BYTES, TableSource};
 
-/// Says how captures are decoded: with which keys, tables and bounds. One decoder serves any number of captures.
+/// How to decode captures: the keys, tables and bounds. One decoder serves any number of captures.
 ///
 /// ```
 /// let decoder = moulsniff::Decoder::new().keys("keys/shard.keys")?;
@@ -142,7 +142,7 @@ impl Decoder {
         self
     }
 
-    /// Decodes a port's connections as a protocol, whatever they look like: `tcp:14000=moul`.
+    /// Decodes a port's connections as a protocol, without recognising them: `tcp:14000=moul`.
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().decode_as("tcp:14617=moul");
@@ -168,7 +168,7 @@ impl Decoder {
         Decoder { filter: Some(expression.into()), ..self }
     }
 
-    /// Hides what tables mark as a secret, in values, spans, JSON and trees.
+    /// Hides values that tables mark as secret, in values, spans, JSON and trees.
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().redact().filter("message == Cli2Auth_AcctLoginRequest");
@@ -180,7 +180,7 @@ impl Decoder {
         Decoder { redact: true, ..self }
     }
 
-    /// The largest message that is put together, in bytes (16 MiB). A larger one becomes an event `limit`.
+    /// The largest message that is reassembled, in bytes (default 16 MiB). A larger one becomes an event `limit`.
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().max_message(1 << 20);
@@ -192,7 +192,8 @@ impl Decoder {
         self
     }
 
-    /// How many bytes of all streams together may wait for missing ones before them (32 MiB). Beyond, these are given up.
+    /// How many bytes of all streams together may wait for missing ones before them (default 32 MiB). Beyond that, the
+    /// missing bytes count as lost.
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().max_waiting(1 << 20);

@@ -22,7 +22,7 @@ pub struct LibraryError {
     text: String,
 }
 
-/// What sort of thing could not be read.
+/// The kind of thing that could not be read.
 ///
 /// ```
 /// let error = moulsniff::Decoder::new().keys("nowhere.keys").err().ok_or("there is one")?;
@@ -38,9 +38,9 @@ pub enum ErrorKind {
     File,
     /// A table.
     Table,
-    /// What the program itself gave: an option's name, a path, a filter, the name of a service.
+    /// An argument of the caller: an option's name, a path, a filter, the name of a service.
     Given,
-    /// Bytes that are no message of the service that they were decoded as.
+    /// Bytes that are not a message of the service that they were decoded as.
     Bytes,
     /// The decoding thread could not be started, or it ended early.
     Thread,
@@ -51,7 +51,7 @@ impl LibraryError {
         LibraryError { kind, text: text.into() }
     }
 
-    /// What sort of thing could not be read.
+    /// The kind of thing that could not be read.
     ///
     /// ```
     /// let error = moulsniff::Decoder::new().decode("moul.autz.client", &[]).err().ok_or("there is one")?;

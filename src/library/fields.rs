@@ -1,11 +1,11 @@
-//! What there is to say about fields beside their values: their places, their problems, and what earlier records call them.
+//! Facts about fields beside their values: their places, their problems, and names from earlier records.
 
 use crate::out::tree::Annotations;
 use crate::out::{Body, Record, problem_path, problem_text};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
 
-/// Something odd about a field.
+/// A problem of a field.
 ///
 /// ```
 /// let records = moulsniff::Decoder::new().keys("keys/shard.keys")?.open("captures/moul/kind_game.pcap")?;
@@ -21,13 +21,13 @@ pub struct FieldProblem {
     pub severity: Severity,
     /// The field's path without `fields.`; empty for the message as a whole.
     pub field: String,
-    /// What there is to say.
+    /// The text.
     pub text: String,
     /// The bytes it is about, where they are worth showing.
     pub bytes: Vec<u8>,
 }
 
-/// What an earlier record calls a number or a UUID of this one.
+/// The name that an earlier record gives to a number or a UUID of this one.
 ///
 /// ```
 /// let records = moulsniff::Decoder::new().keys("keys/shard.keys")?.open("captures/moul/kind_game.pcap")?;

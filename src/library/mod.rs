@@ -1,4 +1,4 @@
-//! What others build on: the interface of the library, which the crate's root shows. It is small, and changes only as a version's number says.
+//! The public interface of the library, which the crate's root exports. It is small, and follows semantic versioning.
 //!
 //! It hides everything else of the crate: no type of another module is in its signatures but a few plain enums. It knows no option of the command line.
 

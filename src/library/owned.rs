@@ -95,7 +95,7 @@ impl std::fmt::Debug for OwnAnnotations {
     }
 }
 
-/// What all records of a run share.
+/// The state that all records of a run share.
 pub(super) struct RecordContext {
     tables: Arc<[LazyTables]>,
     redact: bool,
@@ -256,7 +256,7 @@ impl OwnedRecord {
         Ok(())
     }
 
-    /// What is odd about the message, in its place; empty for an event.
+    /// The problems of the message. Empty for an event.
     ///
     /// ```
     /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
@@ -268,7 +268,8 @@ impl OwnedRecord {
         self.view(|record, _| problems_of(record, self.context.redact)).unwrap_or_default()
     }
 
-    /// What earlier records of the capture call the numbers and UUIDs in this message. Inferred, never on the wire.
+    /// The names that earlier records of the capture give to numbers and UUIDs in this message. They are inferred, not
+    /// on the wire.
     ///
     /// ```
     /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(31).ok_or("none")??;

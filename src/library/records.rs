@@ -43,7 +43,7 @@ pub struct Records {
     dropped: Arc<AtomicBool>,
 }
 
-/// What was in a capture, in numbers.
+/// The counts of a capture.
 ///
 /// ```
 /// let mut records = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?;
@@ -201,7 +201,7 @@ struct Collector {
     parcel: Vec<OwnedRecord>,
     /// Bytes of memory that the parcel takes.
     bytes: usize,
-    /// Whether anybody takes records.
+    /// Whether the receiver still exists.
     open: bool,
 }
 

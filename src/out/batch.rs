@@ -1,7 +1,7 @@
 //! Records that wait to be written: copies of the records that outputs receive, packed into a few vectors that are reused. Trees are not copied but
-//! exchanged for unused ones. Of a message that came as an outline, the bytes are kept; the thread that writes the batch reads them into a tree.
+//! swapped for unused ones. If a message came as an outline, its bytes are kept, and the thread that writes the batch reads them into a tree.
 //!
-//! It knows what a record is made of. It knows neither the pipeline that fills it nor the formats it is written in.
+//! It knows the parts of a record. It knows neither the pipeline that fills it nor the output formats.
 
 use std::net::SocketAddr;
 
@@ -22,9 +22,9 @@ pub struct Batch {
     heads: Vec<Head>,
     /// The trees of messages. The last message's tree is missing until [`take`](Batch::take) brings it.
     trees: Vec<Tree>,
-    /// How many trees there will be.
+    /// How many trees there will be once all messages are read.
     expected: usize,
-    /// Bytes that the contents of all trees take, messages included that are not read yet.
+    /// Bytes of the contents of all trees, including messages that are not read yet.
     tree_bytes: usize,
     /// Trees to be used again.
     spare: Vec<Tree>,

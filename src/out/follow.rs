@@ -51,7 +51,7 @@ struct FollowPiece<'a> {
     message: Option<(Captured<'a>, u64)>,
 }
 
-/// Plaintext of one side that waits for the record that names it.
+/// Plaintext of one side that waits for the record with its name.
 #[derive(Default)]
 struct Pending {
     offset: u64,
@@ -69,7 +69,7 @@ pub struct Follow {
     side: Option<Side>,
     /// Plaintext is written only for records that the filter kept.
     filtered: bool,
-    /// What the tables mark as a secret is overwritten.
+    /// Whether to overwrite bytes that tables mark as secret.
     redact: bool,
     /// Of each side, plaintext whose record is still to come, and the offset of its first byte.
     pending: [Pending; 2],
@@ -159,7 +159,7 @@ impl Follow {
         }
     }
 
-    /// Writes plaintext that no record came for.
+    /// Writes plaintext without a record.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.flush(Side::Client, out);
         self.flush(Side::Server, out);

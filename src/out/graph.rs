@@ -151,7 +151,7 @@ pub fn write_graph_dot(graph: &Graph, to: &mut impl Write) -> io::Result<()> {
     to.write_all(b"}\n")
 }
 
-/// What a node is called in the file: by its number, and where there are several servers by its server's number too.
+/// The ID of a node in the file: its number and, if there are several servers, its server's number.
 fn dot_name(graph: &Graph, key: GraphKey) -> String {
     if graph.stores.len() > 1 { format!("s{}n{}", key.store, key.id) } else { format!("n{}", key.id) }
 }

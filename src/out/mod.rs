@@ -1,4 +1,4 @@
-//! Outputs: sinks over records and trees, and nothing else. A new protocol changes none of them.
+//! Outputs: they read records and trees, and nothing else. A new protocol changes none of them.
 
 mod batch;
 #[cfg(feature = "cli")]

@@ -1,8 +1,8 @@
 //! Exported PDUs: one decrypted message a packet, as Wireshark exchanges them (link type 252, `LINKTYPE_WIRESHARK_UPPER_PDU`).
 //!
 //! A packet is a list of tags and behind it the message's bytes. Wireshark's own tags say which dissector takes the bytes, which addresses and ports they
-//! came from, and which frame. A tag of our own carries the message's tree (`packed`), so that a reader needs neither keys nor what earlier
-//! messages told. `docs/sharing.md` has the form.
+//! came from, and which frame. A tag of our own carries the message's tree (`packed`), so that a reader needs neither keys nor earlier messages.
+//! `docs/sharing.md` has the form.
 //!
 //! This module knows records, trees and tables. It knows no protocol, no file and no output.
 

@@ -1,4 +1,4 @@
-//! Whole packets: what is written for a record, and what a packet that is read says.
+//! Whole packets: writes the packet of a record, and reads packets.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -103,14 +103,14 @@ fn column(record: &Record<'_>) -> String {
     format!("{} {}", record.protocol.to_uppercase(), record.service)
 }
 
-/// What a packet that is read says.
+/// The content of a packet that was read.
 #[derive(Clone, Debug)]
 pub struct PduPacket<'a> {
     /// The name of the dissector.
     pub dissector: &'a str,
     /// The sender's address and port, and the receiver's; zeros where the packet has none.
     pub ends: [SocketAddr; 2],
-    /// What it was sent over, where the packet says so.
+    /// The transport, if the packet states it.
     pub transport: Option<Transport>,
     /// The frame in the capture that was exported.
     pub frame: Option<u32>,

@@ -1,4 +1,4 @@
-//! Reads a packed tree back. What it says is checked before anything trusts it: a file comes from anybody.
+//! Reads a packed tree back. Checks everything first, because a file may come from anyone.
 
 use super::packed::{
     FROM_SERVER, HAS_NUMBER, HAS_REPLY, KINDS, LINKS, MAGIC, NO_REPLY, ORIGINS, OVER_UDP, SEVERITIES, is_owned,
@@ -16,14 +16,14 @@ const MOST_LEVELS: usize = 400;
 /// Bytes of all made buffers.
 const MOST_MADE: usize = 64 << 20;
 
-/// What a packed tree says of its message as a whole.
+/// The head of a packed tree, about the message as a whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackedHead<'a> {
     /// The [fingerprint](super::fingerprint) of the tables that the tree was made with.
     pub fingerprint: u64,
-    /// Who sent it.
+    /// The sender.
     pub from: Side,
-    /// What its stream ran over.
+    /// The transport of its stream.
     pub transport: Transport,
     /// Its stream.
     pub stream: u32,

@@ -1,4 +1,5 @@
-//! Names, UUIDs, numbers and addresses of persons that earlier messages gave. They are replaced in bytes and texts that no table marks, too.
+//! Names, UUIDs, numbers and addresses of persons that earlier messages gave. They are also replaced in bytes and texts
+//! that no table marks.
 //!
 //! Bounded: of more than 16,384 of a sort, the later ones are replaced only where tables mark them.
 
@@ -15,14 +16,14 @@ const SHORTEST: usize = 4;
 /// Characters of the shortest name that is looked for inside words, too.
 const SHORTEST_INSIDE: usize = 6;
 
-/// What was met.
+/// The names found so far.
 #[derive(Default)]
 pub(super) struct KnownPersons {
     names: HashSet<String>,
     uuids: HashSet<[u8; 16]>,
     pub(super) numbers: HashSet<u64>,
     pub(super) addresses: HashSet<IpAddr>,
-    /// What is looked for, by its first four bytes.
+    /// The bytes to look for, by their first four.
     patterns: HashMap<[u8; 4], Vec<Pattern>>,
 }
 
@@ -35,7 +36,7 @@ struct Pattern {
 }
 
 impl KnownPersons {
-    /// A name was met.
+    /// Adds a name.
     pub(super) fn name(&mut self, name: &str, values: &Values) {
         let name = name.trim();
         if name.len() < SHORTEST || self.names.len() >= MOST || !self.names.insert(name.to_string()) {
@@ -44,7 +45,7 @@ impl KnownPersons {
         self.text(name, &values.name(name));
     }
 
-    /// A UUID was met, as written.
+    /// Adds a UUID, as written.
     pub(super) fn uuid(&mut self, uuid: [u8; 16], values: &Values) {
         if uuid == [0; 16] || self.uuids.len() >= MOST || !self.uuids.insert(uuid) {
             return;
@@ -61,14 +62,14 @@ impl KnownPersons {
         self.text(&from.to_uppercase(), &to.to_uppercase());
     }
 
-    /// A number was met.
+    /// Adds a number.
     pub(super) fn number(&mut self, number: u64) {
         if number > 0xff && self.numbers.len() < MOST {
             self.numbers.insert(number);
         }
     }
 
-    /// A client's address was met.
+    /// Adds a client's address.
     pub(super) fn address(&mut self, address: IpAddr, values: &Values) {
         if address.is_unspecified() || self.addresses.len() >= MOST || !self.addresses.insert(address) {
             return;
@@ -107,7 +108,7 @@ impl KnownPersons {
         }
     }
 
-    /// Replaces everything in some bytes that was met.
+    /// Replaces all known names, UUIDs and numbers in some bytes.
     pub(super) fn sweep(&self, bytes: &mut [u8]) {
         let mut at = 0;
         while let Some(first) = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) {

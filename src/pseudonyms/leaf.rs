@@ -1,4 +1,4 @@
-//! One value: its bytes and its node become those of another value of the same form.
+//! Replaces one value: its bytes and its node become those of another value of the same form.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -15,7 +15,7 @@ const FIRST_TIME: u64 = 631_152_000;
 /// Smaller numbers are not looked for where no table marks them: they would be found by chance.
 const LEAST_NUMBER: u64 = 4096;
 
-/// What becomes of a value.
+/// How to treat a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hide {
     /// It stays.
@@ -24,7 +24,7 @@ pub(super) enum Hide {
     Person(Person),
     /// It is a secret.
     Secret,
-    /// Nothing here knows what it says: a file, an image, undecoded bytes.
+    /// Its content is not known: a file, an image, undecoded bytes.
     Opaque,
     /// The traffic itself named it, so that no table could mark it.
     Unmarked,

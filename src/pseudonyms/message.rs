@@ -1,4 +1,5 @@
-//! Rewrites a message: its bytes and its tree. The type of a value, or of what it lies in, says what it tells about a person.
+//! Rewrites a message: its bytes and its tree. The type of a value, or of the structure around it, tells what it says
+//! about a person.
 
 use super::Pseudonyms;
 use super::leaf::{HiddenLeaf, Hide};
@@ -111,7 +112,7 @@ impl Pseudonyms {
     }
 }
 
-/// What each node is to a person: by its own type, or by that of what it lies in.
+/// How to treat each node: by its own type, or by that of the structure around it.
 fn hidden(parts: &TreeParts, tables: &Tables) -> Vec<Hide> {
     let mut open: Vec<(usize, Hide)> = Vec::new();
     let mut all = Vec::with_capacity(parts.nodes.len());
@@ -127,7 +128,7 @@ fn hidden(parts: &TreeParts, tables: &Tables) -> Vec<Hide> {
     all
 }
 
-/// What a node's own type and marks say.
+/// How to treat a node by its own type and marks.
 fn own(node: &Node, tables: &Tables) -> Option<Hide> {
     let facts = tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
     if node.has(mark::SECRET) {

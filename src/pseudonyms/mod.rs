@@ -1,9 +1,9 @@
-//! Pseudonyms: what identifies a person is replaced by something of the same form, before any output sees a record.
+//! Pseudonyms: values that identify a person are replaced by values of the same form, before any output sees a record.
 //!
 //! Tables say what is a person's (`person name`, `person number`, …) and what is a secret. The bytes of a message are rewritten in place, and its tree with
-//! them, so that fields, spans, hex and exported packets agree, and no output can show what another one hides. What a person is called is a
-//! keyed function of the name alone: nothing is remembered for it, and the same person has the same pseudonym in every place and every
-//! capture with the same key. `docs/sharing.md` says what stays visible.
+//! them, so that fields, spans, hex and exported packets agree, and no output can show what another one hides. A pseudonym is a keyed function of the name
+//! alone: nothing is remembered for it, and the same person has the same pseudonym in every place and every capture with the same key. `docs/sharing.md`
+//! says what stays visible.
 //!
 //! This module knows trees, tables and records. It knows no protocol, no file and no output.
 
@@ -50,7 +50,7 @@ impl Pseudonyms {
         Pseudonyms { values, known, shift, secrets_alone: false, parts, bytes }
     }
 
-    /// Puts something else in the place of secrets, and leaves everything else as it is.
+    /// Replaces secrets, and leaves everything else as it is.
     pub fn of_secrets(key: &[u8; 16]) -> Pseudonyms {
         Pseudonyms { secrets_alone: true, ..Pseudonyms::new(key, false) }
     }
@@ -89,7 +89,7 @@ impl Pseudonyms {
         event
     }
 
-    /// What a session learned from a connection.
+    /// The facts that a session learned from a connection.
     pub fn learned(&self, mut all: Vec<Learned>) -> Vec<Learned> {
         if self.secrets_alone {
             return all;
@@ -108,7 +108,7 @@ impl Pseudonyms {
         all
     }
 
-    /// As many bytes of filler.
+    /// Filler of the same length.
     pub fn filler(length: usize) -> Vec<u8> {
         vec![FILLER; length]
     }

@@ -1,4 +1,4 @@
-//! What was changed in the content of a region goes back into the bytes that the content was made of.
+//! Writes changes in the content of a region back into the bytes from which the content was made.
 //!
 //! A zero-coded region has its zeros where they were, so its bytes are patched. A compressed one is compressed again; where the result is longer than
 //! it was, or a key would be needed, the bytes become filler, and only the tree still has the content.

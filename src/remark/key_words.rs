@@ -6,9 +6,9 @@ use std::path::Path;
 
 /// Hex digits of the shortest key there is (the 7 bytes of a session key).
 const FEWEST_HEX_DIGITS: usize = 14;
-/// Digits of the largest number of 64 bits; what has more and no letter is no number that anybody counts by.
+/// Digits of the largest number of 64 bits. A longer run of digits is not a plain number.
 const MOST_DECIMAL_DIGITS: usize = 20;
-/// Characters of the shortest key in base64 that is told from a name.
+/// Characters of the shortest key in base64 that can be told from a name.
 const FEWEST_BASE64: usize = 20;
 
 /// The text with every word replaced that may be a key: many hex digits, or base64. The name of a file that is there is none.

@@ -1,11 +1,11 @@
-//! Ties of a message to earlier records, beside the one it replies to.
+//! Links from a message to earlier records, besides the one that it replies to.
 
-/// What an earlier record is to a message.
+/// The relation of a message to an earlier record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkKind {
     /// The message acknowledges it.
     Acknowledges,
-    /// The message is the same once more.
+    /// The message repeats it.
     SentAgain,
 }
 
@@ -19,10 +19,10 @@ impl LinkKind {
     }
 }
 
-/// A tie to an earlier record.
+/// A link to an earlier record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLink {
-    /// What it is.
+    /// Its kind.
     pub kind: LinkKind,
     /// The node that says so; 0 for the message as a whole.
     pub node: u32,

@@ -1,7 +1,7 @@
-//! The tree: what a message turned out to hold, flat, in an arena that is used again for the next message.
+//! The tree: the decoded content of a message, flat, in an arena that is reused for the next message.
 //!
-//! The tree is the only product of decoding. It knows bytes, positions and values; it knows neither tables nor
-//! protocols nor outputs: names and types are numbers here ([`Sym`], [`TypeRef`]) that the tables give meaning to.
+//! The tree is the only product of decoding. It knows bytes, positions and values, but neither tables nor protocols nor
+//! outputs: names and types are numbers here ([`Sym`], [`TypeRef`]), and the tables know their meaning.
 
 mod link;
 mod outline;
@@ -49,7 +49,7 @@ impl Buffer {
     pub const CAPTURED: Buffer = Buffer(0);
 }
 
-/// What turned captured bytes into a buffer of its own.
+/// How captured bytes became a buffer of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferOrigin {
     /// zlib and its like.
@@ -100,7 +100,7 @@ pub mod mark {
 /// One value with its place: 32 bytes, copied freely.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
-    /// What it holds; for text and bytes the place of the content in `buffer`: start in bytes << 32 | length in bytes.
+    /// The value. For text and bytes, the place of the content in `buffer`: start in bytes << 32 | length in bytes.
     pub value: u64,
     /// Its name.
     pub name: Sym,
@@ -158,7 +158,7 @@ pub struct Tree {
     telling: TellingFields,
 }
 
-/// How a tree looked at some moment, to come back to it.
+/// The state of a tree at some moment, for returning to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
     nodes: usize,
@@ -326,7 +326,7 @@ impl Tree {
         Members { nodes: &self.nodes, walk: self.get(parent).map(|node| Walk::new(parent, node)) }
     }
 
-    /// What went wrong or is worth saying, in the order it was met.
+    /// The problems, in the order in which they were added.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
@@ -345,12 +345,12 @@ impl Tree {
         }
     }
 
-    /// Ties to earlier records.
+    /// Links to earlier records.
     pub fn links(&self) -> &[RecordLink] {
         &self.links
     }
 
-    /// Ties the message to an earlier record.
+    /// Links the message to an earlier record.
     pub fn link(&mut self, kind: LinkKind, node: u32, record: u64, nanos: i64) {
         self.links.push(RecordLink { kind, node, record, nanos });
     }
@@ -361,7 +361,7 @@ impl Tree {
     /// More problems than this are not kept for one message.
     pub const MAX_PROBLEMS: usize = 256;
 
-    /// The state to come back to.
+    /// The state to return to.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             nodes: self.nodes.len(),
@@ -372,7 +372,7 @@ impl Tree {
         }
     }
 
-    /// Forgets all that came since a checkpoint.
+    /// Removes everything since a checkpoint.
     pub fn back_to(&mut self, to: Checkpoint) {
         self.nodes.truncate(to.nodes);
         self.telling.cut(to.node());

@@ -1,4 +1,4 @@
-//! The outline of a tree: what a message is as a whole, without its nodes.
+//! The outline of a tree: facts about a message as a whole, without its nodes.
 
 use super::{Buffer, Checkpoint, Kind, Node, Problem, Tree, mark};
 
@@ -11,7 +11,7 @@ pub struct Outline {
     left_out: Option<&'static str>,
     /// All [`mark`]s any node may have had since it was cleared.
     seen: u8,
-    /// Something came up that only a tree can tell.
+    /// Whether something came up that only a tree can show.
     partial: bool,
     /// How many buffers were made, and one to be used again.
     made: u16,
@@ -88,7 +88,7 @@ impl Outline {
         self.nodes = self.nodes.min(index);
     }
 
-    /// What went wrong or is worth saying, in the order it was met.
+    /// The problems, in the order in which they were added.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
@@ -131,12 +131,12 @@ impl Outline {
         }
     }
 
-    /// The state to come back to.
+    /// The state to return to.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { nodes: self.nodes as usize, problems: self.problems.len(), made: 0, text: 0, names: 0 }
     }
 
-    /// Forgets all that came since a checkpoint.
+    /// Removes everything since a checkpoint.
     pub fn back_to(&mut self, to: Checkpoint) {
         self.cut(to.node());
         self.problems.truncate(to.problems);

@@ -1,4 +1,4 @@
-//! A tree taken apart: for those that write trees down and read them back, and for those that put other values in the place of some.
+//! A tree in parts: for code that stores trees and reads them back, and for code that replaces values.
 //!
 //! It is made of copies, so nothing that has to be fast uses it.
 
@@ -9,9 +9,9 @@ use super::{Buffer, BufferOrigin, Node, Problem, RecordLink, Sym, Tree};
 pub struct TreeParts {
     /// The nodes, each before its children.
     pub nodes: Vec<Node>,
-    /// What there is to say about them.
+    /// The problems.
     pub problems: Vec<Problem>,
-    /// Ties to earlier records.
+    /// Links to earlier records.
     pub links: Vec<RecordLink>,
     /// The buffers that decoding made, from [`Buffer`] 1 on.
     pub made: Vec<(Vec<u8>, BufferOrigin)>,

@@ -1,4 +1,4 @@
-//! What went wrong inside the traffic, or is worth saying: a note in its place, never an error of the program.
+//! Problems in the traffic: a note, warning or error at a node, never an error of the program.
 
 use std::fmt;
 
@@ -82,7 +82,7 @@ impl fmt::Display for ProblemCounts {
 /// The text of a problem, put together only when it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemText {
-    /// A fixed text; `{a}` and `{b}` in it stand for the two numbers.
+    /// A fixed text. `{a}` and `{b}` in it are replaced by the two numbers.
     Fixed(&'static str),
     /// A text of the tables.
     Table(Sym),
@@ -90,14 +90,14 @@ pub enum ProblemText {
     Owned(u64),
 }
 
-/// One thing to say about one node.
+/// A problem of one node.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem {
     /// How bad it is.
     pub severity: Severity,
     /// The node it is about.
     pub node: u32,
-    /// What there is to say.
+    /// The text.
     pub text: ProblemText,
     /// The first number the text may name.
     pub a: i64,

@@ -1,4 +1,4 @@
-//! What differs in a pair of streams, when their messages and numbers are paired.
+//! Finds the differences in a pair of streams whose messages and numbers are paired.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,13 +12,13 @@ use super::super::renaming::{MarkParts, Naming, NamingVerdict, Said, Scope};
 use super::once::SeenOnce;
 use super::{CompareOptions, Finding, LostMessages, PairFindings, PairMatches, Work, said};
 
-/// A reply that is later by less than this is never called slower, in nanoseconds.
+/// A reply is never called slower if it is later by less than this, in nanoseconds.
 const SLOWER_BY: i64 = 5_000_000;
 
-/// Contradictions that were found, and how many messages more say the same.
+/// The contradictions found, and how many more messages show the same one.
 pub(super) type SaidNames = HashMap<Naming, u32>;
 
-/// Says what differs in a pair of streams.
+/// Reports the differences in a pair of streams.
 pub(super) struct Judge<'w, 'd> {
     pub(super) work: &'w Work<'d>,
     pub(super) scope: StreamScope,
@@ -43,8 +43,8 @@ impl Judge<'_, '_> {
         out
     }
 
-    /// Puts the findings of both directions in the order of the first capture. What only the second one has comes behind what is
-    /// before it in its direction.
+    /// Sorts the findings of both directions in the order of the first capture. A message that only the second one has follows
+    /// the one before it in its direction.
     fn sort(&self, findings: &mut Vec<Finding>) {
         let mut last = 0;
         let mut keyed: Vec<(u32, Finding)> = Vec::new();
@@ -94,7 +94,8 @@ impl Judge<'_, '_> {
         }
     }
 
-    /// Those of the messages `only` that no loss in the other capture explains. Bytes are counted: a loss explains as many.
+    /// Those of the messages `only` that no loss in the other capture explains. A loss of some bytes explains messages
+    /// of as many bytes.
     fn not_lost(
         &self,
         own: &LaneView<'_>,
@@ -163,7 +164,7 @@ impl Judge<'_, '_> {
         out.same += u64::from(fits && out.findings.len() == before);
     }
 
-    /// Says which identities contradict what is known of them, each contradiction once. Returns whether none does.
+    /// Reports the identities that contradict the renaming, each contradiction once. Returns whether there is none.
     fn names(&mut self, at: Said, left: &MessageDigest, right: &MessageDigest, out: &mut PairFindings) -> bool {
         let (x, y) = (self.work.a.marks_of(left), self.work.b.marks_of(right));
         if x.iter().any(|mark| mark.kind == IdentityMark::END) {
@@ -182,7 +183,7 @@ impl Judge<'_, '_> {
                 continue;
             }
             fits = false;
-            // One number may stand for things of several kinds: that is said once.
+            // One number may identify things of several kinds: reported once.
             let again = last.replace((naming.a, naming.b)) == Some((naming.a, naming.b));
             if let Some(more) = self.said.get_mut(&naming) {
                 *more += 1;

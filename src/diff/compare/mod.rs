@@ -1,4 +1,4 @@
-//! What is the same in two digests, and what is different: the part of the work that needs no fields.
+//! Compares two digests: the part of the work that needs no fields.
 
 mod judge;
 mod once;
@@ -14,10 +14,10 @@ use super::renaming::{Ballot, MarkParts, Naming, NamingVerdict, Renaming, Said, 
 use judge::Judge;
 use once::seen_once;
 
-/// Where both captures are copies of one, at least this share of the messages, in per cent, has the same numbers in both.
+/// If both captures are copies of one, at least this percentage of the messages has the same numbers in both.
 const COPIES: usize = 80;
 
-/// What is compared.
+/// The options of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompareOptions {
     /// Replies that take this many times as long in the second capture are differences.
@@ -37,20 +37,20 @@ pub(super) enum Finding {
     Changed(Said),
     /// One capture has a refusal and the other one has none.
     Refused(Said),
-    /// Numbers that stand for something else than they did elsewhere.
+    /// Numbers that identify another thing than in other messages.
     Renamed {
         /// The messages.
         at: Said,
         /// The numbers in them.
         naming: Naming,
-        /// What one of them means elsewhere.
+        /// The meaning of one of them in other messages.
         known: Naming,
-        /// The messages that say so.
+        /// The messages that show it.
         by: Said,
-        /// How many messages more say what these say.
+        /// How many more messages show the same.
         more: u32,
     },
-    /// Numbers that were seen nowhere else, and are not the same.
+    /// Numbers that occur nowhere else, and differ.
     Once {
         /// The messages.
         at: Said,
@@ -64,7 +64,7 @@ pub(super) enum Finding {
 /// Messages that fell into gaps of the other capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LostMessages {
-    /// 0 where the first capture has the gap.
+    /// 0 if the first capture has the gap.
     pub(super) side: usize,
     pub(super) messages: u64,
     /// The record that says what was lost, and its bytes.
@@ -72,7 +72,7 @@ pub(super) struct LostMessages {
     pub(super) bytes: u64,
 }
 
-/// Two streams, and what differs in them.
+/// Two streams, and their differences.
 #[derive(Clone, Debug)]
 pub(super) struct PairFindings {
     pub(super) pair: StreamPair,
@@ -253,7 +253,7 @@ impl<'d> Work<'d> {
         }
     }
 
-    /// The renaming that the pairs of messages with the same content are for. Sets count only where they leave no choice.
+    /// The renaming that most pairs of messages with the same content support. Sets count only if they leave no choice.
     fn vote(&self, pairs: &[StreamPair], lanes: &[PairMatches]) -> Renaming {
         let mut ballot = Ballot::default();
         let mut with_sets = Vec::new();
@@ -273,7 +273,7 @@ impl<'d> Work<'d> {
         renaming
     }
 
-    /// What contradicts the renaming, outside of sets.
+    /// The contradictions of the renaming, outside of sets.
     fn contradictions(&self, pairs: &[StreamPair], lanes: &[PairMatches], partners: &[u32]) -> Vec<Naming> {
         let mut out = Vec::new();
         self.same_content(pairs, lanes, |number, at, left, right| {
@@ -289,15 +289,15 @@ impl<'d> Work<'d> {
         out
     }
 
-    /// Whether a request's reply, or a reply's request, has the partner that it should have: then the number of the transaction
-    /// says nothing that is not known.
+    /// Whether a request's reply, or a reply's request, has the expected partner: the number of the transaction then adds
+    /// nothing.
     pub(super) fn is_answered_alike(&self, at: Said, partners: &[u32]) -> bool {
         let peer = |message: Option<&MessageDigest>| message.map(|m| m.peer).filter(|peer| *peer != NO_PEER);
         let (Some(a), Some(b)) = (peer(self.a.message(at.a)), peer(self.b.message(at.b))) else { return false };
         partners.get(a as usize) == Some(&b)
     }
 
-    /// Pairs what sets left open, and returns the messages whose sets do not fit.
+    /// Pairs the numbers in sets that are still open, and returns the messages whose sets do not fit.
     fn settle_sets(&mut self, pairs: &[StreamPair], lanes: &[PairMatches]) -> Vec<Said> {
         let mut with_sets = Vec::new();
         self.same_content(pairs, lanes, |number, at, left, _| {

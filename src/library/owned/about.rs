@@ -1,4 +1,4 @@
-//! What can be asked of a record without a path: its place in the capture, who sent it, what it is.
+//! The properties of a record that need no path: its place in the capture, its sender, its name.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -158,7 +158,7 @@ impl OwnedRecord {
         self.view(|record, _| event_word(&record.body)).filter(|word| !word.is_empty())
     }
 
-    /// What an event says to people; `None` for a message.
+    /// The text of an event for people. `None` for a message.
     ///
     /// ```
     /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.last().ok_or("none")??;
@@ -230,7 +230,8 @@ impl OwnedRecord {
         Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
     }
 
-    /// Why the message says no, in a word: the name of the result, or its number, or the message's own name. `None` if it does not.
+    /// Why the message refuses its request, in a word: the name of the result, or its number, or the message's own
+    /// name. `None` if it does not.
     ///
     /// ```
     /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;

@@ -51,7 +51,7 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
     out.push('\n');
 }
 
-/// What became of a session's requests.
+/// The outcome of a session's requests.
 fn requests_text(session: &ClientSession, out: &mut String) {
     let requests = &session.requests;
     let _ = write!(
@@ -108,7 +108,7 @@ fn streams_text(session: &ClientSession, out: &mut String) {
     }
 }
 
-/// What a stream's session learned, without counts of zero.
+/// The facts that a stream's session learned, without counts of zero.
 fn learned_text(learned: &Learned, out: &mut String) {
     let facts = learned.facts.iter().filter_map(|(key, value)| match value {
         LearnedValue::Count(0) | LearnedValue::Microseconds(0) => None,
@@ -165,7 +165,7 @@ fn troubles_text(label: &str, session: &ClientSession, out: &mut String) {
     }
 }
 
-/// What a step is about, and its outcome.
+/// A step's text and its outcome.
 fn line_text(line: &StoryLine, session: &ClientSession, out: &mut String) {
     out.push_str(&escape(if line.text.is_empty() { &line.message } else { &line.text }));
     if line.times > 1 {
@@ -184,7 +184,7 @@ fn line_text(line: &StoryLine, session: &ClientSession, out: &mut String) {
     out.push('\n');
 }
 
-/// Until when a request waited: until one side closed its connection, or until the capture's end.
+/// The end of a request's wait: when one side closed the connection, or at the end of the capture.
 fn until_text(line: &StoryLine, nanos: i64, session: &ClientSession) -> String {
     let stream = session.streams.iter().find(|stream| stream.id == line.stream);
     let what = match stream {

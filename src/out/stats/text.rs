@@ -137,7 +137,7 @@ fn reply_tables(replies: &Replies, out: &mut String) {
     table.write(out);
 }
 
-/// How long the network takes to both ends of the listed streams, by service.
+/// The round trips to both ends of the listed streams, by service.
 fn network_table(bytes: &ByteCounts, out: &mut String) {
     let mut services: Vec<(&str, [Latencies; 2])> = Vec::new();
     for stream in bytes.listed() {

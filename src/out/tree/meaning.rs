@@ -1,4 +1,4 @@
-//! What a number means: its name in an enum, the time it encodes, or what a protocol says about it.
+//! Appends the meaning of a number: its name in an enum, the time that it encodes, or a protocol's own explanation.
 
 use std::io::Write;
 

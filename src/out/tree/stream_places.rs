@@ -13,7 +13,7 @@ pub(super) type Nameable = (usize, Sym, u128);
 /// How many streams are remembered; beyond that the oldest are forgotten.
 const LIMIT: usize = 4096;
 
-/// What a stream said of its place.
+/// What is known of a stream's place.
 #[derive(Default)]
 struct StreamPlace {
     number: Option<Nameable>,
@@ -56,7 +56,7 @@ impl StreamPlaces {
     }
 }
 
-/// What a type says of places.
+/// The role of a type in naming places.
 pub(super) fn role_of_place(def: &TypeDef) -> Option<PlaceRole> {
     def.facts.as_ref()?.place
 }
