@@ -175,7 +175,10 @@ impl OutputFile {
         if let Some((path, _)) = &self.beside {
             match fs::hard_link(path, &self.target) {
                 // Dropped, the file loses its other name.
-                Ok(()) => return Ok(sync_folder(&self.target)),
+                Ok(()) => {
+                    sync_folder(&self.target);
+                    return Ok(());
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
                 // Some file systems have no hard links.
                 Err(error) if fs::symlink_metadata(&self.target).is_ok() => return Err(error),
