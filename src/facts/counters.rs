@@ -95,7 +95,7 @@ impl<K> Default for RecentCounts<K> {
 impl<K: PartialEq> RecentCounts<K> {
     const KEPT: usize = 16;
 
-    /// Counts a key. Where another key has to make room for it, returns that one with its count.
+    /// Counts a key. If another key has to make room for it, returns that key with its count.
     pub(super) fn count(&mut self, key: K) -> Option<(K, u64)> {
         if let Some((_, n)) = self.last.iter_mut().find(|(known, _)| *known == key) {
             *n += 1;

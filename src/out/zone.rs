@@ -10,7 +10,7 @@ use crate::captured::escape;
 pub struct Zone(Option<TimeZone>);
 
 impl Zone {
-    /// The zone of this machine: what `TZ` names, or else what the system is set to; UTC where it is set to none.
+    /// The zone of this machine: the one that `TZ` names, or else the system's; UTC if the system has none.
     ///
     /// # Errors
     /// `TZ` names no zone that this machine knows.

@@ -234,7 +234,8 @@ impl OpenNode {
     }
 }
 
-/// Whether nodes lie one behind the other in each other and within their buffers, and everything that refers to a node refers to one that is there.
+/// Checks that siblings follow each other, that children lie within their parents and their buffers, and that every
+/// reference to a node is to an existing one.
 fn check(parts: &TreeParts, captured: &[u8]) -> bool {
     let count = parts.nodes.len() as u32;
     let mut open: Vec<OpenNode> = Vec::new();

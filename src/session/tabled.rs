@@ -17,7 +17,7 @@ const REQUESTS: usize = 1024;
 /// The declaration of a service.
 #[derive(Clone, Debug)]
 pub struct Declaration {
-    /// Its name as in the JSON.
+    /// Its name in the JSON.
     pub name: String,
     /// Its messages. `None` if none are known.
     pub service: Option<ServiceId>,

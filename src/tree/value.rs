@@ -40,7 +40,7 @@ pub enum Kind {
     F32,
     /// A float of 64 bits, as its bits.
     F64,
-    /// 0 or 1; anything else is shown as the number it is.
+    /// 0 or 1. Any other value is shown as a number.
     Bool,
     /// 16 bytes in Microsoft's order, at the node's place.
     Uuid,

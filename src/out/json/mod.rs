@@ -91,7 +91,7 @@ impl JsonWriter {
         w.finish();
     }
 
-    /// Appends one value of the tree, as the options ask.
+    /// Appends one value of the tree, by the writer's options.
     pub fn value(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
         value::value(&self.formatter.view(tables, tree, bytes), &mut self.formatter.state, node, &mut w);

@@ -63,7 +63,7 @@ fn quoted(n: impl itoa::Integer, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// An integer: those of 64 bits as strings.
+/// Appends an integer: one of 64 bits as a string.
 #[inline]
 pub(super) fn integer(node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {

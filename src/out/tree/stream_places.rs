@@ -29,14 +29,14 @@ pub(super) struct StreamPlaces {
 }
 
 impl StreamPlaces {
-    /// The client enters a place on a stream. Returns the place's name, where the stream said it, with its record.
+    /// The client enters a place on a stream. Returns the place's name and its record, if the stream gave one.
     pub(super) fn enter(&mut self, stream: TransportStream, number: Nameable) -> Option<(&str, u64)> {
         let place = self.of(stream);
         place.number = Some(number);
         place.name.as_ref().map(|(name, record)| (name.as_str(), *record))
     }
 
-    /// A stream names its place. Returns the place's number, where the stream said it.
+    /// A stream names its place. Returns the place's number, if the stream gave one.
     pub(super) fn name(&mut self, stream: TransportStream, name: &str, record: u64) -> Option<Nameable> {
         let place = self.of(stream);
         place.name = Some((name.to_string(), record));

@@ -19,7 +19,7 @@ impl KeyService {
     /// Every service, in the order reports list them.
     pub const ALL: [KeyService; 4] = [KeyService::GateKeeper, KeyService::Auth, KeyService::Game, KeyService::Csr];
 
-    /// Its name as everywhere in moulsniff: `gatekeeper`, `auth`, `game`, `csr`.
+    /// Its name: `gatekeeper`, `auth`, `game`, `csr`.
     pub fn name(self) -> &'static str {
         match self {
             KeyService::GateKeeper => "gatekeeper",
