@@ -222,6 +222,42 @@ test('a link leads to a record, its tree and its bytes', async () => {
   await page.close();
 });
 
+test('the vault folds, and a node that is in several places leads to the line that shows it', async () => {
+  const { page, faults, text } = await open(report('vault', DIRTSAND), { hash: '#view=vault' });
+  const shown = () =>
+    page.$$eval('#vault-view .vault-line', (all) => all.filter((line) => line.checkVisibility()).length);
+  const all = await shown();
+  const twist = await page.waitForSelector('#vault-view button.twist');
+  await twist.click();
+  assert.equal(await twist.evaluate((button) => button.getAttribute('aria-expanded')), 'false');
+  assert.ok((await shown()) < all, 'nothing is folded away');
+  // The other line's number is that of the line which is then selected, unfolded again.
+  const others = await page.$$('#vault-view button.finding');
+  const texts = await Promise.all(others.map((other) => other.evaluate((button) => button.textContent ?? '')));
+  const place = texts.findIndex((line) => line.includes('shown above'));
+  assert.ok(place >= 0, 'no node is in several places');
+  await others[place].evaluate((button) => button.click());
+  const number = /\d+$/.exec(texts[place])?.[0];
+  assert.match(await text('#vault-view .vault-line[aria-current]'), new RegExp(`${number}$`));
+  assert.ok(!(await text('#vault-view .vault-line[aria-current]')).includes('shown above'));
+  assert.match(await text('#vault-view aside'), new RegExp(number ?? ''));
+  assert.ok(await page.$eval('#vault-view .vault-line[aria-current]', (line) => line.checkVisibility()));
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('on a phone a record has the whole screen, and closing it shows the list', async () => {
+  const { page, faults } = await open(report('phone', DIRTSAND), { hash: '#record=94', width: 390, height: 844 });
+  await page.waitForSelector('#tree');
+  const box = () => page.$eval('#detail', (detail) => detail.getBoundingClientRect().toJSON());
+  const { width, height } = await box();
+  assert.deepEqual([width, height], [390, 844]);
+  await page.keyboard.press('Escape');
+  assert.equal((await box()).height, 0);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
 test('the keyboard alone reaches everything', async () => {
   const { page, faults } = await open(report('keys', DIRTSAND));
   const hash = () => page.evaluate(() => location.hash);

@@ -6,7 +6,7 @@
 
 /** @typedef {{key: string, transport: string, number: number, protocol: string, service: string, client: string, server: string, session: number, how: string, start: number, end: number, places: {name: string, from: number, to: number}[]}} Stream */
 /** @typedef {{title: string, inferred: boolean, detail: string, sent: number, answered: number, refused: number, unanswered: number, p50: number | null, p95: number | null, max: number | null, network: number | null, to_server: number | null, to_client: number | null, slowest: number | null, slowest_network: number | null}} Session Times in milliseconds. */
-/** @typedef {{id: string, type: string, name: string, also: string[], fetched: boolean, deleted: boolean, said: [number, string][]}} VaultNode */
+/** @typedef {{id: string, type: string | null, name: string | null, also: string[], fetched: boolean, deleted: boolean, said: [number, string][]}} VaultNode */
 /** @typedef {{parent: string, child: string, gone: boolean}} VaultLink */
 /** @typedef {{captures: string[], keys: string[], limits: string[], start: string, frames: number, folded: number, rows: number, chunk: number, columns: [string, string, number][], messages: string[], streams: Stream[], sessions: Session[], requests: number, problems: {error: number, warning: number, note: number}, bytes: Record<string, number>, texts: string[], vault: {nodes: VaultNode[], links: VaultLink[], left_out: number} | null, program: string}} Meta */
 /** @typedef {{name: string, type: string, kind: number, marks: number, buffer: number, start: number, bits: number, value: string | number | bigint, note: string, called: string, by: number, depth: number, end: number, parent: number}} TreeNode */

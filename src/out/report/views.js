@@ -262,6 +262,24 @@ function latency(report, open) {
   );
 }
 
+/** A symbol of a table as words: `kNodeType_PlayerInfoList` is "Player Info List", `kAgesIOwnFolder` "Ages I Own Folder". @param {string} symbol */
+function plainWords(symbol) {
+  const own = symbol.replace(/^k?[A-Z][A-Za-z]*_/, '').replace(/^k(?=[A-Z])/, '');
+  return own.replace(/([a-z0-9])(?=[A-Z])|([A-Z])(?=[A-Z][a-z])/g, '$1$2 ').replace(/_/g, ' ');
+}
+
+/** The name that a field's text gives to its number: `node_type={"value":22,"name":"kNodeType_Folder"}`. @param {string} field */
+function symbolOf(field) {
+  return /^[^=]*=\{"value":-?\d+,"name":"(\w+)"\}$/.exec(field)?.[1];
+}
+
+/** What a node is called: its name, or the name that a table gives to one of its numbers, such as a folder's kind. @param {VaultNode} node */
+function vaultName(node) {
+  if (node.name) return `“${node.name}”`;
+  const symbol = node.also.map(symbolOf).find((symbol) => symbol && symbol !== node.type);
+  return symbol ? plainWords(symbol).replace(/ Folder$/, '') : '';
+}
+
 /** The vault as an indented tree. @param {Capture} report @param {(row: number) => void} open */
 function vault(report, open) {
   const { vault: data } = report.meta;
@@ -269,22 +287,55 @@ function vault(report, open) {
   const nodes = new Map(data.nodes.map((node) => [node.id, node]));
   /** @type {Map<string, VaultLink[]>} */
   const children = new Map();
-  const below = new Set();
+  /** @type {Map<string, VaultLink[]>} */
+  const parents = new Map();
   for (const link of data.links) {
     children.set(link.parent, [...(children.get(link.parent) || []), link]);
-    below.add(link.child);
+    parents.set(link.child, [...(parents.get(link.child) || []), link]);
   }
+  const nodeOf = (/** @type {string} */ id) =>
+    nodes.get(id) || { id, type: null, name: null, also: [], fetched: false, deleted: false, said: [] };
   const holder = make('div'),
-    said = make('aside'),
-    shown = new Set();
-  const select = (/** @type {VaultNode} */ node) => {
+    said = make('aside');
+  /** @type {Map<string, HTMLElement>} The line of each node where it is shown with what is below it. */
+  const lines = new Map();
+  /** Shows what is known of a node, and where the tree has it. */
+  const select = (/** @type {string} */ id) => {
+    const node = nodeOf(id);
+    for (const line of holder.querySelectorAll('[aria-current]')) line.removeAttribute('aria-current');
+    const line = lines.get(id);
+    line?.setAttribute('aria-current', 'true');
     const list = make('dl');
+    /** @param {string} title @param {VaultLink[]} links @param {'parent' | 'child'} end */
+    const related = (title, links, end) => {
+      if (!links.length) return;
+      const all = links.slice(0, 40).map((link) => {
+        const other = nodeOf(link[end]);
+        const button = make(
+          'button',
+          link.gone ? 'link gone' : 'link',
+          vaultName(other) || plainWords(other.type || '') || other.id,
+        );
+        button.addEventListener('click', () => goTo(other.id));
+        return button;
+      });
+      const more = links.length > all.length ? ` and ${count(links.length - all.length)} more` : '';
+      list.append(make('dt', '', title), make('dd', 'links', ...all, more));
+    };
+    related('in', parents.get(id) || [], 'parent');
+    related('holds', children.get(id) || [], 'child');
     for (const field of node.also) {
       const at = field.indexOf('=');
-      list.append(make('dt', '', field.slice(0, at)), make('dd', '', field.slice(at + 1)));
+      list.append(make('dt', '', field.slice(0, at)), make('dd', '', symbolOf(field) ?? field.slice(at + 1)));
     }
     said.replaceChildren(
-      make('h3', '', node.name || '(without a name)', ' ', make('span', 'quiet', `${node.id} · ${node.type}`)),
+      make(
+        'h3',
+        '',
+        vaultName(node) || '(without a name)',
+        ' ',
+        make('span', 'quiet', `${node.id} · ${node.type || 'never fetched'}`),
+      ),
       list,
       make('h3', '', 'What was said of it'),
       ...node.said.map(([record, text]) => {
@@ -295,30 +346,55 @@ function vault(report, open) {
       }),
     );
   };
-  const add = (/** @type {string} */ id, /** @type {number} */ depth, /** @type {boolean} */ gone) => {
-    const node = nodes.get(id) || { id, type: '', name: '', also: [], fetched: false, deleted: false, said: [] };
-    const again = shown.has(id);
-    shown.add(id);
-    const line = make(
+  /** Unfolds what is above a node, and selects it. @param {string} id */
+  const goTo = (id) => {
+    const line = lines.get(id);
+    for (let around = line?.parentElement; around && around !== holder; around = around.parentElement) {
+      around.hidden = false;
+      const twist = around.previousElementSibling?.querySelector('.twist');
+      if (twist) fold(twist, around, false);
+    }
+    select(id);
+    line?.scrollIntoView({ block: 'nearest' });
+  };
+  const fold = (/** @type {Element} */ twist, /** @type {HTMLElement} */ below, /** @type {boolean} */ folded) => {
+    below.hidden = folded;
+    twist.textContent = folded ? '▸' : '▾';
+    twist.setAttribute('aria-expanded', String(!folded));
+  };
+  const add = (
+    /** @type {HTMLElement} */ to,
+    /** @type {string} */ id,
+    /** @type {number} */ depth,
+    /** @type {boolean} */ gone,
+  ) => {
+    const node = nodeOf(id);
+    const again = lines.has(id);
+    const [name, type] = [vaultName(node), plainWords(node.type || '') || 'never fetched'];
+    const links = again || depth > 40 ? [] : children.get(id) || [];
+    const say = make('span', 'say', name ? name + ' ' : '', make('span', 'quiet', type, again ? ' · shown above' : ''));
+    const choose = make(
       'button',
       ['finding', node.fetched ? '' : 'missing', gone || node.deleted ? 'gone' : ''].join(' '),
-      make(
-        'span',
-        'say',
-        node.name ? `“${node.name}” ` : '',
-        make('span', 'quiet', node.type || 'never fetched'),
-        again ? make('span', 'quiet', ' · shown above') : null,
-      ),
+      say,
       make('span', 'quiet', id),
     );
-    line.style.paddingLeft = `${depth * 1.1}rem`;
-    line.addEventListener('click', () => select(node));
-    holder.append(line);
-    if (again || depth > 40) return;
-    for (const link of children.get(id) || []) add(link.child, depth + 1, link.gone);
+    choose.addEventListener('click', () => (again ? goTo(id) : select(id)));
+    const twist = make(links.length ? 'button' : 'span', 'twist');
+    const line = make('div', 'vault-line', twist, choose);
+    to.append(line);
+    if (!again) lines.set(id, line);
+    if (!links.length) return;
+    const below = make('div', 'vault-below');
+    twist.setAttribute('aria-label', `what ${name || type} ${id} holds`);
+    twist.addEventListener('click', () => fold(twist, below, !below.hidden));
+    fold(twist, below, false);
+    to.append(below);
+    for (const link of links) add(below, link.child, depth + 1, link.gone);
   };
-  for (const node of data.nodes) if (!below.has(node.id)) add(node.id, 0, false);
-  for (const node of data.nodes) if (!shown.has(node.id)) add(node.id, 0, false);
+  for (const node of data.nodes) if (!parents.has(node.id)) add(holder, node.id, 0, false);
+  for (const node of data.nodes) if (!lines.has(node.id)) add(holder, node.id, 0, false);
+  select(data.nodes.find((node) => !parents.has(node.id) && children.has(node.id))?.id ?? data.nodes[0].id);
   const view = make('div', '', holder, said);
   view.id = 'vault-view';
   return make(
@@ -327,7 +403,7 @@ function vault(report, open) {
     make(
       'p',
       'quiet',
-      `${count(data.nodes.length)} nodes and ${count(data.links.length)} links. Grey: referred to, never fetched. Struck out: the link or the node was removed.` +
+      `${count(data.nodes.length)} nodes and ${count(data.links.length)} links. Grey: referred to, never fetched. Struck out: the link or the node was removed. What is in several places is shown once; its other lines lead there.` +
         (data.left_out ? ` ${count(data.left_out)} more are left out.` : ''),
     ),
     view,
