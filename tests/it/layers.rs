@@ -19,7 +19,7 @@ const MODULES: &[(&str, &[&str])] = &[
     // Of captures a session knows what a time is, and nothing else.
     ("session", &["tree", "table", "capture"]),
     ("record", &["tree", "table", "capture", "session"]),
-    ("facts", &["tree", "table", "capture", "session", "record"]),
+    ("facts", &["hashing", "tree", "table", "capture", "session", "record"]),
     ("proto", &["suggest", "tree", "table", "capture", "session"]),
     ("pseudonyms", &["tree", "table", "capture", "session"]),
     ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),

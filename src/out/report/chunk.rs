@@ -105,7 +105,12 @@ impl ChunkBuilder {
             if let Some(node) = nodes.nodes.get(index) {
                 let called = if names.next() as usize <= index { names.take(index as u32) } else { None };
                 let called = called.filter(|(name, _)| !name.is_empty() && !self.is_hidden(node));
-                self.unexpected_node(source, nodes, index, called);
+                let code = self.unexpected_form(source, nodes, index, node, called.is_some());
+                self.node(source, nodes, index, node, code);
+                if let Some((name, record)) = called {
+                    self.put_text(name);
+                    self.put(record);
+                }
                 index += 1;
             }
         }
@@ -197,23 +202,6 @@ impl ChunkBuilder {
             }
             self.forms.advance(run);
             done += run;
-        }
-    }
-
-    /// Adds a node that has another form than the expected one. Earlier records call it `called`.
-    fn unexpected_node(
-        &mut self,
-        source: ReportSource<'_>,
-        nodes: MessageNodes<'_>,
-        index: usize,
-        called: Option<(&str, u64)>,
-    ) {
-        let Some(node) = nodes.nodes.get(index) else { return };
-        let code = self.unexpected_form(source, nodes, index, node, called.is_some());
-        self.node(source, nodes, index, node, code);
-        if let Some((name, record)) = called {
-            self.put_text(name);
-            self.put(record);
         }
     }
 
