@@ -251,7 +251,8 @@ test('on a phone a record has the whole screen, and closing it shows the list', 
   await page.waitForSelector('#tree');
   const box = () => page.$eval('#detail', (detail) => detail.getBoundingClientRect().toJSON());
   const { width, height } = await box();
-  assert.deepEqual([width, height], [390, 844]);
+  // A scroll bar of the page below it keeps its place.
+  assert.deepEqual([width, height], [await page.evaluate(() => document.documentElement.clientWidth), 844]);
   await page.keyboard.press('Escape');
   assert.equal((await box()).height, 0);
   assert.deepEqual(faults, []);
