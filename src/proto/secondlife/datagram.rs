@@ -155,6 +155,7 @@ impl DatagramLayouts {
         let mut cursor = Cursor::new(datagram, Buffer::CAPTURED);
         let (name, ty) = (def.map_or(Sym::ELEMENT, |d| d.name), layout.map_or(TypeRef(0), |l| l.ty));
         let root = run.open(&cursor, name, ty, 0);
+        run.tree.set_telling(true);
         self.header(run, root, packet, &mut cursor);
         let args = [found.width as u64, u64::from(packet.extra)];
         match inside {

@@ -12,8 +12,8 @@ use crate::proto::{
     Transport, Verdict,
 };
 use crate::session::Settings;
-use crate::table::{Evaluator, ExampleOf, Tables, parse_hex};
-use crate::tree::{Kind, Tree};
+use crate::table::{Evaluator, Tables, parse_hex};
+use crate::tree::{Kind, Node, Tree};
 
 fn tables() -> &'static LazyTables {
     static TABLES: OnceLock<LazyTables> = OnceLock::new();
@@ -189,6 +189,47 @@ fn datagrams_cut_at_every_byte_and_changed_at_every_bit_are_tiled_all_the_same()
     }
 }
 
+/// Each message's example as a datagram.
+fn example_datagrams(tables: &Tables) -> impl Iterator<Item = Vec<u8>> {
+    tables.examples().iter().filter_map(|example| {
+        let number = tables.message(example.of.message()?)?.number.unwrap() as u32;
+        let width = match number {
+            0..=0xff => 1,
+            0x100..=0xffff => 2,
+            _ => 4,
+        };
+        let mut datagram = vec![0, 0, 0, 0, 1, 0];
+        datagram.extend(&number.to_be_bytes()[4 - width..]);
+        datagram.extend(parse_hex(&tables.example_bytes(example)).unwrap());
+        Some(datagram)
+    })
+}
+
+#[test]
+fn the_tree_of_a_datagram_lists_every_field_with_facts() {
+    let lazy = tables();
+    let tables = lazy.get();
+    let layouts = super::datagram::DatagramLayouts::new(tables).unwrap();
+    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
+    let (mut complete, mut all) = (0, 0);
+    for datagram in example_datagrams(tables) {
+        tree.clear();
+        let form = super::datagram::DatagramForm { socks: false, sender: 0 };
+        layouts.read(&datagram, form, tables, &mut evaluator, &mut tree).unwrap_or_else(|_| panic!("{datagram:02x?}"));
+        // A message with a value that only code reads lists none.
+        let Some(listed) = tree.telling().map(|fields| fields.map(|(index, _)| index).collect::<Vec<_>>()) else { continue };
+        complete += 1;
+        // Of a field and its parts with the same facts only the field is listed.
+        let has_facts = |node: &Node| tables.type_def(node.ty).is_some_and(|def| def.facts.is_some());
+        for (index, _) in (0..).zip(tree.nodes()).filter(|(_, node)| has_facts(node)) {
+            let inside = |field: &u32| *field <= index && index < tree.get(*field).unwrap().end;
+            assert!(listed.iter().any(inside), "node {index} of {datagram:02x?}");
+            all += 1;
+        }
+    }
+    assert!(complete > 450 && all > 50, "{complete} {all}");
+}
+
 #[test]
 fn every_message_is_tiled_wherever_it_is_cut_and_whatever_is_changed() {
     let tables = tables().get();
@@ -209,17 +250,7 @@ fn every_message_is_tiled_wherever_it_is_cut_and_whatever_is_changed() {
             tiles(&tree, datagram.len());
         }
     };
-    for example in tables.examples() {
-        let ExampleOf::Message(id) = example.of else { continue };
-        let number = tables.message(id).unwrap().number.unwrap() as u32;
-        let width = match number {
-            0..=0xff => 1,
-            0x100..=0xffff => 2,
-            _ => 4,
-        };
-        let mut datagram = vec![0, 0, 0, 0, 1, 0];
-        datagram.extend(&number.to_be_bytes()[4 - width..]);
-        datagram.extend(parse_hex(&tables.example_bytes(example)).unwrap());
+    for datagram in example_datagrams(tables) {
         for at in 6..datagram.len() {
             read(&datagram[..at]);
             let mut changed = datagram.clone();
