@@ -48,7 +48,7 @@ pub use live::{Interface, Live, LiveError, Taken, interfaces};
 pub use reader::is_magic;
 pub use rewrite::{RewriteTarget, Rewritten, inject, strip};
 pub use run::Capture;
-pub use source::Source;
+pub use source::{Source, is_of_kernel};
 pub use split::{ChoosePart, Splitter};
 pub use tail::{Ended, FileChange, Grown, Tail};
 pub use unpack_room::UnpackRoom;

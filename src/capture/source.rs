@@ -5,7 +5,7 @@
 use super::error::{CaptureError, CaptureProblem};
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A capture file or reader that is not opened yet.
 pub struct Source {
@@ -76,6 +76,15 @@ impl Source {
         }
         Ok(Opened { plain: facts.is_file(), name, reader: Box::new(file) })
     }
+}
+
+/// Whether a file is one of those that the kernel makes while they are read, in `/proc` and `/sys`. The system calls them plain files. They say that they have no
+/// bytes, and reading one may wait forever (`/proc/kmsg`).
+#[must_use]
+pub fn is_of_kernel(path: &Path) -> bool {
+    let in_kernel = |real: PathBuf| real.starts_with("/proc") || real.starts_with("/sys");
+    let is_empty = path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() == 0);
+    is_empty && path.canonicalize().is_ok_and(in_kernel)
 }
 
 impl std::fmt::Debug for Source {

@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
+use crate::capture::is_of_kernel;
 use crate::output_file::{Access, Inputs, OutputFile};
 use crate::run;
 
@@ -15,8 +16,8 @@ const MOST_FILES: usize = 4096;
 
 /// Reads a file whole. `what` is what such a file is called in errors; a file of more than `most` bytes is refused.
 ///
-/// Besides plain files this reads `-` (standard input) and the pipes that a shell passes by number (`<(command)`). A named pipe or a device is refused without
-/// being opened, since opening or reading it might never end.
+/// Besides plain files this reads `-` (standard input) and the pipes that a shell passes by number (`<(command)`). A named pipe, a device or a file that the kernel
+/// makes while it is read (`/proc/kmsg`) is refused without being opened, since opening or reading it might never end.
 ///
 /// # Errors
 /// The file cannot be read, is too long, or is of a kind that is not read.
@@ -30,10 +31,9 @@ pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, CliErr
     if facts.is_dir() {
         return Err(CliError::Unreadable(format!("{name}: expected {what}, found a folder")));
     }
-    if !facts.is_file() && !is_passed_by_number(path) {
-        let text = format!(
-            "{name}: expected {what}, found a named pipe or a device, which is not read; `-` reads standard input"
-        );
+    if !is_plain(path) && !is_passed_by_number(path) {
+        let found = if facts.is_file() { "a file of the kernel" } else { "a named pipe or a device" };
+        let text = format!("{name}: expected {what}, found {found}, which is not read; `-` reads standard input");
         return Err(CliError::Unreadable(text));
     }
     bounded(File::open(path).map_err(fail)?, &name, what, most)
@@ -61,7 +61,7 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path).map_err(fail)? {
         let file = entry.map_err(fail)?.path();
-        if fits(&file) && file.is_file() {
+        if fits(&file) && is_plain(&file) {
             files.push(file);
         }
         if files.len() > MOST_FILES {
@@ -152,6 +152,11 @@ fn bounded(reader: impl Read, name: &str, what: &str, most: u64) -> Result<Vec<u
         return Err(CliError::Unreadable(format!("{name}: expected {what}, found more than {most}")));
     }
     Ok(bytes)
+}
+
+/// Whether there is a plain file, which has an end: no named pipe, no device, and no file that the kernel makes while it is read.
+pub(super) fn is_plain(path: &Path) -> bool {
+    path.is_file() && !is_of_kernel(path)
 }
 
 /// Whether a path names an open file of this process by its number, as shells do for `<(command)`.

@@ -141,8 +141,9 @@ fn report(name: &str, bytes: &[u8], block_type: Option<u32>) -> Result<SecretsRe
 /// Whether a plain file begins as captures do, packed ones included.
 fn is_capture(path: &Path) -> bool {
     let mut start = [0; 4];
-    let is_file = std::fs::metadata(path).is_ok_and(|facts| facts.is_file());
-    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && capture::is_magic(start)
+    files::is_plain(path)
+        && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && capture::is_magic(start)
 }
 
 fn reports_on_capture(path: &Path) -> Result<Vec<SecretsReport>, CheckError> {

@@ -12,7 +12,7 @@ use super::error::RunError;
 use super::interrupt::Interrupt;
 use super::pipe::Pipe;
 use super::progress::Progress;
-use crate::capture::{Capture, CaptureItem, CaptureProblem, Live, Source, Tail, interfaces};
+use crate::capture::{Capture, CaptureItem, CaptureProblem, Live, Source, Tail, interfaces, is_of_kernel};
 
 /// Where frames come from, not opened yet.
 #[derive(Clone, Debug)]
@@ -26,9 +26,9 @@ pub enum FrameInput {
 }
 
 impl FrameInput {
-    /// Whether one of the captures is a pipe.
+    /// Whether one of the captures is a pipe, or another file that may have no end.
     fn reads_pipe(&self) -> bool {
-        matches!(self, FrameInput::Files(files) if files.iter().any(|file| is_stdin(file) || is_named_pipe(file)))
+        matches!(self, FrameInput::Files(files) if files.iter().any(|file| is_stdin(file) || may_never_end(file)))
     }
 }
 
@@ -155,6 +155,7 @@ fn refuse_what_never_grows(path: &Path) -> Result<(), RunError> {
     let what = match path.metadata() {
         Ok(facts) if facts.is_dir() => "a folder",
         Ok(facts) if !facts.is_file() => "a named pipe or a device",
+        Ok(_) if is_of_kernel(path) => "a file of the kernel",
         _ => return Ok(()),
     };
     let text = format!("expected a capture file that another program writes, found {what}");
@@ -172,21 +173,23 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Whether reading a file may wait forever: a named pipe, a terminal or another device, or a file that the kernel makes while it is read.
 #[cfg(unix)]
-fn is_named_pipe(path: &Path) -> bool {
+fn may_never_end(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
-    path.metadata().is_ok_and(|facts| facts.file_type().is_fifo())
+    let kind = path.metadata().map(|facts| facts.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_char_device()) || is_of_kernel(path)
 }
 
 #[cfg(not(unix))]
-fn is_named_pipe(_: &Path) -> bool {
+fn may_never_end(_: &Path) -> bool {
     false
 }
 
 fn source(path: &Path, interrupt: &Interrupt) -> Result<Source, RunError> {
     let (name, pipe) = if is_stdin(path) {
         ("standard input".to_string(), Pipe::new(|| Ok(io::stdin()), interrupt.clone()))
-    } else if is_named_pipe(path) {
+    } else if may_never_end(path) {
         let from = path.to_path_buf();
         (path.to_string_lossy().into_owned(), Pipe::new(move || File::open(from), interrupt.clone()))
     } else {

@@ -108,6 +108,45 @@ fn pipes_by_name_and_devices_are_refused_and_standard_input_is_read() {
     assert!(errors(&output).contains("expected a key file, found more than 16 MiB"), "{}", errors(&output));
 }
 
+/// Reading one may wait for ever: the kernel's messages are there once.
+#[cfg(target_os = "linux")]
+#[test]
+fn files_of_the_kernel_are_not_read() {
+    for path in ["/proc/cpuinfo", "/proc/kmsg"] {
+        for words in [
+            &[CAPTURE, "--keys", path][..],
+            &[CAPTURE, "--sdl", path],
+            &[CAPTURE, "--tables", path],
+            &[CAPTURE, "--pseudonyms", path],
+            &["keys", "check", path],
+            &["tables", "check", path],
+            &["diff", CAPTURE, CAPTURE, "--ignore-file", path],
+        ] {
+            let output = moulsniff(words).output().unwrap();
+            let said = errors(&output);
+            assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+            assert!(said.contains(", which is not read;") && said.lines().count() == 1, "{words:?}: {said}");
+        }
+        let output = moulsniff(&["--tail", path]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+        assert!(errors(&output).contains("expected a capture file that another program writes, found a "));
+    }
+    // In a folder they are passed over.
+    let output = moulsniff(&[CAPTURE, "--sdl", "/proc"]).output().unwrap();
+    assert!(errors(&output).contains("/proc: expected a state descriptor file in this folder"), "{}", errors(&output));
+    // What a shell passes by number is read.
+    let line = "exec \"$0\" \"$1\" -q --keys /dev/fd/3 3<keys/dirtsand.ini";
+    let mut shell = crate::common::shell();
+    shell.args(["-c", line, env!("CARGO_BIN_EXE_moulsniff"), CAPTURE]).current_dir(file(""));
+    let output = shell.output().unwrap();
+    assert!(printed(&output).contains("opens this connection"), "{}", errors(&output));
+    let line = "cat keys/dirtsand.ini | \"$0\" \"$1\" -q --keys /dev/stdin";
+    let mut shell = crate::common::shell();
+    shell.args(["-c", line, env!("CARGO_BIN_EXE_moulsniff"), CAPTURE]).current_dir(file(""));
+    let output = shell.output().unwrap();
+    assert!(printed(&output).contains("opens this connection"), "{}", errors(&output));
+}
+
 #[test]
 fn errors_quote_nothing_of_a_key_file() {
     let path = folder("secret").join("secret.ini");
