@@ -23,12 +23,16 @@ fn page(name: &str, arguments: &[&str]) -> String {
 
 /// A data block of the page, opened.
 pub fn block(page: &str, id: &str) -> Vec<u8> {
-    let start = format!("<script type=\"application/octet-stream\" id=\"{id}\">");
-    let from = page.find(&start).unwrap_or_else(|| panic!("no block {id}")) + start.len();
-    let text = page[from..].split_once("</script>").unwrap().0;
+    let deflated = written_block(page, id).unwrap_or_else(|| panic!("no block {id}"));
     let mut bytes = Vec::new();
-    DeflateDecoder::new(&STANDARD.decode(text).unwrap()[..]).read_to_end(&mut bytes).unwrap();
+    DeflateDecoder::new(&deflated[..]).read_to_end(&mut bytes).unwrap();
     bytes
+}
+
+/// A block's bytes as they are written, if the page has it.
+fn written_block(page: &str, id: &str) -> Option<Vec<u8>> {
+    let (_, from) = page.split_once(&format!("<script type=\"application/octet-stream\" id=\"{id}\">"))?;
+    Some(STANDARD.decode(from.split_once("</script>").unwrap().0).unwrap())
 }
 
 #[test]
@@ -87,7 +91,8 @@ fn secrets_stay_out_of_a_redacted_page() {
         .collect();
     let meta: Value = serde_json::from_slice(&block(&page, "data-meta")).unwrap();
     let chunks = meta["rows"].as_u64().unwrap().div_ceil(meta["chunk"].as_u64().unwrap());
-    let all: Vec<u8> = (0..chunks).flat_map(|chunk| block(&page, &format!("data-chunk-{chunk}"))).collect();
+    let mut all: Vec<u8> = (0..chunks).flat_map(|chunk| block(&page, &format!("data-chunk-{chunk}"))).collect();
+    all.extend((0..chunks).filter_map(|chunk| written_block(&page, &format!("data-stored-{chunk}"))).flatten());
     for hash in hashes.iter().filter(|hash| hash.len() >= 16) {
         let bytes: Vec<u8> =
             (0..hash.len()).step_by(2).map(|at| u8::from_str_radix(&hash[at..at + 2], 16).unwrap()).collect();

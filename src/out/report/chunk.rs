@@ -6,8 +6,8 @@
 //! forms of the nodes are written): name, type, kind, marks, buffer, length in bits, and the bits of what else a node has. A row is
 //!
 //! - the text of its message's explanation,
-//! - the number of buffers, each: how it was made (0 captured, 1 decompressed, 2 decrypted, 3 expanded, 4 reassembled), its
-//!   length, how many of its bytes follow, and these bytes,
+//! - the number of buffers, each: how it was made (0 captured, 1 decompressed, 2 decrypted, 3 expanded, 4 reassembled), plus 8 if its bytes
+//!   are stored; its length; how many of its bytes the page has; and these bytes, unless they are stored,
 //! - the number of nodes, each as its form says: how many descendants follow it, the distance of its first bit from where it was
 //!   expected (signed), its length in bits, whose three lowest bits are put above the others; its value; the text of what the value means, and the text of what earlier records
 //!   call it with the record that said so,
@@ -16,6 +16,9 @@
 //! A node is expected to begin where its parent begins if it is the first child, and otherwise where the node before it ended. Values
 //! are numbers for integers and booleans, unless the bytes at their place say the same, lowest byte first; nothing for structures, lists,
 //! nulls and bytes (the node says where they are); texts for everything else. Values that `--redact` hides are texts whatever their kind.
+//!
+//! Bytes that look random, those of compressed files and pictures for example, would take most of the time that compressing a chunk takes, and would
+//! become no smaller. They are stored: they lie one behind the other in a block of their own, which is not deflated.
 
 use std::io::{self, Write};
 
@@ -38,6 +41,10 @@ use crate::tree::{Buffer, BufferOrigin, Kind, Node, Sym, TextKind, Tree, decode_
 const MAX_TEXT: usize = 4096;
 /// Lengths in bits are written with their lowest bits at the top, which makes those of whole bytes small.
 const WHOLE_BYTES: u32 = 3;
+/// Buffers with fewer bytes are never stored.
+const MIN_STORED: usize = 1 << 10;
+/// Added to how a buffer was made: its bytes are stored.
+const STORED: u8 = 8;
 /// Nodes of one tree that a report holds.
 const MAX_NODES: usize = 20_000;
 
@@ -46,6 +53,8 @@ const MAX_NODES: usize = 20_000;
 pub(super) struct ChunkBuilder {
     rows: u64,
     body: Vec<u8>,
+    /// Bytes that compressing would not make smaller.
+    stored: Vec<u8>,
     texts: Vec<u8>,
     known: SeededMap<Box<str>, u32>,
     forms: NodeForms,
@@ -117,7 +126,12 @@ impl ChunkBuilder {
         self.problems(source);
     }
 
-    /// Writes the chunk so far; an empty one begins.
+    /// The stored bytes of the chunk so far.
+    pub(super) fn stored(&self) -> &[u8] {
+        &self.stored
+    }
+
+    /// Writes the chunk so far, without its stored bytes; an empty one begins.
     ///
     /// # Errors
     /// What writing gives.
@@ -141,6 +155,7 @@ impl ChunkBuilder {
         out.write_all(&self.body)?;
         self.rows = 0;
         self.body.clear();
+        self.stored.clear();
         self.texts.clear();
         self.form_bytes.clear();
         self.known.clear();
@@ -166,15 +181,17 @@ impl ChunkBuilder {
             };
             let all = source.tree.bytes(buffer, source.captured);
             let kept = all.get(..MAX_BUFFER).unwrap_or(all);
-            self.body.push(kind);
+            let is_stored = looks_random(kept);
+            self.body.push(if is_stored { kind + STORED } else { kind });
             self.put(all.len() as u64);
             self.put(kept.len() as u64);
-            let at = self.body.len();
-            self.body.extend_from_slice(kept);
+            let to = if is_stored { &mut self.stored } else { &mut self.body };
+            let at = to.len();
+            to.extend_from_slice(kept);
             if self.redact {
-                for (from, to) in source.tree.secrets(buffer) {
-                    let (from, to) = (at + from.min(kept.len()), at + to.min(kept.len()));
-                    self.body.get_mut(from..to).unwrap_or_default().fill(0);
+                for (start, end) in source.tree.secrets(buffer) {
+                    let (start, end) = (at + start.min(kept.len()), at + end.min(kept.len()));
+                    to.get_mut(start..end).unwrap_or_default().fill(0);
                 }
             }
         }
@@ -454,4 +471,19 @@ fn is_integer(kind: Kind) -> bool {
 fn has_meaning(tables: &Tables, node: &Node) -> bool {
     let op = tables.type_op(node.ty);
     is_integer(node.kind) && node.kind != Kind::Bool && (op.symbols.is_some() || op.shown)
+}
+
+/// Whether compressing these bytes would hardly make them smaller. Of 256 bytes among them, 162 different ones are expected if they are random, and far fewer
+/// if they are text, numbers or code.
+fn looks_random(bytes: &[u8]) -> bool {
+    const SAMPLE: usize = 256;
+    const RANDOM: usize = 145;
+    if bytes.len() < MIN_STORED {
+        return false;
+    }
+    let mut seen = [false; 256];
+    for byte in bytes.iter().step_by(bytes.len() / SAMPLE).take(SAMPLE) {
+        seen.iter_mut().nth(usize::from(*byte)).into_iter().for_each(|seen| *seen = true);
+    }
+    seen.iter().filter(|seen| **seen).count() >= RANDOM
 }

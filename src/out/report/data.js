@@ -38,18 +38,27 @@ const MARK = { span: 1, secret: 2, opaque: 4, guess: 8 };
 const HAS = { descendants: 1, place: 2, length: 4, meaning: 8, name: 16, hidden: 32, captured: 64 };
 /** How many of a chunk's nodes tell which forms are expected. */
 const MAX_MODEL = 1 << 20;
+/** Added to how a buffer was made: its bytes are among the stored ones, which are not deflated. */
+const STORED = 8;
 const MADE = ['captured', 'decompressed', 'decrypted', 'expanded', 'reassembled'];
 /** In the column `network`: the capture does not show it; the row is no reply, or not the last one to its request. */
 const NETWORK = { unknown: -1, notLast: -2 };
 const FLAG = { server: 1, event: 2, refused: 4, unanswered: 8, expects: 16, note: 32, warning: 64, error: 128 };
 
+/** The bytes of a block of this page as they are written, if the page has the block. @param {string} id */
+function writtenBlock(id) {
+  const element = document.getElementById(id);
+  if (!element) return undefined;
+  const text = atob((element.textContent || '').trim());
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
 /** The bytes of a block of this page, without its compression. @param {string} id */
 async function openBlock(id) {
-  const element = document.getElementById(id);
-  if (!element) throw new Error('this report lacks its part ' + id);
-  const text = atob((element.textContent || '').trim());
-  const packed = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
+  const packed = writtenBlock(id);
+  if (!packed) throw new Error('this report lacks its part ' + id);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -133,14 +142,14 @@ class FormReader {
   }
 }
 
-/** Reads one row's tree. @param {ChunkReader} from @param {string[]} strings @param {FormReader} forms @returns {Detail} */
-function readDetail(from, strings, forms) {
+/** Reads one row's tree. @param {ChunkReader} from @param {ChunkReader} stored @param {string[]} strings @param {FormReader} forms @returns {Detail} */
+function readDetail(from, stored, strings, forms) {
   const doc = strings[from.number()];
   const buffers = [];
   for (let count = from.number(); count > 0; count--) {
-    const made = MADE[from.byte()] || '';
-    const length = from.number();
-    buffers.push({ made, length, bytes: from.take(from.number()) });
+    const how = from.byte();
+    const [length, kept] = [from.number(), from.number()];
+    buffers.push({ made: MADE[how % STORED] || '', length, bytes: (how < STORED ? from : stored).take(kept) });
   }
   const nodes = [];
   /** @type {number[]} The nodes around the present one. */
@@ -313,16 +322,19 @@ class Capture {
     const number = Math.floor(row / this.meta.chunk);
     let chunk = this.chunks.get(number);
     if (chunk) this.chunks.delete(number);
-    else chunk = openBlock('data-chunk-' + number).then(readChunk);
+    else
+      chunk = openBlock('data-chunk-' + number).then((bytes) =>
+        readChunk(bytes, writtenBlock('data-stored-' + number)),
+      );
     this.chunks.set(number, chunk);
     if (this.chunks.size > 4) this.chunks.delete(this.chunks.keys().next().value ?? 0);
     return (await chunk)[row % this.meta.chunk];
   }
 }
 
-/** @param {Uint8Array} bytes @returns {Detail[]} */
-function readChunk(bytes) {
-  const from = new ChunkReader(bytes);
+/** @param {Uint8Array} bytes @param {Uint8Array} [storedBytes] @returns {Detail[]} */
+function readChunk(bytes, storedBytes = new Uint8Array()) {
+  const [from, stored] = [new ChunkReader(bytes), new ChunkReader(storedBytes)];
   const strings = [''];
   for (let count = from.number(); count > 0; count--) strings.push(from.text());
   /** @type {Form[]} */
@@ -334,7 +346,7 @@ function readChunk(bytes) {
   }
   const ofNodes = new FormReader(new ChunkReader(from.take(from.number())), forms);
   const details = [];
-  for (let count = from.number(); count > 0; count--) details.push(readDetail(from, strings, ofNodes));
+  for (let count = from.number(); count > 0; count--) details.push(readDetail(from, stored, strings, ofNodes));
   return details;
 }
 

@@ -1,7 +1,7 @@
 //! One HTML page that shows a capture to readers who have neither the keys nor this program.
 //!
 //! The page is written from its beginning to its end while records come in. Its data is in blocks of
-//! `<script type="application/octet-stream">`, each deflated (RFC 1951) and in base64; the page's own script opens them. Trees
+//! `<script type="application/octet-stream">`, in base64, and deflated (RFC 1951) but for bytes that look random; the page's own script opens them. Trees
 //! and bytes are written some hundred rows at a time (`chunk.rs`), so only the columns of the message list, about 50 bytes a
 //! row, stay in memory. The page loads nothing: a Content-Security-Policy allows its own script and style alone, by hash.
 //!
@@ -249,6 +249,9 @@ impl<W: Write> ReportWriter<W> {
     }
 
     fn write_chunk(&mut self) -> io::Result<()> {
+        if !self.chunk.stored().is_empty() {
+            write_block(&mut self.out, &format!("data-stored-{}", self.chunks), self.chunk.stored())?;
+        }
         self.chunk.write(&mut self.encoder)?;
         let block = self.encoder.reset(Vec::new())?;
         write_block(&mut self.out, &format!("data-chunk-{}", self.chunks), &block)?;
@@ -272,8 +275,8 @@ fn session_value(session: &ReportSession) -> Value {
     })
 }
 
-fn write_block(out: &mut impl Write, id: &str, deflated: &[u8]) -> io::Result<()> {
-    let text = STANDARD.encode(deflated);
+fn write_block(out: &mut impl Write, id: &str, bytes: &[u8]) -> io::Result<()> {
+    let text = STANDARD.encode(bytes);
     writeln!(out, "<script type=\"application/octet-stream\" id=\"{id}\">{text}</script>")
 }
 
