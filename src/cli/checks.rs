@@ -31,8 +31,12 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
     let read = cli.reading();
     let other_time = read.time.is_some_and(|time| time != TimeWord::Absolute);
     let name = command_name(cli.command.as_ref());
+    for option in read.typed_everywhere() {
+        if !has_use(name, option) {
+            return Err(CliError::Typed(format!("--{option} does nothing with `{name}`")));
+        }
+    }
     for (option, typed, works) in [
-        ("--json", read.json, has_json(cli.command.as_ref())),
         ("--columns", read.columns.is_some(), cli.command.is_none()),
         ("--csv", read.csv, matches!(cli.command, None | Some(Command::Sessions(_)))),
         ("--bytes", read.bytes, cli.command.is_none()),
@@ -43,9 +47,6 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
         if typed && !works {
             return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));
         }
-    }
-    if read.spans && !matches!(cli.command, None | Some(Command::Decode(_))) {
-        return Err(CliError::Typed(format!("--spans does nothing with `{name}`")));
     }
     if read.spans && !read.json {
         return Err(CliError::Typed("--spans belongs to --json: it does nothing without".into()));
@@ -120,22 +121,48 @@ impl Cli {
     }
 }
 
-fn has_json(command: Option<&Command>) -> bool {
-    match command {
-        None
-        | Some(Command::Stats(_) | Command::Sessions(_) | Command::Diff(_) | Command::Decode(_) | Command::Follow(_)) => {
-            true
+/// Whether an option that can be typed with every command does anything with the one of this name (of several words, such as `keys check`). `option` is without
+/// its hyphens at the beginning.
+pub(super) fn has_use(command: &str, option: &str) -> bool {
+    match option {
+        "json" => matches!(
+            command,
+            PROGRAM
+                | "stats"
+                | "sessions"
+                | "diff"
+                | "decode"
+                | "follow"
+                | "keys check"
+                | "tables list"
+                | "export chat"
+                | "export files"
+        ),
+        "spans" => matches!(command, PROGRAM | "decode"),
+        "tables" => !OWN_WORDS_ALONE.contains(&command),
+        "redact" => !NO_MESSAGES.contains(&command) && !OWN_WORDS_ALONE.contains(&command),
+        "quiet" | "color" | "no_config" => true,
+        // The files of protocols.
+        _ => {
+            !OWN_WORDS_ALONE.contains(&command)
+                && !matches!(command, "tables list" | "tables show" | "tables lua" | "schema")
         }
-        Some(Command::Keys(keys)) => matches!(keys, KeysCommand::Check { .. }),
-        Some(Command::Tables(tables)) => matches!(tables, TablesCommand::List { .. }),
-        Some(Command::Export(export)) => export.has_json(),
-        _ => false,
     }
 }
 
+/// The program without a command, in errors.
+const PROGRAM: &str = "moulsniff";
+
+/// Commands that read no file beside those that are their own.
+const OWN_WORDS_ALONE: [&str; 7] =
+    ["split", "keys check", "keys strip", "tables new", "tables check", "man", "completions"];
+
+/// Further commands that print no message.
+const NO_MESSAGES: [&str; 6] = ["keys inject", "tables list", "tables show", "tables lua", "schema", "config"];
+
 fn command_name(command: Option<&Command>) -> &'static str {
     match command {
-        None => "moulsniff",
+        None => PROGRAM,
         Some(Command::Tables(TablesCommand::List { .. })) => "tables list",
         Some(Command::Tables(TablesCommand::Show { .. })) => "tables show",
         Some(Command::Tables(TablesCommand::Lua)) => "tables lua",

@@ -92,6 +92,13 @@ impl ProtocolArgs {
         })
     }
 
+    /// The options that name files and were typed, without their hyphens.
+    pub(super) fn typed_files(&self) -> impl Iterator<Item = &'static str> {
+        let typed = self.options.iter().filter(|typed| matches!(typed.spec.kind, OptionKind::Files(_)));
+        let typed = typed.filter(|typed| !typed.values.is_empty() && typed.source == ValueSource::CommandLine);
+        typed.map(|typed| typed.spec.name)
+    }
+
     /// Whether nothing was given for any option.
     pub(super) fn is_empty(&self) -> bool {
         self.paths().next().is_none()

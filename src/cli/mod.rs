@@ -103,10 +103,8 @@ fn one_line(error: &clap::Error) -> String {
 /// The command as clap knows it, for help, man page and completions.
 pub fn command() -> clap::Command {
     let command = Cli::command();
-    // These commands read no capture, so their help lists no option of reading.
     let inherited: Vec<clap::Arg> = command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
-    let own_only = |command: clap::Command| inherited.iter().fold(command, |c, arg| c.arg(arg.clone().hide(true)));
-    let command = ["man", "completions"].into_iter().fold(command, |c, name| c.mut_subcommand(name, own_only));
+    let command = command.mut_subcommands(|command| without_useless(command, &inherited, ""));
     let status = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let not_live = if cfg!(feature = "live") { "" } else { NOT_LIVE };
     command.after_help(format!(
@@ -115,6 +113,19 @@ pub fn command() -> clap::Command {
 {status}{not_live}",
         given::examples()
     ))
+}
+
+/// A command whose help does not list those of the options of all commands (`inherited`) that do nothing with it. `before` is what is typed before its name.
+fn without_useless(command: clap::Command, inherited: &[clap::Arg], before: &str) -> clap::Command {
+    let name = format!("{before}{}", command.get_name());
+    if command.has_subcommands() {
+        return command.mut_subcommands(|command| without_useless(command, inherited, &format!("{name} ")));
+    }
+    let useless = inherited.iter().filter(|arg| !checks::has_use(&name, arg.get_id().as_str()));
+    useless.fold(command, |command, arg| {
+        let own = command.get_arguments().any(|own| own.get_id() == arg.get_id());
+        if own { command.mut_arg(arg.get_id(), |arg| arg.hide(true)) } else { command.arg(arg.clone().hide(true)) }
+    })
 }
 
 fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {

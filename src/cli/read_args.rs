@@ -184,6 +184,14 @@ pub enum When {
 }
 
 impl ReadArgs {
+    /// The options among those of every command that were typed and may do nothing there, without hyphens.
+    pub(super) fn typed_everywhere(&self) -> impl Iterator<Item = &'static str> {
+        let own =
+            [("json", self.json), ("spans", self.spans), ("redact", self.redact), ("tables", !self.tables.is_empty())];
+        let own = own.into_iter().filter(|(_, typed)| *typed).map(|(name, _)| name);
+        own.chain(self.protocols.typed_files())
+    }
+
     /// Every file that the command reads.
     pub(super) fn inputs(&self) -> Inputs {
         self.inputs_and(&[])

@@ -42,6 +42,47 @@ fn an_option_that_does_nothing_where_it_was_typed_is_a_mistake() {
     mistake(&["follow", "tcp:0", GATE, "--json", "--spans"], "--spans does nothing with `follow`");
     mistake(&["keys", "inject", GATE, "-o", "x.pcapng", "--json"], "--json does nothing with `keys inject`");
     mistake(&["tables", "show", "plUoid", "--json"], "--json does nothing with `tables show`");
+    let out = std::env::temp_dir().join(format!("moulsniff-usage-no-use-{}", std::process::id()));
+    let out = out.to_str().unwrap();
+    let split = ["split", GATE, "--into", "2", "-o", out];
+    let strip = ["keys", "strip", GATE, "-o", out];
+    for (option, value) in [("--keys", KEYS), ("--sdl", "captures"), ("--tables", "examples/protocols")] {
+        for (command, name) in [
+            (&split[..], "split"),
+            (&strip, "keys strip"),
+            (&["keys", "check", KEYS], "keys check"),
+            (&["tables", "check", "examples/protocols"], "tables check"),
+            (&["man"], "man"),
+        ] {
+            mistake(&[command, &[option, value]].concat(), &format!("{option} does nothing with `{name}`"));
+        }
+    }
+    mistake(&["--keys", KEYS, "schema"], "--keys does nothing with `schema`");
+    let inject = ["keys", "inject", GATE, "--keys", KEYS, "-o", out];
+    for (command, name) in [(&split[..], "split"), (&strip, "keys strip"), (&inject, "keys inject")] {
+        mistake(&[command, &["--redact"]].concat(), &format!("--redact does nothing with `{name}`"));
+    }
+    assert!(!std::path::Path::new(out).exists());
+    // The environment is the same for all commands.
+    let done = program(&split).env("MOULSNIFF_KEYS", KEYS).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    fs::remove_dir_all(out).unwrap();
+}
+
+#[test]
+fn the_help_of_a_command_lists_no_option_that_does_nothing_with_it() {
+    for (command, with, without) in [
+        (&["split"][..], "--servers", "--keys"),
+        (&["keys", "strip"], "-o <OUT>", "--redact"),
+        (&["keys", "inject"], "--keys", "--redact"),
+        (&["stats"], "--json", "--spans"),
+        (&["tables", "list"], "--tables", "--sdl"),
+    ] {
+        let (status, help, said) = run(&[command, &["--help"]].concat());
+        assert_eq!(status, Some(0), "{said}");
+        assert!(help.contains(with) && !help.contains(&format!("{without} ")), "{command:?}: {help}");
+        assert!(!help.contains(&format!("      {without}\n")), "{command:?}: {help}");
+    }
 }
 
 #[test]

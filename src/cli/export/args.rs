@@ -60,11 +60,6 @@ impl ExportCommand {
             ExportCommand::Messages(_) => "export messages",
         }
     }
-
-    /// Whether it prints JSON where `--json` is given.
-    pub fn has_json(&self) -> bool {
-        matches!(self, ExportCommand::Files(_) | ExportCommand::Chat(_))
-    }
 }
 
 /// Transferred files.
