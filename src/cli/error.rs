@@ -75,6 +75,14 @@ impl CliError {
         CliError::Unreadable(texts.join("; "))
     }
 
+    /// The same error, which says remarks, too.
+    pub(super) fn with_remarks(self, remarks: Vec<String>) -> CliError {
+        if remarks.is_empty() {
+            return self;
+        }
+        CliError::several(std::iter::once(self.to_string()).chain(remarks).collect())
+    }
+
     /// Its exit status.
     pub fn status(&self) -> Status {
         match self {

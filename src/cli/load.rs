@@ -61,10 +61,7 @@ const MOST_FILES: usize = 1024;
 /// What was given to each protocol. With `no_capture`, what only a capture could open is a mistake.
 pub(super) fn settings(args: &ReadArgs, no_capture: bool) -> Result<AllSettings, CliError> {
     let given = args.protocols.read(no_capture)?;
-    let mut warn = |text: String| {
-        remark::say_once(format!("moulsniff: {text}"));
-    };
-    Ok(AllSettings::new(&given, &mut warn)?)
+    Ok(AllSettings::new(&given, &mut remark::say_before)?)
 }
 
 /// A table file's text.

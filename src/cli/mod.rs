@@ -57,13 +57,21 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => help_or_mistake(&error),
     };
     match done {
-        Ok(status) => status as u8,
-        Err(CliError::BrokenPipe) => Status::Good as u8,
+        Ok(status) => end(status),
+        Err(CliError::BrokenPipe) => end(Status::Good),
         Err(error) => {
+            // One line. Where what was typed is wrong, the remarks come again when it is mended.
+            let remarks = remark::take_waiting();
+            let error = if error.status() == Status::Typed { error } else { error.with_remarks(remarks) };
             remark::say(format_args!("moulsniff: {error}"));
             error.status() as u8
         }
     }
+}
+
+fn end(status: Status) -> u8 {
+    remark::say_waiting();
+    status as u8
 }
 
 /// What clap has to print: help and version onto standard output; what was typed wrong as one line.

@@ -168,11 +168,11 @@ fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     let filter = compile(text)?;
     if !args.quiet {
         for note in filter.notes() {
-            remark::say_once(format!("moulsniff: filter: {note}"));
+            remark::say_before(format!("filter: {note}"));
         }
         // Whoever looks at a terminal need not wait for the end. Elsewhere an error at the end is the only line.
         for doubt in filter.doubts().iter().filter(|_| remark::is_watched()) {
-            remark::say_once(format!("moulsniff: filter: {doubt}"));
+            remark::say_before(format!("filter: {doubt}"));
         }
     }
     Ok(Some(match session {
@@ -190,7 +190,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
         .map_err(|error| CliError::Typed(format!("columns: {error}")))?;
     if !args.quiet {
         for doubt in paths.doubts() {
-            remark::say_once(format!("moulsniff: columns: {doubt}"));
+            remark::say_before(format!("columns: {doubt}"));
         }
     }
     Ok(Some(paths))

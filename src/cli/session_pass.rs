@@ -34,7 +34,7 @@ pub(super) fn session_map(
     }
     if map.left_out() > 0 && !reading.quiet {
         let count = map.left_out();
-        remark::say(format_args!(
+        remark::say_before(format!(
             "{count} sessions have too many streams to be remembered; their records belong to none"
         ));
     }

@@ -76,6 +76,10 @@ impl FrameSource {
             }
         };
         let ends_by_signal = !matches!(from, From::Files(_)) || input.reads_pipe();
+        if ends_by_signal {
+            // Whoever asked for this may look at it long before its end.
+            remark::say_waiting();
+        }
         Ok(FrameSource { from, interrupt, ends_by_signal })
     }
 

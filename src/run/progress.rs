@@ -77,12 +77,13 @@ impl Progress {
         }
     }
 
-    /// Prints a line on standard error, above the progress.
-    pub(super) fn say(&self, line: &str) {
-        let write = || {
-            remark::say(format_args!("{line}"));
-        };
-        self.bar.as_ref().map_or_else(write, |bar| bar.suspend(write));
+    /// Says a remark ([`remark::say_before`]), above the progress.
+    pub(super) fn say_before(&self, line: String) {
+        let write = || remark::say_before(line);
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
     }
 }
 

@@ -66,7 +66,7 @@ impl ReadLoop {
                 }
                 Ok(Some(CaptureItem::Secrets(secrets))) => {
                     if let Some(trouble) = pipeline.settings().carry(secrets.kind, secrets.data) {
-                        self.progress.say(&format!("moulsniff: {trouble}"));
+                        self.progress.say_before(trouble);
                     }
                 }
                 Ok(None) => {

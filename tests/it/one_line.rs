@@ -136,6 +136,46 @@ fn captures_that_cannot_be_read_or_not_to_their_end() {
     fs::remove_dir_all(out).unwrap();
 }
 
+/// Files of a folder of keys that open nothing are remarked on before the captures are read.
+#[test]
+fn remarks_and_an_error_are_one_line() {
+    let out = folder("remarks");
+    let keys = out.join("keys");
+    fs::create_dir_all(&keys).unwrap();
+    for name in ["dirtsand.ini", "server.ini", "moss_auth_key_public.bin"] {
+        fs::copy(format!("keys/{name}"), keys.join(name)).unwrap();
+    }
+    let cut = out.join("cut.pcap");
+    let whole = fs::read("captures/moul/golden.pcap").unwrap();
+    fs::write(&cut, &whole[..whole.len() - 7]).unwrap();
+    let keys = keys.to_str().unwrap();
+    for command in COMMANDS.into_iter().filter(|command| !command.starts_with("keys") && !command.starts_with("split"))
+    {
+        hold(&format!("{} --keys {keys}", with(command, cut.to_str().unwrap(), &out)), 1, false);
+        hold(&format!("{} --keys {keys} --tables nowhere.table", with(command, GATE, &out)), 1, false);
+        if !command.starts_with("sessions") {
+            hold(&format!("{} --keys {keys} -Y ((", with(command, GATE, &out)), 2, false);
+        }
+    }
+    hold(&format!("decode moul.auth.client 1a00 --keys {keys}"), 1, false);
+    hold(&format!("{GATE} --keys {keys} --session 9"), 2, false);
+    let said = |capture: &str| {
+        let mut command = crate::common::program();
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).args([capture, "--keys", keys]);
+        String::from_utf8(command.output().unwrap().stderr).unwrap()
+    };
+    // The error says what the remarks say; without an error they are lines of their own, before the summary.
+    let error = said(cut.to_str().unwrap());
+    let (before, after) = error.split_once("the file is cut; ").unwrap();
+    assert!(before.starts_with("moulsniff: ") && after.contains("server.ini: a client's server.ini holds"), "{error}");
+    let said = said(GATE);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 3, "{said}");
+    assert!(lines[..2].iter().all(|line| line.starts_with("moulsniff: ")), "{said}");
+    assert!(lines[2].starts_with("23 frames"), "{said}");
+    fs::remove_dir_all(out).unwrap();
+}
+
 #[test]
 fn mistakes_that_every_command_meets() {
     let out = folder("mistakes");
