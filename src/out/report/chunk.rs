@@ -483,7 +483,7 @@ fn looks_random(bytes: &[u8]) -> bool {
     }
     let mut seen = [false; 256];
     for byte in bytes.iter().step_by(bytes.len() / SAMPLE).take(SAMPLE) {
-        seen.iter_mut().nth(usize::from(*byte)).into_iter().for_each(|seen| *seen = true);
+        seen.get_mut(usize::from(*byte)).into_iter().for_each(|seen| *seen = true);
     }
     seen.iter().filter(|seen| **seen).count() >= RANDOM
 }
