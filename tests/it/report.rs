@@ -80,6 +80,19 @@ fn the_policy_allows_this_script_and_no_other() {
 }
 
 #[test]
+fn random_bytes_are_stored_and_not_deflated() {
+    let page = page("report-stored.html", &["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini"]);
+    let stored = written_block(&page, "data-stored-0").unwrap();
+    let deflated = block(&page, "data-chunk-0");
+    // The capture has downloads of compressed files.
+    assert!(stored.len() > 100_000, "{}", stored.len());
+    let start = &stored[..64];
+    assert!(!deflated.windows(start.len()).any(|window| window == start), "they are in both");
+    // Texts are small enough to be worth deflating.
+    assert!(!String::from_utf8_lossy(&stored).contains("NoSuchManifest"));
+}
+
+#[test]
 fn secrets_stay_out_of_a_redacted_page() {
     let arguments = ["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini", "--redact"];
     let page = page("report-redacted.html", &arguments);
