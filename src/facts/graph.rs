@@ -8,7 +8,9 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 
+use super::message_values::any_type_has;
 use super::{MessageValues, TransportStream, definition, refused};
+use crate::hashing::SeededMap;
 use crate::record::{Body, Record};
 use crate::session::Side;
 use crate::table::{GraphRole, MessageDef};
@@ -96,6 +98,8 @@ pub struct Graph {
     held: usize,
     /// Memory that values of requests that wait take.
     held_pending: usize,
+    /// Which protocols have such nodes.
+    have_nodes: SeededMap<&'static str, bool>,
     pending: HashMap<u64, GraphChange>,
     pending_order: VecDeque<(u64, TransportStream)>,
 }
@@ -138,6 +142,10 @@ impl Graph {
     /// Takes the next record. `value` makes the value of a node of its tree.
     pub fn record(&mut self, record: &Record<'_>, value: &mut dyn FnMut(u32) -> Value) {
         let Body::Message { message, tables, tree } = &record.body else { return };
+        let find = || any_type_has(tables, |facts| facts.graph.is_some());
+        if !*self.have_nodes.entry(record.protocol).or_insert_with(find) {
+            return;
+        }
         let values = MessageValues { tables, tree, bytes: message.bytes };
         let Some(def) = definition(message.name, tables, tree) else { return };
         let answered = message.reply.and_then(|reply| self.take_pending(reply.record));

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::digits::uuid_text;
-use crate::table::{FieldFacts, MessageDef, Tables};
-use crate::tree::{Kind, LinkKind, Node, TextKind, Tree, decode_text};
+use crate::table::{FieldFacts, MessageDef, Tables, TypeDef};
+use crate::tree::{Kind, LinkKind, Node, TextKind, Tree, TypeRef, decode_text};
 
 /// A message with what is needed to read its values.
 #[derive(Clone, Copy)]
@@ -103,4 +103,10 @@ pub(super) fn symbol<'a>(tables: &'a Tables, node: &Node, number: u64) -> Option
     // Tables may have a negative number as its bits.
     let raw = Node { value: number, ..*node }.unsigned();
     symbols.get(raw).or_else(|| symbols.get(number)).map(|value| &*value.name)
+}
+
+/// Whether some type of these tables has the wanted facts. It looks at all types, so callers remember the answer.
+pub(super) fn any_type_has(tables: &Tables, wanted: impl Fn(&FieldFacts) -> bool) -> bool {
+    let has = |def: &TypeDef| def.facts.as_deref().is_some_and(&wanted);
+    (0..).map_while(|number| tables.type_def(TypeRef(number))).any(has)
 }

@@ -12,6 +12,7 @@ use std::net::IpAddr;
 
 use super::client_session::{ClientSession, nanos, put_together};
 use super::clients::Clients;
+use super::message_values::any_type_has;
 use super::seen_message::SeenMessage;
 use super::session_stream::{TiedBy, TransportStream};
 use super::stream_facts::StreamFacts;
@@ -20,8 +21,6 @@ use crate::capture::{Moment, Time};
 use crate::hashing::SeededMap;
 use crate::record::{Body, Counts, Record};
 use crate::session::{EventKind, Learned, Side};
-use crate::table::{Tables, TypeDef};
-use crate::tree::TypeRef;
 
 /// A session is over when nothing came for this long, in nanoseconds of capture time.
 const IDLE: i64 = 600 * 1_000_000_000;
@@ -110,7 +109,7 @@ impl Sessions {
                 for line in chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none()) {
                     stream.said(line);
                 }
-                self.telling.entry(record.protocol).or_insert_with(|| tells(tables));
+                self.telling.entry(record.protocol).or_insert_with(|| any_type_has(tables, |facts| facts.own));
                 for identity in identities {
                     self.identify(id, &identity);
                 }
@@ -339,10 +338,4 @@ impl Sessions {
         let [id] = self.groups.get(&group)?.streams.as_slice() else { return None };
         self.streams.get(id).filter(|stream| stream.tied_by != TiedBy::Said)
     }
-}
-
-/// Whether tables have a field by which clients identify themselves.
-fn tells(tables: &Tables) -> bool {
-    let own = |def: &TypeDef| def.facts.as_ref().is_some_and(|facts| facts.own);
-    (0..).map_while(|number| tables.type_def(TypeRef(number))).any(own)
 }
