@@ -301,10 +301,14 @@ fn parent(tree: &Tree, index: u32) -> u32 {
     (0..index).rev().find(|i| tree.get(*i).is_some_and(|n| n.end > index)).unwrap_or(0)
 }
 
-/// A number, or a UUID as a 128-bit one; `None` for 0, which identifies nothing.
+/// A number, or a UUID as a 128-bit one; `None` for 0, which identifies nothing. Above a number that counts on its connection alone is that of the stream.
 fn number_of(seen: InferenceMessage<'_>, node: &Node) -> Option<u128> {
     let key = match node.kind {
-        Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => u128::from(node.value),
+        Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 if node.value != 0 => {
+            let facts = seen.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
+            let stream = facts.filter(|facts| facts.local).map_or(0, |_| u128::from(seen.stream.1) + 1);
+            stream << 64 | u128::from(node.value)
+        }
         Kind::Uuid | Kind::UuidBe => {
             let (start, _) = node.content();
             let bytes = seen.tree.bytes(node.buffer, seen.bytes).get(start..start + 16)?;
@@ -340,9 +344,21 @@ mod tests {
 
         /// Takes a message in, a reply to a record or not, and gives what its numbers are called before it is learned from.
         fn hear(&mut self, sender: usize, hex: &str, reply: Option<u64>) -> Vec<(String, u64)> {
+            self.hear_on("auth", 0, sender, hex, reply)
+        }
+
+        /// As `hear`, on a stream with a server of the named kind.
+        fn hear_on(
+            &mut self,
+            service: &str,
+            stream: u32,
+            sender: usize,
+            hex: &str,
+            reply: Option<u64>,
+        ) -> Vec<(String, u64)> {
             let bytes = parse_hex(hex).unwrap();
             let mut tree = Tree::new();
-            let service = self.tables.service_named("auth").unwrap();
+            let service = self.tables.service_named(service).unwrap();
             let outcome = Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
             assert!(matches!(outcome, Outcome::Message(..)), "{outcome:?}");
             self.record += 1;
@@ -352,7 +368,7 @@ mod tests {
                 bytes: &bytes,
                 record: self.record,
                 answers: reply,
-                stream: (Transport::Tcp, 0),
+                stream: (Transport::Tcp, stream),
             };
             let mut annotation_store = AnnotationStore::default();
             self.names.infer(seen, &mut annotation_store);
@@ -397,6 +413,21 @@ mod tests {
         assert_eq!(bench.hear(1, reply, Some(1)), [("A".into(), 1)]);
         assert_eq!(bench.hear(0, "1a00 08000000 6b000000", None), [("A".into(), 1)], "a fetch of 107");
         assert_eq!(bench.hear(0, "1a00 09000000 05000000", None), [], "its creator has another name");
+    }
+
+    #[test]
+    fn two_connections_number_their_downloads_independently() {
+        let mut bench = Bench::new();
+        let request = |name: &str| format!("18020000 15000000 02000000 {name} {} 00000000", "00".repeat(518));
+        let part = "1d000000 15000000 02000000 00000000 01000000 02000000 01000000 78";
+        let ack = "10000000 17000000 02000000 01000000";
+        bench.hear_on("file", 0, 0, &request("6100"), None);
+        bench.hear_on("file", 1, 0, &request("6200"), None);
+        assert_eq!(bench.hear_on("file", 0, 1, part, Some(1)), [("a".into(), 1)]);
+        assert_eq!(bench.hear_on("file", 1, 1, part, Some(2)), [("b".into(), 2)]);
+        assert_eq!(bench.hear_on("file", 0, 0, ack, None), [("a".into(), 1)]);
+        assert_eq!(bench.hear_on("file", 1, 0, ack, None), [("b".into(), 2)]);
+        assert_eq!(bench.hear_on("file", 2, 0, ack, None), []);
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Compiler<'_> {
         let chat = self.word(mods.chat.as_ref(), "chat", &ChatRole::WORDS)?;
         let file = self.word(mods.file.as_ref(), "file", &FileRole::WORDS)?;
         let graph = self.word(mods.graph.as_ref(), "graph", &GraphRole::WORDS)?;
-        let FactMods { own, place, volatile, unordered, continues, .. } = *mods;
+        let FactMods { own, place, volatile, unordered, continues, local, .. } = *mods;
         let identity = mods.identity.iter().map(|kind| self.name(kind)).collect();
         let facts = FieldFacts {
             identity,
@@ -36,6 +36,7 @@ impl Compiler<'_> {
             volatile,
             unordered,
             continues,
+            local,
             person,
             chat,
             file,

@@ -35,6 +35,7 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
         volatile: own.volatile || outer.volatile,
         unordered: own.unordered || outer.unordered,
         continues: own.continues || outer.continues,
+        local: own.local || outer.local,
         person: outer.person.clone().or_else(|| own.person.clone()),
         chat: outer.chat.clone().or_else(|| own.chat.clone()),
         file: outer.file.clone().or_else(|| own.file.clone()),

@@ -14,7 +14,7 @@ packed_structs! {
     Len { from, bytes }
     Positions { count, required }
     FieldFacts {
-        identity, own, place, leaves_unless, volatile, unordered, continues, person, chat, file, graph, refuses_unless,
+        identity, own, place, leaves_unless, volatile, unordered, continues, local, person, chat, file, graph, refuses_unless,
     }
     Layout { name, ty, start, slots, params, positions, min_bits, info }
     InfoLine { parts }

@@ -23,6 +23,8 @@ pub struct FieldFacts {
     pub unordered: bool,
     /// It goes on with the name in the field before it (`continues`).
     pub continues: bool,
+    /// Its value is the number of something on its own connection alone (`local`).
+    pub local: bool,
     /// What it tells about a person (`person WORD`).
     pub person: Option<Person>,
     /// What it is in a conversation (`chat WORD`).

@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::syntax::*;
 
 /// The words that may follow a type. For suggestions only.
-const MODIFIERS: [&str; 26] = [
+const MODIFIERS: [&str; 27] = [
     "checksum",
     "max",
     "shown",
@@ -28,6 +28,7 @@ const MODIFIERS: [&str; 26] = [
     "volatile",
     "unordered",
     "continues",
+    "local",
     "person",
     "chat",
     "file",
@@ -247,6 +248,8 @@ impl TableParser<'_> {
             facts.unordered = true;
         } else if self.eat_word("continues")? {
             facts.continues = true;
+        } else if self.eat_word("local")? {
+            facts.local = true;
         } else if self.eat_word("person")? {
             facts.person = Some(self.name("what the field tells about a person (`name`, `number`, `text`, …)")?);
         } else if self.eat_word("chat")? {
