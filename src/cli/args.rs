@@ -71,13 +71,13 @@ pub enum Command {
     Config(ConfigArgs),
     /// Print the manual page, or that of a command
     Man {
-        /// The command, such as `keys inject`
+        /// Print the page of this command, such as `keys inject`
         #[arg(value_name = "COMMAND")]
         command: Vec<String>,
     },
     /// Print completions for a shell
     Completions {
-        /// Which shell
+        /// Print completions for this shell
         shell: clap_complete::Shell,
     },
 }
@@ -87,13 +87,13 @@ pub enum Command {
 pub enum TablesCommand {
     /// List protocols, services, messages and types
     List {
-        /// Only what contains this word
+        /// List only what contains this word
         #[arg(value_parser = OfferedText::SERVICES, hide_possible_values = true)]
         word: Option<String>,
     },
     /// Show the declaration of a message, structure or enum
     Show {
-        /// Its name
+        /// Show the declaration with this name
         name: String,
     },
     /// Print a Lua script with which Wireshark shows exported messages (`export messages`)
@@ -102,13 +102,13 @@ pub enum TablesCommand {
     New {
         /// The protocol's name: lower-case letters and digits
         name: String,
-        /// What it runs over
+        /// Declare a protocol over this transport
         #[arg(long, value_name = "TRANSPORT", default_value = "tcp")]
         transport: TransportWord,
     },
     /// Check table files and run their examples
     Check {
-        /// Table files, or folders with files that end in .table; all of them are added to the embedded tables
+        /// Check these table files, or folders with files that end in .table; all of them are added to the embedded tables
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
@@ -154,15 +154,15 @@ pub enum SqlName {
 /// Bytes from a log or a debugger.
 #[derive(Args, Debug)]
 pub struct DecodeArgs {
-    /// PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client; intermud3 and secondlife alone (not with --type)
+    /// Decode as PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client; intermud3 and secondlife alone (not with --type)
     #[arg(value_parser = OfferedText::SENDERS, hide_possible_values = true)]
     pub name: Option<String>,
-    /// The bytes in hex, blanks and colons ignored; without any they are read from standard input as they are
+    /// Decode these bytes in hex; blanks and colons are ignored. Without any, bytes are read from standard input as they are
     pub hex: Vec<String>,
     /// Decode as a type of the tables, such as plUoid or 'packint(1)'
     #[arg(long = "type", value_name = "TYPE")]
     pub type_: Option<String>,
-    /// With --type: begin at this bit
+    /// Begin at this bit (with --type)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub bit: usize,
 }
@@ -173,22 +173,22 @@ pub struct DecodeArgs {
     override_usage = "moulsniff follow [OPTIONS] [tcp:|udp:]N CAPTURE...\n       moulsniff follow [OPTIONS] --all -o DIR CAPTURE..."
 )]
 pub struct FollowArgs {
-    /// A hex dump with the messages' names (the default)
+    /// Print a hex dump with the messages' names (the default)
     #[arg(long, conflicts_with_all = ["text", "raw"])]
     pub hex: bool,
-    /// Text, with dots for all other bytes
+    /// Print text, with dots for all other bytes
     #[arg(long, conflicts_with = "raw")]
     pub text: bool,
-    /// Only the bytes
+    /// Print only the bytes
     #[arg(long)]
     pub raw: bool,
-    /// One side only
+    /// Print one side only
     #[arg(long, value_name = "SIDE")]
     pub from: Option<FromSide>,
-    /// All streams, one file a direction
+    /// Write all streams, one file for each direction
     #[arg(long)]
     pub all: bool,
-    /// With --all: the folder for the files; files of an earlier run are replaced
+    /// Write the files into this folder (with --all); files of an earlier run are replaced
     #[arg(short, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// The stream (unless --all), the captures, and how to read them.
@@ -218,7 +218,7 @@ pub enum KeysCommand {
     Inject {
         /// The capture
         input: PathBuf,
-        /// Where to write it, as pcapng; a file that is there is replaced
+        /// Write the capture here, as pcapng; an existing file is replaced
         #[arg(short, value_name = "OUT")]
         output: PathBuf,
         /// Write the shard's private keys, too, not only the session keys
@@ -229,7 +229,7 @@ pub enum KeysCommand {
     Strip {
         /// The capture
         input: PathBuf,
-        /// Where to write it, as pcapng; a file that is there is replaced
+        /// Write the capture here, as pcapng; an existing file is replaced
         #[arg(short, value_name = "OUT")]
         output: PathBuf,
     },
@@ -251,17 +251,17 @@ pub struct SessionsArgs {
 #[derive(Args, Debug)]
 #[command(override_usage = "moulsniff diff [OPTIONS] A B")]
 pub struct DiffArgs {
-    /// Do not compare this: a path such as 'fields.buffer.time_sent' or '*.time_sent', or a message's name, in which * stands for
+    /// Do not compare PATH, such as 'fields.buffer.time_sent' or '*.time_sent', or MESSAGE, a name in which * stands for
     /// any characters; may be given several times
     #[arg(long, value_name = "PATH|MESSAGE")]
     pub ignore: Vec<String>,
-    /// A file with one --ignore entry a line; # begins a comment
+    /// Read --ignore entries from a file, one a line; # begins a comment
     #[arg(long = "ignore-file", value_name = "FILE")]
     pub ignore_files: Vec<PathBuf>,
     /// Report replies that take this many times as long in B, and at least 5 ms longer
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pub latency: Option<f64>,
-    /// Memory for both captures, roughly. Messages beyond it are counted and not compared; differences beyond it are counted and not printed
+    /// Use at most this much memory for both captures, roughly. Messages beyond it are counted and not compared; differences beyond it are counted and not printed
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size::parse)]
     pub max_memory: usize,
     /// The two captures, and how to read them.
@@ -280,19 +280,19 @@ fn factor(text: &str) -> Result<f64, String> {
 /// Dividing captures.
 #[derive(Args, Debug)]
 pub struct SplitArgs {
-    /// Captures (pcap, pcapng; plain, gzip or zstd), divided as one in the order given; `-` is standard input
+    /// Divide these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is standard input
     #[arg(value_name = "CAPTURE", required = true)]
     pub captures: Vec<PathBuf>,
-    /// How many parts to write
+    /// Write this many parts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub into: u16,
-    /// The folder for part-00.pcapng, part-01.pcapng and so on. It is created if necessary; existing parts are replaced
+    /// Write part-00.pcapng, part-01.pcapng and so on into this folder. It is created if necessary; existing parts are replaced
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Addresses or networks of servers, separated by commas: a client's traffic with all of them stays in one part
+    /// Take these addresses or networks, separated by commas, for servers: a client's traffic with all of them stays in one part
     #[arg(long, value_name = "NET,...", value_delimiter = ',')]
     pub servers: Vec<String>,
-    /// No summary on standard error
+    /// Print no summary on standard error
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -300,10 +300,10 @@ pub struct SplitArgs {
 /// A page to look at.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// The page to write; an existing file is replaced
+    /// Write the page to this file; an existing file is replaced
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// The most records in the page; later ones are only counted
+    /// Put at most N records into the page; later ones are only counted
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub max_messages: u64,
     /// The captures, and how to read them.

@@ -12,26 +12,26 @@ use crate::out::tree::TimeForm;
 use crate::output_file::Inputs;
 
 /// The help of `-t`.
-pub(super) const TIME_HELP: &str = "The time before each record, in trees and lines [default: absolute]";
+pub(super) const TIME_HELP: &str = "Print this time before each record, in trees and lines [default: absolute]";
 
 /// Reading captures.
 #[derive(Args, Debug, Clone, Default)]
 pub struct ReadArgs {
-    /// Captures (pcap, pcapng; plain, gzip or zstd), read as one in the order given; `-` is standard input
+    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is standard input
     #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail", "read_file"])]
     pub captures: Vec<PathBuf>,
-    /// The same as CAPTURE, for users of tshark and tcpdump
+    /// Read a capture, as CAPTURE does; for users of tshark and tcpdump
     #[arg(short = 'r', value_name = "FILE", id = "read_file")]
     pub read_files: Vec<PathBuf>,
     /// Capture on an interface, such as lo or any, until Ctrl-C
     #[arg(short, long, value_name = "IFACE")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub interface: Option<String>,
-    /// With -i: capture only packets that match a capture filter, such as 'tcp port 14617' (man pcap-filter)
+    /// Capture only packets that match a capture filter (with -i), such as 'tcp port 14617' (man pcap-filter)
     #[arg(short = 'f', long, value_name = "FILTER", requires = "interface")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub capture_filter: Option<String>,
-    /// With -i: also write the captured frames to a pcapng file; an existing file is replaced when the capture ends
+    /// Also write the captured frames to a pcapng file (with -i); an existing file is replaced when the capture ends
     #[arg(short, long, value_name = "FILE", requires = "interface")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub write: Option<PathBuf>,
@@ -45,16 +45,16 @@ pub struct ReadArgs {
     /// The protocols' own options.
     #[command(flatten)]
     pub protocols: ProtocolArgs,
-    /// One JSON object a line, for jq
+    /// Print JSON, one object a line, for jq
     #[arg(long, global = true)]
     pub json: bool,
-    /// With --json: every field with its name, type and place in the bytes
+    /// Print every field with its name, type and place in the bytes (with --json)
     #[arg(long, global = true)]
     pub spans: bool,
-    /// The bytes below each message, coloured as their fields
+    /// Print the bytes below each message, coloured as their fields
     #[arg(short = 'x', long = "bytes")]
     pub bytes: bool,
-    /// One aligned line a record: number, time, stream, service, direction, message, and what it is about
+    /// Print one aligned line for each record: number, time, stream, service, direction, message, and what it is about
     #[arg(long)]
     pub oneline: bool,
     #[arg(short = 't', long = "time", value_name = "FORM", help = TIME_HELP)]
@@ -65,7 +65,7 @@ pub struct ReadArgs {
     /// Replace names, numbers and addresses of persons by pseudonyms, the same ones whenever FILE is given; FILE is created if necessary
     #[arg(long, value_name = "FILE", conflicts_with = "write")]
     pub pseudonyms: Option<PathBuf>,
-    /// With --pseudonyms: move all times back, by the same amount whenever FILE is given
+    /// Move all times back, by the same amount whenever FILE is given (with --pseudonyms)
     #[arg(long, requires = "pseudonyms")]
     pub shift_time: bool,
     /// Add message tables, or replace embedded ones; may be given several times
@@ -80,16 +80,16 @@ pub struct ReadArgs {
     /// Print only the records of this session, by its number in `moulsniff sessions`; the captures are read twice
     #[arg(long, value_name = "N")]
     pub session: Option<u64>,
-    /// One line a record with these values, tab-separated below a header. A value is a record key or a field path
+    /// Print one line for each record with these values, tab-separated below a header. A value is a record key or a field path
     #[arg(long, value_name = "A,B,C")]
     pub columns: Option<String>,
-    /// Comma-separated values for spreadsheets: those of --columns, or the keys that every record has
+    /// Print comma-separated values for spreadsheets: those of --columns, or the keys that every record has
     #[arg(long)]
     pub csv: bool,
     /// Stop after N records
     #[arg(short = 'c', value_name = "N")]
     pub count: Option<u64>,
-    /// The number of threads, at most 8 [default: one for each core]. The output does not depend on it
+    /// Use N threads, at most 8 [default: one for each core]. The output is the same with any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     /// Read no configuration file (`moulsniff config` tells which one is read)
@@ -98,34 +98,34 @@ pub struct ReadArgs {
     /// What the configuration file says.
     #[arg(skip)]
     pub(super) config: FromConfig,
-    /// When to use colour
+    /// Choose when to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub color: When,
     /// Exit with 3 when something was undecoded, lost, cut or not opened by any key, or when nothing was recognised
     #[arg(long)]
     pub strict: bool,
-    /// No progress and no summary on standard error
+    /// Print no progress and no summary on standard error
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Report packets with a wrong IPv4, TCP or UDP checksum; they are normal in a capture taken on the sending machine
     #[arg(long)]
     pub checksums: bool,
-    /// The largest message that is assembled: a number of bytes, or with a suffix such as 64K, 16M, 1G
+    /// Assemble no message larger than this: a number of bytes, or with a suffix such as 64K, 16M, 1G
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
     pub max_message: usize,
-    /// Bytes of one direction that may wait for missing bytes before them; beyond that, the missing bytes count as lost
+    /// Keep at most this much of one direction while bytes before it are missing; beyond that, the missing bytes count as lost
     #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size::parse)]
     pub max_stream: usize,
-    /// The same for all streams together, and as much again for incomplete messages and remembered requests
+    /// Keep at most this much of all streams together, and as much again of incomplete messages and remembered requests
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size::parse)]
     pub max_total: usize,
-    /// The most bytes that the compressed parts of one message may decompress to, together
+    /// Decompress the compressed parts of one message to at most this much, together
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
     pub max_decompressed: usize,
-    /// The most bytes that --json and -x show of each run of bytes that belong to no message
+    /// Show at most this much of each run of bytes that belong to no message (--json and -x)
     #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = size::parse)]
     pub max_undecoded: usize,
-    /// Text beyond 256 bytes for each byte of a message. Once this much is printed, messages with much text are printed without fields. `none`: no bound
+    /// Print messages that make much text without their fields, once this much was printed beyond 256 bytes for each byte of a message. `none`: no bound
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size::parse_or_none)]
     pub max_output: Bound,
 }

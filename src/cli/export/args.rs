@@ -65,10 +65,10 @@ impl ExportCommand {
 /// Transferred files.
 #[derive(Args, Debug)]
 pub struct ExportFilesArgs {
-    /// The folder for the files and for index.csv. It is created if necessary; existing files are never replaced
+    /// Write the files and index.csv into this folder. It is created if necessary; existing files are never replaced
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// The most bytes of one file; of a longer one only the beginning is written
+    /// Write at most this much of one file, from its beginning
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size::parse)]
     pub max_file_size: usize,
     /// The captures, and how to read them.
@@ -79,7 +79,7 @@ pub struct ExportFilesArgs {
 /// The vault.
 #[derive(Args, Debug)]
 pub struct ExportVaultArgs {
-    /// The file to write: JSON if its name ends in .json, Graphviz if it ends in .dot; an existing file is replaced
+    /// Write to this file: JSON if its name ends in .json, Graphviz if it ends in .dot; an existing file is replaced
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// The captures, and how to read them.
@@ -101,7 +101,7 @@ pub struct ExportChatArgs {
 /// Messages.
 #[derive(Args, Debug)]
 pub struct ExportMessagesArgs {
-    /// The capture to write, as pcapng with Wireshark's exported PDUs (link type 252); an existing file is replaced
+    /// Write the capture to this file, as pcapng with Wireshark's exported PDUs (link type 252); an existing file is replaced
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// The captures, and how to read them.

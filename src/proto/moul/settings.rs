@@ -15,7 +15,7 @@ pub(super) const OPTIONS: [OptionSpec; 2] = [
     OptionSpec {
         name: KEYS,
         value_name: "FILE",
-        help: "A shard's keys: dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, or a shard.keys; may be given several times, and a \
+        help: "Read a shard's keys: dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, or a shard.keys; may be given several times, and a \
                folder means all key files in it",
         kind: OptionKind::Files(FileRule {
             what: "a key file",
@@ -29,7 +29,7 @@ pub(super) const OPTIONS: [OptionSpec; 2] = [
     OptionSpec {
         name: SDL,
         value_name: "PATH",
-        help: "MOUL: state descriptors (.sdl files, plain or encrypted, or folders of them) besides those in the capture; may be given several times",
+        help: "MOUL: read state descriptors (.sdl files, plain or encrypted, or folders of them) besides those in the capture; may be given several times",
         kind: OptionKind::Files(FileRule {
             what: "a state descriptor file",
             most_bytes: MAX_FILE as u64,

@@ -6,7 +6,7 @@ use crate::proto::{Given, OptionKind, OptionSpec, Settings};
 pub(super) const OPTIONS: [OptionSpec; 1] = [OptionSpec {
     name: COOKIES,
     value_name: "WHEN",
-    help: "City of Heroes: whether packets carry cookies",
+    help: "City of Heroes: expect cookies in packets, or none",
     kind: OptionKind::Word(&["auto", "on", "off"]),
     variable: None,
     everywhere: false,
