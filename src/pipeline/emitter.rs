@@ -43,15 +43,15 @@ impl RecordEmitter<'_> {
         let limit = |limit| EventKind::Limit { limit };
         let (kind, offset, length, text) = match note {
             Note::Conflict { offset } => {
-                let text = "sent twice with different bytes: the first captured ones stay (said once in a direction)";
+                let text = "sent twice with different bytes: those captured first stay (noted once for each direction)";
                 (EventKind::Remark, Some(offset), None, text)
             }
             Note::Late { offset, len } => {
-                let text = "bytes came after they had been given up as never captured (said once in a direction)";
+                let text = "bytes came after they had been counted as never captured (noted once for each direction)";
                 (EventKind::Remark, Some(offset), Some(len), text)
             }
             Note::Implausible { len } => {
-                let text = "a segment too far from all others is left out (said once in a direction)";
+                let text = "a segment too far from all others is left out (noted once for each direction)";
                 (EventKind::Remark, None, Some(len), text)
             }
             Note::StreamLimit => {

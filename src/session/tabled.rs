@@ -401,7 +401,7 @@ fn no_message(outcome: &Outcome, tables: &Tables) -> String {
     match outcome {
         Outcome::Unknown(number, _) => format!("no message has the number {number}"),
         Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
-        Outcome::Malformed(id) => format!("this cannot be the {} its number says", name(id)),
+        Outcome::Malformed(id) => format!("its number says {}, but the bytes do not fit", name(id)),
         Outcome::Need(length) => format!("a message of at least {length} bytes would begin here"),
         Outcome::Message(id, _) => name(id).to_string(),
     }

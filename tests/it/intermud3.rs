@@ -330,8 +330,8 @@ fn elements_of_another_sort_than_expected_are_noted() {
     assert!(said(r#"({"tell","5","a","b","c","d","v","m",})"#).contains("a text at byte 13, where a number"));
     assert!(said(r#"({"tell",-1,"a","b","c","d","v","m",})"#).contains("a negative number at byte 13"));
     assert!(said(r#"({"tell",5,"a",})"#).contains("3 elements, where 8 are expected"));
-    assert!(said(r#"({5,5,"a",0,"b",0,})"#).contains("no text at its beginning"));
-    assert!(said(r#"([1:2,])"#).contains("no array"));
+    assert!(said(r#"({5,5,"a",0,"b",0,})"#).contains("does not begin with a text"));
+    assert!(said(r#"([1:2,])"#).contains("is not an array"));
 }
 
 // ---- Streams

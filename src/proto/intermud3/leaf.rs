@@ -80,7 +80,7 @@ impl PacketRun<'_> {
             self.say(
                 Severity::Note,
                 self.tree.len(),
-                "an escape the document does not know, at byte {a}: it is read as that character",
+                "unknown escape at byte {a}: read as the character itself",
                 found.start + at,
             );
         }

@@ -115,7 +115,7 @@ impl I3Session {
         let (tables, tree) = (context.tables, &mut *context.tree);
         let found = self.reader.read(bytes, self.prefix, self.header, tables, tree);
         if !found.nul && !std::mem::replace(from.of(&mut self.nul_noted), true) {
-            let text = "no NUL behind the text; said once in a direction";
+            let text = "the text has no NUL at its end (noted once for each direction)";
             tree.problem(Problem::new(Severity::Note, 0, text, 0, 0));
         }
         let def = found.message.and_then(|id| tables.message(id));

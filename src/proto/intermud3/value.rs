@@ -230,8 +230,8 @@ impl PacketRun<'_> {
             self.top.count = 1;
         } else {
             let text = match self.bytes.get(self.pos..).is_some_and(|t| t.starts_with(b"({")) {
-                true => "an array with no text at its beginning is a value, and no packet",
-                false => "a value that is no array is no packet",
+                true => "not a packet: the array does not begin with a text",
+                false => "not a packet: the value is not an array",
             };
             self.say(Severity::Note, root, text, 0);
         }

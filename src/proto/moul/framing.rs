@@ -70,7 +70,7 @@ impl MoulSession {
             Outcome::Unknown(number, _) => self.lose(side, format!("no message has the number {number}"), at, context),
             Outcome::Malformed(id) => {
                 let name = message_name(id, context.tables);
-                self.lose(side, format!("this cannot be the {name} its number says"), at, context)
+                self.lose(side, format!("its number says {name}, but the bytes do not fit"), at, context)
             }
         }
     }

@@ -57,7 +57,7 @@ impl MoulSession {
             self.wait_for_more();
             return false;
         }
-        let text = "joined after its handshake: what it says cannot be opened".to_string();
+        let text = "captured from the middle, without its handshake: it cannot be decrypted".to_string();
         self.shut(EventKind::NoKey, text, at, context);
         true
     }

@@ -81,7 +81,7 @@ pub fn layer(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
         marks: call.marks,
     });
     if len > 0 {
-        run.problem(Severity::Note, node, "no stream of patches to its end: shown as it is", 0, 0);
+        run.problem(Severity::Note, node, "not a complete stream of patches: shown as bytes", 0, 0);
     }
     Ok(0)
 }
