@@ -1,5 +1,5 @@
-//! Hostile captures (`hostile_cases.rs`) against bounds: memory and output of every command that reads captures, and instructions, which may
-//! only double where a capture does.
+//! Hostile captures (`hostile_cases.rs`) against bounds: memory and output of records and statistics, and instructions, which may only double where a capture does.
+//! `hostile_commands.rs` has the other commands.
 //!
 //! `HOSTILE=DIR cargo test --test it hostile::write -- --ignored` writes the captures into a folder, ten times as large (or `HOSTILE_TIMES`
 //! times), to try other programs and builds on them.
@@ -95,68 +95,6 @@ fn every_case_stays_within_bounds_of_memory_and_output() {
             });
         }
     });
-}
-
-/// The other commands that read captures. `IN` is the capture, `OUT` a folder of its own.
-const COMMANDS: [&[&str]; 9] = [
-    &["report", "IN", "-o", "OUT/page.html"],
-    &["export", "files", "IN", "-o", "OUT/files"],
-    &["export", "vault", "IN", "-o", "OUT/vault.json"],
-    &["export", "chat", "IN", "--json"],
-    &["export", "messages", "IN", "-o", "OUT/messages.pcapng"],
-    &["follow", "--all", "IN", "-o", "OUT/streams"],
-    &["diff", "IN", "IN"],
-    &["sessions", "--story", "--json", "IN"],
-    &["IN", "--json", "--pseudonyms", "OUT/key", "--threads", "1"],
-];
-
-/// Each case with three of the commands, in turn.
-#[test]
-#[cfg(target_os = "linux")]
-fn every_command_stays_within_bounds() {
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let keys = keys();
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let Some(case) = CASES.get(index) else { break };
-            let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-{index}"));
-            for way in COMMANDS.iter().cycle().skip(index * 3).take(3) {
-                let _ = std::fs::remove_dir_all(&folder);
-                std::fs::create_dir_all(&folder).unwrap();
-                let input = folder.join("in");
-                let capture = (case.make)(case.size);
-                std::fs::write(&input, &capture).unwrap();
-                let mut shell = crate::common::shell();
-                let line = format!("ulimit -v {MOST_MEMORY}; exec \"$0\" \"$@\" >\"$STDOUT\"");
-                shell.args(["-c", &line, env!("CARGO_BIN_EXE_moulsniff")]);
-                let path =
-                    |word: &str| word.replace("OUT", folder.to_str().unwrap()).replace("IN", input.to_str().unwrap());
-                shell.args(way.iter().map(|word| path(word))).arg("-q").arg("--keys").arg(&keys);
-                for port in DECODE_AS {
-                    shell.args(["--decode-as", port]);
-                }
-                shell.env("MALLOC_ARENA_MAX", "1").env("STDOUT", folder.join("stdout"));
-                let output = shell.output().unwrap();
-                let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                assert!(output.status.success(), "{} {way:?}: {}: {said}", case.name, output.status);
-                let most = (MOST_OUTPUT.1 + MOST_OUTPUT.0 * capture.len()) as u64;
-                let written = size_of_folder(&folder) - capture.len() as u64;
-                assert!(written <= most, "{} {way:?}: {written} bytes for {}", case.name, capture.len());
-            }
-            let _ = std::fs::remove_dir_all(folder);
-        }
-    };
-    std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(work))));
-}
-
-fn size_of_folder(folder: &std::path::Path) -> u64 {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    let size = |entry: std::fs::DirEntry| match entry.file_type().unwrap().is_dir() {
-        true => size_of_folder(&entry.path()),
-        false => entry.metadata().unwrap().len(),
-    };
-    entries.map(size).sum()
 }
 
 #[test]

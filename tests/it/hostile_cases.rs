@@ -275,7 +275,7 @@ fn only_syn(n: u32) -> Vec<u8> {
 }
 
 /// The message of Second Life that opens a circuit, sent reliably.
-fn use_circuit_code(code: u32) -> Vec<u8> {
+pub fn use_circuit_code(code: u32) -> Vec<u8> {
     let mut message = vec![0x40, 0, 0, 0, 1, 0, 0xff, 0xff, 0, 3];
     message.extend(code.to_le_bytes());
     message.extend([7; 32]);
@@ -432,7 +432,7 @@ fn gzip_bomb(n: u32) -> Vec<u8> {
 }
 
 /// A stream of packets of mudmode, from a mud or from its router.
-fn mudmode(packets: impl Iterator<Item = (usize, String)>) -> Vec<u8> {
+pub fn mudmode(packets: impl Iterator<Item = (usize, String)>) -> Vec<u8> {
     let mut made = Made::new();
     let mut line = Line::open(&mut made, 0, 8080);
     for (side, text) in packets {

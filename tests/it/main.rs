@@ -25,6 +25,7 @@ mod flow_tshark;
 mod follow;
 mod hostile;
 mod hostile_cases;
+mod hostile_commands;
 mod hostile_keys;
 mod hostile_text;
 mod intermud3;
