@@ -135,17 +135,25 @@ impl OutputFile {
     ///
     /// # Errors
     /// Where what was written does not fit, or the target's name cannot be taken. Then the target is as it was.
-    pub fn commit(mut self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
+        let target = self.target.clone();
+        self.commit_among_many()?;
+        sync_folder(&target);
+        Ok(())
+    }
+
+    /// The same for one of many files of a folder. Its new name lasts through a power failure once [`sync_folder`] was called with the path of one of them.
+    ///
+    /// # Errors
+    /// As for [`commit`](OutputFile::commit).
+    pub fn commit_among_many(mut self) -> io::Result<()> {
         let replaces = self.beside.is_some();
         let written = self.file()?;
         written.flush()?;
         if replaces {
             written.get_ref().sync_all()?;
         }
-        let target = self.target.clone();
-        self.commit_unsynced()?;
-        sync_folder(&target);
-        Ok(())
+        self.commit_unsynced()
     }
 
     /// The same without waiting for the disk: one of thousands of files, which a power failure may leave empty.
@@ -274,8 +282,8 @@ fn restrict(options: &mut OpenOptions, access: Access) {
 #[cfg(not(unix))]
 fn restrict(_: &mut OpenOptions, _: Access) {}
 
-/// Makes the new name last through a power failure, where the system can.
-fn sync_folder(target: &Path) {
+/// Makes the new names in the folder of `target` last through a power failure, where the system can.
+pub fn sync_folder(target: &Path) {
     let folder = target.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }

@@ -13,15 +13,17 @@ use super::plan::{Plan, marks};
 use crate::filter::RecordFilter;
 use crate::out::Record;
 use crate::out::follow::{Follow, FollowFormat};
-use crate::output_file::{Access, Inputs, OutputFile};
+use crate::output_file::{Access, Inputs, OutputFile, sync_folder};
 use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::proto::{Side, Transport};
-use crate::run::{Beside, CaptureRun};
+use crate::run::{self, Beside, CaptureRun};
 
 /// Bytes gathered before they are written.
 const GATHER: usize = 64 << 10;
 /// Bytes gathered for all files together.
 const GATHER_ALL: usize = 8 << 20;
+/// Files that are completed between two looks at signals.
+const AT_ONCE: usize = 64;
 
 pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
     let mut read = args.read.clone();
@@ -204,14 +206,14 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
         // The files of streams that were still open are incomplete, and are deleted.
         all.done.clear();
     }
-    all.commit();
+    let stopped = all.commit_rest();
     if let Some(error) = all.error.take() {
         return Err(error);
     }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    let status = ending.status(&outcome, all.filter.filter())?;
+    let status = if stopped { Status::Interrupted } else { ending.status(&outcome, all.filter.filter())? };
     if !ending.quiet {
         remark::say(format_args!("{} files in {}", all.files, file_name(dir)));
         let bytes = outcome.pipeline.summary().bytes;
@@ -326,13 +328,35 @@ impl All {
 
     /// Gives the files of streams that are over their names, and drops them where something could not be written.
     fn commit(&mut self) {
+        let mut last = None;
         for (path, file) in self.done.drain(..) {
             if self.error.is_some() {
                 continue;
             }
-            match file.commit() {
+            match file.commit_among_many() {
                 Ok(()) => self.files += 1,
                 Err(error) => self.error = Some(CliError::File(file_name(&path), error)),
+            }
+            last = Some(path);
+        }
+        if let Some(path) = last {
+            sync_folder(&path);
+        }
+    }
+
+    /// The same at the end, when there may be very many files. Returns whether a signal ended it: the rest of them is dropped.
+    fn commit_rest(&mut self) -> bool {
+        // Where a signal is the normal end of reading, it is there already.
+        let ended = run::end_is_requested();
+        let mut rest = std::mem::take(&mut self.done).into_iter();
+        loop {
+            self.done.extend(rest.by_ref().take(AT_ONCE));
+            if self.done.is_empty() {
+                return false;
+            }
+            self.commit();
+            if !ended && run::end_is_requested() {
+                return true;
             }
         }
     }

@@ -26,6 +26,11 @@ pub fn watch_signals() {
     Interrupt::watch();
 }
 
+/// Whether a signal has asked for the end.
+pub fn end_is_requested() -> bool {
+    Interrupt::watch().is_requested()
+}
+
 /// Runs `act`, which may wait forever in a call that no signal interrupts, such as opening a named pipe without a reader. A signal during `act` ends the program.
 ///
 /// # Errors

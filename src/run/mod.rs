@@ -31,7 +31,7 @@ pub use columns::Columns;
 pub use error::RunError;
 pub use formatter::Formatter;
 pub use frame_source::{FrameInput, list_interfaces};
-pub use interrupt::{exit_on_signal, unless_interrupted, watch_signals};
+pub use interrupt::{end_is_requested, exit_on_signal, unless_interrupted, watch_signals};
 pub use printer::{PrintOptions, Printer};
 pub use progress::{Beside, Progress};
 pub use writer::RecordWriter;
