@@ -16,7 +16,8 @@ use crate::capture::UnpackRoom;
 use crate::captured::file_name;
 use crate::diff::{
     CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle, DifferenceSum,
-    Digester, IgnoreList, Section, difference_json, difference_line, differences, section_text, sum_json, summary_text,
+    Digester, IgnoreList, Section, StreamRoom, difference_json, difference_line, differences, section_text, sum_json,
+    summary_text,
 };
 use crate::filter::Filter;
 use crate::out::Paint;
@@ -36,7 +37,14 @@ pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
     let ending = first.ending;
     let strict = args.read.strict;
     let bounds = DiffBounds::of(args.max_memory);
-    let (mut a, mut b) = both(|| digest(first, &ignore, strict, bounds), || digest(second, &ignore, strict, bounds))?;
+    let read = |plan: Plan, streams: &StreamRoom| digest(plan, &ignore, strict, bounds, streams);
+    let streams = StreamRoom::default();
+    let (mut a, mut b) = both(|| read(first, &streams), || read(second, &streams))?;
+    for (side, own) in [&mut a, &mut b].into_iter().enumerate() {
+        if own.gave_up && !own.outcome.interrupted {
+            *own = read(plan(args, &files, side, &room)?, &StreamRoom::default())?;
+        }
+    }
     if a.outcome.interrupted || b.outcome.interrupted {
         return Ok(Status::Interrupted);
     }
@@ -59,6 +67,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
 struct DiffSide {
     digest: CaptureDigest,
     outcome: RunOutcome,
+    /// It was not read to its end, and has to be read again: see [`Digester::gave_up`].
+    gave_up: bool,
 }
 
 fn status(ending: Ending, differ: bool, sides: [&DiffSide; 2]) -> Result<Status, CliError> {
@@ -155,12 +165,21 @@ fn both<T: Send>(
     Ok((mine?, theirs?))
 }
 
-fn digest(plan: Plan, ignore: &IgnoreList, strict: bool, bounds: DiffBounds) -> Result<DiffSide, CliError> {
+fn digest(
+    plan: Plan,
+    ignore: &IgnoreList,
+    strict: bool,
+    bounds: DiffBounds,
+    streams: &StreamRoom,
+) -> Result<DiffSide, CliError> {
     let Plan { reading, setup, filter, .. } = plan;
-    let mut digester = Digester::new(ignore, filter.as_ref(), strict, bounds);
+    let mut digester = Digester::new(ignore, filter.as_ref(), strict, bounds, streams);
     let outcome = CaptureRun::new(&reading, setup)?.into_output(&mut digester);
-    filter_verdict(filter.as_ref())?;
-    Ok(DiffSide { digest: digester.finish(), outcome })
+    let gave_up = digester.gave_up();
+    if !gave_up {
+        filter_verdict(filter.as_ref())?;
+    }
+    Ok(DiffSide { digest: digester.finish(), outcome, gave_up })
 }
 
 /// A doubtful name that no record had was a mistake.

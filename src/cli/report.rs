@@ -12,7 +12,7 @@ use super::plan::Plan;
 use crate::facts::{ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info};
 use crate::filter::Filter;
 use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::report::{About, ReportOptions, ReportSession, ReportWriter, RowFacts};
+use crate::out::report::{About, MAX_SESSIONS, ReportOptions, ReportSession, ReportWriter, RowFacts, SessionRow};
 use crate::out::tree::{AnnotationStore, Annotator};
 use crate::out::{Body, Record};
 use crate::output_file::{Access, OutputFile};
@@ -56,7 +56,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         value: Vec::new(),
         filter,
         sessions: Sessions::default(),
-        over: Vec::new(),
+        over: SessionRows { only: args.read.session, rows: Vec::new(), left_out: 0 },
         names: Annotator::default(),
         store: AnnotationStore::default(),
         info: String::new(),
@@ -67,14 +67,11 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     };
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut collector);
     let summary = outcome.pipeline.summary();
-    collector.over.extend(collector.sessions.finish());
-    if let Some(number) = args.read.session {
-        collector.over.retain(|session| session.number == number);
-    }
-    let sessions = collector.over.iter().map(described).collect();
+    collector.sessions.finish().for_each(|session| collector.over.add(&session));
+    let (sessions, sessions_left_out) = (std::mem::take(&mut collector.over.rows), collector.over.left_out);
     let keys = std::mem::take(&mut collector.keys).into_iter().collect();
     let graph = std::mem::take(&mut collector.graph);
-    let about = About { frames: summary.flow.frames, bytes: summary.bytes, keys, sessions, graph };
+    let about = About { frames: summary.flow.frames, bytes: summary.bytes, keys, sessions, sessions_left_out, graph };
     if let Some(error) = collector.error.take() {
         return Err(fail(error));
     }
@@ -110,6 +107,25 @@ fn described(session: &ClientSession) -> ReportSession {
     ReportSession { title, inferred, detail, streams, places, requests, to_server, to_client }
 }
 
+/// The sessions that are over.
+struct SessionRows {
+    /// The only one that the page has, where one was asked for.
+    only: Option<u64>,
+    rows: Vec<SessionRow>,
+    /// How many the page does not have.
+    left_out: u64,
+}
+
+impl SessionRows {
+    fn add(&mut self, session: &ClientSession) {
+        match self.only {
+            Some(number) if number != session.number => {}
+            _ if self.rows.len() >= MAX_SESSIONS => self.left_out += 1,
+            _ => self.rows.push(described(session).into()),
+        }
+    }
+}
+
 /// Writes each record into the page, and hands it to the collector of sessions.
 struct ReportOutput {
     page: Page,
@@ -119,7 +135,7 @@ struct ReportOutput {
     value: Vec<u8>,
     filter: Option<Filter>,
     sessions: Sessions,
-    over: Vec<ClientSession>,
+    over: SessionRows,
     names: Annotator,
     store: AnnotationStore,
     info: String,
@@ -136,7 +152,7 @@ impl Output for ReportOutput {
         let names = self.store.get(range);
         let called = |node: u32| names.name_of(node).map(|(name, _)| name);
         self.sessions.record(record, &called);
-        self.over.extend(self.sessions.take_finished());
+        self.sessions.take_finished().iter().for_each(|session| self.over.add(session));
         if self.error.is_some() || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names)) {
             return;
         }

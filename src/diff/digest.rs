@@ -6,9 +6,10 @@ use std::collections::HashMap;
 
 use super::bounds::DiffBounds;
 use super::content::{ContentHasher, ContentView, HashedMessage, IdentityMark};
+use super::crowd::{MANY, StreamRoom};
 use super::hash::{hash_text, mix};
 use super::ignore::IgnoreList;
-use crate::facts::{ClientSession, Sessions, refused};
+use crate::facts::{ClientSession, Sessions, TransportStream, refused};
 use crate::filter::Filter;
 use crate::out::tree::{Annotations, RecordAnnotator};
 use crate::pipeline::Output;
@@ -146,12 +147,31 @@ struct NameFacts {
     ignored: bool,
 }
 
+/// A session that is over, with as much of it as is compared: there may be very many.
+struct SessionOver {
+    protocol: String,
+    who: String,
+    first_record: u64,
+    streams: Box<[TransportStream]>,
+}
+
+impl SessionOver {
+    fn of(session: &ClientSession) -> SessionOver {
+        SessionOver {
+            protocol: session.protocol.clone(),
+            who: who(session),
+            first_record: session.first_record,
+            streams: session.streams.iter().map(|stream| stream.id).collect(),
+        }
+    }
+}
+
 /// Makes a digest of the records of one capture.
 pub struct Digester<'f> {
     digest: CaptureDigest,
     hasher: ContentHasher,
     sessions: Sessions,
-    over: Vec<ClientSession>,
+    over: Vec<SessionOver>,
     streams: HashMap<u64, u32>,
     names: HashMap<String, NameFacts>,
     ignore: &'f IgnoreList,
@@ -161,15 +181,24 @@ pub struct Digester<'f> {
     ignored: Vec<u32>,
     protocols: Vec<&'static str>,
     bounds: DiffBounds,
+    /// Where room for very many streams comes from, and what became of the request for it.
+    room: &'f StreamRoom,
+    has_room: Option<bool>,
 }
 
 impl<'f> Digester<'f> {
-    /// Compares what `filter` keeps and `ignore` does not leave out. With `strict` also what is volatile.
-    pub fn new(ignore: &'f IgnoreList, filter: Option<&'f Filter>, strict: bool, bounds: DiffBounds) -> Digester<'f> {
+    /// Compares what `filter` keeps and `ignore` does not leave out. With `strict` also what is volatile. `room` is shared with the digester of the other capture.
+    pub fn new(
+        ignore: &'f IgnoreList,
+        filter: Option<&'f Filter>,
+        strict: bool,
+        bounds: DiffBounds,
+        room: &'f StreamRoom,
+    ) -> Digester<'f> {
         Digester {
             digest: CaptureDigest::default(),
             hasher: ContentHasher::new(strict),
-            sessions: Sessions::default(),
+            sessions: Sessions::ties_only(),
             over: Vec::new(),
             streams: HashMap::new(),
             names: HashMap::new(),
@@ -179,23 +208,39 @@ impl<'f> Digester<'f> {
             ignored: Vec::new(),
             protocols: Vec::new(),
             bounds,
+            room,
+            has_room: None,
+        }
+    }
+
+    /// Whether it stopped, because the capture has very many streams and so has the other one. It has to be read again once the other one was read.
+    pub fn gave_up(&self) -> bool {
+        self.has_room == Some(false)
+    }
+
+    /// Asks for room where there are very many streams, and stops without.
+    fn keep_room(&mut self) {
+        if self.digest.streams.len() <= MANY || self.has_room.is_some() {
+            return;
+        }
+        self.has_room = Some(self.room.take());
+        if self.gave_up() {
+            self.digest = CaptureDigest::default();
+            self.sessions = Sessions::ties_only();
+            self.over = Vec::new();
+            self.streams = HashMap::new();
         }
     }
 
     /// The digest, once every record was seen.
     pub fn finish(mut self) -> CaptureDigest {
-        self.over.extend(self.sessions.finish());
+        self.over.extend(self.sessions.finish().map(|session| SessionOver::of(&session)));
         let mut digest = self.digest;
         tie_replies(&mut digest.messages);
-        let place = |id: &(Transport, u32)| self.streams.get(&stream_key(id.0, id.1)).copied();
-        for session in &self.over {
-            let streams: Vec<u32> = session.streams.iter().filter_map(|stream| place(&stream.id)).collect();
-            digest.sessions.push(SessionDigest {
-                protocol: session.protocol.clone(),
-                who: who(session),
-                first_record: session.first_record,
-                streams,
-            });
+        let place = |id: &TransportStream| self.streams.get(&stream_key(id.0, id.1)).copied();
+        for SessionOver { protocol, who, first_record, streams } in self.over {
+            let streams: Vec<u32> = streams.iter().filter_map(place).collect();
+            digest.sessions.push(SessionDigest { protocol, who, first_record, streams });
         }
         digest.sessions.sort_by_key(|session| session.first_record);
         digest
@@ -315,8 +360,12 @@ impl<'f> Digester<'f> {
 
 impl Output for Digester<'_> {
     fn record(&mut self, record: &Record<'_>) {
+        self.keep_room();
+        if self.gave_up() {
+            return;
+        }
         self.sessions.record(record, &|_| None);
-        self.over.append(&mut self.sessions.take_finished());
+        self.over.extend(self.sessions.take_finished().iter().map(SessionOver::of));
         let stream = self.stream(record);
         if let Some(known) = self.digest.streams.get_mut(stream as usize)
             && known.service != record.service
@@ -336,6 +385,10 @@ impl Output for Digester<'_> {
                 }
             }
         }
+    }
+
+    fn wants_more(&mut self, _may_block: bool) -> bool {
+        !self.gave_up()
     }
 }
 

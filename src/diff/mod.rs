@@ -11,6 +11,7 @@ mod align;
 mod bounds;
 mod compare;
 mod content;
+mod crowd;
 mod detail;
 mod detail_lines;
 mod difference;
@@ -27,6 +28,7 @@ mod write_text;
 
 pub use bounds::DiffBounds;
 pub use compare::{CompareOptions, Comparison};
+pub use crowd::StreamRoom;
 pub use detail::{DetailCollector, DetailStore};
 pub use difference::{Difference, DifferenceKind, DifferenceSum, RecordOf, Section, differences};
 pub use digest::{CaptureDigest, Digester};

@@ -26,7 +26,7 @@ use crate::session::{EventKind, Learned, Side};
 const IDLE: i64 = 600 * 1_000_000_000;
 /// The most streams of open sessions. Beyond that, the sessions idle for longest are taken as over. A stream takes
 /// about 8 KiB.
-const MAX_STREAMS: usize = 24_576;
+const MAX_STREAMS: usize = 16_384;
 /// The most streams remembered of finished sessions, whose ends may still come. Beyond that, the oldest are forgotten.
 const MAX_PAST: usize = 1 << 18;
 /// The most identities of all sessions. A further one joins no streams.
@@ -63,7 +63,7 @@ impl StreamGroup {
 #[derive(Default)]
 pub struct Sessions {
     ties_only: bool,
-    streams: SeededMap<TransportStream, StreamFacts>,
+    streams: SeededMap<TransportStream, Box<StreamFacts>>,
     /// The streams of each group, by the group's number, which grows.
     groups: BTreeMap<u64, StreamGroup>,
     next_group: u64,
@@ -157,7 +157,7 @@ impl Sessions {
     fn open(&mut self, id: TransportStream, record: &Record<'_>) {
         let group = self.next_group;
         self.next_group += 1;
-        self.streams.insert(id, StreamFacts::new(group, record, self.ties_only));
+        self.streams.insert(id, Box::new(StreamFacts::new(group, record, self.ties_only)));
         self.groups.insert(group, StreamGroup { streams: vec![id], known_by: Vec::new() });
     }
 
@@ -201,7 +201,7 @@ impl Sessions {
 
     /// Ends the sessions that are idle. Where too many streams are open, also the one that is idle for longest.
     fn end_idle(&mut self, now: Time) {
-        let last = |streams: &SeededMap<TransportStream, StreamFacts>, ids: &[TransportStream]| {
+        let last = |streams: &SeededMap<TransportStream, Box<StreamFacts>>, ids: &[TransportStream]| {
             ids.iter().filter_map(|id| streams.get(id)).map(|stream| nanos(stream.last.time)).max().unwrap_or(0)
         };
         let mut idle: Vec<(i64, u64)> =
@@ -241,7 +241,8 @@ impl Sessions {
         for key in &group.known_by {
             self.known.remove(key);
         }
-        let mut streams: Vec<StreamFacts> = group.streams.iter().filter_map(|id| self.streams.remove(id)).collect();
+        let mut streams: Vec<StreamFacts> =
+            group.streams.iter().filter_map(|id| self.streams.remove(id)).map(|stream| *stream).collect();
         self.past.extend(group.streams.iter().copied());
         while self.past.len() > MAX_PAST {
             self.past.pop_first();
@@ -286,7 +287,7 @@ impl Sessions {
         }
         let mut clients = Clients::default();
         for (group, own) in &self.groups {
-            let streams = own.streams.iter().filter_map(|id| self.streams.get(id));
+            let streams = own.streams.iter().filter_map(|id| self.streams.get(id)).map(Box::as_ref);
             clients.add(*group, streams.filter(|stream| stream.tied_by == TiedBy::Said));
         }
         for (_, group) in lonely {
@@ -336,6 +337,6 @@ impl Sessions {
     /// The only stream of a group, if it does not identify its client.
     fn lonely(&self, group: u64) -> Option<&StreamFacts> {
         let [id] = self.groups.get(&group)?.streams.as_slice() else { return None };
-        self.streams.get(id).filter(|stream| stream.tied_by != TiedBy::Said)
+        self.streams.get(id).map(Box::as_ref).filter(|stream| stream.tied_by != TiedBy::Said)
     }
 }

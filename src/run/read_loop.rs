@@ -106,7 +106,8 @@ impl ReadLoop {
         self.progress.end();
         let ReadLoop { mut source, keep, mut errors, more_errors, .. } = self;
         errors.extend(keep.commit().err());
-        if !quiet {
+        // An error comes alone.
+        if !quiet && errors.is_empty() {
             source.say_dropped();
         }
         match errors.len() {

@@ -1,8 +1,10 @@
 //! The columns of the message list: one number a row and column, written as typed arrays in little-endian order.
 
+use std::net::SocketAddr;
+
 use serde_json::{Value, json};
 
-use super::{ReportSession, RowFacts};
+use super::{RowFacts, SessionRow};
 use crate::capture::Time;
 use crate::digits;
 use crate::hashing::SeededMap;
@@ -55,8 +57,24 @@ pub(super) struct ReportColumns {
     why: Vec<u16>,
     names: Interned,
     reasons: Interned,
-    streams: Vec<Value>,
+    /// Names of services.
+    services: Interned,
+    streams: Vec<StreamRow>,
     stream_of: SeededMap<(&'static str, u32), u32>,
+}
+
+/// A stream, as it is kept until the page ends. There may be very many.
+struct StreamRow {
+    transport: &'static str,
+    number: u32,
+    protocol: &'static str,
+    /// Its place among the names of services.
+    service: u16,
+    client: SocketAddr,
+    server: SocketAddr,
+    /// The number of its session; 0 for none.
+    session: u64,
+    places: Vec<String>,
 }
 
 /// Texts with numbers; 0 is the empty text.
@@ -86,18 +104,18 @@ impl Interned {
 
 impl ReportColumns {
     /// Notes which session its streams belong to, and where each of them was.
-    pub(super) fn tell_session(&mut self, number: u64, session: &ReportSession) {
+    pub(super) fn tell_session(&mut self, number: u64, session: &SessionRow) {
         for (transport, stream) in &session.streams {
             let known = self.stream_of.get(&(transport.word(), *stream)).copied();
             let Some((place, entry)) = known.and_then(|at| Some((at, self.streams.get_mut(at as usize)?))) else {
                 continue;
             };
-            entry["session"] = json!(number);
+            entry.session = number;
             let here = session.places.iter().filter(|(record, _)| {
                 let row = self.record.binary_search(&narrow(*record)).ok();
                 row.and_then(|row| self.stream.get(row)) == Some(&place)
             });
-            entry["places"] = here.map(|(_, name)| json!({ "name": name })).collect();
+            entry.places = here.map(|(_, name)| name.clone()).collect();
         }
     }
 
@@ -154,18 +172,18 @@ impl ReportColumns {
 
     fn stream_number(&mut self, record: &Record<'_>) -> u32 {
         let key = (record.transport.word(), record.stream);
+        let service = self.services.number(record.service, usize::from(u16::MAX));
         if let Some(known) = self.stream_of.get(&key) {
-            if let Some(stream) = self.streams.get_mut(*known as usize).filter(|s| s["service"] != record.service) {
-                stream["service"] = json!(record.service);
+            if let Some(stream) = self.streams.get_mut(*known as usize) {
+                stream.service = service;
             }
             return *known;
         }
         let Ends { client, server } = record.ends();
-        self.streams.push(json!({
-            "key": format!("{} {}", key.0, key.1), "transport": key.0, "number": key.1, "protocol": record.protocol,
-            "service": record.service, "client": client.to_string(), "server": server.to_string(), "session": 0,
-            "how": "", "start": 0, "end": 0, "places": [],
-        }));
+        let (transport, number) = key;
+        let protocol = record.protocol;
+        let stream = StreamRow { transport, number, protocol, service, client, server, session: 0, places: Vec::new() };
+        self.streams.push(stream);
         let number = self.streams.len() as u32 - 1;
         self.stream_of.insert(key, number);
         number
@@ -225,9 +243,18 @@ impl ReportColumns {
         &self.reasons.texts
     }
 
-    /// The streams, by number.
-    pub(super) fn streams(&self) -> &[Value] {
-        &self.streams
+    /// The streams as the page's script knows them, by number.
+    pub(super) fn streams(&self) -> impl Iterator<Item = Value> {
+        self.streams.iter().map(|stream| {
+            let places: Vec<Value> = stream.places.iter().map(|name| json!({ "name": name })).collect();
+            json!({
+                "key": format!("{} {}", stream.transport, stream.number), "transport": stream.transport,
+                "number": stream.number, "protocol": stream.protocol,
+                "service": self.services.texts.get(usize::from(stream.service)), "client": stream.client.to_string(),
+                "server": stream.server.to_string(), "session": stream.session, "how": "", "start": 0, "end": 0,
+                "places": places,
+            })
+        })
     }
 }
 

@@ -35,6 +35,9 @@ use columns::{ReportColumns, flag};
 /// Rows in a chunk: opening a record means opening one chunk.
 const CHUNK_ROWS: u64 = 1024;
 
+/// The most sessions in a page.
+pub const MAX_SESSIONS: usize = 50_000;
+
 /// Bytes of lines that are compressed together.
 const LINES: usize = 16 << 10;
 
@@ -74,7 +77,9 @@ pub struct About {
     /// The key files that opened connections.
     pub keys: Vec<String>,
     /// The sessions, in order.
-    pub sessions: Vec<ReportSession>,
+    pub sessions: Vec<SessionRow>,
+    /// How many further sessions there are: the page has at most [`MAX_SESSIONS`].
+    pub sessions_left_out: u64,
     /// The vault, or whatever the protocols keep nodes in.
     pub graph: Graph,
 }
@@ -98,6 +103,23 @@ pub struct ReportSession {
     pub to_server: Option<i64>,
     /// The same to the client.
     pub to_client: Option<i64>,
+}
+
+/// A session as it is kept until the page ends: its JSON, and what ties it to rows. There may be very many.
+pub struct SessionRow {
+    json: Box<str>,
+    streams: Box<[(Transport, u32)]>,
+    places: Box<[(u64, String)]>,
+}
+
+impl From<ReportSession> for SessionRow {
+    fn from(session: ReportSession) -> Self {
+        SessionRow {
+            json: session_value(&session).to_string().into(),
+            streams: session.streams.into(),
+            places: session.places.into(),
+        }
+    }
 }
 
 /// What is known of a record beyond itself.
@@ -214,20 +236,25 @@ impl<W: Write> ReportWriter<W> {
             self.columns.tell_session(number, session);
         }
         let (bytes, problems) = (about.bytes, self.problems);
-        let sessions: Vec<Value> = about.sessions.iter().map(session_value).collect();
+        if about.sessions_left_out > 0 {
+            let limit = format!("{} more sessions are left out; their messages are not.", about.sessions_left_out);
+            self.options.limits.push(limit);
+        }
         let meta = json!({
-            "frames": about.frames, "sessions": sessions,
+            "frames": about.frames,
             "bytes": { "payload": bytes.payload, "explained": bytes.explained, "opaque": bytes.opaque,
                        "undecoded": bytes.undecoded, "closed": bytes.closed, "lost": bytes.lost },
             "captures": self.options.captures, "keys": about.keys, "limits": self.options.limits,
             "start": self.columns.start(), "rows": self.columns.rows(), "folded": self.folded, "chunk": CHUNK_ROWS,
             "columns": self.columns.list(), "messages": self.columns.names(), "texts": self.columns.reasons(),
-            "streams": self.columns.streams(), "requests": self.requests,
+            "requests": self.requests,
             "vault": vault::vault(&about.graph),
             "problems": { "error": problems.errors, "warning": problems.warnings, "note": problems.notes },
             "program": concat!("moulsniff ", env!("CARGO_PKG_VERSION")),
         });
-        write_block(&mut self.out, "data-meta", &deflated(meta.to_string().as_bytes())?)?;
+        let sessions = about.sessions.iter().map(|session| session.json.to_string());
+        let block = meta_block(&meta, sessions, self.columns.streams().map(|stream| stream.to_string()))?;
+        write_block(&mut self.out, "data-meta", &block)?;
         let (_, foot) = PAGE.split_once("{{data}}").unwrap_or_default();
         self.out.write_all(foot.replace("{{script}}", &SCRIPT.join("\n")).as_bytes())?;
         self.out.flush()?;
@@ -258,6 +285,31 @@ impl<W: Write> ReportWriter<W> {
         self.chunks += 1;
         Ok(())
     }
+}
+
+/// The object `meta`, with two more members: lists of which each item is JSON already. There may be very many items, so no tree of JSON is made of them.
+fn meta_block(
+    meta: &Value,
+    sessions: impl Iterator<Item = String>,
+    streams: impl Iterator<Item = String>,
+) -> io::Result<Vec<u8>> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+    let text = meta.to_string();
+    encoder.write_all(text.strip_suffix('}').unwrap_or(&text).as_bytes())?;
+    write_list(&mut encoder, "sessions", sessions)?;
+    write_list(&mut encoder, "streams", streams)?;
+    encoder.write_all(b"}")?;
+    encoder.finish()
+}
+
+/// One more member of an object that has some: a list.
+fn write_list(out: &mut impl Write, name: &str, items: impl Iterator<Item = String>) -> io::Result<()> {
+    write!(out, ",\"{name}\":[")?;
+    for (at, item) in items.enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        write!(out, "{comma}{item}")?;
+    }
+    out.write_all(b"]")
 }
 
 /// A session as the page's script knows it; times in milliseconds.
