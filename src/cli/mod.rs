@@ -137,8 +137,18 @@ fn without_useless(command: clap::Command, inherited: &[clap::Arg], before: &str
 }
 
 fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let matches = command().try_get_matches_from(typed)?;
+    let typed: Vec<OsString> = typed.into_iter().collect();
+    let matches = match Cli::command().try_get_matches_from(&typed) {
+        // What only help needs takes as long as reading the command line.
+        Err(error) if shows_help(&error) => command().try_get_matches_from(&typed)?,
+        done => done?,
+    };
     Cli::from_arg_matches(&matches)
+}
+
+fn shows_help(error: &clap::Error) -> bool {
+    use clap::error::ErrorKind;
+    matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
 fn run(cli: &Cli) -> Result<Status, CliError> {
