@@ -217,7 +217,9 @@ fn the_tree_of_a_datagram_lists_every_field_with_facts() {
         let form = super::datagram::DatagramForm { socks: false, sender: 0 };
         layouts.read(&datagram, form, tables, &mut evaluator, &mut tree).unwrap_or_else(|_| panic!("{datagram:02x?}"));
         // A message with a value that only code reads lists none.
-        let Some(listed) = tree.telling().map(|fields| fields.map(|(index, _)| index).collect::<Vec<_>>()) else { continue };
+        let Some(listed) = tree.telling().map(|fields| fields.map(|(index, _)| index).collect::<Vec<_>>()) else {
+            continue;
+        };
         complete += 1;
         // Of a field and its parts with the same facts only the field is listed.
         let has_facts = |node: &Node| tables.type_def(node.ty).is_some_and(|def| def.facts.is_some());
