@@ -43,12 +43,13 @@ type Session = (&'static str, &'static [&'static str]);
 /// between them in each round, when a file that was downloaded ends or begins.
 ///
 /// The aim is 0 for every message. What is not 0 is exactly what it takes today in a round in which no list grows. Those of the auth server are
-/// descriptor files that were downloaded: they are taken apart while the message with their last part is read.
+/// descriptor files that were downloaded: they are taken apart while the message with their last part is read. On the file server each of 16 requests has a name,
+/// which is copied for the reply; after 2,048 requests with names the oldest copy is used again.
 const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
     (DIRTSAND, "gatekeeper", [0, 0, 0], 0),
     (DIRTSAND, "auth", [954, 947, 960], 0),
     (DIRTSAND, "game", [0, 0, 0], 0),
-    (DIRTSAND, "file", [16, 4, 10], 27),
+    (DIRTSAND, "file", [16, 20, 26], 27),
     (MOSS, "auth", [31, 37, 50], 0),
     (MOSS, "game", [0, 0, 0], 0),
 ];
