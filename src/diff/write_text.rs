@@ -201,7 +201,7 @@ fn field_text(field: &FieldDifference, difference: &Difference, style: &DiffStyl
     let path = escape(field.path.as_deref().unwrap_or_default());
     let _ = match field.kind {
         DifferenceKind::OnlyA | DifferenceKind::OnlyB => Ok(()),
-        DifferenceKind::Order => writeln!(out, "{indent}stands at another place among the messages of its direction"),
+        DifferenceKind::Order => writeln!(out, "{indent}is at another place among the messages of its direction"),
         DifferenceKind::Latency => {
             writeln!(out, "{indent}answered after {} ms, and after {} ms", style.painted(0, &a), style.painted(1, &b))
         }
@@ -221,18 +221,18 @@ fn field_text(field: &FieldDifference, difference: &Difference, style: &DiffStyl
     };
 }
 
-/// Which records say that numbers stand for something else.
+/// Which records show that numbers are those of different things.
 fn identity_text(identity: &IdentityDifference) -> String {
     if identity.elsewhere.iter().all(Option::is_none) {
-        return format!("another {}: these numbers stand nowhere else", escape(&identity.kind));
+        return format!("another {}: these numbers occur nowhere else", escape(&identity.kind));
     }
     let [a, b] = identity.elsewhere.map(|of| of.map_or("none".to_string(), |of| format!("#{}", of.record)));
-    let which = if identity.of_a { "A's number is another one of B" } else { "B's number is another one of A" };
+    let which = if identity.of_a { "A's number is a different one in B" } else { "B's number is a different one in A" };
     let more = match identity.more {
         0 => String::new(),
-        n => format!("; {} more say what these say", counted(u64::from(n), "message")),
+        n => format!("; {} more show the same", counted(u64::from(n), "message")),
     };
-    format!("this {} stands for something else: {which} by A {a}, B {b}{more}", escape(&identity.kind))
+    format!("another {}: {which}, as A {a} and B {b} show{more}", escape(&identity.kind))
 }
 
 /// The fields that differ, each with some before and after it.
