@@ -31,22 +31,17 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
     let read = cli.reading();
     let other_time = read.time.is_some_and(|time| time != TimeWord::Absolute);
     let name = command_name(cli.command.as_ref());
-    for option in read.typed_everywhere() {
-        if !has_use(name, option) {
-            return Err(CliError::Typed(format!("--{option} does nothing with `{name}`")));
-        }
-    }
-    for (option, typed, works) in [
-        ("--columns", read.columns.is_some(), cli.command.is_none()),
-        ("--csv", read.csv, matches!(cli.command, None | Some(Command::Sessions(_)))),
-        ("--bytes", read.bytes, cli.command.is_none()),
-        ("--oneline", read.oneline, matches!(cli.command, None | Some(Command::Diff(_)))),
-        ("--time", other_time, cli.command.is_none()),
-        ("--filter", read.filter.is_some(), !matches!(cli.command, Some(Command::Sessions(_)))),
-    ] {
-        if typed && !works {
-            return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));
-        }
+    let typed = [
+        ("columns", read.columns.is_some()),
+        ("csv", read.csv),
+        ("bytes", read.bytes),
+        ("oneline", read.oneline),
+        ("time", other_time),
+        ("filter", read.filter.is_some()),
+    ];
+    let typed = typed.into_iter().filter_map(|(option, typed)| typed.then_some(option));
+    if let Some(option) = read.typed_everywhere().chain(typed).find(|option| !has_use(name, option)) {
+        return Err(CliError::Typed(format!("--{option} does nothing with `{name}`")));
     }
     if read.spans && !read.json {
         return Err(CliError::Typed("--spans belongs to --json: it does nothing without".into()));
@@ -121,8 +116,11 @@ impl Cli {
     }
 }
 
-/// Whether an option that can be typed with every command does anything with the one of this name (of several words, such as `keys check`). `option` is without
-/// its hyphens at the beginning.
+/// Options of all commands that read captures which do something with some of these alone.
+pub(super) const OF_SOME: [&str; 6] = ["columns", "csv", "bytes", "oneline", "time", "filter"];
+
+/// Whether one of [`OF_SOME`], or an option that can be typed with every command, does anything with the one of this name (of several words, such as `keys check`).
+/// `option` is without its hyphens at the beginning.
 pub(super) fn has_use(command: &str, option: &str) -> bool {
     match option {
         "json" => matches!(
@@ -139,6 +137,11 @@ pub(super) fn has_use(command: &str, option: &str) -> bool {
                 | "export files"
         ),
         "spans" => matches!(command, PROGRAM | "decode"),
+        "columns" | "bytes" => command == PROGRAM,
+        "csv" => matches!(command, PROGRAM | "sessions"),
+        "oneline" => matches!(command, PROGRAM | "diff"),
+        "time" => matches!(command, PROGRAM | "config"),
+        "filter" => command != "sessions",
         "tables" => !OWN_WORDS_ALONE.contains(&command),
         "redact" => !NO_MESSAGES.contains(&command) && !OWN_WORDS_ALONE.contains(&command),
         "quiet" | "color" | "no_config" => true,

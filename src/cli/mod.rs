@@ -123,13 +123,17 @@ pub fn command() -> clap::Command {
     ))
 }
 
-/// A command whose help does not list those of the options of all commands (`inherited`) that do nothing with it. `before` is what is typed before its name.
+/// A command whose help does not list options that do nothing with it: neither those of all commands (`inherited`), nor those of all commands that read captures.
+/// `before` is what is typed before its name.
 fn without_useless(command: clap::Command, inherited: &[clap::Arg], before: &str) -> clap::Command {
     let name = format!("{before}{}", command.get_name());
     if command.has_subcommands() {
         return command.mut_subcommands(|command| without_useless(command, inherited, &format!("{name} ")));
     }
-    let useless = inherited.iter().filter(|arg| !checks::has_use(&name, arg.get_id().as_str()));
+    let has_use = |arg: &&clap::Arg| checks::has_use(&name, arg.get_id().as_str());
+    let own = command.get_arguments().filter(|arg| checks::OF_SOME.contains(&arg.get_id().as_str())).cloned();
+    let own: Vec<clap::Arg> = own.collect();
+    let useless = inherited.iter().chain(&own).filter(|arg| !has_use(arg));
     useless.fold(command, |command, arg| {
         let own = command.get_arguments().any(|own| own.get_id() == arg.get_id());
         if own { command.mut_arg(arg.get_id(), |arg| arg.hide(true)) } else { command.arg(arg.clone().hide(true)) }

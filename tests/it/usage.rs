@@ -76,6 +76,10 @@ fn the_help_of_a_command_lists_no_option_that_does_nothing_with_it() {
         (&["keys", "strip"], "-o <OUT>", "--redact"),
         (&["keys", "inject"], "--keys", "--redact"),
         (&["stats"], "--json", "--spans"),
+        (&["stats"], "--filter", "--columns"),
+        (&["sessions"], "--csv", "--filter"),
+        (&["diff"], "--oneline", "--bytes"),
+        (&["config"], "--time", "--json"),
         (&["tables", "list"], "--tables", "--sdl"),
     ] {
         let (status, help, said) = run(&[command, &["--help"]].concat());
