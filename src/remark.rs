@@ -54,8 +54,12 @@ static SAID: Mutex<SaidBefore> = Mutex::new(SaidBefore { all: Vec::new(), waitin
 #[cfg(feature = "cli")]
 pub fn say_before(line: String) {
     let Ok(mut said) = SAID.lock() else { return };
-    if said.all.contains(&line) || said.all.len() >= REMEMBERED {
+    if said.all.contains(&line) {
         return;
+    }
+    if said.all.len() >= REMEMBERED {
+        drop(said);
+        return say(format_args!("moulsniff: {line}"));
     }
     if said.at_once || is_watched() {
         write(format_args!("moulsniff: {line}"));

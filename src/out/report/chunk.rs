@@ -29,7 +29,7 @@ use super::super::tree::{Annotations, meaning};
 use super::forms::{
     FormCode, LONG, MAX_BUFFER, MessageNodes, NodeForm, NodeForms, ValueCode, captured_bits, has, kind_number,
 };
-use super::made_texts::{DecodedTexts, NumberKey, NumberTexts, TextKey};
+use super::made_texts::{MadeTexts, NumberKey, TextKey};
 use crate::facts::definition;
 use crate::hashing::SeededMap;
 use crate::leb128::{put, zigzag};
@@ -59,8 +59,8 @@ pub(super) struct ChunkBuilder {
     known: SeededMap<Box<str>, u32>,
     forms: NodeForms,
     form_bytes: Vec<u8>,
-    values: NumberTexts,
-    decoded: DecodedTexts,
+    values: MadeTexts<NumberKey>,
+    decoded: MadeTexts<TextKey>,
     /// Where the text is that was written last in this message, and its number in the chunk.
     last_text: (Option<(TextKind, Buffer, u64)>, u32),
     scratch: Scratch,
@@ -136,23 +136,19 @@ impl ChunkBuilder {
     /// # Errors
     /// What writing gives.
     pub(super) fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
-        let mut numbers = Vec::new();
-        put(&mut numbers, self.known.len() as u64);
-        out.write_all(&numbers)?;
-        out.write_all(&self.texts)?;
-        numbers.clear();
-        put(&mut numbers, self.forms.len());
-        out.write_all(&numbers)?;
-        out.write_all(&self.form_bytes)?;
-        numbers.clear();
+        let forms = self.forms.len();
         let codes = self.forms.end();
-        put(&mut numbers, codes.len() as u64);
-        out.write_all(&numbers)?;
-        out.write_all(codes)?;
-        numbers.clear();
-        put(&mut numbers, self.rows);
-        out.write_all(&numbers)?;
-        out.write_all(&self.body)?;
+        for (number, bytes) in [
+            (self.known.len() as u64, self.texts.as_slice()),
+            (forms, &self.form_bytes),
+            (codes.len() as u64, codes),
+            (self.rows, &self.body),
+        ] {
+            let mut written = Vec::new();
+            put(&mut written, number);
+            out.write_all(&written)?;
+            out.write_all(bytes)?;
+        }
         self.rows = 0;
         self.body.clear();
         self.stored.clear();

@@ -7,42 +7,46 @@ use crate::tree::{Node, TextKind};
 /// Entries of a cache.
 const CACHED: usize = 2048;
 
-/// A cache in which an entry has two places, so that two frequent ones with the same hash do not evict each other again and again.
-struct PairCache<K> {
+/// What a text is made of.
+pub(super) trait TextSource: Copy + Default + PartialEq {
+    /// Its place in a cache, below [`CACHED`].
+    fn place(self) -> usize;
+}
+
+/// Texts that were made before: their numbers in the chunk. An entry has two places, so that two frequent ones with the same hash do not evict each other again
+/// and again.
+pub(super) struct MadeTexts<K> {
     entries: Vec<(K, u32)>,
 }
 
-impl<K: Copy + Default + PartialEq> Default for PairCache<K> {
+impl<K: TextSource> Default for MadeTexts<K> {
     fn default() -> Self {
         // No key is all zeros: see `NumberKey` and `TextKey`.
-        PairCache { entries: vec![(K::default(), 0); CACHED] }
+        MadeTexts { entries: vec![(K::default(), 0); CACHED] }
     }
 }
 
-impl<K: Copy + Default + PartialEq> PairCache<K> {
+impl<K: TextSource> MadeTexts<K> {
+    /// The number of the text of `key`, where it is kept.
     #[inline(always)]
-    fn get(&self, place: usize, key: K) -> Option<u32> {
+    pub(super) fn get(&self, key: K) -> Option<u32> {
         let at = |place: usize| self.entries.get(place).filter(|(known, _)| *known == key).map(|(_, number)| *number);
-        at(place).or_else(|| at(place ^ 1))
+        at(key.place()).or_else(|| at(key.place() ^ 1))
     }
 
-    /// Keeps an entry in its first place, and moves the one that was there to the second.
-    fn keep(&mut self, place: usize, key: K, number: u32) {
+    /// Keeps a text's number in its first place, and moves the one that was there to the second.
+    pub(super) fn keep(&mut self, key: K, number: u32) {
+        let place = key.place();
         self.entries.swap(place, place ^ 1);
         if let Some(entry) = self.entries.get_mut(place) {
             *entry = (key, number);
         }
     }
 
-    fn clear(&mut self) {
+    /// Forgets all texts.
+    pub(super) fn clear(&mut self) {
         self.entries.fill((K::default(), 0));
     }
-}
-
-/// Texts that were made of a number before: their numbers in the chunk.
-#[derive(Default)]
-pub(super) struct NumberTexts {
-    cache: PairCache<NumberKey>,
 }
 
 /// What a text was made of: the tables, by address, which is never 0, and the value with its type.
@@ -52,40 +56,19 @@ pub(super) struct NumberKey {
     value: ValueKey,
 }
 
-impl NumberTexts {
-    /// The number of the text of `key`, where it is kept.
-    #[inline]
-    pub(super) fn get(&self, key: NumberKey) -> Option<u32> {
-        self.cache.get(key.place(), key)
-    }
-
-    /// Keeps a text's number.
-    pub(super) fn keep(&mut self, key: NumberKey, number: u32) {
-        self.cache.keep(key.place(), key, number);
-    }
-
-    /// Forgets all texts.
-    pub(super) fn clear(&mut self) {
-        self.cache.clear();
-    }
-}
-
 impl NumberKey {
     /// The key of a node's value.
     #[inline(always)]
     pub(super) fn of(tables: usize, node: &Node) -> Self {
         NumberKey { tables, value: ValueKey::new(node.ty.0, node) }
     }
+}
 
+impl TextSource for NumberKey {
+    #[inline(always)]
     fn place(self) -> usize {
         self.value.place() % CACHED
     }
-}
-
-/// Texts of the traffic that were decoded before: their numbers in the chunk.
-#[derive(Default)]
-pub(super) struct DecodedTexts {
-    cache: PairCache<TextKey>,
 }
 
 /// Bytes of a [`TextKey`]: most names fit.
@@ -111,30 +94,15 @@ impl TextKey {
         }
         Some(TextKey { shape: (bytes.len() as u64 + 1) | ((kind as u64) << 8), words })
     }
+}
 
+impl TextSource for TextKey {
+    #[inline(always)]
     fn place(self) -> usize {
         self.words.iter().fold(self.shape, |all, word| all.rotate_left(23) ^ word.wrapping_mul(ODD)).wrapping_mul(ODD)
             as usize
             >> 48
             & (CACHED - 1)
-    }
-}
-
-impl DecodedTexts {
-    /// The number of the text of `key`, where it is kept.
-    #[inline]
-    pub(super) fn get(&self, key: TextKey) -> Option<u32> {
-        self.cache.get(key.place(), key)
-    }
-
-    /// Keeps a text's number.
-    pub(super) fn keep(&mut self, key: TextKey, number: u32) {
-        self.cache.keep(key.place(), key, number);
-    }
-
-    /// Forgets all texts.
-    pub(super) fn clear(&mut self) {
-        self.cache.clear();
     }
 }
 
