@@ -25,6 +25,13 @@ impl<'a> Cursor<'a> {
         Cursor { data, pos: 0, limit: data.len() * 8, buffer }
     }
 
+    /// A cursor at byte `at` of a buffer, in a region that ends before byte `end`.
+    pub(super) fn region(data: &'a [u8], buffer: Buffer, at: usize, end: usize) -> Self {
+        let whole = Cursor::new(data, buffer);
+        let limit = whole.limit.min(end * 8);
+        Cursor { pos: limit.min(at * 8), limit, ..whole }
+    }
+
     /// A cursor at a bit of a buffer, up to the buffer's end.
     pub fn at_bit(mut self, bit: usize) -> Self {
         self.pos = bit.min(self.limit);

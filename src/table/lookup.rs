@@ -1,6 +1,9 @@
 //! Look-ups in compiled tables: by index, by name, by number.
 
+use std::sync::OnceLock;
+
 use super::program::*;
+use super::skip::SkipProgram;
 use super::{Meaning, NativeType, TableSource, Tables, text};
 use crate::tree::{Sym, TypeRef};
 
@@ -219,6 +222,18 @@ impl Tables {
     #[inline]
     pub(in crate::table) fn run(&self, place: u32) -> Option<&FixedRun> {
         self.program.runs.get((place as usize).checked_sub(1)?)
+    }
+
+    /// A layout's skip program.
+    #[inline]
+    pub(in crate::table) fn skip_program(&self, id: LayoutId) -> Option<&SkipProgram> {
+        let all = self.skips.get_or_init(|| self.program.layouts.iter().map(|_| OnceLock::new()).collect());
+        let made = all.get(id.0 as usize)?;
+        Some(
+            made.get_or_init(|| {
+                self.layout(id).map_or_else(SkipProgram::default, |layout| SkipProgram::of(self, layout))
+            }),
+        )
     }
 
     #[inline]

@@ -15,19 +15,23 @@ mod overlap;
 mod packed;
 mod program;
 mod remarks;
+mod skip;
 mod text;
 
 pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{
-    BITSTREAM, Call, Evaluator, MessageLimits, Native, NoPackint, OTHER_FORM, Outcome, Remembered, Run, Slots, Stop,
-    TreeSink, WholeMessage, read_packint,
+    BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM, Outcome, Remembered, Run,
+    SkippedText, Slots, Stop, TreeSink, WholeMessage, read_packint,
 };
 pub use hex::parse_hex;
 pub use program::*;
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
+use std::sync::OnceLock;
+
 use crate::tree::TypeRef;
+use skip::SkipProgram;
 
 /// The words `shown` knows: how trees may explain a number.
 pub const SHOWN: [&str; 6] = ["unix_time", "hex", "milliseconds", "seconds", "microseconds", "bits"];
@@ -48,6 +52,8 @@ pub struct Tables {
     sources: Vec<TableSource>,
     natives: Vec<NativeType>,
     meanings: Vec<Meaning>,
+    /// The skip programs made so far, by layout.
+    skips: OnceLock<Box<[OnceLock<SkipProgram>]>>,
 }
 
 /// A type with code, and the types that its parts have ([`Native::parts`]).
@@ -125,7 +131,8 @@ impl Tables {
             .iter()
             .map(|native| NativeType { native: *native, parts: native.parts.iter().map(part).collect() })
             .collect();
-        Tables { protocol: protocol.to_string(), program, sources, natives, meanings: meanings.to_vec() }
+        let (protocol, meanings) = (protocol.to_string(), meanings.to_vec());
+        Tables { protocol, program, sources, natives, meanings, skips: OnceLock::new() }
     }
 
     /// The protocol that a table file's first line names.

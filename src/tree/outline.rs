@@ -70,11 +70,13 @@ impl Outline {
         index
     }
 
-    /// Counts nodes, with all their marks together.
+    /// Counts nodes, with all their marks together. Returns the index that the first one would have.
     #[inline]
-    pub fn several(&mut self, marks: u8, nodes: usize) {
+    pub fn several(&mut self, marks: u8, nodes: usize) -> u32 {
+        let first = self.nodes;
         self.nodes += nodes as u32;
         self.seen |= marks;
+        first
     }
 
     /// A node has further marks.
@@ -133,12 +135,14 @@ impl Outline {
 
     /// The state to return to.
     pub fn checkpoint(&self) -> Checkpoint {
-        Checkpoint { nodes: self.nodes as usize, problems: self.problems.len(), made: 0, text: 0, names: 0 }
+        let made = usize::from(self.made);
+        Checkpoint { nodes: self.nodes as usize, problems: self.problems.len(), made, text: 0, names: 0 }
     }
 
     /// Removes everything since a checkpoint.
     pub fn back_to(&mut self, to: Checkpoint) {
         self.cut(to.node());
         self.problems.truncate(to.problems);
+        self.made = self.made.min(to.made as u16);
     }
 }

@@ -5,9 +5,11 @@ use crate::material;
 use std::collections::HashSet;
 
 use crate::material::{DIRTSAND, MOSS};
+use crate::plasma::unpacked;
 use moulsniff::proto::{PROTOCOLS, load_tables};
-use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
+use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
 use moulsniff::tree::{Kind, Outline, Tree, mark};
+use serde_json::Value;
 
 /// With every class of message, compressed regions, and states whose descriptors are known and not.
 const SESSIONS: [(&str, &[&str]); 3] =
@@ -19,12 +21,23 @@ struct Bench {
     evaluator: Evaluator,
     tree: Tree,
     outline: Outline,
+    /// Messages whose outlines had all there is to know: as they were sent, those of them with a compressed region, and changed ones.
+    whole: usize,
+    regions: usize,
+    changed: usize,
 }
 
 impl Bench {
+    fn new() -> Bench {
+        let moul = PROTOCOLS.iter().find(|protocol| protocol.name() == "moul").unwrap();
+        let (evaluator, tree, outline) = (Evaluator::default(), Tree::default(), Outline::default());
+        let tables = load_tables(*moul, &[]).unwrap();
+        Bench { tables, evaluator, tree, outline, whole: 0, regions: 0, changed: 0 }
+    }
+
     /// Reads a message into a tree and into an outline; whether the outline has all there is to know.
     fn read(&mut self, (service, sender): (ServiceId, usize), bytes: &[u8]) -> bool {
-        let Bench { tables, evaluator, tree, outline } = self;
+        let Bench { tables, evaluator, tree, outline, .. } = self;
         let said = evaluator.message(tables, service, sender, bytes, outline);
         if !outline.is_whole() {
             return false;
@@ -38,41 +51,69 @@ impl Bench {
             let explained =
                 |marks: u8, kind| kind != Kind::Undecoded && marks & (mark::OPAQUE | mark::UNEXPLAINED) == 0;
             assert!(tree.nodes().iter().all(|node| explained(node.marks, node.kind)), "{bytes:02x?}");
+            let named = tree.nodes().iter().any(|node| node.marks & (mark::NAME | mark::PARTIAL) != 0);
+            let made = tree.nodes().iter().any(|node| node.has(mark::OWN_BUFFER));
+            assert!(!(named && outline.is_nameless()), "{bytes:02x?}");
+            assert!(!(made && outline.is_captured()), "{bytes:02x?}");
         }
         true
+    }
+
+    /// Reads a message as it is, then changed and cut at random.
+    fn read_changed(&mut self, asked: (ServiceId, usize), bytes: &[u8], random: &mut impl FnMut() -> usize) {
+        if self.read(asked, bytes) {
+            self.whole += 1;
+            self.regions += usize::from(self.tree.nodes().iter().any(|node| node.has(mark::OWN_BUFFER)));
+        }
+        for _ in 0..24 {
+            let mut bytes = bytes.to_vec();
+            for _ in 0..random() % 3 {
+                let at = random() % bytes.len();
+                bytes[at] = (random() & 0xff) as u8;
+            }
+            bytes.truncate(bytes.len() - (random() % 4 / 3) * (random() % bytes.len()));
+            self.changed += usize::from(self.read(asked, &bytes));
+        }
     }
 }
 
 #[test]
 fn an_outline_and_a_tree_agree() {
-    let moul = PROTOCOLS.iter().find(|protocol| protocol.name() == "moul").unwrap();
-    let tables = load_tables(*moul, &[]).unwrap();
-    let mut bench =
-        Bench { tables, evaluator: Evaluator::default(), tree: Tree::default(), outline: Outline::default() };
+    let mut bench = Bench::new();
     let mut random = common::random();
-    let (mut seen, mut whole, mut changed_whole, mut regions) = (HashSet::new(), 0, 0, 0);
+    let mut seen = HashSet::new();
     for session in SESSIONS {
         for sent in material::messages(session) {
             let Some(service) = bench.tables.service_named(&sent.service) else { continue };
             let asked = (service, sent.from.index());
-            if sent.bytes.is_empty() || sent.bytes.len() > 4096 || !seen.insert((asked.1, sent.bytes.clone())) {
-                continue;
-            }
-            if bench.read(asked, &sent.bytes) {
-                whole += 1;
-                regions += usize::from(bench.tree.nodes().iter().any(|node| node.has(mark::OWN_BUFFER)));
-            }
-            for _ in 0..24 {
-                let mut bytes = sent.bytes.clone();
-                for _ in 0..random() % 3 {
-                    let at = random() % bytes.len();
-                    bytes[at] = (random() & 0xff) as u8;
-                }
-                bytes.truncate(bytes.len() - (random() % 4 / 3) * (random() % bytes.len()));
-                changed_whole += usize::from(bench.read(asked, &bytes));
+            if !sent.bytes.is_empty() && sent.bytes.len() <= 4096 && seen.insert((asked.1, sent.bytes.clone())) {
+                bench.read_changed(asked, &sent.bytes, &mut random);
             }
         }
     }
+    let Bench { whole, changed, regions, .. } = bench;
     // Else nothing was compared.
-    assert!(whole > 300 && changed_whole > 5000 && regions > 10, "{whole} {changed_whole} {regions} of {}", seen.len());
+    assert!(whole > 300 && changed > 5000 && regions > 10, "{whole} {changed} {regions} of {}", seen.len());
+}
+
+/// Every class in the forms of several programs, some of which only a dialect fits.
+#[test]
+fn they_agree_about_every_class_of_message() {
+    let mut bench = Bench::new();
+    let mut random = common::random();
+    let asked = (bench.tables.service_named("game").unwrap(), 1);
+    for file in ["captures/moul/plasma_typical.jsonl.gz", "captures/moul/plasma_written.jsonl.gz"] {
+        for line in unpacked(file).lines() {
+            let instance: Value = serde_json::from_str(line).unwrap();
+            if !matches!(instance["kind"].as_str(), None | Some("plMessage" | "plNetMessage")) {
+                continue;
+            }
+            let inner = parse_hex(instance["hex"].as_str().unwrap()).unwrap();
+            let class = u32::from(u16::from_le_bytes([inner[0], inner[1]]));
+            let head = [&2_u16.to_le_bytes()[..], &class.to_le_bytes(), &(inner.len() as u32).to_le_bytes()].concat();
+            bench.read_changed(asked, &[head, inner].concat(), &mut random);
+        }
+    }
+    let Bench { whole, changed, .. } = bench;
+    assert!(whole > 300 && changed > 5000, "{whole} {changed}");
 }

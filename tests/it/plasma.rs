@@ -148,7 +148,7 @@ fn place(node: &Node) -> (Buffer, u64, u64) {
     (node.buffer, u64::from(node.start / 8), u64::from(node.bits / 8))
 }
 
-fn unpacked(path: &str) -> String {
+pub fn unpacked(path: &str) -> String {
     let mut text = String::new();
     flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
     text

@@ -3,16 +3,16 @@
 //! Each becomes one text, with its count and its bytes as spans. This file does not know which field a text is or what it means.
 
 use super::latin::LATIN_1;
-use crate::table::{Call, Cursor, Native, Run, Stop, TreeSink};
+use crate::table::{Call, Cursor, Native, Run, SkippedText, Stop, TreeSink};
 use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark};
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 3] = {
     let parts: &[&str] = &["SafeCount"];
     [
-        Native { name: "safe_string", read: safe_string, outline: Some(safe_string), parts, text: true },
-        Native { name: "safe_wstring", read: safe_wstring, outline: Some(safe_wstring), parts, text: true },
-        Native { name: "p_string", read: p_string, outline: Some(p_string), parts, text: true },
+        Native { outline: Some(safe_string), skip: Some(skip_safe_string), parts, text: true, ..Native::new("safe_string", safe_string) },
+        Native { outline: Some(safe_wstring), parts, text: true, ..Native::new("safe_wstring", safe_wstring) },
+        Native { outline: Some(p_string), parts, text: true, ..Native::new("p_string", p_string) },
     ]
 };
 
@@ -38,6 +38,17 @@ fn safe_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call:
         say(run, cursor, node, note, at, len);
     }
     Ok(0)
+}
+
+/// The same of a text that has its count as it is written today.
+fn skip_safe_string(bytes: &[u8]) -> Option<SkippedText> {
+    let (count, rest) = bytes.split_first_chunk()?;
+    let count = u16::from_le_bytes(*count);
+    let len = usize::from(count & 0x0fff);
+    let text = rest.get(..len)?;
+    let note = if is_inverted_ascii(text) { None } else { form_of(text).1 };
+    let nodes = if len > 0 { 3 } else { 2 };
+    (count & 0xf000 != 0).then_some(SkippedText { before: 2, text: len, nodes, note })
 }
 
 /// Adds a note to a text's node, about the `len` bytes at `at`.

@@ -64,7 +64,7 @@ impl<T: TreeSink> Run<'_, T> {
     }
 
     /// Whether a dialect is in use. Notes that the message depends on the answer.
-    fn speaks(&mut self, dialect: u32) -> bool {
+    pub(super) fn speaks(&mut self, dialect: u32) -> bool {
         self.state.consulted |= 1 << dialect;
         self.state.dialects & (1 << dialect) != 0
     }

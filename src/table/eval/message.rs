@@ -3,7 +3,7 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::super::text::HeaderRole;
-use super::{Field, Outcome, Run, Slots, Stop, TreeSink};
+use super::{Field, MessageStart, Outcome, Run, Slots, Stop, TreeSink};
 use crate::tree::{Buffer, Node, Sym, TypeRef, mark};
 
 /// The content of a message's header.
@@ -16,14 +16,9 @@ pub(super) struct Chosen {
 }
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Reads a message. With `behind`, `bytes` are the whole message, and the last `behind` of them only mark its end.
-    pub(super) fn message(
-        &mut self,
-        service: ServiceId,
-        sender: usize,
-        bytes: &[u8],
-        behind: Option<usize>,
-    ) -> Outcome {
+    /// Reads a message.
+    pub(super) fn message(&mut self, message: MessageStart<'_>) -> Outcome {
+        let MessageStart { service, sender, bytes, behind } = message;
         let tables = self.tables;
         let Some(service) = tables.service(service) else {
             return Outcome::Unknown(0, None);

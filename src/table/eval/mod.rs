@@ -16,6 +16,10 @@ mod native;
 mod numbers;
 mod region;
 mod sink;
+mod skip;
+mod skip_region;
+#[cfg(test)]
+mod skip_tests;
 mod steps;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
@@ -24,6 +28,7 @@ pub use native::Native;
 pub(super) use numbers::LANGUAGE;
 pub use region::OTHER_FORM;
 pub use sink::TreeSink;
+pub use skip::SkippedText;
 
 use super::Tables;
 use super::cursor::{Cursor, Short};
@@ -71,6 +76,17 @@ pub struct WholeMessage<'a> {
     pub bytes: &'a [u8],
     /// The number of bytes at the end that only mark the message's end and belong to no field.
     pub behind: usize,
+}
+
+/// The bytes that a message begins with, and what is known of it before it is read.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageStart<'a> {
+    service: ServiceId,
+    /// 0 client, 1 server.
+    sender: usize,
+    bytes: &'a [u8],
+    /// If the bytes are the whole message: how many at its end only mark it.
+    behind: Option<usize>,
 }
 
 /// The bounds of one message.
@@ -169,6 +185,13 @@ pub struct Slots {
     present: u64,
 }
 
+impl Slots {
+    /// Those of a structure whose first slot is `offset`.
+    fn from(self, offset: u16) -> Slots {
+        Slots { base: self.base + usize::from(offset), present: self.present.wrapping_shr(u32::from(offset)) }
+    }
+}
+
 /// A field that is about to be read: the name and type of its node, and marks beside those of the type.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
@@ -221,10 +244,7 @@ impl Evaluator {
         bytes: &[u8],
         tree: &mut T,
     ) -> Outcome {
-        tree.clear();
-        self.begin();
-        let mut run = Run { tables, tree, state: self };
-        run.message(service, sender, bytes, None)
+        self.read(tables, MessageStart { service, sender, bytes, behind: None }, tree)
     }
 
     /// As [`message`](Self::message), for a message whose bytes are all known. Bytes that its layout does not use are
@@ -237,10 +257,15 @@ impl Evaluator {
         whole: WholeMessage<'_>,
         tree: &mut T,
     ) -> Outcome {
+        let WholeMessage { bytes, behind } = whole;
+        self.read(tables, MessageStart { service, sender, bytes, behind: Some(behind) }, tree)
+    }
+
+    fn read<T: TreeSink>(&mut self, tables: &Tables, message: MessageStart<'_>, tree: &mut T) -> Outcome {
         tree.clear();
         self.begin();
         let mut run = Run { tables, tree, state: self };
-        run.message(service, sender, whole.bytes, Some(whole.behind))
+        T::skip(&mut run, message).unwrap_or_else(|| run.message(message))
     }
 
     /// Reads a type over all of `bytes`, from a bit on, into a cleared tree. Bytes left over are undecoded. Returns the

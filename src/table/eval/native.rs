@@ -3,8 +3,12 @@
 use super::super::cursor::Cursor;
 use super::super::program::ReadAs;
 use super::sink::{Code, TreeSink};
+use super::skip::SkippedText;
 use super::{Call, Run};
 use crate::tree::{Outline, Tree};
+
+/// Passes over an ordinary text at the start of some bytes.
+pub type SkipText = fn(&[u8]) -> Option<SkippedText>;
 
 /// A type with code, as a protocol lists it.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +20,8 @@ pub struct Native {
     pub read: Code<Tree>,
     /// The same code for outlines, if it reads no nodes back and needs nothing but the bytes and its arguments.
     pub outline: Option<Code<Outline>>,
+    /// For a text: what it consists of, from its first byte on, if it is an ordinary one whatever its arguments are. `None` leaves it to `outline`.
+    pub skip: Option<SkipText>,
     /// The table types of its parts. They are looked up once, for [`Call::part`].
     pub parts: &'static [&'static str],
     /// Whether its node is always a text whose bytes are in the message as they are, or inverted.
@@ -25,7 +31,7 @@ pub struct Native {
 impl Native {
     /// One without parts of other types.
     pub const fn new(name: &'static str, read: Code<Tree>) -> Native {
-        Native { name, read, outline: None, parts: &[], text: false }
+        Native { name, read, outline: None, skip: None, parts: &[], text: false }
     }
 }
 

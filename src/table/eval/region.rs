@@ -4,7 +4,7 @@ use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::extent::FoundEnd;
 use super::inflate::{Inflated, PackedSizes};
-use super::{Field, Run, Slots, Stop, TreeSink};
+use super::{Evaluator, Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark};
 
 /// The note of a region that was not read as the first of its types.
@@ -90,14 +90,8 @@ impl<T: TreeSink> Run<'_, T> {
             }
         }
         if dialects && asked != 0 {
-            let mut tried = [0; MAX_ATTEMPTS];
-            for attempt in 0..MAX_ATTEMPTS {
-                let Some(choice) = next_choice(asked, tried.get(..attempt).unwrap_or(&[])) else { break };
-                tried.get_mut(attempt).into_iter().for_each(|t| *t = choice);
-                if self.state.retries >= MAX_RETRIES {
-                    break;
-                }
-                self.state.retries += 1;
+            let mut choices = Choices::default();
+            while let Some(choice) = choices.next(asked, self.state) {
                 self.state.dialects = spoken | choice;
                 let outer_asked = std::mem::replace(&mut self.state.consulted, 0);
                 let fits = inner.first().is_some_and(|ty| self.attempt(cursor, name, *ty, frame));
@@ -200,7 +194,7 @@ impl<T: TreeSink> Run<'_, T> {
         });
     }
 
-    fn say_dialects(&mut self, node: u32, chosen: u32) {
+    pub(super) fn say_dialects(&mut self, node: u32, chosen: u32) {
         let tables = self.tables;
         for i in (0..32).filter(|i| chosen & (1 << i) != 0) {
             if let Some(text) = tables.dialect(i) {
@@ -307,6 +301,27 @@ const MAX_ATTEMPTS: usize = 24;
 
 /// The most forms tried in one message: regions may be nested, each with forms of its own.
 const MAX_RETRIES: u32 = 200;
+
+/// The sets of dialects that were tried for a region besides the ordinary form.
+#[derive(Default)]
+pub(super) struct Choices {
+    tried: [u32; MAX_ATTEMPTS],
+    count: usize,
+}
+
+impl Choices {
+    /// The next set to try, of the dialects asked about so far. `None` if there is none, or too many were tried.
+    pub(super) fn next(&mut self, asked: u32, state: &mut Evaluator) -> Option<u32> {
+        let choice = next_choice(asked, self.tried.get(..self.count)?)?;
+        *self.tried.get_mut(self.count)? = choice;
+        if state.retries >= MAX_RETRIES {
+            return None;
+        }
+        self.count += 1;
+        state.retries += 1;
+        Some(choice)
+    }
+}
 
 /// The next set of dialects to try: the smallest one not tried yet, from the six lowest dialects asked about.
 fn next_choice(asked: u32, tried: &[u32]) -> Option<u32> {

@@ -1,11 +1,11 @@
 //! The target of the evaluator: a tree or an outline.
 //!
 //! An outline counts nodes and keeps problems, but has no nodes. Commands that only count messages and bytes use it: reading a message of
-//! captured game traffic takes 18,500 instructions into a tree and 14,500 into an outline.
+//! captured game traffic takes 13,400 instructions into a tree, and 6,000 into an outline, which mostly takes a short way ([`TreeSink::skip`]).
 
 use super::super::cursor::Cursor;
 use super::super::program::{FixedRun, MessageDef, Refusal};
-use super::{Call, Run, Stop};
+use super::{Call, MessageStart, Outcome, Run, Stop};
 use crate::tree::{Buffer, BufferOrigin, Checkpoint, Node, Outline, Problem, Tree};
 
 /// Receives the nodes of one message while it is read.
@@ -71,6 +71,8 @@ pub trait TreeSink: Sized {
     fn is_partial(&self) -> bool;
     /// Which of a type's two readers writes to this sink, if there is one.
     fn native(tree: Code<Tree>, outline: Option<Code<Outline>>) -> Option<Code<Self>>;
+    /// Reads a message the short way, if this sink has one and the message has nothing unusual.
+    fn skip(run: &mut Run<'_, Self>, message: MessageStart<'_>) -> Option<Outcome>;
     /// The run over a tree, for code that reads nodes back or uses what earlier messages left in memory. An outline returns `None` and
     /// becomes partial: the message has to be read again, into a tree.
     fn whole<'r, 'a>(run: &'r mut Run<'a, Self>) -> Option<&'r mut Run<'a, Tree>>;
@@ -176,6 +178,11 @@ impl TreeSink for Tree {
         Some(tree)
     }
 
+    #[inline]
+    fn skip(_: &mut Run<'_, Tree>, _: MessageStart<'_>) -> Option<Outcome> {
+        None
+    }
+
     fn whole<'r, 'a>(run: &'r mut Run<'a, Tree>) -> Option<&'r mut Run<'a, Tree>> {
         Some(run)
     }
@@ -271,6 +278,11 @@ impl TreeSink for Outline {
     #[inline]
     fn native(_: Code<Tree>, outline: Option<Code<Outline>>) -> Option<Code<Outline>> {
         outline
+    }
+
+    #[inline]
+    fn skip(run: &mut Run<'_, Outline>, message: MessageStart<'_>) -> Option<Outcome> {
+        run.skip_message(message)
     }
 
     fn whole<'r, 'a>(run: &'r mut Run<'a, Outline>) -> Option<&'r mut Run<'a, Tree>> {

@@ -1,0 +1,95 @@
+//! What is passed over, and what is left to the evaluator.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use super::{Evaluator, MessageStart, Outcome, Run};
+use crate::table::{TableSource, Tables, parse_hex};
+use crate::tree::{Outline, Tree};
+
+const TABLE: &str = r#"protocol moul
+    /// 64 bits where others have 32.
+    dialect wide
+    enum ThingClass : u16 { Stone = 1, Bird = 2 }
+    struct Point { x: f32 y: f32 }
+    struct Key { kind: u16 if kind has 1 { place: Point } id: u32 }
+    family Thing { class: ThingClass, null 0x8000 }
+    class Stone of Thing { weight: u32 flag: bool }
+    class Bird of Thing { if dialect wide { height: u64 } else { height: u32 } }
+    service game = 4 { number: u16 }
+    message game client 1 Numbers { flags: u8 if flags has 2 { more: u16 } points: Point[u8] most: u8 max 9 last: i16 }
+    message game client 2 Things { key: Key things: Thing[u16] }
+    message game client 3 Packed { inner: bytes[u16] as Thing dialects after: u8 }
+    message game client 4 Tied { trans_id: u32 transaction }
+"#;
+
+struct Bench {
+    tables: Tables,
+    evaluator: Evaluator,
+    outline: Outline,
+    tree: Tree,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let source = TableSource { name: "test".into(), text: TABLE.into() };
+        let tables = Tables::load("moul", vec![source], &[]).unwrap_or_else(|error| panic!("{error}"));
+        Bench { tables, evaluator: Evaluator::default(), outline: Outline::default(), tree: Tree::default() }
+    }
+
+    /// Whether a message is passed over. Then its outline says what its tree says.
+    fn skips(&mut self, hex: &str) -> bool {
+        let bytes = parse_hex(hex).unwrap();
+        let service = self.tables.service_named("game").unwrap();
+        self.outline.clear();
+        self.evaluator.begin();
+        let mut run = Run { tables: &self.tables, tree: &mut self.outline, state: &mut self.evaluator };
+        let Some(outcome) = run.skip_message(MessageStart { service, sender: 0, bytes: &bytes, behind: None }) else {
+            assert_eq!(self.outline.len(), 0, "{hex}");
+            return false;
+        };
+        assert_eq!(outcome, self.evaluator.message(&self.tables, service, 0, &bytes, &mut self.tree), "{hex}");
+        assert!(matches!(outcome, Outcome::Message(_, length) if length == bytes.len()), "{hex}: {outcome:?}");
+        assert_eq!(self.outline.len(), self.tree.len(), "{hex}");
+        assert_eq!(format!("{:?}", self.outline.problems()), format!("{:?}", self.tree.problems()), "{hex}");
+        true
+    }
+}
+
+#[test]
+fn a_message_as_the_table_says_is_passed_over() {
+    let mut bench = Bench::new();
+    assert!(bench.skips("0100 00 00 09 ffff"));
+    assert!(bench.skips("0100 02 3412 02 00000000 00000000 00000000 00000000 00 0100"));
+    assert!(bench.skips("0200 0000 01000000 0200 0100 05000000 01 0080"), "an object and none");
+    assert!(bench.skips("0200 0100 00000000 00000000 01000000 0000"));
+    assert!(bench.skips("0300 0700 0100 05000000 00 07"), "a region that its content fills");
+}
+
+#[test]
+fn cut_anywhere_it_is_left_to_the_evaluator() {
+    let mut bench = Bench::new();
+    let whole = "010002341202000000000000000000000000000000000000";
+    for cut in (0..whole.len()).step_by(2) {
+        assert!(!bench.skips(&whole[..cut]), "{cut}");
+    }
+}
+
+#[test]
+fn what_is_unusual_is_left_to_the_evaluator() {
+    let mut bench = Bench::new();
+    assert!(!bench.skips("0200 0000 01000000 0100 0100 05000000 02"), "a boolean of 2");
+    assert!(!bench.skips("0200 0000 01000000 0100 0700"), "a class that no table has");
+    assert!(!bench.skips("0300 0800 0100 05000000 00 ff 07"), "a byte behind a region's content");
+    assert!(!bench.skips("0400 01000000"), "a message that a reply may belong to");
+    assert!(!bench.skips("0900"), "a number without a message");
+    assert!(!bench.skips("0100 00 00 0a ffff"), "more than the table's own bound");
+}
+
+#[test]
+fn a_region_may_have_a_form_that_a_dialect_tells() {
+    let mut bench = Bench::new();
+    assert!(bench.skips("0300 0600 0200 05000000 07"));
+    assert_eq!(bench.outline.problems().len(), 0);
+    assert!(bench.skips("0300 0a00 0200 0500000000000000 07"));
+    assert_eq!(bench.outline.problems().len(), 1, "a note says which dialect fits");
+}

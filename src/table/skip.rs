@@ -1,0 +1,375 @@
+//! Skip programs: what it takes to pass over a structure that is as its table says, and to count its nodes.
+//!
+//! One is made of a layout when the first message with this layout is passed over. Fields of fixed size that follow each other become one step, also across
+//! nested structures, whose steps become a part of the outer one's. What is not that simple is left to a step that names a type. `eval::skip` runs them.
+
+use std::collections::HashSet;
+
+use super::Tables;
+use super::program::*;
+use crate::tree::{Kind, Severity, TypeRef, mark};
+
+/// A layout's skip program.
+#[derive(Debug, Default)]
+pub(super) struct SkipProgram {
+    pub(super) ops: Vec<SkipOp>,
+    /// How many values it keeps, those of nested structures included.
+    pub(super) slots: u16,
+    /// How many structures within each other it has.
+    pub(super) depth: u32,
+    /// The targets of its [`SkipOp::Switch`]es: values, and the places of their operations.
+    pub(super) switches: Vec<Vec<(i128, u32)>>,
+}
+
+/// One step of a skip program. Places are those of operations; `back` counts bytes back from the cursor; a `shift` leaves the wanted bytes of eight; `offset` is the first slot of the
+/// structure that an expression belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SkipOp {
+    /// Bytes of fixed size, with all marks of their nodes.
+    Fixed { bytes: u32, nodes: u32, marks: u8 },
+    /// Keeps an unsigned number.
+    Keep { back: u32, slot: u16, shift: u8 },
+    /// Keeps a signed number.
+    KeepSigned { back: u32, slot: u16, shift: u8 },
+    /// Keeps the same as another slot, or 0.
+    Copy { from: u16, to: u16 },
+    /// Keeps a number.
+    Set { slot: u16, value: u32 },
+    /// Keeps the value of an expression, or 0.
+    Compute { expr: ExprId, offset: u16, slot: u16 },
+    /// The evaluator has a note if a byte is above 1.
+    Bool { back: u32 },
+    /// The evaluator has a note if a number is not one that its type expects.
+    Expect { back: u32, shift: u8, signed: bool, ty: TypeRef },
+    /// Goes on elsewhere unless flags are set.
+    Has { slot: u16, otherwise: u32, mask: u64 },
+    /// Goes on elsewhere unless a value equals a number.
+    Equals { slot: u16, otherwise: u32, value: u64 },
+    /// Goes on elsewhere unless a value is there and differs from a number.
+    Differs { slot: u16, otherwise: u32, value: u64 },
+    /// Goes on elsewhere unless a value is above a number.
+    Above { slot: u16, otherwise: u32, value: u64 },
+    /// Goes on elsewhere unless a dialect is in use, or is not.
+    Dialect { dialect: u32, spoken: bool, otherwise: u32 },
+    /// Goes on elsewhere at the region's end.
+    More { otherwise: u32 },
+    /// Goes on elsewhere unless an expression holds.
+    Holds { expr: ExprId, offset: u16, otherwise: u32 },
+    /// Goes on elsewhere.
+    Jump(u32),
+    /// Goes on where the value of an expression says.
+    Switch { on: ExprId, offset: u16, table: u16, otherwise: u32 },
+    /// Opens a structure that begins with a presence, a boolean byte; goes on elsewhere if that is 0.
+    Present { marks: u8, otherwise: u32 },
+    /// Runs another program.
+    Call(LayoutId),
+    /// Reads a text with code.
+    Text { native: u32, ty: TypeRef, offset: u16, marks: u8 },
+    /// Reads a value of any type, and keeps it.
+    Value { ty: TypeRef, slot: u16, offset: u16, marks: u8 },
+    /// Adds marks.
+    Mark(u8),
+    /// The evaluator has a remark here.
+    Say(Severity),
+    /// Has no known layout from here on.
+    Undecoded,
+    /// Gives up: the evaluator is needed.
+    Leave,
+    /// The end.
+    End,
+}
+
+/// Structures within a structure become a part of its program up to this depth, and while it has fewer operations and slots. Bits of a word tell which slots are filled.
+const DEPTH: u32 = 4;
+const OPS: usize = 400;
+const SLOTS: u16 = 64;
+
+impl SkipProgram {
+    /// The program of a layout.
+    pub(super) fn of(tables: &Tables, layout: &Layout) -> SkipProgram {
+        let program = SkipProgram { slots: layout.slots, depth: 1, ..SkipProgram::default() };
+        let mut maker = Maker { tables, program, block: None, depth: 1 };
+        maker.layout(layout, 0);
+        maker.push(SkipOp::End);
+        maker.program
+    }
+}
+
+/// Makes a program.
+struct Maker<'t> {
+    tables: &'t Tables,
+    program: SkipProgram,
+    /// The last operations, if they are a [`SkipOp::Fixed`] and others that look back at its bytes: the place of the first.
+    block: Option<usize>,
+    /// How many structures are open.
+    depth: u32,
+}
+
+/// A jump to a step, whose operation may not be known yet.
+struct PendingJump {
+    /// The place of the operation, and for a switch which of its targets, by place and 1.
+    op: usize,
+    target: usize,
+    step: u32,
+}
+
+impl Maker<'_> {
+    fn push(&mut self, op: SkipOp) {
+        self.block = None;
+        self.program.ops.push(op);
+    }
+
+    fn here(&mut self) -> u32 {
+        self.block = None;
+        self.program.ops.len() as u32
+    }
+
+    /// Bytes of fixed size. They join those before them where nothing can jump in between.
+    fn fixed(&mut self, more: u32, count: u32, mark: u8) {
+        if let Some(block) = self.block {
+            let mut ops = self.program.ops.iter_mut().skip(block);
+            if let Some(SkipOp::Fixed { bytes, nodes, marks }) = ops.next() {
+                *bytes += more;
+                *nodes += count;
+                *marks |= mark;
+            }
+            for op in ops {
+                match op {
+                    SkipOp::Keep { back, .. }
+                    | SkipOp::KeepSigned { back, .. }
+                    | SkipOp::Bool { back }
+                    | SkipOp::Expect { back, .. } => *back += more,
+                    _ => {}
+                }
+            }
+            return;
+        }
+        self.block = Some(self.program.ops.len());
+        self.program.ops.push(SkipOp::Fixed { bytes: more, nodes: count, marks: mark });
+    }
+
+    /// The steps of a layout whose slots begin at `offset`.
+    fn layout(&mut self, layout: &Layout, offset: u16) {
+        let tables = self.tables;
+        let first = layout.start as usize;
+        let steps = tables.steps().get(first..).unwrap_or(&[]);
+        let steps =
+            steps.get(..steps.iter().position(|step| matches!(step, LayoutStep::End)).unwrap_or(0)).unwrap_or(&[]);
+        let targets: HashSet<u32> = steps.iter().flat_map(jumps).collect();
+        let (mut places, mut pending) = (Vec::with_capacity(steps.len() + 1), Vec::new());
+        for (step, number) in steps.iter().zip(layout.start..) {
+            if targets.contains(&number) {
+                self.block = None;
+            }
+            places.push(self.program.ops.len() as u32);
+            self.step(step, offset, &mut pending);
+        }
+        places.push(self.here());
+        for PendingJump { op, target, step } in pending {
+            let place = step.checked_sub(layout.start).and_then(|at| places.get(at as usize)).copied();
+            self.resolve(op, target, place);
+        }
+    }
+
+    fn step(&mut self, step: &LayoutStep, offset: u16, pending: &mut Vec<PendingJump>) {
+        let mut jump = |op: SkipOp, maker: &mut Self, step: u32| {
+            pending.push(PendingJump { op: maker.program.ops.len(), target: 0, step });
+            maker.push(op);
+        };
+        match step {
+            LayoutStep::Field { ty, slot, marks, op, .. } => {
+                let slot = if *slot == NO_SLOT { NO_SLOT } else { slot + offset };
+                self.value(SkippedField { ty: *ty, marks: *marks, slot, offset }, op);
+            }
+            LayoutStep::Branch { test, otherwise } => {
+                let op = match *test {
+                    Test::Has(slot, mask) => SkipOp::Has { slot: slot + offset, otherwise: 0, mask },
+                    Test::Equals(slot, value) => SkipOp::Equals { slot: slot + offset, otherwise: 0, value },
+                    Test::Differs(slot, value) => SkipOp::Differs { slot: slot + offset, otherwise: 0, value },
+                    Test::Above(slot, value) => SkipOp::Above { slot: slot + offset, otherwise: 0, value },
+                    Test::Dialect(dialect, spoken) => SkipOp::Dialect { dialect, spoken, otherwise: 0 },
+                    Test::More => SkipOp::More { otherwise: 0 },
+                    Test::General(expr) => SkipOp::Holds { expr, offset, otherwise: 0 },
+                };
+                jump(op, self, *otherwise);
+            }
+            LayoutStep::Jump(to) => jump(SkipOp::Jump(0), self, *to),
+            LayoutStep::Switch { on, targets, otherwise } => {
+                let table = self.program.switches.len() as u16;
+                let op = self.program.ops.len();
+                jump(SkipOp::Switch { on: *on, offset, table, otherwise: 0 }, self, *otherwise);
+                self.program.switches.push(targets.iter().map(|(value, _)| (*value, 0)).collect());
+                pending.extend(targets.iter().zip(1..).map(|((_, step), target)| PendingJump {
+                    op,
+                    target,
+                    step: *step,
+                }));
+            }
+            LayoutStep::Empty { .. } => self.fixed(0, 1, 0),
+            LayoutStep::Say { severity, .. } => self.push(SkipOp::Say(*severity)),
+            LayoutStep::Undecoded => self.push(SkipOp::Undecoded),
+            LayoutStep::Partial => self.push(SkipOp::Mark(mark::PARTIAL)),
+            LayoutStep::Word { .. }
+            | LayoutStep::Remember { .. }
+            | LayoutStep::Checksum { .. }
+            | LayoutStep::Set { .. }
+            | LayoutStep::Chosen { .. }
+            | LayoutStep::End => self.push(SkipOp::Leave),
+        }
+    }
+
+    /// Fills in where an operation jumps to.
+    fn resolve(&mut self, at: usize, target: usize, place: Option<u32>) {
+        let Some(op) = self.program.ops.get_mut(at) else { return };
+        let Some(place) = place else {
+            *op = SkipOp::Leave;
+            return;
+        };
+        match op {
+            SkipOp::Switch { table, otherwise, .. } => match target.checked_sub(1) {
+                None => *otherwise = place,
+                Some(target) => {
+                    let targets = self.program.switches.get_mut(usize::from(*table));
+                    targets.and_then(|targets| targets.get_mut(target)).into_iter().for_each(|target| target.1 = place);
+                }
+            },
+            SkipOp::Has { otherwise, .. }
+            | SkipOp::Equals { otherwise, .. }
+            | SkipOp::Differs { otherwise, .. }
+            | SkipOp::Above { otherwise, .. }
+            | SkipOp::Dialect { otherwise, .. }
+            | SkipOp::More { otherwise }
+            | SkipOp::Holds { otherwise, .. }
+            | SkipOp::Present { otherwise, .. }
+            | SkipOp::Jump(otherwise) => *otherwise = place,
+            _ => {}
+        }
+    }
+
+    /// A value of a type.
+    fn value(&mut self, read: SkippedField, op: &TypeOp) {
+        let SkippedField { ty, marks, slot, offset } = read;
+        match op.how {
+            TypeOpKind::Little => self.number(read, op),
+            TypeOpKind::Layout => {
+                self.fixed(0, 1, marks);
+                self.structure(LayoutId(op.by), &[], offset);
+                self.keep(slot, 0);
+            }
+            TypeOpKind::NullOr => self.presence(read),
+            TypeOpKind::Native if self.tables.native(op.by).is_some_and(|code| code.native.skip.is_some()) => {
+                self.push(SkipOp::Text { native: op.by, ty, offset, marks });
+                self.keep(slot, 0);
+            }
+            _ => self.push(SkipOp::Value { ty, slot, offset, marks }),
+        }
+    }
+
+    fn keep(&mut self, slot: u16, value: u32) {
+        if slot != NO_SLOT {
+            self.push(SkipOp::Set { slot, value });
+        }
+    }
+
+    fn number(&mut self, SkippedField { ty, marks, slot, .. }: SkippedField, op: &TypeOp) {
+        let size = op.scalar.size.clamp(1, 8);
+        let (back, shift, signed) = (u32::from(size), 64 - size * 8, op.scalar.signed);
+        self.fixed(back, 1, marks);
+        let ops = &mut self.program.ops;
+        if op.scalar.kind == Kind::Bool {
+            ops.push(SkipOp::Bool { back });
+        }
+        if op.checked {
+            ops.push(SkipOp::Expect { back, shift, signed, ty });
+        }
+        match (slot, signed) {
+            (NO_SLOT, _) => {}
+            (_, false) => ops.push(SkipOp::Keep { back, slot, shift }),
+            (_, true) => ops.push(SkipOp::KeepSigned { back, slot, shift }),
+        }
+    }
+
+    /// A presence, then the value or nothing.
+    fn presence(&mut self, read: SkippedField) {
+        let SkippedField { ty, marks, slot, offset } = read;
+        let tables = self.tables;
+        let Some(ReadAs::NullOr { present, of }) = tables.type_def(ty).map(|def| &def.read) else {
+            return self.push(SkipOp::Leave);
+        };
+        let flag = tables.type_op(*present);
+        let plain = flag.how == TypeOpKind::Little && flag.scalar.kind == Kind::Bool && !flag.checked;
+        let inner = match tables.type_def(*of).map(|def| &def.read) {
+            Some(ReadAs::Layout { layout, args }) if plain && (args.is_empty() || self.fits(*layout)) => {
+                (*layout, args)
+            }
+            _ => return self.push(SkipOp::Value { ty, slot, offset, marks }),
+        };
+        let present = self.program.ops.len();
+        self.push(SkipOp::Present { marks: marks | mark::SPAN | flag.marks, otherwise: 0 });
+        self.structure(inner.0, inner.1, offset);
+        self.keep(slot, 1);
+        if slot == NO_SLOT {
+            let behind = self.here();
+            return self.resolve(present, 0, Some(behind));
+        }
+        let jump = self.program.ops.len();
+        self.push(SkipOp::Jump(0));
+        let absent = self.here();
+        self.resolve(present, 0, Some(absent));
+        self.keep(slot, 0);
+        let behind = self.here();
+        self.resolve(jump, 0, Some(behind));
+    }
+
+    /// The fields of a structure whose node is open. With arguments it has to fit.
+    fn structure(&mut self, id: LayoutId, args: &[ExprId], offset: u16) {
+        let tables = self.tables;
+        let Some(layout) = tables.layout(id).filter(|_| self.fits(id)) else { return self.push(SkipOp::Call(id)) };
+        let first = self.program.slots;
+        for (arg, slot) in args.iter().zip(first..first + layout.params) {
+            self.argument(*arg, offset, slot);
+        }
+        self.program.slots += layout.slots;
+        self.depth += 1;
+        self.program.depth = self.program.depth.max(self.depth);
+        self.layout(layout, first);
+        self.depth -= 1;
+    }
+
+    /// Whether a structure may become a part of this program.
+    fn fits(&self, id: LayoutId) -> bool {
+        let slots = self.tables.layout(id).map_or(SLOTS, |layout| layout.slots.min(SLOTS));
+        self.depth < DEPTH && self.program.ops.len() < OPS && self.program.slots + slots <= SLOTS
+    }
+
+    /// The argument of a structure that became a part of this program.
+    fn argument(&mut self, arg: ExprId, offset: u16, slot: u16) {
+        self.push(match self.tables.ex(arg) {
+            Some(Ex::Slot { slot: from, .. }) => SkipOp::Copy { from: from + offset, to: slot },
+            _ => SkipOp::Compute { expr: arg, offset, slot },
+        });
+    }
+}
+
+/// A value to be read.
+#[derive(Clone, Copy)]
+struct SkippedField {
+    ty: TypeRef,
+    /// Marks for its node, with those of its type.
+    marks: u8,
+    /// Where its value is kept, or [`NO_SLOT`].
+    slot: u16,
+    /// The first slot of its structure.
+    offset: u16,
+}
+
+/// The steps that a step may jump to.
+fn jumps(step: &LayoutStep) -> Vec<u32> {
+    match step {
+        LayoutStep::Branch { otherwise, .. } | LayoutStep::Jump(otherwise) => vec![*otherwise],
+        LayoutStep::Switch { targets, otherwise, .. } => {
+            targets.iter().map(|target| target.1).chain([*otherwise]).collect()
+        }
+        _ => Vec::new(),
+    }
+}
