@@ -10,7 +10,13 @@ use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TextKind, is_inver
 pub const NATIVES: [Native; 3] = {
     let parts: &[&str] = &["SafeCount"];
     [
-        Native { outline: Some(safe_string), skip: Some(skip_safe_string), parts, text: true, ..Native::new("safe_string", safe_string) },
+        Native {
+            outline: Some(safe_string),
+            skip: Some(skip_safe_string),
+            parts,
+            text: true,
+            ..Native::new("safe_string", safe_string)
+        },
         Native { outline: Some(safe_wstring), parts, text: true, ..Native::new("safe_wstring", safe_wstring) },
         Native { outline: Some(p_string), parts, text: true, ..Native::new("p_string", p_string) },
     ]
