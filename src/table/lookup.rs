@@ -30,12 +30,12 @@ impl Tables {
 
     /// All declarations, in the order of the sources.
     pub fn declarations(&self) -> &[ListedDeclaration] {
-        &self.program.declarations
+        self.lists.declarations.all()
     }
 
     /// All examples.
     pub fn examples(&self) -> &[Example] {
-        &self.program.examples
+        self.lists.examples.all()
     }
 
     /// The bytes of an example in hex, not yet checked. With `text`, the bytes themselves.
@@ -62,8 +62,8 @@ impl Tables {
     }
 
     /// All enums and flag sets.
-    pub fn enums(&self) -> &[EnumDef] {
-        &self.program.enums
+    pub fn enums(&self) -> impl DoubleEndedIterator<Item = &EnumDef> + Clone {
+        self.lists.enums.iter()
     }
 
     /// The text of a name. Dynamic names are in the tree instead.
@@ -85,7 +85,7 @@ impl Tables {
     /// A type.
     #[inline]
     pub fn type_def(&self, ty: TypeRef) -> Option<&TypeDef> {
-        self.program.types.get(ty.0 as usize)
+        self.lists.types.get(ty.0 as usize)
     }
 
     /// A type in short.
@@ -96,7 +96,7 @@ impl Tables {
 
     /// An enum by place.
     pub fn enum_def(&self, id: EnumId) -> Option<&EnumDef> {
-        self.program.enums.get(id.0 as usize)
+        self.lists.enums.get(id.0 as usize)
     }
 
     /// The enum of a type's values.
@@ -221,7 +221,7 @@ impl Tables {
 
     #[inline]
     pub(in crate::table) fn run(&self, place: u32) -> Option<&FixedRun> {
-        self.program.runs.get((place as usize).checked_sub(1)?)
+        self.lists.runs.get((place as usize).checked_sub(1)?)
     }
 
     /// A layout's skip program.
@@ -229,11 +229,9 @@ impl Tables {
     pub(in crate::table) fn skip_program(&self, id: LayoutId) -> Option<&SkipProgram> {
         let all = self.skips.get_or_init(|| self.program.layouts.iter().map(|_| OnceLock::new()).collect());
         let made = all.get(id.0 as usize)?;
-        Some(
-            made.get_or_init(|| {
-                self.layout(id).map_or_else(SkipProgram::default, |layout| SkipProgram::of(self, layout))
-            }),
-        )
+        Some(made.get_or_init(|| {
+            Box::new(self.layout(id).map_or_else(SkipProgram::default, |layout| SkipProgram::of(self, layout)))
+        }))
     }
 
     #[inline]

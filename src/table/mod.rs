@@ -10,6 +10,7 @@ mod cursor;
 mod error;
 mod eval;
 mod hex;
+mod late;
 mod lookup;
 mod overlap;
 mod packed;
@@ -31,6 +32,7 @@ pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 use std::sync::OnceLock;
 
 use crate::tree::TypeRef;
+use late::LateLists;
 use skip::SkipProgram;
 
 /// The words `shown` knows: how trees may explain a number.
@@ -49,11 +51,12 @@ pub struct Meaning {
 pub struct Tables {
     protocol: String,
     program: Program,
+    lists: LateLists,
     sources: Vec<TableSource>,
     natives: Vec<NativeType>,
     meanings: Vec<Meaning>,
     /// The skip programs made so far, by layout.
-    skips: OnceLock<Box<[OnceLock<SkipProgram>]>>,
+    skips: OnceLock<Box<[OnceLock<Box<SkipProgram>>]>>,
 }
 
 /// A type with code, and the types that its parts have ([`Native::parts`]).
@@ -79,8 +82,9 @@ impl Tables {
         let names: Vec<&str> = natives.iter().map(|native| native.name).collect();
         let shown: Vec<&str> = SHOWN.into_iter().chain(meanings.iter().map(|meaning| meaning.name)).collect();
         let code = compile::CodeNames { natives: &names, shown: &shown };
-        let compiled = compile::compile(protocol, &sources, Some(code))?;
-        Ok(Tables::of(protocol, sources, compiled.program, &natives, meanings))
+        let mut program = compile::compile(protocol, &sources, Some(code))?.program;
+        let lists = LateLists::of_compiled(&mut program);
+        Ok(Tables::of(protocol, sources, program, lists, &natives).with_meanings(meanings))
     }
 
     /// The tables of these sources without compiling them: `packed` is the program compiled from them when this crate was built.
@@ -92,12 +96,14 @@ impl Tables {
         meanings: &[Meaning],
         packed: &'static [u8],
     ) -> Option<Tables> {
-        let compile::Compiled { program, natives: used } = packed::unpack(packed)?;
+        let unpacked = packed::unpack(packed)?;
+        let lists = LateLists::of_unpacked(&unpacked);
+        let packed::UnpackedProgram { program, natives: used, .. } = unpacked;
         let all = || natives.iter().chain(&eval::LANGUAGE);
         let named = |name: &String| all().find(|native| native.name == name).copied();
         let mut natives: Vec<Native> = used.iter().map(named).collect::<Option<_>>()?;
         natives.extend(all().filter(|native| !used.iter().any(|name| name == native.name)));
-        Some(Tables::of(protocol, sources, program, &natives, meanings))
+        Some(Tables::of(protocol, sources, program, lists, &natives).with_meanings(meanings))
     }
 
     /// The packed form of these sources, compiled with the protocol's types with code, numbered as `build.rs` numbers
@@ -119,20 +125,18 @@ impl Tables {
         Ok(packed::pack(&compile::Compiled { program, natives: used }))
     }
 
-    fn of(
-        protocol: &str,
-        sources: Vec<TableSource>,
-        program: Program,
-        natives: &[Native],
-        meanings: &[Meaning],
-    ) -> Tables {
+    fn of(protocol: &str, sources: Vec<TableSource>, program: Program, lists: LateLists, natives: &[Native]) -> Tables {
         let part = |name: &&str| program.types_by_name.get(*name).copied();
         let natives = natives
             .iter()
             .map(|native| NativeType { native: *native, parts: native.parts.iter().map(part).collect() })
             .collect();
-        let (protocol, meanings) = (protocol.to_string(), meanings.to_vec());
-        Tables { protocol, program, sources, natives, meanings, skips: OnceLock::new() }
+        let (protocol, meanings, skips) = (protocol.to_string(), Vec::new(), OnceLock::new());
+        Tables { protocol, program, lists, sources, natives, meanings, skips }
+    }
+
+    fn with_meanings(self, meanings: &[Meaning]) -> Tables {
+        Tables { meanings: meanings.to_vec(), ..self }
     }
 
     /// The protocol that a table file's first line names.

@@ -95,7 +95,7 @@ fn every_moul_message_known_by_name_is_there() {
 #[test]
 fn every_plasma_message_class_known_by_name_is_there() {
     let tables = tables("moul");
-    let classes = tables.enums().iter().find(|e| e.name == "CreatableClass").unwrap();
+    let classes = tables.enums().find(|e| e.name == "CreatableClass").unwrap();
     let mut missing = Vec::new();
     for line in include_str!("../data/moul-classes.txt").lines().filter(|l| !l.starts_with('#')) {
         let [_, number, name, kind] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };

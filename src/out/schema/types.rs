@@ -104,7 +104,7 @@ impl<'a> ProtocolSchema<'a> {
     }
 
     fn plain(&self, def: &TypeDef) -> Value {
-        let symbols = def.symbols.and_then(|id| self.tables.enums().get(id.0 as usize));
+        let symbols = def.symbols.and_then(|id| self.tables.enum_def(id));
         let scalar = matches!(def.read, ReadAs::Int { .. } | ReadAs::Bool | ReadAs::Value(_) | ReadAs::Native { .. });
         if let Some(symbols) = symbols.filter(|_| scalar) {
             let named = json!({ "$ref": format!("#/$defs/{}", self.symbols_name(symbols)) });

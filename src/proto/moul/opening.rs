@@ -254,7 +254,7 @@ impl MoulSession {
 
 /// The name of a connection type that has no messages of its own here, as in the JSON.
 fn other_service(kind: Option<u64>, context: &Context<'_>) -> String {
-    let types = context.tables.enums().iter().find(|e| e.name == "ConnectionType");
+    let types = context.tables.enums().find(|e| e.name == "ConnectionType");
     let name = kind.and_then(|k| types.and_then(|t| t.get(k))).map_or("unknown", |v| &*v.name);
     let name = name.strip_prefix("kConnType").unwrap_or(name);
     if name == "SimpleNet" {

@@ -127,6 +127,8 @@ pub struct Evaluator {
     summed: usize,
     /// Bounds.
     pub limits: MessageLimits,
+    /// How many messages were read into outlines, up to [`sink::SKIP_FROM`].
+    outlined: u32,
     /// Which message it is and how long, once its beginning was read.
     chosen: message::Chosen,
     /// The states of the connection whose message is read. Its session puts them here.

@@ -8,6 +8,9 @@ use super::super::program::{FixedRun, MessageDef, Refusal};
 use super::{Call, MessageStart, Outcome, Run, Stop};
 use crate::tree::{Buffer, BufferOrigin, Checkpoint, Node, Outline, Problem, Tree};
 
+/// Making skip programs costs as much as reading dozens of messages. So the first messages are evaluated: most captures are small.
+pub(super) const SKIP_FROM: u32 = 64;
+
 /// Receives the nodes of one message while it is read.
 ///
 /// The order of calls:
@@ -282,6 +285,10 @@ impl TreeSink for Outline {
 
     #[inline]
     fn skip(run: &mut Run<'_, Outline>, message: MessageStart<'_>) -> Option<Outcome> {
+        if run.state.outlined < SKIP_FROM {
+            run.state.outlined += 1;
+            return None;
+        }
         run.skip_message(message)
     }
 

@@ -10,19 +10,13 @@ impl Packed for Program {
     fn pack(&self, out: &mut ProgramPacker) {
         let Program {
             names,
-            types,
-            type_ops: _,
             layouts,
             steps,
-            runs,
             exprs,
-            enums,
             families,
             services,
             messages,
             replaced,
-            examples,
-            declarations,
             dialects,
             delimiters,
             words,
@@ -31,20 +25,17 @@ impl Packed for Program {
             messages_by_name,
             messages_by_sym,
             builtins,
+            // The others are packed as lists of their own.
+            ..
         } = self;
         names.pack(out);
-        types.pack(out);
         layouts.pack(out);
         steps.pack(out);
-        runs.pack(out);
         exprs.pack(out);
-        enums.pack(out);
         families.pack(out);
         services.pack(out);
         messages.pack(out);
         replaced.pack(out);
-        examples.pack(out);
-        declarations.pack(out);
         dialects.pack(out);
         delimiters.pack(out);
         words.pack(out);
@@ -56,21 +47,15 @@ impl Packed for Program {
     }
 
     fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
-        let mut program = Program {
+        Some(Program {
             names: Packed::unpack(from)?,
-            types: Packed::unpack(from)?,
-            type_ops: Vec::new(),
             layouts: Packed::unpack(from)?,
             steps: Packed::unpack(from)?,
-            runs: Packed::unpack(from)?,
             exprs: Packed::unpack(from)?,
-            enums: Packed::unpack(from)?,
             families: Packed::unpack(from)?,
             services: Packed::unpack(from)?,
             messages: Packed::unpack(from)?,
             replaced: Packed::unpack(from)?,
-            examples: Packed::unpack(from)?,
-            declarations: Packed::unpack(from)?,
             dialects: Packed::unpack(from)?,
             delimiters: Packed::unpack(from)?,
             words: Packed::unpack(from)?,
@@ -79,10 +64,8 @@ impl Packed for Program {
             messages_by_name: Packed::unpack(from)?,
             messages_by_sym: Packed::unpack(from)?,
             builtins: Packed::unpack(from)?,
-        };
-        // Types in short follow from the types.
-        program.fill_type_ops();
-        Some(program)
+            ..Program::default()
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::program::*;
 use super::super::text::{BinaryOp, PlaceRole};
-use super::{Packed, ProgramPacker, ProgramUnpacker, packed_enums, packed_numbers, packed_structs};
+use super::{Packed, PackedOp, ProgramPacker, ProgramUnpacker, packed_enums, packed_numbers, packed_structs};
 use crate::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, TypeRef};
 
 packed_numbers! { Sym TypeRef Buffer }
@@ -27,6 +27,7 @@ packed_structs! {
 packed_enums! {
     ByteOrder { Little, Big, Pdp }
     TextEnd { Whole, Zero, Zeros }
+    TypeOpKind { Little, Layout, NullOr, Family, Native, Other }
     ReadAs {
         Int { size, signed, order },
         Float { size, big },
@@ -103,5 +104,24 @@ impl Packed for TypeOp {
 
     fn unpack(_: &mut ProgramUnpacker) -> Option<Self> {
         Some(TypeOp::NONE)
+    }
+}
+
+impl Packed for PackedOp {
+    fn pack(&self, out: &mut ProgramPacker) {
+        let TypeOp { how, scalar: Scalar { size, signed, kind }, marks, checked, symbols, by, shown, telling } = self.0;
+        (how, marks, by).pack(out);
+        (size, signed, kind).pack(out);
+        (symbols, checked).pack(out);
+        (shown, telling).pack(out);
+    }
+
+    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
+        let (how, marks, by) = Packed::unpack(from)?;
+        let (size, signed, kind) = Packed::unpack(from)?;
+        let (symbols, checked) = Packed::unpack(from)?;
+        let (shown, telling) = Packed::unpack(from)?;
+        let scalar = Scalar { size, signed, kind };
+        Some(PackedOp(TypeOp { how, scalar, marks, checked, symbols, by, shown, telling }))
     }
 }

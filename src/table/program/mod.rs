@@ -24,7 +24,7 @@ pub(in crate::table) use runs::{FixedRun, RunValue};
 pub use steps::*;
 pub(crate) use type_op::Bits;
 pub use type_op::TypeOp;
-pub(in crate::table) use type_op::TypeOpKind;
+pub(in crate::table) use type_op::{Scalar, TypeOpKind};
 pub use types::*;
 
 pub use super::text::{Condition, RuleSide, ServiceFrame};
@@ -71,9 +71,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Fills in the short form of every type, in the list of types and in the steps that read them, once every type is known.
+    /// Fills in the short form of every type, once every type is known.
     pub(in crate::table) fn fill_type_ops(&mut self) {
         self.type_ops = self.types.iter().map(TypeOp::of).collect();
+        self.fill_steps();
+    }
+
+    /// Fills in the short forms of types in the steps that read them.
+    pub(in crate::table) fn fill_steps(&mut self) {
         for step in &mut self.steps {
             if let LayoutStep::Field { ty, marks, op, .. } = step {
                 *op = self.type_ops.get(ty.0 as usize).copied().unwrap_or(TypeOp::NONE);
