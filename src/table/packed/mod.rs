@@ -19,25 +19,26 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 
 use super::compile::Compiled;
-use super::program::{Program, TableText, TypeOp};
+use super::program::{Program, TableText};
 use crate::leb128::{self, Leb128Reader};
 
 /// The packed form of compiled tables: the length of all texts, the texts, then the rest.
 pub(in crate::table) fn pack(compiled: &Compiled) -> Vec<u8> {
-    let mut parts = ProgramPacker::default();
-    compiled.natives.pack(&mut parts);
-    compiled.program.pack(&mut parts);
+    let mut out = ProgramPacker::default();
+    compiled.natives.pack(&mut out);
+    compiled.program.pack(&mut out);
     let Program { types, type_ops, runs, enums, examples, declarations, .. } = &compiled.program;
-    type_ops.iter().map(|op| PackedOp(*op)).collect::<Vec<_>>().pack(&mut parts);
-    parts.list(types);
-    parts.list(runs);
-    parts.list(enums);
-    parts.list(examples);
-    parts.list(declarations);
+    type_ops.len().pack(&mut out);
+    out.bytes.extend(type_ops.iter().flat_map(parts::pack_op));
+    out.list(types);
+    out.list(runs);
+    out.list(enums);
+    out.list(examples);
+    out.list(declarations);
     let mut all = Vec::new();
-    leb128::put(&mut all, parts.texts.len() as u64);
-    all.extend_from_slice(parts.texts.as_bytes());
-    all.extend_from_slice(&parts.bytes);
+    leb128::put(&mut all, out.texts.len() as u64);
+    all.extend_from_slice(out.texts.as_bytes());
+    all.extend_from_slice(&out.bytes);
     all
 }
 
@@ -61,7 +62,13 @@ pub(in crate::table) fn unpack(bytes: &'static [u8]) -> Option<UnpackedProgram> 
     let mut from = ProgramUnpacker { rest, texts };
     let natives = Vec::unpack(&mut from)?;
     let mut program = Program::unpack(&mut from)?;
-    program.type_ops = Vec::unpack(&mut from)?.into_iter().map(|PackedOp(op)| op).collect();
+    let ops = from.length()?.checked_mul(12)?;
+    let ops = from.rest.bytes(ops)?.as_chunks().0;
+    // A `collect` into an `Option` grows step by step.
+    program.type_ops.reserve_exact(ops.len());
+    for op in ops {
+        program.type_ops.push(parts::unpack_op(*op)?);
+    }
     program.fill_steps();
     let (types, runs, enums) = (from.list()?, from.list()?, from.list()?);
     let (examples, declarations) = (from.list()?, from.list()?);
@@ -92,9 +99,6 @@ impl PackedList {
         T::unpack(&mut ProgramUnpacker { rest, texts: self.texts })
     }
 }
-
-/// The short form of a type, in the list of all types. Steps have it, too, and there it is not packed.
-struct PackedOp(TypeOp);
 
 /// Something that can be packed.
 pub(in crate::table) trait Packed: Sized {

@@ -2,7 +2,7 @@
 
 use super::super::program::*;
 use super::super::text::{BinaryOp, PlaceRole};
-use super::{Packed, PackedOp, ProgramPacker, ProgramUnpacker, packed_enums, packed_numbers, packed_structs};
+use super::{Packed, ProgramPacker, ProgramUnpacker, packed_enums, packed_numbers, packed_structs};
 use crate::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, TypeRef};
 
 packed_numbers! { Sym TypeRef Buffer }
@@ -27,7 +27,6 @@ packed_structs! {
 packed_enums! {
     ByteOrder { Little, Big, Pdp }
     TextEnd { Whole, Zero, Zeros }
-    TypeOpKind { Little, Layout, NullOr, Family, Native, Other }
     ReadAs {
         Int { size, signed, order },
         Float { size, big },
@@ -107,21 +106,47 @@ impl Packed for TypeOp {
     }
 }
 
-impl Packed for PackedOp {
-    fn pack(&self, out: &mut ProgramPacker) {
-        let TypeOp { how, scalar: Scalar { size, signed, kind }, marks, checked, symbols, by, shown, telling } = self.0;
-        (how, marks, by).pack(out);
-        (size, signed, kind).pack(out);
-        (symbols, checked).pack(out);
-        (shown, telling).pack(out);
-    }
+/// The kinds of plain numbers, and at first that of everything else.
+const SCALARS: [Kind; 9] = [
+    Kind::Struct,
+    Kind::Unsigned,
+    Kind::Signed,
+    Kind::Unsigned64,
+    Kind::Signed64,
+    Kind::F32,
+    Kind::F64,
+    Kind::Bool,
+    Kind::Ipv4,
+];
 
-    fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
-        let (how, marks, by) = Packed::unpack(from)?;
-        let (size, signed, kind) = Packed::unpack(from)?;
-        let (symbols, checked) = Packed::unpack(from)?;
-        let (shown, telling) = Packed::unpack(from)?;
-        let scalar = Scalar { size, signed, kind };
-        Some(PackedOp(TypeOp { how, scalar, marks, checked, symbols, by, shown, telling }))
-    }
+/// The kinds of types, in the order of their numbers.
+const HOW: [TypeOpKind; 6] = [
+    TypeOpKind::Little,
+    TypeOpKind::Layout,
+    TypeOpKind::NullOr,
+    TypeOpKind::Family,
+    TypeOpKind::Native,
+    TypeOpKind::Other,
+];
+
+/// The short form of a type in 12 bytes. There is one for every type, and all are unpacked at a start: this takes a tenth of the instructions of the general form.
+pub(super) fn pack_op(op: &TypeOp) -> [u8; 12] {
+    let TypeOp { how, scalar: Scalar { size, signed, kind }, marks, checked, symbols, by, shown, telling } = *op;
+    let place = |of: Option<usize>| of.unwrap_or(0) as u8;
+    let how = place(HOW.iter().position(|known| *known == how));
+    let kind = place(SCALARS.iter().position(|known| *known == kind));
+    let flags = [signed, checked, shown, telling].iter().rev().fold(0, |flags, flag| flags << 1 | u8::from(*flag));
+    let [a, b, c, _] = symbols.map_or(0, |id| id.0 + 1).to_le_bytes();
+    let [e, f, g, h] = by.to_le_bytes();
+    [how, size, kind, marks, flags, a, b, c, e, f, g, h]
+}
+
+/// The opposite of [`pack_op`].
+#[inline]
+pub(super) fn unpack_op([how, size, kind, marks, flags, a, b, c, e, f, g, h]: [u8; 12]) -> Option<TypeOp> {
+    let flag = |bit: u8| flags & 1 << bit != 0;
+    let scalar = Scalar { size, signed: flag(0), kind: *SCALARS.get(usize::from(kind))? };
+    let symbols = u32::from_le_bytes([a, b, c, 0]).checked_sub(1).map(EnumId);
+    let (how, by) = (*HOW.get(usize::from(how))?, u32::from_le_bytes([e, f, g, h]));
+    Some(TypeOp { how, scalar, marks, checked: flag(1), symbols, by, shown: flag(2), telling: flag(3) })
 }
