@@ -32,6 +32,8 @@ pub fn evaluator(mut data: &[u8]) {
         let sender = usize::from(how >> 6 & 1);
         let outcome = evaluator.message(tables, service, sender, data, &mut tree);
         let mut outline = Outline::default();
+        // With skip programs, or without.
+        evaluator.outlined = if how & 0x20 == 0 { u32::MAX } else { 0 };
         let said = evaluator.message(tables, service, sender, data, &mut outline);
         if outline.is_whole() {
             assert_eq!(said, outcome);
@@ -170,7 +172,9 @@ pub fn filter_records(mut data: &[u8]) {
     let kept = || filter.keeps(&record, Annotations::default());
     assert_eq!(kept(), kept(), "asked twice");
     let mut outline = Outline::default();
-    Evaluator::default().message(tables, service, from.index(), data, &mut outline);
+    let mut evaluator = Evaluator::default();
+    evaluator.outlined = u32::MAX;
+    evaluator.message(tables, service, from.index(), data, &mut outline);
     if outline.is_whole() {
         let outlined = self::record(Outlined { message: &message, id, tables, outline: &outline });
         assert!(!(filter.drops(&outlined) && kept()), "dropped by its outline, and kept");

@@ -30,7 +30,10 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let moul = PROTOCOLS.iter().find(|protocol| protocol.name() == "moul").unwrap();
-        let (evaluator, tree, outline) = (Evaluator::default(), Tree::default(), Outline::default());
+        // Skip programs are used at once.
+        let mut evaluator = Evaluator::default();
+        evaluator.outlined = u32::MAX;
+        let (tree, outline) = (Tree::default(), Outline::default());
         let tables = load_tables(*moul, &[]).unwrap();
         Bench { tables, evaluator, tree, outline, whole: 0, regions: 0, changed: 0 }
     }

@@ -127,8 +127,8 @@ pub struct Evaluator {
     summed: usize,
     /// Bounds.
     pub limits: MessageLimits,
-    /// How many messages were read into outlines, up to [`sink::SKIP_FROM`].
-    outlined: u32,
+    /// How many messages were read into outlines so far. From 64 on skip programs are made and used; tests begin with more.
+    pub outlined: u32,
     /// Which message it is and how long, once its beginning was read.
     chosen: message::Chosen,
     /// The states of the connection whose message is read. Its session puts them here.

@@ -9,7 +9,7 @@ use super::{Call, MessageStart, Outcome, Run, Stop};
 use crate::tree::{Buffer, BufferOrigin, Checkpoint, Node, Outline, Problem, Tree};
 
 /// Making skip programs costs as much as reading dozens of messages. So the first messages are evaluated: most captures are small.
-pub(super) const SKIP_FROM: u32 = 64;
+const SKIP_FROM: u32 = 64;
 
 /// Receives the nodes of one message while it is read.
 ///
