@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::annotation_store::AnnotationStore;
-use super::roles::{NAME, NUMBER, roles, walk};
+use super::roles::{NAME, NUMBER, role, roles, walk};
 use super::stream_places::{Nameable, StreamPlaces, role_of_place};
 use crate::facts::TransportStream;
 use crate::hashing::SeededMap;
@@ -40,7 +40,7 @@ pub(super) struct NameInference {
     places: StreamPlaces,
     /// Names in requests, the oldest first, as (record, kind, name). The number of the thing comes with the reply.
     asked: VecDeque<(u64, Sym, String)>,
-    /// For each protocol's tables the roles of all types. Most messages hold neither names nor numbers, and this tells quickly.
+    /// The roles of all types, for each protocol's tables with a message whose tree does not list its fields.
     roles: Vec<(usize, Vec<u8>)>,
     /// Nodes of the current message: numbers of things, and names.
     numbers: Vec<u32>,
@@ -73,12 +73,6 @@ impl NameInference {
     fn look(&mut self, seen: InferenceMessage<'_>) {
         self.numbers.clear();
         self.texts.clear();
-        let tables_id = tables_id(seen.tables);
-        let at = self.roles.iter().position(|(of, _)| *of == tables_id).unwrap_or_else(|| {
-            self.roles.push((tables_id, roles(seen.tables)));
-            self.roles.len() - 1
-        });
-        let roles = self.roles.get(at).map_or(&[][..], |(_, roles)| roles);
         let (numbers, texts) = (&mut self.numbers, &mut self.texts);
         let mut add = |index: u32, node: &Node, role: u8| {
             if role & NUMBER != 0 {
@@ -90,9 +84,16 @@ impl NameInference {
         };
         match seen.tree.telling() {
             Some(fields) => fields.for_each(|(index, node)| {
-                add(index, node, roles.get(node.ty.0 as usize).copied().unwrap_or(0));
+                add(index, node, seen.tables.type_def(node.ty).map_or(0, role));
             }),
-            None => walk(seen.tree.nodes(), roles, &mut add),
+            None => {
+                let tables_id = tables_id(seen.tables);
+                let at = self.roles.iter().position(|(of, _)| *of == tables_id).unwrap_or_else(|| {
+                    self.roles.push((tables_id, roles(seen.tables)));
+                    self.roles.len() - 1
+                });
+                walk(seen.tree.nodes(), self.roles.get(at).map_or(&[][..], |(_, roles)| roles), &mut add);
+            }
         }
     }
 

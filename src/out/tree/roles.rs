@@ -9,14 +9,16 @@ pub(super) const NAME: u8 = 2;
 /// There may be such values within its values.
 const WITHIN: u8 = 4;
 
+/// The roles of a type's own values.
+pub(super) fn role(def: &TypeDef) -> u8 {
+    let (number, name) = (u8::from(!def.ids.is_empty()), u8::from(!def.names.is_empty()));
+    (number * NUMBER) | (name * NAME)
+}
+
 /// The roles of each type of some tables.
 pub(super) fn roles(tables: &Tables) -> Vec<u8> {
     let defs: Vec<&TypeDef> = (0..).map_while(|ty| tables.type_def(TypeRef(ty))).collect();
-    let own = |def: &&TypeDef| {
-        let (number, name) = (u8::from(!def.ids.is_empty()), u8::from(!def.names.is_empty()));
-        (number * NUMBER) | (name * NAME)
-    };
-    let mut roles: Vec<u8> = defs.iter().map(own).collect();
+    let mut roles: Vec<u8> = defs.iter().map(|def| role(def)).collect();
     // Nodes that code makes may have no type.
     roles.iter_mut().take(1).for_each(|role| *role |= WITHIN);
     // Each round finds the types one structure further out.
