@@ -42,11 +42,15 @@ impl<'a> Leb128Reader<'a> {
     /// The next number; `None` also where it has more than 64 bits.
     #[inline]
     pub fn number(&mut self) -> Option<u64> {
-        match self.rest.split_first() {
-            // Most numbers have one byte.
-            Some((first, rest)) if *first < 0x80 => {
+        match self.rest {
+            // Most numbers have one byte or two.
+            [first, rest @ ..] if *first < 0x80 => {
                 self.rest = rest;
                 Some(u64::from(*first))
+            }
+            [first, second, rest @ ..] if *second < 0x80 => {
+                self.rest = rest;
+                Some(u64::from(*first & 0x7f) | u64::from(*second) << 7)
             }
             _ => self.long_number(),
         }
