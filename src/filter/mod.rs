@@ -4,6 +4,7 @@
 //! An expression is compiled once and tested on records and trees directly, without making JSON. This module knows
 //! tables, trees and records. It knows no protocol and not the command line.
 
+mod absent;
 mod compare;
 mod hints;
 mod host;
@@ -14,6 +15,8 @@ mod names;
 mod parse;
 mod parse_path;
 mod path;
+#[cfg(feature = "regex")]
+mod pattern;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -41,7 +44,7 @@ use crate::tree::Tree;
 use literal::Literal;
 use names::FilterNames;
 #[cfg(feature = "regex")]
-use regex_lite::Regex;
+use pattern::TextPattern;
 use unread::{SoughtTexts, Worth};
 
 /// A compiled expression.
@@ -98,7 +101,7 @@ enum Check {
     In(Vec<SetItem>),
     Contains(Literal),
     #[cfg(feature = "regex")]
-    Matches(Regex),
+    Matches(Box<TextPattern>),
     Has(Literal),
 }
 
@@ -384,7 +387,7 @@ impl Check {
             Check::In(items) => items.iter().any(|item| item.contains(scope, value)),
             Check::Contains(literal) => compare::contains(&scope.leaf(value), literal),
             #[cfg(feature = "regex")]
-            Check::Matches(regex) => compare::any_text(&scope.leaf(value), |text| regex.is_match(text)),
+            Check::Matches(pattern) => compare::any_text(&scope.leaf(value), |text| pattern.is_match(text)),
             Check::Has(literal) => compare::has(&scope.leaf(value), literal),
         }
     }

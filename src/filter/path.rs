@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use super::keys::{KeyParts, RecordKey};
+use super::absent::{FieldPlaces, OutlineOf};
+use super::keys::{KeyParts, RecordKey, SYMBOL_KEYS, part_names};
 use crate::table::Tables;
 use crate::tree::Sym;
 
@@ -35,13 +36,15 @@ pub(super) struct PathKey {
     pub(super) text: String,
     pub(super) record: Option<&'static RecordKey>,
     syms: Vec<OnceLock<Option<Sym>>>,
+    places: FieldPlaces,
 }
 
 impl PathKey {
     /// A key for records of as many protocols.
     pub(super) fn new(text: &str, protocols: usize) -> PathKey {
         let syms = vec![OnceLock::new(); protocols];
-        PathKey { text: text.to_string(), record: RecordKey::named(text), syms }
+        let places = FieldPlaces::new(protocols);
+        PathKey { text: text.to_string(), record: RecordKey::named(text), syms, places }
     }
 
     /// Its symbol in `tables`, which are those of the protocol with this index among those the filter was compiled for.
@@ -49,6 +52,13 @@ impl PathKey {
         // Elements of lists have a name among spans, but no key in the JSON.
         let find = || tables.sym(&self.text).filter(|s| *s != Sym::ELEMENT);
         self.syms.get(protocol).map_or_else(find, |known| *known.get_or_init(find))
+    }
+}
+
+impl PathKey {
+    /// Whether a message of which only the outline was read certainly has no field of this name.
+    pub(super) fn is_absent(&self, protocol: usize, tables: &Tables, read: OutlineOf<'_>) -> bool {
+        self.sym(protocol, tables).is_none_or(|name| self.places.lacks(name, tables, protocol, read))
     }
 }
 
@@ -65,6 +75,22 @@ impl Path {
             Some(PathStep::Anywhere(key)) => RecordKey::is_named_anywhere(&key.text),
             _ => true,
         }
+    }
+
+    /// The names that a message's fields must have for the path to lead anywhere in it. None where it also leads to other parts of a record.
+    pub(super) fn field_names(&self) -> impl Iterator<Item = &PathKey> {
+        let (fields, rest) = match self.steps.split_first() {
+            Some((PathStep::Key(key), rest)) => (key.text == "fields", rest),
+            Some((PathStep::Anywhere(key), _)) => {
+                (key.record.is_none() && part_names().all(|part| part != key.text), self.steps.as_slice())
+            }
+            _ => (false, [].as_slice()),
+        };
+        let names = rest.iter().filter_map(|step| match step {
+            PathStep::Key(key) | PathStep::Anywhere(key) => Some(key),
+            PathStep::Index(_) | PathStep::All => None,
+        });
+        names.filter(move |key| fields && !SYMBOL_KEYS.contains(&key.text.as_str()))
     }
 
     /// Whether it leads to the session of a record.

@@ -185,13 +185,20 @@ impl<'a> RecordScope<'a> {
             })
     }
 
-    /// Whether a node anywhere in the message has a key's name and passes a test.
+    /// Whether a node anywhere in the message has a key's name, or a part of this name, and passes a test.
     fn has_passing(&self, key: &PathKey, test: See<'_, 'a>) -> bool {
         let Some(view) = self.message else { return false };
         let sym = key.sym(self.protocol, view.tables);
         let named = |n: &Node| Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key);
+        let of_symbols = is_symbol_key(&key.text);
+        let symbol = |index, n: &Node| {
+            let has_names = of_symbols && view.tables.symbols(n.ty).is_some();
+            if has_names { self.symbol_key(index, n, &key.text) } else { None }
+        };
         let mut nodes = (0..).zip(view.tree.nodes());
-        is_symbol_key(&key.text) || nodes.any(|(index, node)| named(node) && test(RecordValue::Node(index)))
+        nodes.any(|(index, node)| {
+            named(node) && test(RecordValue::Node(index)) || symbol(index, node).is_some_and(&mut *test)
+        })
     }
 
     /// Whether a message may have a key anywhere in its fields. Looking at the names of all nodes is cheaper than

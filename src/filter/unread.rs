@@ -8,40 +8,19 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use memchr::memmem::Finder;
 
+use super::absent::OutlineOf;
 use super::keys::part_names;
 use super::path::{Path, PathKey, PathStep};
-use super::value::RecordScope;
+use super::value::{RecordScope, RecordValue};
 use super::{BooleanExpr, Check, CompareOp, Filter, SetItem};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
 use crate::table::{MessageDef, Refusal, Tables};
 use crate::tree::Outline;
 
-/// Keys of a record that are known before a message has a tree. A message that may be a reply always gets a tree, so without one it has no keys of a
-/// reply; and no message has the keys of events.
-const KNOWN: [&str; 21] = [
-    "transport",
-    "stream",
-    "src",
-    "dst",
-    "from",
-    "protocol",
-    "service",
-    "message",
-    "reply_to",
-    "elapsed_ms",
-    "network_ms",
-    "event",
-    "passed_over",
-    "request",
-    "waited_ms",
-    "text",
-    "end",
-    "key_file",
-    "limit",
-    "bytes",
-    "bytes_cut",
-];
+/// Keys of a record that are not known before a message has a tree. A message that may be a reply always gets a tree, so without one it has no keys
+/// of a reply; and no message has the keys of events.
+const UNKNOWN: [&str; 6] = ["expects_reply", "refused", "info", "fields", "names", "problems"];
 
 /// Keys that most messages certainly do not have, which is known before they have a tree.
 const SELDOM: [&str; 3] = ["expects_reply", "refused", "problems"];
@@ -93,12 +72,14 @@ impl SoughtTexts {
         if key.record.is_some() || part_names().any(|part| part == key.text) || !(anywhere || fields) {
             return None;
         }
-        let literals = match check {
-            Check::Compare(CompareOp::Eq, literal) | Check::Contains(literal) => vec![literal],
-            Check::In(items) => items.iter().map(SetItem::literal).collect::<Option<_>>()?,
+        let texts: Vec<&str> = match check {
+            Check::Compare(CompareOp::Eq, literal) | Check::Contains(literal) => vec![&literal.raw],
+            Check::In(items) => items.iter().map(|item| Some(&*item.literal()?.raw)).collect::<Option<_>>()?,
+            #[cfg(feature = "regex")]
+            Check::Matches(pattern) if !pattern.required().is_empty() => vec![pattern.required()],
             _ => return None,
         };
-        let texts = literals.iter().map(|literal| encodings(&literal.raw)).collect::<Option<_>>()?;
+        let texts = texts.into_iter().map(encodings).collect::<Option<_>>()?;
         Some(SoughtTexts { key: key.clone(), texts, only_texts: vec![OnceLock::new(); protocols] })
     }
 
@@ -138,8 +119,7 @@ impl Filter {
         self.condition.may_fail_unread(self.redact) && self.worth.is_given()
     }
 
-    /// Whether a message of which only the outline was read is certainly not kept. The record's number, time and offset are not tested, nor are
-    /// names that earlier records give.
+    /// Whether a message of which only the outline was read is certainly not kept. Names that earlier records give are not tested.
     pub fn drops(&self, record: &Record<'_, Outlined<'_>>) -> bool {
         let dropped = self.unread(record) == Some(false);
         self.worth.decided(dropped);
@@ -158,7 +138,8 @@ impl Filter {
         let Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, .. } = *record;
         let body = Body::Message { message, tables, tree: &self.no_tree };
         let record = Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body };
-        let scope = RecordScope::new(&record, Annotations::default(), &self.protocols, self.redact);
+        let scope = RecordScope::new(&record, Annotations::default(), &self.protocols, self.redact)
+            .with_sessions(self.sessions.as_deref());
         let unread = UnreadMessage {
             scope: &scope,
             outline,
@@ -193,6 +174,15 @@ impl UnreadMessage<'_, '_> {
     }
 }
 
+impl UnreadMessage<'_, '_> {
+    /// Whether a path certainly leads nowhere, because the message has no field of one of its names.
+    fn lacks(&self, path: &Path) -> bool {
+        let Some((view, def)) = self.scope.message.zip(self.def) else { return false };
+        let read = OutlineOf { layout: def.layout, outline: self.outline };
+        path.field_names().any(|key| key.is_absent(self.scope.protocol, view.tables, read))
+    }
+}
+
 impl BooleanExpr {
     /// Whether it holds, if that is known without fields; else `None`.
     fn unread(&self, message: &UnreadMessage<'_, '_>) -> Option<bool> {
@@ -215,6 +205,13 @@ impl BooleanExpr {
                 let scope = message.scope;
                 Some(scope.any(path, &mut |value| check.holds(scope, value)))
             }
+            BooleanExpr::Test(path, ..) if message.lacks(path) => Some(false),
+            BooleanExpr::Test(path, check, _) if is_severity(path) => {
+                // Some of these problems may be taken out before the message becomes a record.
+                let mut words = message.outline.problems().iter().map(|problem| problem.severity.word());
+                let fails = !words.any(|word| check.holds(message.scope, RecordValue::Text(word)));
+                fails.then_some(false)
+            }
             BooleanExpr::Test(.., sought) => {
                 let view = message.scope.message.filter(|_| message.searchable)?;
                 sought.as_ref()?.fails(message.scope.protocol, view.tables, view.bytes).then_some(false)
@@ -230,7 +227,7 @@ impl BooleanExpr {
             BooleanExpr::Not(condition) => condition.is_known(),
             BooleanExpr::Test(path, _, sought) => {
                 let seldom = first_key(path).is_some_and(|key| SELDOM.contains(&key));
-                is_known(path) || seldom || sought.is_some() && !redact
+                is_known(path) || seldom || path.field_names().next().is_some() || sought.is_some() && !redact
             }
         }
     }
@@ -243,7 +240,17 @@ impl BooleanExpr {
 
 /// Whether a path leads to nothing but what is known without fields.
 fn is_known(path: &Path) -> bool {
-    first_key(path).is_some_and(|key| KNOWN.contains(&key))
+    first_key(path).is_some_and(|key| !UNKNOWN.contains(&key))
+}
+
+/// Whether a path leads to the severities of the problems.
+fn is_severity(path: &Path) -> bool {
+    match path.steps.as_slice() {
+        [PathStep::Key(first), PathStep::All, PathStep::Key(last)] => {
+            first.record.is_some_and(|key| key.name == "problems") && last.text == "severity"
+        }
+        _ => false,
+    }
 }
 
 /// The key of the record that a path begins with.

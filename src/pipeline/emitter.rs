@@ -11,7 +11,7 @@ use crate::captured::Captured;
 use crate::flow::{End, Note, Summed, WrongSum};
 use crate::out::{Body, EndedBy, Outlined, Record, RoundTrips};
 use crate::proto::{Decoded, Emit, Ends, Event, EventKind, Message, Share, Side};
-use crate::session::{Counts, OutlinedMessage};
+use crate::session::{Counts, MessageBytes, OutlinedMessage};
 use crate::table::Tables;
 use crate::tree::Tree;
 
@@ -203,16 +203,17 @@ impl Emit for RecordEmitter<'_> {
         }
     }
 
-    fn wants_tree(&mut self, from: Side, bytes: &[u8], outlined: &OutlinedMessage<'_>) -> bool {
+    fn wants_tree(&mut self, outlined: &OutlinedMessage<'_>) -> bool {
         if !self.chooses {
             return false;
         }
-        let OutlinedMessage { id, tables, outline } = *outlined;
+        let OutlinedMessage { id, tables, outline, read: MessageBytes { from, offset, bytes, at, .. } } = *outlined;
         let Some(def) = tables.message(id) else { return true };
         let service = tables.service(def.service).map_or("", |service| &service.name);
         let (name, number) = (Captured::new(tables.name(def.name)), def.number);
-        let message = &Message { name, number, service, from, offset: 0, bytes, reply: None, no_reply: false };
-        let record = self.unnumbered(from, self.ends, service, Outlined { message, id, tables, outline });
+        let message = &Message { name, number, service, from, offset, bytes, reply: None, no_reply: false };
+        let body = Outlined { message, id, tables, outline };
+        let record = Record { number: self.summary.records + 1, at, ..self.unnumbered(from, self.ends, service, body) };
         // The record of a reply names its request.
         !def.answers.is_empty() || self.out.wants_tree(&record)
     }

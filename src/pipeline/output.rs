@@ -58,8 +58,8 @@ pub trait Output {
         false
     }
 
-    /// Whether the output wants the tree of a message that would come as an outline. Its number, time, offset and reply are not known yet, and
-    /// mean nothing in `record`.
+    /// Whether the output wants the tree of a message that would come as an outline. Whether it answers a request is not known
+    /// yet, so that `record` never has a reply.
     fn wants_tree(&mut self, _record: &Record<'_, Outlined<'_>>) -> bool {
         false
     }

@@ -15,8 +15,8 @@ mod secrets;
 use crate::capture::Moment;
 use crate::remark;
 pub use crate::session::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, Options, Reply, Secret, Session,
-    Settings, Share, Side, Start, Transport,
+    Context, Decoded, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, MessageBytes, Options, Reply,
+    Secret, Session, Settings, Share, Side, Start, Transport,
 };
 pub use alone::{MessageOrEvent, hear_alone, read_alone};
 pub use declared::DeclaredProtocol;

@@ -1,6 +1,6 @@
 //! The output of a session: messages with their trees, events, and the accounting of bytes.
 
-use super::{Counts, Moment, Options, PassedBytes, Secret, Side};
+use super::{Counts, Moment, Options, PassedBytes, Secret, Side, StreamBuffer};
 use crate::captured::Captured;
 use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Outline, Tree};
@@ -179,6 +179,29 @@ pub enum Decoded<'a> {
     Outline(MessageId, &'a Outline),
 }
 
+/// The bytes in which a message begins, and their place in the stream.
+#[derive(Clone, Copy)]
+pub struct MessageBytes<'a> {
+    /// The side that sent them.
+    pub from: Side,
+    /// Offset of the first one in its direction.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: &'a [u8],
+    /// The frame that is read now.
+    pub at: Moment,
+    /// The stream where they wait, if a message in them may have been completed by an earlier frame.
+    pub stream: Option<&'a StreamBuffer>,
+}
+
+impl MessageBytes<'_> {
+    /// A message of `length` bytes, which the first of these are: its `at` is the frame that completed it.
+    pub fn first(self, length: usize) -> Self {
+        let at = self.stream.and_then(|stream| stream.completed(length)).unwrap_or(self.at);
+        MessageBytes { bytes: self.bytes.get(..length).unwrap_or(self.bytes), at, ..self }
+    }
+}
+
 /// A message of which only the outline was read.
 pub struct OutlinedMessage<'a> {
     /// Its definition.
@@ -187,6 +210,8 @@ pub struct OutlinedMessage<'a> {
     pub tables: &'a Tables,
     /// Its outline.
     pub outline: &'a Outline,
+    /// Its bytes.
+    pub read: MessageBytes<'a>,
 }
 
 /// Where a session's messages and events go.
@@ -201,9 +226,9 @@ pub trait Emit {
     /// A message. `at` is the frame that completed it. A receiver gets outlines only if it lends one. Returns the message's record number, by which later
     /// messages may refer to it.
     fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64;
-    /// Whether the receiver wants the tree of a message of which only the outline was read. Called before its record,
-    /// with the sender and its bytes.
-    fn wants_tree(&mut self, _from: Side, _bytes: &[u8], _outlined: &OutlinedMessage<'_>) -> bool {
+    /// Whether the receiver wants the tree of a message of which only the outline was read. The next record is the message itself, if the
+    /// session does not reject it.
+    fn wants_tree(&mut self, _outlined: &OutlinedMessage<'_>) -> bool {
         false
     }
     /// An event.

@@ -1,6 +1,6 @@
 //! Everything that is lent to a session for one call.
 
-use super::{Emit, Options, OutlinedMessage, Settings, Side};
+use super::{Emit, MessageBytes, Options, OutlinedMessage, Settings};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, WholeMessage};
 use crate::tree::{Outline, Tree};
 
@@ -29,34 +29,34 @@ fn wants_tree(
     emit: &mut dyn Emit,
     tables: &Tables,
     outcome: Outcome,
-    from: Side,
-    bytes: &[u8],
+    waiting: MessageBytes<'_>,
     outline: &Outline,
 ) -> bool {
     let Outcome::Message(id, length) = outcome else { return false };
-    let outlined = OutlinedMessage { id, tables, outline };
-    emit.wants_tree(from, bytes.get(..length).unwrap_or(bytes), &outlined)
+    emit.wants_tree(&OutlinedMessage { id, tables, outline, read: waiting.first(length) })
 }
 
 impl Context<'_> {
-    /// Reads the first message in `bytes`, sent by `from`: into the outline if that is enough, else into the tree. Returns the outcome, and
+    /// Reads the first message in `waiting`: into the outline if that is enough, else into the tree. Returns the outcome, and
     /// whether the outline (and not the tree) holds the message.
-    pub fn message(&mut self, service: ServiceId, from: Side, bytes: &[u8]) -> (Outcome, bool) {
+    pub fn message(&mut self, service: ServiceId, waiting: MessageBytes<'_>) -> (Outcome, bool) {
+        let MessageBytes { from, bytes, .. } = waiting;
         if let Some(outline) = &mut self.outline {
             let outcome = self.evaluator.message(self.tables, service, from.index(), bytes, *outline);
-            if outline.is_whole() && !wants_tree(&mut *self.emit, self.tables, outcome, from, bytes, outline) {
+            if outline.is_whole() && !wants_tree(&mut *self.emit, self.tables, outcome, waiting, outline) {
                 return (outcome, true);
             }
         }
         (self.evaluator.message(self.tables, service, from.index(), bytes, self.tree), false)
     }
 
-    /// Reads a message that fills all of `bytes`, of which the last `behind` only mark its end. Otherwise like `read`.
-    pub fn framed(&mut self, service: ServiceId, from: Side, bytes: &[u8], behind: usize) -> (Outcome, bool) {
+    /// Reads a message that fills all of `waiting`, of which the last `behind` bytes only mark its end. Otherwise like `message`.
+    pub fn framed(&mut self, service: ServiceId, waiting: MessageBytes<'_>, behind: usize) -> (Outcome, bool) {
+        let MessageBytes { from, bytes, .. } = waiting;
         let whole = WholeMessage { bytes, behind };
         if let Some(outline) = &mut self.outline {
             let outcome = self.evaluator.framed(self.tables, service, from.index(), whole, *outline);
-            if outline.is_whole() && !wants_tree(&mut *self.emit, self.tables, outcome, from, bytes, outline) {
+            if outline.is_whole() && !wants_tree(&mut *self.emit, self.tables, outcome, waiting, outline) {
                 return (outcome, true);
             }
         }

@@ -17,7 +17,7 @@ mod tabled;
 
 pub use chosen::ChosenSession;
 pub use count::Counts;
-pub use emit::{Decoded, Emit, Event, EventKind, Message, OutlinedMessage, Reply, Share};
+pub use emit::{Decoded, Emit, Event, EventKind, Message, MessageBytes, OutlinedMessage, Reply, Share};
 pub use framing::{CountsFrom, Extent, Framing, LengthField, LengthOrder, Unit};
 pub use lent::Context;
 pub use options::Options;

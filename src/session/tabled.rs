@@ -4,8 +4,8 @@
 //! no protocol.
 
 use super::{
-    Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, Request, RequestKey, Requests, Session,
-    Share, Side, StreamBuffer, is_partial, transaction_key,
+    Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, MessageBytes, Request, RequestKey, Requests,
+    Session, Share, Side, StreamBuffer, is_partial, transaction_key,
 };
 use crate::capture::Moment;
 use crate::captured::Captured;
@@ -58,15 +58,6 @@ struct Direction {
     lost: bool,
 }
 
-/// A message's bytes and their place in the stream.
-#[derive(Clone, Copy)]
-struct MessageBytes<'a> {
-    from: Side,
-    offset: u64,
-    bytes: &'a [u8],
-    at: Moment,
-}
-
 /// The result of reading the first waiting bytes.
 enum Step {
     /// How many bytes were used.
@@ -106,7 +97,7 @@ impl TableSession {
                 break;
             }
             let bytes = direction.stream.waiting();
-            let piece = MessageBytes { from, offset: direction.stream.offset(), bytes, at };
+            let piece = MessageBytes { from, offset: direction.stream.offset(), bytes, at, stream: None };
             match self.step(piece, direction.searched, last, context) {
                 Step::Used(length) => {
                     direction.stream.advance(length.max(1));
@@ -188,7 +179,7 @@ impl TableSession {
         let most = context.options.max_message;
         let Some(service) = self.declared.service else { return Step::Used(piece.bytes.len()) };
         self.lend_states(context);
-        match context.message(service, piece.from, piece.bytes) {
+        match context.message(service, piece) {
             (Outcome::Message(_, 0), _) => {
                 Step::Lost(EventKind::Remark, "a message without any byte would never end".to_string())
             }
@@ -222,7 +213,7 @@ impl TableSession {
             return;
         };
         self.lend_states(context);
-        let outcome = context.framed(service, piece.from, piece.bytes, self.declared.framing.behind());
+        let outcome = context.framed(service, piece, self.declared.framing.behind());
         let (Outcome::Message(id, length), outlined) = outcome else {
             let text = no_message(&outcome.0, context.tables);
             return self.undecoded(piece, text, context);
@@ -272,7 +263,7 @@ impl TableSession {
 
     /// Emits a message, and links it to the request that it answers.
     fn message(&mut self, id: MessageId, outlined: bool, piece: MessageBytes<'_>, context: &mut Context<'_>) {
-        let MessageBytes { from, offset, bytes, at } = piece;
+        let MessageBytes { from, offset, bytes, at, .. } = piece;
         let Some(def) = context.tables.message(id) else { return };
         let ties = self.requests.is_request(id) || !def.answers.is_empty();
         // An outline lacks the transaction, which links the message to others, so the tree is needed.
@@ -336,7 +327,7 @@ impl Session for TableSession {
         // A datagram may hold several messages. No message continues in the next datagram.
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            let piece = MessageBytes { from, offset: done as u64, bytes: rest, at };
+            let piece = MessageBytes { from, offset: done as u64, bytes: rest, at, stream: None };
             match self.step(piece, 0, true, context) {
                 Step::Used(length) => done += length.max(1),
                 Step::Need(length) => {

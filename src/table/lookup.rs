@@ -183,7 +183,6 @@ impl Tables {
 
     /// Whether all fields of a name are texts whose bytes are in the message as they are, or inverted.
     pub fn only_texts(&self, name: Sym) -> bool {
-        let Builtins { count, present, value, text, padding, end, .. } = self.program.builtins;
         let header = self.services().iter().flat_map(|service| &service.header).map(|(_, name, ty)| (*name, *ty));
         let steps = self.steps().iter().filter_map(|step| match step {
             LayoutStep::Field { name, ty, .. } | LayoutStep::Empty { name, ty } => Some((*name, *ty)),
@@ -191,8 +190,13 @@ impl Tables {
         });
         let families = self.families().iter().map(|family| (family.field, family.of));
         let mut fields = header.chain(steps).chain(families).filter(|field| field.0 == name).peekable();
-        let other = [Sym::ELEMENT, Sym::UNDECODED, count, present, value, text, padding, end].contains(&name);
-        !other && fields.peek().is_some() && fields.all(|(_, ty)| self.is_text(ty))
+        !self.is_builtin(name) && fields.peek().is_some() && fields.all(|(_, ty)| self.is_text(ty))
+    }
+
+    /// Whether the evaluator itself gives this name to nodes.
+    pub(in crate::table) fn is_builtin(&self, name: Sym) -> bool {
+        let Builtins { count, present, value, text, padding, end, .. } = self.program.builtins;
+        [Sym::ELEMENT, Sym::UNDECODED, count, present, value, text, padding, end].contains(&name)
     }
 
     /// Whether all values of a type are texts whose bytes are in the message as they are, or inverted.

@@ -15,6 +15,7 @@ mod lookup;
 mod overlap;
 mod packed;
 mod program;
+mod reach;
 mod remarks;
 mod skip;
 mod text;

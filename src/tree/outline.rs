@@ -16,6 +16,15 @@ pub struct Outline {
     /// How many buffers were made, and one to be used again.
     made: u16,
     buffer: Vec<u8>,
+    classes: ClassSet,
+}
+
+/// The classes of the objects in a message, by the places of their layouts. A set of bits, since adding to it must cost nearly nothing.
+#[derive(Clone, Copy, Default)]
+struct ClassSet {
+    low: [u64; 16],
+    /// Whether there is one beyond these bits.
+    high: bool,
 }
 
 impl Outline {
@@ -27,6 +36,7 @@ impl Outline {
         self.seen = 0;
         self.partial = false;
         self.made = 0;
+        self.classes = ClassSet::default();
     }
 
     /// Whether this is all there is to know: every captured byte is explained, and nothing came up that only a tree can tell.
@@ -42,6 +52,28 @@ impl Outline {
     /// Whether all nodes would count in the captured bytes.
     pub fn is_captured(&self) -> bool {
         self.made == 0
+    }
+
+    /// An object of a class began, whose layout is at this place.
+    #[inline]
+    pub fn class(&mut self, layout: u32) {
+        match self.classes.low.get_mut(layout as usize / 64) {
+            Some(bits) => *bits |= 1 << (layout % 64),
+            None => self.classes.high = true,
+        }
+    }
+
+    /// The layouts of the classes of all objects, and perhaps of some more. `None` where they are not known.
+    pub fn classes(&self) -> Option<impl Iterator<Item = u32> + '_> {
+        let words = (0..).step_by(64).zip(self.classes.low);
+        let all = words.flat_map(|(first, mut bits)| {
+            std::iter::from_fn(move || {
+                let class = (bits != 0).then(|| first + bits.trailing_zeros());
+                bits &= bits.wrapping_sub(1);
+                class
+            })
+        });
+        (!self.classes.high).then_some(all)
     }
 
     /// Whether something came up that only a tree can tell.

@@ -6,6 +6,8 @@ use super::super::hints;
 use super::super::keys::{KeyKind, KeyParts, RecordKey};
 use super::super::literal::{Literal, NumberLiteral};
 use super::super::names::{Unknown, Vocabulary, vocabulary_of};
+#[cfg(feature = "regex")]
+use super::super::pattern::TextPattern;
 use super::super::{Check, CompareOp, SetItem};
 use super::{FilterParser, ParseResult, PathTarget, WORDS};
 
@@ -147,8 +149,8 @@ impl FilterParser<'_> {
 
     #[cfg(feature = "regex")]
     fn regex(&self, text: &str, place: Range<usize>) -> ParseResult<Check> {
-        let built = regex_lite::RegexBuilder::new(text).size_limit(REGEX_SIZE).build();
-        built.map(Check::Matches).map_err(|error| {
+        let built = TextPattern::new(text, REGEX_SIZE);
+        built.map(|pattern| Check::Matches(pattern.into())).map_err(|error| {
             let text = error.to_string();
             let last = text.lines().last().unwrap_or("").trim_start_matches("error: ");
             self.wrong(place, format!("no regular expression: {last}"))

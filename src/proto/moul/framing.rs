@@ -1,7 +1,7 @@
 //! Splits a stream into messages, and finds the next message again where framing was lost. MOUL's messages carry no
 //! length: the tables say where each ends.
 
-use super::super::{Context, Event, EventKind, Moment, Side};
+use super::super::{Context, Event, EventKind, MessageBytes, Moment, Side};
 use super::half::Stage;
 use super::latin::ReadMessage;
 use super::search::{Bench, Search, SearchResult, search};
@@ -24,7 +24,8 @@ impl MoulSession {
         };
         let half = side.of(&mut self.halves);
         let bytes = half.stream.waiting().get(..sight).unwrap_or(&[]);
-        let (outcome, outlined) = context.message(service, side, bytes);
+        let (offset, stream) = (half.stream.offset(), Some(&half.stream));
+        let (outcome, outlined) = context.message(service, MessageBytes { from: side, offset, bytes, at, stream });
         match outcome {
             Outcome::Message(id, length) => {
                 let read = ReadMessage { service, from: side, bytes, outlined };

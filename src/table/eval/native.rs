@@ -18,7 +18,8 @@ pub struct Native {
     /// Its code: reads at the cursor, adds its nodes (exactly one without the span mark), and returns the value that
     /// expressions see.
     pub read: Code<Tree>,
-    /// The same code for outlines, if it reads no nodes back and needs nothing but the bytes and its arguments.
+    /// The same code for outlines, if it reads no nodes back and needs nothing but the bytes and its arguments. Its nodes have the name of the
+    /// field, or one that the evaluator itself gives.
     pub outline: Option<Code<Outline>>,
     /// For a text: what it consists of, from its first byte on, if it is an ordinary one whatever its arguments are. `None` leaves it to `outline`.
     pub skip: Option<SkipText>,

@@ -51,6 +51,8 @@ pub trait TreeSink: Sized {
     fn telling(&mut self);
     /// Whether `telling` comes before every such field from now on.
     fn set_telling(&mut self, is_complete: bool);
+    /// Tells that the fields of a class follow, whose layout is at this place.
+    fn class(&mut self, layout: u32);
     /// Adds a problem.
     fn problem(&mut self, problem: Problem);
     /// The problems, in the order in which they were added.
@@ -138,6 +140,9 @@ impl TreeSink for Tree {
     fn set_telling(&mut self, is_complete: bool) {
         Tree::set_telling(self, is_complete);
     }
+
+    #[inline]
+    fn class(&mut self, _: u32) {}
 
     fn problem(&mut self, problem: Problem) {
         Tree::problem(self, problem);
@@ -236,6 +241,11 @@ impl TreeSink for Outline {
 
     #[inline]
     fn set_telling(&mut self, _: bool) {}
+
+    #[inline]
+    fn class(&mut self, layout: u32) {
+        Outline::class(self, layout);
+    }
 
     fn problem(&mut self, problem: Problem) {
         Outline::problem(self, problem);

@@ -288,8 +288,9 @@ impl<'t, T: TreeSink> Run<'t, T> {
             self.make_null(node);
             return Ok(Begun::Done(number));
         }
-        let member = family.numbers.find(number).and_then(|at| family.members.get(at));
-        let layout = member.and_then(|m| tables.layout(m.1)).ok_or(Stop::Unknown)?;
+        let (_, id) = family.numbers.find(number).and_then(|at| family.members.get(at)).ok_or(Stop::Unknown)?;
+        let layout = tables.layout(*id).ok_or(Stop::Unknown)?;
+        self.tree.class(id.0);
         self.tree.amend(node, |node| node.ty = layout.ty);
         Ok(Begun::Inside(node, layout, number))
     }
