@@ -11,7 +11,7 @@ impl Tables {
         if self.is_builtin(name) || self.is_in_header(name) {
             return true;
         }
-        let mut seen = vec![false; self.program.types.len()];
+        let mut seen = vec![false; self.program.type_ops.len()];
         let (mut layouts, mut types) = (vec![layout], Vec::new());
         while let Some(layout) = layouts.pop() {
             if self.fields_of(layout, &mut types).any(|field| field == name) {

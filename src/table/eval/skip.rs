@@ -316,7 +316,9 @@ impl<'d> Skip<'_, '_, 'd> {
                     return Ok(number);
                 }
                 let member = family.numbers.find(number).and_then(|at| family.members.get(at));
-                self.structure(member.ok_or(Stopped::Misfit)?.1)?;
+                let layout = member.ok_or(Stopped::Misfit)?.1;
+                self.run.tree.class(layout.0);
+                self.structure(layout)?;
                 Ok(number)
             }
             ReadAs::Layout { layout, args } => {

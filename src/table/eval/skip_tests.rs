@@ -51,6 +51,10 @@ impl Bench {
         assert!(matches!(outcome, Outcome::Message(_, length) if length == bytes.len()), "{hex}: {outcome:?}");
         assert_eq!(self.outline.len(), self.tree.len(), "{hex}");
         assert_eq!(format!("{:?}", self.outline.problems()), format!("{:?}", self.tree.problems()), "{hex}");
+        let mut evaluated = Outline::default();
+        assert_eq!(self.evaluator.message(&self.tables, service, 0, &bytes, &mut evaluated), outcome, "{hex}");
+        let classes = |outline: &Outline| outline.classes().unwrap().collect::<Vec<_>>();
+        assert_eq!(classes(&self.outline), classes(&evaluated), "{hex}");
         true
     }
 }
@@ -61,6 +65,7 @@ fn a_message_as_the_table_says_is_passed_over() {
     assert!(bench.skips("0100 00 00 09 ffff"));
     assert!(bench.skips("0100 02 3412 02 00000000 00000000 00000000 00000000 00 0100"));
     assert!(bench.skips("0200 0000 01000000 0200 0100 05000000 01 0080"), "an object and none");
+    assert_eq!(bench.outline.classes().unwrap().count(), 1);
     assert!(bench.skips("0200 0100 00000000 00000000 01000000 0000"));
     assert!(bench.skips("0300 0700 0100 05000000 00 07"), "a region that its content fills");
 }
