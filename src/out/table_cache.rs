@@ -103,7 +103,7 @@ impl TableCaches {
             Label::new(label(name, &mut text).then_some(text.as_slice()))
         };
         let labels = tables.names().iter().map(form).collect();
-        let types = (0..).map(TypeRef).take_while(|ty| tables.type_def(*ty).is_some());
+        let types = (0..tables.type_count()).map(TypeRef);
         let cache = TableCache {
             which,
             labels,

@@ -88,6 +88,11 @@ impl Tables {
         self.lists.types.get(ty.0 as usize)
     }
 
+    /// How many types there are.
+    pub fn type_count(&self) -> u32 {
+        self.program.type_ops.len() as u32
+    }
+
     /// A type in short.
     #[inline]
     pub fn type_op(&self, ty: TypeRef) -> TypeOp {

@@ -302,6 +302,7 @@ impl Evaluator {
         tree.clear();
         self.begin();
         let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
+        tree.set_telling(true);
         let mut run = Run { tables, tree, state: self };
         run.field(&mut cursor, name, ty, 0, Slots::default())?;
         Ok(cursor.pos().div_ceil(8))
